@@ -36,9 +36,9 @@ def test_fsspec_lists_reads_and_writes_names_that_are_not_utf8(store: RunningSto
     The same names as `os.listdir` has them (PEP 383) are in lists, and open the file again.
     """
     files = CuestaFileSystem(folder=str(store.folder))
-    found = files.find("/")
-    assert sorted(os.fsencode(name) for name in found) == sorted(b"/d\xe9/" + n for n in NAMES)
-    for name in found:
+    listed = files.find("/")
+    assert sorted(os.fsencode(name) for name in listed) == sorted(b"/d\xe9/" + n for n in NAMES)
+    for name in listed:
         assert files.cat_file(name) == os.fsencode(name).removeprefix(b"/d\xe9/")
         for mode in ("through", "back", "memory"):
             files.pipe_file(f"{name}-{mode}\udcff", b"new", write_mode=mode)
@@ -50,7 +50,7 @@ def test_fsspec_lists_reads_and_writes_names_that_are_not_utf8(store: RunningSto
 
 
 def test_commands_take_and_show_names_that_are_not_utf8(store: RunningStore) -> None:
-    command = [sys.executable, "-m", "cuesta.cli", "store"]
+    command = [sys.executable, "-m", "cuesta", "store"]
     listed = subprocess.run([*command, "ls", b"/d\xe9"], capture_output=True, check=True)
     assert rb"caf\xe9.txt" in listed.stdout
     cat = [*command, "cat", b"/d\xe9/caf\xe9.txt"]

@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ import testbed
 import testbed_gluster
 import testbed_service
 from cuesta.cli.app import call
+from cuesta.errors import InputError
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
-from storekit import noise, running_store
+from storekit import RunningStore, noise, running_store
 from testbed_gluster import Running, Shape
 from waitkit import wait_for
 
@@ -79,6 +82,42 @@ def test_a_file_that_another_mount_has_changed_is_read_anew(bed: tuple[Path, Run
         assert system.cat_file("/turns") == b"before" * 1000
         (under / "turns").write_bytes(b"behind" * 1000)
         assert system.cat_file("/turns") == b"behind" * 1000
+
+
+def test_a_flush_and_a_colleague_never_both_make_a_name(bed: tuple[Path, Running]) -> None:
+    """A flush renamed its file over what a colleague had written while the bytes were copied.
+
+    GlusterFS does not know the flags of `renameat2`. A colleague who makes a file that is to be new
+    has it, or is refused, and the flush is refused, or has it: never both.
+    """
+    under = Path(bed[1].mount)
+    with running_store(under) as store, ThreadPoolExecutor(1) as colleague:
+        system = CuestaFileSystem(folder=str(store.folder))
+        for turn in range(20):
+            name, ours = f"turn-{turn}", noise(turn, 100_000)
+            system.pipe_file(f"/{name}", ours, write_mode="memory")
+            made = colleague.submit(_make_new, under / name, b"of a colleague")
+            flushed = _is_flushed(store, name)
+            assert made.result() != flushed, turn
+            assert (under / name).read_bytes() == (ours if flushed else b"of a colleague"), turn
+            assert system.cat_file(f"/{name}") == ours
+
+
+def _make_new(path: Path, content: bytes) -> bool:
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _is_flushed(store: RunningStore, name: str) -> bool:
+    with suppress(InputError):
+        control.ask("flush", store.folder, path=f"/{name}")
+        return True
+    assert "was changed on the under level" in store.status()["failure"]
+    return False
 
 
 def test_a_sort_that_writes_shards_by_several_threads_is_as_long_as_its_input(

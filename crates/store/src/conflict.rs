@@ -81,17 +81,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_file_that_lost_its_name_has_one_that_says_so(
+        fn a_conflict_name_is_valid_and_recognized(
             name in "[a-zé\u{10fea0}.-]{1,255}",
             tries in 0_u32..3,
         ) {
             let Ok(path) = format!("d/{name}").parse::<StorePath>() else { return Ok(()) };
             prop_assume!(!is_conflict(&path));
-            let kept = conflict_name(&path, 1_795_836_011_000_000_000, tries);
-            prop_assert!(is_conflict(&kept), "{}", kept);
-            prop_assert_eq!(kept.parent(), path.parent());
-            prop_assert!(kept.name().len() <= NAME_BYTES_MAX);
-            prop_assert_ne!(kept, path);
+            let renamed = conflict_name(&path, 1_795_836_011_000_000_000, tries);
+            prop_assert!(is_conflict(&renamed), "{}", renamed);
+            prop_assert_eq!(renamed.parent(), path.parent());
+            prop_assert!(renamed.name().len() <= NAME_BYTES_MAX);
+            prop_assert_ne!(renamed, path);
         }
     }
 }

@@ -120,7 +120,7 @@ pub fn from_json(json: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(ours.into_bytes())
 }
 
-/// How long the escape at the beginning of `text` is, and the byte that it stands for, or the
+/// The length of the escape at the beginning of `text`, and the byte that it stands for, or the
 /// private character.
 fn from_escape(text: &str) -> (usize, Option<char>) {
     let Some(first) = unit_of(text) else {
@@ -154,7 +154,7 @@ pub mod path_text {
     /// Writes a path.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(path: &PathBuf, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&text_of(path.as_os_str()))
     }
@@ -162,7 +162,7 @@ pub mod path_text {
     /// Reads a path.
     ///
     /// # Errors
-    /// Those of the deserializer.
+    /// Errors of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
         String::deserialize(from).map(|text| name_of(&text).into())
     }
@@ -201,7 +201,7 @@ mod tests {
         }
 
         #[test]
-        fn text_of_other_languages_is_a_name_and_one_text(text: String) {
+        fn json_of_other_languages_is_read_as_names(text: String) {
             let json = serde_json::to_vec(&text).unwrap();
             let ours: String = serde_json::from_slice(&from_json(&json)).unwrap();
             prop_assert_eq!(name_of(&ours), OsString::from(&text));

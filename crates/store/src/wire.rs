@@ -13,6 +13,7 @@ use crate::peers::PeersStatus;
 use crate::places::BlockPlaces;
 use crate::store::audit::Audit;
 use crate::store::counts::Counts;
+use crate::store::names::sweep::SweptPart;
 use crate::store::promise::WriteMode;
 use crate::store::rules::QuotaUse;
 use crate::under::UnderVersion;
@@ -93,6 +94,13 @@ pub enum Question {
     Flush { path: Option<StorePath> },
     /// Compares what was acknowledged with what is there.
     Audit { reads_bytes: bool },
+    /// Lists the parts of files below a folder, and removes those of dead stores unless `is_dry`.
+    Sweep {
+        path: StorePath,
+        is_dry: bool,
+        /// Seconds from which on parts of stores of other hosts go; never where it is null.
+        older_than: Option<u64>,
+    },
     /// Removes a file or an empty folder.
     Remove { path: StorePath },
     /// Renames a file or folder.
@@ -146,6 +154,8 @@ pub enum Reply {
     Placed { place: PathBuf, is_memory: bool },
     /// To [`Question::Audit`].
     Audited(Box<Audit>),
+    /// To [`Question::Sweep`].
+    Swept { parts: Vec<SweptPart> },
     /// To [`Question::Scrub`]: the blocks whose bytes had changed.
     Scrubbed { damaged: Vec<(StorePath, u64)> },
     /// To everything else.
@@ -213,6 +223,12 @@ pub struct Status {
     pub ledger_bytes: u64,
     /// How what is made in the root of the under level lies on servers.
     pub layout: Layout,
+    /// Files that lost their names to later ones of other stores, and are kept under these.
+    #[serde(default)]
+    pub conflicts: Vec<StorePath>,
+    /// Parts of dead stores that were removed from the under level, the first of them.
+    #[serde(default)]
+    pub swept: Vec<StorePath>,
     /// The other stores of the job; null where it has none.
     pub peers: Option<PeersStatus>,
     /// Names in the store's folder that no store made, as it began.

@@ -129,15 +129,15 @@ fn check_meddled(meddling: &Meddling, place: &str) {
         // What was in memory alone and not brought to the disk is read as before.
         if !meddling.is_done {
             for (path, contents) in &allowed.in_all {
-                let found = match store.facts(&at(path)) {
+                let content = match store.facts(&at(path)) {
                     Ok(_) => Some(read(&store, path).unwrap()),
                     Err(_) => None,
                 };
-                let is_stranger = found.as_deref() == Some(STRANGER);
+                let is_stranger = content.as_deref() == Some(STRANGER);
                 assert!(
-                    contents.contains(&found) || is_stranger,
+                    contents.contains(&content) || is_stranger,
                     "{place}: {path} is {}",
-                    name(&found)
+                    name(&content)
                 );
             }
         }

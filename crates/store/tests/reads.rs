@@ -289,9 +289,9 @@ fn a_file_of_any_name_is_listed_read_renamed_and_removed() {
     }
     let root = at("");
     let listed = store.list(&root).unwrap();
-    let mut found: Vec<OsString> = listed.iter().map(|name| name_of(name)).collect();
-    found.sort_unstable();
-    assert_eq!(found, names.iter().cloned().collect::<Vec<_>>());
+    let mut returned: Vec<OsString> = listed.iter().map(|name| name_of(name)).collect();
+    returned.sort_unstable();
+    assert_eq!(returned, names.iter().cloned().collect::<Vec<_>>());
     for name in &names {
         let path = root.join_system(name).unwrap();
         let file = store.open_file(&path).unwrap();

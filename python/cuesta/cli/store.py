@@ -51,6 +51,7 @@ def register(app: typer.Typer) -> None:
         "spark-conf": spark_conf,
         "hadoop-conf": hadoop_conf,
         "scrub": scrub,
+        "sweep": sweep,
         "secret": secret,
         "trace": record_trace,
         "simulate": simulate_policies,
@@ -217,13 +218,16 @@ def audit(
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
-        for word in ("lost", "changed"):
-            for one in found[word]:
-                typer.echo(f"{word}: cuesta:///{_shown(one['path'])}: {one['reason']}")
+        for kind in ("lost", "changed", "conflicts"):
+            for file in found[kind]:
+                path = f"cuesta:///{_shown(file['path'])}"
+                typer.echo(f"{kind.removesuffix('s')}: {path}: {file['reason']}")
+        conflicts = len(found["conflicts"])
         typer.echo(
             f"{found['files']} files of {format_bytes(found['size_bytes'])} were written, "
             f"{found['memory_files']} of them are in memory alone; {len(found['lost'])} lost, "
-            f"{len(found['changed'])} changed by others",
+            f"{len(found['changed'])} changed by others"
+            + (f", {conflicts} kept under another name" if conflicts else ""),
             err=True,
         )
     if found["lost"]:
@@ -270,6 +274,44 @@ def scrub() -> None:
     for path, block in damaged:
         typer.echo(f"block {block} of cuesta:///{_shown(path)} had changed in memory")
     typer.echo(f"{len(damaged)} damaged", err=True)
+
+
+def sweep(
+    path: StoredPath = "/",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List parts alone.")] = False,
+    older_than: Annotated[
+        float | None,
+        typer.Option(
+            "--older-than",
+            metavar="DAYS",
+            min=0.0,
+            help="Remove parts of this age too whose store may live on another host.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Remove what stores that have died left in the folder: hidden parts of files.
+
+    A part goes if its process is gone, or its host was started again. A part of another host goes
+    only by its age, or by its name as PATH.
+    """
+    from cuesta.store import control
+    from cuesta.units import format_bytes
+
+    seconds = None if older_than is None else int(older_than * 86400)
+    parts = control.ask("sweep", path=path, is_dry=dry_run, older_than=seconds)["parts"]
+    if as_json:
+        typer.echo(json.dumps(parts, indent=2))
+        return
+    for part in parts:
+        outcome, size = part["outcome"], format_bytes(part["size_bytes"])
+        done = "would be removed" if dry_run and outcome == "removed" else outcome
+        if isinstance(outcome, dict):
+            done = f"{'would be' if dry_run else 'is'} cuesta:///{_shown(outcome['recovered'])}"
+        typer.echo(f"{done}: cuesta:///{_shown(part['path'])} ({size}): {part['reason']}")
+    gone = sum(part["outcome"] != "retained" for part in parts)
+    typer.echo(f"{gone} of {len(parts)} parts {'would go' if dry_run else 'removed'}", err=True)
 
 
 def record_trace(

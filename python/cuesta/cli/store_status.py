@@ -14,6 +14,8 @@ import typer
 
 WIDTH_MAX = 100
 """Wider lines are harder to read."""
+CONFLICTS_MAX = 5
+"""Files that lost their names are named up to this number; `audit` has all."""
 COUNTERS = ("hit_bytes", "miss_bytes", "evictions")
 PARTS = {
     "dirty": ("▒#", "33"),
@@ -113,11 +115,20 @@ def lines(
         yield from _rates(found, before)
     yield f"damaged   {found['damaged']:,} blocks, read again"
     yield f"clients   {others}, with {found['leases']} leases"
+    yield from _remains(found)
     if found["peers"]:
         yield from _peers(found["peers"])
     yield f"running   {format_seconds(found['uptime_seconds'])}, process {found['pid']}"
     if found["page"]:
         yield f"page      {found['page']}"
+
+
+def _remains(found: dict[str, Any]) -> Iterator[str]:
+    """Yield lines about files that lost their names, and parts that dead stores left."""
+    for path in found.get("conflicts", ())[:CONFLICTS_MAX]:
+        yield f"conflict  cuesta:///{path} lost its name to a later file of another store"
+    if found.get("swept"):
+        yield f"swept     {len(found['swept'])} parts of files of stores that had died"
 
 
 def _peers(found: dict[str, Any]) -> Iterator[str]:

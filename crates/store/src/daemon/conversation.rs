@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use cuesta_core::{Error, Result};
 
@@ -10,6 +11,7 @@ use super::Daemon;
 use crate::memory::BlockKey;
 use crate::path::StorePath;
 use crate::policy::admission::Wish;
+use crate::store::names::sweep::SweepOptions;
 use crate::store::{BlockLease, WritePlace};
 use crate::wire::{PAYLOAD_BYTES_MAX, PLACES_MAX, Question, Reply};
 
@@ -110,6 +112,11 @@ impl<'a> Conversation<'a> {
             }
             Question::Audit { reads_bytes } => {
                 return Ok(Reply::Audited(Box::new(store.audit(reads_bytes))));
+            }
+            Question::Sweep { ref path, is_dry, older_than } => {
+                let older_than = older_than.map(Duration::from_secs);
+                let parts = store.sweep(path, SweepOptions { is_dry, older_than })?;
+                return Ok(Reply::Swept { parts });
             }
             Question::Remove { ref path } => store.remove_name(path)?,
             Question::Rename { ref path, ref to, is_new } => store.rename_as(path, to, is_new)?,

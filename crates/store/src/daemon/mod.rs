@@ -9,12 +9,13 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
 use cuesta_core::budget::human;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 
 use crate::folder::StoreFolder;
@@ -31,6 +32,8 @@ use crate::under::{Facts, Under};
 use crate::wire::{self, DirectoryEntry, Reply, Status, WIRE};
 use conversation::Conversation;
 
+/// Most parts of dead stores that the status names.
+const SWEPT_MAX: usize = 100;
 /// How often a daemon looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -59,6 +62,8 @@ struct Daemon {
     /// Of the root of the under level.
     layout: Layout,
     connections: AtomicU64,
+    /// Parts of dead stores that were removed when it began, the first of them.
+    swept: Mutex<Vec<StorePath>>,
     stops: AtomicBool,
     /// Whether no file is closed any more: what is dirty then is all that will be.
     is_closing: RwLock<bool>,
@@ -104,6 +109,7 @@ pub fn serve(
         begun: Instant::now(),
         layout,
         connections: AtomicU64::new(0),
+        swept: Mutex::default(),
         stops: AtomicBool::new(false),
         is_closing: RwLock::new(false),
     });
@@ -111,6 +117,7 @@ pub fn serve(
         daemon.spawn("cuesta-ahead", |daemon| daemon.store.fill_ahead()).map_err(failed)?;
     }
     daemon.spawn("cuesta-back", |daemon| daemon.store.write_back()).map_err(failed)?;
+    daemon.spawn("cuesta-sweep", |daemon| daemon.sweep()).map_err(failed)?;
     if options.preallocates {
         daemon.spawn("cuesta-memory", |daemon| daemon.store.prepare_memory()).map_err(failed)?;
     }
@@ -197,6 +204,13 @@ impl Daemon {
             memory_text(&files)
         );
         Err(Error::input("store", text))
+    }
+
+    /// Removes what an earlier store, of this folder or another, left on the under level.
+    fn sweep(&self) {
+        let mut swept = self.store.sweep_known();
+        swept.truncate(SWEPT_MAX);
+        *lock(&self.swept) = swept;
     }
 
     /// Has no more files closed, and brings those that are dirty to the under level; files are
@@ -288,6 +302,8 @@ impl Daemon {
             prepared_bytes: self.store.prepared_bytes(),
             ledger_bytes: self.store.ledger_bytes(),
             layout: self.layout,
+            conflicts: self.store.conflicts(),
+            swept: lock(&self.swept).clone(),
             peers: self.store.peers().map(|peers| peers.status()),
             foreign: self.foreign.clone(),
         }

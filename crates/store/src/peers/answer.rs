@@ -103,6 +103,10 @@ impl Peers {
                 let superseded = lock(&self.directory).name(&caller.name, &path, file);
                 Ok(PeerReply::Heard { superseded: Vec::from_iter(superseded) })
             }
+            PeerQuestion::Later { files } => {
+                let superseded = lock(&self.directory).superseded(&caller.name, &files);
+                Ok(PeerReply::Heard { superseded })
+            }
             PeerQuestion::Where { file, indexes } => {
                 self.where_are(file, &indexes).map(|places| PeerReply::Places { places })
             }
@@ -138,15 +142,20 @@ impl Peers {
                 }
                 Ok(PeerReply::Piece { checksum })
             }
-            PeerQuestion::Bye => {
-                lock(&self.directory).bye(&caller.name);
-                if let Some(member) = self.member(&caller.name) {
-                    member.leave();
-                }
-                Ok(PeerReply::Done)
-            }
+            PeerQuestion::Bye => Ok(self.end_member(caller)),
+            PeerQuestion::Replaces { path, file } => Ok(is_so(store.replaces(&path, file))),
+            PeerQuestion::Wrote { path, version } => Ok(is_so(store.wrote(&path, &version))),
             _ => self.change(store, question),
         }
+    }
+
+    /// A member ends.
+    fn end_member(&self, caller: &Caller) -> PeerReply {
+        lock(&self.directory).bye(&caller.name);
+        if let Some(member) = self.member(&caller.name) {
+            member.leave();
+        }
+        PeerReply::Done
     }
 
     /// Changes a file of this store for another.
@@ -166,6 +175,11 @@ impl Peers {
         }
         Ok(PeerReply::Done)
     }
+}
+
+/// The reply to a question of yes or no.
+fn is_so(is_so: bool) -> PeerReply {
+    if is_so { PeerReply::Done } else { PeerReply::Absent }
 }
 
 fn refused(error: &Error) -> PeerReply {

@@ -83,6 +83,18 @@ impl Directory {
         superseded
     }
 
+    /// Files of a member, of these, that lost their names to later ones of other members.
+    pub fn superseded(&self, from: &str, files: &[AloneFile]) -> Vec<(StorePath, FileId)> {
+        let is_later = |named: &Named, file: &AloneFile| {
+            named.owner != from && !named.is_lost && named.file.closed_ns > file.closed_ns
+        };
+        let files = files.iter().filter(|file| {
+            let named = self.names.get(&file.path);
+            named.is_some_and(|named| named.iter().any(|named| is_later(named, file)))
+        });
+        files.map(|file| (file.path.clone(), file.id)).collect()
+    }
+
     /// A member tells everything that it has. After a new start, what it had is lost until it is
     /// told again; without one, what is not told again was removed meanwhile.
     fn begin(&mut self, from: &str, start: u64) {

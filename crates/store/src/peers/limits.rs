@@ -59,6 +59,10 @@ pub const IDLE: Duration = Duration::from_secs(60);
 pub const REMOTE_MAX: usize = 1 << 16;
 /// How often it is looked whether this store ends, on connections that wait for a question.
 pub const IDLE_LOOK: Duration = Duration::from_millis(500);
+/// A store asks directories this often whether files in its memory alone have lost their names.
+pub const LATER: Duration = Duration::from_millis(500);
+/// For so many files at once.
+pub const LATER_MAX: usize = 1000;
 /// How long a file in memory alone waits to be told, and then has its name all the same: whoever
 /// was to hear it is dead by then.
 pub const NAMED: Duration = Duration::from_secs(2);

@@ -146,6 +146,12 @@ pub enum PeerQuestion {
     Inside { folder: StorePath },
     /// Bytes of a block in its memory.
     Read { file: FileId, index: u64, offset: u64, bytes: u32 },
+    /// Asks a directory for the files, of these of the one that asks, that lost their names.
+    Later { files: Vec<AloneFile> },
+    /// Whether the file of a path in its memory was written to replace this one.
+    Replaces { path: StorePath, file: FileId },
+    /// Whether the member wrote this version of a file of the under level.
+    Wrote { path: StorePath, version: UnderVersion },
     /// Another file was closed elsewhere under that name: this one counts no more.
     Replaced { path: StorePath, file: FileId },
     /// Forget files of dead members under that name.
@@ -185,7 +191,8 @@ pub enum PeerReply {
     Done,
     /// To [`PeerQuestion::Hello`].
     Welcome { incarnation: u64, block_bytes: u64 },
-    /// To [`PeerQuestion::Tell`] and [`PeerQuestion::Name`]: files that were replaced elsewhere.
+    /// To [`PeerQuestion::Tell`], [`PeerQuestion::Name`] and [`PeerQuestion::Later`]: files that
+    /// were replaced elsewhere.
     Heard { superseded: Vec<(StorePath, FileId)> },
     /// To [`PeerQuestion::Where`].
     Places { places: BlockPlaces },
@@ -196,7 +203,8 @@ pub enum PeerReply {
     Steps { steps: Vec<FolderStep> },
     /// To [`PeerQuestion::Read`]: the bytes are in the payload; the checksum is the block's.
     Piece { checksum: Option<u32> },
-    /// To [`PeerQuestion::Read`]: it is not there.
+    /// To [`PeerQuestion::Read`]: it is not there; to [`PeerQuestion::Replaces`] and
+    /// [`PeerQuestion::Wrote`]: it was not.
     Absent,
     /// To [`PeerQuestion::Flush`].
     Moved { bytes: u64 },

@@ -9,12 +9,13 @@ use std::time::Instant;
 use cuesta_runtime::parallel::lock;
 
 use super::Peers;
-use super::limits::{TELL, TICK, TOLD_MAX};
+use super::limits::{LATER, LATER_MAX, TELL, TICK, TOLD_MAX};
 use super::members::{Member, View};
 use super::message::{AloneFile, FileId, PeerQuestion, PeerReply, Telling};
 use super::rendezvous::{home, homes, number_of};
 use crate::path::StorePath;
 use crate::store::Store;
+use crate::under::UnderVersion;
 
 /// What a store has that others may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -147,13 +148,64 @@ impl Peers {
         Some(superseded)
     }
 
+    /// Files of this store, of these, that lost their names, as directories know it.
+    fn superseded(&self, files: &[AloneFile]) -> Replaced {
+        let view = self.view();
+        let mut by_place: HashMap<usize, Vec<AloneFile>> = HashMap::new();
+        for file in files {
+            let places = homes(&view.numbers, number_of(&file.path.to_string()));
+            for place in places.into_iter().flatten() {
+                by_place.entry(place).or_default().push(file.clone());
+            }
+        }
+        let mut superseded = Vec::new();
+        for (place, files) in by_place {
+            superseded.extend(match view.at(place) {
+                None => lock(&self.directory).superseded(self.name(), &files),
+                Some(member) => {
+                    let question = PeerQuestion::Later { files };
+                    match member.ask(&question, TELL, |reply, _| reply) {
+                        Ok(PeerReply::Heard { superseded }) => superseded,
+                        _ => vec![],
+                    }
+                }
+            });
+        }
+        superseded
+    }
+
+    /// Whether another member wrote its file of a path to replace this one here.
+    pub(crate) fn replaces(&self, owner: &str, path: &StorePath, file: FileId) -> bool {
+        let Some(member) = self.member(owner) else { return false };
+        let question = PeerQuestion::Replaces { path: path.clone(), file };
+        let reply = member.ask(&question, TELL, |reply, _| reply);
+        matches!(reply, Ok(PeerReply::Done))
+    }
+
+    /// Whether another live member wrote this version of a file of the under level.
+    pub(crate) fn wrote(&self, path: &StorePath, version: &UnderVersion) -> bool {
+        let question = PeerQuestion::Wrote { path: path.clone(), version: *version };
+        self.view().live.iter().any(|member| {
+            let reply = member.ask(&question, TELL, |reply, _| reply);
+            matches!(reply, Ok(PeerReply::Done))
+        })
+    }
+
     /// Publishes what changes, until the store ends. For a thread of its own.
     pub fn publish_all(self: &Arc<Self>, store: &Store) {
+        let (mut looked, mut last) = (Instant::now(), None);
         while !self.has_ended() {
             self.watch();
             let begun = Instant::now();
             let (superseded, _) = self.publish(store);
             store.forget_superseded(&superseded);
+            // A later file may have been told after the one here.
+            if looked.elapsed() > LATER {
+                let files = store.own_alone_from(self.name(), last.as_ref(), LATER_MAX);
+                store.forget_superseded(&self.superseded(&files));
+                last = files.last().map(|file| file.path.clone());
+                looked = Instant::now();
+            }
             // A store with very many blocks that change all the time has other things to do.
             thread::sleep(TICK.max(begun.elapsed() * 10));
         }
@@ -211,7 +263,6 @@ mod tests {
     use super::*;
     use crate::peers::directory::Directory;
     use crate::peers::message::Known;
-    use crate::under::UnderVersion;
     use proptest::prelude::*;
 
     fn holdings(numbers: &[u8]) -> Holdings {

@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::Store;
 use super::ledger::{LedgerEntry, Promised};
 use super::state::Backing;
+use crate::conflict::is_conflict;
 use crate::memory::BlockKey;
 use crate::path::StorePath;
+
+const CONFLICT: &str = "another store, which did not know of it, gave its name to a later file";
 
 /// What an audit found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +25,9 @@ pub struct Audit {
     pub lost: Vec<AuditedFile>,
     /// Files that somebody changed on the under level since: not the store's doing.
     pub changed: Vec<AuditedFile>,
+    /// Files that lost their names to later files of other stores, and are here.
+    #[serde(default)]
+    pub conflicts: Vec<AuditedFile>,
 }
 
 /// A file that is not as it was acknowledged.
@@ -42,6 +48,10 @@ impl Store {
         for entry in self.ledger.entries() {
             found.files += 1;
             found.size_bytes += entry.size_bytes;
+            if is_conflict(&entry.path) {
+                let (path, reason) = (entry.path.clone(), CONFLICT.to_owned());
+                found.conflicts.push(AuditedFile { path, reason });
+            }
             match entry.promised {
                 Promised::Memory | Promised::Dirty => {
                     found.memory_files += 1;

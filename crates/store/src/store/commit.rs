@@ -39,6 +39,7 @@ impl Store {
         let before = self.find_elsewhere(&path);
         // By the clock of another node it may have been closed later than now.
         lock(&entry).record.closed_ns = before.closed_ns().map_or(0, |closed_ns| closed_ns + 1);
+        self.remember_replaced(&path, &before);
         self.commit_claimed(&entry, size_bytes, is_new)?;
         self.has_named(&path, before);
         Ok(())

@@ -10,7 +10,7 @@ pub mod counts;
 mod fill;
 mod leases;
 pub(crate) mod ledger;
-mod names;
+pub mod names;
 mod opens;
 mod peering;
 mod persist;

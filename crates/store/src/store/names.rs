@@ -1,6 +1,8 @@
 //! Names of files and folders: those of the under level, and those of files in memory alone.
 
+pub(super) mod parts;
 mod remove;
+pub mod sweep;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,6 +17,7 @@ use super::{OPERATION, Store, system};
 use crate::path::StorePath;
 use crate::peers::message::PeerQuestion;
 use crate::under::{Facts, UnderVersion};
+use parts::is_hidden;
 
 /// Errors of a name that is gone meanwhile, or a link that leads nowhere or out of the root.
 const ABSENT: [i32; 4] = [libc::ENOENT, libc::EACCES, libc::EPERM, libc::ELOOP];
@@ -344,9 +347,4 @@ impl Store {
             Ok(true)
         })
     }
-}
-
-/// Whether it is the name of a file that is being written.
-fn is_hidden(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(".cuesta-part")
 }

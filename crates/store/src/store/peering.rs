@@ -1,6 +1,8 @@
 //! What a store has to do with the others of its job: what it tells them and gives them, and what
 //! it asks of them.
 
+mod conflicts;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -34,6 +36,10 @@ pub struct ServedFiles {
     ids: HashMap<u64, (UnderVersion, FileId)>,
     /// The number here, and whether the file was in memory alone when it was told.
     numbers: HashMap<FileId, (u64, bool)>,
+    /// The file of another store that one here was written to replace.
+    replaces: HashMap<StorePath, FileId>,
+    /// Files that lost their names to those of other stores.
+    conflicts: Vec<StorePath>,
 }
 
 /// A file in the memory of another store alone: whose, and which.
@@ -83,7 +89,7 @@ impl Store {
             let here = here.filter(|(_, block)| matches!(block, BlockState::Here { .. }));
             found.blocks.extend(here.map(|(key, _)| (id, key.index)));
         }
-        let ServedFiles { ids, numbers } = &mut *served;
+        let ServedFiles { ids, numbers, .. } = &mut *served;
         ids.retain(|number, _| state.files.contains_key(number));
         numbers.retain(|_, (number, _)| state.files.contains_key(number));
         found
@@ -280,14 +286,6 @@ impl Store {
                 }
             }
         })
-    }
-
-    /// The same of files that directories know to be replaced.
-    pub(crate) fn forget_superseded(&self, files: &[(StorePath, FileId)]) {
-        for (path, file) in files {
-            // It is told again the next time.
-            let _ = self.forget_replaced(path, *file);
-        }
     }
 }
 

@@ -172,7 +172,13 @@ impl Store {
             WriteState::Dirty | WriteState::Synced => (),
             _ => return Ok(()),
         }
-        let persisted = self.persist_locked(&mut written, None);
+        let path = written.record.path.clone();
+        let mut persisted = self.persist_locked(&mut written, None);
+        if persisted.is_err() && self.persist_as_conflict(&mut written)? {
+            persisted = Ok(());
+            drop(written);
+            self.tell_name(&path);
+        }
         *lock(&self.last_failure) = persisted.as_ref().err().map(|error| error.message.clone());
         persisted
     }

@@ -14,6 +14,7 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::ledger::LedgerEntry;
+use super::names::parts::hidden_name;
 use super::promise::{WriteMode, WriteState, WriteStep};
 use super::record::WriteRecord;
 use super::state::Backing;
@@ -108,7 +109,7 @@ impl Store {
 
     /// Begins the hidden file, whose name is in the record before it is there.
     pub(super) fn begin_under(&self, written: &mut PendingFile) -> Result<()> {
-        let hidden = self.hidden_name(written.record.number);
+        let hidden = hidden_name(written.record.number, now_ns());
         written.record.hidden = Some(hidden.clone());
         self.save(&written.record)?;
         let path = &written.record.path;

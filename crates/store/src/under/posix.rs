@@ -112,8 +112,8 @@ impl Under for PosixUnder {
     fn link(&self, path: &StorePath) -> io::Result<Option<StorePath>> {
         let Some(folder) = path.parent() else { return Ok(None) };
         let folder = self.beneath(&folder, OFlags::PATH | OFlags::DIRECTORY)?;
-        let own = fs::statat(&folder, path.system_name(), AtFlags::SYMLINK_NOFOLLOW)?;
-        if !FileType::from_raw_mode(own.st_mode).is_symlink() {
+        let entry = fs::statat(&folder, path.system_name(), AtFlags::SYMLINK_NOFOLLOW)?;
+        if !FileType::from_raw_mode(entry.st_mode).is_symlink() {
             return Ok(None);
         }
         let there = place_of(&self.beneath(path, OFlags::PATH)?)?;

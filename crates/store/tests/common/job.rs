@@ -20,6 +20,8 @@ use super::{at, settle};
 
 /// Holds the request to the process that a daemon is in.
 pub const VARIABLE: &str = "CUESTA_TEST_STORE";
+/// Most stores of a job of these tests.
+const MEMBERS_MAX: usize = 8;
 pub const BLOCK_BYTES: u64 = 1 << 16;
 
 /// A folder that several stores are over.
@@ -51,9 +53,32 @@ impl Job {
     }
 
     pub fn write_members(&self, names: &[&str]) {
-        let (part, path) = (self.folder.path().join("part"), self.folder.path().join("members"));
-        fs::write(&part, names.join("\n")).unwrap();
-        fs::rename(part, path).unwrap();
+        (0..MEMBERS_MAX).for_each(|index| self.write_members_of(index, names));
+    }
+
+    fn write_members_of(&self, index: usize, names: &[&str]) {
+        let place = |name: &str| self.folder.path().join(format!("{name}{index}"));
+        fs::write(place("part"), names.join("\n")).unwrap();
+        fs::rename(place("part"), place("members")).unwrap();
+    }
+
+    /// Cuts the job in two: no store of one side knows one of the other.
+    pub fn split(&self, first: &[usize]) {
+        let side = |is_first: bool| -> Vec<usize> {
+            (0..self.stores.len()).filter(|index| first.contains(index) == is_first).collect()
+        };
+        for indexes in [side(true), side(false)] {
+            let names: Vec<&str> = indexes.iter().map(|&i| self.stores[i].name.as_str()).collect();
+            indexes.iter().for_each(|&index| self.write_members_of(index, &names));
+            indexes.iter().for_each(|&index| self.stores[index].wait_until_live(&names));
+        }
+    }
+
+    /// Makes it one again.
+    pub fn heal(&self) {
+        let names: Vec<&str> = self.stores.iter().map(|store| store.name.as_str()).collect();
+        self.write_members(&names);
+        self.wait_until_all_live();
     }
 
     /// The current secret first.
@@ -74,7 +99,7 @@ impl Job {
             "write": "through", "grace_seconds": 10.0, "admission": false, "rules": [],
             "stripes": null, "stripe_bytes": BLOCK_BYTES, "preallocate": false,
             "peers": {
-                "listen": listen, "members": [], "members_file": place("members"),
+                "listen": listen, "members": [], "members_file": place(&format!("members{index}")),
                 "secret": place("secret"),
             },
         });

@@ -19,7 +19,7 @@ use WriteMode::{Bypass, Memory, Through};
 
 pub type Content = Option<Vec<u8>>;
 
-/// What a client does.
+/// A request of a client.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
     Write(&'static str, u64, WriteMode),
@@ -29,7 +29,7 @@ pub enum Action {
     Rename(&'static str, &'static str),
 }
 
-/// What a file may be, by its path: after a kill, and after the loss of the node too.
+/// The contents that a file may have, by its path: after a kill, and after the loss of the node.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed {
     pub in_all: BTreeMap<&'static str, Vec<Content>>,
@@ -61,7 +61,7 @@ impl Allowed {
             }
             Flush(_) | FlushAll => {
                 for (path, contents) in self.in_all.clone() {
-                    contents.into_iter().for_each(|one| may(&mut self.on_disk, path, one));
+                    contents.into_iter().for_each(|each| may(&mut self.on_disk, path, each));
                 }
             }
             Remove(path) => {
@@ -71,13 +71,13 @@ impl Allowed {
             Rename(from, to) => {
                 for of in [&mut self.in_all, &mut self.on_disk] {
                     let moved = of.get(from).cloned().unwrap_or_default();
-                    moved.into_iter().for_each(|one| may(of, to, one));
+                    moved.into_iter().for_each(|each| may(of, to, each));
                     may(of, from, None);
                 }
                 // What is renamed may have been flushed before.
                 let moved = self.in_all.get(from).cloned().unwrap_or_default();
                 for path in [from, to] {
-                    moved.iter().for_each(|one| may(&mut self.on_disk, path, one.clone()));
+                    moved.iter().for_each(|each| may(&mut self.on_disk, path, each.clone()));
                 }
             }
         }

@@ -2,12 +2,13 @@
 
 use std::io;
 
-use cuesta_core::Result;
+use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::super::ledger::LedgerEntry;
 use super::super::record::WriteRecord;
-use super::super::{Store, system};
+use super::super::{OPERATION, Store, system};
+use super::sweep::SweepOutcome;
 use crate::path::StorePath;
 use crate::peers::message::PeerQuestion;
 
@@ -31,7 +32,7 @@ impl Store {
     /// As [`remove_name`](Self::remove_name), what is in this memory or on the under level.
     ///
     /// # Errors
-    /// As there.
+    /// `System` naming it.
     pub(crate) fn remove_here(&self, path: &StorePath) -> Result<()> {
         // Nobody closes another file of that name before this one is forgotten.
         let _claim = self.claims.claim(path);
@@ -51,7 +52,7 @@ impl Store {
                 None => true,
             };
             if is_known {
-                self.under.remove(path).map_err(|cause| system("removing", path, &cause))?;
+                self.remove_under(path)?;
             }
             alone.map_or(Ok(()), |written| self.drop_record(written))
         });
@@ -63,6 +64,30 @@ impl Store {
         self.remove(&leaving);
         self.tell_name(path);
         Ok(())
+    }
+
+    /// Removes a file or an empty folder of the under level. Parts of dead stores do not count.
+    fn remove_under(&self, path: &StorePath) -> Result<()> {
+        let failed = |cause| system("removing", path, &cause);
+        match self.under.remove(path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                let mut retained = self.sweep_folder(path)?;
+                retained.retain(|part| part.outcome == SweepOutcome::Retained);
+                let removed = self.under.remove(path).map_err(failed);
+                let Some(part) = retained.first() else { return removed };
+                removed.map_err(|error| {
+                    let text = format!(
+                        "removing {path}: {} parts of files are in it, {} the first ({}); if no \
+                         store writes it, remove it by cuesta store sweep",
+                        retained.len(),
+                        part.path,
+                        part.reason,
+                    );
+                    Error { errno: error.errno, ..Error::input(OPERATION, text) }
+                })
+            }
+            removed => removed.map_err(failed),
+        }
     }
 
     /// Whether the under level has, at the path of a file in memory alone, that file or the one

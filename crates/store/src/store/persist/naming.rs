@@ -10,8 +10,10 @@ use std::io;
 use cuesta_core::Result;
 use cuesta_runtime::parallel::lock;
 
+use super::super::names::parts::{exchange_name, hidden_name};
 use super::super::promise::{WriteMode, WriteState};
 use super::super::record::WriteRecord;
+use super::super::writes::now_ns;
 use super::super::{Store, system};
 use crate::conflict::conflict_name;
 use crate::path::StorePath;
@@ -19,13 +21,11 @@ use crate::under::UnderVersion;
 
 /// Names are looked at so often, where others change them all the time.
 const LOOKS_MAX: u32 = 16;
-/// End of the hidden names of files that are being written.
-pub(in crate::store) const HIDDEN_END: &str = ".cuesta-part";
 
 /// A name that a file is to have in place of another file.
 struct Exchange {
     path: StorePath,
-    /// Where the file is before, and the other one afterwards.
+    /// The hidden path of the file before, and of the other one afterwards.
     hidden: StorePath,
     file: UnderVersion,
     /// The version that may be replaced.
@@ -143,10 +143,14 @@ impl Store {
 
     /// Gives a file of the under level, which is not to be lost, a free name that says where it
     /// comes from.
-    fn rename_as_conflict(&self, from: &StorePath, path: &StorePath) -> io::Result<StorePath> {
+    pub(in crate::store) fn rename_as_conflict(
+        &self,
+        from: &StorePath,
+        path: &StorePath,
+    ) -> io::Result<StorePath> {
         let mut tries = 0;
         loop {
-            let to = conflict_name(path, super::super::writes::now_ns(), tries);
+            let to = conflict_name(path, now_ns(), tries);
             match self.under.rename_new(from, &to) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => tries += 1,
                 renamed => return renamed.map(|()| to),
@@ -206,7 +210,7 @@ impl Store {
             size_bytes: 0,
             closed_ns: 0,
             blocks: vec![],
-            hidden: Some(self.hidden_name(number)),
+            hidden: Some(hidden_name(number, now_ns())),
             replaced: Some(expected),
             synced: Some(file),
         };
@@ -247,11 +251,6 @@ impl Store {
             facts => Ok(Some(facts?.version)),
         }
     }
-
-    /// A new hidden name for a file of this number.
-    pub(in crate::store) fn hidden_name(&self, number: u64) -> String {
-        format!(".{number:x}-{:x}{HIDDEN_END}", super::super::writes::now_ns())
-    }
 }
 
 impl Exchange {
@@ -269,8 +268,7 @@ fn hidden_path(record: &WriteRecord) -> Option<StorePath> {
 /// finds another file there does not remove it.
 fn exchange_of(record: &WriteRecord) -> Option<Exchange> {
     let (file, hidden) = (record.synced?, record.hidden.as_ref()?);
-    let start = hidden.strip_suffix(HIDDEN_END)?;
-    let hidden = format!("{start}-{:x}{HIDDEN_END}", file.inode);
+    let hidden = exchange_name(hidden, file.inode, &record.path)?;
     Some(Exchange {
         path: record.path.clone(),
         hidden: record.path.parent()?.join(&hidden).ok()?,
