@@ -24,8 +24,8 @@ def _become_stranger() -> None:
     os.setresuid(STRANGER_UID, STRANGER_UID, STRANGER_UID)
 
 
-def _forge(folder: Path, ready: int, heard: int) -> None:
-    """Answer whoever connects in `folder`, and write each byte that was sent to `heard`."""
+def _forge(folder: Path, ready: int, received: int) -> None:
+    """Answer whoever connects in `folder`, and write each byte that was sent to `received`."""
     _become_stranger()
     folder.mkdir(mode=0o700)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -35,7 +35,7 @@ def _forge(folder: Path, ready: int, heard: int) -> None:
     while True:
         stream, _ = listener.accept()
         while sent := stream.recv(4096):
-            os.write(heard, sent)
+            os.write(received, sent)
             stream.sendall(len(ANSWER).to_bytes(4, "little") + bytes(4) + ANSWER)
 
 
@@ -46,23 +46,23 @@ def _forger() -> Iterator[tuple[Path, int]]:
         Path(public).chmod(0o777)
         folder = Path(public, "cuesta-0")
         ready_end, ready = os.pipe()
-        heard_end, heard = os.pipe()
+        received_end, received = os.pipe()
         child = os.fork()
         if child == 0:
             try:
-                _forge(folder, ready, heard)
+                _forge(folder, ready, received)
             finally:
                 os._exit(1)
-        os.close(heard)
+        os.close(received)
         os.close(ready)
         try:
             assert os.read(ready_end, 1) == b"."
-            yield folder, heard_end
+            yield folder, received_end
         finally:
             os.kill(child, 9)
             os.waitpid(child, 0)
             os.close(ready_end)
-            os.close(heard_end)
+            os.close(received_end)
 
 
 @needs_root
@@ -70,7 +70,7 @@ def _forger() -> Iterator[tuple[Path, int]]:
 def test_a_store_of_another_account_is_not_believed(words: tuple[str, ...], tmp_path: Path) -> None:
     # Clients took whoever listened in the folder of the store for it: another account that made
     # `/dev/shm/cuesta-1000` first had its forged bytes analysed, and the answer "verified".
-    with _forger() as (folder, heard):
+    with _forger() as (folder, received):
         workload, *options = words
         command = [sys.executable, "-m", "cuesta", "run", workload, "cuesta:///x", *options]
         done = subprocess.run(
@@ -80,9 +80,9 @@ def test_a_store_of_another_account_is_not_believed(words: tuple[str, ...], tmp_
             capture_output=True,
             text=True,
         )
-        os.set_blocking(heard, False)
+        os.set_blocking(received, False)
         with pytest.raises(BlockingIOError):
-            os.read(heard, 1)
+            os.read(received, 1)
     assert done.returncode in (2, 3), done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("cuesta: ")]
     assert len(lines) == 1, done.stderr

@@ -233,7 +233,7 @@ def test_strangers_are_refused_and_written_down_and_harm_nobody(job: HostJob) ->
     assert job.stores[4].live() == set()
     assert job.stores[1].live() == {2, 3}
     # What is no conversation of stores at all.
-    for said in (b"GET / HTTP/1.1\r\n\r\n", b"cuestap2" + bytes(60), b"\xff" * 4096):
+    for said in (b"GET / HTTP/1.1\r\n\r\n", b"cuestap3" + bytes(60), b"\xff" * 4096):
         words = [*inside, sys.executable, "-c", _SAY, address(1), said.hex()]
         assert subprocess.run(words, check=True, capture_output=True).stdout == b""
 

@@ -5,6 +5,7 @@
 //! have had of them in a memory of any size.
 
 pub mod allocate;
+mod block_set;
 pub mod client;
 pub mod conflict;
 pub mod daemon;
@@ -17,6 +18,7 @@ pub mod name_text;
 mod open_files;
 pub mod path;
 pub mod peers;
+pub mod permissions;
 pub mod places;
 pub mod policy;
 pub mod prepared;

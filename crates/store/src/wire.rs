@@ -75,9 +75,20 @@ pub enum Question {
         discards_memory: bool,
     },
     /// Begins a file, in the store's own mode where none is given.
-    Create { path: StorePath, mode: Option<WriteMode> },
+    Create {
+        path: StorePath,
+        mode: Option<WriteMode>,
+        /// Permission bits that the writer's umask leaves; the daemon's own if not given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permissions: Option<u32>,
+    },
     /// Where a block is to be written; `past_memory` where its place in memory took no bytes.
     Place { number: u64, index: u64, past_memory: bool },
+    /// Blocks that were never written are zero, on the under level: `count` of them, from `first`
+    /// on. Answered as [`Question::Place`].
+    Hole { number: u64, first: u64, count: u64 },
+    /// Whether a file of so many bytes has room, in memory and on the under level.
+    Fits { bytes: u64 },
     /// A block of memory has all its bytes.
     Seal { number: u64, index: u64, bytes: u64 },
     /// The file is as large as this, and gets its name.
@@ -87,6 +98,10 @@ pub enum Question {
         /// Refuse it where something has its name.
         #[serde(default)]
         is_new: bool,
+        /// Bits that the writer has set since, which count more than those of a file that it
+        /// replaces.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permissions: Option<u32>,
     },
     /// Gives up a file that is being written.
     Abandon { number: u64 },
@@ -112,7 +127,14 @@ pub enum Question {
         is_new: bool,
     },
     /// Makes a folder.
-    MakeFolder { path: StorePath },
+    MakeFolder {
+        path: StorePath,
+        /// As of [`Question::Create`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permissions: Option<u32>,
+    },
+    /// Gives a file or folder these permission bits.
+    Permit { path: StorePath, permissions: u32 },
 }
 
 /// What the daemon answers.
@@ -175,6 +197,9 @@ pub struct DirectoryEntry {
     pub modified_ns: i64,
     /// Bytes of it that are in memory.
     pub memory_bytes: u64,
+    /// Its permission bits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<u32>,
     /// Where it leads, for a symbolic link to a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<StorePath>,

@@ -77,14 +77,14 @@ impl Forger {
             become_account(account);
             let listener = UnixListener::bind(listens_at).unwrap();
             ready.send(()).unwrap();
-            let mut heard_bytes = 0;
+            let mut received_bytes = 0;
             for stream in listener.incoming() {
                 if ends.load(Ordering::SeqCst) {
                     break;
                 }
-                heard_bytes += answer(stream.unwrap());
+                received_bytes += answer(stream.unwrap());
             }
-            heard_bytes
+            received_bytes
         });
         wait.recv().unwrap();
         Self { socket, has_ended, thread }
@@ -100,15 +100,15 @@ impl Forger {
 
 /// Answers a client until it ends; the bytes that it sent.
 fn answer(mut stream: UnixStream) -> usize {
-    let mut heard_bytes = 0;
-    let mut heard = [0; 4096];
-    while let Ok(count @ 1..) = stream.read(&mut heard) {
-        heard_bytes += count;
+    let mut received_bytes = 0;
+    let mut received = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut received) {
+        received_bytes += count;
         let text = br#"{"done":true}"#;
         let lengths = [(text.len() as u32).to_le_bytes(), 0_u32.to_le_bytes()].concat();
         let _ = stream.write_all(&[&lengths[..], text].concat());
     }
-    heard_bytes
+    received_bytes
 }
 
 fn connect(folder: &Path) -> std::io::Error {
@@ -213,12 +213,12 @@ fn a_stranger_who_takes_the_place_of_an_ended_store_is_not_believed() {
     assert_eq!(forger.end(), 0);
 }
 
-/// What a store writes down of the file `a` in its memory alone.
+/// The note of a store about the file `a` in its memory alone.
 const RECORD: &str = r#"{"number":1,"path":"a","mode":"memory","state":"memory","block_bytes":1000,
 "size_bytes":0,"closed_ns":0,"blocks":[],"hidden":null,"replaced":null,"synced":null}"#;
 
 #[test]
-fn a_block_that_another_account_put_there_is_not_opened() {
+fn a_block_of_another_account_is_not_opened() {
     let public = public_folder();
     let at = |name: &str| public.path().join(name);
     fs::write(at("own"), "bytes").unwrap();

@@ -120,7 +120,7 @@ impl PieceMaker {
             return Err(Error::input("memory", format!("{text}; raise --memory")));
         };
         let slots_max = 1 + further / Assembler::slot_bytes(&self.shape);
-        let folder = self.own_folder("piece")?;
+        let folder = self.checked_folder("piece")?;
         let assembler = Assembler::new(self.shape, &folder, 1, slots_max);
         Ok((folder, assembler))
     }
@@ -131,7 +131,7 @@ impl PieceMaker {
     /// # Errors
     /// `Input` for a piece that is not as it was written; `System`.
     pub fn join(&self, pieces: &[MatrixPiece], shards: &[ShardNumber]) -> Result<PathBuf> {
-        let folder = self.own_folder("joined")?;
+        let folder = self.checked_folder("joined")?;
         for &(slot, array, shard) in shards {
             let mut writer = ShardWriter::new(self.shape.shards(&folder, slot, array));
             if array + 1 == self.shape.arrays() {
@@ -199,7 +199,7 @@ impl PieceMaker {
     }
 
     /// A folder that no other attempt has.
-    fn own_folder(&self, name: &str) -> Result<PathBuf> {
+    fn checked_folder(&self, name: &str) -> Result<PathBuf> {
         let folder = own_name(&self.folder.join(PIECES).join(name));
         fs::create_dir_all(&folder)
             .map_err(|cause| Error::system("output.pairs", "creating", &folder, &cause))?;

@@ -33,13 +33,13 @@ pub struct StoredBlock {
 }
 
 /// Opens a file of a store's memory, no link, pipe or file of another account in its place.
-pub(super) fn open_own(path: &Path, access: OFlags) -> io::Result<File> {
+pub(super) fn open_checked(path: &Path, access: OFlags) -> io::Result<File> {
     // Else opening a pipe would wait for its writer.
     let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let facts = file.metadata()?;
-    let is_own = facts.is_file() && facts.uid() == geteuid().as_raw();
-    if is_own { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    let is_checked = facts.is_file() && facts.uid() == geteuid().as_raw();
+    if is_checked { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
 impl StoredBlock {
@@ -49,7 +49,7 @@ impl StoredBlock {
     /// `InvalidData` for a file of another size; `PermissionDenied` for another sort of file, or
     /// one that another account has put there; those of the system.
     pub fn open(path: &Path, size_bytes: u64) -> io::Result<Self> {
-        let file = open_own(path, OFlags::RDONLY)?;
+        let file = open_checked(path, OFlags::RDONLY)?;
         // Of this size it stays: it is read-only, and no store cuts a block short. So a mapping
         // has a page behind every byte, and touching it raises no SIGBUS.
         if file.metadata()?.len() != size_bytes {

@@ -5,8 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::checked_folder::CheckedFolder;
 use super::limits::Patience;
-use super::own_folder::OwnFolder;
 use crate::wire::{self, Question, Reply};
 
 /// Questions to a store, one after the other.
@@ -23,10 +23,10 @@ impl Connection {
     /// Connects to the store of this account in `folder`; nothing is sent to another account's.
     ///
     /// # Errors
-    /// [`is_foreign`](super::own_folder::is_foreign) where another account has the folder or
+    /// [`is_foreign`](super::checked_folder::is_foreign) where another account has the folder or
     /// answers there; those of the system where none runs, or it admits nobody.
     pub fn open(folder: &Path, patience: Patience) -> io::Result<Self> {
-        let stream = OwnFolder::open(folder)?.connect()?;
+        let stream = CheckedFolder::open(folder)?.connect()?;
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(patience.answer))?;
         Ok(Self { stream, folder: folder.to_owned(), patience, payload: vec![] })

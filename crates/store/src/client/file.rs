@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use cuesta_runtime::parallel::lock;
 
 use super::block::StoredBlock;
-use super::own_folder::OwnFolder;
+use super::checked_folder::CheckedFolder;
 use super::past::{PastFile, RefusedBlocks};
 use super::session::{Leased, Session};
 use crate::memory::BlockKey;
@@ -175,8 +175,8 @@ impl OpenFile {
 
     pub(super) fn opened_past(session: &Arc<Session>, path: &StorePath) -> io::Result<Self> {
         // What another account left under the name of a store that has ended says nothing.
-        let own = OwnFolder::open(&session.folder);
-        if own.is_ok_and(|folder| is_alone(&folder.path(), path)) {
+        let checked = CheckedFolder::open(&session.folder);
+        if checked.is_ok_and(|folder| is_alone(&folder.path(), path)) {
             return Err(alone());
         }
         let past = PastFile::open(&session.under, path, None)?;

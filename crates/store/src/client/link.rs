@@ -6,9 +6,9 @@ use std::sync::Mutex;
 
 use cuesta_runtime::parallel::lock;
 
+use super::checked_folder::is_foreign;
 use super::connection::Connection;
 use super::limits::{IDLE_CONNECTIONS, unhurried};
-use super::own_folder::is_foreign;
 use crate::wire::{Question, Reply};
 
 /// A store, whichever runs in a folder. Threads may share it, and do not wait for each other.

@@ -4,11 +4,11 @@
 //! the version that was opened. See `spec/formats/store-wire.md`.
 
 pub mod block;
+mod checked_folder;
 mod connection;
 mod file;
 pub mod limits;
 mod link;
-mod own_folder;
 mod past;
 mod recent;
 mod session;

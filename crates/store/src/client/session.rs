@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, Weak};
 use cuesta_runtime::parallel::lock;
 
 use super::block::StoredBlock;
+use super::checked_folder::is_foreign;
 use super::connection::Connection;
 use super::file::OpenFile;
 use super::limits::{CONNECTIONS, LEASES_MAX, Patience};
-use super::own_folder::is_foreign;
 use super::refused;
 use crate::memory::{BlockKey, PIECE_BYTES};
 use crate::under::posix::PosixUnder;

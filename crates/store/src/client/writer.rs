@@ -1,5 +1,7 @@
 //! A file that is written through the store, in any order, and can be read meanwhile.
 
+mod rewrite;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -9,17 +11,20 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
-use super::block::open_own;
+use super::block::open_checked;
 use super::connection::Connection;
 use super::link::{StoreLink, other, taken};
 use crate::allocate::allocate;
 use crate::memory::PIECE_BYTES;
 use crate::path::StorePath;
+use crate::permissions::of_new_file;
 use crate::store::promise::WriteMode;
 use crate::wire::{Question, Reply};
 
 /// More answers that nobody has read would keep the store from reading what comes next.
 const SEALING_MAX: usize = 64;
+/// So many blocks that were never written, one after the other, are left out as a hole.
+const HOLE_BLOCKS: u64 = 2;
 
 /// A file that has its name once it is [committed](Self::commit); dropped before, nothing remains
 /// of it. A block is sealed as soon as the next one is begun, as long as bytes come in their order;
@@ -42,6 +47,8 @@ pub struct WrittenFile {
     full: Option<u64>,
     /// The hidden file of the under level, once a block is there.
     under: Option<Arc<File>>,
+    /// Bits that it has whatever it replaces, once they were set.
+    set_permissions: Option<u32>,
 }
 
 /// Which file is written.
@@ -50,6 +57,7 @@ struct Wanted {
     folder: std::path::PathBuf,
     path: StorePath,
     mode: Option<WriteMode>,
+    permissions: u32,
 }
 
 #[derive(Debug)]
@@ -63,17 +71,40 @@ struct WrittenBlock {
 
 impl WrittenFile {
     /// Begins a file, in the mode of the store where none is given. In mode `memory`, a file that
-    /// has no room is written past the memory, as in `bypass`.
+    /// has no room is written past the memory, as in `bypass`. It has the permission bits that the
+    /// umask of this process leaves, or those of the file that it replaces.
     ///
     /// # Errors
     /// Those of the system as the store says them; `NotConnected` where none runs.
     pub fn create(folder: &Path, path: &StorePath, mode: Option<WriteMode>) -> io::Result<Self> {
-        Self::begin(Wanted { folder: folder.to_owned(), path: path.clone(), mode })
+        Self::create_as(folder, path, mode, of_new_file())
+    }
+
+    /// As [`create`](Self::create), with these permission bits, which a umask has left.
+    ///
+    /// # Errors
+    /// As of [`create`](Self::create).
+    pub fn create_as(
+        folder: &Path,
+        path: &StorePath,
+        mode: Option<WriteMode>,
+        permissions: u32,
+    ) -> io::Result<Self> {
+        Self::begin(Wanted { folder: folder.to_owned(), path: path.clone(), mode, permissions })
+    }
+
+    /// Sets its permission bits, whatever those of a file are that it replaces.
+    pub fn permit(&mut self, permissions: u32) {
+        self.set_permissions = Some(permissions);
     }
 
     fn begin(wanted: Wanted) -> io::Result<Self> {
         let mut connection = StoreLink::new(&wanted.folder).connection()?;
-        let question = Question::Create { path: wanted.path.clone(), mode: wanted.mode };
+        let question = Question::Create {
+            path: wanted.path.clone(),
+            mode: wanted.mode,
+            permissions: Some(wanted.permissions),
+        };
         match taken(connection.ask(&question)?)? {
             Reply::Created { created, block_bytes, mode } => Ok(Self {
                 connection,
@@ -88,6 +119,7 @@ impl WrittenFile {
                 is_in_order: true,
                 full: None,
                 under: None,
+                set_permissions: None,
             }),
             reply => Err(other(&reply)),
         }
@@ -106,8 +138,11 @@ impl WrittenFile {
     /// Writes bytes at an offset; what is before them and was never written is zero.
     ///
     /// # Errors
-    /// Those of the system; what was written before the failure stays.
+    /// Errors of the system; what was written before the failure stays. EFBIG and ENOSPC, at once,
+    /// for a place that no file can have.
     pub fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let end = offset.checked_add(bytes.len() as u64);
+        self.check_growth(end.unwrap_or(u64::MAX))?;
         self.is_in_order &= offset == self.size_bytes;
         let mut done = 0;
         while done < bytes.len() {
@@ -172,11 +207,12 @@ impl WrittenFile {
     /// Makes the file as long as this; what is new is zero.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system; EFBIG and ENOSPC, at once, for a size that no file can have.
     pub fn resize(&mut self, size_bytes: u64) -> io::Result<()> {
         if size_bytes < self.size_bytes {
             return self.write_again(self.wanted.mode, size_bytes);
         }
+        self.check_growth(size_bytes)?;
         self.is_in_order &= size_bytes == self.size_bytes;
         self.size_bytes = size_bytes;
         Ok(())
@@ -201,20 +237,27 @@ impl WrittenFile {
     /// # Errors
     /// Those of the system as the store says them; `NotConnected` where it has ended.
     pub fn commit(mut self) -> io::Result<()> {
+        let count = self.size_bytes.div_ceil(self.block_bytes);
         let mut index = 0;
-        while index < self.size_bytes.div_ceil(self.block_bytes) {
-            // One that was never written is zero. This may write all again, past the memory.
-            self.block(index)?;
-            index += 1;
+        while index < count {
+            let next = self.blocks.range(index..).next().map_or(count, |(&next, _)| next);
+            if next - index >= HOLE_BLOCKS && self.mode != WriteMode::Memory {
+                self.leave_hole(index, next - index)?;
+                index = next;
+            } else {
+                // One that was never written is zero. This may write all again, past the memory.
+                self.block(index)?;
+                index += 1;
+            }
         }
         if let Some(under) = &self.under {
             under.set_len(self.size_bytes)?;
         }
-        for index in 0..self.size_bytes.div_ceil(self.block_bytes) {
-            self.seal(index)?;
-        }
-        let (number, bytes) = (self.number, self.size_bytes);
-        self.ask(&Question::Commit { number, bytes, is_new: false }).map(|_| ())
+        let indexes: Vec<u64> = self.blocks.keys().copied().collect();
+        indexes.into_iter().try_for_each(|index| self.seal(index))?;
+        let (number, bytes, permissions) = (self.number, self.size_bytes, self.set_permissions);
+        let question = Question::Commit { number, bytes, is_new: false, permissions };
+        self.ask(&question).map(|_| ())
     }
 
     /// Where a block is written.
@@ -241,7 +284,7 @@ impl WrittenFile {
         let Reply::Placed { place, is_memory } = reply else { return Err(other(&reply)) };
         let open = || File::options().read(true).write(true).open(&place).map(Arc::new);
         let (file, start) = match &self.under {
-            _ if is_memory => (Arc::new(open_own(&place, OFlags::RDWR)?), 0),
+            _ if is_memory => (Arc::new(open_checked(&place, OFlags::RDWR)?), 0),
             Some(under) => (Arc::clone(under), index * self.block_bytes),
             None => (open()?, index * self.block_bytes),
         };
@@ -301,40 +344,6 @@ impl WrittenFile {
             taken(self.connection.answer()?)?;
         }
         taken(self.connection.ask(question)?)
-    }
-
-    /// Writes the first bytes again, to a new file that takes the place of this one.
-    fn write_again(&mut self, mode: Option<WriteMode>, size_bytes: u64) -> io::Result<()> {
-        let mut next = Self::begin(Wanted { mode, ..self.wanted.clone() })?;
-        next.is_in_order = false;
-        next.copy_from(size_bytes, |into, offset| self.read_at(into, offset))?;
-        // What is dropped is given up a moment later; its folder may be wanted empty at once.
-        let _ = self.ask(&Question::Abandon { number: self.number });
-        *self = next;
-        Ok(())
-    }
-
-    /// Writes the first bytes of something, which `read` gives from an offset on.
-    ///
-    /// # Errors
-    /// Those of `read`, `UnexpectedEof` where it gives none; as [`write_at`](Self::write_at).
-    pub fn copy_from(
-        &mut self,
-        size_bytes: u64,
-        mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
-    ) -> io::Result<()> {
-        let mut piece = vec![0; PIECE_BYTES];
-        let mut place = 0;
-        while place < size_bytes {
-            let most = (size_bytes - place).min(PIECE_BYTES as u64) as usize;
-            let count = read(&mut piece[..most], place)?;
-            if count == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            self.write_at(&piece[..count], place)?;
-            place += count as u64;
-        }
-        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use cuesta_core::{Error, Result};
 use super::Daemon;
 use crate::memory::BlockKey;
 use crate::path::StorePath;
+use crate::permissions;
 use crate::policy::admission::Wish;
 use crate::store::names::sweep::SweepOptions;
 use crate::store::{BlockLease, WritePlace};
@@ -82,7 +83,9 @@ impl<'a> Conversation<'a> {
                 stops.store(true, Ordering::Relaxed);
                 done
             }
+            Question::Fits { bytes } => store.check_size(bytes).and(done),
             Question::Place { number, .. }
+            | Question::Hole { number, .. }
             | Question::Seal { number, .. }
             | Question::Commit { number, .. }
             | Question::Abandon { number } => {
@@ -100,9 +103,10 @@ impl<'a> Conversation<'a> {
     fn change(&mut self, question: &Question) -> Result<Reply> {
         let store = &self.daemon.store;
         match *question {
-            Question::Create { ref path, mode } => {
+            Question::Create { ref path, mode, permissions } => {
                 let mode = mode.unwrap_or(self.daemon.write);
-                let created = store.create(path, mode)?;
+                let bits = permissions::checked(permissions)?;
+                let created = store.create_as(path, mode, bits)?;
                 self.writes.push(created);
                 let block_bytes = store.options().block_bytes;
                 return Ok(Reply::Created { created, block_bytes, mode });
@@ -120,7 +124,10 @@ impl<'a> Conversation<'a> {
             }
             Question::Remove { ref path } => store.remove_name(path)?,
             Question::Rename { ref path, ref to, is_new } => store.rename_as(path, to, is_new)?,
-            Question::MakeFolder { ref path } => store.make_folder(path)?,
+            Question::MakeFolder { ref path, permissions } => {
+                store.make_folder_as(path, permissions::checked(permissions)?)?;
+            }
+            Question::Permit { ref path, permissions } => store.permit(path, permissions)?,
             _ => (),
         }
         Ok(Reply::Done { done: true })
@@ -137,10 +144,15 @@ impl<'a> Conversation<'a> {
                     WritePlace::Under(place) => Reply::Placed { place, is_memory: false },
                 });
             }
+            Question::Hole { number, first, count } => {
+                let place = store.leave_hole(number, first, count)?;
+                return Ok(Reply::Placed { place, is_memory: false });
+            }
             Question::Seal { number, index, bytes } => {
                 store.seal(BlockKey { file: number, index }, bytes)?;
             }
-            Question::Commit { number, bytes, is_new } => {
+            Question::Commit { number, bytes, is_new, permissions } => {
+                let bits = permissions::checked(permissions)?;
                 self.writes.retain(|&one| one != number);
                 // Held until it has its name: who ends the store waits for that.
                 let is_closing =
@@ -148,6 +160,9 @@ impl<'a> Conversation<'a> {
                 if *is_closing {
                     store.abandon(number);
                     return Err(Error::input("store", "the store is being stopped"));
+                }
+                if let Some(bits) = bits {
+                    store.permit_written(number, bits)?;
                 }
                 store.commit_as(number, bytes, is_new)?;
             }

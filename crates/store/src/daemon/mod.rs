@@ -316,6 +316,7 @@ impl Daemon {
             size_bytes: if facts.is_folder { 0 } else { facts.version.size_bytes },
             modified_ns: facts.version.modified_ns,
             memory_bytes: self.store.bytes_in_memory(path),
+            permissions: Some(facts.permissions),
             link: facts.is_folder.then(|| self.store.under().link(path).ok()).flatten().flatten(),
             layout: None,
         }

@@ -93,7 +93,12 @@ impl MountTree {
     ) -> io::Result<()> {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
-        let end = offset + bytes.len() as u64;
+        let end = offset.saturating_add(bytes.len() as u64);
+        let known = state.seen.unwrap_or_default();
+        let size_bytes = state.size_bytes().unwrap_or(known.0);
+        if end > size_bytes.saturating_add(SMALL_BYTES) {
+            self.check_size(end)?;
+        }
         self.take_over(node, &mut state, u64::MAX)?;
         self.outgrow(node, &mut state, end)?;
         state.writer = writer;
@@ -116,6 +121,7 @@ impl MountTree {
     pub fn resize(&self, node: &MountNode, size_bytes: u64) -> io::Result<()> {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
+        self.check_size(size_bytes)?;
         if size_bytes == 0 {
             if !matches!(state.content, FileContent::Lost) {
                 state.content = FileContent::Small(Vec::new());
@@ -135,10 +141,12 @@ impl MountTree {
         };
         // By its path, without a handle: nobody closes it.
         if state.handles == 0 {
-            resized?;
-            self.commit(node, &mut state)?;
+            let committed = resized.and_then(|()| self.commit(node, &mut state));
             state.content = FileContent::Closed;
-            return Ok(());
+            if committed.is_err() {
+                (state.is_changed, state.modified) = (false, None);
+            }
+            return committed;
         }
         resized
     }
@@ -164,7 +172,8 @@ impl MountTree {
             }
             FileContent::Small(bytes)
         } else {
-            let mut written = self.begin(node)?;
+            self.check_size(size_bytes)?;
+            let mut written = self.begin(node, state.writer_bits())?;
             written.copy_from(size_bytes, read)?;
             FileContent::Written(Box::new(written))
         };
@@ -176,22 +185,20 @@ impl MountTree {
         if let FileContent::Small(bytes) = &state.content
             && size_bytes > SMALL_BYTES
         {
-            let mut written = self.begin(node)?;
+            let mut written = self.begin(node, state.writer_bits())?;
             written.write_at(bytes, 0)?;
             state.content = FileContent::Written(Box::new(written));
         }
         Ok(())
     }
 
-    fn begin(&self, node: &MountNode) -> io::Result<WrittenFile> {
-        match self.path(node.number) {
-            Some(path) => WrittenFile::create(self.link.folder(), &path, self.mode),
+    fn begin(&self, node: &MountNode, permissions: u32) -> io::Result<WrittenFile> {
+        let (path, mode) = match self.path(node.number) {
+            Some(path) => (path, self.mode),
             // It was removed, and is never committed.
-            None => {
-                let path = self.unlinked_path(node.number)?;
-                WrittenFile::create(self.link.folder(), &path, Some(WriteMode::Memory))
-            }
-        }
+            None => (self.unlinked_path(node.number)?, Some(WriteMode::Memory)),
+        };
+        WrittenFile::create_as(self.link.folder(), &path, mode, permissions)
     }
 
     /// A path that nobody asks for, which keeps no folder from being removed.
@@ -203,18 +210,24 @@ impl MountTree {
     /// Gives a file that was changed to the store; what holds then is what its mode promises.
     pub(super) fn commit(&self, node: &MountNode, state: &mut NodeState) -> io::Result<()> {
         let Some(path) = self.path(node.number).filter(|_| state.is_changed) else { return Ok(()) };
+        let (bits, bits_set) = (state.writer_bits(), state.bits_set());
+        let permitted = |mut file: WrittenFile| {
+            bits_set.into_iter().for_each(|bits| file.permit(bits));
+            file.commit()
+        };
         match std::mem::take(&mut state.content) {
-            FileContent::Small(bytes) => {
-                let committed = WrittenFile::create(self.link.folder(), &path, self.mode)
-                    .and_then(|mut file| file.write_at(&bytes, 0).map(|()| file))
-                    .and_then(WrittenFile::commit);
+            FileContent::Small(content) => {
+                let made = WrittenFile::create_as(self.link.folder(), &path, self.mode, bits);
+                let committed = made
+                    .and_then(|mut file| file.write_at(&content, 0).map(|()| file))
+                    .and_then(permitted);
                 // It may be committed later.
-                state.content = FileContent::Small(bytes);
+                state.content = FileContent::Small(content);
                 committed?;
             }
             FileContent::Written(file) => {
                 state.content = FileContent::Lost;
-                file.commit()?;
+                permitted(*file)?;
                 state.content = FileContent::Closed;
             }
             FileContent::Lost => {
@@ -223,7 +236,7 @@ impl MountTree {
             }
             content => state.content = content,
         }
-        (state.is_changed, state.is_new) = (false, false);
+        (state.is_changed, state.is_new, state.is_permitted) = (false, false, false);
         (state.seen, state.cached) = (None, None);
         Ok(())
     }
@@ -299,9 +312,14 @@ impl MountTree {
         if is_stored(&state) {
             // Its blocks may leave the store, which cannot read them again then.
             let file = self.stored(node, &mut state)?;
+            if self.check_size(file.size_bytes()).is_err() {
+                // A hole that no copy has room for: it is read as long as its blocks are there.
+                return Ok(state);
+            }
             let path = self.unlinked_path(node.number)?;
             let memory = Some(WriteMode::Memory);
-            let mut held = WrittenFile::create(self.link.folder(), &path, memory)?;
+            let bits = state.writer_bits();
+            let mut held = WrittenFile::create_as(self.link.folder(), &path, memory, bits)?;
             held.copy_from(file.size_bytes(), |into, offset| file.read_at(into, offset))?;
             state.content = FileContent::Written(Box::new(held));
         }

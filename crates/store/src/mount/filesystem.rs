@@ -9,18 +9,18 @@ use std::time::{Duration, SystemTime};
 
 use cuesta_runtime::parallel::lock;
 use fuser::{
-    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    BsdFileFlags, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
     ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
     TimeOrNow, WriteFlags,
 };
 
-use super::limits::{AHEAD_KIBIBYTES, FACTS_TIME, FOLDER_TIME, NAME_BYTES_MAX, REQUEST_BYTES_MAX};
-use super::names::{ListedName, NodeFacts};
-use super::nodes::MountNode;
+use super::limits::{AHEAD_KIBIBYTES, NAME_BYTES_MAX, REQUEST_BYTES_MAX};
+use super::names::ListedName;
 use super::{MountTree, OpenHandle};
 use crate::errno::errno_of;
 use crate::name_text::name_of;
+use crate::permissions::WRITER_BITS;
 
 /// The tree as the kernel asks for it.
 #[derive(Debug)]
@@ -28,7 +28,6 @@ pub struct MountedTree(pub Arc<MountTree>);
 
 /// A number that stands for no node: the kernel looks its name up.
 const UNKNOWN: u64 = u32::MAX as u64;
-const SECTOR_BYTES: u64 = 512;
 const PAGE_BYTES: u64 = 4096;
 
 thread_local! {
@@ -48,48 +47,6 @@ macro_rules! answered {
             Err(error) => return $reply.error(errno(&error)),
         }
     };
-}
-
-impl MountedTree {
-    fn attributes(&self, facts: &NodeFacts) -> FileAttr {
-        let Self(tree) = self;
-        FileAttr {
-            ino: INodeNo(facts.number),
-            size: facts.size_bytes,
-            blocks: facts.size_bytes.div_ceil(SECTOR_BYTES),
-            atime: facts.modified,
-            mtime: facts.modified,
-            ctime: facts.modified,
-            crtime: SystemTime::UNIX_EPOCH,
-            kind: facts.kind,
-            perm: facts.permissions,
-            nlink: if facts.kind == FileType::Directory { 2 } else { 1 },
-            uid: tree.user,
-            gid: tree.group,
-            rdev: 0,
-            blksize: REQUEST_BYTES_MAX,
-            flags: 0,
-        }
-    }
-
-    fn enter(&self, facts: &NodeFacts, reply: ReplyEntry) {
-        // Others may change a file at any time; a folder is where it was a moment ago.
-        let is_folder = facts.kind == FileType::Directory;
-        let time = if is_folder { FOLDER_TIME } else { Duration::ZERO };
-        reply.entry_with_ttls(&FACTS_TIME, &time, &self.attributes(facts), Generation(0));
-    }
-
-    fn handle(&self, node: &Arc<MountNode>, writes: bool) -> FileHandle {
-        let number = self.0.next_handle.fetch_add(1, Ordering::Relaxed);
-        let handle = OpenHandle { node: Arc::clone(node), writes, names: vec![] };
-        lock(&self.0.handles).insert(number, Arc::new(handle));
-        FileHandle(number)
-    }
-
-    fn of(&self, handle: FileHandle) -> io::Result<Arc<OpenHandle>> {
-        let found = lock(&self.0.handles).get(&handle.0).cloned();
-        found.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))
-    }
 }
 
 fn opened(keeps: bool) -> FopenFlags {
@@ -149,10 +106,10 @@ impl Filesystem for MountedTree {
         if let Some(size_bytes) = size_bytes {
             answered!(self.0.resize(&node, size_bytes), reply);
         }
-        let mut state = lock(&node.state);
         if let Some(mode) = mode {
-            state.permissions = Some((mode & 0o7777) as u16);
+            answered!(self.0.permit(&node, mode), reply);
         }
+        let mut state = lock(&node.state);
         match modified {
             Some(TimeOrNow::SpecificTime(time)) => state.modified = Some(time),
             Some(TimeOrNow::Now) => state.modified = Some(SystemTime::now()),
@@ -173,11 +130,12 @@ impl Filesystem for MountedTree {
         _: &Request,
         parent: INodeNo,
         name: &OsStr,
-        _mode: u32,
-        _umask: u32,
+        mode: u32,
+        umask: u32,
         reply: ReplyEntry,
     ) {
-        let facts = answered!(self.0.make_folder(parent.0, name), reply);
+        let permissions = mode & !umask & WRITER_BITS;
+        let facts = answered!(self.0.make_folder(parent.0, name, permissions), reply);
         self.enter(&facts, reply);
     }
 
@@ -232,7 +190,7 @@ impl Filesystem for MountedTree {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let permissions = (mode & !umask & 0o7777) as u16;
+        let permissions = mode & !umask & WRITER_BITS;
         let is_new = flags & libc::O_EXCL != 0;
         let made = self.0.create(parent.0, name, (permissions, is_new));
         let (node, facts) = answered!(made, reply);
@@ -387,6 +345,21 @@ impl Filesystem for MountedTree {
     ) {
         // Names are on the disk of the under level once they are acknowledged.
         reply.ok();
+    }
+
+    fn fallocate(
+        &self,
+        _: &Request,
+        _number: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        length: u64,
+        _mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        answered!(self.0.check_size(offset.saturating_add(length)), reply);
+        // What has room now may have none when it is written: nothing is reserved.
+        reply.error(Errno::EOPNOTSUPP);
     }
 
     fn statfs(&self, _: &Request, _number: INodeNo, reply: ReplyStatfs) {

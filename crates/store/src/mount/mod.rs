@@ -4,11 +4,14 @@
 //! A file that is read is one version from open to close. What is written goes into blocks of the
 //! store, and has its name when it is closed.
 
+mod attributes;
 mod content;
 mod filesystem;
 mod limits;
+mod moves;
 mod names;
 mod nodes;
+mod permit;
 
 use std::collections::HashMap;
 use std::io;

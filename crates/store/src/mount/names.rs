@@ -52,7 +52,7 @@ impl MountTree {
         lock(&self.nodes).path(number)
     }
 
-    fn below(&self, folder: u64, name: &OsStr) -> io::Result<StorePath> {
+    pub(super) fn below(&self, folder: u64, name: &OsStr) -> io::Result<StorePath> {
         if name.len() > NAME_BYTES_MAX {
             return Err(system(libc::ENAMETOOLONG));
         }
@@ -90,9 +90,10 @@ impl MountTree {
             let is_replaced = state.seen.is_some_and(|seen| seen != version)
                 && self.is_replaced(&path, &mut state)?;
             if !is_replaced && node.kind == kind_of(&entry) {
-                if state.seen.replace(version) != Some(version) && node.kind == NodeKind::File {
+                if state.seen != Some(version) && node.kind == NodeKind::File {
                     state.modified = None;
                 }
+                state.learn(&entry);
                 return Ok(self.remembered(&node, &state));
             }
             // Somebody else replaced it: who has it open has the old one.
@@ -121,7 +122,7 @@ impl MountTree {
     fn found(&self, path: &StorePath, entry: &DirectoryEntry) -> NodeFacts {
         let node = lock(&self.nodes).add(path, kind_of(entry));
         let mut state = lock(&node.state);
-        state.seen = Some((entry.size_bytes, entry.modified_ns));
+        state.learn(entry);
         self.remembered(&node, &state)
     }
 
@@ -151,7 +152,7 @@ impl MountTree {
             && let Some(path) = self.path(node.number)
         {
             let entry = self.entry(&path)?;
-            state.seen = Some((entry.size_bytes, entry.modified_ns));
+            state.learn(&entry);
         }
         Ok(facts_of(node, &state))
     }
@@ -178,7 +179,7 @@ impl MountTree {
         &self,
         folder: u64,
         name: &OsStr,
-        (permissions, is_new): (u16, bool),
+        (permissions, is_new): (u32, bool),
     ) -> io::Result<(Arc<MountNode>, NodeFacts)> {
         let path = self.below(folder, name)?;
         let known = lock(&self.nodes).at(&path);
@@ -216,9 +217,14 @@ impl MountTree {
     ///
     /// # Errors
     /// As the store has them.
-    pub fn make_folder(&self, folder: u64, name: &OsStr) -> io::Result<NodeFacts> {
+    pub fn make_folder(
+        &self,
+        folder: u64,
+        name: &OsStr,
+        permissions: u32,
+    ) -> io::Result<NodeFacts> {
         let path = self.below(folder, name)?;
-        self.link.ask(&Question::MakeFolder { path })?;
+        self.link.ask(&Question::MakeFolder { path, permissions: Some(permissions) })?;
         self.look_up(folder, name)
     }
 
@@ -251,7 +257,7 @@ impl MountTree {
     }
 
     /// Files in a folder that the store has not got yet.
-    fn new_inside(&self, folder: &StorePath) -> Vec<(u64, StorePath)> {
+    pub(super) fn new_inside(&self, folder: &StorePath) -> Vec<(u64, StorePath)> {
         let mut inside = lock(&self.nodes).inside(folder);
         inside.retain(|(number, _)| self.node(*number).is_ok_and(|node| lock(&node.state).is_new));
         inside
@@ -304,74 +310,6 @@ impl MountTree {
         }
         Ok(())
     }
-
-    /// Renames a file or folder; a file of the new name is replaced.
-    ///
-    /// # Errors
-    /// `EXDEV` for a folder with files that are in memory alone; as the store has them.
-    pub fn rename(&self, from: (u64, &OsStr), to: (u64, &OsStr)) -> io::Result<()> {
-        let (from, to) = (self.below(from.0, from.1)?, self.below(to.0, to.1)?);
-        let (node, replaced) = {
-            let nodes = lock(&self.nodes);
-            (nodes.at(&from), nodes.at(&to))
-        };
-        match node {
-            Some(node) if node.kind != NodeKind::Folder => {
-                self.rename_file(&node, replaced, (&from, &to))
-            }
-            _ => self.rename_folder(&from, &to),
-        }
-    }
-
-    fn rename_file(
-        &self,
-        node: &MountNode,
-        replaced: Option<Arc<MountNode>>,
-        (from, to): (&StorePath, &StorePath),
-    ) -> io::Result<()> {
-        let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
-        let mut state = lock(&node.state);
-        self.commit(node, &mut state)?;
-        let replaced = replaced.filter(|replaced| replaced.kind != NodeKind::Folder);
-        let mut held = replaced.as_ref().map(|replaced| self.hold(replaced)).transpose()?;
-        self.link.ask(&Question::Rename { path: from.clone(), to: to.clone(), is_new: false })?;
-        if let (Some(replaced), Some(held)) = (&replaced, &mut held) {
-            self.unname(replaced, held);
-        }
-        drop(held);
-        state.reopen();
-        lock(&self.nodes).rename(from, to);
-        Ok(())
-    }
-
-    fn rename_folder(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
-        // Nobody begins a file below the old name meanwhile.
-        let _moves = self.moves.write().unwrap_or_else(PoisonError::into_inner);
-        if !self.new_inside(to).is_empty() {
-            return Err(system(libc::ENOTEMPTY));
-        }
-        let inside = lock(&self.nodes).inside(from);
-        for (number, _) in &inside {
-            let node = self.node(*number)?;
-            let mut state = lock(&node.state);
-            self.commit(&node, &mut state)?;
-            state.reopen();
-        }
-        self.clear_folder(from)?;
-        self.link.ask(&Question::Rename { path: from.clone(), to: to.clone(), is_new: false })?;
-        lock(&self.nodes).rename(from, to);
-        Ok(())
-    }
-}
-
-impl NodeState {
-    /// It is opened again, under its new name, when it is read next.
-    fn reopen(&mut self) {
-        if matches!(self.content, FileContent::Stored(_)) {
-            self.content = FileContent::Closed;
-        }
-        (self.seen, self.cached) = (None, None);
-    }
 }
 
 fn kind_of(entry: &DirectoryEntry) -> NodeKind {
@@ -385,8 +323,8 @@ fn kind_of(entry: &DirectoryEntry) -> NodeKind {
 fn facts_of(node: &MountNode, state: &NodeState) -> NodeFacts {
     let seen = state.seen.unwrap_or_default();
     let (size_bytes, default) = match node.kind {
-        NodeKind::File => (state.size_bytes().unwrap_or(seen.0), 0o644),
-        NodeKind::Folder => (4096, 0o755),
+        NodeKind::File => (state.size_bytes().unwrap_or(seen.0), 0o600),
+        NodeKind::Folder => (4096, 0o700),
         NodeKind::Link(_) => (0, 0o777),
     };
     NodeFacts {
@@ -394,6 +332,6 @@ fn facts_of(node: &MountNode, state: &NodeState) -> NodeFacts {
         kind: node.kind.of_file(),
         size_bytes,
         modified: state.modified.unwrap_or_else(|| time_of(seen.1)),
-        permissions: state.permissions.unwrap_or(default),
+        permissions: state.permissions.unwrap_or(default) as u16,
     }
 }

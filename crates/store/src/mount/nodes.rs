@@ -61,8 +61,10 @@ pub struct NodeState {
     pub cached: Option<UnderVersion>,
     /// When its bytes were changed here, or what somebody set.
     pub modified: Option<SystemTime>,
-    /// Bits of its mode that somebody set.
-    pub permissions: Option<u16>,
+    /// Its permission bits, as far as they are known.
+    pub permissions: Option<u32>,
+    /// They were set here, and the store has not got them yet.
+    pub is_permitted: bool,
 }
 
 /// Where the bytes of a file are.

@@ -168,6 +168,7 @@ impl Peers {
             PeerQuestion::Clear { path } => self.clear_here(&path),
             PeerQuestion::Remove { path } => store.remove_here(&path)?,
             PeerQuestion::Rename { path, to, is_new } => store.rename_here(&path, &to, is_new)?,
+            PeerQuestion::Permit { path, permissions } => store.permit_here(&path, permissions)?,
             PeerQuestion::Flush { path } => {
                 return store.flush_here(Some(&path)).map(|bytes| PeerReply::Moved { bytes });
             }

@@ -214,7 +214,7 @@ mod tests {
             changed_ns: closed_ns,
         };
         let id = FileId::of_alone(owner, &version);
-        AloneFile { path: path.parse().unwrap(), id, size_bytes: 5, closed_ns }
+        AloneFile { path: path.parse().unwrap(), id, size_bytes: 5, closed_ns, permissions: 0o600 }
     }
 
     fn names(files: &[AloneFile]) -> Telling {

@@ -14,7 +14,7 @@ use super::refusals::RefusalReason;
 use super::secret::{Keys, PeerKey};
 
 /// What a connection begins with; the digit is the version of what follows.
-pub const MAGIC: &[u8; 8] = b"cuestap2";
+pub const MAGIC: &[u8; 8] = b"cuestap3";
 /// Bytes of what is chosen at random, and of a proof.
 pub const PROOF_BYTES: usize = 32;
 const ID_BYTES: usize = 8;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::StorePath;
 use crate::places::BlockPlaces;
-use crate::under::UnderVersion;
+use crate::under::{Facts, UnderVersion};
 
 /// A file in one version, the same on all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -90,6 +90,15 @@ pub struct AloneFile {
     pub size_bytes: u64,
     /// When it was closed, in nanoseconds since 1970.
     pub closed_ns: i64,
+    /// Its permission bits.
+    pub permissions: u32,
+}
+
+impl AloneFile {
+    /// Its facts, as they are told of any file.
+    pub fn facts(&self) -> Facts {
+        Facts::of_file(self.id.version(self.size_bytes, self.closed_ns), self.permissions)
+    }
 }
 
 /// What a member has to tell a directory.
@@ -160,6 +169,8 @@ pub enum PeerQuestion {
     Remove { path: StorePath },
     /// Rename it.
     Rename { path: StorePath, to: StorePath, is_new: bool },
+    /// Give it these permission bits.
+    Permit { path: StorePath, permissions: u32 },
     /// Bring it to the under level.
     Flush { path: StorePath },
     /// The member ends, and nothing of it is lost.

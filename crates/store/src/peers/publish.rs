@@ -279,7 +279,13 @@ mod tests {
             let id = FileId::of_alone("x", &version);
             found.blocks.insert((id, u64::from(number & 3)));
             if number & 1 == 0 {
-                let file = AloneFile { path: path.clone(), id, size_bytes: 1, closed_ns: 1 };
+                let file = AloneFile {
+                    path: path.clone(),
+                    id,
+                    size_bytes: 1,
+                    closed_ns: 1,
+                    permissions: 0o600,
+                };
                 found.names.insert(path, file);
             }
         }

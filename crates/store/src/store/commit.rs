@@ -65,6 +65,7 @@ impl Store {
             return Err(system("writing", &path, &kind.into()));
         }
         self.with_alone(&path, |mut before| {
+            self.keep_permissions(&mut written, before.as_deref(), taken);
             let replaced = match &before {
                 _ if is_new => Ok(None),
                 Some(before) => Ok(before.record.replaced),
@@ -194,7 +195,11 @@ impl Store {
             let here = written.record.block(index).is_some_and(|block| block.size_bytes == wanted);
             here || written.on_under.contains(&index)
         };
-        let missing = (0..count).find(|&index| !is_there(index));
+        let mut index = 0;
+        while index < count && is_there(index) {
+            index = written.on_under.end_of(index).unwrap_or(index + 1);
+        }
+        let missing = (index < count).then_some(index);
         let more = written.record.blocks.iter().any(|block| block.key.index >= count)
             || !written.partial.is_empty();
         match missing {

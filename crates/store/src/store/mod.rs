@@ -13,6 +13,7 @@ pub(crate) mod ledger;
 pub mod names;
 mod opens;
 mod peering;
+mod permit;
 mod persist;
 mod places;
 pub mod promise;

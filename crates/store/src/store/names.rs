@@ -16,14 +16,18 @@ use super::state::Backing;
 use super::{OPERATION, Store, system};
 use crate::path::StorePath;
 use crate::peers::message::PeerQuestion;
+use crate::permissions::{PRIVATE_FOLDER, of_parents};
 use crate::under::{Facts, UnderVersion};
 use parts::is_hidden;
 
 /// Errors of a name that is gone meanwhile, or a link that leads nowhere or out of the root.
 const ABSENT: [i32; 4] = [libc::ENOENT, libc::EACCES, libc::EPERM, libc::ELOOP];
 /// Of a folder that is nowhere on the under level.
-const NO_VERSION: UnderVersion =
-    UnderVersion { device: 0, inode: 0, size_bytes: 0, modified_ns: 0, changed_ns: 0 };
+const FOLDER_IN_MEMORY: Facts = Facts {
+    version: UnderVersion { device: 0, inode: 0, size_bytes: 0, modified_ns: 0, changed_ns: 0 },
+    is_folder: true,
+    permissions: PRIVATE_FOLDER,
+};
 
 impl Store {
     /// What is at a path.
@@ -35,12 +39,11 @@ impl Store {
         if let Some((number, version)) = state.known(path)
             && state.backing(number) != Backing::Under
         {
-            return Ok(Facts { version, is_folder: false });
+            return Ok(Facts::of_file(version, state.permissions(number)));
         }
         drop(state);
         if let Some((_, file)) = self.elsewhere(path)? {
-            let version = file.id.version(file.size_bytes, file.closed_ns);
-            return Ok(Facts { version, is_folder: false });
+            return Ok(file.facts());
         }
         self.facts_under(path)
     }
@@ -53,7 +56,7 @@ impl Store {
         };
         match self.under.facts(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && has_inside() => {
-                Ok(Facts { version: NO_VERSION, is_folder: true })
+                Ok(FOLDER_IN_MEMORY)
             }
             found => found.map_err(|cause| system("reading", path, &cause)),
         }
@@ -78,11 +81,8 @@ impl Store {
         for name in self.names_in(folder, remote.keys().cloned().collect())? {
             let path = folder.join(&name)?;
             let facts = match remote.get(&name) {
-                Some(Some(file)) if self.alone_at(&path).is_none() => {
-                    let version = file.id.version(file.size_bytes, file.closed_ns);
-                    Ok(Facts { version, is_folder: false })
-                }
-                Some(None) => Ok(Facts { version: NO_VERSION, is_folder: true }),
+                Some(Some(file)) if self.alone_at(&path).is_none() => Ok(file.facts()),
+                Some(None) => Ok(FOLDER_IN_MEMORY),
                 _ => self.facts_here(&path),
             };
             match facts {
@@ -99,9 +99,10 @@ impl Store {
         let state = lock(&self.state);
         let alone =
             state.known(path).filter(|(number, _)| state.backing(*number) != Backing::Under);
+        let alone = alone.map(|(number, version)| (version, state.permissions(number)));
         drop(state);
         match alone {
-            Some((_, version)) => Ok(Facts { version, is_folder: false }),
+            Some((version, permissions)) => Ok(Facts::of_file(version, permissions)),
             None => self.facts_under(path),
         }
     }
@@ -131,12 +132,25 @@ impl Store {
     /// # Errors
     /// `System` naming it.
     pub fn make_folder(&self, folder: &StorePath) -> Result<()> {
+        self.make_folder_as(folder, None)
+    }
+
+    /// As [`make_folder`](Self::make_folder), with these permission bits; those that this process
+    /// gives to its folders if not given.
+    ///
+    /// # Errors
+    /// As of [`make_folder`](Self::make_folder).
+    pub fn make_folder_as(&self, folder: &StorePath, permissions: Option<u32>) -> Result<()> {
         let _claim = self.claims.claim(folder);
         if self.alone_at(folder).is_some() {
             return Err(system("making", folder, &io::ErrorKind::AlreadyExists.into()));
         }
         self.check_way(folder)?;
-        self.under.make_folder(folder).map_err(|cause| system("making", folder, &cause))
+        let made = match permissions {
+            Some(permissions) => self.under.make_folder_as(folder, permissions),
+            None => self.under.make_folder(folder),
+        };
+        made.map_err(|cause| system("making", folder, &cause))
     }
 
     /// Refuses a path that a file is on the way to.
@@ -152,8 +166,8 @@ impl Store {
         Ok(())
     }
 
-    /// Makes the folders that a path is in.
-    pub(super) fn make_parents(&self, path: &StorePath) -> Result<()> {
+    /// Makes the folders that a path is in, those that are not there with these permission bits.
+    pub(super) fn make_parents(&self, path: &StorePath, permissions: u32) -> Result<()> {
         let Some(folder) = path.parent() else { return Ok(()) };
         if self.alone_at(&folder).is_some() {
             return Err(system("writing", path, &io::ErrorKind::NotADirectory.into()));
@@ -162,8 +176,8 @@ impl Store {
             Ok(facts) if facts.is_folder => Ok(()),
             Ok(_) => Err(system("writing", path, &io::ErrorKind::NotADirectory.into())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.make_parents(&folder)?;
-                self.make_folder(&folder)
+                self.make_parents(&folder, permissions)?;
+                self.make_folder_as(&folder, Some(permissions))
             }
             Err(error) => Err(system("reading", &folder, &error)),
         }
@@ -209,13 +223,14 @@ impl Store {
         if is_new && self.facts(to).is_ok() {
             return Err(system("replacing", to, &io::ErrorKind::AlreadyExists.into()));
         }
-        let is_folder = self.facts(from)?.is_folder;
+        let Facts { is_folder, permissions, .. } = self.facts(from)?;
+        let bits = of_parents(permissions);
         // Also of one that only files in memory alone are in.
         if !is_folder && self.facts(to).is_ok_and(|found| found.is_folder) {
             return Err(system("replacing", to, &io::ErrorKind::IsADirectory.into()));
         }
         if is_folder {
-            self.rename_folder(from, to, is_new)
+            self.rename_folder(from, to, bits, is_new)
         } else if let Some(number) = self.alone_at(from)
             && lock(&self.state).backing(number) == Backing::Memory
             && self.alone_at(to).is_none()
@@ -232,11 +247,17 @@ impl Store {
                 expected = self.ledger.entry(to).and_then(|entry| entry.version);
             }
             self.flush_here(Some(from))?;
-            self.rename_under(from, to, expected)
+            self.rename_under(from, to, expected, bits)
         }
     }
 
-    fn rename_folder(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
+    fn rename_folder(
+        &self,
+        from: &StorePath,
+        to: &StorePath,
+        bits: u32,
+        is_new: bool,
+    ) -> Result<()> {
         let inside = |(path, number): &(StorePath, u64)| {
             path.is_inside(from).then(|| (path.clone(), lock(&self.state).backing(*number)))
         };
@@ -256,7 +277,7 @@ impl Store {
         if self.has_alone_inside(to) {
             return Err(system("replacing", to, &io::ErrorKind::DirectoryNotEmpty.into()));
         }
-        self.make_parents(to)?;
+        self.make_parents(to, bits)?;
         let moved: Vec<LedgerEntry> = self.ledger.entries();
         let moved: Vec<_> = moved.into_iter().filter(|entry| entry.path.is_inside(from)).collect();
         for entry in &moved {
@@ -281,9 +302,10 @@ impl Store {
         from: &StorePath,
         to: &StorePath,
         expected: Option<UnderVersion>,
+        bits: u32,
     ) -> Result<()> {
         // As for files that are in memory alone, folders are made as they are needed.
-        self.make_parents(to)?;
+        self.make_parents(to, bits)?;
         let entry = self.ledger.entry(from).filter(|e| e.promised == Promised::Persisted);
         let replaced = self.ledger.entry(to);
         self.note(LedgerEntry::removed(from), from)?;

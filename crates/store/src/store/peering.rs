@@ -68,6 +68,7 @@ impl Store {
         let mut found = Holdings::default();
         for (&number, entry) in state.files.iter().filter(|(_, entry)| !entry.is_old) {
             let FileVersion { path, version } = &entry.file;
+            let permissions = entry.permissions;
             let is_alone = match entry.backing {
                 Backing::Memory | Backing::Dirty => true,
                 Backing::Under if version.device != 0 && !entry.is_young => false,
@@ -82,7 +83,7 @@ impl Store {
             served.ids.insert(number, (*version, id));
             served.numbers.insert(id, (number, is_alone));
             if is_alone {
-                found.names.insert(path.clone(), alone_file(path, version, id));
+                found.names.insert(path.clone(), alone_file(path, version, id, permissions));
                 continue;
             }
             let here = state.blocks_of(number);
@@ -98,10 +99,12 @@ impl Store {
     /// The file of a path that is in this memory alone.
     pub(crate) fn own_alone(&self, own: &str, path: &StorePath) -> Option<AloneFile> {
         let number = self.alone_at(path)?;
-        let version = lock(&self.state).file(number)?.version;
+        let state = lock(&self.state);
+        let (version, permissions) = (state.file(number)?.version, state.permissions(number));
+        drop(state);
         let id = FileId::of_alone(own, &version);
         lock(&self.served).numbers.insert(id, (number, true));
-        Some(alone_file(path, &version, id))
+        Some(alone_file(path, &version, id, permissions))
     }
 
     /// The steps after a folder of files that are in this memory alone; with the file, where it is
@@ -302,9 +305,9 @@ pub(super) fn is_as_late(modified_ns: i64, closed_ns: i64) -> bool {
     modified_ns.saturating_add(if is_coarse { COARSE_NS } else { FINE_NS }) >= closed_ns
 }
 
-fn alone_file(path: &StorePath, version: &UnderVersion, id: FileId) -> AloneFile {
+fn alone_file(path: &StorePath, version: &UnderVersion, id: FileId, permissions: u32) -> AloneFile {
     let UnderVersion { size_bytes, modified_ns, .. } = *version;
-    AloneFile { path: path.clone(), id, size_bytes, closed_ns: modified_ns }
+    AloneFile { path: path.clone(), id, size_bytes, closed_ns: modified_ns, permissions }
 }
 
 #[cfg(test)]

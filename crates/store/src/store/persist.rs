@@ -20,6 +20,7 @@ use super::{OPERATION, Store, system};
 use crate::memory::PIECE_BYTES;
 use crate::path::StorePath;
 use crate::peers::message::PeerQuestion;
+use crate::permissions::of_parents;
 use crate::under::UnderVersion;
 
 /// A file that could not be written is tried again after this, then after longer times.
@@ -161,7 +162,8 @@ impl Store {
         let mut written = lock(&entry);
         match written.record.state {
             WriteState::Memory => {
-                self.make_parents(&written.record.path)?;
+                let bits = of_parents(written.record.permissions);
+                self.make_parents(&written.record.path, bits)?;
                 let before = written.record.state;
                 written.step(WriteStep::Flush)?;
                 self.save(&written.record).inspect_err(|_| written.record.state = before)?;
@@ -243,6 +245,7 @@ impl Store {
             let text = format!("{path} has {found} bytes, not {}", written.record.size_bytes);
             return Err(Error::input(OPERATION, text));
         }
+        writer.permit(written.record.permissions, written.record.is_exact);
         // What others saw of it while it was in memory alone stays so.
         let was_seen = written.record.state == WriteState::Dirty;
         let version = writer.sync(was_seen.then_some(written.record.closed_ns)).map_err(failed)?;

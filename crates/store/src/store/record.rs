@@ -14,6 +14,7 @@ use super::promise::{Promise, WriteMode, WriteState};
 use crate::folder::names::{PARTIAL, WRITES, is_record, number_in};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::path::StorePath;
+use crate::permissions::of_new_file;
 use crate::steps::Steps;
 use crate::under::posix::PosixUnder;
 use crate::under::{Under, UnderVersion};
@@ -46,6 +47,12 @@ pub struct WriteRecord {
     pub replaced: Option<UnderVersion>,
     /// Its own version there, once it is synced.
     pub synced: Option<UnderVersion>,
+    /// Its permission bits.
+    #[serde(default = "of_new_file")]
+    pub permissions: u32,
+    /// Whether its writer has set them, whatever those of the file that it replaces are.
+    #[serde(default)]
+    pub is_exact: bool,
 }
 
 impl WriteRecord {

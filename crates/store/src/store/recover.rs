@@ -93,7 +93,10 @@ impl Store {
         let mut blocks = found.remove(&number).unwrap_or_default();
         blocks.retain(|block| record.blocks.contains(block));
         let file = FileVersion { path: record.path.clone(), version: record.version() };
-        lock(&self.state).adopt_written(number, file, backing, &blocks);
+        let mut state = lock(&self.state);
+        state.adopt_written(number, file, backing, &blocks);
+        state.permit(number, record.permissions);
+        drop(state);
         lock(&self.writes).insert(number, Arc::new(Mutex::new(PendingFile::new(record))));
         if backing == Backing::Dirty {
             self.dirty.add(number);

@@ -81,6 +81,8 @@ pub(super) struct FileState {
     pub(super) is_young: bool,
     /// The block that whoever reads the file in its order asks for next.
     pub(super) next: u64,
+    /// Permission bits of a file in memory alone.
+    pub(super) permissions: u32,
 }
 
 #[derive(Debug)]
@@ -346,7 +348,8 @@ impl FileState {
     pub(super) fn new(file: FileVersion, backing: Backing, rules: &[FolderRule]) -> Self {
         let rule = rule_of(rules, &file.path);
         let is_pinned = rule.folder_use == FolderUse::Pin;
-        Self { file, backing, opens: 0, is_pinned, rule, is_old: false, is_young: false, next: 0 }
+        let (is_old, is_young, next, permissions) = (false, false, 0, 0);
+        Self { file, backing, opens: 0, is_pinned, rule, is_old, is_young, next, permissions }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A block is written by the client, in a file of memory that is sealed afterwards; what has no
 //! room goes to the under level directly. What closing a file promises is in [`super::promise`].
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -20,9 +20,14 @@ use super::record::WriteRecord;
 use super::state::Backing;
 use super::{OPERATION, Store, system};
 use crate::allocate::allocate;
+use crate::block_set::BlockSet;
 use crate::memory::{BlockKey, PIECE_BYTES, PartialBlock, SealedBlock};
 use crate::path::StorePath;
+use crate::permissions::{of_new_file, of_parents};
 use crate::under::UnderWriter;
+
+/// Blocks of a file, at most: their numbers have 32 bits.
+const BLOCKS_MAX: u64 = 1 << 32;
 
 /// Where a client writes the bytes of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +46,7 @@ pub(super) struct PendingFile {
     /// Blocks that the writer fills now.
     pub partial: HashMap<u64, PartialBlock>,
     /// Blocks that are in the hidden file.
-    pub on_under: BTreeSet<u64>,
+    pub on_under: BlockSet,
     /// It has its final name.
     pub has_name: bool,
 }
@@ -52,7 +57,7 @@ impl PendingFile {
             record,
             writer: None,
             partial: HashMap::new(),
-            on_under: BTreeSet::new(),
+            on_under: BlockSet::default(),
             has_name: false,
         }
     }
@@ -76,13 +81,28 @@ impl Store {
     /// # Errors
     /// `Input` for a folder; `System` naming the file.
     pub fn create(&self, path: &StorePath, mode: WriteMode) -> Result<u64> {
+        self.create_as(path, mode, None)
+    }
+
+    /// As [`create`](Self::create), with the permission bits of its writer; those that this
+    /// process gives to its files if not given. A file that it replaces keeps its own.
+    ///
+    /// # Errors
+    /// As of [`create`](Self::create).
+    pub fn create_as(
+        &self,
+        path: &StorePath,
+        mode: WriteMode,
+        permissions: Option<u32>,
+    ) -> Result<u64> {
+        let permissions = permissions.unwrap_or_else(of_new_file);
         if self.facts(path).is_ok_and(|facts| facts.is_folder) {
             return Err(system("writing", path, &io::ErrorKind::IsADirectory.into()));
         }
         if mode == WriteMode::Memory {
             self.check_way(path)?;
         } else {
-            self.make_parents(path)?;
+            self.make_parents(path, of_parents(permissions))?;
         }
         let number = lock(&self.state).begin_file(path);
         let record = WriteRecord {
@@ -97,6 +117,8 @@ impl Store {
             hidden: None,
             replaced: None,
             synced: None,
+            permissions,
+            is_exact: false,
         };
         let mut written = PendingFile::new(record);
         let begun = match mode {
@@ -154,6 +176,52 @@ impl Store {
         written.on_under.insert(key.index);
         let place = written.writer.as_ref().and_then(|writer| writer.place());
         Ok(WritePlace::Under(place.unwrap_or_default()))
+    }
+
+    /// Has blocks that were never written be zero, in a hole of the hidden file; where that is.
+    ///
+    /// # Errors
+    /// `Input` where there is no room, one of them was written, or the file is for memory alone.
+    pub fn leave_hole(&self, number: u64, first: u64, count: u64) -> Result<PathBuf> {
+        let entry = self.written(number)?;
+        let mut written = lock(&entry);
+        let end = first.saturating_add(count);
+        self.check_size(end.saturating_mul(self.options.block_bytes))?;
+        self.check_writing(&written, BlockKey { file: number, index: first })?;
+        let is_inside = |index: u64| (first..end).contains(&index);
+        if written.record.mode == WriteMode::Memory
+            || written.record.blocks.iter().any(|block| is_inside(block.key.index))
+            || written.partial.keys().any(|&index| is_inside(index))
+        {
+            let text = format!("{} has no hole of {count} blocks at {first}", written.record.path);
+            return Err(Error::input(OPERATION, text));
+        }
+        if written.writer.is_none() {
+            self.begin_under(&mut written)?;
+        }
+        written.on_under.insert_range(first..end);
+        Ok(written.writer.as_ref().and_then(|writer| writer.place()).unwrap_or_default())
+    }
+
+    /// Refuses a size that no file here can have.
+    ///
+    /// # Errors
+    /// `Input`: EFBIG for more blocks than have numbers, ENOSPC for more bytes than memory and the
+    /// under level have room for.
+    pub fn check_size(&self, size_bytes: u64) -> Result<()> {
+        let refused = |errno, why: &str| {
+            let text = format!("a file of {size_bytes} bytes is too large: {why}");
+            Err(Error { errno: Some(errno), ..Error::input(OPERATION, text) })
+        };
+        let count = size_bytes.div_ceil(self.options.block_bytes);
+        if count > BLOCKS_MAX || i64::try_from(size_bytes).is_err() {
+            return refused(libc::EFBIG, "give the store larger blocks by --block");
+        }
+        let free_bytes = self.under.free_bytes().unwrap_or(u64::MAX);
+        if size_bytes > self.options.memory_bytes.saturating_add(free_bytes) {
+            return refused(libc::ENOSPC, "neither memory nor the folder below has room for it");
+        }
+        Ok(())
     }
 
     fn place_in_memory(&self, written: &mut PendingFile, key: BlockKey) -> Option<PathBuf> {

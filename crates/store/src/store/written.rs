@@ -32,6 +32,17 @@ impl Residency {
         self.files.entry(number).and_modify(|entry| entry.backing = backing);
     }
 
+    /// A file in memory alone has these permission bits.
+    pub fn permit(&mut self, number: u64, permissions: u32) {
+        self.files.entry(number).and_modify(|entry| entry.permissions = permissions);
+        self.changes += 1;
+    }
+
+    /// Permission bits of a file in memory alone.
+    pub fn permissions(&self, number: u64) -> u32 {
+        self.files.get(&number).map_or(0, |entry| entry.permissions)
+    }
+
     /// No number of a file is lower from now on.
     pub fn number_from(&mut self, next: u64) {
         self.next_file = self.next_file.max(next);

@@ -53,6 +53,16 @@ impl<U: Under> Under for FaultyUnder<U> {
         self.inner.make_folder(folder)
     }
 
+    fn make_folder_as(&self, folder: &StorePath, permissions: u32) -> io::Result<()> {
+        self.steps.step()?;
+        self.inner.make_folder_as(folder, permissions)
+    }
+
+    fn permit(&self, path: &StorePath, permissions: u32) -> io::Result<()> {
+        self.steps.step()?;
+        self.inner.permit(path, permissions)
+    }
+
     fn remove(&self, path: &StorePath) -> io::Result<()> {
         self.steps.step()?;
         self.inner.remove(path)
@@ -120,6 +130,12 @@ impl UnderWriter for FaultyWriter {
 
     fn size_bytes(&self) -> io::Result<u64> {
         self.step()?.size_bytes()
+    }
+
+    fn permit(&self, permissions: u32, exact: bool) {
+        if let Some(inner) = &self.inner {
+            inner.permit(permissions, exact);
+        }
     }
 
     fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion> {

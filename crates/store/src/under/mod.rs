@@ -50,6 +50,15 @@ pub struct Facts {
     pub version: UnderVersion,
     /// Whether it is a folder.
     pub is_folder: bool,
+    /// Its permission bits, the special ones too.
+    pub permissions: u32,
+}
+
+impl Facts {
+    /// The facts of a file.
+    pub fn of_file(version: UnderVersion, permissions: u32) -> Self {
+        Self { version, is_folder: false, permissions }
+    }
 }
 
 /// Files and folders below a root. Paths never leave it, through symbolic links neither.
@@ -88,6 +97,14 @@ pub trait Under: Send + Sync {
     /// Those of the system.
     fn list(&self, folder: &StorePath) -> io::Result<Vec<String>>;
 
+    /// Bytes that files can still get; as many as there are numbers where it is not known.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn free_bytes(&self) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
+
     /// Begins a file beside its final name, under a hidden one. Its folder exists.
     ///
     /// # Errors
@@ -105,6 +122,24 @@ pub trait Under: Send + Sync {
     /// # Errors
     /// Those of the system.
     fn make_folder(&self, folder: &StorePath) -> io::Result<()>;
+
+    /// As [`make_folder`](Self::make_folder), with these permission bits.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn make_folder_as(&self, folder: &StorePath, permissions: u32) -> io::Result<()> {
+        let _ = permissions;
+        self.make_folder(folder)
+    }
+
+    /// Gives a file or folder these permission bits; special ones only where it has them.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn permit(&self, path: &StorePath, permissions: u32) -> io::Result<()> {
+        let _ = (path, permissions);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Removes a file, or an empty folder, durably.
     ///
@@ -155,6 +190,12 @@ pub trait UnderWriter: Send + Sync {
     /// # Errors
     /// Those of the system.
     fn size_bytes(&self) -> io::Result<u64>;
+
+    /// Sets the permission bits that the file has under its name; until then, its owner alone
+    /// reads it. Where it replaces a file, it has no more than that, unless they are `exact`.
+    fn permit(&self, permissions: u32, exact: bool) {
+        let _ = (permissions, exact);
+    }
 
     /// Brings all bytes to the disk, as changed at a time in nanoseconds since 1970, or just now;
     /// the version that the file has then.

@@ -194,10 +194,12 @@ impl Under for ModelUnder {
         if path.parent().is_none() {
             let version =
                 UnderVersion { device: 1, inode: 0, size_bytes: 0, modified_ns: 0, changed_ns: 0 };
-            return Ok(Facts { version, is_folder: true });
+            return Ok(Facts { version, is_folder: true, permissions: 0o755 });
         }
         let number = disk.number(&text(path))?;
-        Ok(Facts { version: disk.version(number), is_folder: disk.nodes[&number].is_folder })
+        let is_folder = disk.nodes[&number].is_folder;
+        let permissions = if is_folder { 0o755 } else { 0o644 };
+        Ok(Facts { version: disk.version(number), is_folder, permissions })
     }
 
     fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {

@@ -13,10 +13,11 @@ use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, ResolveFlags};
 
 use super::layout::{Layout, layout_of};
 use super::posix_name::{exchange, link_new, rename_new};
-use super::posix_write::{HiddenFile, make_folder, remove, rename, sync_names};
+use super::posix_write::{HiddenFile, make_folder, permit, remove, rename, sync_names};
 use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter, uncached};
 use crate::name_text::text_of;
 use crate::path::StorePath;
+use crate::permissions::{ALL_BITS, of_new_folder};
 
 /// Most bytes of an attribute; those of Lustre name each server.
 const ATTRIBUTE_BYTES: usize = 64 << 10;
@@ -93,7 +94,8 @@ pub(super) fn facts_of(file: impl AsFd) -> io::Result<Facts> {
         modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
         changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
     };
-    Ok(Facts { version, is_folder: FileType::from_raw_mode(stat.st_mode).is_dir() })
+    let is_folder = FileType::from_raw_mode(stat.st_mode).is_dir();
+    Ok(Facts { version, is_folder, permissions: stat.st_mode & ALL_BITS })
 }
 
 impl Under for PosixUnder {
@@ -136,6 +138,13 @@ impl Under for PosixUnder {
         Ok(names)
     }
 
+    fn free_bytes(&self) -> io::Result<u64> {
+        let facts = fs::fstatvfs(&self.root)?;
+        // A file system that does not count says that it has none at all.
+        let is_counted = facts.f_blocks > 0;
+        Ok(if is_counted { facts.f_bavail.saturating_mul(facts.f_frsize) } else { u64::MAX })
+    }
+
     fn create(&self, path: &StorePath, hidden: &str) -> io::Result<Box<dyn UnderWriter>> {
         Ok(Box::new(HiddenFile::create(self, path, hidden)?))
     }
@@ -145,7 +154,15 @@ impl Under for PosixUnder {
     }
 
     fn make_folder(&self, folder: &StorePath) -> io::Result<()> {
-        make_folder(self, folder)
+        make_folder(self, folder, of_new_folder())
+    }
+
+    fn make_folder_as(&self, folder: &StorePath, permissions: u32) -> io::Result<()> {
+        make_folder(self, folder, permissions)
+    }
+
+    fn permit(&self, path: &StorePath, permissions: u32) -> io::Result<()> {
+        permit(self, path, permissions)
     }
 
     fn remove(&self, path: &StorePath) -> io::Result<()> {

@@ -5,18 +5,25 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Mutex;
 
+use cuesta_runtime::parallel::lock;
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps};
+use rustix::io::Errno;
 
 use super::posix::{PosixUnder, facts_of};
 use super::{UnderVersion, UnderWriter, uncached};
 use crate::path::StorePath;
+use crate::permissions::{ALL_BITS, WRITER_BITS, of_new_file};
 
 /// A file under a hidden name.
 pub(super) struct HiddenFile {
     folder: OwnedFd,
     file: File,
     hidden: String,
+    name: OsString,
+    /// The bits that it is to have, and whether they count more than those of what it replaces.
+    permissions: Mutex<Option<(u32, bool)>>,
 }
 
 impl HiddenFile {
@@ -24,15 +31,31 @@ impl HiddenFile {
         let (folder, name) = open_parent(under, path)?;
         let hidden = hidden.to_owned();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = fs::openat(&folder, &hidden, flags, Mode::from_raw_mode(0o666))?;
-        let made = Self { folder, file: file.into(), hidden };
-        // A file that is replaced keeps its permissions.
-        if let Ok(before) = fs::statat(&made.folder, &name, AtFlags::SYMLINK_NOFOLLOW)
-            && fs::FileType::from_raw_mode(before.st_mode).is_file()
-        {
-            fs::fchmod(&made.file, Mode::from_raw_mode(before.st_mode & 0o777))?;
+        // Others may read it once it has its name, at the earliest.
+        let file = File::from(fs::openat(&folder, &hidden, flags, Mode::RUSR | Mode::WUSR)?);
+        Ok(Self { folder, file, hidden, name, permissions: Mutex::new(None) })
+    }
+
+    /// Gives the file the bits that it has under its name. A file that is replaced keeps its own.
+    fn settle_permissions(&self) -> io::Result<()> {
+        let before = fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let before = before.map(|before| before.st_mode);
+        let before = before.filter(|mode| fs::FileType::from_raw_mode(*mode).is_file());
+        let bits = match (*lock(&self.permissions), before) {
+            (Some((bits, true)), _) | (Some((bits, false)), None) => bits,
+            (Some((bits, false)), Some(before)) => bits & before,
+            (None, Some(before)) => before,
+            (None, None) => of_new_file(),
+        };
+        let bits = bits & WRITER_BITS;
+        if fs::fstat(&self.file)?.st_mode & ALL_BITS == bits {
+            return Ok(());
         }
-        Ok(made)
+        match fs::fchmod(&self.file, Mode::from_raw_mode(bits)) {
+            // The file system has the same bits for all files.
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            changed => Ok(changed?),
+        }
     }
 }
 
@@ -50,7 +73,12 @@ impl UnderWriter for HiddenFile {
         Ok(self.file.metadata()?.len())
     }
 
+    fn permit(&self, permissions: u32, exact: bool) {
+        *lock(&self.permissions) = Some((permissions, exact));
+    }
+
     fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion> {
+        self.settle_permissions()?;
         // A nanosecond before the clock's step: a later change, even in this step, shows.
         let now_ns = facts_of(&self.file)?.version.modified_ns - 1;
         let before_ns = modified_ns.map_or(now_ns, |at_ns| at_ns.min(now_ns));
@@ -80,23 +108,46 @@ pub(super) fn sync_names(under: &PosixUnder, path: &StorePath) -> io::Result<()>
     Ok(fs::fsync(&folder)?)
 }
 
-pub(super) fn make_folder(under: &PosixUnder, folder: &StorePath) -> io::Result<()> {
+pub(super) fn make_folder(
+    under: &PosixUnder,
+    folder: &StorePath,
+    permissions: u32,
+) -> io::Result<()> {
     let (parent, name) = open_parent(under, folder)?;
-    match fs::mkdirat(&parent, &name, Mode::from_raw_mode(0o777)) {
-        Err(rustix::io::Errno::EXIST)
-            if facts_of(under.beneath(folder, OFlags::PATH)?)?.is_folder =>
-        {
-            Ok(())
-        }
+    let bits = permissions & WRITER_BITS;
+    match fs::mkdirat(&parent, &name, Mode::from_raw_mode(bits)) {
+        Err(Errno::EXIST) if facts_of(under.beneath(folder, OFlags::PATH)?)?.is_folder => Ok(()),
         Err(errno) => Err(errno.into()),
-        Ok(()) => Ok(fs::fsync(&parent)?),
+        Ok(()) => {
+            // The umask of this process may have taken some that the writer's left.
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            if let Ok(made) = fs::openat(&parent, &name, flags, Mode::empty())
+                && let Ok(facts) = fs::fstat(&made)
+                && facts.st_mode & WRITER_BITS != bits
+            {
+                let special = facts.st_mode & ALL_BITS & !WRITER_BITS;
+                let _ = fs::fchmod(&made, Mode::from_raw_mode(special | bits));
+            }
+            Ok(fs::fsync(&parent)?)
+        }
     }
+}
+
+pub(super) fn permit(under: &PosixUnder, path: &StorePath, permissions: u32) -> io::Result<()> {
+    let target = under.beneath(path, OFlags::PATH)?;
+    let special = fs::fstat(&target)?.st_mode & ALL_BITS & !WRITER_BITS;
+    if permissions & !(special | WRITER_BITS) != 0 {
+        return Err(Errno::PERM.into());
+    }
+    // By its number: one that its owner cannot read is changed as well.
+    let place = format!("/proc/self/fd/{}", target.as_raw_fd());
+    Ok(fs::chmod(place, Mode::from_raw_mode(permissions))?)
 }
 
 pub(super) fn remove(under: &PosixUnder, path: &StorePath) -> io::Result<()> {
     let (parent, name) = open_parent(under, path)?;
     match fs::unlinkat(&parent, &name, AtFlags::empty()) {
-        Err(rustix::io::Errno::ISDIR) => fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR)?,
+        Err(Errno::ISDIR) => fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR)?,
         removed => removed?,
     }
     Ok(fs::fsync(&parent)?)

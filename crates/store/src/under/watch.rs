@@ -70,6 +70,10 @@ impl<U: Under, W: Watch + 'static> Under for WatchedUnder<U, W> {
         self.inner.list(folder)
     }
 
+    fn free_bytes(&self) -> io::Result<u64> {
+        self.inner.free_bytes()
+    }
+
     fn create(&self, path: &StorePath, hidden: &str) -> io::Result<Box<dyn UnderWriter>> {
         self.tell("create", path);
         let inner = self.inner.create(path, hidden)?;
@@ -84,6 +88,16 @@ impl<U: Under, W: Watch + 'static> Under for WatchedUnder<U, W> {
     fn make_folder(&self, folder: &StorePath) -> io::Result<()> {
         self.tell("make_folder", folder);
         self.inner.make_folder(folder)
+    }
+
+    fn make_folder_as(&self, folder: &StorePath, permissions: u32) -> io::Result<()> {
+        self.tell("make_folder", folder);
+        self.inner.make_folder_as(folder, permissions)
+    }
+
+    fn permit(&self, path: &StorePath, permissions: u32) -> io::Result<()> {
+        self.tell("permit", path);
+        self.inner.permit(path, permissions)
     }
 
     fn remove(&self, path: &StorePath) -> io::Result<()> {
@@ -152,6 +166,10 @@ impl<W: Watch> UnderWriter for WatchedWriter<W> {
 
     fn size_bytes(&self) -> io::Result<u64> {
         self.inner.size_bytes()
+    }
+
+    fn permit(&self, permissions: u32, exact: bool) {
+        self.inner.permit(permissions, exact);
     }
 
     fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion> {

@@ -210,6 +210,8 @@ impl Store {
             size_bytes: 0,
             closed_ns: 0,
             blocks: vec![],
+            permissions: 0,
+            is_exact: false,
             hidden: Some(hidden_name(number, now_ns())),
             replaced: Some(expected),
             synced: Some(file),

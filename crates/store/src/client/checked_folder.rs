@@ -15,12 +15,12 @@ use crate::daemon::SOCKET;
 
 /// A folder that stays the checked one when its name changes.
 #[derive(Debug)]
-pub struct OwnFolder {
+pub struct CheckedFolder {
     folder: OwnedFd,
     name: PathBuf,
 }
 
-impl OwnFolder {
+impl CheckedFolder {
     /// Opens a folder that this account owns and no other account may enter.
     ///
     /// # Errors
@@ -31,21 +31,21 @@ impl OwnFolder {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = match fs::open(&name, flags, Mode::empty()) {
             Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
-                let Ok(found) = fs::lstat(&name) else { return Err(ErrorKind::NotFound.into()) };
-                let owner = account(found.st_uid);
+                let Ok(facts) = fs::lstat(&name) else { return Err(ErrorKind::NotFound.into()) };
+                let owner = account(facts.st_uid);
                 return Err(foreign(&name, format!("is no folder, and belongs to {owner}")));
             }
             opened => opened?,
         };
         let facts = fs::fstat(&opened)?;
-        let own = geteuid().as_raw();
-        if facts.st_uid != own {
-            let (owner, own) = (account(facts.st_uid), account(own));
-            return Err(foreign(&name, format!("belongs to {owner}, and this is {own}")));
+        let user = geteuid().as_raw();
+        if facts.st_uid != user {
+            let (owner, user) = (account(facts.st_uid), account(user));
+            return Err(foreign(&name, format!("belongs to {owner}, and this is {user}")));
         }
         if facts.st_mode & 0o077 != 0 {
             let mode = facts.st_mode & 0o777;
-            let text = format!("of {} is open to other accounts (mode {mode:03o})", account(own));
+            let text = format!("of {} is open to other accounts (mode {mode:03o})", account(user));
             return Err(foreign(&name, text));
         }
         Ok(Self { folder: opened, name })
@@ -57,11 +57,11 @@ impl OwnFolder {
     /// [`is_foreign`] for a daemon of another account; those of the system where there is none, or
     /// it admits nobody now.
     pub fn connect(&self) -> io::Result<UnixStream> {
-        let found = fs::statat(&self.folder, SOCKET, AtFlags::SYMLINK_NOFOLLOW)?;
-        if !FileType::from_raw_mode(found.st_mode).is_socket() {
+        let facts = fs::statat(&self.folder, SOCKET, AtFlags::SYMLINK_NOFOLLOW)?;
+        if !FileType::from_raw_mode(facts.st_mode).is_socket() {
             return Err(foreign(&self.name, "has something else under the socket's name"));
         }
-        self.check_server(found.st_uid)?;
+        self.check_server(facts.st_uid)?;
         let address = SocketAddrUnix::new(self.path().join(SOCKET))?;
         // A store that hangs refuses at once instead of keeping its clients in a queue.
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -73,12 +73,12 @@ impl OwnFolder {
     }
 
     fn check_server(&self, answers: u32) -> io::Result<()> {
-        let own = geteuid().as_raw();
-        if answers == own {
+        let user = geteuid().as_raw();
+        if answers == user {
             return Ok(());
         }
-        let (answers, own) = (account(answers), account(own));
-        Err(foreign(&self.name, format!("is served by {answers}, and this is {own}")))
+        let (answers, user) = (account(answers), account(user));
+        Err(foreign(&self.name, format!("is served by {answers}, and this is {user}")))
     }
 
     /// The path of the folder that was checked, whatever has its name now; for this process alone.

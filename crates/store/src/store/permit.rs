@@ -1,0 +1,107 @@
+//! Permission bits of files and folders, wherever those are.
+
+use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
+
+use super::state::Backing;
+use super::writes::PendingFile;
+use super::{OPERATION, Store, system};
+use crate::path::StorePath;
+use crate::peers::message::PeerQuestion;
+use crate::permissions::WRITER_BITS;
+use crate::under::Facts;
+
+impl Store {
+    /// Gives a file that is being written the bits that its writer has set: they count more than
+    /// those of a file that it replaces.
+    ///
+    /// # Errors
+    /// `Input` for one that is not being written.
+    pub fn permit_written(&self, number: u64, permissions: u32) -> Result<()> {
+        let entry = self.written(number)?;
+        let record = &mut lock(&entry).record;
+        (record.permissions, record.is_exact) = (permissions, true);
+        Ok(())
+    }
+
+    /// Gives a file or folder these permission bits, wherever it is; special ones only where it has
+    /// them.
+    ///
+    /// # Errors
+    /// `System` naming it: EPERM for special bits, or what another account owns.
+    pub fn permit(&self, path: &StorePath, permissions: u32) -> Result<()> {
+        let permit = |path| PeerQuestion::Permit { path, permissions };
+        if self.alone_at(path).is_none() && self.forwarded(path, permit)?.is_some() {
+            return Ok(());
+        }
+        self.permit_here(path, permissions)
+    }
+
+    /// As [`permit`](Self::permit), what is in this memory or on the under level.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn permit_here(&self, path: &StorePath, permissions: u32) -> Result<()> {
+        let is_alone = self.with_alone(path, |alone| {
+            let Some(written) = alone else { return Ok(false) };
+            self.permit_alone(written, permissions).map(|()| true)
+        })?;
+        if is_alone {
+            self.tell_name(path);
+            return Ok(());
+        }
+        let failed = |cause| system("changing the mode of", path, &cause);
+        let before = self.under_version(path)?;
+        self.under.permit(path, permissions).map_err(failed)?;
+        let after = self.under_version(path)?;
+        let mut state = lock(&self.state);
+        // A version with the same bytes: its blocks stay.
+        let known = state.known(path).filter(|(number, known)| {
+            before == Some(*known) && state.backing(*number) == Backing::Under
+        });
+        let leaving = match known.zip(after) {
+            Some(((number, known), after)) if after.has_bytes_of(&known) => {
+                state.name_file(number, after, Backing::Under)
+            }
+            _ => vec![],
+        };
+        drop(state);
+        self.remove(&leaving);
+        Ok(())
+    }
+
+    fn permit_alone(&self, written: &mut PendingFile, permissions: u32) -> Result<()> {
+        if permissions & !WRITER_BITS != 0 {
+            let text = format!("{} is in memory alone, without special bits", written.record.path);
+            return Err(Error { errno: Some(libc::EPERM), ..Error::input(OPERATION, text) });
+        }
+        let before = (written.record.permissions, written.record.is_exact);
+        (written.record.permissions, written.record.is_exact) = (permissions, true);
+        self.save(&written.record).inspect_err(|_| {
+            (written.record.permissions, written.record.is_exact) = before;
+        })?;
+        if let Some(writer) = &written.writer {
+            writer.permit(permissions, true);
+        }
+        lock(&self.state).permit(written.record.number, permissions);
+        Ok(())
+    }
+
+    /// A file that is closed has the bits of the one that it replaces, unless its writer set its
+    /// own.
+    pub(super) fn keep_permissions(
+        &self,
+        written: &mut PendingFile,
+        before: Option<&PendingFile>,
+        taken: Option<Facts>,
+    ) {
+        let record = &mut written.record;
+        if !record.is_exact {
+            let before = before.map(|before| (before.record.permissions, before.record.is_exact));
+            let taken = taken.map(|facts| (facts.permissions & WRITER_BITS, false));
+            let kept = before.or(taken);
+            (record.permissions, record.is_exact) = kept.unwrap_or((record.permissions, false));
+        }
+        lock(&self.state).permit(record.number, record.permissions);
+    }
+}
