@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from cuesta.errors import EngineMissing, InputError
+from cuesta.errors import CuestaError, EngineMissing, InputError
 from cuesta.native import native_module
 from cuesta.trial import is_stored
 
@@ -51,6 +51,13 @@ def _missing_store() -> str | None:
     try:
         native_module().input_facts("cuesta:///")
     except OSError as error:
+        from cuesta.store import control
+
+        try:
+            control.status()
+        except CuestaError as absent:
+            # It knows more of a store that was killed, or runs elsewhere.
+            return str(absent)
         return _reason(error)
     return None
 

@@ -42,7 +42,7 @@ class LostStore:
         self._alone: frozenset[str] = frozenset()
         try:
             with OwnFolder(folder) as checked:
-                self._alone = frozenset(_alone(checked.path / RECORDS))
+                self._alone = frozenset(paths_alone(checked.path))
                 under = _under(checked.path / MARKER) or under
         except FileNotFoundError:
             # One that was stopped has left nothing.
@@ -233,8 +233,9 @@ def _entry(name: str, facts: os.stat_result, *, is_link: bool) -> dict[str, Any]
     return entry | {"link": ""} if is_folder and is_link else entry
 
 
-def _alone(records: Path) -> Iterator[str]:
-    for record in records.glob("*.json"):
+def paths_alone(folder: Path) -> Iterator[str]:
+    """Return the files of a store that has ended, by its folder, that it had in memory alone."""
+    for record in (folder / RECORDS).glob("*.json"):
         try:
             write = json.loads(record.read_text())
         except FileNotFoundError:
