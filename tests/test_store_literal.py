@@ -117,8 +117,8 @@ def test_of_a_foreign_tree_nothing_but_the_named_entry_is_removed(
             assert any(not key.isascii() for key in before) or name in listing(folder)
         else:
             removed += name not in listing(folder)
-        kept = {key for key in before if key != name and not key.startswith(name + b"/")}
-        assert [line for line in damage(before, listing(folder)) if _is_of(line, kept)] == []
+        remaining = {key for key in before if key != name and not key.startswith(name + b"/")}
+        assert [line for line in damage(before, listing(folder)) if _is_of(line, remaining)] == []
         assert listing(store.under / f"foreign-{seed}-outside") == outside
     assert removed > FOREIGN_TREES // 3
 

@@ -229,6 +229,30 @@ final class StoreStreamTest {
   }
 
   @Test
+  void closeNamesAFileAfterAnExceptionUnlessItIsAborted() throws IOException {
+    // Hadoop's contract: a stream is not told of the exception that `try` closes it for.
+    assertThrows(IllegalStateException.class, () -> writeAndFail(false));
+    assertEquals(content.length, system.getFileStatus(FILE).getLen());
+    system.delete(FILE, false);
+    assertThrows(IllegalStateException.class, () -> writeAndFail(true));
+    assertFalse(system.exists(FILE));
+  }
+
+  private void writeAndFail(boolean aborts) throws IOException {
+    try (FSDataOutputStream out = system.create(FILE)) {
+      try {
+        out.write(content);
+        throw new IllegalStateException();
+      } catch (IllegalStateException error) {
+        if (aborts) {
+          out.abort();
+        }
+        throw error;
+      }
+    }
+  }
+
+  @Test
   void aFolderIsRenamedWithFilesThatAreInMemoryAlone() throws IOException {
     Path folder = new Path(FILE.getParent(), "folder");
     write(new Path(folder, "deep/a"), "memory", content);
