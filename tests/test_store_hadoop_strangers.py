@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from adversarykit import damage, listing, needs_root
+from cuesta.store.filesystem import CuestaFileSystem
 from forgerkit import KINDS, forger
 from hadoopkit import Hadoop, hadoop
 from storekit import RunningStore, running_store, wait_for
@@ -136,6 +137,33 @@ def test_removing_a_folder_removes_its_names_alone(hadoop: Hadoop, tmp_path: Pat
         assert program.ask("remove /") == "ok not removed"
     removed = [name for name in before if name.startswith(b"data[1]")]
     assert damage(before, listing(under)) == [f"{name!r} was removed" for name in sorted(removed)]
+
+
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+def test_names_that_are_not_utf8_are_carried_as_bytes(
+    hadoop: Hadoop, tmp_path: Path, locale: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a pair of characters, a byte on the wire, became a question mark.
+
+    That is another file's name: it was removed in place of the one that was listed.
+    """
+    monkeypatch.setenv("LC_ALL", locale)
+    under = tmp_path / "under"
+    for folder in (under / "d", under / "kept"):
+        folder.mkdir(parents=True)
+        for size, name in enumerate((b"caf\xe9", b"caf?", "caf\u00e9\U0001f600".encode()), 1):
+            Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(b"x" * size)
+    before = listing(under)
+    with running_store(under) as store, hadoop.asked(store, "NameLoop", tmp_path) as program:
+        files = CuestaFileSystem(folder=str(store.folder), skip_instance_cache=True)
+        carries = any("\udce9" in name for name in files.ls("/d", detail=False))
+        assert not carries or program.ask("sizes /d") == "ok 3 6"
+        removed = program.ask("remove /d")
+        assert not carries or removed == "ok removed"
+        lost = [line for line in damage(before, listing(under)) if not line.startswith("b'd")]
+        assert lost == []
+        kill(store)
+        assert program.ask("sizes /kept") == "ok 3 6"
 
 
 def test_no_recursive_removal_is_outside_its_class() -> None:

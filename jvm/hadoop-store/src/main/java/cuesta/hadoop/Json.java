@@ -54,13 +54,23 @@ final class Json {
       char c = word.charAt(i);
       if (c == '"' || c == '\\') {
         to.append('\\').append(c);
-      } else if (c < ' ') {
+      } else if (c < ' ' || isAlone(word, i)) {
         to.append(String.format("\\u%04x", (int) c));
       } else {
         to.append(c);
       }
     }
     return to.append('"').toString();
+  }
+
+  /** Whether a character is half of a pair without the other half: it stands for a byte. */
+  private static boolean isAlone(String word, int at) {
+    char c = word.charAt(at);
+    if (Character.isHighSurrogate(c)) {
+      return at + 1 == word.length() || !Character.isLowSurrogate(word.charAt(at + 1));
+    }
+    return Character.isLowSurrogate(c)
+        && (at == 0 || !Character.isHighSurrogate(word.charAt(at - 1)));
   }
 
   private Object value(int depth) throws IOException {

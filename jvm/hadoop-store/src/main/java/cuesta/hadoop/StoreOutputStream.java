@@ -265,7 +265,7 @@ final class StoreOutputStream extends OutputStream
     Object[] fields = {"number", number, "index", index, "past_memory", pastMemory};
     StoreReply placed = connection.ask(Json.question("place", fields));
     boolean isMemory = placed.flag("is_memory");
-    Path file = Path.of(placed.text("place"));
+    Path file = NameBytes.absolute(placed.text("place"));
     if (isMemory) {
       OwnFolder.checkBlock(file);
     }

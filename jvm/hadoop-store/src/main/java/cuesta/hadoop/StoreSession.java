@@ -61,7 +61,7 @@ final class StoreSession {
     try {
       StoreReply status = connections[0].ask(Json.question("status"));
       WireVersion.check(status);
-      under = Path.of(status.text("under"));
+      under = NameBytes.absolute(status.text("under"));
       blockBytes = status.number("block_bytes");
       long half = status.number("memory_bytes") / Math.max(1, blockBytes) / 2;
       leasesMax = (int) Math.max(1, Math.min(half, Limits.LEASES_MAX));
@@ -211,7 +211,8 @@ final class StoreSession {
       return Lease.NONE;
     }
     try {
-      StoredBlock block = StoredBlock.open(Path.of(reply.text("path")), reply.number("size_bytes"));
+      Path place = NameBytes.absolute(reply.text("path"));
+      StoredBlock block = StoredBlock.open(place, reply.number("size_bytes"));
       block.acquire();
       hold(key, block);
       return new Lease(block);

@@ -65,7 +65,7 @@ final class UnderPlace implements Closeable {
   Path path() {
     Path path = root;
     for (String name : (Iterable<String>) names::descendingIterator) {
-      path = path.resolve(name);
+      path = path.resolve(NameBytes.path(name));
     }
     return path;
   }
@@ -84,7 +84,8 @@ final class UnderPlace implements Closeable {
   FileChannel open() throws IOException {
     checkRegular();
     Set<OpenOption> options = Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS);
-    SeekableByteChannel opened = folders.peek().newByteChannel(Path.of(names.peek()), options);
+    Path name = NameBytes.path(names.peek());
+    SeekableByteChannel opened = folders.peek().newByteChannel(name, options);
     if (opened instanceof FileChannel channel) {
       return channel;
     }
@@ -105,7 +106,7 @@ final class UnderPlace implements Closeable {
     openLast();
     try {
       for (Path entry : folders.peek()) {
-        entries.add(entry.getFileName().toString());
+        entries.add(NameBytes.text(entry.getFileName()));
       }
     } catch (DirectoryIteratorException error) {
       throw error.getCause();
@@ -151,12 +152,12 @@ final class UnderPlace implements Closeable {
           throw new FileSystemLoopException(path);
         }
         isLink |= isLast;
-        Path target = Files.readSymbolicLink(path().resolve(step));
+        Path target = Files.readSymbolicLink(path().resolve(NameBytes.path(step)));
         if (target.isAbsolute()) {
           throw outside();
         }
         for (int i = target.getNameCount() - 1; i >= 0; i--) {
-          steps.push(target.getName(i).toString());
+          steps.push(NameBytes.text(target.getName(i)));
         }
       } else {
         names.push(step);
@@ -168,7 +169,7 @@ final class UnderPlace implements Closeable {
   /** Opens the last folder: to know that there is one, it need not be readable. */
   private void openLast() throws IOException {
     if (folders.size() == names.size()) {
-      Path name = Path.of(names.peek());
+      Path name = NameBytes.path(names.peek());
       folders.push(secure(folders.peek().newDirectoryStream(name, LinkOption.NOFOLLOW_LINKS)));
     }
   }
@@ -178,7 +179,7 @@ final class UnderPlace implements Closeable {
     return folders
         .peek()
         .getFileAttributeView(
-            Path.of(name), BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
+            NameBytes.path(name), BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
         .readAttributes();
   }
 

@@ -15,8 +15,8 @@ import org.apache.hadoop.fs.Path;
 
 /**
  * Says what names there are: for each line {@code list PATH}, {@code stat PATH}, {@code read PATH},
- * {@code write PATH}, {@code remove PATH} or {@code make PATH} of standard input, a line that
- * begins with {@code ok} or {@code failed}; first {@code ready}.
+ * {@code write PATH}, {@code remove PATH}, {@code sizes PATH} or {@code make PATH} of standard
+ * input, a line that begins with {@code ok} or {@code failed}; first {@code ready}.
  */
 public final class NameLoop {
   private NameLoop() {}
@@ -53,6 +53,13 @@ public final class NameLoop {
         return "written";
       case "remove":
         return system.delete(path, true) ? "removed" : "not removed";
+      case "sizes":
+        long sum = 0;
+        FileStatus[] files = system.listStatus(path);
+        for (FileStatus file : files) {
+          sum += system.getFileStatus(file.getPath()).getLen();
+        }
+        return files.length + " " + sum;
       default:
         return system.mkdirs(path) ? "made" : "not made";
     }
