@@ -39,8 +39,8 @@ def answer(folder: Path, files: Mapping[str, bytes]) -> Path:
         file.write_bytes(content)
     folder.mkdir(parents=True, exist_ok=True)
     rows = json.loads(_native.answer_checksums(folder, [], 1))
-    found = {"schema": "cuesta.run/1", "answer": {"files": rows}}
-    (folder / "run.json").write_text(json.dumps(found))
+    record = {"schema": "cuesta.run/1", "answer": {"files": rows}}
+    (folder / "run.json").write_text(json.dumps(record))
     return folder
 
 

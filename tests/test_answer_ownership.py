@@ -1,4 +1,4 @@
-"""Nothing that Cuesta did not write is removed or changed where it writes output."""
+"""Files of others survive where Cuesta writes output."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def test_no_run_damages_what_a_stranger_has_in_and_around_its_output(
         output = around / "out"
         if seed % 3 == 0 and not os.path.lexists(output):
             answer(output, {"pairs.txt": b"old", "pairs.zarr/0/1": b"chunk"})
-            own = listing(around).keys() - before.keys()
+            made = listing(around).keys() - before.keys()
             foreign_tree(output, seed, NAMES)
-            before = {name: one for name, one in listing(around).items() if name not in own}
+            before = {name: one for name, one in listing(around).items() if name not in made}
         scratch = around if seed % 2 else None
         attempt(lambda output=output, scratch=scratch: overwrite(output, scratch))
         assert damage(before, listing(around)) == [], seed
@@ -172,7 +172,7 @@ def test_a_page_does_not_replace_a_file_of_another(tmp_path: Path) -> None:
     assert names(tmp_path) == {"index.html", "link.html"}
 
 
-def test_what_turns_up_while_an_answer_is_replaced_stays_and_is_named(
+def test_a_file_that_turns_up_while_an_answer_is_replaced_is_retained_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever was in the folder when its name changed was removed with it."""
@@ -196,7 +196,7 @@ def test_what_turns_up_while_an_answer_is_replaced_stays_and_is_named(
     assert (old / "pairs.txt").read_bytes() == b"new"
 
 
-def test_there_is_an_answer_at_every_moment_of_its_replacement(tmp_path: Path) -> None:
+def test_an_answer_exists_at_each_moment_of_its_replacement(tmp_path: Path) -> None:
     """Two renames left a moment without any answer, which a reader met as a missing file."""
     old = answer(tmp_path / "out", {"pairs.txt": b"old"})
     if not can_swap(tmp_path):
@@ -240,7 +240,7 @@ def can_swap(folder: Path) -> bool:
     return is_able
 
 
-def test_a_comparison_is_replaced_and_notes_in_one_of_its_answers_are_not(tmp_path: Path) -> None:
+def test_a_comparison_is_replaced_but_notes_among_its_answers_are_not(tmp_path: Path) -> None:
     out = tmp_path / "out"
     for engine in ("native", "spark"):
         answer(out / engine, {"pairs.txt": b"old"})

@@ -188,7 +188,7 @@ def test_where_no_folder_is_nothing_is_removed(tmp_path: Path) -> None:
     assert list(leftovers.sweep(tmp_path / "nowhere" / "out")) == []
 
 
-def test_a_machine_that_has_the_same_name_is_another_one(tmp_path: Path, scratch: Path) -> None:
+def test_machines_of_the_same_name_are_different_machines(tmp_path: Path, scratch: Path) -> None:
     """Nodes that are made from one image may all be called `localhost`.
 
     The folder of a run that lived on one of them was removed by the next run on any.
@@ -207,9 +207,7 @@ def test_a_machine_that_has_the_same_name_is_another_one(tmp_path: Path, scratch
 
 
 @needs_root
-def test_hosts_of_one_name_leave_each_other_alone_while_they_live(
-    tmp_path: Path, scratch: Path
-) -> None:
+def test_living_runs_on_hosts_of_equal_name_are_left_alone(tmp_path: Path, scratch: Path) -> None:
     words = host_words("twin", [sys.executable, "-c", HOLDS, str(tmp_path / "out"), str(scratch)])
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert process.stdout
@@ -220,13 +218,13 @@ def test_hosts_of_one_name_leave_each_other_alone_while_they_live(
     )
     sweeps = [sys.executable, "-c", code, str(tmp_path / "out"), str(scratch)]
     try:
-        said = subprocess.check_output(host_words("twin", sweeps), text=True)
-        assert said == "\n"
+        line = subprocess.check_output(host_words("twin", sweeps), text=True)
+        assert line == "\n"
         assert names(scratch) == {f"cuesta-scratch.partial-{process.pid}"}
     finally:
         kill(process)
-    said = subprocess.check_output(host_words("twin", sweeps), text=True)
-    assert said.startswith(f"removed out.partial-{process.pid}, 4 MiB")
+    line = subprocess.check_output(host_words("twin", sweeps), text=True)
+    assert line.startswith(f"removed out.partial-{process.pid}, 4 MiB")
     assert names(tmp_path) == {"scratch"}
 
 

@@ -17,7 +17,7 @@ from labkit import CopyEngine, answer, names, plan, scan_trial
 
 
 @pytest.mark.parametrize(
-    ("output", "given", "text"),
+    ("output", "source", "text"),
     [
         ("data/out", "data", "lies in the input"),
         ("data/deep/er/out", "data", "lies in the input"),
@@ -30,13 +30,13 @@ from labkit import CopyEngine, answer, names, plan, scan_trial
     ],
 )
 def test_an_output_that_touches_an_input_is_refused_before_any_work(
-    tmp_path: Path, output: str, given: str, text: str
+    tmp_path: Path, output: str, source: str, text: str
 ) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.txt").write_text("x")
     (tmp_path / "link").symlink_to("data")
     before = listing(tmp_path)
-    inputs = [str(tmp_path / "none"), "-", "hdfs://a/b", str(tmp_path / given)]
+    inputs = [str(tmp_path / "none"), "-", "hdfs://a/b", str(tmp_path / source)]
     with pytest.raises(InputError, match=text):
         check_output(tmp_path / output, overwrite=True, inputs=inputs)
     assert listing(tmp_path) == before

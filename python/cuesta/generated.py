@@ -41,11 +41,11 @@ def sealed(text: str) -> bytes:
     Only the first mark counts; a text without one stays as it is.
     """
     content = text.encode()
-    found = _MARK.search(content, 0, _BEGIN_BYTES)
-    if found is None:
+    match = _MARK.search(content, 0, _BEGIN_BYTES)
+    if match is None:
         return content
     digest = hashlib.sha256(content).hexdigest().encode()
-    return content[: found.start(1)] + digest + content[found.end(1) :]
+    return content[: match.start(1)] + digest + content[match.end(1) :]
 
 
 def is_generated(path: Path) -> bool:
@@ -63,11 +63,11 @@ def is_generated(path: Path) -> bool:
         return False
     finally:
         os.close(descriptor)
-    found = _MARK.search(content, 0, _BEGIN_BYTES)
-    if found is None:
+    match = _MARK.search(content, 0, _BEGIN_BYTES)
+    if match is None:
         return _OLD_MARK.search(content, 0, _BEGIN_BYTES) is not None
-    blank = content[: found.start(1)] + _ZEROS.encode() + content[found.end(1) :]
-    return hashlib.sha256(blank).hexdigest().encode() == found[1]
+    blank = content[: match.start(1)] + _ZEROS.encode() + content[match.end(1) :]
+    return hashlib.sha256(blank).hexdigest().encode() == match[1]
 
 
 def check(output: Path) -> None:

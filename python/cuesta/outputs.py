@@ -25,10 +25,10 @@ class Place(NamedTuple):
 
 def check_local(output: Path | str, option: str = "-o") -> None:
     """Refuse a URI, which a path would make a local folder of. Errors: `InputError`."""
-    found = _URI.fullmatch(str(output))
-    if found is None:
+    match = _URI.fullmatch(str(output))
+    if match is None:
         return
-    scheme = found[1].lower()
+    scheme = match[1].lower()
     uri = re.sub(r":/+", ":///" if scheme in ("cuesta", "file") else "://", str(output), count=1)
     if scheme == "file":
         path = "/" + str(output).partition(":")[2].lstrip("/")
@@ -47,20 +47,20 @@ def check_apart(output: Path, inputs: Iterable[str], option: str = "-o") -> None
     """
     written = {place: path for path, place in _above(output)}
     final = _place(output)
-    for given in inputs:
-        path = _local(given)
+    for source in inputs:
+        path = _local(source)
         place = path and _place(path)
         if path is None or place is None:
             continue
         if place == final:
-            raise InputError(f"{option} {output} is the input {given}; give another {option}")
+            raise InputError(f"{option} {output} is the input {source}; give another {option}")
         if final and any(above == final for _, above in _above(path)):
             raise InputError(
-                f"{option} {output} contains the input {given}; give a folder apart from it"
+                f"{option} {output} contains the input {source}; give a folder apart from it"
             )
         if place in written and path.is_dir():
             raise InputError(
-                f"{option} {output} lies in the input {given}, which would change; give a folder "
+                f"{option} {output} lies in the input {source}, which would change; give a folder "
                 "apart from it"
             )
 
@@ -96,13 +96,13 @@ def _place(path: Path) -> Place | None:
     return Place(facts.st_dev, facts.st_ino)
 
 
-def _local(given: str) -> Path | None:
+def _local(source: str) -> Path | None:
     """Return the path of an input on this machine; of one in a store, that below it."""
-    if is_stored(given):
-        return _under(given)
-    if given.startswith("file://"):
-        return Path("/" + given.removeprefix("file://").lstrip("/"))
-    return None if is_remote(given) or given == STANDARD_INPUT else Path(given)
+    if is_stored(source):
+        return _under(source)
+    if source.startswith("file://"):
+        return Path("/" + source.removeprefix("file://").lstrip("/"))
+    return None if is_remote(source) or source == STANDARD_INPUT else Path(source)
 
 
 def _under(uri: str) -> Path | None:

@@ -91,8 +91,8 @@ def is_private(folder: Path) -> bool:
         facts = folder.lstat()
     except OSError:
         return False
-    is_own = facts.st_uid == os.geteuid() and not facts.st_mode & 0o077
-    return stat.S_ISDIR(facts.st_mode) and is_own
+    is_owner = facts.st_uid == os.geteuid() and not facts.st_mode & 0o077
+    return stat.S_ISDIR(facts.st_mode) and is_owner
 
 
 def read_marker(folder: Path, name: str) -> dict[str, object]:
@@ -288,10 +288,10 @@ def _mount(folder: int) -> str:
     """Return the identifier of the mount that an open folder is on; also tells bind mounts."""
     try:
         with open(f"/proc/self/fdinfo/{folder}", encoding="ascii") as lines:  # noqa: PTH123
-            found = next((line for line in lines if line.startswith("mnt_id:")), "")
+            mount = next((line for line in lines if line.startswith("mnt_id:")), "")
     except OSError:
-        found = ""
-    return found or str(os.fstat(folder).st_dev)
+        mount = ""
+    return mount or str(os.fstat(folder).st_dev)
 
 
 def _remove(folder: Path) -> None:

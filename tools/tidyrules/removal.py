@@ -49,8 +49,10 @@ def check(file: SourceFile) -> Iterator[Finding]:
     if file.suffix == ".py":
         places = _python(file)
     else:
-        found = _PATTERNS[file.suffix].finditer(file.code_without_tests)
-        places = ((line_of(file.code, one.start()), one[0].split("(")[0].strip()) for one in found)
+        matches = _PATTERNS[file.suffix].finditer(file.code_without_tests)
+        places = (
+            (line_of(file.code, match.start()), match[0].split("(")[0].strip()) for match in matches
+        )
     for line, word in places:
         yield file.finding(line, "removal", f"{word}: only {module} removes folders; use it")
 

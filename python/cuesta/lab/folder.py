@@ -276,16 +276,16 @@ def replaceable(
     try:
         if not any(output.iterdir()):
             return {}
-        found = ownership.holdings(output, known)
+        content = ownership.holdings(output, known)
     except OSError as error:
         raise disk_error(error, str(output)) from None
-    if found is None:
+    if content is None:
         raise InputError(refusal)
-    if found.foreign:
+    if content.foreign:
         raise InputError(
-            f"{output}: {_first(found.foreign)}, so --overwrite will not replace it; move it away"
+            f"{output}: {_first(content.foreign)}, so --overwrite will not replace it; move it away"
         )
-    return found.owned
+    return content.owned
 
 
 def _first(names: Iterable[str]) -> str:

@@ -244,8 +244,8 @@ def _is_here(facts: Facts) -> bool:
 
 def _facts(folder: Path) -> Facts:
     """The content of a lock file that a run of this account wrote, else nothing."""
-    found = removal.read_marker(folder, LOCK_NAME)
-    return found if found.keys() >= _FACTS else {}
+    facts = removal.read_marker(folder, LOCK_NAME)
+    return facts if facts.keys() >= _FACTS else {}
 
 
 def _machine() -> str:

@@ -53,19 +53,19 @@ def holdings(
     comparison = _record(folder / COMPARISON)
     if comparison is None:
         return None
-    found = Holdings()
+    result = Holdings()
     engines = _engines(comparison)
     for name, facts in _entries(folder):
         path = PurePosixPath(name)
         if name == COMPARISON:
-            found.owned[path] = identity(facts)
+            result.owned[path] = identity(facts)
         elif name in engines and stat.S_ISDIR(facts.st_mode) and _has_record(folder / name):
             inner = _of_run(folder / name, path, known or {})
-            found.owned |= {path: identity(facts), **inner.owned}
-            found.foreign += inner.foreign
+            result.owned |= {path: identity(facts), **inner.owned}
+            result.foreign += inner.foreign
         else:
-            _judge(folder / name, path, facts, found)
-    return found
+            _judge(folder / name, path, facts, result)
+    return result
 
 
 def is_answer(folder: Path) -> bool:
@@ -77,43 +77,43 @@ def _of_run(
     folder: Path, below: PurePosixPath, known: Mapping[PurePosixPath, Identity]
 ) -> Holdings:
     """Return the content of the folder of a run; names are below `below`."""
-    found = Holdings()
+    result = Holdings()
     listed = _listed(_record(folder / record.FILE_NAME) or {})
     written_ns = (folder / record.FILE_NAME).lstat().st_mtime_ns
     doubtful: dict[str, Content] = {}
     for name, facts in _entries(folder):
         path = below / name
         if name == record.FILE_NAME:
-            found.owned[path] = identity(facts)
+            result.owned[path] = identity(facts)
             continue
         if name not in listed:
-            _judge(folder / name, path, facts, found)
+            _judge(folder / name, path, facts, result)
             continue
         content = _content(folder / name, path, facts)
-        size_bytes = sum(one.size_bytes for one in content.values() if one.is_file)
-        if not all(one.is_file or one.is_folder for one in content.values()):
-            found.foreign.append(f"{path} has links or pipes in it")
+        size_bytes = sum(entry.size_bytes for entry in content.values() if entry.is_file)
+        if not all(entry.is_file or entry.is_folder for entry in content.values()):
+            result.foreign.append(f"{path} has links or pipes in it")
         elif size_bytes != listed[name].get("bytes"):
-            found.foreign.append(f"{path} has changed since the run")
+            result.foreign.append(f"{path} has changed since the run")
         else:
-            found.owned |= content
+            result.owned |= content
             if not content.items() <= known.items() and _is_doubtful(content, written_ns):
                 doubtful[name] = content
-    if doubtful and not found.foreign:
-        _hold(folder, listed, doubtful, found)
-    return found
+    if doubtful and not result.foreign:
+        _hold(folder, listed, doubtful, result)
+    return result
 
 
 def _is_doubtful(content: Content, written_ns: int) -> bool:
     """Whether bytes decide if content has changed: it is small, or younger than its record."""
-    files = [one for one in content.values() if one.is_file]
-    is_small = sum(one.size_bytes for one in files) <= HASHED_BYTES
-    return is_small or any(max(one.modified_ns, one.changed_ns) > written_ns for one in files)
+    files = [entry for entry in content.values() if entry.is_file]
+    is_small = sum(entry.size_bytes for entry in files) <= HASHED_BYTES
+    return is_small or any(max(entry.modified_ns, entry.changed_ns) > written_ns for entry in files)
 
 
 def _hold(
     folder: Path, listed: Mapping[str, Mapping[str, object]], doubtful: dict[str, Content],
-    found: Holdings,
+    result: Holdings,
 ) -> None:  # fmt: skip
     """Compare the checksums of content with those of the record."""
     apart = [name for name, _ in _entries(folder) if name not in doubtful]
@@ -122,17 +122,17 @@ def _hold(
     for name, content in doubtful.items():
         if hashes.get(name) != listed[name].get("blake3"):
             (path, *_) = content
-            found.foreign.append(f"{path} has changed since the run")
+            result.foreign.append(f"{path} has changed since the run")
             for inner in content:
-                del found.owned[inner]
+                del result.owned[inner]
 
 
-def _judge(place: Path, path: PurePosixPath, facts: os.stat_result, found: Holdings) -> None:
+def _judge(place: Path, path: PurePosixPath, facts: os.stat_result, result: Holdings) -> None:
     """Content that no record lists: Cuesta's with a mark, else foreign."""
     if stat.S_ISREG(facts.st_mode) and generated.is_generated(place):
-        found.owned[path] = identity(facts)
+        result.owned[path] = identity(facts)
     else:
-        found.foreign.append(f"{path} is not of the answer")
+        result.foreign.append(f"{path} is not of the answer")
 
 
 def _content(place: Path, path: PurePosixPath, facts: os.stat_result) -> Content:
@@ -146,7 +146,7 @@ def _content(place: Path, path: PurePosixPath, facts: os.stat_result) -> Content
 
 def _entries(folder: Path) -> list[tuple[str, os.stat_result]]:
     with os.scandir(folder) as entries:
-        return sorted((one.name, one.stat(follow_symlinks=False)) for one in entries)
+        return sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
 
 
 def _has_record(folder: Path) -> bool:
@@ -159,17 +159,17 @@ def _record(file: Path) -> dict[str, object] | None:
         facts = file.lstat()
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > RECORD_BYTES_MAX:
             return None
-        found = json.loads(file.read_text(encoding="utf-8"))
+        result = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    schema = found.get("schema") if isinstance(found, dict) else None
+    schema = result.get("schema") if isinstance(result, dict) else None
     is_ours = isinstance(schema, str) and schema.startswith(_SCHEMAS[file.name])
-    return found if is_ours else None
+    return result if is_ours else None
 
 
-def _listed(found: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+def _listed(result: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     """Return the files that a record of a run lists, by name; none that is not a plain name."""
-    answer = found.get("answer")
+    answer = result.get("answer")
     rows = answer.get("files") if isinstance(answer, dict) else None
     names = {}
     for row in rows if isinstance(rows, list) else []:
@@ -179,9 +179,9 @@ def _listed(found: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     return names
 
 
-def _engines(found: Mapping[str, object]) -> set[str]:
+def _engines(result: Mapping[str, object]) -> set[str]:
     """Return the folders of the runs that a comparison lists."""
-    records = found.get("records")
+    records = result.get("records")
     places = records.values() if isinstance(records, dict) else ()
     parents = {os.path.dirname(place) for place in places if isinstance(place, str)}  # noqa: PTH120
     return {name for name in parents if _is_plain(name)}

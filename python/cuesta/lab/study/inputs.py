@@ -45,13 +45,13 @@ def prepared(
     return found
 
 
-def _make_room(target: Path, told: Path) -> None:
+def _make_room(target: Path, word: Path) -> None:
     """Remove an input that an earlier run made from something else, or did not complete.
 
     The file beside it says that a study made it. Errors: `InputError` where it does not.
     """
     if os.path.lexists(target):
-        if not _is_word(told):
+        if not _is_word(word):
             raise InputError(f"{target} is not an input that a study made; move it away")
         try:
             if target.is_dir() and not target.is_symlink():
@@ -60,18 +60,18 @@ def _make_room(target: Path, told: Path) -> None:
                 target.unlink()
         except OSError as error:
             raise InputError(f"{error.filename}: {(error.strerror or '').lower()}") from None
-    elif os.path.lexists(told) and not _is_word(told):
-        raise InputError(f"{told} is not of this study; move it away")
-    told.write_text(UNFINISHED, encoding="utf-8")
+    elif os.path.lexists(word) and not _is_word(word):
+        raise InputError(f"{word} is not of this study; move it away")
+    word.write_text(UNFINISHED, encoding="utf-8")
 
 
-def _is_word(told: Path) -> bool:
+def _is_word(word: Path) -> bool:
     """Whether a study wrote this file about an input of its own."""
     try:
-        facts = json.loads(told.read_text(encoding="utf-8"))
+        facts = json.loads(word.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    names = {one.name for one in fields(StudyInput)}
+    names = {field.name for field in fields(StudyInput)}
     return isinstance(facts, dict) and (facts == json.loads(UNFINISHED) or names <= facts.keys())
 
 
