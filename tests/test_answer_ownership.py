@@ -8,6 +8,7 @@ import random
 import shutil
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from cuesta.data.make import KINDS, make
 from cuesta.errors import CuestaError, InputError
 from cuesta.lab import compare, leftovers
 from cuesta.lab.folder import AnswerFolder, replaceable
+from cuesta.lab.study import inputs as study_inputs
+from cuesta.lab.study import run as study_run
 from cuesta.lab.study import trials
 from labkit import answer, names
 
@@ -69,7 +72,7 @@ def test_no_run_damages_what_a_stranger_has_in_and_around_its_output(
             foreign_tree(output, seed, NAMES)
             before = {name: one for name, one in listing(around).items() if name not in made}
         scratch = around if seed % 2 else None
-        attempt(lambda output=output, scratch=scratch: overwrite(output, scratch))
+        attempt(partial(overwrite, output, scratch))
         assert damage(before, listing(around)) == [], seed
         remove_tree(around)
 
@@ -86,12 +89,15 @@ def test_no_other_output_damages_what_a_stranger_has(tmp_path: Path) -> None:
         if place.is_dir() and not any(place.iterdir()):
             continue  # An empty folder may be taken over.
         works: list[Callable[[], object]] = [
-            lambda place=place: make(points, {"rows": 3}, place),
-            lambda place=place: generated.put(page, place),
-            lambda place=place: trials.keep_record({"schema": "cuesta.run/1"}, place),
-            lambda place=place: trials.forget_answer(place),
-            lambda place=place: removal.remove_marked(place),
-            lambda place=place: removal.ensure_marked(place),
+            partial(make, points, {"rows": 3}, place),
+            partial(generated.put, page, place),
+            partial(trials.keep_record, {"schema": "cuesta.run/1"}, place),
+            partial(trials.forget_answer, place),
+            partial(removal.remove_marked, place),
+            partial(removal.ensure_marked, place),
+            partial(study_run._claim, place, ()),
+            partial(study_run._clear, place),
+            partial(study_inputs._make_room, place, place.with_name("word.json")),
         ]
         attempt(choose.choice(works))
         assert damage(before, listing(around)) == [], seed

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import cuesta
 from adversarykit import listing, needs_root
 from cuesta import outputs
 from cuesta.cli.app import call
@@ -51,7 +52,7 @@ def test_an_output_apart_from_its_inputs_is_accepted(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_second_mount_does_not_hide_that_an_output_lies_in_an_input(tmp_path: Path) -> None:
+def test_a_second_mount_does_not_hide_that_an_output_is_in_an_input(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "again").mkdir()
     code = "import sys; from cuesta.outputs import *; check_apart(Path(sys.argv[1]), sys.argv[2:])"
@@ -98,13 +99,13 @@ def test_an_output_that_is_a_uri_is_refused_everywhere(
 ) -> None:
     """`-o cuesta:///ans` and `-o s3://b/ans` made local folders `cuesta:` and `s3:`."""
     monkeypatch.chdir(tmp_path)
-    kept = answer(tmp_path / "kept", {"pairs.txt": b"old"})
+    folder = answer(tmp_path / "folder", {"pairs.txt": b"old"})
     (tmp_path / "a.txt").write_text("1\t2\t1\t1\t5\t0\t0\t0\t0\t0.9\t11111\n")
     (tmp_path / "runs.csv").write_text("workload,engine\n")
     commands = [
         "run scan a.txt -o",
         "compare scan a.txt --engines native -o",
-        f"report {kept} -o",
+        f"report {folder} -o",
         "study run two-level-scaling --smoke -o",
         "study tune two-level-scaling --smoke -o",
         "data make tera --rows 3 -o",
@@ -114,11 +115,13 @@ def test_an_output_that_is_a_uri_is_refused_everywhere(
         "cluster submit -o -- doctor",
         "advise assemble --input-size 1GB -o",
     ]
+    with pytest.raises(InputError, match="output is written to local paths"):
+        cuesta.run("scan", "a.txt", output="s3://b/ans")
     for command in commands:
         before = listing(tmp_path)
         words = command.replace(" -o", f" -o {uri}").split()
         assert call(words) == 2, command
-        said = capsys.readouterr().err.strip().splitlines()
-        assert len(said) == 1, (command, said)
-        assert f"-o {uri}: " in said[0], (command, said)
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert len(lines) == 1, (command, lines)
+        assert f"-o {uri}: " in lines[0], (command, lines)
         assert listing(tmp_path) == before, command

@@ -71,7 +71,7 @@ def _python(file: SourceFile) -> Iterator[tuple[int, str]]:
 def _word(node: ast.AST) -> str:
     """Return the name of what a node does that it must not do, or nothing."""
     if isinstance(node, ast.ImportFrom):
-        return next((one.name for one in node.names if one.name in _NAMES), "")
+        return next((name.name for name in node.names if name.name in _NAMES), "")
     if isinstance(node, ast.Attribute) and node.attr in _NAMES:
         return node.attr
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -94,7 +94,7 @@ def _renaming(call: ast.Call, function: ast.Attribute) -> str:
 
 def _command(words: ast.List | ast.Tuple) -> str:
     """`rm` with a flag that makes it recursive, in a list of words."""
-    texts = [one.value for one in words.elts if isinstance(one, ast.Constant)]
+    texts = [word.value for word in words.elts if isinstance(word, ast.Constant)]
     names = [text for text in texts if isinstance(text, str)]
     is_recursive = any(_FLAGS.fullmatch(name) for name in names[1:])
     return "rm -r" if names and names[0] in _REMOVERS and is_recursive else ""

@@ -82,7 +82,7 @@ def prepared(study: Study, output: Path, means: Means, hears: Observer) -> tuple
         belief.check(study, combined)
     # What an earlier study has left of the machine, perhaps in folders of this one.
     machines.put_back()
-    _claim(output, [one.source for one in study.inputs if one.kind == "path"])
+    _claim(output, [item.source for item in study.inputs if item.kind == "path"])
     hears.note(estimate.sentence(study, combined, _earlier(output)))
     asked = {key for one in combined if not one.left_out for key in one.keys}
     named = {one.name: one for one in study.inputs}
@@ -119,6 +119,10 @@ def _is_study(output: Path) -> bool:
 
 def _earlier(output: Path) -> Result | None:
     """What an earlier run has found here, if any."""
+    if not (
+        output / result.FILE_NAME
+    ).is_file():  # It may be a pipe, which is never read to its end.
+        return None
     try:
         return result.read(output)
     except InputError:
@@ -261,8 +265,8 @@ def _clear(folder: Path) -> None:
         collections.deque(leftovers.sweep(folder / match[1]), maxlen=0)
     names = [name for name in names if not _LEFTOVER.fullmatch(name)]
     foreign = [name for name in names if name not in (SETTINGS, WRONG) and not _RUN.fullmatch(name)]
-    if foreign or SETTINGS not in names:
-        what = folder / foreign[0] if foreign else folder
+    if foreign or not _is_settings(folder / SETTINGS):
+        what = folder / (foreign or [SETTINGS])[0]
         raise InputError(f"{what} is not of a run of this study; move it away")
     for name in names:
         if name.endswith(trials.ANSWER):
@@ -272,6 +276,15 @@ def _clear(folder: Path) -> None:
     # Last, so that a study that is stopped here clears the rest when it goes on.
     (folder / WRONG).unlink(missing_ok=True)
     (folder / SETTINGS).unlink()
+
+
+def _is_settings(file: Path) -> bool:
+    """Whether a study wrote what the runs beside this file were run with."""
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    except (OSError, ValueError):
+        return False
+    return isinstance(facts, list) and [*map(type, facts)] == [dict, list]
 
 
 def _versions(records: Mapping[str, Record]) -> dict[str, str]:
