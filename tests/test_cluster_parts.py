@@ -272,7 +272,9 @@ def test_an_agent_keeps_the_only_copy_of_a_file_and_tells_the_leader(
     share = NodeShare(scratch=str(tmp_path / scratch))
     one = Agent(replace(PLAN, share=share, store_under="/data"), made, "n1")
     store = node_store.folder_of(PLAN, "n1")
-    (store / "writes").mkdir(parents=True)
+    store.parent.mkdir()
+    store.mkdir(mode=0o700)
+    (store / "writes").mkdir()
     record = store / "writes" / "1.json"
     record.write_text('{"state": "dirty"}')
     told: list[Any] = []
@@ -360,14 +362,14 @@ def test_the_classes_of_two_clusters_do_not_meet(
     """Both wrote to one temporary file: the last part of its name was `conf` in every cluster."""
     place = tmp_path / "classes" / "spark.jsa"
     used: list[str] = []
-    move = shutil.move
+    copy = shutil.copyfile
 
-    def moved(source: Path, target: Path) -> None:
+    def copied(source: Path, target: Path) -> None:
         used.append(target.name)
-        move(source, target)
+        copy(source, target)
 
     monkeypatch.setattr(class_archive, "kept", lambda _version: place)
-    monkeypatch.setattr(shutil, "move", moved)
+    monkeypatch.setattr(shutil, "copyfile", copied)
     for name in ("one", "two"):
         (tmp_path / name / "conf").mkdir(parents=True)
         (tmp_path / name / "conf" / "classes.jsa").write_bytes(b"classes")

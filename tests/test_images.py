@@ -194,10 +194,12 @@ def test_ranks_give_the_same_bytes(stack: Path, answer: Path, tmp_path: Path, ra
 def test_more_ranks_than_images_and_a_bad_image_on_one_of_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    np.save(tmp_path / "a.npy", np.arange(40.0).reshape(2, 4, 5))
-    words = ["run", "images", str(tmp_path), "--engine", "mpi", "--ranks", "4"]
+    stacks = tmp_path / "stacks"
+    stacks.mkdir()
+    np.save(stacks / "a.npy", np.arange(40.0).reshape(2, 4, 5))
+    words = ["run", "images", str(stacks), "--engine", "mpi", "--ranks", "4"]
     assert call([*words, "-o", str(tmp_path / "one")]) == 0
-    np.save(tmp_path / "b.npy", np.full((1, 4, 5), np.inf))
+    np.save(stacks / "b.npy", np.full((1, 4, 5), np.inf))
     assert call([*words, "-o", str(tmp_path / "two")]) == 2
     told = capsys.readouterr().err.splitlines()[-1]
     assert "image 2 (page 0 of " in told

@@ -51,7 +51,7 @@ def hadoop() -> Hadoop:
 
 def made(path: Path, rows: int, first: int) -> bytes:
     words = ["--rows", str(rows), "--first", str(first), "-o", str(path)]
-    assert call(["data", "make", "tera", *words]) == 0
+    assert call(["data", "make", "tera", *words, "--overwrite"]) == 0
     return path.read_bytes()
 
 
