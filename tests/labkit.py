@@ -109,6 +109,11 @@ def record_of(folder: Path) -> dict[str, Any]:
     return record
 
 
+def input_sizes(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """The inputs of a record without the fingerprints of their content."""
+    return [{name: one[name] for name in ("path", "bytes", "files")} for one in record["inputs"]]
+
+
 def vector_files(folder: Path) -> list[str]:
     """Three files of 238 3-vectors in all; blocks of 50 have some of more than one."""
     draw = np.random.default_rng(5)

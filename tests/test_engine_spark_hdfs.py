@@ -27,6 +27,7 @@ from cuesta.lab.run import Plan, run_trial
 from cuesta.native import native_module
 from cuesta.uris import copy, facts, read
 from hdfskit import BLOCK_BYTES, cluster, cluster_folder, hosts, put
+from labkit import input_sizes
 from sparkkit import run, same_as_native, spark, trial
 from testbed_hdfs import Running
 
@@ -133,7 +134,7 @@ def test_a_run_is_verified_where_its_inputs_are(
     record = run_trial(Kept(spark), wanted, Plan(output=tmp_path / "out"))
     files = [file for file in (local / "all").rglob("*") if file.is_file()]
     expected = {"bytes": sum(file.stat().st_size for file in files), "files": len(files)}
-    assert record["inputs"] == [{"path": wanted.inputs[0], **expected}]
+    assert input_sizes(record) == [{"path": wanted.inputs[0], **expected}]
     assert record["verified"]
     assert "copies" not in record["verification"]["method"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -120,7 +120,7 @@ def test_an_input_of_another_size_is_named(
     longer = tmp_path / "pairs.txt"
     longer.write_text((made / "pairs.txt").read_text() * 2)
     change_record(out, lambda found: found["inputs"][0].update(path=str(longer)))
-    assert f"{longer}: has" in refused(out, capsys, exit_code=2)
+    assert f"{longer}: the input changed; it has" in refused(out, capsys, exit_code=2)
 
 
 def test_a_record_from_before_there_were_checksums_is_still_verified(

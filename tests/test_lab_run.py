@@ -18,7 +18,7 @@ from cuesta.lab import record
 from cuesta.lab.run import run_trial
 from cuesta.lab.verify import Verification
 from cuesta.trial import Trial
-from labkit import SCHEMA, CopyEngine, names, plan, same_as_input, scan_trial
+from labkit import SCHEMA, CopyEngine, input_sizes, names, plan, same_as_input, scan_trial
 
 CEILINGS = {"file_read_warm_bytes_per_s": 16.0}
 BLAKE3 = "f8d36ca9802308912373b0876ab6af1ee2d51ad6017c24445bd71603ba35ffbe"
@@ -61,7 +61,7 @@ def test_the_record_says_what_was_asked_and_what_came_out(tmp_path: Path) -> Non
     found = run_trial(CopyEngine(), scan_trial(tmp_path, seed=5), plan(tmp_path, now=now))
     assert (found["workload"], found["engine"], found["seed"]) == ("scan", "copy", 5)
     assert found["parameters"]["min_abs_score"] == 0.0
-    assert found["inputs"] == [{"path": str(tmp_path / "input.txt"), "bytes": 4, "files": 1}]
+    assert input_sizes(found) == [{"path": str(tmp_path / "input.txt"), "bytes": 4, "files": 1}]
     assert found["answer"]["counts"] == {"rows_read": 3, "rows_kept": 1, "rows": 1}
     assert found["answer"]["files"] == [{"name": "pairs.txt", "bytes": 4, "blake3": BLAKE3}]
     assert found["verified"] is True

@@ -16,6 +16,7 @@ __all__ = [
     "AnswerFiles",
     "Block",
     "HeldBlocks",
+    "InputWatch",
     "Leader",
     "Worker",
     "__version__",
@@ -90,6 +91,14 @@ class Block(Buffer):
     """Bytes of a task, or of a block of the store, as a buffer."""
 
     def __len__(self) -> int: ...
+
+@final
+class InputWatch:
+    """Hears what this process reads of some inputs until it is dropped."""
+
+    def __new__(cls, inputs: Sequence[Path | str]) -> InputWatch: ...
+    def fingerprints(self) -> str: ...
+    def complete(self) -> None: ...
 
 @final
 class HeldBlocks:

@@ -3,6 +3,7 @@
 //! tells. No I/O and no threads.
 
 pub mod budget;
+pub mod content;
 pub mod cpu;
 pub mod digest;
 pub mod error;

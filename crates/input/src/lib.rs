@@ -20,6 +20,7 @@ pub mod records;
 pub mod row;
 pub mod source;
 pub mod storage;
+pub mod watch;
 
 pub use filter::{Filter, FilterParams};
 pub use names::GeneNames;

@@ -6,9 +6,11 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cuesta_store::client::{self, BlockBytes, Client, StoredFile};
+
+use crate::watch::{self, WatchedFile};
 
 /// Bytes of a URI that are read at once.
 const BLOCK_BYTES: u64 = 4 << 20;
@@ -115,11 +117,20 @@ pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// A file of an input, to be read anywhere or from its start.
 #[derive(Debug)]
-pub enum Input {
+pub struct Input {
+    source: Source,
+    /// The place that is read next.
+    place: u64,
+    /// Watches of inputs that the file is of.
+    watched: Vec<Arc<WatchedFile>>,
+}
+
+#[derive(Debug)]
+enum Source {
     /// One of this machine.
     Local(File),
     /// One of the store: what is in memory is mapped.
-    Stored(StoredInput),
+    Stored(StoredFile),
     /// One at another URI.
     Remote(RemoteFile),
 }
@@ -130,18 +141,31 @@ impl Input {
     /// # Errors
     /// As for [`facts`].
     pub fn open(path: &Path) -> io::Result<Self> {
-        let Some(uri) = uri(path) else { return File::open(path).map(Self::Local) };
-        if is_stored(uri) {
-            let file = Client::shared()?.open(&client::path_of(uri)?)?;
-            return Ok(Self::Stored(StoredInput { file, place: 0 }));
+        let source = match uri(path) {
+            None => Source::Local(File::open(path)?),
+            Some(uri) if is_stored(uri) => {
+                Source::Stored(Client::shared()?.open(&client::path_of(uri)?)?)
+            }
+            Some(uri) => Source::Remote(RemoteFile {
+                uri: uri.to_owned(),
+                size_bytes: installed()?.facts(uri)?.size_bytes,
+                block: Mutex::new((0, Vec::new())),
+            }),
+        };
+        Ok(Self { source, place: 0, watched: watch::of(path) })
+    }
+
+    /// A file that is open, and is no input that could be watched.
+    pub fn local(file: File) -> Self {
+        Self { source: Source::Local(file), place: 0, watched: Vec::new() }
+    }
+
+    /// The file, where it is one of this machine.
+    pub fn as_local(&self) -> Option<&File> {
+        match &self.source {
+            Source::Local(file) => Some(file),
+            Source::Stored(_) | Source::Remote(_) => None,
         }
-        let size_bytes = installed()?.facts(uri)?.size_bytes;
-        Ok(Self::Remote(RemoteFile {
-            uri: uri.to_owned(),
-            size_bytes,
-            place: 0,
-            block: Mutex::new((0, Vec::new())),
-        }))
     }
 
     /// Its size.
@@ -149,10 +173,10 @@ impl Input {
     /// # Errors
     /// Those of the system.
     pub fn size_bytes(&self) -> io::Result<u64> {
-        match self {
-            Self::Local(file) => Ok(file.metadata()?.len()),
-            Self::Stored(stored) => Ok(stored.file.size_bytes()),
-            Self::Remote(remote) => Ok(remote.size_bytes),
+        match &self.source {
+            Source::Local(file) => Ok(file.metadata()?.len()),
+            Source::Stored(file) => Ok(file.size_bytes()),
+            Source::Remote(remote) => Ok(remote.size_bytes),
         }
     }
 
@@ -161,11 +185,9 @@ impl Input {
     /// # Errors
     /// Those of the system or of the storage.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        match self {
-            Self::Local(file) => file.read_at(into, offset),
-            Self::Stored(stored) => stored.file.read_at(into, offset),
-            Self::Remote(remote) => remote.read_at(into, offset),
-        }
+        let count = self.source.read_at(into, offset)?;
+        self.pass_on(offset, &into[..count]);
+        Ok(count)
     }
 
     /// Some bytes from `offset` on as they lie in memory, without a copy; `None` where only
@@ -174,10 +196,12 @@ impl Input {
     /// # Errors
     /// Those of the system.
     pub fn mapped(&self, offset: u64) -> io::Result<Option<BlockBytes>> {
-        match self {
-            Self::Stored(stored) => stored.file.bytes_from(offset),
-            Self::Local(_) | Self::Remote(_) => Ok(None),
+        let Source::Stored(file) = &self.source else { return Ok(None) };
+        let bytes = file.bytes_from(offset)?;
+        if let Some(bytes) = &bytes {
+            self.pass_on(offset, bytes);
         }
+        Ok(bytes)
     }
 
     /// Fills `into` with the bytes from `offset` on.
@@ -185,8 +209,10 @@ impl Input {
     /// # Errors
     /// `UnexpectedEof` where there are fewer; those of the system or of the storage.
     pub fn read_exact_at(&self, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
-        if let Self::Local(file) = self {
-            return file.read_exact_at(into, offset);
+        if let Source::Local(file) = &self.source {
+            file.read_exact_at(into, offset)?;
+            self.pass_on(offset, into);
+            return Ok(());
         }
         while !into.is_empty() {
             let count = self.read_at(into, offset)?;
@@ -198,50 +224,72 @@ impl Input {
         }
         Ok(())
     }
+
+    fn pass_on(&self, offset: u64, bytes: &[u8]) {
+        for file in &self.watched {
+            file.add(offset, bytes);
+        }
+    }
+}
+
+impl Source {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            Self::Local(file) => file.read_at(into, offset),
+            Self::Stored(file) => file.read_at(into, offset),
+            Self::Remote(remote) => remote.read_at(into, offset),
+        }
+    }
+}
+
+/// All bytes of a file of an input.
+///
+/// # Errors
+/// As for [`Input::open`].
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    Input::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 impl Read for Input {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let (count, place) = match self {
-            Self::Local(file) => return file.read(into),
-            Self::Stored(stored) => (stored.file.read_at(into, stored.place)?, &mut stored.place),
-            Self::Remote(remote) => (remote.read_at(into, remote.place)?, &mut remote.place),
+        let count = match &mut self.source {
+            // A device or a pipe can be read where it stands alone.
+            Source::Local(file) => file.read(into)?,
+            source => source.read_at(into, self.place)?,
         };
-        *place += count as u64;
+        self.pass_on(self.place, &into[..count]);
+        self.place += count as u64;
         Ok(count)
     }
 }
 
 impl Seek for Input {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let (size_bytes, place) = match self {
-            Self::Local(file) => return file.seek(to),
-            Self::Stored(stored) => (stored.file.size_bytes(), &mut stored.place),
-            Self::Remote(remote) => (remote.size_bytes, &mut remote.place),
+        let size_bytes = match &mut self.source {
+            Source::Local(file) => {
+                self.place = file.seek(to)?;
+                return Ok(self.place);
+            }
+            Source::Stored(file) => file.size_bytes(),
+            Source::Remote(remote) => remote.size_bytes,
         };
         let next = match to {
             SeekFrom::Start(place) => Some(place),
             SeekFrom::End(by) => size_bytes.checked_add_signed(by),
-            SeekFrom::Current(by) => place.checked_add_signed(by),
+            SeekFrom::Current(by) => self.place.checked_add_signed(by),
         };
-        *place = next.ok_or(ErrorKind::InvalidInput)?;
-        Ok(*place)
+        self.place = next.ok_or(ErrorKind::InvalidInput)?;
+        Ok(self.place)
     }
-}
-
-/// A file of the store, and the place that is read next.
-#[derive(Debug)]
-pub struct StoredInput {
-    file: StoredFile,
-    place: u64,
 }
 
 /// A file at a URI, of which one block is kept.
 #[derive(Debug)]
-pub struct RemoteFile {
+struct RemoteFile {
     uri: String,
     size_bytes: u64,
-    place: u64,
     /// Where the block begins, and its bytes.
     block: Mutex<(u64, Vec<u8>)>,
 }

@@ -7,6 +7,7 @@ mod panics;
 mod rounds;
 mod storage;
 mod stored;
+mod watch;
 mod workloads;
 
 use std::path::PathBuf;
@@ -44,6 +45,9 @@ mod _native {
 
     #[pymodule_export]
     use super::stored::HeldBlocks;
+
+    #[pymodule_export]
+    use super::watch::InputWatch;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -77,7 +77,7 @@ impl Disk {
     pub fn create(&self, operation: &'static str, path: &Path) -> Result<DiskFile<'_>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true);
-        self.opened(operation, path, "creating", || options.open(path).map(Input::Local))
+        self.opened(operation, path, "creating", || options.open(path).map(Input::local))
     }
 
     /// Opens a file that is there to write.
@@ -87,7 +87,7 @@ impl Disk {
     pub fn open_to_write(&self, operation: &'static str, path: &Path) -> Result<DiskFile<'_>> {
         let mut options = OpenOptions::new();
         options.write(true);
-        self.opened(operation, path, "opening", || options.open(path).map(Input::Local))
+        self.opened(operation, path, "opening", || options.open(path).map(Input::local))
     }
 
     /// Fills `records` with those of `files` from number `first` on.
@@ -160,10 +160,7 @@ impl DiskFile<'_> {
     }
 
     fn local(&self) -> io::Result<&File> {
-        match &self.file {
-            Input::Local(file) => Ok(file),
-            Input::Stored(_) | Input::Remote(_) => Err(io::ErrorKind::Unsupported.into()),
-        }
+        self.file.as_local().ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
     fn failed(&self, doing: &str, cause: &io::Error) -> Error {

@@ -16,7 +16,7 @@ from cuesta import __version__, generated
 from cuesta.assess import reads, sequences, views
 from cuesta.assess.reference import compare, n50
 from cuesta.errors import InputError
-from cuesta.lab import record
+from cuesta.lab import belief, record
 from cuesta.lab.folder import disk_error
 
 FILE_NAME = "assessment.json"
@@ -64,8 +64,9 @@ def assess(folder: Path, plan: Plan, stage: Callable[[str], None]) -> Assessment
         raise InputError("assess: --no-reads leaves nothing to hold it against; give --reference")
     found = record.read(folder)
     generated.check(folder / FILE_NAME)
-    if found["workload"] != "assemble":
-        raise InputError(f"{folder}: an answer of {found['workload']}, not an assembly")
+    workload = found.get("workload")
+    if workload != "assemble":
+        raise InputError(f"{folder}: an answer of {workload}, not an assembly")
     sets = [_contigs(folder, plan.min_contig)]
     made: Assessment = {
         "schema": SCHEMA,
@@ -82,7 +83,10 @@ def assess(folder: Path, plan: Plan, stage: Callable[[str], None]) -> Assessment
         made |= _against_reference(sets, plan.reference, plan, scaffolds)
     if plan.reads:
         stage("counting k-mers")
+        belief.check_shape(found, folder)
         trial = record.trial_of(found)
+        # URIs are refused with words of its own.
+        belief.check_reach(trial, may_fetch=True)
         trial = replace(trial, threads=plan.threads, memory_bytes=plan.memory_bytes)
         made["reads"], *of_scaffolds = reads.compare(sets, trial)
         if of_scaffolds:

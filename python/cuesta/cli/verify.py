@@ -39,7 +39,11 @@ def verify(
         ),
     ] = False,
 ) -> None:  # fmt: skip
-    """Verify an answer folder: unchanged since its run, and what another method computes."""
+    """Verify an answer folder: unchanged since its run, and what another method computes.
+
+    Its record is data: no option of an engine that it names is used, and nothing is fetched unless
+    --fetch-inputs says so.
+    """
     from cuesta.api.options import memory_limit, thread_limit
     from cuesta.cli.output import Output
     from cuesta.lab.audit import Means, audit
@@ -60,4 +64,12 @@ def verify(
     output.console.print(
         f"{folder}: {output.console.good('verified')}, {same} as the run left them; digest "
         f"{result.digest} equals that of {result.method}; {format_seconds(result.seconds)}"
+    )
+    if not done.inputs_known:
+        output.console.print(
+            "not proven: that the inputs are those of the run; its record has no fingerprint of "
+            "their content"
+        )
+    output.console.print(
+        "not proven: times, machine, engine, versions and command, which are as the record has them"
     )

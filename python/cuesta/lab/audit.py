@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from cuesta.engines import HoldsSession, get_engine
-from cuesta.errors import EngineMissing, InputError, VerificationError
-from cuesta.lab import belief, inputs, names, record, remote, streams
+from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
+from cuesta.lab import belief, fingerprint, inputs, names, record, remote, streams
+from cuesta.lab.fingerprint import Fingerprint
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
 from cuesta.lab.verify import Verification, strictly, verify
 from cuesta.native import native_module
 from cuesta.trial import Trial, is_remote
 
-BESIDE_ANSWER = (record.FILE_NAME, "assessment.json", "report.html")
+BESIDE_ANSWER = (record.FILE_NAME, f"{record.FILE_NAME}.sig", "assessment.json", "report.html")
 """What may be in an answer folder without being of the answer."""
 
 
@@ -36,6 +38,8 @@ class Audit:
 
     verification: Verification
     unchanged: int
+    inputs_known: bool
+    """Whether the record has a fingerprint of every input."""
 
 
 def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
@@ -60,7 +64,12 @@ def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
     unchanged = _hold_files(folder, found, files)
     hears.stage("verifying")
     readable = _readable(found, trial, scratch)
-    verification = verify(readable, folder, scratch, progress=hears.progress)
+    try:
+        verification = verify(readable, folder, scratch, progress=hears.progress)
+    except CuestaError:
+        _hold_inputs(found, readable, ())
+        raise
+    _hold_inputs(found, readable, verification.inputs)
     verification = remote.told(verification, trial, readable)
     answer = found["answer"]
     verification = strictly(verification, files, [answer["counts"]])
@@ -72,7 +81,15 @@ def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
         raise VerificationError(
             f"{folder}: the files have digest {verification.digest}, their record says {recorded}"
         )
-    return Audit(verification=verification, unchanged=unchanged)
+    known = all(map(fingerprint.is_known, found["inputs"]))
+    return Audit(verification=verification, unchanged=unchanged, inputs_known=known)
+
+
+def _hold_inputs(fields: Record, readable: Trial, prints: Sequence[Fingerprint]) -> None:
+    """Errors: `InputError` where an input has not the content that the record has of it."""
+    rows = fields["inputs"]
+    for row, path, fresh in zip_longest(rows, readable.inputs, prints):
+        fingerprint.check(path, row, fresh)
 
 
 def _hold_files(folder: Path, found: Record, files: Mapping[str, Mapping[str, object]]) -> int:
@@ -117,7 +134,7 @@ def _readable(found: Record, trial: Trial, scratch: Path) -> Trial:
         size_bytes = inputs.describe(one["path"]).bytes
         if size_bytes != one["bytes"]:
             raise InputError(
-                f"{one['path']}: has {size_bytes:,} bytes, it had {one['bytes']:,} when the answer "
-                "was made; verify with that input"
+                f"{one['path']}: the input changed; it has {size_bytes:,} bytes, it had "
+                f"{one['bytes']:,} when the answer was made; verify with that input"
             )
     return trial

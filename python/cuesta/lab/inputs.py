@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuesta.errors import InputError
+from cuesta.trial import is_remote
 
 CACHE_AS_IS = "as-is"
 CACHE_INPUT_DROPPED = "input-dropped"
@@ -29,6 +30,33 @@ def describe(path: str) -> InputFacts:
     """Size of a file, or of all files under a folder. Errors: `InputError` when unreadable."""
     sizes = [file.stat().st_size for file in files_of(path)]
     return InputFacts(path=path, bytes=sum(sizes), files=len(sizes))
+
+
+Marks = dict[Path, tuple[int, int, int, int]]
+
+
+def marks(paths: Iterable[str]) -> Marks:
+    """Return size, time and number of each local file of the inputs; a writer changes them.
+
+    Errors: `InputError` when unreadable.
+    """
+    states: Marks = {}
+    for path in paths:
+        for file in () if is_remote(path) else files_of(path):
+            status = file.stat()
+            size_bytes, written = status.st_size, status.st_mtime_ns
+            states[file] = (size_bytes, written, status.st_ino, status.st_dev)
+    return states
+
+
+def changed(before: Marks, paths: Iterable[str]) -> Path | None:
+    """A file of the inputs that was written, replaced, added or removed since, or None."""
+    try:
+        after = marks(paths)
+    except (InputError, OSError):
+        return next(iter(before), None)
+    files = sorted(before.keys() | after.keys())
+    return next((file for file in files if before.get(file) != after.get(file)), None)
 
 
 def drop_cached(paths: Iterable[str], cache: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.errors import InputError
+from cuesta.lab import fingerprint
 from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
 from cuesta.lab.names import Names, Naming
 from cuesta.lab.probe import Usage
@@ -111,7 +112,7 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
         "workload": trial.workload,
         "engine": trial.engine,
         "parameters": dict(trial.parameters),
-        "inputs": [asdict(one) for one in context.inputs],
+        "inputs": fingerprint.recorded(context.inputs, verification.inputs),
         "names": None if context.names is None else asdict(context.names),
         "threads": trial.threads,
         "memory_bytes": trial.memory_bytes,
@@ -220,7 +221,7 @@ def read(path: Path) -> Record:
 
 
 def trial_of(record: Record) -> Trial:
-    """The trial that a record tells of, without options of its engine: these could name code.
+    """The trial of a record, without options of its engine: these could name code.
 
     Errors: `InputError` where it is not whole.
     """

@@ -122,6 +122,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         if has_streams:
             _announce(trial, plan, hears)
         context = replace(_context(trial, plan), names=named)
+        before = inputs.marks(trial.inputs)
         try:
             samples, files = _repeats(engine, trial, plan, folder, hears)
             facts = remote.describe(engine, trial, folder.scratch)
@@ -147,6 +148,8 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         result["time"] = record.times(samples, ending, as_typed_seconds)
         if verification.verified is False:
             record.write(result, folder.keep())
+            if file := inputs.changed(before, trial.inputs):
+                raise _changed(file, folder.answer)
             raise _wrong(trial, verification, folder.answer)
         result["preview"] = views
         record.write(result, folder.answer)
@@ -308,6 +311,13 @@ def _context(trial: Trial, plan: Plan) -> Context:
         cache=plan.cache,
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(plan.now)),
         command=plan.command,
+    )
+
+
+def _changed(file: Path, answer: Path) -> InputError:
+    return InputError(
+        f"{file}: the input changed while it was read; the answer, left in {answer}, is of no one "
+        "state of it; run again with an input that stays as it is"
     )
 
 

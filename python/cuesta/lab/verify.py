@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from cuesta.lab.fingerprint import Fingerprint, watching
 from cuesta.native import from_response, native_module, to_request
 from cuesta.trial import Trial
 from cuesta.workloads import get_workload
@@ -38,6 +39,8 @@ class Verification:
         Files and folders of the answer that were looked at; empty where the verifier names none.
     remark
         What is wrong with the answer beyond its digest; empty where nothing is.
+    inputs
+        Fingerprints of what was read of each input; empty where not all was to be read.
     """
 
     verified: bool | None
@@ -49,6 +52,7 @@ class Verification:
     level: str = FULL
     files: tuple[str, ...] = ()
     remark: str = ""
+    inputs: tuple[Fingerprint, ...] = ()
 
     @property
     def fault(self) -> str:
@@ -99,9 +103,10 @@ def verify(
     cannot be read.
     """
     started = time.perf_counter()
-    trial, _ = get_workload(trial.workload).readable(trial, scratch)
-    request = to_request(trial, answer, scratch, verify=level)
-    response = from_response(native_module().verify(trial.workload, request, progress))
+    readable, _ = get_workload(trial.workload).readable(trial, scratch)
+    request = to_request(readable, answer, scratch, verify=level)
+    with watching(trial.inputs, readable.inputs) as watched:
+        response = from_response(native_module().verify(trial.workload, request, progress))
     return Verification(
         verified=response["verified"],
         digest=response["digest"],
@@ -112,6 +117,7 @@ def verify(
         counts=response["counts"],
         files=tuple(response["files"]),
         level=level,
+        inputs=watched.found if level == FULL else (),
     )
 
 

@@ -15,6 +15,7 @@ use super::shard::ShardPath;
 use super::texts;
 use super::zone::{Range, Zone};
 use crate::filter::Filter;
+use crate::storage;
 
 /// An open pair matrix; threads may share it.
 pub struct PairMatrix {
@@ -69,7 +70,7 @@ impl PairMatrix {
             return Err(Error::input("input.pairs", text));
         }
         let file = path.join(METADATA_FILE);
-        let bytes = std::fs::read(&file)
+        let bytes = storage::read(&file)
             .map_err(|cause| Error::system("input.pairs", "reading", &file, &cause))?;
         let root: Value = serde_json::from_slice(&bytes)
             .map_err(|cause| damaged(&file, &format!("it is not readable ({cause})")))?;

@@ -19,6 +19,7 @@ use super::header::{COLUMNS, FORMAT, MaskKind, MatrixHeader, slot_folder};
 use super::limits::{CHUNK_PAIRS, SHARD_CHUNKS, ZSTD_LEVEL};
 use super::mask::{PLANES, plane_bytes};
 use super::{ABSENT, damaged};
+use crate::watch;
 
 /// Metadata of a Zarr group or array.
 pub const METADATA_FILE: &str = "zarr.json";
@@ -70,6 +71,7 @@ impl Arrays {
     /// # Errors
     /// `Input` when it is damaged.
     pub fn get<T: ElementOwned>(&self, path: &str) -> Result<Vec<T>> {
+        watch::read_elsewhere(&self.folder.join(path))?;
         let array = self.build(path)?;
         let chunk = vec![0; array.dimensionality()];
         let what = match array.retrieve_chunk_if_exists_opt::<Vec<T>>(&chunk, &options()) {

@@ -6,12 +6,13 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::FileExt;
+
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
 
 use super::damaged;
+use crate::storage::Input;
 
 const ENTRY_BYTES: usize = 16;
 const CRC_BYTES: usize = 4;
@@ -123,7 +124,7 @@ pub struct ShardReader {
 struct ReadShard {
     shard: u64,
     path: PathBuf,
-    file: File,
+    file: Input,
     /// Bytes in front of the index.
     data_bytes: u64,
     /// Bytes of the index.
@@ -187,14 +188,13 @@ impl ShardReader {
 impl ReadShard {
     fn open(place: &ShardPath, shard: u64) -> Result<Self> {
         let path = place.of(shard);
-        let file = File::open(&path).map_err(|cause| match cause.kind() {
+        let file = Input::open(&path).map_err(|cause| match cause.kind() {
             std::io::ErrorKind::NotFound => damaged(&path, "it is missing"),
             _ => Error::system("input.pairs", "opening", &path, &cause),
         })?;
         let size_bytes = file
-            .metadata()
-            .map_err(|cause| Error::system("input.pairs", "reading", &path, &cause))?
-            .len();
+            .size_bytes()
+            .map_err(|cause| Error::system("input.pairs", "reading", &path, &cause))?;
         let index_bytes = place.chunks as usize * ENTRY_BYTES;
         let Some(data_bytes) = size_bytes.checked_sub((index_bytes + CRC_BYTES) as u64) else {
             return Err(damaged(&path, "it is cut short"));
@@ -237,7 +237,7 @@ pub fn read_index(place: &ShardPath, shard: u64) -> Result<ShardIndex> {
     Ok((open.path, index, open.data_bytes))
 }
 
-fn read_exactly(file: &File, path: &Path, out: &mut [u8], offset: u64) -> Result<()> {
+fn read_exactly(file: &Input, path: &Path, out: &mut [u8], offset: u64) -> Result<()> {
     file.read_exact_at(out, offset).map_err(|cause| match cause.kind() {
         std::io::ErrorKind::UnexpectedEof => damaged(path, "it is cut short"),
         _ => Error::system("input.pairs", "reading", path, &cause),

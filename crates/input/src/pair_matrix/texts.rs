@@ -2,7 +2,6 @@
 //!
 //! By hand, since `zarrs` 0.23 panics where a length is beyond the bytes that there are.
 
-use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
@@ -11,13 +10,14 @@ use zstd::stream::read::Decoder;
 
 use super::codec::checked;
 use super::damaged;
+use crate::storage;
 
 /// The `count` texts of an array of one chunk, which is in this file.
 ///
 /// # Errors
 /// `Input` when it is missing or damaged; `System`.
 pub fn read(path: &Path, count: usize) -> Result<Vec<String>> {
-    let bytes = fs::read(path).map_err(|cause| match cause.kind() {
+    let bytes = storage::read(path).map_err(|cause| match cause.kind() {
         ErrorKind::NotFound => damaged(path, "it is missing"),
         _ => Error::system("input.pairs", "reading", path, &cause),
     })?;

@@ -1,0 +1,35 @@
+//! Fingerprints of inputs, made while kernels read them.
+
+use std::path::PathBuf;
+
+use cuesta_input::watch::ReadWatch;
+use pyo3::prelude::*;
+
+use crate::convert::{python_error, to_json};
+use crate::watched;
+
+/// Hears what this process reads of some inputs until it is dropped.
+#[pyclass(module = "cuesta._native")]
+pub struct InputWatch {
+    watch: ReadWatch,
+}
+
+#[pymethods]
+impl InputWatch {
+    /// Hears what is read of these inputs from now on.
+    #[new]
+    fn new(inputs: Vec<PathBuf>) -> Self {
+        Self { watch: ReadWatch::new(inputs) }
+    }
+
+    /// `bytes`, `files` and `sum` of what was read of each input, as JSON.
+    fn fingerprints(&self, py: Python<'_>) -> PyResult<String> {
+        let found = py.detach(|| to_json(&self.watch.fingerprints()));
+        found.map_err(|error| python_error(py, &error))
+    }
+
+    /// Reads what nothing has read yet.
+    fn complete(&self, py: Python<'_>) -> PyResult<()> {
+        watched(py, None, |_| self.watch.complete())
+    }
+}
