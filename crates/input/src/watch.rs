@@ -25,18 +25,18 @@ const RANGES_MAX: usize = 1 << 16;
 const READ_BYTES: usize = 1 << 18;
 
 static WATCHES: RwLock<Vec<Weak<Watched>>> = RwLock::new(Vec::new());
-/// How many there are, so that without any a reader takes no lock.
+/// Number of watches, so that without any a reader takes no lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// What was read of an input.
+/// Fingerprint of the bytes that were read of an input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InputFingerprint {
     /// Bytes that were read, each counted once.
     pub bytes: u64,
     /// Files that were read.
     pub files: u64,
-    /// Of the names of the files within the input and of what was read of them; `None` where they
-    /// were read in too many pieces.
+    /// Sum over the names of the files within the input and what was read of them; `None` where
+    /// they were read in too many pieces.
     pub sum: Option<String>,
 }
 
@@ -50,7 +50,7 @@ struct Watched {
     files: Mutex<HashMap<PathBuf, Arc<WatchedFile>>>,
 }
 
-/// What was read of a file.
+/// Ranges and sums of what was read of a file.
 #[derive(Debug, Default)]
 pub struct WatchedFile {
     state: Mutex<State>,
@@ -61,7 +61,7 @@ struct State {
     /// Ends of ranges that were read, by their beginnings; none touches another.
     ranges: BTreeMap<u64, u64>,
     bytes: u64,
-    /// Of pages that were read wholly.
+    /// Digest of pages that were read wholly.
     digest: Digest,
     /// Sum and bytes of pages that were read in part.
     parts: HashMap<u64, (u64, usize)>,
@@ -73,7 +73,7 @@ impl ReadWatch {
     pub fn new(inputs: Vec<PathBuf>) -> Self {
         let watched = Arc::new(Watched { inputs, files: Mutex::default() });
         let mut all = WATCHES.write().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|one| one.strong_count() > 0);
+        all.retain(|watch| watch.strong_count() > 0);
         all.push(Arc::downgrade(&watched));
         COUNT.store(all.len(), Ordering::Release);
         drop(all);
@@ -99,7 +99,7 @@ impl ReadWatch {
 impl Drop for ReadWatch {
     fn drop(&mut self) {
         let mut all = WATCHES.write().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|one| !std::ptr::eq(one.as_ptr(), Arc::as_ptr(&self.watched)));
+        all.retain(|watch| !std::ptr::eq(watch.as_ptr(), Arc::as_ptr(&self.watched)));
         COUNT.store(all.len(), Ordering::Release);
     }
 }
@@ -110,7 +110,7 @@ impl Watched {
     }
 }
 
-/// What hears of the bytes of a file; nothing where no input with it is watched.
+/// Watches of a file; none where no input with it is watched.
 pub fn of(path: &Path) -> Vec<Arc<WatchedFile>> {
     if COUNT.load(Ordering::Acquire) == 0 {
         return Vec::new();
@@ -234,7 +234,7 @@ impl State {
 }
 
 fn fingerprint(input: &Path, files: &HashMap<PathBuf, Arc<WatchedFile>>) -> InputFingerprint {
-    let mut found = InputFingerprint { bytes: 0, files: 0, sum: None };
+    let mut read = InputFingerprint { bytes: 0, files: 0, sum: None };
     let (mut sum, mut is_lost) = (Digest::default(), false);
     for (path, file) in files {
         let Ok(name) = path.strip_prefix(input) else { continue };
@@ -250,19 +250,25 @@ fn fingerprint(input: &Path, files: &HashMap<PathBuf, Arc<WatchedFile>>) -> Inpu
         record.push_bytes(state.digest().to_string().as_bytes());
         sum.add_record(&record);
         is_lost |= state.is_lost;
-        found.bytes += state.bytes;
-        found.files += 1;
+        read.bytes += state.bytes;
+        read.files += 1;
     }
-    found.sum = (!is_lost).then(|| sum.to_string());
-    found
+    read.sum = (!is_lost).then(|| sum.to_string());
+    read
 }
 
 fn read_all(path: &Path, buffer: &mut [u8]) -> Result<()> {
     let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-    if storage::facts(path).map_err(failed)?.is_folder {
+    let facts = storage::facts(path).map_err(failed)?;
+    if facts.is_folder {
         let mut inner = storage::list(path).map_err(failed)?;
         inner.retain(|path| storage::uri(path).is_none() || !is_hidden(path));
+        // A link to nothing is no file of the input.
+        inner.retain(|path| storage::facts(path).is_ok());
         return inner.iter().try_for_each(|path| read_all(path, buffer));
+    }
+    if !facts.is_file {
+        return Ok(()); // A pipe or a device among the files of a folder.
     }
     let file = Input::open(path).map_err(failed)?;
     let mut offset = 0;
@@ -288,7 +294,7 @@ mod tests {
 
     use super::*;
 
-    fn whole(path: &Path) -> InputFingerprint {
+    fn complete_fingerprint(path: &Path) -> InputFingerprint {
         let watch = ReadWatch::new(vec![path.to_owned()]);
         watch.complete().unwrap();
         watch.fingerprints().remove(0)
@@ -297,7 +303,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn reads_of_any_pieces_by_any_threads_give_one_fingerprint(
+        fn pieces_read_in_any_order_give_the_same_fingerprint(
             seed in any::<u64>(),
             size in 0usize..60_000,
             reads in proptest::collection::vec((0u64..60_000, 1usize..20_000), 0..40),
@@ -325,33 +331,34 @@ mod tests {
                 .collect();
             prop_assert_eq!(watch.fingerprints()[0].bytes, model.len() as u64);
             watch.complete().unwrap();
-            prop_assert_eq!(watch.fingerprints().remove(0), whole(&path));
-            prop_assert_eq!(whole(&path).bytes, size as u64);
+            prop_assert_eq!(watch.fingerprints().remove(0), complete_fingerprint(&path));
+            prop_assert_eq!(complete_fingerprint(&path).bytes, size as u64);
             if size > 0 {
                 let mut other = bytes;
                 other[seed as usize % size] ^= 1;
                 fs::write(&path, &other).unwrap();
-                prop_assert_ne!(whole(&path).sum, watch.fingerprints()[0].sum.clone());
+                let before = watch.fingerprints().remove(0);
+                prop_assert_ne!(complete_fingerprint(&path).sum, before.sum);
             }
         }
     }
 
     #[test]
-    fn files_of_a_folder_are_told_apart_by_their_names() {
+    fn files_of_a_folder_differ_by_their_names() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("in");
         fs::create_dir(&place).unwrap();
         fs::write(place.join("a"), "one").unwrap();
         fs::write(place.join("b"), "two").unwrap();
-        let before = whole(&place);
+        let before = complete_fingerprint(&place);
         assert_eq!((before.files, before.bytes), (2, 6));
         fs::write(place.join("a"), "two").unwrap();
         fs::write(place.join("b"), "one").unwrap();
-        assert_ne!(whole(&place), before);
+        assert_ne!(complete_fingerprint(&place), before);
     }
 
     #[test]
-    fn what_is_read_beside_the_inputs_or_after_the_watch_is_not_heard_of() {
+    fn only_inputs_are_watched_and_only_while_the_watch_lives() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("x"), folder.path().join("x2"));
         fs::write(&path, "one").unwrap();

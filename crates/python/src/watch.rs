@@ -24,8 +24,8 @@ impl InputWatch {
 
     /// `bytes`, `files` and `sum` of what was read of each input, as JSON.
     fn fingerprints(&self, py: Python<'_>) -> PyResult<String> {
-        let found = py.detach(|| to_json(&self.watch.fingerprints()));
-        found.map_err(|error| python_error(py, &error))
+        let json = py.detach(|| to_json(&self.watch.fingerprints()));
+        json.map_err(|error| python_error(py, &error))
     }
 
     /// Reads what nothing has read yet.
