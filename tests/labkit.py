@@ -111,7 +111,7 @@ def record_of(folder: Path) -> dict[str, Any]:
 
 def input_sizes(record: dict[str, Any]) -> list[dict[str, Any]]:
     """The inputs of a record without the fingerprints of their content."""
-    return [{name: one[name] for name in ("path", "bytes", "files")} for one in record["inputs"]]
+    return [{name: row[name] for name in ("path", "bytes", "files")} for row in record["inputs"]]
 
 
 def vector_files(folder: Path) -> list[str]:

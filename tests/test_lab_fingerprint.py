@@ -21,8 +21,8 @@ from labkit import CopyEngine, plan, scan_trial
 
 
 def fingerprints(out: Path) -> list[dict[str, Any]]:
-    found = json.loads((out / "run.json").read_text())
-    return [one["fingerprint"] for one in found["inputs"]]
+    record = json.loads((out / "run.json").read_text())
+    return [row["fingerprint"] for row in record["inputs"]]
 
 
 def last_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -43,7 +43,7 @@ def scanned(pairs: Path, out: Path, *words: str) -> Path:
     return out
 
 
-def test_an_input_that_was_replaced_is_not_told_as_a_wrong_answer(
+def test_a_replaced_input_is_no_wrong_answer(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Records kept the size of inputs, so another input of the same size was not seen.
@@ -66,7 +66,7 @@ def test_an_input_that_was_replaced_is_not_told_as_a_wrong_answer(
     assert call(["verify", str(out)]) == 0
 
 
-def test_an_answer_that_was_made_wrong_is_told_as_such(
+def test_a_wrong_answer_is_still_called_wrong(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = scanned(pairs, tmp_path / "out")

@@ -2,7 +2,7 @@
 
 The verification reads the inputs in this process, whichever engine computed the answer, so its
 readers make the fingerprint at no reading of its own. It is of the very bytes by which the answer
-was found right.
+was fresh right.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ WHOLE = "whole"
 READ = "read"
 """The bytes that the verification had to read, such as some chunks of a pair matrix."""
 CONVERTED = "converted"
-"""Of a copy in a form that kernels read, which was made of the input."""
+"""Every byte of a copy in a form that kernels read, which was made of the input."""
 NONE = "none"
 """Nobody looked: the answer was not verified, or only in part."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
-    """What is known of the content of an input: `sum` of so many `bytes` in so many `files`."""
+    """The content of an input: the `sum` of so many `bytes` in so many `files`."""
 
     kind: str = NONE
     bytes: int = 0
@@ -41,18 +41,18 @@ class Fingerprint:
 class Watched:
     """Fingerprints of the inputs, in their order, once the watch has ended."""
 
-    found: tuple[Fingerprint, ...] = ()
+    fingerprints: tuple[Fingerprint, ...] = ()
 
 
 @contextmanager
-def watching(given: Sequence[str], readable: Sequence[str]) -> Iterator[Watched]:
-    """Watch what this process reads of `readable`, the inputs that were `given` or copies."""
+def watching(inputs: Sequence[str], readable: Sequence[str]) -> Iterator[Watched]:
+    """Watch what this process reads of `readable`, the `inputs` themselves or copies."""
     watched = Watched()
     watch = native_module().InputWatch(list(readable))
     yield watched
-    watched.found = tuple(
+    watched.fingerprints = tuple(
         _fingerprint(row, READ if was == path else CONVERTED)
-        for row, was, path in zip(json.loads(watch.fingerprints()), given, readable, strict=True)
+        for row, was, path in zip(json.loads(watch.fingerprints()), inputs, readable, strict=True)
     )
 
 
@@ -63,34 +63,34 @@ def now(path: str) -> Fingerprint:
     return _fingerprint(json.loads(watch.fingerprints())[0], WHOLE)
 
 
-def recorded(facts: Sequence[InputFacts], found: Sequence[Fingerprint]) -> list[dict[str, Any]]:
+def recorded(facts: Sequence[InputFacts], fresh: Sequence[Fingerprint]) -> list[dict[str, Any]]:
     """The inputs as a record has them: sizes, and the fingerprint of each that has one."""
-    padded = [*found, *[Fingerprint()] * (len(facts) - len(found))]
+    padded = [*fresh, *[Fingerprint()] * (len(facts) - len(fresh))]
     return [
-        asdict(one) | {"fingerprint": asdict(_named(fingerprint, one))}
-        for one, fingerprint in zip(facts, padded, strict=True)
+        asdict(row) | {"fingerprint": asdict(_named(fingerprint, row))}
+        for row, fingerprint in zip(facts, padded, strict=True)
     ]
 
 
-def check(path: str, row: Mapping[str, Any], found: Fingerprint | None) -> None:
-    """Hold an input against its row of a record; `found` is what a verification read of it now.
+def check(path: str, row: Mapping[str, Any], fresh: Fingerprint | None) -> None:
+    """Hold an input against its row of a record; `fresh` is what a verification read of it now.
 
-    Without `found`, as after a verification that failed, all bytes are read where the record's
+    Without `fresh`, as after a verification that failed, all bytes are read where the record's
     fingerprint is of all of them. Errors: `InputError` where the input is another one now.
     """
     known = row.get("fingerprint")
     if not isinstance(known, dict) or not known.get("sum"):
         return
     kind, size_bytes = known.get("kind"), known.get("bytes")
-    if kind == WHOLE and (found is None or found.bytes != size_bytes):
-        found = now(path)
-    if found is None or found.sum is None or found.kind == NONE:
+    if kind == WHOLE and (fresh is None or fresh.bytes != size_bytes):
+        fresh = now(path)
+    if fresh is None or fresh.sum is None or fresh.kind == NONE:
         return
-    if kind != WHOLE and found.bytes != size_bytes:
+    if kind != WHOLE and fresh.bytes != size_bytes:
         return  # Other parts were read: nothing follows from another sum.
-    if found.sum != known["sum"]:
+    if fresh.sum != known["sum"]:
         raise InputError(
-            f"{path}: the input changed; its content has the fingerprint {found.sum}, it was "
+            f"{path}: the input changed; its content has the fingerprint {fresh.sum}, it was "
             f"{known['sum']} when the answer was made; verify with that input"
         )
 
@@ -101,13 +101,13 @@ def is_known(row: Mapping[str, Any]) -> bool:
     return isinstance(known, dict) and bool(known.get("sum"))
 
 
-def _named(found: Fingerprint, facts: InputFacts) -> Fingerprint:
+def _named(fresh: Fingerprint, facts: InputFacts) -> Fingerprint:
     """The fingerprint with the kind that follows from what was read of an input of this size."""
-    if found.sum is None:
+    if fresh.sum is None:
         return Fingerprint()
-    if found.kind == READ and found.bytes == facts.bytes:
-        return replace(found, kind=WHOLE)
-    return found
+    if fresh.kind == READ and fresh.bytes == facts.bytes:
+        return replace(fresh, kind=WHOLE)
+    return fresh
 
 
 def _fingerprint(row: Mapping[str, Any], kind: str) -> Fingerprint:

@@ -117,7 +117,7 @@ def verify(
         counts=response["counts"],
         files=tuple(response["files"]),
         level=level,
-        inputs=watched.found if level == FULL else (),
+        inputs=watched.fingerprints if level == FULL else (),
     )
 
 
