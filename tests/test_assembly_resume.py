@@ -106,3 +106,20 @@ def test_a_folder_of_another_run_is_not_gone_on_from(
     (kept / "state.json").write_text("{")
     assert call([*words, "-o", str(tmp_path / "c")]) == 2
     assert "kept holds no run" in capsys.readouterr().err
+
+
+def test_a_checkpoint_with_a_link_is_refused_and_its_target_stays(
+    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A checkpoint from elsewhere could have any file emptied, or copied into the answer.
+
+    Its lock was opened to be written whatever it was, and its files were read through links.
+    """
+    notes, kept = tmp_path / "notes", tmp_path / "kept"
+    notes.write_text("mine")
+    kept.mkdir()
+    (kept / "lock").symlink_to(notes)
+    words = ["run", "assemble", str(reads), "-k", "31", "--resume", str(kept)]
+    assert call([*words, "-o", str(tmp_path / "out")]) == 2
+    assert "holds a link, lock" in capsys.readouterr().err
+    assert notes.read_text() == "mine"

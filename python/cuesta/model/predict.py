@@ -64,7 +64,7 @@ def read(path: Path) -> dict[str, Any]:
         model = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a model file ({error})") from None
     schema = model.get("schema") if isinstance(model, dict) else None
     if schema != SCHEMA:

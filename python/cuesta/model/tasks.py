@@ -57,7 +57,7 @@ def read(path: Path) -> list[Stage]:
         trace = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a trace of tasks ({error})") from None
     schema = trace.get("schema") if isinstance(trace, dict) else None
     if schema == records.SCHEMA:

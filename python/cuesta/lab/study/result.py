@@ -99,7 +99,7 @@ def read(path: Path) -> Result:
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{file}: no study ({(error.strerror or '').lower()})") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file}: not a study ({error})") from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise InputError(f"{file}: not a study of schema {SCHEMA}; run it again")

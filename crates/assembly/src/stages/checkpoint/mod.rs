@@ -60,10 +60,11 @@ impl Checkpoint {
     /// The folder, made where it is missing.
     ///
     /// # Errors
-    /// `Input` when another run has hold of it; `System`.
+    /// `Input` when another run has hold of it, or a link is in it; `System`.
     pub fn open(folder: &Path, request: &Request) -> Result<Self> {
         let failed = |cause| Error::system(OPERATION, "creating", folder, &cause);
         fs::create_dir_all(folder).map_err(failed)?;
+        refuse_links(folder)?;
         let path = folder.join(LOCK_FILE);
         let failed = |cause| Error::system(OPERATION, "locking", &path, &cause);
         let lock = File::create(&path).map_err(failed)?;
@@ -183,6 +184,20 @@ impl Checkpoint {
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         write_whole(&self.folder.join(name), |file| file.write_all(bytes))
     }
+}
+
+/// A checkpoint may come from somebody else: a link in it could have any file read or replaced.
+fn refuse_links(folder: &Path) -> Result<()> {
+    let failed = |cause| Error::system(OPERATION, "reading", folder, &cause);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_type().map_err(failed)?.is_symlink() {
+            let name = entry.file_name();
+            let text = format!("holds a link, {}; remove it, or", name.to_string_lossy());
+            return Err(refused(folder, &text));
+        }
+    }
+    Ok(())
 }
 
 /// A folder that this run may not go on from.
