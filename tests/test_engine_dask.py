@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,7 +17,10 @@ import pytest
 
 pytest.importorskip("distributed")
 
+import dask
+
 from cuesta.cli.app import call
+from cuesta.engines import dask_security
 from cuesta.engines.dask import DaskEngine
 from cuesta.errors import EngineError, InputError
 from cuesta.trial import Trial
@@ -94,12 +98,55 @@ def test_a_worker_that_is_killed_is_replaced(
 def test_the_command_runs_on_a_scheduler_that_somebody_started(
     records: Path, tmp_path: Path
 ) -> None:
+    with cluster_of_others(tmp_path, "None") as (address, cluster):
+        words = ["run", "sort", str(records), "--engine", "dask", "-o", str(tmp_path / "a")]
+        assert call([*words, "--engine-option", f"scheduler={address}"]) == 0
+        assert record_of(tmp_path / "a")["engine_options"]["scheduler"] == address
+        assert cluster.poll() is None
+
+
+def test_a_scheduler_with_certificates_is_used_by_the_configuration_of_dask(
+    records: Path, tmp_path: Path
+) -> None:
+    security = dask_security.temporary()
+    (tmp_path / "key").write_text(security.tls_client_key)
+    (tmp_path / "certificate").write_text(security.tls_client_cert)
+    ends = [
+        f"tls_{role}_{kind}"
+        for role in ("client", "scheduler", "worker")
+        for kind in ("key", "cert")
+    ]
+    files = {
+        name: str(tmp_path / ("key" if name.endswith("key") else "certificate")) for name in ends
+    }
+    files["tls_ca_file"] = files["tls_client_cert"]
+    made = f"distributed.Security(require_encryption=True, **{files!r})"
+    with cluster_of_others(tmp_path, made) as (address, _):
+        assert address.startswith("tls://")
+        words = ["run", "sort", str(records), "--engine", "dask"]
+        words += ["--engine-option", f"scheduler={address}"]
+        assert call([*words, "-o", str(tmp_path / "a")]) == 3
+        tls = {
+            "distributed.comm.tls.ca-file": files["tls_ca_file"],
+            "distributed.comm.tls.client.key": files["tls_client_key"],
+            "distributed.comm.tls.client.cert": files["tls_client_cert"],
+        }
+        with dask.config.set(tls):
+            assert call([*words, "-o", str(tmp_path / "b")]) == 0
+
+
+@contextlib.contextmanager
+def cluster_of_others(
+    tmp_path: Path, security: str
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Start a cluster with that security, as Python writes it; yield its address and process."""
     file = tmp_path / "scheduler"
     script = (
         "import os, sys, time\n"
-        "from distributed import LocalCluster\n"
+        "import distributed\n"
         "if __name__ == '__main__':\n"
-        "    made = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)\n"
+        "    made = distributed.LocalCluster(n_workers=2, threads_per_worker=1,\n"
+        f"        dashboard_address=None, security={security})\n"
         "    open(sys.argv[1] + '.new', 'w').write(made.scheduler_address)\n"
         "    os.rename(sys.argv[1] + '.new', sys.argv[1])\n"
         "    time.sleep(600)\n"
@@ -116,10 +163,7 @@ def test_the_command_runs_on_a_scheduler_that_somebody_started(
         while not file.exists():
             assert time.monotonic() < end
             time.sleep(0.1)
-        words = ["run", "sort", str(records), "--engine", "dask", "-o", str(tmp_path / "a")]
-        assert call([*words, "--engine-option", f"scheduler={file.read_text()}"]) == 0
-        assert record_of(tmp_path / "a")["engine_options"]["scheduler"] == file.read_text()
-        assert cluster.poll() is None
+        yield file.read_text(), cluster
     finally:
         # With its workers, which would stay.
         os.killpg(cluster.pid, signal.SIGKILL)

@@ -62,7 +62,7 @@ class SparkService:
         leader = self._leader
         placed = {
             "spark.authenticate.secret": leader.folder.secret(),
-            **pages.spark_filter(leader.folder.secret()),
+            **self._filter(),
             "spark.driver.host": self._address,
             "spark.driver.bindAddress": self._address,
         }
@@ -136,6 +136,12 @@ class SparkService:
 
     def _registered(self) -> int:
         return spark.workers_alive(self._ask(self._page))
+
+    def _filter(self) -> dict[str, str]:
+        """Who sees pages: who has the token, unless the user has a filter."""
+        if "spark.ui.filters" in self._leader.plan.spark_sets:
+            return {}
+        return pages.spark_filter(self._leader.folder.secret())
 
     def _ask(self, page: int) -> dict[str, Any] | None:
         return spark.ask_master(self._address, page, self._leader.folder.secret())

@@ -128,7 +128,8 @@ class DaskEngine:
         try:
             where = scheduler or self._local_cluster(trial.threads, each, scratch)
             self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            # The last two are of certificates that Dask's configuration lacks, or wants.
             raise EngineError(f"engine dask: no scheduler at {scheduler}: {error}") from None
         self._held.made_for = made_for
         return self._held.client
