@@ -232,7 +232,5 @@ def _check_scratch(scratch: Path) -> tuple[int, str]:
             file.flush()
             os.fsync(file.fileno())
         return shutil.disk_usage(scratch).free, ""
-    except InputError as error:
-        return 0, str(error)
     except OSError as error:
         return 0, (error.strerror or str(error)).lower()
