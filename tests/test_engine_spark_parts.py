@@ -14,9 +14,10 @@ pytest.importorskip("pyspark")
 
 
 from cuesta.engines.spark import SparkEngine
+from cuesta.engines.spark.configuration import configured, without_secrets
 from cuesta.engines.spark.failures import is_cut_off, marked, to_cuesta_error
 from cuesta.engines.spark.java import HOW_TO_GET, Java, find_java
-from cuesta.engines.spark.options import options_of, settings_of
+from cuesta.engines.spark.options import Options, Settings, options_of, settings_of
 from cuesta.engines.spark.session import make_places
 from cuesta.errors import CuestaError, EngineError, InputError
 from sparkkit import trial
@@ -174,3 +175,43 @@ def test_an_output_that_nobody_reads_is_no_dead_jvm() -> None:
 
 def told(error: Exception, shared: bool = False) -> CuestaError:
     return to_cuesta_error(error, shared, lambda: Path("/kept.log"))
+
+
+@pytest.mark.parametrize(
+    ("master", "options", "expected"),
+    [
+        ("local[2]", {}, True),
+        ("local-cluster[2,1,1024]", {}, True),
+        ("yarn", {}, True),
+        ("k8s://https://host", {}, True),
+        ("spark://host:7077", {}, False),
+        ("yarn", {"spark.shuffle.service.enabled": "true"}, False),
+        ("local[2]", {"spark.authenticate": "false"}, False),
+    ],
+)
+def test_sessions_authenticate_where_nothing_of_the_site_is_in_the_way(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    master: str,
+    options: dict[str, str],
+    expected: bool,
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    chosen = Options(
+        master=master,
+        python="python",
+        task_bytes=None,
+        partitions=None,
+        kernels="",
+        spark=tuple(options.items()),
+    )
+    settings = Settings(options=chosen, heap_bytes=1 << 30, beside_bytes=0)
+    found = configured(settings, tmp_path, tmp_path)
+    assert (found.get("spark.authenticate") == "true") is expected
+    secret = found.get("spark.authenticate.secret")
+    assert (secret is not None) is (expected and master.startswith("local"))
+    assert secret not in without_secrets(found).values()
+    # A site whose shuffle service may have no authentication.
+    (tmp_path / "spark-defaults.conf").write_text("spark.shuffle.service.enabled true\n")
+    again = configured(settings, tmp_path, tmp_path).get("spark.authenticate") == "true"
+    assert again is (expected and master.startswith("local"))

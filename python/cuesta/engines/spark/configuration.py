@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import shlex
@@ -18,6 +19,8 @@ ARROW_BYTES = 16 << 20
 AUTHENTICATE, SECRET = "spark.authenticate", "spark.authenticate.secret"
 _SECRET = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)
 """Names of settings that Spark itself does not show."""
+_SITE_SERVICE = "spark.shuffle.service."
+"""How settings of the shuffle service of a site begin."""
 _MAKES_SECRETS = ("yarn", "k8s:")
 """Masters for which Spark makes a secret of its own and hands it to executors begin so."""
 
@@ -39,11 +42,20 @@ def _authentication(settings: Settings) -> dict[str, str]:
     if settings.options.is_local or settings.options.has_local_cluster:
         return {AUTHENTICATE: "true", SECRET: secrets.token_hex(32)}
     # A shuffle service of the site may have no authentication; then a session with it ends.
-    if settings.options.master.startswith(_MAKES_SECRETS) and not any(
-        name.startswith("spark.shuffle.service.") for name in chosen
-    ):
+    names = "\n".join([*chosen, _site_settings()])
+    if settings.options.master.startswith(_MAKES_SECRETS) and _SITE_SERVICE not in names:
         return {AUTHENTICATE: "true"}
     return {}
+
+
+def _site_settings() -> str:
+    """Return the text of the settings of a site, empty without any."""
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (home and f"{home}/conf")
+    try:
+        return Path(folder, "spark-defaults.conf").read_text(errors="replace") if folder else ""
+    except OSError:
+        return ""
 
 
 def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]:
