@@ -1,9 +1,9 @@
 //! Reads the names of the genes of a matrix, line by line, without its values.
 
 use cuesta_core::Result;
-use memchr::{memchr, memchr_iter};
 
-use super::{Line, Options, Table, delimiter};
+use super::Options;
+use super::table::{Table, TableLine, delimiter};
 
 /// How the lines of a matrix are read of which only the names of the genes are wanted.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +21,8 @@ impl LineLayout {
     /// # Errors
     /// `Input` where the first line may be a header or a gene.
     pub(crate) fn of(name: &str, first: &[(usize, Vec<u8>)]) -> Result<Option<Self>> {
-        let lines: Vec<Line> =
-            first.iter().map(|(number, text)| Line { number: *number, text }).collect();
+        let lines: Vec<TableLine> =
+            first.iter().map(|(number, text)| TableLine { number: *number, text }).collect();
         let Some(delimiter) = delimiter(&lines) else { return Ok(None) };
         let options = Options::default();
         let table = Table { name, options: &options, delimiter };
@@ -49,11 +49,8 @@ impl LineLayout {
     pub(crate) fn gene(&self, name: &str, number: usize, text: &[u8]) -> Result<String> {
         let options = Options::default();
         let table = Table { name, options: &options, delimiter: self.delimiter };
-        let line = Line { number, text };
-        let count = match memchr(b'"', text) {
-            None => memchr_iter(self.delimiter, text).count() + 1,
-            Some(_) => table.fields(text).len(),
-        };
+        let line = TableLine { number, text };
+        let count = table.count(text);
         if count != self.fields {
             let what = format!("has {count} fields, expected {}", self.fields);
             return Err(table.error(&line, &what));

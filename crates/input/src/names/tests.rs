@@ -107,6 +107,19 @@ fn names_beyond_the_memory_and_a_folder_are_refused() {
     assert!(error.message.contains("check the path"), "{error}");
 }
 
+/// A line was read whole and several times, whatever the memory: one of 200 MB in a gzipped file of
+/// 200 kB took ten times the limit, and the system killed the run.
+#[test]
+fn a_line_beyond_its_part_of_the_memory_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("n.txt.gz");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&vec![b'x'; 2 << 20]).unwrap();
+    std::fs::write(&path, encoder.finish().unwrap()).unwrap();
+    let error = GeneNames::read(&path, 1 << 20).unwrap_err();
+    assert!(error.message.contains("is longer than 32.0 KiB; raise --memory"), "{error}");
+}
+
 #[test]
 fn gzip_is_read_and_a_truncated_one_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use cuesta_core::budget::human;
 use cuesta_core::{Error, Result};
 use flate2::bufread::MultiGzDecoder;
 
@@ -11,6 +12,9 @@ use super::{GENES_HEADER, GeneNames, OPERATION, check};
 use crate::limits::{NAMED_LINE_BYTES_MAX, READ_BYTES};
 use crate::matrix::LineLayout;
 use crate::storage::Input;
+
+/// A line has at most this part of the memory.
+const LINES_IN_MEMORY: u64 = 32;
 
 /// A line and its number, counted from 1.
 type Line = (usize, Vec<u8>);
@@ -21,7 +25,7 @@ type Line = (usize, Vec<u8>);
 /// As [`GeneNames::read`].
 pub fn read(names: &mut GeneNames, memory_bytes: u64) -> Result<()> {
     let path = names.path().to_owned();
-    let mut lines = Lines::open(&path)?;
+    let mut lines = Lines::open(&path, memory_bytes)?;
     let mut adding = Adding { names, shown: path.display().to_string(), memory_bytes };
     let first = lines.first_two()?;
     if first.first().is_some_and(|(number, text)| *number == 1 && text == GENES_HEADER.as_bytes()) {
@@ -125,10 +129,12 @@ struct Lines<'a> {
     /// Lines that were read and are given again.
     ahead: VecDeque<Line>,
     number: usize,
+    /// Longest line: the first ones are in memory several times, with their fields.
+    line_bytes_max: u64,
 }
 
 impl<'a> Lines<'a> {
-    fn open(path: &'a Path) -> Result<Self> {
+    fn open(path: &'a Path, memory_bytes: u64) -> Result<Self> {
         let fail = |cause| Error::system(OPERATION, "reading", path, &cause);
         let mut plain = BufReader::with_capacity(READ_BYTES, Input::open(path).map_err(fail)?);
         let gzipped = plain.fill_buf().map_err(fail)?.starts_with(&[0x1F, 0x8B]);
@@ -136,7 +142,8 @@ impl<'a> Lines<'a> {
             true => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(plain))),
             false => Box::new(plain),
         };
-        Ok(Self { path, reader, ahead: VecDeque::new(), number: 0 })
+        let line_bytes_max = NAMED_LINE_BYTES_MAX.min((memory_bytes / LINES_IN_MEMORY).max(1024));
+        Ok(Self { path, reader, ahead: VecDeque::new(), number: 0, line_bytes_max })
     }
 
     /// The first two lines that are not empty; they are given again by [`Lines::next`].
@@ -159,7 +166,7 @@ impl<'a> Lines<'a> {
             return Ok(Some(line));
         }
         let mut text = Vec::new();
-        let mut limited = (&mut self.reader).take(NAMED_LINE_BYTES_MAX + 1);
+        let mut limited = (&mut self.reader).take(self.line_bytes_max + 1);
         let count = limited
             .read_until(b'\n', &mut text)
             .map_err(|cause| Error::system(OPERATION, "reading", self.path, &cause))?;
@@ -167,10 +174,12 @@ impl<'a> Lines<'a> {
             return Ok(None);
         }
         self.number += 1;
-        if count as u64 > NAMED_LINE_BYTES_MAX {
+        if count as u64 > self.line_bytes_max {
             let (number, path) = (self.number, self.path.display());
-            let limit = NAMED_LINE_BYTES_MAX >> 20;
-            let text = format!("line {number} of {path} is longer than {limit} MiB; is it text?");
+            let limit = human(self.line_bytes_max);
+            let text = format!(
+                "line {number} of {path} is longer than {limit}; raise --memory if it is text"
+            );
             return Err(Error::input(OPERATION, text));
         }
         for end in [b'\n', b'\r'] {
