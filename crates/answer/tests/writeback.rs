@@ -50,7 +50,8 @@ fn a_file_that_grows_is_written_before_anybody_waits_for_it() {
         if now.dirty < before.dirty / 4 {
             break;
         }
-        assert!(started.elapsed() < Duration::from_secs(4), "{now:?}");
+        // The system itself begins after 30 s.
+        assert!(started.elapsed() < Duration::from_secs(25), "{now:?}");
         std::thread::sleep(Duration::from_millis(50));
     }
     drop(looked_after);

@@ -62,7 +62,7 @@ impl OtherProcess {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "a_daemon_of_another_test"]).stdout(Stdio::null());
         let child = command.env(VARIABLE, setting.folder.path()).spawn().unwrap();
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(120);
         while Client::connect(&memory_of(setting), Patience::default()).is_err() {
             assert!(Instant::now() < until);
             std::thread::sleep(Duration::from_millis(5));
@@ -226,27 +226,31 @@ fn a_file_that_was_changed_is_an_error_and_then_another_file() {
 }
 
 #[test]
-fn a_store_that_hangs_or_ends_is_passed_by_within_a_second() {
+fn a_store_that_hangs_or_ends_is_passed_by_and_lost_once() {
     for signal in [Signal::STOP, Signal::KILL] {
         let setting = Setting::new(6);
         let content = bytes(4, 50_000);
         setting.write("a", &content);
         setting.write("b", &content[1..]);
         let daemon = OtherProcess::serve(&setting);
-        let client = Client::connect(&memory_of(&setting), Patience::default()).unwrap();
+        let patience = Patience { retry: Duration::from_secs(3600), ..Patience::default() };
+        let client = Client::connect(&memory_of(&setting), patience).unwrap();
         let file = client.open(&at("a")).unwrap();
         let mapped = file.block(0).unwrap().unwrap();
         daemon.signal(signal);
-        let begun = Instant::now();
         assert!(read(&file, 0, 700).unwrap() == content, "{signal:?}");
-        assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
-        // It is lost once, not once for each file.
-        let begun = Instant::now();
+        // It is lost once, not once for each file: nobody looks for it again.
+        let socket = memory_of(&setting).join(daemon::SOCKET);
+        let aside = socket.with_extension("aside");
+        fs::rename(&socket, &aside).unwrap();
+        let listener = UnixListener::bind(&socket).unwrap();
+        listener.set_nonblocking(true).unwrap();
         assert!(read(&client.open(&at("b")).unwrap(), 0, 7000).unwrap() == content[1..]);
         assert_eq!(client.list(&at("")).unwrap(), ["a", "b"]);
         assert_eq!(client.facts(&at("b")).unwrap().size_bytes, 49_999);
-        assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
         assert!(client.open(&at("c")).is_err());
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        fs::rename(&aside, &socket).unwrap();
         assert_eq!(mapped[..], content[..BLOCK as usize]);
         let error = Client::connect(&memory_of(&setting), Patience::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotConnected, "{error}");

@@ -4,8 +4,8 @@
 mod common;
 
 use std::io::ErrorKind;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use common::{BLOCK, Setting, at, bytes, read};
 use cuesta_store::steps::Steps;
@@ -14,6 +14,7 @@ use cuesta_store::under::model::ModelUnder;
 use cuesta_store::under::posix::PosixUnder;
 use cuesta_store::under::throttle::{Throttle, ThrottledUnder};
 use cuesta_store::under::trace::{TracedUnder, trace};
+use cuesta_store::under::watch::{UnderRequest, Watch, WatchedUnder};
 use cuesta_store::under::{Under, UnderVersion};
 
 fn write(under: &dyn Under, name: &str, content: &[u8]) -> UnderVersion {
@@ -152,20 +153,39 @@ fn a_block_is_read_in_as_many_parts_at_once_as_are_asked_for() {
     }
 }
 
+/// Has each read wait until so many are under way.
+struct Meeting {
+    expected: usize,
+    waiting: Mutex<usize>,
+    met: Condvar,
+}
+
+impl Watch for Meeting {
+    fn before(&self, request: UnderRequest) {
+        if request.operation == "read" {
+            let mut waiting = self.waiting.lock().unwrap();
+            *waiting += 1;
+            self.met.notify_all();
+            // A guard against hanging: those that come one after the other never meet.
+            let patience = Duration::from_secs(120);
+            let met = |waiting: &mut usize| *waiting < self.expected;
+            let (_, late) = self.met.wait_timeout_while(waiting, patience, met).unwrap();
+            assert!(!late.timed_out(), "the parts of a block are not read at once");
+        }
+    }
+}
+
 #[test]
-fn parts_at_once_shorten_a_fill_where_requests_take_long() {
-    let took = |stripes| {
+fn the_parts_of_a_block_are_read_at_once() {
+    for stripes in [1, 8] {
         let mut setting = Setting::new(8);
         (setting.options.stripes, setting.options.stripe_bytes) = (Some(stripes), BLOCK / 8);
         setting.write("a", &bytes(1, BLOCK as usize));
-        let slow = Throttle::new(Duration::ZERO, 10 * BLOCK, BLOCK / 8, 8);
-        let store = setting.store_over(Box::new(ThrottledUnder::new(setting.under(), slow)));
-        let begin = Instant::now();
+        let (waiting, met) = (Mutex::new(0), Condvar::new());
+        let meeting = Arc::new(Meeting { expected: stripes, waiting, met });
+        let watched = WatchedUnder::new(setting.under(), Arc::clone(&meeting));
+        let store = setting.store_over(Box::new(watched));
         assert_eq!(read(&store, "a").unwrap(), bytes(1, BLOCK as usize));
-        begin.elapsed()
-    };
-    // A block takes its servers 100 ms one after the other, and 12.5 ms at once.
-    let (one, eight) = (took(1), took(8));
-    assert!(one >= Duration::from_millis(100), "{one:?}");
-    assert!(2 * eight < one, "{eight:?} against {one:?}");
+        assert!(*meeting.waiting.lock().unwrap() >= stripes);
+    }
 }
