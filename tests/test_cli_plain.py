@@ -136,7 +136,7 @@ def test_a_plain_run_imports_nothing_slow(one_line: Path) -> None:
 
 
 def test_a_plain_run_imports_few_modules(one_line: Path) -> None:
-    """What a short run costs is what it imports; its time, the bench `promptness` measures."""
+    """Imports are the cost of a short run; the bench `promptness` measures its time."""
     code = (
         "import sys; from cuesta.cli.app import call; code = call(sys.argv[1:]); "
         "print(len(sys.modules), file=sys.stderr); sys.exit(code)"

@@ -115,7 +115,7 @@ def test_a_record_has_the_line_of_its_representative_sample(tmp_path: Path) -> N
 
 
 def test_the_cost_of_the_probe_is_counted() -> None:
-    """How small it is, the bench `probe` measures."""
+    """The bench `probe` measures how small it is."""
     with Probe(timeline=True) as probe:
         time.sleep(0.3)
     assert probe.timeline["cost_seconds"] > 0

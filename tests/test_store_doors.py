@@ -100,7 +100,7 @@ def storedoor_process(kind: str, place: str) -> subprocess.Popen[str]:
 
 
 def ask(doors: Doors, question: str) -> dict[str, str]:
-    """What each says, all asked at once."""
+    """Answers of all doors, asked at once."""
     with ThreadPoolExecutor(len(doors)) as threads:
         said = threads.map(lambda door: door.ask(question), doors.values())
         return dict(zip(doors, said, strict=True))

@@ -91,7 +91,7 @@ def pin(cache: Path, monkeypatch: pytest.MonkeyPatch, content: bytes = b"") -> N
     monkeypatch.setattr(maven, "CHECKSUMS", checksums)
 
 
-def test_a_jar_that_is_not_the_pinned_one_is_refused_and_leaves_nothing(
+def test_a_jar_with_a_different_checksum_is_refused_and_leaves_nothing(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever came from Maven Central, or from who answered for it, was compiled with and run.

@@ -23,7 +23,7 @@ CACHE = ROOT / "build" / "jars"
 CHECKSUMS = Path(__file__).with_name("maven-checksums.txt")
 """Lines as `sha256sum` writes them: a hash, two spaces, the name of a jar."""
 UNPINNED = "CUESTA_UNPINNED_JARS"
-"""Where this variable is set, jars without a checksum are taken, and those alone."""
+"""Variable of the environment that admits jars without a checksum."""
 
 _POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">

