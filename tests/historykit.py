@@ -28,7 +28,8 @@ from cuesta.store.filesystem import CuestaFileSystem
 from historychecker import Operation, Verdict, check
 from historymodel import ABSENT, NODES, State, StorePromise
 from hostkit import HostJob, HostStore, connected, host_job
-from storekit import BLOCK_BYTES, wait_for
+from storekit import BLOCK_BYTES
+from waitkit import wait_for
 
 PATHS = ("a", "b")
 """The paths of a group; renames stay within it."""

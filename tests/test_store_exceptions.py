@@ -20,7 +20,8 @@ import pytest
 from cuesta.errors import InputError
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
-from storekit import BLOCK_BYTES, RunningStore, noise, running_store, wait_for
+from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+from waitkit import wait_for
 
 MODES = ("memory", "back", "through", "bypass")
 CONTENT = noise(3, BLOCK_BYTES + 5)

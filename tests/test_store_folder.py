@@ -19,7 +19,8 @@ from cuesta.errors import EngineMissing
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.writer import WrittenFile
-from storekit import noise, wait_for
+from storekit import noise
+from waitkit import wait_for
 
 NAMES = ("blocks", "files", "writes", "lock", "socket", "ledger", "store.json", "remaining")
 TREES = 12

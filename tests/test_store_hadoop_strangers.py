@@ -13,7 +13,8 @@ from adversarykit import damage, listing, needs_root
 from cuesta.store.filesystem import CuestaFileSystem
 from forgerkit import KINDS, forger
 from hadoopkit import Hadoop, hadoop
-from storekit import RunningStore, running_store, wait_for
+from storekit import RunningStore, running_store
+from waitkit import wait_for
 
 __all__ = ["hadoop"]
 

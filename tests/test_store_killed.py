@@ -19,7 +19,8 @@ from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control, missing
 from cuesta.store.client import Connection
 from cuesta.store.filesystem import CuestaFileSystem
-from storekit import RunningStore, noise, running_store, wait_for
+from storekit import RunningStore, noise, running_store
+from waitkit import wait_for
 
 CONTENT = noise(11, 200_000)
 

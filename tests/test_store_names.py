@@ -50,7 +50,7 @@ def test_fsspec_lists_reads_and_writes_names_that_are_not_utf8(store: RunningSto
 
 
 def test_commands_take_and_show_names_that_are_not_utf8(store: RunningStore) -> None:
-    command = [sys.executable, "-m", "cuesta", "store"]
+    command: list[str | bytes] = [sys.executable, "-m", "cuesta", "store"]
     listed = subprocess.run([*command, "ls", b"/d\xe9"], capture_output=True, check=True)
     assert rb"caf\xe9.txt" in listed.stdout
     cat = [*command, "cat", b"/d\xe9/caf\xe9.txt"]

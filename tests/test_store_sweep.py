@@ -15,7 +15,8 @@ import pytest
 
 from cuesta.store import control
 from cuesta.store.client import Connection
-from storekit import RunningStore, running_store, wait_for
+from storekit import RunningStore, running_store
+from waitkit import wait_for
 
 PART = ".*.cuesta-part"
 

@@ -60,7 +60,7 @@ fn main() -> Result<()> {
     let started = Instant::now();
     (0..100).try_for_each(|_| PairMatrix::open(&path).map(|_| ()))?;
     println!("open: {:.2} ms", started.elapsed().as_secs_f64() * 10.0);
-    let _ = std::fs::remove_dir_all(&folder);
+    let _ = cuesta_runtime::removal::remove_tree(&folder);
     Ok(())
 }
 

@@ -20,7 +20,7 @@ from cuesta.engines import (
     Prepares,
     ReportsProgress,
 )
-from cuesta.errors import EngineMissing, InputError, VerificationError
+from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
 from cuesta.lab import inputs, leftovers, names, preflight, record, remote, streams
 from cuesta.lab.beside import Beside
 from cuesta.lab.folder import AnswerFolder, check_output
@@ -148,9 +148,8 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         result["time"] = record.times(samples, ending, as_typed_seconds)
         if verification.verified is False:
             record.write(result, folder.keep())
-            if file := inputs.changed(before, trial.inputs):
-                raise _changed(file, folder.answer)
-            raise _wrong(trial, verification, folder.answer)
+            changed = inputs.changed(before, trial.inputs)
+            raise _refusal(trial, verification, folder.answer, changed)
         result["preview"] = views
         record.write(result, folder.answer)
         for sentence in folder.finish():
@@ -314,15 +313,20 @@ def _context(trial: Trial, plan: Plan) -> Context:
     )
 
 
+def _refusal(
+    trial: Trial, verification: Verification, answer: Path, changed: Path | None
+) -> CuestaError:
+    """Return the error of an answer that is wrong; `changed` is an input that did not last."""
+    if changed is not None:
+        return _changed(changed, answer)
+    return VerificationError(
+        f"the answer of {trial.workload} on {trial.engine} is wrong: {verification.fault}; "
+        f"the files are left in {answer}"
+    )
+
+
 def _changed(file: Path, answer: Path) -> InputError:
     return InputError(
         f"{file}: the input changed while it was read; the answer, left in {answer}, is of no one "
         "state of it; run again with an input that stays as it is"
-    )
-
-
-def _wrong(trial: Trial, verification: Verification, answer: Path) -> VerificationError:
-    return VerificationError(
-        f"the answer of {trial.workload} on {trial.engine} is wrong: {verification.fault}; "
-        f"the files are left in {answer}"
     )

@@ -1,7 +1,6 @@
 //! Files that are written: begun, filled block by block, closed.
 //!
-//! A block is written by the client, in a file of memory that is sealed afterwards; what has no
-//! room goes to the under level directly. What closing a file promises is in [`super::promise`].
+//! A client writes each block to memory, or to the under level. See [`super::promise`].
 
 use std::collections::HashMap;
 use std::io;
@@ -32,9 +31,9 @@ const BLOCKS_MAX: u64 = 1 << 32;
 /// Where a client writes the bytes of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WritePlace {
-    /// Into this file of memory, from its beginning; then it is to be sealed.
+    /// A file of memory, from its beginning on; it is sealed afterwards.
     Memory(PathBuf),
-    /// Into this file of the under level, at the block's place in the file.
+    /// A file of the under level, at the block's place in the file.
     Under(PathBuf),
 }
 
