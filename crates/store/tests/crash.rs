@@ -165,3 +165,37 @@ fn a_failure_at_any_step_is_an_error_and_loses_nothing() {
         }
     }
 }
+
+/// A disk writes what was not synced in any order, and of a sector all or nothing.
+#[test]
+fn a_loss_of_power_at_any_step_leaves_nothing_half_written_under_a_name() {
+    let stride = if std::env::var_os("CUESTA_SOAK").is_some() { 1 } else { 3 };
+    let mut losses = 0;
+    for (number, (before, actions)) in SCENARIOS.iter().enumerate() {
+        for step in (number as u64 % stride..).step_by(stride as usize) {
+            let (mut setting, store) = Setting::new(before);
+            setting.steps.die_after(step);
+            let has_ended = setting.act(&store, actions);
+            drop(store);
+            setting.steps.fail(0);
+            for seed in 0..8 {
+                let under = setting.under.after(Crash::Power(seed));
+                let place = format!("scenario {number}, power lost after {step}, seed {seed}");
+                check_disk(&under, &setting.allowed, &place);
+                losses += 1;
+            }
+            // The memory is gone as well: a new store begins with the folder as it is.
+            let under = setting.under.after(Crash::Power(step));
+            let memory = setting.folder.path().join("new");
+            let store = open(&under, &memory, &Steps::default()).unwrap();
+            for (path, contents) in &setting.allowed.on_disk {
+                let content = read(&store, path).ok();
+                assert!(contents.contains(&content), "scenario {number}, {step}: {path}");
+            }
+            if has_ended {
+                break;
+            }
+        }
+    }
+    assert!(losses > 1500, "{losses} losses of power");
+}

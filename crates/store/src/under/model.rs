@@ -5,10 +5,14 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use cuesta_core::random::Stream;
 use cuesta_runtime::parallel::lock;
 
 use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter};
 use crate::path::StorePath;
+
+/// A disk writes this many bytes as one.
+const SECTOR_BYTES: usize = 512;
 
 /// What a crash loses of what was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +23,13 @@ pub enum Crash {
     Bytes,
     /// Bytes and names.
     Everything,
+    /// Some of both, by the seed: of a file that was not synced any sectors may be new, old or
+    /// zero, and each change of a name that was not synced may have come, in any order.
+    Power(u64),
 }
 
 impl Crash {
-    /// All of them.
+    /// All of them that need no seed.
     pub const ALL: [Self; 3] = [Self::Nothing, Self::Bytes, Self::Everything];
 }
 
@@ -37,6 +44,8 @@ struct Disk {
     names: BTreeMap<String, u64>,
     /// Those that are on the disk.
     durable_names: BTreeMap<String, u64>,
+    /// Changes of names that are not, each as one: paths and what they have then.
+    pending: Vec<Vec<(String, Option<u64>)>>,
     /// Counts changes; also the time.
     clock: u64,
     /// Names are neither exchanged nor linked, as on many network file systems.
@@ -56,7 +65,9 @@ impl ModelUnder {
     /// What is there after a crash.
     pub fn after(&self, crash: Crash) -> Self {
         let mut disk = self.disk().clone();
-        if crash != Crash::Nothing {
+        if let Crash::Power(seed) = crash {
+            disk.lose_power(seed);
+        } else if crash != Crash::Nothing {
             for node in disk.nodes.values_mut() {
                 node.bytes.clone_from(&node.durable_bytes);
             }
@@ -68,6 +79,7 @@ impl ModelUnder {
             disk.names.retain(|path, _| parents(path).all(|folder| durable.contains_key(folder)));
         }
         disk.durable_names.clone_from(&disk.names);
+        disk.pending.clear();
         for node in disk.nodes.values_mut() {
             node.durable_bytes.clone_from(&node.bytes);
         }
@@ -133,7 +145,7 @@ impl Disk {
         let number = self.clock;
         let node = Node { is_folder, modified: number, changed: number, ..Node::default() };
         self.nodes.insert(number, node);
-        self.names.insert(path.to_owned(), number);
+        self.change(vec![(path.to_owned(), Some(number))]);
         Ok(number)
     }
 
@@ -152,27 +164,87 @@ impl Disk {
         self.check_folder(folder_of(to))?;
         let number = self.number(from)?;
         let below = format!("{from}/");
-        let moved: Vec<String> =
-            self.names.keys().filter(|path| path.starts_with(&below)).cloned().collect();
-        for path in moved {
-            if let Some(inner) = self.names.remove(&path) {
-                self.names.insert(format!("{to}/{}", &path[below.len()..]), inner);
-            }
-        }
-        self.names.remove(from);
-        self.names.insert(to.to_owned(), number);
+        let inside = self.names.iter().filter(|(path, _)| path.starts_with(&below));
+        let moved = inside.flat_map(|(path, &inner)| {
+            [(path.clone(), None), (format!("{to}/{}", &path[below.len()..]), Some(inner))]
+        });
+        let ends = [(from.to_owned(), None), (to.to_owned(), Some(number))];
+        self.change(moved.chain(ends).collect());
         self.clock += 1;
         let clock = self.clock;
         self.nodes.entry(number).and_modify(|node| node.changed = clock);
         Ok(())
     }
 
+    /// Gives paths what they have from now on, in one step.
+    fn change(&mut self, change: Vec<(String, Option<u64>)>) {
+        apply(&mut self.names, &change);
+        self.pending.push(change);
+    }
+
+    /// Leaves what a loss of power may leave.
+    fn lose_power(&mut self, seed: u64) {
+        let stream = Stream::new(seed, 1);
+        let mut numbers: Vec<u64> = self.nodes.keys().copied().collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            if let Some(node) = self.nodes.get_mut(&number) {
+                node.tear(&Stream::new(seed, 1000 + number));
+            }
+        }
+        let mut pending: Vec<_> = self.pending.drain(..).enumerate().collect();
+        pending.retain(|(place, _)| stream.bits(2 * *place as u64) % 2 == 0);
+        pending.sort_by_key(|(place, _)| stream.bits(2 * *place as u64 + 1));
+        let mut names = self.durable_names.clone();
+        pending.iter().for_each(|(_, change)| apply(&mut names, change));
+        self.names = names.clone();
+        self.names.retain(|path, _| parents(path).all(|folder| names.contains_key(folder)));
+    }
+
     /// Brings the names in a folder to the disk.
     fn sync_folder(&mut self, folder: &str) {
+        for change in &mut self.pending {
+            change.retain(|(path, _)| folder_of(path) != folder);
+        }
+        self.pending.retain(|change| !change.is_empty());
         self.durable_names.retain(|path, _| folder_of(path) != folder);
         let here = self.names.iter().filter(|(path, _)| folder_of(path) == folder);
         let here: Vec<_> = here.map(|(path, &number)| (path.clone(), number)).collect();
         self.durable_names.extend(here);
+    }
+}
+
+impl Node {
+    /// Leaves any sectors of the bytes that were not synced.
+    fn tear(&mut self, stream: &Stream) {
+        if self.bytes == self.durable_bytes {
+            return;
+        }
+        let (new, old) = (std::mem::take(&mut self.bytes), &self.durable_bytes);
+        let sizes = new.len().abs_diff(old.len()) as u64 + 1;
+        let size = new.len().min(old.len()) + (stream.bits(0) % sizes) as usize;
+        self.bytes = vec![0; size];
+        for (place, sector) in self.bytes.chunks_mut(SECTOR_BYTES).enumerate() {
+            let source = match stream.bits(1 + place as u64) % 3 {
+                0 => &new,
+                1 => old,
+                _ => continue,
+            };
+            let start = place * SECTOR_BYTES;
+            let end = source.len().min(start + sector.len());
+            if let Some(bytes) = source.get(start..end) {
+                sector[..bytes.len()].copy_from_slice(bytes);
+            }
+        }
+    }
+}
+
+fn apply(names: &mut BTreeMap<String, u64>, change: &[(String, Option<u64>)]) {
+    for (path, number) in change {
+        match number {
+            Some(number) => _ = names.insert(path.clone(), *number),
+            None => _ = names.remove(path),
+        }
     }
 }
 
@@ -243,7 +315,7 @@ impl Under for ModelUnder {
         if disk.names.keys().any(|other| folder_of(other) == path) {
             return Err(io::ErrorKind::DirectoryNotEmpty.into());
         }
-        disk.names.remove(&path);
+        disk.change(vec![(path.clone(), None)]);
         disk.sync_folder(folder_of(&path));
         Ok(())
     }
@@ -273,7 +345,7 @@ impl Under for ModelUnder {
         }
         let (first, second) = (text(first), text(second));
         let numbers = (disk.number(&first)?, disk.number(&second)?);
-        disk.names.extend([(first, numbers.1), (second, numbers.0)]);
+        disk.change(vec![(first, Some(numbers.1)), (second, Some(numbers.0))]);
         Ok(())
     }
 
@@ -286,7 +358,7 @@ impl Under for ModelUnder {
         if disk.names.contains_key(&to) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        disk.names.insert(to, number);
+        disk.change(vec![(to, Some(number))]);
         Ok(())
     }
 }
@@ -349,7 +421,7 @@ impl Drop for ModelWriter {
     fn drop(&mut self) {
         let mut disk = self.disk.disk();
         if disk.names.get(&self.place) == Some(&self.number) {
-            disk.names.remove(&self.place);
+            disk.change(vec![(self.place.clone(), None)]);
         }
     }
 }
