@@ -108,7 +108,13 @@ impl Store {
         };
         match self.settle_hidden(&exchange)? {
             HiddenContent::Nothing => Ok(()),
-            HiddenContent::File => self.under.rename_new(&exchange.hidden, &hidden),
+            HiddenContent::File => match self.under.rename_new(&exchange.hidden, &hidden) {
+                // Of a rename that a loss of power undid, the file has both names.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    self.under.remove(&exchange.hidden)
+                }
+                renamed => renamed,
+            },
         }
     }
 
