@@ -53,7 +53,7 @@ def test_commands_take_and_show_names_that_are_not_utf8(store: RunningStore) -> 
     command: list[str | bytes] = [sys.executable, "-m", "cuesta", "store"]
     listed = subprocess.run([*command, "ls", b"/d\xe9"], capture_output=True, check=True)
     assert rb"caf\xe9.txt" in listed.stdout
-    cat = [*command, "cat", b"/d\xe9/caf\xe9.txt"]
+    cat: list[str | bytes] = [*command, "cat", b"/d\xe9/caf\xe9.txt"]
     printed = subprocess.run(cat, capture_output=True, check=True)
     assert printed.stdout == b"caf\xe9.txt"
     cat[-1] = b"/d\xe9/no\xe9"

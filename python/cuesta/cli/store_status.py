@@ -126,7 +126,8 @@ def lines(
 def _remains(found: dict[str, Any]) -> Iterator[str]:
     """Yield lines about files that lost their names, and parts that dead stores left."""
     for path in found.get("conflicts", ())[:CONFLICTS_MAX]:
-        yield f"conflict  cuesta:///{path} lost its name to a later file of another store"
+        shown = os.fsencode(path).decode(errors="backslashreplace")
+        yield f"conflict  cuesta:///{shown} lost its name to a later file of another store"
     if found.get("swept"):
         yield f"swept     {len(found['swept'])} parts of files of stores that had died"
 
