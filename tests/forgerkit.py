@@ -27,14 +27,14 @@ class Forger:
 
     folder: Path
     """The folder to name as the store's."""
-    heard: int
+    sent_pipe: int
     """A pipe with all bytes that were sent to it."""
 
     def received(self) -> bytes:
         """Return what clients have sent so far."""
-        os.set_blocking(self.heard, False)
+        os.set_blocking(self.sent_pipe, False)
         try:
-            return os.read(self.heard, 1 << 16)
+            return os.read(self.sent_pipe, 1 << 16)
         except BlockingIOError:
             return b""
 
@@ -59,26 +59,28 @@ def forger(kind: str) -> Iterator[Forger]:
             named.symlink_to(folder)
         # The credentials of a server are those of the process that listens.
         ready_end, ready = os.pipe()
-        heard_end, heard = os.pipe()
+        sent_end, sent_pipe = os.pipe()
         child = os.fork()
         if child == 0:
             try:
-                _serve(listener, Path(public), ready, heard, is_ours=kind == "open-folder")
+                _serve(listener, Path(public), ready, sent_pipe, is_ours=kind == "open-folder")
             finally:
                 os._exit(1)
-        os.close(heard)
+        os.close(sent_pipe)
         listener.close()
         try:
             assert os.read(ready_end, 1) == b"."
-            yield Forger(folder=named, heard=heard_end)
+            yield Forger(folder=named, sent_pipe=sent_end)
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            for end in (ready_end, ready, heard_end):
+            for end in (ready_end, ready, sent_end):
                 os.close(end)
 
 
-def _serve(listener: socket.socket, public: Path, ready: int, heard: int, *, is_ours: bool) -> None:
+def _serve(
+    listener: socket.socket, public: Path, ready: int, sent_pipe: int, *, is_ours: bool
+) -> None:
     if not is_ours:
         os.setgroups([])
         os.setresgid(STRANGER_UID, STRANGER_UID, STRANGER_UID)
@@ -120,6 +122,6 @@ def _serve(listener: socket.socket, public: Path, ready: int, heard: int, *, is_
     os.write(ready, b".")
     while True:
         stream, _ = listener.accept()
-        while sent := stream.recv(4096):
-            os.write(heard, sent)
+        while request := stream.recv(4096):
+            os.write(sent_pipe, request)
             stream.sendall(_LENGTHS.pack(len(answer), 0) + answer)

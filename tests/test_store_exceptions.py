@@ -277,7 +277,7 @@ def test_a_file_closed_in_a_handler_is_not_lost_in_silence(store: RunningStore) 
 
 @pytest.mark.parametrize("mode", ["wb", "wt"])
 @pytest.mark.parametrize("compression", [None, "gzip"])
-def test_what_the_collector_or_the_end_of_the_process_closes_is_not_there(
+def test_what_the_collector_or_the_end_of_the_process_closes_has_no_name(
     store: RunningStore, mode: str, compression: str | None
 ) -> None:
     """Text files of Python close what they wrap when their last name goes."""
@@ -338,7 +338,7 @@ def test_a_transaction_names_all_of_its_files_or_none(store: RunningStore) -> No
     assert system.find("/") == ["/a", "/b", "/c.gz"]
 
 
-def test_a_copy_whose_source_fails_is_not_there(store: RunningStore, tmp_path: Path) -> None:
+def test_a_copy_whose_source_fails_has_no_name(store: RunningStore, tmp_path: Path) -> None:
     class Failing:
         def __len__(self) -> int:
             raise Left

@@ -48,7 +48,7 @@ def test_a_forged_store_is_sent_nothing(hadoop: Hadoop, tmp_path: Path, kind: st
 
 
 @needs_root
-def test_a_forged_store_in_the_place_of_one_that_was_lost_is_sent_nothing(
+def test_a_forged_store_in_place_of_a_lost_store_is_sent_nothing(
     hadoop: Hadoop, tmp_path: Path
 ) -> None:
     (tmp_path / "under").mkdir()
@@ -169,12 +169,12 @@ def test_names_that_are_not_utf8_are_carried_as_bytes(
 
 def test_no_recursive_removal_is_outside_its_class() -> None:
     sources = Path(__file__).parent.parent / "jvm"
-    found = subprocess.run(
+    listed = subprocess.run(
         ["grep", "-rlE", r'"remove"|\.delete\(.*true|Files\.(delete|walk)', "--include=*.java"]
         + [str(path) for path in sources.glob("*/src/main")],
         capture_output=True,
         text=True,
         check=False,
     )
-    names = {Path(line).name for line in found.stdout.splitlines()}
+    names = {Path(line).name for line in listed.stdout.splitlines()}
     assert names == {"Removal.java"}

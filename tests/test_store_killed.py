@@ -53,7 +53,7 @@ def mark(store: RunningStore) -> None:
         marker.write_text(json.dumps(text))
 
 
-def test_the_next_open_goes_past_a_killed_store_as_an_open_file_does(store: RunningStore) -> None:
+def test_the_next_open_passes_a_killed_store_as_an_open_file_does(store: RunningStore) -> None:
     """A file that was open was read on past a killed store, and the next open failed.
 
     It said `EngineMissing`, though the file was in the folder under the store.
@@ -84,7 +84,7 @@ def test_the_next_open_goes_past_a_killed_store_as_an_open_file_does(store: Runn
     assert (store.under / "t.csv").exists()
 
 
-def test_what_was_in_memory_alone_is_an_error_that_says_so(store: RunningStore) -> None:
+def test_what_was_in_memory_alone_is_an_error_by_name(store: RunningStore) -> None:
     system = files(store)
     with system.open("/memory", "wb", write_mode="memory") as file:
         file.write(CONTENT)
@@ -192,16 +192,16 @@ def test_the_records_of_another_account_are_not_believed(
 def test_where_no_store_runs_those_elsewhere_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who has no account or secret of a store was told "no store runs" where one does."""
+    """An account without the secret of a store was told that no store runs."""
     monkeypatch.setattr(missing, "MEMORY_ROOT", tmp_path)
-    mine = tmp_path / "cuesta-0"
+    folder = tmp_path / "cuesta-0"
     with pytest.raises(EngineMissing, match=r"start one by `cuesta store start`$"):
-        Connection(mine)
+        Connection(folder)
     other = tmp_path / f"cuesta-{STRANGER_UID}"
     other.mkdir(mode=0o700)
     os.chown(other, STRANGER_UID, STRANGER_UID)
     with pytest.raises(EngineMissing, match=r"serves that account alone; .* --secret") as refused:
-        Connection(mine)
+        Connection(folder)
     assert "\n" not in str(refused.value)
     assert str(other) in str(refused.value)
     with pytest.raises(InputError, match="nothing was asked of it"):
@@ -210,11 +210,11 @@ def test_where_no_store_runs_those_elsewhere_are_named(
     with running_store(tmp_path / "under") as store:
         (tmp_path / "cuesta-0000-node").symlink_to(store.folder)
         with pytest.raises(EngineMissing, match="serves that account alone"):
-            Connection(mine)
+            Connection(folder)
         (tmp_path / "cuesta-0000-node").unlink()
         store.folder.rename(tmp_path / "cuesta-0000-node")
         try:
             with pytest.raises(EngineMissing, match=r"or name yours in .*cuesta-0000-node by"):
-                Connection(mine)
+                Connection(folder)
         finally:
             (tmp_path / "cuesta-0000-node").rename(store.folder)

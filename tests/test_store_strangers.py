@@ -16,9 +16,9 @@ from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
 from cuesta.store.client import CachedFile, Connection
 from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.own_folder import OwnFolder, open_block
 from cuesta.store.page import Watch
 from cuesta.store.peers import make_secret, peer_settings
+from cuesta.store.trusted_folder import TrustedFolder, open_block
 from cuesta.store.writer import WrittenFile
 from forgerkit import KINDS, forger
 from storekit import running_store
@@ -56,7 +56,7 @@ def test_a_forged_store_is_sent_nothing(client: str, kind: str) -> None:
 
 @needs_root
 @pytest.mark.parametrize("kind", KINDS)
-def test_commands_refuse_a_forged_store_in_one_line(kind: str, tmp_path: Path) -> None:
+def test_commands_refuse_a_forged_store_in_a_line(kind: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"secret")
     with forger(kind) as forged:
         for words in (("status",), ("put", str(tmp_path / "a"), "/a"), ("stop",)):
@@ -72,7 +72,7 @@ def test_commands_refuse_a_forged_store_in_one_line(kind: str, tmp_path: Path) -
         assert forged.received() == b""
 
 
-def test_a_folder_that_is_not_there_or_has_no_socket_is_no_store(tmp_path: Path) -> None:
+def test_a_missing_folder_or_socket_is_no_store(tmp_path: Path) -> None:
     with pytest.raises(EngineMissing, match="no store runs in"):
         Connection(tmp_path / "none")
     (tmp_path / "empty").mkdir(mode=0o700)
@@ -89,7 +89,7 @@ def test_a_folder_that_is_not_there_or_has_no_socket_is_no_store(tmp_path: Path)
 
 def test_the_checked_folder_is_used_though_its_name_changes(tmp_path: Path) -> None:
     (tmp_path / "under").mkdir()
-    with running_store(tmp_path / "under") as store, OwnFolder(store.folder) as checked:
+    with running_store(tmp_path / "under") as store, TrustedFolder(store.folder) as checked:
         moved = store.folder.with_name("moved")
         store.folder.rename(moved)
         store.folder.symlink_to(tmp_path)

@@ -13,7 +13,7 @@ from typing import Any
 
 from cuesta.errors import EngineError, EngineMissing, InputError
 from cuesta.store.missing import StoreMissing, missing
-from cuesta.store.own_folder import connected
+from cuesta.store.trusted_folder import connected
 
 ANSWER_SECONDS = 0.6
 """An answer that takes longer has its reason in the store or in the under level."""

@@ -12,7 +12,7 @@ from cuesta.errors import EngineMissing
 from cuesta.store.past import paths_alone
 
 MEMORY_ROOT = Path("/dev/shm")
-"""Where the system keeps files in memory."""
+"""A folder whose files the system has in memory."""
 VARIABLE = "CUESTA_STORE"
 """Names the folder of the store that is used."""
 _PREFIX = "cuesta-"

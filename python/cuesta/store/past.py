@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.errors import EngineMissing, InputError
-from cuesta.store.own_folder import OwnFolder
+from cuesta.store.trusted_folder import TrustedFolder
 
 MARKER = "store.json"
 """Names the under level, in the folder of a store."""
@@ -41,18 +41,18 @@ class LostStore:
         self._folder = folder
         self._alone: frozenset[str] = frozenset()
         try:
-            with OwnFolder(folder) as checked:
+            with TrustedFolder(folder) as checked:
                 self._alone = frozenset(paths_alone(checked.path))
                 under = _under(checked.path / MARKER) or under
         except FileNotFoundError:
-            # One that was stopped has left nothing.
+            # A store that was stopped has left nothing.
             pass
         if under is None:
             raise ended
         self._under = under
 
     def open(self, path: str) -> PastFile:
-        """Open a file. Errors: `InputError` for one in memory alone; those of the system."""
+        """Open a file. Errors: `InputError` for a file in memory alone; those of the system."""
         self._check(path)
         with self._place(path, os.O_RDONLY | os.O_NONBLOCK) as (file, _):
             facts = os.fstat(file)
@@ -77,8 +77,8 @@ class LostStore:
         self._check(path)
         self._check_inside(path)
         flags = os.O_RDONLY | os.O_DIRECTORY
-        with self._place(path, flags) as (folder, _), os.scandir(folder) as found:
-            names = [entry.name for entry in found]
+        with self._place(path, flags) as (folder, _), os.scandir(folder) as scanned:
+            names = [entry.name for entry in scanned]
         entries = []
         for name in sorted(names):
             if name.startswith(".") and name.endswith(_HIDDEN):
@@ -144,11 +144,11 @@ class _Walk:
                 os.close(self._open.pop())
             elif name not in ("", "."):
                 step = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-                found = os.open(name, step, dir_fd=self._open[-1])
-                if not stat.S_ISLNK(os.fstat(found).st_mode):
-                    self._open.append(found)
+                entry = os.open(name, step, dir_fd=self._open[-1])
+                if not stat.S_ISLNK(os.fstat(entry).st_mode):
+                    self._open.append(entry)
                     continue
-                os.close(found)
+                os.close(entry)
                 links += 1
                 self.is_link |= is_last
                 target = os.readlink(name, dir_fd=self._open[-1])

@@ -12,8 +12,8 @@ from typing import Any
 
 from cuesta.errors import EngineMissing, InputError
 from cuesta.store.client import Connection
-from cuesta.store.own_folder import open_block
 from cuesta.store.permissions import OF_FILES, ask_to_make, masked
+from cuesta.store.trusted_folder import open_block
 
 
 class WrittenFile(io.RawIOBase):

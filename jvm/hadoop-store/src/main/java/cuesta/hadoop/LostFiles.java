@@ -18,12 +18,12 @@ record LostFiles(Set<String> paths) {
   /**
    * Files of the store that was in a folder; none of one that was stopped.
    *
-   * <p>Errors: OwnFolder.Foreign for another account's folder; those of the system.
+   * <p>Errors: TrustedFolder.Foreign for another account's folder; those of the system.
    */
   static LostFiles of(Path folder) throws IOException {
     Set<String> found = new TreeSet<>();
     if (Files.exists(folder, LinkOption.NOFOLLOW_LINKS)) {
-      OwnFolder.check(folder);
+      TrustedFolder.check(folder);
     }
     try (DirectoryStream<Path> records =
         Files.newDirectoryStream(folder.resolve(RECORDS), "*.json")) {

@@ -103,7 +103,7 @@ final class NameBytes {
     return to.toByteArray();
   }
 
-  /** How many bytes the character of UTF-8 has that begins at a place; 0 for none. */
+  /** The length in bytes of the character of UTF-8 that begins at a place; 0 for none. */
   private static int characterAt(byte[] bytes, int at) {
     for (int count = 1; count <= Math.min(4, bytes.length - at); count++) {
       try {

@@ -33,8 +33,8 @@ final class StoreConnection implements Closeable {
   private StoreConnection(Path folder, long fillMs) throws IOException {
     this.folder = folder;
     this.fillMs = fillMs;
-    Object identity = OwnFolder.check(folder);
-    OwnFolder.checkSocket(folder, folder.resolve(SOCKET));
+    Object identity = TrustedFolder.check(folder);
+    TrustedFolder.checkSocket(folder, folder.resolve(SOCKET));
     channel = SocketChannel.open(StandardProtocolFamily.UNIX);
     try {
       channel.configureBlocking(false);
@@ -42,7 +42,7 @@ final class StoreConnection implements Closeable {
       if (!channel.connect(UnixDomainSocketAddress.of(folder.resolve(SOCKET)))) {
         throw lost(true);
       }
-      OwnFolder.checkServer(folder, identity, channel);
+      TrustedFolder.checkServer(folder, identity, channel);
       selector = Selector.open();
       key = channel.register(selector, 0);
     } catch (IOException | RuntimeException error) {
@@ -54,12 +54,12 @@ final class StoreConnection implements Closeable {
   /**
    * Connects; an answer is waited for so long while the store lives.
    *
-   * <p>Errors: StoreLost; OwnFolder.Foreign, and nothing was sent.
+   * <p>Errors: StoreLost; TrustedFolder.Foreign, and nothing was sent.
    */
-  static StoreConnection open(Path folder, long fillMs) throws StoreLost, OwnFolder.Foreign {
+  static StoreConnection open(Path folder, long fillMs) throws StoreLost, TrustedFolder.Foreign {
     try {
       return new StoreConnection(folder, fillMs);
-    } catch (StoreLost | OwnFolder.Foreign error) {
+    } catch (StoreLost | TrustedFolder.Foreign error) {
       throw error;
     } catch (IOException | RuntimeException error) {
       throw new StoreLost(folder.toString(), false);

@@ -267,7 +267,7 @@ final class StoreOutputStream extends OutputStream
     boolean isMemory = placed.flag("is_memory");
     Path file = NameBytes.absolute(placed.text("place"));
     if (isMemory) {
-      OwnFolder.checkBlock(file);
+      TrustedFolder.checkBlock(file);
     }
     FileChannel channel =
         FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);

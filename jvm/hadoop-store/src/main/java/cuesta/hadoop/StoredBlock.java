@@ -36,7 +36,7 @@ final class StoredBlock {
 
   /** Maps the file of a block of so many bytes. Errors: IOException for one of another size. */
   static StoredBlock open(Path file, long sizeBytes) throws IOException {
-    OwnFolder.checkBlock(file);
+    TrustedFolder.checkBlock(file);
     boolean wasInterrupted = false;
     try {
       while (true) {

@@ -18,7 +18,7 @@ _CREDENTIALS = struct.Struct("iII")
 """Process, user and group of the peer of a socket."""
 
 
-class OwnFolder:
+class TrustedFolder:
     """A folder that stays the checked one when its name changes; to be closed.
 
     Errors: `InputError` for a folder that another account owns or may enter; `OSError` where there
@@ -71,7 +71,7 @@ class OwnFolder:
         """Close the folder; connections stay open."""
         os.close(self._folder)
 
-    def __enter__(self) -> OwnFolder:
+    def __enter__(self) -> TrustedFolder:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -92,8 +92,8 @@ class OwnFolder:
 
 
 def connected(folder: Path, timeout_seconds: float) -> socket.socket:
-    """Connect to the store of this account in a folder. Errors: as `OwnFolder.connect`."""
-    with OwnFolder(folder) as checked:
+    """Connect to the store of this account in a folder. Errors: as `TrustedFolder.connect`."""
+    with TrustedFolder(folder) as checked:
         return checked.connect(timeout_seconds)
 
 

@@ -13,14 +13,14 @@ import jdk.net.ExtendedSocketOptions;
 import jdk.net.UnixDomainPrincipal;
 
 /** The folder of a store, checked before anything in it is believed: of this account alone. */
-final class OwnFolder {
+final class TrustedFolder {
   private static final String FACTS = "unix:uid,mode,ino,dev,isDirectory,isRegularFile";
   private static final int KIND = 0170000;
   private static final int SOCKET_KIND = 0140000;
   private static final int OF_OTHERS = 0077;
   private static final int PERMISSIONS = 0777;
 
-  private OwnFolder() {}
+  private TrustedFolder() {}
 
   /** The account that this process acts as, asked for once: the list may be on another machine. */
   private static final class Account {
