@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import threading
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from adversarykit import damage, foreign_tree, listing
-from cuesta import generated, removal
+from cuesta import generated, markers, removal
 from cuesta.data.make import KINDS, make
 from cuesta.errors import CuestaError, InputError
 from cuesta.lab import compare, leftovers
@@ -274,30 +275,39 @@ def test_a_removal_follows_no_link_and_enters_no_folder_of_another(tmp_path: Pat
     assert names(tmp_path) == {"outside"}
     assert names(outside) == {"precious"}
     (tmp_path / "planted").symlink_to(outside)
-    (outside / removal.MARKER).write_text(json.dumps({"schema": removal.SCHEMA, "uid": 0}))
+    (outside / markers.MARKER).write_text(json.dumps({"schema": markers.SCHEMA, "uid": 0}))
     for work in (removal.remove_marked, removal.remove_made):
         with pytest.raises(OSError, match="planted"):
             work(tmp_path / "planted")
     removal.discard(tmp_path / "planted")
-    assert names(outside) == {"precious", removal.MARKER}
+    assert names(outside) == {"precious", markers.MARKER}
 
 
 def test_a_folder_without_the_marker_of_this_account_is_not_removed(tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     folder.mkdir()
     (folder / "precious").write_text("must stay")
-    marker = folder / removal.MARKER
-    for content in ("", "{}", "[]", json.dumps({"schema": removal.SCHEMA, "uid": 12345})):
+    marker = folder / markers.MARKER
+    for content in ("", "{}", "[]", json.dumps({"schema": markers.SCHEMA, "uid": 12345})):
         marker.write_text(content)
         with pytest.raises(FileExistsError, match="move it away"):
             removal.remove_marked(folder)
     marker.unlink()
-    (tmp_path / "other").write_text(json.dumps({"schema": removal.SCHEMA, "uid": os.geteuid()}))
+    (tmp_path / "other").write_text(json.dumps({"schema": markers.SCHEMA, "uid": os.geteuid()}))
     for plant in (marker.symlink_to, marker.hardlink_to):
         plant(tmp_path / "other")
-        assert not removal.is_marked(folder)
+        assert not markers.is_marked(folder)
         marker.unlink()
     assert names(folder) == {"precious"}
+
+
+def test_only_old_files_of_the_given_names_are_removed(tmp_path: Path) -> None:
+    for number, name in enumerate(("aa.jsa", "bb.jsa", "mine.jsa", "cc.jsa")):
+        (tmp_path / name).write_text(name)
+        os.utime(tmp_path / name, (number, number))
+    (tmp_path / "dd.jsa").symlink_to("mine.jsa")
+    removal.remove_oldest(tmp_path, re.compile(r"[a-d]{2}\.jsa"), 1)
+    assert names(tmp_path) == {"mine.jsa", "cc.jsa", "dd.jsa"}
 
 
 def test_an_empty_folder_is_replaced(tmp_path: Path) -> None:

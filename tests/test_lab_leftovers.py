@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adversarykit import host_words, listing, needs_root
+from adversarykit import STRANGER_UID, host_words, listing, needs_root
 from cuesta.cli.app import call
 from cuesta.lab import leftovers
 from cuesta.lab.folder import AnswerFolder
@@ -275,3 +275,16 @@ def test_an_answer_that_was_replaced_is_swept_by_name_and_notes_in_it_stay(
     assert remains.startswith(f"{old} remains: {old}: notes.txt is not of the answer")
     assert names(old) == {"notes.txt", "pairs.txt", "run.json"}
     assert names(tmp_path) == {"out", "scratch", old.name}
+
+
+@needs_root
+def test_a_folder_of_another_account_is_not_swept(tmp_path: Path, scratch: Path) -> None:
+    """In a shared folder root removed the folders of anybody's runs."""
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    for folder in (tmp_path / f"out.partial-{process.pid}", *scratch.iterdir()):
+        for place in (folder, folder / "lock"):
+            os.chown(place, STRANGER_UID, STRANGER_UID)
+    before = listing(tmp_path)
+    assert list(leftovers.sweep(tmp_path / "out", scratch)) == []
+    assert listing(tmp_path) == before

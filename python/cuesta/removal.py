@@ -14,6 +14,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator, Mapping
@@ -21,12 +22,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-MARKER = ".cuesta-folder"
-"""File in a folder of which all content is Cuesta's."""
-SCHEMA = "cuesta.folder/1"
+from cuesta.markers import MARKER, SCHEMA, boot, is_marked, read_marker
+
 DEPTH_MAX = 200
 """Deepest folder that a removal enters; each level holds a descriptor."""
-MARKER_BYTES_MAX = 4096
 IDLE_S = 24 * 3600.0
 NAME_BYTES = 60
 """Bytes of a folder's name that the name of its partial folder repeats."""
@@ -60,7 +59,7 @@ def make_marked(folder: Path, mode: int = 0o700) -> None:
     partial = folder.with_name(f".{folder.name[:NAME_BYTES]}-{os.urandom(8).hex()}")
     partial.mkdir(mode=0o700)
     try:
-        facts = json.dumps({"schema": SCHEMA, "uid": os.geteuid(), "boot": _boot()})
+        facts = json.dumps({"schema": SCHEMA, "uid": os.geteuid(), "boot": boot()})
         (partial / MARKER).write_text(f"{facts}\n", encoding="ascii")
         partial.chmod(mode)
         put_new(partial, folder)
@@ -77,47 +76,6 @@ def ensure_marked(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not is_marked(folder):
         make_marked(folder)
-
-
-def is_marked(folder: Path) -> bool:
-    """Whether this account made `folder` with `make_marked`; false for a link."""
-    facts = read_marker(folder, MARKER)
-    return facts.get("schema") == SCHEMA and facts.get("uid") == os.geteuid()
-
-
-def is_private(folder: Path) -> bool:
-    """Whether a folder, which is no link, belongs to this account and admits no other."""
-    try:
-        facts = folder.lstat()
-    except OSError:
-        return False
-    is_owner = facts.st_uid == os.geteuid() and not facts.st_mode & 0o077
-    return stat.S_ISDIR(facts.st_mode) and is_owner
-
-
-def read_marker(folder: Path, name: str) -> dict[str, object]:
-    """Return the JSON object in a marker, empty where no account of ours wrote it.
-
-    A marker is a regular file with a single name, its owner is the owner of the folder, and the
-    folder is no link.
-    """
-    try:
-        inside = os.open(folder, _OPEN)
-    except OSError:
-        return {}
-    try:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with open(os.open(name, flags, dir_fd=inside), "rb") as file:  # noqa: PTH123
-            facts = os.fstat(file.fileno())
-            is_plain = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
-            if not is_plain or facts.st_uid != os.fstat(inside).st_uid:
-                return {}
-            content = json.loads(file.read(MARKER_BYTES_MAX))
-    except (OSError, ValueError):
-        return {}
-    finally:
-        os.close(inside)
-    return content if isinstance(content, dict) else {}
 
 
 @contextlib.contextmanager
@@ -143,23 +101,15 @@ def is_idle(folder: Path) -> bool:
     """
     if not is_marked(folder):
         return False
-    boot = read_marker(folder, MARKER).get("boot")
+    made_in = read_marker(folder, MARKER).get("boot")
     try:
-        if boot != _boot() and time.time() - folder.lstat().st_mtime < IDLE_S:
+        if made_in != boot() and time.time() - folder.lstat().st_mtime < IDLE_S:
             return False
         with (folder / MARKER).open("r+b") as marker:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
-
-
-def _boot() -> str:
-    """The start of this system; empty where the kernel does not say."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
 
 
 def remove_marked(folder: Path) -> None:
@@ -218,6 +168,23 @@ def remove_listed(folder: Path, listed: Mapping[PurePosixPath, Identity]) -> lis
     if not remaining:
         folder.rmdir()
     return remaining
+
+
+def remove_oldest(folder: Path, pattern: re.Pattern[str], retained: int) -> None:
+    """Remove regular files of this account whose names match `pattern`, but the youngest.
+
+    Errors: `OSError`.
+    """
+    with os.scandir(folder) as entries:
+        facts = {
+            entry.name: entry.stat(follow_symlinks=False)
+            for entry in entries
+            if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+        }
+    names = [name for name, fact in facts.items() if fact.st_uid == os.geteuid()]
+    names.sort(key=lambda name: facts[name].st_mtime, reverse=True)
+    for name in names[retained:]:
+        (folder / name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

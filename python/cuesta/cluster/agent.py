@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from cuesta import removal
+from cuesta import markers, removal
 from cuesta.cluster import node, node_store, watchdog
 from cuesta.cluster.children import Children
 from cuesta.cluster.folder import ClusterFolder
@@ -215,5 +215,5 @@ class Agent:
         """Remove its folders, but that of a store which has the only copy of a file."""
         with contextlib.suppress(OSError):
             removal.remove_marked(self.scratch)
-        if removal.is_private(self._store) and not node_store.unwritten(self._store):
+        if markers.is_private(self._store) and not node_store.unwritten(self._store):
             removal.discard(self._store)

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from cuesta import processes, removal
+from cuesta import markers, processes, removal
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
 
@@ -244,7 +244,10 @@ def _is_here(facts: Facts) -> bool:
 
 def _facts(folder: Path) -> Facts:
     """The content of a lock file that a run of this account wrote, else nothing."""
-    facts = removal.read_marker(folder, LOCK_NAME)
+    with contextlib.suppress(OSError):
+        if folder.lstat().st_uid != os.geteuid():
+            return {}
+    facts = markers.read_marker(folder, LOCK_NAME)
     return facts if facts.keys() >= _FACTS else {}
 
 

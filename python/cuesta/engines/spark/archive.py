@@ -8,6 +8,7 @@ it is. Java itself looks again whether it fits, and goes on without one that doe
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from cuesta.private import is_trusted
 AHEAD_OF_TIME_MIN = 25
 """From this Java on the archive also has what was compiled and linked (JEP 483, 514 and 515)."""
 KEPT_MAX = 3
+_NAME = re.compile(r"[0-9a-f]{16}(?:-\d+)?\.(?:aot|jsa)")
 """Archives that stay in the cache, of other Javas and Sparks, 150 MB each."""
 WRITE_SECONDS = 240.0
 """How long a JVM may take to write one when it ends."""
@@ -154,7 +156,4 @@ def _train(partial: Path) -> None:
 
 def _forget_others(archive: Path) -> None:
     """Remove the oldest archives."""
-    others = [one for one in archive.parent.iterdir() if one.suffix in (".aot", ".jsa")]
-    others.sort(key=lambda one: one.stat().st_mtime, reverse=True)
-    for one in others[KEPT_MAX:]:
-        one.unlink(missing_ok=True)
+    removal.remove_oldest(archive.parent, _NAME, KEPT_MAX)

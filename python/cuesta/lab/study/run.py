@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from cuesta import __version__, machine, outputs, removal
+from cuesta import __version__, machine, markers, outputs
 from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
 from cuesta.lab import leftovers, machines, record
 from cuesta.lab.observer import Observer
@@ -112,7 +112,7 @@ def _claim(output: Path, paths: Sequence[str]) -> None:
 
 def _is_study(output: Path) -> bool:
     """Whether a study was begun in a folder; those of older versions have no mark."""
-    mark = removal.read_marker(output, FOLDER_MARK)
+    mark = markers.read_marker(output, FOLDER_MARK)
     is_marked = mark.get("schema") == FOLDER_SCHEMA
     return is_marked or _earlier(output) is not None or any(output.glob(f"{RUNS}/*/{SETTINGS}"))
 
