@@ -64,9 +64,8 @@ fn words(words: &[[u8; 8]], keys: &[u64]) -> u64 {
             let (rows, rest) = words.as_chunks::<LANES>();
             let (row_keys, rest_keys) = keys.as_chunks::<LANES>();
             for (row, keys) in rows.iter().zip(row_keys) {
-                for lane in 0..LANES {
-                    let product = product(u64::from_le_bytes(row[lane]), keys[lane]);
-                    sums[lane] = sums[lane].wrapping_add(product);
+                for ((sum, word), key) in sums.iter_mut().zip(row).zip(keys) {
+                    *sum = sum.wrapping_add(product(u64::from_le_bytes(*word), *key));
                 }
             }
             for (word, key) in rest.iter().zip(rest_keys) {
