@@ -139,9 +139,9 @@ def test_a_run_is_verified_where_its_inputs_are(
     assert "copies" not in record["verification"]["method"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     monkeypatch.setattr("cuesta.lab.audit.get_engine", lambda _name: Kept(spark))
-    assert call(["verify", str(tmp_path / "out")]) == 0
+    assert call(["verify", str(tmp_path / "out"), "--fetch-inputs"]) == 0
     (tmp_path / "out" / "pairs.txt").write_text("")
-    assert call(["verify", str(tmp_path / "out")]) == 1
+    assert call(["verify", str(tmp_path / "out"), "--fetch-inputs"]) == 1
 
 
 def test_inputs_of_a_study_are_copied_there_with_their_blocks(

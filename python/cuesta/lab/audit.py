@@ -119,22 +119,28 @@ def _readable(found: Record, trial: Trial, scratch: Path) -> Trial:
     if found.get("names"):
         names.hold(found["names"])
     if any(map(is_remote, trial.inputs)):
-        engine = get_engine(trial.engine)
+        # The store of this machine needs no client of another engine.
+        engine = get_engine(trial.engine if any(belief.remote_places(trial)) else "native")
         lacking = engine.missing()
         if lacking:
             raise EngineMissing(lacking)
         try:
             facts = remote.describe(engine, trial, scratch)
+            _hold_sizes(found, [one.bytes for one in facts])
             return remote.with_copies(engine, trial, facts, scratch)
         finally:
             if isinstance(engine, HoldsSession):
                 engine.close()
     streams.refuse(trial, "it cannot be read again; the answer was verified when it was made")
-    for one in found["inputs"]:
-        size_bytes = inputs.describe(one["path"]).bytes
-        if size_bytes != one["bytes"]:
-            raise InputError(
-                f"{one['path']}: the input changed; it has {size_bytes:,} bytes, it had "
-                f"{one['bytes']:,} when the answer was made; verify with that input"
-            )
+    _hold_sizes(found, [inputs.describe(path).bytes for path in trial.inputs])
     return trial
+
+
+def _hold_sizes(fields: Record, sizes: Sequence[int]) -> None:
+    """Errors: `InputError` where an input has not the size that it had."""
+    for row, size_bytes in zip(fields["inputs"], sizes, strict=True):
+        if size_bytes != row["bytes"]:
+            raise InputError(
+                f"{row['path']}: the input changed; it has {size_bytes:,} bytes, it had "
+                f"{row['bytes']:,} when the answer was made; verify with that input"
+            )

@@ -14,7 +14,7 @@ from typing import Any
 
 from cuesta.engines import get_engine
 from cuesta.errors import InputError
-from cuesta.trial import STANDARD_INPUT, Trial, is_remote
+from cuesta.trial import STANDARD_INPUT, Trial, is_remote, is_stored
 from cuesta.workloads import get_workload
 
 FETCH_OPTION = "--fetch-inputs"
@@ -52,9 +52,13 @@ def check_reach(trial: Trial, *, may_fetch: bool) -> None:
 
 
 def remote_places(trial: Trial) -> Iterator[str]:
-    """The URIs that a trial names: its inputs, its names of genes, and in its parameters."""
+    """The URIs that a trial names: its inputs, its names of genes, and in its parameters.
+
+    Paths in the store of this machine are not among them: it is this user's own.
+    """
     named = (*trial.inputs, trial.names, *trial.parameters.values())
-    yield from (place for place in named if isinstance(place, str) and is_remote(place))
+    texts = (place for place in named if isinstance(place, str))
+    yield from (place for place in texts if is_remote(place) and not is_stored(place))
 
 
 def _local_places(trial: Trial) -> Iterator[str]:
