@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import re
@@ -80,21 +81,30 @@ def family(pid: int) -> list[int]:
 
 
 def ports(pids: Iterable[int]) -> list[tuple[str, int]]:
-    """Return addresses and ports where some of these processes listen."""
-    inodes = set()
+    """Return addresses and ports where some of these processes listen, each in its network."""
+    inodes, networks = set(), {}
     for pid in pids:
-        for entry in Path("/proc", str(pid), "fd").glob("*"):
-            try:
+        process = Path("/proc", str(pid))
+        for entry in process.glob("fd/*"):
+            with contextlib.suppress(OSError):
                 inodes.add(str(entry.readlink()))
-            except OSError:
-                continue
+        with contextlib.suppress(OSError):
+            networks[str((process / "ns/net").readlink())] = process / "net"
     places = []
-    for name in ("tcp", "tcp6"):
-        for line in Path("/proc/net", name).read_text().splitlines()[1:]:
-            words = line.split()
-            if words[3] == _LISTENS and f"socket:[{words[9]}]" in inodes:
-                address, _, port = words[1].partition(":")
-                places.append((_address(address), int(port, 16)))
+    for network in networks.values():
+        for name in ("tcp", "tcp6"):
+            with contextlib.suppress(OSError):
+                places += _listening(network / name, inodes)
+    return places
+
+
+def _listening(table: Path, inodes: set[str]) -> list[tuple[str, int]]:
+    places = []
+    for line in table.read_text().splitlines()[1:]:
+        words = line.split()
+        if words[3] == _LISTENS and f"socket:[{words[9]}]" in inodes:
+            address, _, port = words[1].partition(":")
+            places.append((_address(address), int(port, 16)))
     return places
 
 
