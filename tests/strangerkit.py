@@ -72,11 +72,12 @@ def as_stranger(script: str, prefix: Sequence[str] = (), **request: Any) -> Any:
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and all below it."""
+    """Return a process and all below it; some may have ended since."""
     found = [pid]
     for parent in found:
-        for task in Path("/proc", str(parent), "task").glob("*/children"):
-            found += map(int, task.read_text().split())
+        with contextlib.suppress(OSError):
+            for task in Path("/proc", str(parent), "task").glob("*/children"):
+                found += map(int, task.read_text().split())
     return found
 
 
@@ -85,9 +86,10 @@ def ports(pids: Iterable[int]) -> list[tuple[str, int]]:
     inodes, networks = set(), {}
     for pid in pids:
         process = Path("/proc", str(pid))
-        for entry in process.glob("fd/*"):
-            with contextlib.suppress(OSError):
-                inodes.add(str(entry.readlink()))
+        with contextlib.suppress(OSError):
+            for entry in process.glob("fd/*"):
+                with contextlib.suppress(OSError):
+                    inodes.add(str(entry.readlink()))
         with contextlib.suppress(OSError):
             networks[str((process / "ns/net").readlink())] = process / "net"
     places = []
