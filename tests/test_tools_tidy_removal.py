@@ -24,7 +24,7 @@ BROKEN = [
     ("python/cuesta/lab/a.py", "subprocess.run(('/bin/rm', '--recursive', name))\n"),
     ("python/cuesta/lab/a.py", "os.system(f'cd {a}; rm -v -rf {b}')\n"),
     ("crates/sort/src/run.rs", "fn f() { std::fs::remove_dir_all(path); }\n"),
-    ("crates/sort/examples/rate.rs", "use std::fs::remove_dir_all;\n"),
+    ("crates/sort/src/run.rs", "use std::fs::remove_dir_all;\n"),
     (JAVA, "class A { void f() { FileUtils.deleteDirectory(file); } }\n"),
     (JAVA, "class A { void f() { FileUtils.deleteQuietly(file); } }\n"),
     (JAVA, "class A { void f() { FileUtil.fullyDelete(file); } }\n"),
@@ -42,6 +42,7 @@ CLEAN = [
     ("crates/runtime/src/removal.rs", "fn f() { std::fs::remove_dir_all(path); }\n"),
     ("crates/sort/src/run.rs", "#[cfg(test)]\nmod tests {\n    use std::fs::remove_dir_all;\n}\n"),
     ("crates/sort/src/tests/a.rs", "fn f() { std::fs::remove_dir_all(path); }\n"),
+    ("crates/sort/examples/rate.rs", "use std::fs::remove_dir_all;\n"),
     ("crates/sort/tests/a.rs", "fn f() { std::fs::remove_dir_all(path); }\n"),
     (
         "jvm/hadoop-store/src/main/java/cuesta/hadoop/Removal.java",

@@ -15,10 +15,10 @@ _MODULES = {
     ".scala": "jvm/hadoop-store/src/main/java/cuesta/hadoop/Removal.java",
 }
 _INSTALLED = re.compile(
-    r"^(?:crates/[^/]+/(?:src/(?!(?:.*/)?(?:tests?|benches)(?:/|\.rs$))|examples/|build\.rs)"
+    r"^(?:crates/[^/]+/(?:src/(?!(?:.*/)?(?:tests?|benches)(?:/|\.rs$))|build\.rs)"
     r"|python/cuesta/|jvm/[^/]+/src/main/)"
 )
-"""Code that users run: no tests, no benches, no tools."""
+"""Code that users run: no tests, examples, benches or tools."""
 
 _PATTERNS = {
     ".rs": re.compile(r"\bremove_dir_all\b"),
