@@ -1,4 +1,4 @@
-"""What another account of the machine does to a service: finds its ports, knocks, reads, runs."""
+"""Attempts of another account on a service: it finds ports, knocks, reads, runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def answer(value):
     print(json.dumps(value), flush=True)
 request = json.loads(sys.argv[1])
 """
-"""How the script of a stranger begins: it imports what it needs, then changes its account."""
+"""Begin of the script of a stranger, which imports what it needs, then changes its account."""
 
 KNOCKS = (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"\0" * 64, b"{}\n")
 KNOCK = """
@@ -43,19 +43,19 @@ become_stranger()
 def knock(place, text):
     with socket.create_connection(place, 5) as channel:
         channel.settimeout(request["seconds"])
-        found = b""
+        reply = b""
         try:
             channel.sendall(text)
             while data := channel.recv(65536):
-                found += data
+                reply += data
         except OSError:
             pass
-        return found.decode("latin-1")
+        return reply.decode("latin-1")
 texts = [bytes.fromhex(text) for text in request["texts"]]
 pairs = [(tuple(place), text) for place in request["places"] for text in texts]
 with ThreadPoolExecutor(16) as pool:
     answers = list(pool.map(lambda pair: knock(*pair), pairs))
-answer([[place, found] for (place, _), found in zip(pairs, answers)])
+answer([[place, reply] for (place, _), reply in zip(pairs, answers)])
 """
 """A script that says something to each port, and answers what it has heard."""
 
@@ -73,12 +73,12 @@ def as_stranger(script: str, prefix: Sequence[str] = (), **request: Any) -> Any:
 
 def family(pid: int) -> list[int]:
     """Return a process and all below it; some may have ended since."""
-    found = [pid]
-    for parent in found:
+    pids = [pid]
+    for parent in pids:
         with contextlib.suppress(OSError):
             for task in Path("/proc", str(parent), "task").glob("*/children"):
-                found += map(int, task.read_text().split())
-    return found
+                pids += map(int, task.read_text().split())
+    return pids
 
 
 def ports(pids: Iterable[int]) -> list[tuple[str, int]]:
@@ -124,17 +124,17 @@ def answers_to_a_knock(
 ) -> list[str]:
     """Return what ports say to a stranger, but for nothing and for refusals of pages."""
     words = [text.hex() for text in texts]
-    heard = as_stranger(KNOCK, prefix, seconds=1.0, places=list(places), texts=words)
-    return [f"{place}: {text}" for place, text in heard if text and not _REFUSED.match(text)]
+    replies = as_stranger(KNOCK, prefix, seconds=1.0, places=list(places), texts=words)
+    return [f"{place}: {text}" for place, text in replies if text and not _REFUSED.match(text)]
 
 
 def _address(text: str) -> str:
     """Return an address of `/proc/net` as it is written: `0.0.0.0` and `::` are all of them."""
     parts = bytes.fromhex(text)
     number = b"".join(parts[at : at + 4][::-1] for at in range(0, len(parts), 4))
-    found = ipaddress.ip_address(number)
-    mapped = found.ipv4_mapped if found.version == 6 else None
-    return str(mapped or found)
+    address = ipaddress.ip_address(number)
+    mapped = address.ipv4_mapped if address.version == 6 else None
+    return str(mapped or address)
 
 
 def spark_message(kind: int, fields: bytes, body: bytes) -> bytes:

@@ -101,9 +101,9 @@ def test_a_host_without_the_secret_is_served_by_no_process_of_a_cluster(
     assert len(listening) >= 5
     assert {address for address, _ in listening} <= {"10.77.9.1", "10.77.9.11"}
     texts = [*KNOCKS, PAGE, spark_question()]
-    heard = answers_to_a_knock(listening, texts, ["ip", "netns", "exec", NAMES[1]])
-    assert [text for text in heard if not is_refusal_of_cluster(text)] == []
-    assert len([text for text in heard if "SaslMessage" in text]) == 2
+    replies = answers_to_a_knock(listening, texts, ["ip", "netns", "exec", NAMES[1]])
+    assert [text for text in replies if not is_refusal_of_cluster(text)] == []
+    assert len([text for text in replies if "SaslMessage" in text]) == 2
     assert call("down", str(folder)).returncode == 0
 
 

@@ -98,7 +98,7 @@ def test_a_worker_that_is_killed_is_replaced(
 def test_the_command_runs_on_a_scheduler_that_somebody_started(
     records: Path, tmp_path: Path
 ) -> None:
-    with cluster_of_others(tmp_path, "None") as (address, cluster):
+    with foreign_cluster(tmp_path, "None") as (address, cluster):
         words = ["run", "sort", str(records), "--engine", "dask", "-o", str(tmp_path / "a")]
         assert call([*words, "--engine-option", f"scheduler={address}"]) == 0
         assert record_of(tmp_path / "a")["engine_options"]["scheduler"] == address
@@ -121,7 +121,7 @@ def test_a_scheduler_with_certificates_is_used_by_the_configuration_of_dask(
     }
     files["tls_ca_file"] = files["tls_client_cert"]
     made = f"distributed.Security(require_encryption=True, **{files!r})"
-    with cluster_of_others(tmp_path, made) as (address, _):
+    with foreign_cluster(tmp_path, made) as (address, _):
         assert address.startswith("tls://")
         words = ["run", "sort", str(records), "--engine", "dask"]
         words += ["--engine-option", f"scheduler={address}"]
@@ -136,9 +136,7 @@ def test_a_scheduler_with_certificates_is_used_by_the_configuration_of_dask(
 
 
 @contextlib.contextmanager
-def cluster_of_others(
-    tmp_path: Path, security: str
-) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def foreign_cluster(tmp_path: Path, security: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Start a cluster with that security, as Python writes it; yield its address and process."""
     file = tmp_path / "scheduler"
     script = (

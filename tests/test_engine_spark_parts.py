@@ -206,11 +206,11 @@ def test_sessions_authenticate_where_nothing_of_the_site_is_in_the_way(
         spark=tuple(options.items()),
     )
     settings = Settings(options=chosen, heap_bytes=1 << 30, beside_bytes=0)
-    found = configured(settings, tmp_path, tmp_path)
-    assert (found.get("spark.authenticate") == "true") is expected
-    secret = found.get("spark.authenticate.secret")
+    session = configured(settings, tmp_path, tmp_path)
+    assert (session.get("spark.authenticate") == "true") is expected
+    secret = session.get("spark.authenticate.secret")
     assert (secret is not None) is (expected and master.startswith("local"))
-    assert secret not in without_secrets(found).values()
+    assert secret not in without_secrets(session).values()
     # A site whose shuffle service may have no authentication.
     (tmp_path / "spark-defaults.conf").write_text("spark.shuffle.service.enabled true\n")
     again = configured(settings, tmp_path, tmp_path).get("spark.authenticate") == "true"

@@ -85,7 +85,7 @@ def test_a_planted_archive_or_master_is_not_used(
 
 
 @pytest.mark.parametrize("planted", ["link", "file", "open"])
-def test_a_private_folder_is_not_one_that_was_planted(place: Path, planted: str) -> None:
+def test_a_planted_folder_is_not_taken_as_private(place: Path, planted: str) -> None:
     folder = place / "scratch"
     if planted == "link":
         (place / "elsewhere").mkdir()

@@ -99,7 +99,7 @@ def test_a_name_that_was_led_here_is_sent_away(store: RunningStore) -> None:
     assert ask(url, "/metrics", Host=local, Authorization=f"Bearer {token}")[0] == 200
 
 
-def test_connections_that_say_nothing_do_not_keep_others_from_the_page(
+def test_idle_connections_keep_the_owner_from_no_page(
     store: RunningStore,
 ) -> None:
     """

@@ -85,8 +85,8 @@ def test_no_process_of_dask_serves_another_account(tmp_path: Path) -> None:
         # The scheduler, and each worker with who looks after it.
         assert len(listening) >= 1 + 2 * len(workers)
         assert {address for address, _ in listening} == {"127.0.0.1"}
-        heard = as_stranger(DASK, ports=[port for _, port in listening])
-        assert heard == []
+        replies = as_stranger(DASK, ports=[port for _, port in listening])
+        assert replies == []
         assert answers_to_a_knock(listening) == []
         assert "PRIVATE KEY" not in command_lines(processes)
         folders = [path for path in scratch.parent.iterdir() if path.name.startswith("cuesta-dask")]
@@ -121,10 +121,10 @@ def test_no_process_of_a_local_spark_serves_another_account(tmp_path: Path) -> N
         assert listening
         assert {address for address, _ in listening} == {"127.0.0.1"}
         texts = [*KNOCKS, spark_question(), spark_stream("/jars/x.jar"), spark_stream("1_0"), PY4J]
-        heard = answers_to_a_knock(listening, texts)
-        assert [text for text in heard if not is_refusal_of_spark(text)] == []
+        replies = answers_to_a_knock(listening, texts)
+        assert [text for text in replies if not is_refusal_of_spark(text)] == []
         # The driver is among those that refuse.
-        assert any("SaslMessage" in text for text in heard)
+        assert any("SaslMessage" in text for text in replies)
         words = command_lines(processes)
         assert secret not in words
         assert "hidden" not in words
@@ -171,22 +171,22 @@ def test_no_process_of_a_cluster_serves_another_account(folder: Path) -> None:
     assert {address for address, _ in listening} == {cluster["leader"]["address"]}
     # Leader; master and two workers, each with a page.
     assert len(listening) >= 1 + 2 * 3
-    heard = answers_to_a_knock(listening, [*KNOCKS, PAGE, spark_question()])
-    assert [text for text in heard if not is_refusal_of_cluster(text)] == []
-    assert len([text for text in heard if "SaslMessage" in text]) == 3
+    replies = answers_to_a_knock(listening, [*KNOCKS, PAGE, spark_question()])
+    assert [text for text in replies if not is_refusal_of_cluster(text)] == []
+    assert len([text for text in replies if "SaslMessage" in text]) == 3
     secret = (folder / "secret").read_text()
     key = pages.spark_filter(secret)[f"spark.{pages.FILTER}.param.secretKey"]
-    told = command_lines(processes)
-    assert secret not in told
-    assert key not in told
+    lines = command_lines(processes)
+    assert secret not in lines
+    assert key not in lines
     header = folder / "conf" / "page-header"
     assert header.stat().st_mode & 0o777 == 0o600
-    asked = subprocess.run(
+    reply = subprocess.run(
         ["curl", "-sS", "-H", f"@{header}", f"{cluster['spark']['page']}/json/"],
         check=True,
         capture_output=True,
     )
-    assert len(json.loads(asked.stdout)["workers"]) == 2
+    assert len(json.loads(reply.stdout)["workers"]) == 2
     assert call("down", str(folder)).returncode == 0
 
 
@@ -218,15 +218,15 @@ def test_a_store_serves_no_other_account(tmp_path: Path) -> None:
         store.write("a", b"text")
         assert CuestaFileSystem(str(store.folder)).cat_file("/a") == b"text"
         question = {"question": wire_ping().hex(), "socket": str(store.folder / "socket")}
-        asked = {**question, "folder": str(store.folder)}
-        assert as_stranger(STORE, **asked) == ["PermissionError", "PermissionError"]
+        request = {**question, "folder": str(store.folder)}
+        assert as_stranger(STORE, **request) == ["PermissionError", "PermissionError"]
         # Even where its folder is open the daemon sends others away before it reads.
         for folder in (store.folder.parent, store.folder):
             folder.chmod(0o755)
         (store.folder / "socket").chmod(0o777)
-        heard, _ = as_stranger(STORE, **asked)
+        replies, _ = as_stranger(STORE, **request)
         store.folder.chmod(0o700)
-        assert heard in ("", "BrokenPipeError", "ConnectionResetError")
+        assert replies in ("", "BrokenPipeError", "ConnectionResetError")
         # The page asks for its token.
         page.start(store.folder, 0)
         pids = [json.loads((store.folder / page.FILE).read_text())["pid"]]
@@ -295,7 +295,7 @@ class Listening:
 
 
 @pytest.mark.skipif(get_engine("mpi").missing() is not None, reason="there is no MPI")
-def test_ranks_of_one_machine_listen_nowhere(tmp_path: Path) -> None:
+def test_ranks_of_a_machine_listen_on_no_network(tmp_path: Path) -> None:
     """
     MPICH's ranks listened on the addresses of the network, for other machines that there were not.
     What is left is the port of its launcher, which takes what it does not know for nothing.

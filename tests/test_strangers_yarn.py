@@ -52,7 +52,7 @@ def test_pages_of_yarn_start_nothing_for_a_stranger(folder: Path, tmp_path: Path
     page = state(folder)["yarn"]["page"].removeprefix("http://")
     application = json.dumps({"application-id": "application_1_1", "application-type": "YARN"})
     apps = "/ws/v1/cluster/apps"
-    asked = [
+    requests = [
         (page, "POST", f"{apps}/new-application?user.name=root", None),
         (page, "POST", f"{apps}?user.name=root", application),
         (
@@ -65,14 +65,14 @@ def test_pages_of_yarn_start_nothing_for_a_stranger(folder: Path, tmp_path: Path
         (page, "POST", "/ws/v1/cluster/delegation-token?user.name=root", '{"renewer": "root"}'),
         (page, "GET", "/conf", None),
     ]
-    answers = as_stranger(ASK, asked=asked)
+    answers = as_stranger(ASK, asked=requests)
     assert [text for status, text in answers[:-1] if status < 400] == []
     places = ports(watchdog.marked(f"{state(folder)['cluster']}/"))
     address = state(folder)["leader"]["address"]
     # That of MapReduce's shuffle can only listen everywhere; it wants a hash by the job's token.
     (shuffle,) = [place for place in places if place[0] != address]
-    heard = as_stranger(ASK, asked=[(f"{address}:{shuffle[1]}", "GET", SHUFFLE, None)])
-    assert heard[0][0] == 401
+    replies = as_stranger(ASK, asked=[(f"{address}:{shuffle[1]}", "GET", SHUFFLE, None)])
+    assert replies[0][0] == 401
     assert call("down", str(folder)).returncode == 0
 
 

@@ -14,7 +14,7 @@ from cuesta.errors import InputError
 
 _ROOT_UID = 0
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-"""How a file is opened that must not be there yet, as a link neither."""
+"""To open a file whose name is new; a link of that name is refused."""
 
 
 def is_trusted(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""What the daemons of Spark and YARN say of themselves, at the pages that they serve.
+"""Pages of the daemons of Spark and YARN, asked for what they say of themselves.
 
 Pages of Spark answer to who has a token, which is made from the secret of the cluster.
 """

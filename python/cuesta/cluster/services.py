@@ -138,7 +138,7 @@ class SparkService:
         return spark.workers_alive(self._ask(self._page))
 
     def _filter(self) -> dict[str, str]:
-        """Who sees pages: who has the token, unless the user has a filter."""
+        """Settings for pages that want the token, unless the user has a filter."""
         if "spark.ui.filters" in self._leader.plan.spark_sets:
             return {}
         return pages.spark_filter(self._leader.folder.secret())

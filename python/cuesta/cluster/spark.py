@@ -162,7 +162,7 @@ def usable_java(folder: Path) -> tuple[str, str]:
 
 
 def ask_master(address: str, port: int, secret: str) -> dict[str, Any] | None:
-    """What the master's page says to who has the secret; None while it does not answer."""
+    """Return what the page of the master says; None while it does not answer."""
     return pages.ask(address, "/json/", port, pages.authorization(secret))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cuesta.store.page import Watch
 
 THREADS_MAX = 16
-"""Requests that are answered at the same time; for one more the oldest is ended."""
+"""Requests that are answered at the same time; a newer request ends the oldest of so many."""
 REQUEST_SECONDS = 5.0
 """A request that has not come by then is ended."""
 _JSON = "application/json"

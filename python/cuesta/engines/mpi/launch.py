@@ -35,7 +35,7 @@ _AS_ANY_LAUNCHER_LIKES = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 
-_WITHIN_ONE_MACHINE = {
+_WITHIN_THIS_MACHINE = {
     # Ranks talk through memory: MPICH's would listen on the network, to whoever connects.
     "UCX_TLS": "self,sm",
     "FI_PROVIDER": "shm",
@@ -67,7 +67,7 @@ def nodes() -> int:
     return max(1, int(said)) if said.isdecimal() else 1
 
 
-def _is_one_machine() -> bool:
+def _is_this_machine() -> bool:
     return nodes() == 1 and not any(map(os.environ.get, _MANY_MACHINES))
 
 
@@ -111,7 +111,7 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
         # mpiexec of MPICH that has just begun forgets a SIGTERM.
         preexec_fn=die_with_parent,
         env={
-            **(_WITHIN_ONE_MACHINE if _is_one_machine() else {}),
+            **(_WITHIN_THIS_MACHINE if _is_this_machine() else {}),
             **os.environ,
             **_AS_ANY_LAUNCHER_LIKES,
             "CUESTA_RANKS": str(ranks),

@@ -20,7 +20,7 @@ AUTHENTICATE, SECRET = "spark.authenticate", "spark.authenticate.secret"
 _SECRET = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)
 """Names of settings that Spark itself does not show."""
 _SITE_SERVICE = "spark.shuffle.service."
-"""How settings of the shuffle service of a site begin."""
+"""Settings of the shuffle service of a site begin so."""
 _MAKES_SECRETS = ("yarn", "k8s:")
 """Masters for which Spark makes a secret of its own and hands it to executors begin so."""
 
