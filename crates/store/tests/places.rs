@@ -4,7 +4,7 @@
 mod common;
 
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::job::{BLOCK_BYTES, Job, RunningStore, VARIABLE, wait_for};
 use common::{at, bytes};
