@@ -36,7 +36,7 @@ pub struct FolderEntry {
 }
 
 impl FolderEntry {
-    /// What kind of file has the name.
+    /// Kind of the file that has the name.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.facts.st_mode)
     }
@@ -109,7 +109,7 @@ impl RealFolder {
     /// The names in the folder, sorted; a name that is removed meanwhile is left out.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn entries(&self) -> io::Result<Vec<FolderEntry>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.descriptor)? {
@@ -128,10 +128,10 @@ impl RealFolder {
         Ok(entries)
     }
 
-    /// What has a name in the folder; a link is not followed.
+    /// Facts of a name in the folder; a link is not followed.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn facts_of(&self, name: &OsStr) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
@@ -160,7 +160,7 @@ impl RealFolder {
     /// Takes the name of a file away, of whatever kind; a folder is refused.
     ///
     /// # Errors
-    /// Those of the system; a name that is free is no error.
+    /// Errors of the system; a name that is free is no error.
     pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
         removed(rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty()))
     }
@@ -176,7 +176,7 @@ impl RealFolder {
     /// Removes the files that `is_ours` names; the names that stay, sorted.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn sweep(&self, is_ours: impl Fn(&FolderEntry) -> bool) -> io::Result<Vec<OsString>> {
         let mut foreign = Vec::new();
         for entry in self.entries()? {
@@ -251,14 +251,14 @@ pub fn empty_tree(folder: &Path) -> io::Result<()> {
 /// Gives a file that this program wrote the name of an earlier version of it.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn replace(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)
 }
 
 /// Gives a file or folder a name that must be free.
 ///
-/// Where the file system cannot refuse a name that is taken in one step, it is looked at first.
+/// A look at the name comes first on file systems that cannot refuse it in one step.
 ///
 /// # Errors
 /// `AlreadyExists` where the name is taken; those of the system.
@@ -285,7 +285,7 @@ impl ScratchFolder {
     /// Makes a folder in `parent`, which is made where it is missing; its name begins with `stem`.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn make(parent: &Path, stem: &str) -> io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         std::fs::create_dir_all(parent)?;
@@ -301,7 +301,7 @@ impl ScratchFolder {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -350,7 +350,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_tree_is_removed_and_what_its_links_lead_to_stays() {
+    fn a_tree_is_removed_and_targets_of_its_links_remain() {
         let folder = tempfile::tempdir().unwrap();
         let (tree, precious) = (folder.path().join("tree"), folder.path().join("precious"));
         fs::create_dir_all(tree.join("a/b/c")).unwrap();
@@ -449,10 +449,10 @@ mod tests {
         }
         fs::write(place.join("file"), "stays").unwrap();
         let error = remove_tree(&tree).unwrap_err();
-        let is_there = place.join("file").exists();
+        let has_file = place.join("file").exists();
         rustix::mount::unmount(&place, rustix::mount::UnmountFlags::DETACH).unwrap();
         assert_eq!(error.raw_os_error(), Some(Errno::XDEV.raw_os_error()));
-        assert!(is_there);
+        assert!(has_file);
         remove_tree(&tree).unwrap();
     }
 }

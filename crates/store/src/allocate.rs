@@ -31,7 +31,7 @@ pub fn allocate(file: &File, size_bytes: u64) -> io::Result<()> {
 /// Whether some of the first bytes of a file have no memory yet.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn has_hole(file: &File, size_bytes: u64) -> io::Result<bool> {
     Ok(next_hole(file, 0)?.is_some_and(|hole| hole < size_bytes))
 }
@@ -40,7 +40,7 @@ pub fn has_hole(file: &File, size_bytes: u64) -> io::Result<bool> {
 fn next_hole(file: &File, place: u64) -> io::Result<Option<u64>> {
     match seek(file, SeekFrom::Hole(place)) {
         Err(Errno::NXIO) => Ok(None),
-        // A file system without holes says none.
+        // A file system without holes has none to name.
         Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(None),
         found => Ok(Some(found?)),
     }

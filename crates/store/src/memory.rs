@@ -73,19 +73,19 @@ impl SealedBlock {
     }
 }
 
-/// What a name in the folder of the blocks says.
+/// Meaning of a name in the folder of the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockName {
     /// A whole block.
     Sealed(SealedBlock),
     /// A block that is being written, or memory that is taken in advance.
     Partial,
-    /// The same, of an older version.
+    /// Such a file of an older version.
     PartialBefore,
 }
 
 impl BlockName {
-    /// What a name says; `None` for one that no store gives.
+    /// Parses a name; `None` for a name that no store gives.
     pub fn parse(name: &str) -> Option<Self> {
         let Some((numbers, end)) = name.split_once('.') else {
             let block = SealedBlock::of_name(name)?;

@@ -112,11 +112,11 @@ impl Place {
     }
 }
 
-/// What is at a path: kind and mode, and the contents of a file or the target of a link.
+/// Facts of a path: kind and mode, and the contents of a file or the target of a link.
 type Entry = (u32, Vec<u8>);
 
 fn listing(folder: &Path) -> BTreeMap<PathBuf, Entry> {
-    let mut found = BTreeMap::new();
+    let mut entries = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let facts = fs::symlink_metadata(&path).unwrap();
@@ -128,19 +128,19 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, Entry> {
             vec![]
         };
         if facts.is_dir() {
-            found.extend(listing(&path));
+            entries.extend(listing(&path));
         }
-        found.insert(path, (facts.mode(), content));
+        entries.insert(path, (facts.mode(), content));
     }
-    found
+    entries
 }
 
-fn assert_all_there(before: &BTreeMap<PathBuf, Entry>, folder: &Path, place: &str) {
+fn assert_unchanged(before: &BTreeMap<PathBuf, Entry>, folder: &Path, place: &str) {
     let after = listing(folder);
     for (path, entry) in before {
-        let found = after.get(path);
-        assert!(found.is_some(), "{place}: {} was removed", path.display());
-        assert!(found == Some(entry), "{place}: {} was changed", path.display());
+        let now = after.get(path);
+        assert!(now.is_some(), "{place}: {} was removed", path.display());
+        assert!(now == Some(entry), "{place}: {} was changed", path.display());
     }
 }
 
@@ -196,7 +196,7 @@ fn plant(draw: &mut Draw, mut parents: Vec<PathBuf>, outside: &Path) -> Vec<Path
 }
 
 #[test]
-fn a_folder_with_files_of_a_stranger_is_refused_and_stays_as_it_is() {
+fn a_folder_with_files_of_a_stranger_is_refused_unchanged() {
     // A store that was started over a home directory deleted all of it when it was stopped:
     // `CUESTA_STORE=home cuesta store start ...; store stop`.
     let mut draw = Draw(Stream::new(38, 0), 0);
@@ -228,27 +228,27 @@ fn what_a_stranger_put_into_the_folder_of_a_store_outlives_start_kill_and_stop()
         let planted = plant(&mut draw, parents.to_vec(), &place.path("outside"));
         let all = listing(place.root.path());
         let before: BTreeMap<_, _> =
-            all.iter().filter(|(path, _)| planted.contains(path)).map(own).collect();
+            all.iter().filter(|(path, _)| planted.contains(path)).map(cloned).collect();
         let name = format!("tree {tree}, {planted:?}");
-        let check = || assert_all_there(&before, place.root.path(), &name);
+        let check = || assert_unchanged(&before, place.root.path(), &name);
         let started = place.serve("under", check);
         check();
         match started {
             Ok(()) => starts += 1,
             // What a store needs has the name of something else: nothing was touched at all.
-            Err(_) => assert_all_there(&all, place.root.path(), &name),
+            Err(_) => assert_unchanged(&all, place.root.path(), &name),
         }
         assert_eq!(fs::read(place.path("outside/precious")).unwrap(), b"must stay");
     }
     assert!(starts > TREES / 2, "{starts} of {TREES} stores started");
 }
 
-fn own((path, entry): (&PathBuf, &Entry)) -> (PathBuf, Entry) {
+fn cloned((path, entry): (&PathBuf, &Entry)) -> (PathBuf, Entry) {
     (path.clone(), entry.clone())
 }
 
 #[test]
-fn a_store_gives_back_all_that_it_made() {
+fn a_store_removes_all_that_it_made() {
     let place = Place::new();
     place.serve("under", || assert!(place.memory().join("store.json").exists())).unwrap();
     assert!(!place.memory().exists());
@@ -327,7 +327,7 @@ fn a_store_that_holds_nothing_for_another_folder_may_be_started_over_it() {
 }
 
 #[test]
-fn the_folder_of_an_older_version_with_files_of_its_own_is_taken_up() {
+fn the_folder_of_an_older_version_with_unflushed_files_is_taken_up() {
     let place = Place::new();
     let content = bytes(4, 2500);
     place.kill_after(|store| write(store, "a", &content, WriteMode::Memory).unwrap());
@@ -342,7 +342,7 @@ fn the_folder_of_an_older_version_with_files_of_its_own_is_taken_up() {
 }
 
 #[test]
-fn a_store_of_another_host_is_taken_up_and_one_that_is_newer_is_not() {
+fn a_folder_of_another_host_is_taken_up_and_a_newer_version_is_refused() {
     let place = Place::new();
     place.kill_after(|store| write(store, "a", &bytes(1, 1500), WriteMode::Memory).unwrap());
     let marker = place.memory().join("store.json");

@@ -14,17 +14,17 @@ use super::names::{self, BLOCKS, FILES, LOCK, ROOT_NAMES, WRITES};
 use super::open::{failed, is_foreign, read_marker};
 use super::{OPERATION, REMEDY};
 
-/// What a folder is before it is taken over.
+/// State of a folder before it is taken over.
 pub(super) enum FolderState {
     /// Empty, or without anything but what a store writes first.
     New,
     /// Marked.
     Marked(FolderMarker),
-    /// Of a version that marked none.
+    /// Written by a version that made no markers.
     Unmarked,
 }
 
-/// What a folder is, by everything that is in it.
+/// State of a folder, by everything that is in it.
 pub(super) fn looked_at(folder: &RealFolder) -> Result<FolderState> {
     if let Some(marker) = read_marker(folder)? {
         for name in ROOT_NAMES.map(OsStr::new) {
@@ -66,8 +66,8 @@ pub(super) fn looked_at(folder: &RealFolder) -> Result<FolderState> {
                 if !is_inner_before(&inner, &entry.name, &file) {
                     return Err(refused(&name.join(&file.name)));
                 }
-                let is_whole = Path::new(&file.name).extension() == Some(OsStr::new("json"));
-                has_proof |= entry.name != BLOCKS && is_whole;
+                let is_complete = Path::new(&file.name).extension() == Some(OsStr::new("json"));
+                has_proof |= entry.name != BLOCKS && is_complete;
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::wire::WIRE;
 
 /// The name of the file.
 pub const MARKER: &str = "store.json";
-/// How every marker begins.
+/// First bytes of each marker.
 pub const MARKER_BEGIN: &[u8] = br#"{"schema":"cuesta.store-folder/"#;
 /// The schema without its version.
 const SCHEMA: &str = "cuesta.store-folder/";
@@ -101,7 +101,7 @@ impl FolderMarker {
     /// The marker in a text of the folder at `path`; `None` for what is none.
     ///
     /// # Errors
-    /// `Input` for one of another user, or of a version that this program does not know.
+    /// `Input` for the marker of another user, or of a version that this program does not know.
     pub fn parse(text: &[u8], path: &Path) -> Result<Option<Self>> {
         let Ok(kind) = serde_json::from_slice::<MarkerKind>(text) else { return Ok(None) };
         let Some(version) = kind.schema.strip_prefix(SCHEMA) else { return Ok(None) };

@@ -71,7 +71,7 @@ impl StoreFolder {
     pub fn check(&self) -> Result<()> {
         let path = self.folder.path();
         let records = unflushed(path)?;
-        let is_same = self.before.as_ref().is_none_or(|one| one.has_under_of(&self.current));
+        let is_same = self.before.as_ref().is_none_or(|marker| marker.has_under_of(&self.current));
         self.check_held(&records, is_same)?;
         if let (false, Some(before)) = (is_same, &self.before) {
             clear_hidden(path, Path::new(&before.under.path))?;
@@ -80,8 +80,8 @@ impl StoreFolder {
             ledger.map_err(|cause| failed("emptying", path, &cause))?;
         }
         let partial = |entry: &FolderEntry| {
-            let is_whole = ROOT_NAMES.iter().any(|&name| entry.name == name);
-            !is_whole && names::is_ours(&self.folder, entry)
+            let is_complete = ROOT_NAMES.iter().any(|&name| entry.name == name);
+            !is_complete && names::is_ours(&self.folder, entry)
         };
         self.folder.sweep(partial).map_err(|cause| failed("emptying", path, &cause))?;
         write_marker(&self.folder, &self.current, true)
@@ -120,7 +120,7 @@ impl StoreFolder {
     /// Writes down why files remain in the folder.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn note_remaining(&self, text: &str) -> io::Result<()> {
         let name = OsStr::new(names::REMAINING);
         if let Ok(facts) = self.folder.facts_of(name) {
@@ -138,22 +138,22 @@ impl StoreFolder {
     /// `System`.
     pub fn foreign(&self) -> Result<Vec<String>> {
         let failed = |cause| failed("reading", self.folder.path(), &cause);
-        let mut found = Vec::new();
+        let mut foreign = Vec::new();
         for entry in self.folder.entries().map_err(failed)? {
             if !names::is_ours(&self.folder, &entry) {
-                found.push(entry.name.to_string_lossy().into_owned());
+                foreign.push(entry.name.to_string_lossy().into_owned());
             } else if entry.kind() == FileType::Directory {
                 let inner = self.folder.open_inside(&entry.name).map_err(failed)?;
                 for file in inner.entries().map_err(failed)? {
                     if !is_inner(&inner, &entry.name, &file) {
                         let path = Path::new(&entry.name).join(&file.name);
-                        found.push(path.to_string_lossy().into_owned());
+                        foreign.push(path.to_string_lossy().into_owned());
                     }
                 }
             }
         }
-        found.truncate(FOREIGN_MAX);
-        Ok(found)
+        foreign.truncate(FOREIGN_MAX);
+        Ok(foreign)
     }
 
     /// Removes what stores made in the folder, and the folder itself where a store made it and
@@ -237,7 +237,8 @@ fn claim_once(path: &Path, under: &UnderFolder, block_bytes: u64) -> Result<Stor
             written => written.map_err(|cause| failed("marking", path, &cause))?,
         }
     }
-    let lock = locked(&folder, before.as_ref().filter(|one| !one.is_of_this_system(&current)))?;
+    let lock =
+        locked(&folder, before.as_ref().filter(|marker| !marker.is_of_this_system(&current)))?;
     // A store that ended, or came, between the look and the lock has changed it.
     let now = read_marker(&folder)?;
     match now {
@@ -273,9 +274,9 @@ fn locked(folder: &RealFolder, elsewhere: Option<&FolderMarker>) -> Result<File>
     let is_held = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
     let inode = lock.metadata().map_err(failed)?.ino();
     // One that was removed meanwhile is that of a store that is just ending.
-    let is_there = folder.facts_of(OsStr::new(LOCK)).is_ok_and(|facts| facts.st_ino == inode);
-    if !is_held || !is_there {
-        let host = elsewhere.map_or(String::new(), |one| format!(" of host {}", one.host));
+    let has_name = folder.facts_of(OsStr::new(LOCK)).is_ok_and(|facts| facts.st_ino == inode);
+    if !is_held || !has_name {
+        let host = elsewhere.map_or(String::new(), |marker| format!(" of host {}", marker.host));
         let text = format!(
             "a store{host} runs in {} already; stop it, or {REMEDY}",
             folder.path().display()

@@ -1,4 +1,4 @@
-//! Which files in the folder of a store the store made: by name, kind and contents.
+//! Files that a store made in its folder: by name, kind and contents.
 //!
 //! Everything else is foreign, and is neither removed nor changed.
 
@@ -16,7 +16,7 @@ use crate::store::adopt::KEPT_BEGIN;
 use crate::store::ledger::LINE_BEGIN;
 use crate::store::record::RECORD_BEGIN;
 
-/// What the daemon holds locked while it lives.
+/// Locked by the daemon while it lives.
 pub const LOCK: &str = "lock";
 /// The contents of the lock.
 pub const LOCK_TEXT: &[u8] = b"cuesta.store-lock/1\n";
@@ -44,7 +44,7 @@ const LEDGER_BEFORE: &str = "ledger.part";
 const SECONDS_DIGITS_MIN: usize = 9;
 /// The end of names of files that are not whole yet.
 pub const PARTIAL: &str = "cuesta-part";
-/// The same, of older versions.
+/// End of such names in older versions.
 const PARTIAL_BEFORE: &str = "part";
 /// File numbers are lower.
 const NUMBER_MAX: u64 = u32::MAX as u64;
@@ -152,7 +152,7 @@ fn is_numbered(folder: &RealFolder, entry: &FolderEntry, wanted: &[u8]) -> bool 
     let Some(name) = entry.name.to_str() else { return false };
     let mut parts = name.split('.');
     let number = parts.next().and_then(number_of);
-    let is_whole = match (parts.next(), parts.next(), parts.next()) {
+    let is_complete = match (parts.next(), parts.next(), parts.next()) {
         (Some("json" | PARTIAL_BEFORE), None, None) => true,
         (Some(serial), Some(PARTIAL), None) if number_of(serial).is_some() => false,
         _ => return false,
@@ -161,7 +161,7 @@ fn is_numbered(folder: &RealFolder, entry: &FolderEntry, wanted: &[u8]) -> bool 
     is_regular
         && number.is_some()
         && begin_of(folder, name).is_some_and(|begin| {
-            if is_whole { begin.starts_with(wanted) } else { begins_as(&begin, wanted) }
+            if is_complete { begin.starts_with(wanted) } else { begins_as(&begin, wanted) }
         })
 }
 

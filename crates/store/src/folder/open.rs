@@ -47,14 +47,14 @@ pub fn opened(path: &Path) -> Result<RealFolder> {
 /// Opens a folder in one of ours, as [`opened`] does, or makes it.
 ///
 /// # Errors
-/// As there.
+/// Errors of [`opened`].
 pub fn make_inside(folder: &RealFolder, name: &str) -> Result<PathBuf> {
     let path = folder.path().join(name);
     let inner = folder.make_inside(OsStr::new(name)).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotADirectory => is_foreign(&path),
         _ => failed("making", &path, &cause),
     })?;
-    // Stores of older versions let others enter, whom the folder above keeps out.
+    // Stores of older versions left it open to all, whom the folder above keeps out.
     if inner.facts().st_uid != rustix::process::geteuid().as_raw() {
         return Err(is_foreign(&path));
     }

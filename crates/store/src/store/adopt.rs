@@ -16,7 +16,7 @@ use super::{OPERATION, Store, StoreOptions};
 use crate::folder::names::{is_fact, number_in};
 use crate::memory::SealedBlock;
 
-/// How the text about a file begins.
+/// First bytes of the text about a file.
 pub const KEPT_BEGIN: &[u8] = br#"{"file":"#;
 
 /// A file of which there are blocks in memory.

@@ -17,7 +17,7 @@ use crate::path::StorePath;
 use crate::steps::Steps;
 use crate::under::UnderVersion;
 
-/// How every line begins.
+/// First bytes of each line.
 pub const LINE_BEGIN: &[u8] = br#"{"path":"#;
 
 /// What was acknowledged of one path.
@@ -238,9 +238,9 @@ mod tests {
         for commit in 0..150_000 {
             ledger.add(entry(&format!("d/{}", commit % 4), commit)).unwrap();
             if commit % 1000 == 0 {
-                let found = fs::metadata(&path).unwrap().len();
-                assert!(found <= bound, "{found} bytes after {commit} commits");
-                assert_eq!(ledger.size_bytes().load(Ordering::Relaxed), found);
+                let size_bytes = fs::metadata(&path).unwrap().len();
+                assert!(size_bytes <= bound, "{size_bytes} bytes after {commit} commits");
+                assert_eq!(ledger.size_bytes().load(Ordering::Relaxed), size_bytes);
             }
         }
         let sizes: Vec<u64> = ledger.entries().iter().map(|entry| entry.size_bytes).collect();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn many_files_are_all_kept_while_the_ledger_is_written_anew() {
+    fn a_ledger_written_anew_has_all_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
         let ledger = Ledger::open(&path, Steps::default()).unwrap();
@@ -295,11 +295,11 @@ mod tests {
                 drop(ledger);
                 let again = Ledger::open(&path, Steps::default()).unwrap();
                 let sizes = again.entries();
-                let found: BTreeMap<String, u64> = sizes
+                let entries: BTreeMap<String, u64> = sizes
                     .iter()
                     .map(|entry| (entry.path.name().to_owned(), entry.size_bytes))
                     .collect();
-                assert_eq!(found, acknowledged, "step {step}, fails: {fails}");
+                assert_eq!(entries, acknowledged, "step {step}, fails: {fails}");
             }
         }
     }

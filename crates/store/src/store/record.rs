@@ -19,7 +19,7 @@ use crate::steps::Steps;
 use crate::under::posix::PosixUnder;
 use crate::under::{Under, UnderVersion};
 
-/// How the text of every record begins.
+/// First bytes of each record.
 pub const RECORD_BEGIN: &[u8] = br#"{"number":"#;
 
 /// A file that is written, or was and is not on the under level.
@@ -98,7 +98,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Those in a folder.
+    /// Records in a folder.
     pub fn new(folder: PathBuf, steps: Steps) -> Self {
         Self { folder, steps }
     }

@@ -56,11 +56,11 @@ impl Store {
 
     /// Whether a block that an earlier store left has its bytes; one that has not is removed.
     pub(super) fn check(&self, path: &StorePath, block: SealedBlock) -> Result<bool> {
-        let whole = self.tier.is_whole(&block).and_then(|is_whole| {
-            if is_whole { self.tier.fill_holes(&block).map(|()| true) } else { Ok(false) }
+        let checked = self.tier.is_whole(&block).and_then(|is_same| {
+            if is_same { self.tier.fill_holes(&block).map(|()| true) } else { Ok(false) }
         });
         let is_elsewhere = lock(&self.state).backing(block.key.file) == Backing::Under;
-        let is_whole = match whole {
+        let is_whole = match checked {
             // The under level has its bytes, and the memory has no room for its holes.
             Err(cause) if cause.kind() == io::ErrorKind::StorageFull && is_elsewhere => false,
             // What cannot be looked at now, for want of descriptors, is not damaged.
