@@ -123,7 +123,8 @@ pub fn is_block(entry: &FolderEntry) -> bool {
     let is_named = match entry.name.to_str().and_then(BlockName::parse) {
         Some(BlockName::Sealed(block)) => {
             let (mode, size_bytes) = (entry.facts.st_mode & 0o777, entry.facts.st_size as u64);
-            mode == 0o400 && size_bytes == block.size_bytes
+            // One that was sealed with holes may be written again for a moment.
+            matches!(mode, 0o400 | 0o600) && size_bytes == block.size_bytes
         }
         Some(BlockName::Partial) => true,
         Some(BlockName::PartialBefore) | None => false,
