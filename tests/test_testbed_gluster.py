@@ -24,6 +24,7 @@ from testbed_gluster import Running, Shape
 from waitkit import wait_for
 
 SHARD_BYTES = 4 << 20
+PART = ".*.cuesta-part"
 SMALL = Shape(disk_size="256MiB", disk_rate="8MB/s", link_rate="80mbit", shard_size="4MiB")
 
 
@@ -96,17 +97,22 @@ def test_a_flush_and_a_colleague_never_both_make_a_name(bed: tuple[Path, Running
         for turn in range(20):
             name, ours = f"turn-{turn}", noise(turn, 100_000)
             system.pipe_file(f"/{name}", ours, write_mode="memory")
-            made = colleague.submit(_make_new, under / name, b"of a colleague")
+            parts = set(under.glob(PART))
+            made = colleague.submit(_make_once_it_is_copied, under / name, parts)
             flushed = _is_flushed(store, name)
             assert made.result() != flushed, turn
             assert (under / name).read_bytes() == (ours if flushed else b"of a colleague"), turn
             assert system.cat_file(f"/{name}") == ours
+        control.stop(store.folder, discards=True)
 
 
-def _make_new(path: Path, content: bytes) -> bool:
+def _make_once_it_is_copied(path: Path, parts: set[Path]) -> bool:
+    """Make a new file while another one of its name is copied under a new hidden name."""
+    while not path.exists() and set(path.parent.glob(PART)) <= parts:
+        pass
     try:
         with path.open("xb") as file:
-            file.write(content)
+            file.write(b"of a colleague")
     except FileExistsError:
         return False
     return True

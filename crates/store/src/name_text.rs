@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Byte 0 would be this character; only bytes from 0x80 on are.
 const FIRST: u32 = 0x0010_fe00;
@@ -148,14 +148,14 @@ fn unit_of(text: &str) -> Option<u32> {
 
 /// Paths of the system in messages: their bytes as text, where they are none.
 pub mod path_text {
-    use super::{PathBuf, name_of, text_of};
+    use super::{Path, PathBuf, name_of, text_of};
     use serde::{Deserialize, Deserializer, Serializer};
 
     /// Writes a path.
     ///
     /// # Errors
     /// Errors of the serializer.
-    pub fn serialize<S: Serializer>(path: &PathBuf, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&text_of(path.as_os_str()))
     }
 

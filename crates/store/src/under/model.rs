@@ -1,6 +1,6 @@
 //! A file system in memory that loses, at a crash, what was not synced; for tests.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,7 +24,8 @@ pub enum Crash {
     /// Bytes and names.
     Everything,
     /// Some of both, by the seed: of a file that was not synced any sectors may be new, old or
-    /// zero, and each change of a name that was not synced may have come, in any order.
+    /// zero, and each change of a name that was not synced may have come: in any order, but for
+    /// those of one name.
     Power(u64),
 }
 
@@ -192,11 +193,17 @@ impl Disk {
                 node.tear(&Stream::new(seed, 1000 + number));
             }
         }
-        let mut pending: Vec<_> = self.pending.drain(..).enumerate().collect();
-        pending.retain(|(place, _)| stream.bits(2 * *place as u64) % 2 == 0);
-        pending.sort_by_key(|(place, _)| stream.bits(2 * *place as u64 + 1));
         let mut names = self.durable_names.clone();
-        pending.iter().for_each(|(_, change)| apply(&mut names, change));
+        let mut missing = BTreeSet::new();
+        for (place, change) in (0..).zip(self.pending.drain(..)) {
+            // A change of a name whose change before did not come cannot come either.
+            let depends = change.iter().any(|(path, _)| missing.contains(path));
+            if depends || stream.bits(place) & 1 == 0 {
+                missing.extend(change.into_iter().map(|(path, _)| path));
+            } else {
+                apply(&mut names, &change);
+            }
+        }
         self.names = names.clone();
         self.names.retain(|path, _| parents(path).all(|folder| names.contains_key(folder)));
     }

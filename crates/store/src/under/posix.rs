@@ -69,7 +69,7 @@ impl PosixUnder {
         let flags = flags | OFlags::CLOEXEC;
         loop {
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-            match fs::openat2(&self.root, &path.relative(), flags, Mode::empty(), resolve) {
+            match fs::openat2(&self.root, path.relative(), flags, Mode::empty(), resolve) {
                 // A name changed meanwhile, or a signal came.
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => (),
                 Err(rustix::io::Errno::XDEV) => {
