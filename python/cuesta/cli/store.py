@@ -219,10 +219,10 @@ def audit(
         typer.echo(json.dumps(found, indent=2))
     else:
         for kind in ("lost", "changed", "conflicts"):
-            for file in found[kind]:
+            for file in found.get(kind, ()):
                 path = f"cuesta:///{_shown(file['path'])}"
                 typer.echo(f"{kind.removesuffix('s')}: {path}: {file['reason']}")
-        conflicts = len(found["conflicts"])
+        conflicts = len(found.get("conflicts", ()))
         typer.echo(
             f"{found['files']} files of {format_bytes(found['size_bytes'])} were written, "
             f"{found['memory_files']} of them are in memory alone; {len(found['lost'])} lost, "
