@@ -22,6 +22,9 @@ use crate::under::{Under, UnderVersion};
 /// First bytes of each record.
 pub const RECORD_BEGIN: &[u8] = br#"{"number":"#;
 
+/// Most blocks of a file whose checksums are written down: those of 16 TiB, in blocks of 4 MiB.
+const CHECKSUMS_MAX: u64 = 1 << 22;
+
 /// A file that is written, or was and is not on the under level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteRecord {
@@ -72,9 +75,11 @@ impl WriteRecord {
         }
     }
 
-    /// The checksum of each block that is in memory.
+    /// The checksum of each block that is in memory, up to the last of these: a hole behind it
+    /// takes no room in the ledger.
     pub fn checksums(&self) -> Vec<Option<u32>> {
-        let count = self.size_bytes.div_ceil(self.block_bytes.max(1));
+        let ends = self.blocks.iter().map(|block| block.key.index.saturating_add(1));
+        let count = ends.max().unwrap_or(0).min(CHECKSUMS_MAX);
         let mut found = vec![None; count as usize];
         for block in &self.blocks {
             if let Some(place) = found.get_mut(block.key.index as usize) {
