@@ -1,4 +1,5 @@
-.PHONY: help demo cluster-demo test lint soak fuzz mutants build wheel bench-smoke bench docs clean
+.PHONY: help demo cluster-demo test lint soak fuzz sanitize mutants
+.PHONY: build wheel bench-smoke bench docs clean
 
 help:         ## list the targets
 	@sed -n 's/^\([a-z-]*:.*\)##/\1/p' Makefile
@@ -14,6 +15,8 @@ soak:         ## 10,000 wrong answers of every workload, 10,000 kills of a store
 	@python3 tools/setup.py build && .venv/bin/python tools/check.py soak
 fuzz:         ## the parsers, a minute each, with libFuzzer
 	@python3 tools/fuzz.py
+sanitize:     ## crates with unsafe under the sanitizers of addresses and threads
+	@python3 tools/sanitize.py
 mutants:      ## 100 small changes of every crate, each to be found by its tests, ten hours
 	@python3 tools/mutants.py
 build:        ## .venv/bin/cuesta
