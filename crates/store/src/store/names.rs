@@ -21,7 +21,7 @@ use crate::under::{Facts, UnderVersion};
 use parts::is_hidden;
 
 /// Errors of a name that is gone meanwhile, or a link that leads nowhere or out of the root.
-const ABSENT: [i32; 4] = [libc::ENOENT, libc::EACCES, libc::EPERM, libc::ELOOP];
+const ABSENT: [i32; 5] = [libc::ENOENT, libc::ENOTDIR, libc::EACCES, libc::EPERM, libc::ELOOP];
 /// Of a folder that is nowhere on the under level.
 const FOLDER_IN_MEMORY: Facts = Facts {
     version: UnderVersion { device: 0, inode: 0, size_bytes: 0, modified_ns: 0, changed_ns: 0 },
