@@ -1,10 +1,10 @@
 """Check what Cuesta is built from and installs: `supply_chain.py`, one of the lints.
 
 Crates: licences, sources (crates.io alone) and versions that are there twice, by `cargo deny` with
-`deny.toml`; advisories too where `CUESTA_ADVISORIES` names a checkout of RustSec's database, which
-comes by Git alone. Packages of Python: licences of what the wheel and its extras install, from
-their metadata. Locks: a hash of each archive. The closing line counts what was checked, and the
-counts are held to those of `cargo tree` and of the locks.
+`deny.toml`; advisories too where `CUESTA_ADVISORIES` is set, by the copy of RustSec's database in
+`~/.cargo/advisory-dbs`: it comes by Git alone. Packages of Python: licences of what the wheel and
+its extras install, from their metadata. Locks: a hash of each archive. The closing line counts what
+was checked, and the counts are held to those of `cargo tree` and of the locks.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def check_crates() -> int:
 
 
 def environment() -> dict[str, str]:
-    """The environment, in which the database of advisories is where the caller says."""
+    """The environment, without colours."""
     return os.environ | {"CARGO_TERM_COLOR": "never"}
 
 
