@@ -169,7 +169,8 @@ impl Watch for Meeting {
             // A guard against hanging: those that come one after the other never meet.
             let patience = Duration::from_secs(120);
             let met = |waiting: &mut usize| *waiting < self.expected;
-            let (_, late) = self.met.wait_timeout_while(waiting, patience, met).unwrap();
+            let (waiting, late) = self.met.wait_timeout_while(waiting, patience, met).unwrap();
+            drop(waiting);
             assert!(!late.timed_out(), "the parts of a block are not read at once");
         }
     }
