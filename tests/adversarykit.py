@@ -15,7 +15,7 @@ import stat
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,6 +223,13 @@ def set_clock(file: Path, offset_s: float) -> None:
     unfinished = file.with_name(f"{file.name}.new")
     unfinished.write_text(f"{offset_s:+.3f}s\n")
     unfinished.replace(file)
+
+
+def remove_clocks(pids: Iterable[int]) -> None:
+    """Remove the shared memory that libfaketime left of processes that were killed."""
+    for pid in pids:
+        for name in (f"faketime_shm_{pid}", f"sem.faketime_sem_{pid}"):
+            Path("/dev/shm", name).unlink(missing_ok=True)
 
 
 def interpreter_for_strangers() -> str:

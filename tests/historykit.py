@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from adversarykit import clock_environment, set_clock
+from adversarykit import clock_environment, remove_clocks, set_clock
 from cuesta.errors import CuestaError
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
@@ -366,9 +366,12 @@ def clocked_job(under: Path) -> Iterator[HostJob]:
             set_clock(clock_file(place, number), 0.0)
             return clock_environment(clock_file(place, number))
 
+        job = None
         try:
             with host_job(place, under, len(NODES), environment) as job:
                 yield job
         finally:
             for number in NODES:
                 connected(number, True)
+            for store in job.stores.values() if job else ():
+                remove_clocks(store.pids)

@@ -113,6 +113,8 @@ class HostStore:
     settings: StoreSettings
     process: subprocess.Popen[bytes] | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    pids: list[int] = field(default_factory=list)
+    """Of all processes that were started."""
 
     def start(self) -> None:
         """Bring it up."""
@@ -125,6 +127,7 @@ class HostStore:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
+        self.pids.append(self.process.pid)
         assert self.process.stdout is not None
         said = self.process.stdout.readline().decode()
         assert said == "ready\n", said

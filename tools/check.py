@@ -4,7 +4,8 @@
 the Scala tests and those of pytest, whose closing line is the last one printed. `soak` makes
 `MUTANTS` wrong answers of every workload whose verifier is held to it, and prints how many were
 refused; then it kills a store at every two steps of each scenario, and `STORE_KILLS` times under
-load, where it goes on after it was interrupted (`build/store-kills.json`); it holds the store to
+load, where it goes on after it was interrupted (`build/store-kills.json`); it checks
+`STORE_HISTORIES` histories of a job of stores (`build/store-histories.json`); it holds the store to
 Hadoop's contract in every mode of writing, and every workload to its memory on Spark, tries more
 wrong answers through the door that a user has, and runs the tests that are marked `soak`.
 """
@@ -56,6 +57,8 @@ MUTANT_TESTS = (
 )
 """Crate, test file and filter."""
 STORE_KILLS = 10_000
+STORE_HISTORIES = 1000
+"""Runs of three stores, each with several histories."""
 SOAKED = (
     "tests/test_store_hadoop_contract.py",
     "tests/test_memory_limit.py",
@@ -149,9 +152,11 @@ def soak() -> int:
         )
         failed |= int(done.returncode != 0)
     kills = [str(BIN / "python"), "tools/store_kills.py", "--kills", str(STORE_KILLS)]
+    histories = [str(BIN / "python"), "tools/store_histories.py", "--runs", str(STORE_HISTORIES)]
     pytest = [str(BIN / "python"), "-m", "pytest"]
     others = ["-m", "soak", *(f"--ignore={path}" for path in SOAKED)]
-    for command in (list(STORE_CRASHES), kills, [*pytest, *SOAKED], [*pytest, *others]):
+    stores = (list(STORE_CRASHES), kills, histories)
+    for command in (*stores, [*pytest, *SOAKED], [*pytest, *others]):
         all_pairs = environment() | {"CUESTA_SOAK": "1"}
         failed |= int(subprocess.run(command, cwd=ROOT, env=all_pairs, check=False).returncode != 0)
     return failed
