@@ -61,7 +61,8 @@ def token_of(url: str) -> str:
 def has_ended(url: str) -> bool:
     try:
         ask(url, "/")
-    except OSError:
+    except (OSError, http.client.HTTPException):
+        # It may end while it answers.
         return True
     return False
 

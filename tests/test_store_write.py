@@ -243,7 +243,7 @@ def test_a_disk_that_is_full_or_read_only_loses_nothing(tmp_path: Path) -> None:
             with pytest.raises((InputError, OSError), match="Read-only"):
                 files(store, mode).pipe_file("/c", b"text")
         with pytest.raises(InputError, match="Read-only"):
-            control.stop(store.folder)
+            control.stop(store.folder, discards_memory=True)
         assert system.mount(None, os.fsencode(under), None, 32, b"size=1m") == 0
         control.ask("flush", store.folder, path="/a")
         assert (under / "a").read_bytes() == content

@@ -55,6 +55,7 @@ fn number(plain: &mut impl Read) -> io::Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn plain(count: u32, lengths: &[u32], text: &str) -> Vec<u8> {
         let mut bytes = count.to_le_bytes().to_vec();
