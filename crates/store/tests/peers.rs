@@ -245,7 +245,7 @@ fn a_store_that_ends_in_order_leaves_no_names() {
     let mut job = Job::new(3);
     job.stores[0].write("a", b"text", WriteMode::Memory).unwrap();
     assert_eq!(job.stores[1].read("a").unwrap(), b"text");
-    job.stores[0].ask(&json!({"do": "stop", "discards": false}));
+    job.stores[0].ask(&json!({"do": "stop", "discards": false, "discards_memory": true}));
     wait_for(|| (!job.stores[0].memory.exists()).then_some(()));
     let error = job.stores[1].read("a").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
