@@ -46,10 +46,10 @@ impl Node {
             return;
         }
         let (old, new) = (std::mem::take(&mut self.durable_bytes), std::mem::take(&mut self.bytes));
-        let size_bytes = if draw() % 2 == 0 { old.len() } else { new.len() };
+        let size_bytes = if draw().is_multiple_of(2) { old.len() } else { new.len() };
         let mut torn = vec![0; size_bytes];
         for (index, sector) in torn.chunks_mut(SECTOR_BYTES).enumerate() {
-            let source = if draw() % 2 == 0 { &old } else { &new };
+            let source = if draw().is_multiple_of(2) { &old } else { &new };
             let start = source.len().min(index * SECTOR_BYTES);
             let end = source.len().min(start + sector.len());
             sector[..end - start].copy_from_slice(&source[start..end]);
@@ -249,7 +249,7 @@ impl Disk {
     /// Leaves what is durable, and of all else what chance decides.
     pub fn power_off(&mut self, draw: &mut dyn FnMut() -> u64) {
         for change in std::mem::take(&mut self.pending) {
-            if draw() % 2 == 0 {
+            if draw().is_multiple_of(2) {
                 self.make_durable(change);
             }
         }
