@@ -96,7 +96,13 @@ impl Peers {
         }
         match question {
             PeerQuestion::Tell { telling } => {
-                let superseded = lock(&self.directory).hear(&caller.name, telling);
+                let returns = self.member(&caller.name).map_or(0, |member| {
+                    member.hear();
+                    member.returns()
+                });
+                let mut directory = lock(&self.directory);
+                directory.note_returns(&caller.name, returns);
+                let superseded = directory.hear(&caller.name, telling);
                 Ok(PeerReply::Heard { superseded })
             }
             PeerQuestion::Name { path, file } => {

@@ -14,6 +14,8 @@ pub struct Directory {
     names: HashMap<StorePath, Vec<Named>>,
     /// The last known start of each member.
     starts: HashMap<String, u64>,
+    /// How often each member has come back.
+    returns: HashMap<String, u64>,
     /// The view by which each has told all.
     all_by: HashMap<String, u64>,
     /// Names whose owner has come back without them.
@@ -31,6 +33,14 @@ struct Named {
 }
 
 impl Directory {
+    /// Notes how often a member has come back: what changed while it was dead, it has not told, even
+    /// if the view of who lives is the one of before.
+    pub fn note_returns(&mut self, member: &str, returns: u64) {
+        if self.returns.insert(member.to_owned(), returns) != Some(returns) {
+            self.all_by.remove(member);
+        }
+    }
+
     /// Takes in what a member tells; files of it that were replaced elsewhere by now.
     pub fn hear(&mut self, from: &str, telling: Telling) -> Vec<(StorePath, FileId)> {
         if telling.is_first {
@@ -294,6 +304,21 @@ mod tests {
         directory.hear("x", Telling { start: 8, all_by: Some(2), ..first.clone() });
         directory.hear("x", Telling { start: 8, all_by: Some(3), ..first });
         assert!(matches!(find(&directory, "b"), Known::Lost { .. }));
+    }
+
+    /// After a partition the view of who lives is the one of before: a directory held itself for
+    /// complete, and gave a name that was renamed meanwhile. Checked histories found it.
+    #[test]
+    fn it_is_not_complete_after_a_member_came_back_until_that_tells_all() {
+        let mut directory = Directory::default();
+        directory.note_returns("x", 1);
+        directory.hear("x", names(&[]));
+        directory.note_returns("x", 1);
+        assert!(directory.is_whole(["x"].into_iter(), 1));
+        directory.note_returns("x", 2);
+        assert!(!directory.is_whole(["x"].into_iter(), 1));
+        directory.hear("x", names(&[]));
+        assert!(directory.is_whole(["x"].into_iter(), 1));
     }
 
     #[test]

@@ -63,24 +63,26 @@ impl Peers {
         if view.live.is_empty() && !self.has_names() {
             return Found::Nothing;
         }
-        let mut found = Known::Nothing;
+        let mut candidates = Vec::new();
         for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
             let known = self.known_at(&view, place, path, patience());
             let Some((known, all_by)) = known else { continue };
-            found = newer(found, known);
+            candidates.push(known);
             if all_by == Some(view.id) {
-                return self.found(found);
+                return self.found(newest(candidates));
             }
         }
-        // Not all have told all: each is asked for its own.
+        // Not all have told all: each is asked for its own, and is right about that.
         for member in &view.live {
             let question = PeerQuestion::Own { path: path.clone() };
             let known = member.ask(&question, patience(), |reply, _| reply);
             if let Ok(PeerReply::Known { known, .. }) = known {
-                found = newer(found, known);
+                let is_of = |known: &Known| matches!(known, Known::Alone { owner, .. } if *owner == member.name);
+                candidates.retain(|known| !is_of(known));
+                candidates.push(known);
             }
         }
-        self.found(found)
+        self.found(newest(candidates))
     }
 
     /// Whether this one was told of a file at all.
@@ -130,7 +132,10 @@ impl Peers {
 
     /// The same of this one.
     pub(super) fn known_here(&self, path: &StorePath, view: &View) -> (Known, Option<u64>) {
-        let directory = lock(&self.directory);
+        let mut directory = lock(&self.directory);
+        for member in &view.live {
+            directory.note_returns(&member.name, member.returns());
+        }
         let known = directory.find(path, |name| self.lives(name));
         let live = view.live.iter().map(|member| member.name.as_str());
         let is_whole = directory.is_whole(live.chain([self.own.name.as_str()]), view.id);
@@ -182,12 +187,12 @@ impl Peers {
     }
 }
 
-/// Of two things that are known of a path, the one of the file that was closed last.
-fn newer(one: Known, other: Known) -> Known {
+/// Returns what is known of the file of a path that was closed last.
+fn newest(candidates: Vec<Known>) -> Known {
     let closed = |known: &Known| match known {
         Known::Nothing => None,
         Known::Alone { file, .. } => Some((file.closed_ns, true)),
         Known::Lost { closed_ns, .. } => Some((*closed_ns, false)),
     };
-    if closed(&other) > closed(&one) { other } else { one }
+    candidates.into_iter().max_by_key(closed).unwrap_or(Known::Nothing)
 }

@@ -70,6 +70,8 @@ pub struct Member {
     address: Mutex<Option<SocketAddr>>,
     /// Milliseconds of this one's clock when something was heard of it.
     heard: AtomicU64,
+    /// How often it was heard of after it had been dead.
+    returns: AtomicU64,
     /// It said that it ends, or is no member any more.
     has_left: AtomicBool,
     /// Which start of it was heard of last; 0 before any was.
@@ -94,6 +96,7 @@ impl Member {
             number: number_of(name),
             address: Mutex::default(),
             heard: AtomicU64::new(NEVER),
+            returns: AtomicU64::new(0),
             has_left: AtomicBool::new(false),
             incarnation: AtomicU64::new(0),
             idle: Mutex::default(),
@@ -113,8 +116,17 @@ impl Member {
             && !self.has_left.load(Ordering::Relaxed)
     }
 
-    fn hear(&self) {
+    /// Notes that it lives.
+    pub fn hear(&self) {
+        if !self.is_live() {
+            self.returns.fetch_add(1, Ordering::Relaxed);
+        }
         self.heard.store(self.own.now().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// How often it was heard of after it had been dead.
+    pub fn returns(&self) -> u64 {
+        self.returns.load(Ordering::Relaxed)
     }
 
     /// It ends, or is no member any more.
