@@ -5,6 +5,7 @@ Tests hold that these things happen; how long they take is a matter of the machi
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -126,6 +127,7 @@ def started(size: Size) -> Case:
                 name="cuesta",
                 how="cuesta run scan, as typed",
                 work=lambda answers: timed([*scan, str(answers / "out")]),
+                answer=lambda answers: scanned(answers / "out"),
             ),
             Contestant(name="duckdb", how="import duckdb", work=lambda _: timed(database)),
         ),
@@ -146,22 +148,37 @@ def imported() -> Case:
     """`import cuesta`, beyond the interpreter, in time of the processor."""
     code = (
         "import time\nbegun = time.process_time()\nimport cuesta\n"
-        "print(time.process_time() - begun)"
+        "print(time.process_time() - begun, cuesta.__version__)"
     )
 
-    def work(_: Path) -> Sample:
+    def work(answers: Path) -> Sample:
         words = [sys.executable, "-c", code]
         done = subprocess.run(words, check=True, capture_output=True, text=True)
-        return Sample(seconds=float(done.stdout))
+        seconds, version = done.stdout.split()
+        (answers / "version").write_text(version)
+        return Sample(seconds=float(seconds))
 
     limit = TimeLimit(ours="cuesta", below_seconds=IMPORT_SECONDS, text="within 30 ms")
     return Case(
         name="import cuesta",
-        contestants=(Contestant(name="cuesta", how="import cuesta", work=work),),
+        contestants=(
+            Contestant(
+                name="cuesta",
+                how="import cuesta",
+                work=work,
+                answer=lambda answers: Answer(digest=(answers / "version").read_text(), rows=1),
+            ),
+        ),
         bars=(limit,),
         amount=1,
         unit="imports",
     )
+
+
+def scanned(folder: Path) -> Answer:
+    """The answer of a scan of one line."""
+    answer = json.loads((folder / "run.json").read_text())["answer"]
+    return Answer(digest=answer["digest"], rows=answer["counts"]["rows"])
 
 
 def timed(command: list[str]) -> Sample:

@@ -90,8 +90,9 @@ def tuned(folder: Path, question: str, trials: Sequence[Trial], default: str, mi
 def _study(verb: str, folder: Path, given: str, *options: str) -> None:
     """Write a study and do something with it, as its user would."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    file = folder / "study.toml"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # A study goes on only in a folder that is its own.
+    file = folder.with_name(f"{folder.name}.toml")
     file.write_text(given)
     words = [sys.executable, "-m", "cuesta", "study", verb, str(file), "-o", str(folder), *options]
     done = subprocess.run(
