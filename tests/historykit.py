@@ -26,7 +26,7 @@ from cuesta.errors import CuestaError
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
 from historychecker import Operation, Verdict, check
-from historymodel import ABSENT, NODES, State, StorePromise
+from historymodel import ABSENT, NODES, State, StorePromise, with_twins
 from hostkit import HostJob, HostStore, connected, host_job
 from storekit import BLOCK_BYTES
 from waitkit import wait_for
@@ -45,6 +45,8 @@ PAUSE_SECONDS = 0.03
 """Between two operations of a client: a history has some hundred operations."""
 AMBIGUOUS_MAX = 6
 """Operations of a group without an answer: each doubles what the checker looks at."""
+CALM_SECONDS = 0.5
+"""Of work after the last fault."""
 SETTLE_SECONDS = 30.0
 CLOCK_STEPS_S = (-86_400.0, -3600.0, -1.0, 1.0, 3600.0, 86_400.0)
 CONFLICT = ".conflict-"
@@ -88,7 +90,7 @@ class History:
 
     def verdict(self) -> Verdict:
         """Check this history against the promise."""
-        return check(StorePromise(), State(under=(None,) * len(PATHS)), self.operations)
+        return check(StorePromise(), State(under=(None,) * len(PATHS)), with_twins(self.operations))
 
 
 class Client(threading.Thread):
@@ -176,9 +178,11 @@ def content_value(read: bytes) -> str:
 class Run:
     """Files, clients, nemesis, and histories of a run."""
 
-    def __init__(self, job: HostJob, number: int, seed: int) -> None:
+    def __init__(
+        self, job: HostJob, number: int, seed: int, groups: Sequence[str] = tuple(GROUPS)
+    ) -> None:
         self.job, self.number = job, number
-        self.histories = {group: History(group) for group in GROUPS}
+        self.histories = {group: History(group) for group in groups}
         self.is_over = threading.Event()
         self._draw = random.Random(seed)
         self.counts = Counts(runs=1)
@@ -198,7 +202,7 @@ class Run:
             time.sleep(self._draw.uniform(0.05, 0.3))
             nemesis.strike()
         nemesis.heal()
-        time.sleep(0.2)
+        time.sleep(CALM_SECONDS)
         self.is_over.set()
         for client in clients:
             client.join(SETTLE_SECONDS)

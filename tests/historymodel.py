@@ -10,6 +10,7 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
 - a version in mode `back` reaches the under level by itself, if nothing else was written there;
 - of two versions in memory alone whose nodes see each other again, one keeps the name, and the
   other gets a conflict name: no acknowledged version is lost;
+- of two renames at once of one file to one name, both may succeed;
 - a program whose own store has ended reads the under level.
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
@@ -19,7 +20,7 @@ a version, which is there again with its node; a flush is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,6 +99,33 @@ class State:
         return replace(self, alone=self.alone - frozenset(versions))
 
 
+def with_twins(operations: Sequence[Operation]) -> list[Operation]:
+    """Mark renames that overlap another rename of the same file to the same name."""
+    renames = [
+        operation
+        for operation in operations
+        if operation.request["do"] == "rename" and operation.result is None
+    ]
+
+    def has_twin(rename: Operation) -> bool:
+        ends = ("path", "target")
+        return any(
+            twin is not rename
+            and all(twin.request[end] == rename.request[end] for end in ends)
+            and twin.start < rename.end
+            and rename.start < twin.end
+            for twin in renames
+        )
+
+    twins = {id(rename) for rename in renames if has_twin(rename)}
+    return [
+        replace(operation, request=operation.request | {"has_twin": True})
+        if id(operation) in twins
+        else operation
+        for operation in operations
+    ]
+
+
 class StorePromise:
     """The model; requests are dictionaries with `do`, `node` and the fields that it needs."""
 
@@ -160,6 +188,8 @@ class StorePromise:
 
     def _rename(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node, path, target = (request[key] for key in ("node", "path", "target"))
+        if request.get("has_twin"):
+            yield state
         cleared = state.without(state.visible(node, target))
         visible = state.visible(node, path)
         for version in visible:

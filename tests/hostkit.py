@@ -63,6 +63,8 @@ def hosts(count: int) -> Iterator[str | None]:
         )
     finally:
         for number in range(1, count + 1):
+            # Connections that are not closed yet keep a namespace, and its link, for minutes.
+            ip("link", "del", _end(number))
             ip("netns", "del", host_name(number))
         ip("link", "del", BRIDGE)
 

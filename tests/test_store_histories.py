@@ -1,6 +1,6 @@
 """Histories of a job of stores: the checker, the promise, and a few runs under faults.
 
-`make soak` checks a thousand runs (`tools/store_histories.py`).
+`make soak` checks a thousand runs with all kinds of files and faults (`tools/store_histories.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from historychecker import Operation, check
-from historykit import Run, clocked_job, content, content_value
-from historymodel import ABSENT, NODES, State, StorePromise
+from historykit import GROUPS, Run, clocked_job, content, content_value
+from historymodel import ABSENT, NODES, State, StorePromise, with_twins
 from hostkit import hosts
 
 EMPTY = State(under=(None, None))
@@ -39,7 +39,7 @@ def read(start: float, end: float, result: str | None, **fields: Any) -> Operati
 
 def is_allowed(operations: Iterable[Operation]) -> bool | None:
     """Whether the promise allows a history."""
-    return check(StorePromise(), EMPTY, list(operations)).is_linearizable
+    return check(StorePromise(), EMPTY, with_twins(list(operations))).is_linearizable
 
 
 def sight(start: float, end: float, do: str, node: int) -> list[Operation]:
@@ -93,6 +93,14 @@ def test_a_rename_moves_a_file_and_leaves_none() -> None:
     assert is_allowed([*moved, read(4, 5, "v")]) is False
 
 
+def test_two_renames_of_a_file_at_once_may_both_succeed_but_not_one_after_the_other() -> None:
+    first = operation(2, 5, "rename", target=1)
+    for start, allowed in ((3.0, True), (6.0, False)):
+        second = operation(start, start + 3, "rename", target=1, node=2)
+        history = [write(0, 1, "v"), first, second, read(10, 11, "v", path=1)]
+        assert is_allowed(history) is allowed
+
+
 def test_a_flush_of_a_file_out_of_sight_is_no_success() -> None:
     """A store said that a file was flushed whose node was dead."""
     cut = [write(0, 1, "v", mode="memory", node=3), *sight(2, 3, "lose_sight", 3)]
@@ -136,13 +144,16 @@ def test_content_of_a_file_shows_damage() -> None:
         assert content_value(intact[:at] + b"#" + intact[at + 1 :]) != value
 
 
-def test_histories_under_faults_keep_the_promise(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("groups", "faults"), [(("disk",), 3), (tuple(GROUPS), 0)])
+def test_histories_keep_the_promise(tmp_path: Path, groups: tuple[str, ...], faults: int) -> None:
+    """Files on the disk under any fault, and all files without one; `make soak` has the rest."""
     with hosts(len(NODES)) as obstacle:
         if obstacle:
             pytest.skip(obstacle)
         with clocked_job(tmp_path) as job:
             for number in range(RUNS):
-                run = Run(job, number, seed=number)
-                run.play(faults=3)
+                run = Run(job, number, seed=number, groups=groups)
+                run.play(faults)
                 assert [verdict for _, verdict in run.violations()] == []
                 assert run.counts.undecided == 0
+                assert run.counts.operations > 0

@@ -1,6 +1,7 @@
 """Record histories of a job of stores under faults, and check them against the promise.
 
     python3 tools/store_histories.py [--runs N] [--seconds S] [--seed SEED] [--state FILE]
+                                     [--group GROUP...]
 
 Three hosts are network namespaces of this machine, each with a store of the job; see
 `tests/historykit.py` for what clients and faults do, and `tests/historymodel.py` for the promise.
@@ -39,9 +40,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--state", type=Path, default=STATE)
+    parser.add_argument("--group", action="append", choices=["disk", "memory", "back", "mixed"])
     options = parser.parse_args(arguments)
     sys.path.append(str(ROOT / "tests"))
-    from historykit import Counts, Run, clocked_job
+    from historykit import GROUPS, Counts, Run, clocked_job
     from historymodel import NODES
     from hostkit import hosts
 
@@ -59,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
                 job = stack.enter_context(clocked_job(under))
                 for _ in range(min(RUNS_PER_JOB, options.runs - counts.runs)):
                     seed = options.seed + counts.runs
-                    run = Run(job, counts.runs, seed)
+                    run = Run(job, counts.runs, seed, options.group or tuple(GROUPS))
                     run.play(random.Random(seed).randint(1, FAULTS_MAX))
                     broken = report(run, options.state, seed)
                     add(counts, run.counts)

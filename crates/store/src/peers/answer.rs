@@ -13,7 +13,7 @@ use super::frame::{Direction, parsed};
 use super::handshake;
 use super::limits::{HANDSHAKE, IDLE, IDLE_LOOK, PIECE_BYTES};
 use super::link::Patient;
-use super::message::{FolderStep, Known, PeerQuestion, PeerReply};
+use super::message::{FolderStep, Known, PeerQuestion, PeerReply, Telling};
 use super::refusals::RefusalReason;
 use super::{OPERATION, Peers};
 use crate::store::Store;
@@ -95,16 +95,7 @@ impl Peers {
             return Err(Error::input(OPERATION, "a connection begins with hello"));
         }
         match question {
-            PeerQuestion::Tell { telling } => {
-                let returns = self.member(&caller.name).map_or(0, |member| {
-                    member.hear();
-                    member.returns()
-                });
-                let mut directory = lock(&self.directory);
-                directory.note_returns(&caller.name, returns);
-                let superseded = directory.hear(&caller.name, telling);
-                Ok(PeerReply::Heard { superseded })
-            }
+            PeerQuestion::Tell { telling } => Ok(self.take_in(caller, telling)),
             PeerQuestion::Name { path, file } => {
                 let superseded = lock(&self.directory).name(&caller.name, &path, file);
                 Ok(PeerReply::Heard { superseded: Vec::from_iter(superseded) })
@@ -153,6 +144,17 @@ impl Peers {
             PeerQuestion::Wrote { path, version } => Ok(is_so(store.wrote(&path, &version))),
             _ => self.change(store, question),
         }
+    }
+
+    /// Takes in what a member tells, which lives then.
+    fn take_in(&self, caller: &Caller, telling: Telling) -> PeerReply {
+        let returns = self.member(&caller.name).map_or(0, |member| {
+            member.hear();
+            member.returns()
+        });
+        let mut directory = lock(&self.directory);
+        directory.note_returns(&caller.name, returns);
+        PeerReply::Heard { superseded: directory.hear(&caller.name, telling) }
     }
 
     /// A member ends.

@@ -33,8 +33,8 @@ struct Named {
 }
 
 impl Directory {
-    /// Notes how often a member has come back: what changed while it was dead, it has not told, even
-    /// if the view of who lives is the one of before.
+    /// Notes how often a member has come back: what changed while it was dead, it has not told,
+    /// even if the view of who lives is the one of before.
     pub fn note_returns(&mut self, member: &str, returns: u64) {
         if self.returns.insert(member.to_owned(), returns) != Some(returns) {
             self.all_by.remove(member);

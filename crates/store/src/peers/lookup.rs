@@ -77,8 +77,7 @@ impl Peers {
             let question = PeerQuestion::Own { path: path.clone() };
             let known = member.ask(&question, patience(), |reply, _| reply);
             if let Ok(PeerReply::Known { known, .. }) = known {
-                let is_of = |known: &Known| matches!(known, Known::Alone { owner, .. } if *owner == member.name);
-                candidates.retain(|known| !is_of(known));
+                candidates.retain(|known| !known.is_alone_at(&member.name));
                 candidates.push(known);
             }
         }

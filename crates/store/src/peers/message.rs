@@ -133,6 +133,13 @@ pub enum Known {
     Lost { owner: String, closed_ns: i64 },
 }
 
+impl Known {
+    /// Whether it is a file in the memory of this member.
+    pub fn is_alone_at(&self, member: &str) -> bool {
+        matches!(self, Self::Alone { owner, .. } if owner == member)
+    }
+}
+
 /// What a member asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]

@@ -121,7 +121,10 @@ impl Store {
     ) -> Result<()> {
         self.check_whole(written, size_bytes)?;
         written.record.size_bytes = size_bytes;
-        written.record.closed_ns = written.record.closed_ns.max(now_ns() - CLOCK_STEP_NS);
+        // The clock may have been set back since the file that it replaces was closed.
+        let later = before.as_ref().map_or(0, |before| before.record.closed_ns + 1);
+        written.record.closed_ns =
+            written.record.closed_ns.max(now_ns() - CLOCK_STEP_NS).max(later);
         let path = written.record.path.clone();
         let (promised, backing) = match written.step(WriteStep::Commit)? {
             WriteState::Memory => (Promised::Memory, Backing::Memory),
