@@ -81,7 +81,7 @@ impl<'a> Gathering<'a> {
         Ok(Self { table, room, matrix, numbers: Vec::new(), number, begins_at, parts })
     }
 
-    /// Where the first line of a gene begins in the text.
+    /// Offset of the first line of a gene in the text.
     pub fn begins_at(&self) -> usize {
         self.begins_at
     }

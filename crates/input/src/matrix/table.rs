@@ -27,7 +27,7 @@ pub struct TableLine<'a> {
 /// The lines of a text that are not empty.
 pub struct TableLines<'a> {
     bytes: &'a [u8],
-    /// Where the next line begins.
+    /// Offset of the next line.
     pub place: usize,
     /// The lines before it, empty ones included.
     pub number: usize,
@@ -71,13 +71,13 @@ pub fn delimiter(lines: &[TableLine]) -> Option<u8> {
     [b'\t', b','].into_iter().find(|&wanted| any(wanted))
 }
 
-/// What all lines of a text have in common.
+/// Properties that all lines of a text share.
 pub struct Table<'a> {
     /// The name of the file for messages.
     pub name: &'a str,
-    /// How it is read.
+    /// Options of the reading.
     pub options: &'a Options,
-    /// What separates the fields.
+    /// Separator of the fields.
     pub delimiter: u8,
 }
 

@@ -14,7 +14,7 @@ pub struct Directory {
     names: HashMap<StorePath, Vec<Named>>,
     /// The last known start of each member.
     starts: HashMap<String, u64>,
-    /// How often each member has come back.
+    /// Number of times that each member came back.
     returns: HashMap<String, u64>,
     /// The view by which each has told all.
     all_by: HashMap<String, u64>,
@@ -309,7 +309,7 @@ mod tests {
     /// After a partition the view of who lives is the one of before: a directory held itself for
     /// complete, and gave a name that was renamed meanwhile. Checked histories found it.
     #[test]
-    fn it_is_not_complete_after_a_member_came_back_until_that_tells_all() {
+    fn it_is_incomplete_after_a_return_until_the_member_repeats_all() {
         let mut directory = Directory::default();
         directory.note_returns("x", 1);
         directory.hear("x", names(&[]));

@@ -70,7 +70,7 @@ pub struct Member {
     address: Mutex<Option<SocketAddr>>,
     /// Milliseconds of this one's clock when something was heard of it.
     heard: AtomicU64,
-    /// How often it was heard of after it had been dead.
+    /// Number of times that it was heard of after it had been dead.
     returns: AtomicU64,
     /// It said that it ends, or is no member any more.
     has_left: AtomicBool,
@@ -124,7 +124,7 @@ impl Member {
         self.heard.store(self.own.now().as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// How often it was heard of after it had been dead.
+    /// Number of times that it was heard of after it had been dead.
     pub fn returns(&self) -> u64 {
         self.returns.load(Ordering::Relaxed)
     }

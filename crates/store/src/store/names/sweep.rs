@@ -17,7 +17,7 @@ use crate::store::{OPERATION, Store, system};
 /// Most folders that a store looks into when it begins.
 const FOLDERS_MAX: usize = 1000;
 
-/// Which parts a sweep removes.
+/// Choice of the parts that a sweep removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepOptions {
     /// Whether parts are listed alone.
@@ -34,13 +34,13 @@ pub struct SweptPart {
     pub path: StorePath,
     /// Its size.
     pub size_bytes: u64,
-    /// What became of it.
+    /// Outcome for the part.
     pub outcome: SweepOutcome,
     /// Why, in words.
     pub reason: String,
 }
 
-/// What becomes of a part.
+/// Outcome for a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepOutcome {
