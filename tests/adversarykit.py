@@ -10,10 +10,8 @@ import hashlib
 import os
 import pickle
 import random
-import shutil
 import stat
 import subprocess
-import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -230,17 +228,3 @@ def remove_clocks(pids: Iterable[int]) -> None:
     for pid in pids:
         for name in (f"faketime_shm_{pid}", f"sem.faketime_sem_{pid}"):
             Path("/dev/shm", name).unlink(missing_ok=True)
-
-
-def interpreter_for_strangers() -> str:
-    """Return a Python that another account can run, without our packages."""
-    for name in ("/usr/bin/python3", shutil.which("python3"), sys.executable):
-        if (
-            name
-            and subprocess.run(
-                stranger_words([name, "-c", ""]), check=False, capture_output=True
-            ).returncode
-            == 0
-        ):
-            return name
-    pytest.skip("no Python that another account can run")

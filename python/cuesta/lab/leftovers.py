@@ -90,7 +90,7 @@ def hold(folder: Path, scratch: Path) -> int:
         "schema": SCHEMA,
         "host": os.uname().nodename,
         "machine": _machine(),
-        "boot": _boot(),
+        "boot": markers.boot(),
         "numbers": processes.number_space(),
         "process": processes.identity(os.getpid()),
         "scratch": str(scratch),
@@ -224,7 +224,10 @@ def _has_ended(facts: Facts, descriptor: int) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        seen = (facts.get("boot"), facts.get("numbers")) == (_boot(), processes.number_space())
+        seen = (facts.get("boot"), facts.get("numbers")) == (
+            markers.boot(),
+            processes.number_space(),
+        )
         known = str(facts.get("process") or "")
         return seen and bool(_PROCESS.fullmatch(known)) and not processes.lives(known)
     return True
@@ -236,7 +239,7 @@ def _is_here(facts: Facts) -> bool:
     Machines that were made from one image may have one name, and even one number: where that is
     empty, or the name is another, only the start of the system counts.
     """
-    if facts.get("boot") == _boot() != "":
+    if facts.get("boot") == markers.boot() != "":
         return True
     machine = (os.uname().nodename, _machine())
     return machine[1] != "" and (facts.get("host"), facts.get("machine")) == machine
@@ -256,14 +259,6 @@ def _machine() -> str:
     try:
         return Path("/etc/machine-id").read_text(encoding="ascii").strip()
     except (OSError, ValueError):
-        return ""
-
-
-def _boot() -> str:
-    """A name for this machine since it was started."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
         return ""
 
 
