@@ -111,10 +111,19 @@ def _listening(table: Path, inodes: set[str]) -> list[tuple[str, int]]:
 
 
 def command_lines(pids: Iterable[int]) -> str:
-    """Return what every account can read of processes: the words that they were started with."""
+    """Return what every account can read of processes: the words that they were started with.
+
+    Of a process that has ended meanwhile there is nothing to read.
+    """
     script = """
 become_stranger()
-answer([open(f"/proc/{pid}/cmdline").read() for pid in request["pids"]])
+lines = []
+for pid in request["pids"]:
+    try:
+        lines.append(open(f"/proc/{pid}/cmdline").read())
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+answer(lines)
 """
     return "\n".join(as_stranger(script, pids=list(pids)))
 

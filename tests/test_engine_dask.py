@@ -106,8 +106,9 @@ def test_the_command_runs_on_a_scheduler_that_somebody_started(
 
 
 def test_a_scheduler_with_certificates_is_used_by_the_configuration_of_dask(
-    records: Path, tmp_path: Path
+    records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("CUESTA_TRACEBACK", "1")
     security = dask_security.temporary()
     (tmp_path / "key").write_text(security.tls_client_key)
     (tmp_path / "certificate").write_text(security.tls_client_cert)

@@ -75,8 +75,21 @@ class DaskEngine:
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial`. Errors: `InputError`; `EngineError` when workers die."""
         tasks = _tasks(trial)
+        try:
+            return self._run(trial, tasks, (output, scratch))
+        except (CuestaError, OSError):
+            raise
+        except BaseException as error:
+            self.close()
+            if not isinstance(error, Exception):
+                raise
+            first_line = (str(error).splitlines() or [""])[0]
+            told = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+            raise EngineError(f"engine dask: Dask failed: {told}") from error
+
+    def _run(self, trial: Trial, tasks: int | None, places: tuple[Path, Path]) -> Outcome:
         started, before = time.perf_counter(), self._held.client
-        client = self._client(trial, scratch)
+        client = self._client(trial, places[1])
         seconds = time.perf_counter() - started
         start = () if client is before else (Phase(name="start", seconds=seconds),)
         slots = sum(client.nthreads().values())
@@ -86,17 +99,8 @@ class DaskEngine:
         beside = 0 if trial.engine_options.get("scheduler") else (slots + 1) * PYTHON_BYTES
         memory_bytes = rounds.memory_left(trial, beside, slots)
         means = Means(slots=slots, memory_bytes=memory_bytes, tasks=tasks)
-        found = partial(_found, client, scratch, self.progress)
-        try:
-            outcome = rounds.run(trial, (output, scratch), means, found)
-        except (CuestaError, OSError):
-            raise
-        except BaseException as error:
-            self.close()
-            if not isinstance(error, Exception):
-                raise
-            first_line = (str(error).splitlines() or [type(error).__name__])[0]
-            raise EngineError(f"engine dask: Dask failed: {first_line}") from None
+        found = partial(_found, client, places[1], self.progress)
+        outcome = rounds.run(trial, places, means, found)
         versions = {"dask": version("dask")}
         return replace(outcome, phases=(*start, *outcome.phases), versions=versions)
 
