@@ -6,6 +6,7 @@ Each hostile file names something that would leave a mark (a canary) if it were 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -177,6 +178,9 @@ BROKEN: dict[str, Callable[[dict[str, Any]], object]] = {
     "names": lambda fields: fields.update(names="genes.tsv"),
     "engine": lambda fields: fields.update(engine=["spark"]),
     "workload": lambda fields: fields.update(workload={"a": 1}),
+    "seed": lambda fields: fields.update(seed=-1),
+    "number": lambda fields: fields["parameters"].update(min_abs_score="x"),
+    "not-a-number": lambda fields: fields["parameters"].update(min_abs_score=float("nan")),
 }
 
 
@@ -187,6 +191,58 @@ def test_a_record_with_missing_parts_is_refused_in_a_line(
     change(out, how)
     assert call(["verify", str(out)]) == 2
     assert last_line(capsys).startswith("cuesta: ")
+
+
+def _pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def _device(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("place", [_pipe, _device])
+@pytest.mark.parametrize("name", ["pairs.txt", "run.json", "assessment.json", "report.html"])
+def test_a_pipe_or_a_device_in_an_answer_is_refused(
+    name: str, place: Callable[[Path], None], out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pipe in a folder from elsewhere made `verify` wait for ever, a device filled the memory."""
+    (out / name).unlink(missing_ok=True)
+    place(out / name)
+    assert call(["verify", str(out)]) == 2
+    assert name in last_line(capsys)
+    for command in (["explain", str(out)], ["report", str(out), "-o", str(out) + ".html"]):
+        assert call(command) in (0, 2)
+    if name == "pairs.txt":
+        with pytest.raises(InputError):
+            cuesta.Answer(out).table()
+
+
+def test_a_link_in_an_answer_does_not_verify(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`verify` followed links out of the answer folder, and called what they lead to unchanged."""
+    (out / "pairs.txt").rename(tmp_path / "elsewhere.txt")
+    (out / "pairs.txt").symlink_to(tmp_path / "elsewhere.txt")
+    assert call(["verify", str(out)]) == 2
+    assert "pairs.txt: is a symbolic link" in last_line(capsys)
+
+
+def test_a_name_cannot_pretend_to_be_a_line_of_output(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The name of a folder held a line break and the words of a verification."""
+    folder = tmp_path / "sent\nthesis: verified\x1b[32m"
+    out.rename(folder)
+    assert call(["verify", str(folder)]) == 0
+    assert "\nthesis" not in capsys.readouterr().out
+    assert call(["run", "scan", str(folder / "none"), "-o", str(tmp_path / "a\nb")]) == 2
+    assert "line break" in last_line(capsys)
+    (folder / "pairs.txt").write_text("")
+    assert call(["verify", str(folder)]) == 1
+    printed = capsys.readouterr().err
+    assert "\nthesis" not in printed
+    assert "\x1b" not in printed
 
 
 @pytest.mark.parametrize("name", ["../secret.tsv", "/etc/passwd", "a/../../secret.tsv", "link.tsv"])

@@ -81,6 +81,15 @@ def test_an_answer_that_is_there_is_replaced_only_when_asked_to(tmp_path: Path) 
     assert (old / "run.json").read_text() == "new"
 
 
+def test_an_answer_of_the_owner_alone_stays_one_when_it_is_replaced(tmp_path: Path) -> None:
+    old = answer(tmp_path / "out", {"stale.txt": b"old"})
+    old.chmod(0o700)
+    with AnswerFolder(old, overwrite=True) as folder:
+        write(folder)
+        folder.finish()
+    assert old.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_failed_replacement_keeps_the_old_answer(tmp_path: Path) -> None:
     old = answer(tmp_path / "out", {"pairs.txt": b"old"})
     before = listing(old)

@@ -288,3 +288,46 @@ def test_a_folder_of_another_account_is_not_swept(tmp_path: Path, scratch: Path)
     before = listing(tmp_path)
     assert list(leftovers.sweep(tmp_path / "out", scratch)) == []
     assert listing(tmp_path) == before
+
+
+def test_a_file_that_somebody_put_into_a_leftover_stays(tmp_path: Path, scratch: Path) -> None:
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    partial = tmp_path / f"out.partial-{process.pid}"
+    (partial / "rescued.txt").write_text("mine")
+    (said,) = leftovers.sweep(tmp_path / "out")
+    assert said == f"{partial} remains: {partial / 'rescued.txt'} is not of a run; move it away"
+    (partial / "rescued.txt").rename(tmp_path / "rescued.txt")
+    (said,) = leftovers.sweep(tmp_path / "out")
+    assert said.startswith("removed")
+    assert names(tmp_path) == {"scratch", "rescued.txt"}
+
+
+def test_the_lock_of_a_leftover_goes_last(tmp_path: Path, scratch: Path) -> None:
+    """A sweep that ended halfway had removed the lock, so that no later one knew the rest."""
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    partial = tmp_path / f"out.partial-{process.pid}"
+    place = partial / "answer" / "mounted"
+    place.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "none", place], check=False, capture_output=True)
+    if done.returncode != 0:
+        pytest.skip("needs the right to mount")
+    try:
+        (said,) = leftovers.sweep(tmp_path / "out")
+        assert f"{partial} remains: {place}" in said
+        assert (partial / leftovers.LOCK_NAME).exists()
+    finally:
+        subprocess.run(["umount", place], check=True)
+    (said,) = leftovers.sweep(tmp_path / "out")
+    assert said.startswith("removed")
+    assert not partial.exists()
+
+
+def test_others_can_enter_no_temporary_folder(tmp_path: Path, scratch: Path) -> None:
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    made = [tmp_path / f"out.partial-{process.pid}"]
+    made.append(scratch / f"cuesta-scratch.partial-{process.pid}")
+    assert [folder.stat().st_mode & 0o777 for folder in made] == [0o700] * 2
+    assert [(folder / "lock").stat().st_mode & 0o777 for folder in made] == [0o600] * 2

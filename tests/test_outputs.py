@@ -125,3 +125,15 @@ def test_an_output_that_is_a_uri_is_refused_everywhere(
         assert len(lines) == 1, (command, lines)
         assert f"-o {uri}: " in lines[0], (command, lines)
         assert listing(tmp_path) == before, command
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1b[32m", "a\udce9", "a\u202eb"])
+def test_a_name_that_no_terminal_shows_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="line break, a control character or bytes") as caught:
+        outputs.check_local(tmp_path / name)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["é", "データ\u3000", "a b", "🧬"])
+def test_a_name_in_any_script_is_fine(name: str, tmp_path: Path) -> None:
+    outputs.check_local(tmp_path / name)

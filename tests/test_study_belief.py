@@ -102,6 +102,16 @@ def test_a_study_fetches_no_uri_and_names_no_folder_to_write_to_by_itself() -> N
         belief.check(study, cells.combinations(study))
 
 
+def test_a_study_names_no_file_and_no_folder_outside_by_itself() -> None:
+    """A study of somebody else made a file wherever its `reference` said."""
+    reads = SORT.format(engine="native", options="{}").replace(
+        'make = "tera"\nrows = 100', 'make = "reads"\nreference = "/elsewhere/new.fa"'
+    )
+    study = to_study(reads.replace("[settings]", '[settings]\nscratch = "/elsewhere"'))
+    with pytest.raises(InputError, match=r"reference=/elsewhere/new.fa.* scratch=/elsewhere"):
+        belief.check(study, cells.combinations(study))
+
+
 @pytest.mark.parametrize("name", file.names())
 @pytest.mark.parametrize("smoke", [False, True])
 def test_the_studies_of_the_project_need_no_word(name: str, smoke: bool) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from cuesta.errors import InputError
 from cuesta.trial import STANDARD_INPUT, is_remote, is_stored
+from cuesta.untrusted import is_plain
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/.*", re.DOTALL)
 """A path has lost one of the two slashes; a scheme has two letters at least."""
@@ -25,6 +26,7 @@ class Place(NamedTuple):
 
 def check_local(output: Path | str, option: str = "-o") -> None:
     """Refuse a URI, which a path would make a local folder of. Errors: `InputError`."""
+    check_name(output, option)
     match = _URI.fullmatch(str(output))
     if match is None:
         return
@@ -37,6 +39,15 @@ def check_local(output: Path | str, option: str = "-o") -> None:
     if scheme != "cuesta":
         remedy = f"give {option} PATH, or a mounted folder, then copy it there"
     raise InputError(f"{option} {uri}: output is written to local paths; {remedy}")
+
+
+def check_name(path: Path | str, option: str = "-o") -> None:
+    """Refuse a name that no terminal and no record can show. Errors: `InputError`."""
+    if not is_plain(str(path)):
+        raise InputError(
+            f"{option} {str(path)!a}: the name has a line break, a control character or bytes that "
+            f"are not UTF-8; give another {option}"
+        )
 
 
 def check_apart(output: Path, inputs: Iterable[str], option: str = "-o") -> None:

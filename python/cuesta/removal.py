@@ -46,9 +46,13 @@ def discard(folder: Path) -> None:
         _remove(folder)
 
 
-def remove_made(folder: Path) -> None:
-    """Remove a folder that the caller made under a name that was new. Errors: `OSError`."""
-    _remove(folder)
+def remove_made(folder: Path, last: str = "") -> None:
+    """Remove a folder that the caller made under a name that was new.
+
+    The entry called `last`, which tells whose folder it is, goes when all others are gone. Errors:
+    `OSError`.
+    """
+    _remove(folder, last)
 
 
 def make_marked(folder: Path, mode: int = 0o700) -> None:
@@ -261,13 +265,13 @@ def _mount(folder: int) -> str:
     return mount or str(os.fstat(folder).st_dev)
 
 
-def _remove(folder: Path) -> None:
+def _remove(folder: Path, last: str = "") -> None:
     """Remove a folder; a missing one is removed already. Errors: `OSError`, the first of all."""
     if not os.path.lexists(folder):
         return
     above = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        problems = list(_remove_at(above, folder.name, (folder, _mount(above))))
+        problems = list(_remove_at(above, folder.name, (folder, _mount(above), last)))
     finally:
         os.close(above)
     if problems:
@@ -275,13 +279,14 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_at(
-    within: int, name: str, place: tuple[Path, str], depth: int = 0
+    within: int, name: str, place: tuple[Path, str, str], depth: int = 0
 ) -> Iterator[OSError]:
     """Remove a folder of an open folder, as far as possible; yield what went wrong.
 
-    `place` is its path, for messages, and the mount that it must be on.
+    `place` is its path, for messages, the mount that it must be on, and the name of the entry that
+    goes last, and only when nothing else remains.
     """
-    path, mount = place
+    path, mount, last = place
     try:
         inside = _open(name, within)
     except OSError as error:
@@ -294,12 +299,18 @@ def _remove_at(
         if depth > DEPTH_MAX:
             yield OSError(errno.EMFILE, "not removed: too many folders in each other", str(path))
             return
-        for entry in _entries(inside):
+        remains = False
+        for entry in sorted(_entries(inside), key=lambda entry: entry.name == last):
             inner = path / entry.name
             if entry.is_dir(follow_symlinks=False):
-                yield from _remove_at(inside, entry.name, (inner, mount), depth + 1)
+                problems = _remove_at(inside, entry.name, (inner, mount, ""), depth + 1)
+            elif remains and entry.name == last:
+                continue
             else:
-                yield from _unlink(inside, inner)
+                problems = _unlink(inside, inner)
+            for problem in problems:
+                remains = True
+                yield problem
     finally:
         os.close(inside)
     try:

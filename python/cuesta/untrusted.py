@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import re
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from cuesta.errors import InputError
 
+TEXT_BYTES_MAX = 1 << 30
+"""Largest file that is read as text; a record of a large study has some MiB."""
 _STYLES = r"\x1b\[(?:0|1|2|31|32)m"
 """Sequences with which `cuesta` itself makes words bold, dim, red or green."""
 _UNSEEN = re.compile(
@@ -24,7 +31,63 @@ def within(folder: Path, name: str) -> Path:
         leads_out = True
     if leads_out or Path(name).is_absolute() or ".." in Path(name).parts:
         raise InputError(f"{folder}: its record names {name!r}, which is not in its folder")
+    with contextlib.suppress(OSError):
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise InputError(f"{path}: is neither a file nor a folder; an answer has nothing else")
     return path
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a regular file that others may have written.
+
+    A pipe or a device is opened without reading from it, so that no read waits or never ends.
+    Errors: `OSError`, also where it is no regular file or a huge one; `ValueError` where it is not
+    in UTF-8.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, encoding="utf-8") as opened:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(file))
+        if facts.st_size > TEXT_BYTES_MAX:
+            raise OSError(errno.EFBIG, "file too large", str(file))
+        return opened.read()
+
+
+def check_kinds(folder: Path) -> None:
+    """Refuse links, pipes and devices at any depth of a folder that others may have filled.
+
+    Errors: `InputError` naming the first; `OSError`.
+    """
+    for path, facts in _below(folder):
+        if not stat.S_ISREG(facts.st_mode):
+            kind = "a symbolic link" if stat.S_ISLNK(facts.st_mode) else "a pipe, socket or device"
+            raise InputError(f"{path}: is {kind}; an answer has regular files and folders only")
+
+
+def _below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield everything below a folder but the folders."""
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_dir(follow_symlinks=False):
+                yield from _below(folder / entry.name)
+            else:
+                yield folder / entry.name, entry.stat(follow_symlinks=False)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text has neither breaks of lines, control characters nor bytes beside UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\n" not in text and not _UNSEEN.search(text)
+
+
+def one_line(text: object) -> str:
+    """Text for a line of output, such as a name: no break of a line, and no style, is in it."""
+    return _UNSEEN.sub("?", str(text).replace("\n", "?"))
 
 
 def harmless(text: str) -> str:

@@ -2,7 +2,7 @@
 //! their content, sweeps a folder, or renames over a name that may be taken.
 //!
 //! All work goes by descriptors of real folders: no symbolic link is followed, and no removal
-//! leaves the file system that it began on.
+//! leaves the mount that it began on.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -189,6 +189,18 @@ impl RealFolder {
         Ok(foreign)
     }
 
+    /// The mount that the folder is on, which also tells a folder of the same file system that is
+    /// mounted a second time; the file system where Linux is older than 5.8.
+    fn mount(&self) -> (bool, u64) {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
+        match rustix::fs::statx(&self.descriptor, "", flags, StatxFlags::MNT_ID) {
+            Ok(facts) if facts.stx_mask & StatxFlags::MNT_ID.bits() != 0 => {
+                (true, facts.stx_mnt_id)
+            }
+            _ => (false, self.facts.st_dev),
+        }
+    }
+
     /// Removes everything in the folder, which this program made with all that is in it.
     fn empty(&self) -> io::Result<()> {
         for entry in self.entries()? {
@@ -197,7 +209,7 @@ impl RealFolder {
                 continue;
             }
             let inner = self.open_inside(&entry.name)?;
-            if inner.facts.st_dev != self.facts.st_dev {
+            if inner.mount() != self.mount() {
                 // Something is mounted there, which this program did not make.
                 return Err(Errno::XDEV.into());
             }
@@ -216,6 +228,9 @@ impl RealFolder {
 pub fn remove_tree(folder: &Path) -> io::Result<()> {
     let (parent, name) = parent_of(folder)?;
     let inner = parent.open_inside(&name)?;
+    if inner.mount() != parent.mount() {
+        return Err(Errno::XDEV.into());
+    }
     inner.empty()?;
     parent.remove_empty(&name)
 }
@@ -443,16 +458,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (tree, place) = (folder.path().join("tree"), folder.path().join("tree/mounted"));
         fs::create_dir_all(&place).unwrap();
+        let precious = folder.path().join("precious");
+        fs::create_dir(&precious).unwrap();
         let flags = rustix::mount::MountFlags::empty();
-        if rustix::mount::mount("tmpfs", &place, "tmpfs", flags, None).is_err() {
-            return;
+        // Another file system, and a folder of the same one.
+        let of_tmpfs = || rustix::mount::mount("tmpfs", &place, "tmpfs", flags, None);
+        let of_folder = || rustix::mount::mount_bind(&precious, &place);
+        for mount in [&of_tmpfs as &dyn Fn() -> rustix::io::Result<()>, &of_folder] {
+            if mount().is_err() {
+                return;
+            }
+            fs::write(place.join("file"), "stays").unwrap();
+            let errors = [remove_tree(&tree).unwrap_err(), remove_tree(&place).unwrap_err()];
+            let has_file = place.join("file").exists();
+            rustix::mount::unmount(&place, rustix::mount::UnmountFlags::DETACH).unwrap();
+            let numbers = errors.map(|error| error.raw_os_error());
+            assert_eq!(numbers, [Some(Errno::XDEV.raw_os_error()); 2]);
+            assert!(has_file);
         }
-        fs::write(place.join("file"), "stays").unwrap();
-        let error = remove_tree(&tree).unwrap_err();
-        let has_file = place.join("file").exists();
-        rustix::mount::unmount(&place, rustix::mount::UnmountFlags::DETACH).unwrap();
-        assert_eq!(error.raw_os_error(), Some(Errno::XDEV.raw_os_error()));
-        assert!(has_file);
+        assert_eq!(fs::read(precious.join("file")).unwrap(), b"stays");
         remove_tree(&tree).unwrap();
     }
 }

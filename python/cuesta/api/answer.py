@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cuesta.errors import InputError
-from cuesta.untrusted import within
+from cuesta.untrusted import read_text, within
 
 if TYPE_CHECKING:
     import numpy as np
@@ -202,7 +202,7 @@ class Comparison:
         """What `compare.json` says: engines, digests, times."""
         import json
 
-        found: Record = json.loads((self.output / "compare.json").read_text(encoding="utf-8"))
+        found: Record = json.loads(read_text(self.output / "compare.json"))
         return found
 
     @cached_property
@@ -243,7 +243,7 @@ class Assessment:
         """All measures; see `spec/formats/assessment.md`."""
         import json
 
-        found: Record = json.loads(self.output.read_text(encoding="utf-8"))
+        found: Record = json.loads(read_text(self.output))
         return found
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from types import FrameType
 from cuesta import ranks
 from cuesta.cli import plain
 from cuesta.errors import CuestaError, Defect
-from cuesta.untrusted import harmless
+from cuesta.untrusted import one_line
 
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -89,7 +89,7 @@ def _other_rank(arguments: Sequence[str]) -> int:
 
 
 def _fail(message: str, exit_code: int) -> int:
-    line = harmless(" ".join(message.split()))
+    line = one_line(" ".join(message.split()))
     if line:
         sys.stderr.write(f"cuesta: {line}\n")
     return exit_code

@@ -48,6 +48,7 @@ def verify(
     from cuesta.cli.output import Output
     from cuesta.lab.audit import Means, audit
     from cuesta.units import format_seconds
+    from cuesta.untrusted import one_line
 
     means = Means(
         threads=thread_limit(threads),
@@ -60,15 +61,20 @@ def verify(
         scratch.mkdir()
         done = audit(folder, means, scratch, output.observer)
     result = done.verification
+    shown = one_line(folder)
     same = "1 file is" if done.unchanged == 1 else f"{done.unchanged} files are"
     output.console.print(
-        f"{folder}: {output.console.good('verified')}, {same} as the run left them; digest "
+        f"{shown}: {output.console.good('verified')}, {same} as the run left them; digest "
         f"{result.digest} equals that of {result.method}; {format_seconds(result.seconds)}"
     )
     if not done.inputs_known:
         output.console.print(
             "not proven: that the inputs are those of the run; its record has no fingerprint of "
             "their content"
+        )
+    if done.beside:
+        output.console.print(
+            f"not proven: {', '.join(done.beside)}, which the record does not have"
         )
     output.console.print(
         "not proven: times, machine, engine, versions and command, which are as the record has them"

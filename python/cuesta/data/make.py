@@ -208,6 +208,11 @@ def _check(place: Path, option: str, overwrite: bool) -> None:
             raise InputError(f"{place} is a folder with files in it; give another {option}")
     elif not overwrite:
         raise InputError(f"{place} exists already; give another {option}, or --overwrite")
+    elif place.is_symlink():
+        raise InputError(
+            f"{place} is a symbolic link, so --overwrite will not replace the file it leads to; "
+            f"give that file as {option}"
+        )
     elif not place.is_file():
         raise InputError(f"{place} is no regular file, so --overwrite will not replace it")
 

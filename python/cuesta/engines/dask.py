@@ -7,6 +7,7 @@ started here listen on this machine alone, and to each other alone.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -134,9 +135,14 @@ class DaskEngine:
             self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS)
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             # The last two are of certificates that Dask's configuration lacks, or wants.
-            raise EngineError(f"engine dask: no scheduler at {scheduler}: {error}") from None
-        self._held.made_for = made_for
-        return self._held.client
+            refusal = str(error)
+        else:
+            self._held.made_for = made_for
+            return self._held.client
+        # The client that failed closes itself when it is collected. Where that happens while the
+        # next client starts, both want one lock of Dask's, in one thread.
+        gc.collect()
+        raise EngineError(f"engine dask: no scheduler at {scheduler}: {refusal}")
 
     def _local_cluster(self, workers: int, memory_bytes: int, scratch: Path) -> Any:
         """Processes of this machine that nobody else can talk to.

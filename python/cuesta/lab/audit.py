@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
+from cuesta import untrusted
 from cuesta.engines import HoldsSession, get_engine
 from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
 from cuesta.lab import belief, fingerprint, inputs, names, record, remote, streams
@@ -40,6 +41,8 @@ class Audit:
     unchanged: int
     inputs_known: bool
     """Whether the record has a fingerprint of every input."""
+    beside: tuple[str, ...] = ()
+    """Files of other commands beside the answer, which its record does not have."""
 
 
 def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
@@ -56,6 +59,7 @@ def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
     made = record.trial_of(found)
     belief.check_reach(made, may_fetch=means.fetch_inputs)
     trial = replace(made, threads=means.threads, memory_bytes=means.memory_bytes)
+    untrusted.check_kinds(folder)
     hears.stage("reading the files")
     text = native_module().answer_checksums(
         folder, list(BESIDE_ANSWER), trial.threads, hears.progress
@@ -82,7 +86,8 @@ def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
             f"{folder}: the files have digest {verification.digest}, their record says {recorded}"
         )
     known = all(map(fingerprint.is_known, found["inputs"]))
-    return Audit(verification=verification, unchanged=unchanged, inputs_known=known)
+    beside = tuple(name for name in BESIDE_ANSWER[1:] if (folder / name).exists())
+    return Audit(verification=verification, unchanged=unchanged, inputs_known=known, beside=beside)
 
 
 def _hold_inputs(fields: Record, readable: Trial, prints: Sequence[Fingerprint]) -> None:

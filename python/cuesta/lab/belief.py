@@ -7,6 +7,7 @@ means of this machine.
 
 from __future__ import annotations
 
+import math
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +27,12 @@ def check_shape(fields: Mapping[str, Any], source: Path) -> None:
     fault = next(_faults(fields), None)
     if fault:
         raise InputError(f"{source}: not a whole record of a run: {fault}")
-    get_workload(fields["workload"])
+    workload = get_workload(fields["workload"])
+    for parameter in workload.parameters:
+        value = fields["parameters"].get(parameter.name)
+        if not _fits(parameter.type, value):
+            fault = f"{parameter.name} is {value!r:.80}, which is not {parameter.range}"
+            raise InputError(f"{source}: not a whole record of a run: {fault}")
     get_engine(fields["engine"])
 
 
@@ -73,8 +79,9 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[str]:
         if not isinstance(fields.get(name), str):
             yield f"{name} is no word"
     for name in ("threads", "memory_bytes", "seed"):
-        if not _is_count(fields.get(name)):
-            yield f"{name} is no number"
+        value = fields.get(name)
+        if not _is_count(value) or value < 0:
+            yield f"{name} is no number, or below 0"
     if not isinstance(fields.get("parameters"), dict):
         yield "parameters are no object"
     names = fields.get("names")
@@ -109,6 +116,15 @@ def _has(value: object, kinds: Mapping[str, type]) -> bool:
     return isinstance(value, dict) and all(
         isinstance(value.get(name), kind) for name, kind in kinds.items()
     )
+
+
+def _fits(kind: str, value: object) -> bool:
+    """Whether a value is of the kind of a parameter; a record may have none, and lists of words."""
+    if value is None or kind not in ("int", "float", "flag"):
+        return True
+    if kind == "flag" or isinstance(value, bool):
+        return kind == "flag" and isinstance(value, bool)
+    return isinstance(value, int if kind == "int" else int | float) and math.isfinite(value)
 
 
 def _is_count(value: object) -> bool:

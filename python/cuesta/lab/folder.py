@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -20,9 +21,13 @@ from cuesta import outputs, removal
 from cuesta.errors import CuestaError, InputError
 from cuesta.lab import ownership
 from cuesta.lab.leftovers import (
+    ANSWER,
     LOCK_NAME,
+    SCRATCH,
+    STREAMS,
     hold,
     make_partial,
+    make_private,
     partial_of,
     replaced_of,
     scratch_of,
@@ -32,7 +37,6 @@ from cuesta.removal import Identity
 
 MARKS = ("run.json", "compare.json")
 """Records of answers."""
-_ANSWER, _SCRATCH, _STREAMS = "answer", "scratch", "streams"
 
 
 class AnswerFolder:
@@ -61,6 +65,7 @@ class AnswerFolder:
     ) -> None:
         outputs.check_local(output)
         self.output = output.resolve()
+        outputs.check_name(self.output)
         self._inputs = inputs
         self._old: dict[PurePosixPath, Identity] = {}
         self._overwrite = overwrite
@@ -75,9 +80,9 @@ class AnswerFolder:
         self._partial = partial_of(self.output, tag)
         self._replaced = replaced_of(self.output, tag)
         self._room = scratch_of(self._within, tag) if self._within else self._partial
-        self.answer = self._partial / _ANSWER
-        self.scratch = self._room / _SCRATCH
-        self.streams = self._room / _STREAMS
+        self.answer = self._partial / ANSWER
+        self.scratch = self._room / SCRATCH
+        self.streams = self._room / STREAMS
 
     def __enter__(self) -> AnswerFolder:
         self._old = check_output(self.output, overwrite=self._overwrite, inputs=self._inputs)
@@ -118,7 +123,7 @@ class AnswerFolder:
             return False
         if self._room != self._partial:
             try:
-                self._room.mkdir(parents=True)
+                make_private(self._room)
             except FileExistsError:
                 return False
             self._made.insert(0, self._room)
@@ -179,7 +184,11 @@ class AnswerFolder:
             raise
 
     def _replace(self) -> None:
-        """Swap the answer with the old one, which has the name of a replaced one then."""
+        """Swap the answer with the old one, which has the name of a replaced one then.
+
+        Whoever could not enter the old one cannot enter the new one.
+        """
+        self.answer.chmod(stat.S_IMODE(self.output.stat().st_mode))
         removal.put_new(self.answer, self._replaced)
         try:
             if not removal.exchange(self._replaced, self.output):
@@ -218,10 +227,10 @@ class AnswerFolder:
         Only in folders that were made here: others of these names are of other runs.
         """
         for folder in self._made:
-            removal.discard(folder / _SCRATCH)
-            removal.discard(folder / _STREAMS)
+            removal.discard(folder / SCRATCH)
+            removal.discard(folder / STREAMS)
             if not self._keep:
-                removal.discard(folder / _ANSWER)
+                removal.discard(folder / ANSWER)
             (folder / LOCK_NAME).unlink(missing_ok=True)
             if folder != self._partial or not self._keep:
                 removal.discard(folder)

@@ -25,6 +25,8 @@ from cuesta.units import format_bytes
 LOCK_NAME = "lock"
 SCRATCH_NAME = "cuesta-scratch.partial-"
 SCHEMA = "cuesta.lock/1"
+ANSWER, SCRATCH, STREAMS = "answer", "scratch", "streams"
+"""Folders in the temporary folders of a run; all in them is of the run."""
 NAMES_MAX = 100
 """Names for the folders of a run whose process has the number of processes that left theirs."""
 
@@ -64,7 +66,7 @@ def make_partial(partial: Path) -> bool:
     Errors: `InputError` where that of a living run is there; `OSError`.
     """
     try:
-        partial.mkdir(parents=True)
+        make_private(partial)
     except FileExistsError:
         if _is_of_living(partial):
             raise InputError(
@@ -75,13 +77,22 @@ def make_partial(partial: Path) -> bool:
     return True
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder that its owner alone may enter, and missing ones above it. Errors: `OSError`."""
+    try:
+        folder.mkdir(mode=0o700)
+    except FileNotFoundError:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700)
+
+
 def hold(folder: Path, scratch: Path) -> int:
     """Mark a folder as that of a living run, until the descriptor is closed.
 
     Arguments: `scratch` is the folder of that run in `--scratch`.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(folder / LOCK_NAME, flags, 0o644)
+    descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
     # Before there is anything to read, so that nobody takes it for left over. Whoever looks at it
     # just now lets go of it at once.
     with contextlib.suppress(OSError):
@@ -131,16 +142,25 @@ def _sweep_one(left: Path, output: Path | None) -> Iterator[str]:
         if output:
             yield from _sweep_replaced(replaced_of(output, left.name.rpartition("-")[2]), output)
         scratch = _scratch_folders(left, facts)
+        foreign = [entry for folder in [*scratch, left] for entry in _foreign(folder)]
+        if foreign:
+            yield f"{left} remains: {foreign[0]} is not of a run; move it away"
+            return
         size_bytes = sum(map(_size_bytes, [*scratch, left]))
         try:
             for folder in [*scratch, left]:
-                removal.remove_made(folder)
+                removal.remove_made(folder, last=LOCK_NAME)
         except OSError as error:
             yield f"{left} remains: {error.filename}: {(error.strerror or str(error)).lower()}"
             return
         yield (
             f"removed {left.name}, {format_bytes(size_bytes)}, which a run that was killed had left"
         )
+
+
+def _foreign(folder: Path) -> list[Path]:
+    """Return the files in a folder of a run; a run and its engine make only folders there."""
+    return sorted(path for path in folder.iterdir() if not path.is_dir() and path.name != LOCK_NAME)
 
 
 def _sweep_replaced(replaced: Path, output: Path) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from cuesta import generated
+from cuesta import generated, untrusted
 from cuesta.lab import record
 from cuesta.machine import cores_usable
 from cuesta.native import native_module
@@ -18,7 +18,6 @@ from cuesta.removal import Identity, identity
 COMPARISON = "compare.json"
 HASHED_BYTES = 64 << 20
 """Files up to this size are always hashed; larger ones where they are younger than their record."""
-RECORD_BYTES_MAX = 1 << 30
 _SCHEMAS = {record.FILE_NAME: "cuesta.run/", COMPARISON: "cuesta.compare/"}
 
 Content = dict[PurePosixPath, Identity]
@@ -157,9 +156,9 @@ def _record(file: Path) -> dict[str, object] | None:
     """Return a record of Cuesta's, of any version of its schema; None for any other file."""
     try:
         facts = file.lstat()
-        if not stat.S_ISREG(facts.st_mode) or facts.st_size > RECORD_BYTES_MAX:
+        if not stat.S_ISREG(facts.st_mode):
             return None
-        result = json.loads(file.read_text(encoding="utf-8"))
+        result = json.loads(untrusted.read_text(file))
     except (OSError, ValueError, RecursionError):
         return None
     schema = result.get("schema") if isinstance(result, dict) else None

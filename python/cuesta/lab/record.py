@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cuesta import untrusted
 from cuesta.errors import InputError
 from cuesta.lab import fingerprint
 from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
@@ -210,7 +211,7 @@ def read(path: Path) -> Record:
     """The record of an answer folder, or in a file. Errors: `InputError` when there is none."""
     file = path / FILE_NAME if path.is_dir() else path
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
+        record = json.loads(untrusted.read_text(file))
     except OSError as error:
         raise InputError(f"{file}: no run record ({(error.strerror or '').lower()})") from None
     except (ValueError, RecursionError) as error:

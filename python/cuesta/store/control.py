@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cuesta import outputs
 from cuesta.errors import EngineError, InputError
 from cuesta.store.client import Connection
 from cuesta.store.missing import MEMORY_ROOT as MEMORY_ROOT
@@ -72,6 +73,8 @@ def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]
     user, or a store that runs already.
     """
     folder = folder or default_folder()
+    outputs.check_name(folder.absolute(), "the folder of the store")
+    outputs.check_name(settings.under.resolve(), "--under")
     _check_memory(folder, settings.memory_bytes)
     said = launch("cuesta.store.serve", to_request(settings, folder))
     if said != "ready":

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from cuesta.data.make import REFERENCE
 from cuesta.errors import InputError
 from cuesta.lab.study.cells import Combination
 from cuesta.lab.study.model import Study
-from cuesta.lab.study.settings import Settings
+from cuesta.lab.study.settings import TIER, Settings
 from cuesta.safe_options import unsafe
 from cuesta.trial import is_remote
 
@@ -38,11 +39,16 @@ def _inputs(study: Study) -> Iterator[str]:
     for source in study.inputs:
         if source.kind == "uri":
             yield f"the input {source.source}"
+        options = dict(source.options)
+        if REFERENCE in options:
+            yield f"the file {REFERENCE}={options[REFERENCE]} of input {source.name}"
 
 
 def _settings(values: Settings) -> Iterator[str]:
     for name in unsafe(values.engine_options):
         yield f"the option {name}={values.engine_options[name]} of {values.engine}"
+    if values.scratch not in (None, TIER):
+        yield f"the folder scratch={values.scratch}"
     for name, value in values.parameters.items():
         if name in _WRITES or (isinstance(value, str) and is_remote(value)):
             yield f"the parameter {name}={value}"

@@ -23,6 +23,7 @@ from cuesta.report.studies.model import (
     StudyCell,
     View,
 )
+from cuesta.untrusted import read_text
 
 WORDS_MAX = 600
 """The rest of a longer text is not shown."""
@@ -37,7 +38,7 @@ def is_study(path: Path) -> bool:
     if file.suffix != ".json" or not file.is_file():
         return False
     try:
-        return mapping(json.loads(file.read_text(encoding="utf-8"))).get("schema") == SCHEMA
+        return mapping(json.loads(read_text(file))).get("schema") == SCHEMA
     except (OSError, ValueError, RecursionError):
         return False
 
@@ -46,7 +47,7 @@ def read(path: Path) -> FoundStudy:
     """The study in a folder, or in a file. Errors: `InputError` when there is none."""
     file = path / FILE_NAME if path.is_dir() else path
     try:
-        fields = json.loads(file.read_text(encoding="utf-8"))
+        fields = json.loads(read_text(file))
     except OSError as error:
         raise InputError(f"{file}: no study ({(error.strerror or '').lower()})") from None
     except (ValueError, RecursionError) as error:
@@ -88,7 +89,7 @@ def _records(folder: Path) -> Callable[[str], Run | None]:
         try:
             if not file.resolve().is_relative_to(folder.resolve()):
                 return None
-            return to_run(mapping(json.loads(file.read_text(encoding="utf-8"))), str(file))
+            return to_run(mapping(json.loads(read_text(file))), str(file))
         except (OSError, ValueError, RecursionError, InputError):
             return None
 
