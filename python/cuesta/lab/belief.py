@@ -80,7 +80,7 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} is no word"
     for name in ("threads", "memory_bytes", "seed"):
         value = fields.get(name)
-        if not _is_count(value) or value < 0:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _COUNTS_MAX:
             yield f"{name} is no number, or below 0"
     if not isinstance(fields.get("parameters"), dict):
         yield "parameters are no object"

@@ -78,7 +78,7 @@ def make_partial(partial: Path) -> bool:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that its owner alone may enter, and missing ones above it. Errors: `OSError`."""
+    """Make a folder for its owner alone, and missing ones above it. Errors: `OSError`."""
     try:
         folder.mkdir(mode=0o700)
     except FileNotFoundError:
