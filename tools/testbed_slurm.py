@@ -43,6 +43,8 @@ START_SECONDS = 60.0
 NODES_MAX = 16
 NODE_TIMEOUT_SECONDS = 5
 """A node that is silent for so long is down."""
+MEMORY_MIB = 4000
+"""Memory of a node, as the scheduler has it."""
 KILL_WAIT_SECONDS = 5
 
 
@@ -209,7 +211,9 @@ def _write_settings(bed: SlurmBed, root: Path, names: list[str], cores: int) -> 
         "ProctrackType=proctrack/linuxproc",
         "TaskPlugin=task/none",
         "SelectType=select/cons_tres",
-        "SelectTypeParameters=CR_Core",
+        "SelectTypeParameters=CR_Core_Memory",
+        # Jobs that ask for no memory have a part of a node, as at sites that count it.
+        f"DefMemPerCPU={MEMORY_MIB // 4 * 3 // cores}",
         "MpiDefault=none",
         "ReturnToService=2",
         "SchedulerParameters=batch_sched_delay=0,sched_min_interval=0",
@@ -219,7 +223,7 @@ def _write_settings(bed: SlurmBed, root: Path, names: list[str], cores: int) -> 
         "SlurmdParameters=config_overrides",
         *(
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={_free_port()} "
-            f"CPUs={cores} RealMemory=4000"
+            f"CPUs={cores} RealMemory={MEMORY_MIB}"
             for name in names
         ),
         "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP",

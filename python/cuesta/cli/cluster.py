@@ -68,6 +68,7 @@ def _up(options: PlanOptions) -> None:
 
 def _submit(options: PlanOptions) -> None:
     """Run a command on a cluster that is brought up for it, and taken down after it."""
+    from cuesta.cli.cluster_command import checked_command
     from cuesta.cluster import control
     from cuesta.cluster.following import followed
     from cuesta.errors import InputError
@@ -75,28 +76,38 @@ def _submit(options: PlanOptions) -> None:
     if not options.command:
         raise InputError("cluster submit: name what to run after --, e.g. -- run sort FILE -o DIR")
     plan, folder = _made(options)
+    for sentence in checked_command(plan):
+        _note(sentence)
     job = control.submit(plan, folder)
     if not options.wait:
         typer.echo(f"job {job}; `cuesta cluster status {folder.root}` says how it is")
         return
-    raise typer.Exit(followed(folder, typer.echo))
+    _note(f"job {job}, in {folder.root}")
+    raise typer.Exit(followed(folder, typer.echo, _note))
+
+
+def _note(sentence: str) -> None:
+    """Print a line beside the output of the command."""
+    typer.echo(f"cuesta: {sentence}", err=True)
 
 
 def _status(
     folder: _Folder,
     json: Annotated[bool, typer.Option("--json", help="Print the state as JSON.")] = False,
 ) -> None:
-    """Say how a cluster is."""
+    """Say how a cluster is; after its end, leave with the exit code of that."""
     from cuesta.cluster import control
     from cuesta.cluster.describe import state_lines
     from cuesta.cluster.folder import ClusterFolder
 
-    state = control.status(ClusterFolder(folder))
+    place = ClusterFolder(folder)
+    state = control.status(place)
     if json:
         _print_json(state)
-        return
-    for line in state_lines(state):
-        typer.echo(line)
+    else:
+        for line in state_lines(state, control.waiting_reason(place, state)):
+            typer.echo(line)
+    raise typer.Exit(control.exit_code(state))
 
 
 def _down(folder: _Folder) -> None:

@@ -33,6 +33,23 @@ def call(arguments: Sequence[str]) -> object:
         raise KeyboardInterrupt from None
 
 
+def parsed(arguments: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
+    """Read `run WORKLOAD ...` or `compare WORKLOAD ...`; return the workload and its options.
+
+    None for words that name no workload, or ask for help. Errors: `InputError` for words that
+    Typer refuses.
+    """
+    name, *words = [*arguments[1:], ""]
+    application: Any = typer.main.get_command(build(arguments[:1]))
+    command = application.commands[arguments[0]].commands.get(name)
+    if command is None or {"-h", "--help"} & set(words):
+        return None
+    try:
+        return name, dict(command.make_context(f"cuesta {arguments[0]} {name}", words[:-1]).params)
+    except typer.TyperException as error:
+        raise InputError(_usage_text(error)) from None
+
+
 def build(commands: Sequence[str] = COMMANDS) -> typer.Typer:
     """The application with these subcommands; one alone starts sooner than all."""
     app = typer.Typer(

@@ -6,22 +6,20 @@ import contextlib
 import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from cuesta.cluster import hadoop_classes, watchdog
-from cuesta.cluster.folder import ClusterFolder, telling_line
+from cuesta.cluster.folder import CANCELLED, OVER, ClusterFolder, telling_line
 from cuesta.cluster.limits import CONNECT_SECONDS, FOLLOW_SECONDS, STOP_SECONDS
-from cuesta.cluster.schedulers import GONE, Scheduler, get_scheduler, process
+from cuesta.cluster.schedulers import GONE, JobReport, Scheduler, get_scheduler, process
 from cuesta.cluster.settings import ClusterPlan, check, from_json, to_json
 from cuesta.cluster.spark import preset
 from cuesta.cluster.wire import WireError, connect
 from cuesta.errors import CuestaError, EngineError, EngineMissing, InputError
 from cuesta.private import write_private
 
-OVER = ("ended", "failed")
-"""States after which nothing happens any more."""
 _LOOK_SECONDS = 0.05
 _GONE_SECONDS = 10.0
 """How long a state may be old before one that a job which is gone has left is taken for wrong:
@@ -57,6 +55,8 @@ def submit(plan: ClusterPlan, folder: ClusterFolder) -> str:
     if "yarn" in plan.services:
         plan = replace(plan, hadoop_classes=hadoop_classes.find())
     script = scheduler.script(plan, folder)
+    if folder.state_file.exists():
+        status(folder)
     folder.make()
     write_private(folder.plan_file, json.dumps(to_json(plan), indent=1) + "\n")
     folder.script.write_text(script)
@@ -95,9 +95,16 @@ def _withdraw(folder: ClusterFolder, scheduler: Scheduler, job: str, error: Base
 
 def _fail(folder: ClusterFolder, state: dict[str, Any], why: str, code: int) -> dict[str, Any]:
     """Write that a cluster has failed which has no leader that could; the state from then on."""
+    return _close(folder, state, {"state": "failed", "why": why, "code": code})
+
+
+def _close(
+    folder: ClusterFolder, state: dict[str, Any], outcome: dict[str, Any]
+) -> dict[str, Any]:
+    """Write the outcome of a cluster that has no leader, unless it has one already."""
     if state["state"] in OVER:
         return state
-    found = state | {"state": "failed", "why": why, "code": code}
+    found = state | outcome
     folder.write(found)
     return found
 
@@ -159,11 +166,41 @@ def status(folder: ClusterFolder) -> dict[str, Any]:
     job = folder.job()
     if state["state"] in OVER or not job:
         return state
-    if _is_quiet(folder, state, job) and get_scheduler(state["scheduler"]).state(job) == GONE:
-        said = telling_line(folder.log("leader"))
-        why = f"the leader has ended without a word: {said[:300]}; {folder.log('leader')}"
-        return _fail(folder, folder.read(), why, EngineError.exit_code)
-    return state
+    is_submitted, is_quiet = state["state"] == "submitted", _is_quiet(folder, state, job)
+    if not (is_submitted or is_quiet):
+        return state
+    scheduler = get_scheduler(state["scheduler"])
+    if scheduler.state(job) != GONE:
+        return state
+    report = scheduler.report(job)
+    if is_submitted and report.is_withdrawn:
+        why = f"job {job} was cancelled before it began"
+        outcome = {"state": CANCELLED, "why": why, "code": EngineError.exit_code}
+        return _close(folder, folder.read(), outcome)
+    if not is_quiet:
+        return state
+    return _fail(folder, folder.read(), _silent(folder, report), EngineError.exit_code)
+
+
+def _silent(folder: ClusterFolder, report: JobReport) -> str:
+    """Describe the end of a leader that has not written its state itself."""
+    log = folder.log("leader")
+    said = telling_line(log)[:300]
+    state = f", its job is {report.state}" if report.state else ""
+    return f"the leader has ended without a word{state}{f': {said}' if said else ''}; see {log}"
+
+
+def exit_code(state: Mapping[str, Any]) -> int:
+    """Return 0 for a cluster that waits, runs or has ended well, else the code of its end."""
+    return int(state.get("code", EngineError.exit_code)) if state["state"] in OVER else 0
+
+
+def waiting_reason(folder: ClusterFolder, state: Mapping[str, Any]) -> str:
+    """Return the cause for which the job of a cluster waits, in the words of its scheduler."""
+    job = folder.job()
+    if state["state"] != "submitted" or not job:
+        return ""
+    return get_scheduler(state["scheduler"]).report(job).reason
 
 
 def _is_quiet(folder: ClusterFolder, state: dict[str, Any], job: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cuesta.cluster import yarn
-from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.folder import OVER, ClusterFolder
 from cuesta.cluster.limits import MEMORY_SHARE
 from cuesta.cluster.schedulers import get_scheduler
 from cuesta.cluster.settings import OWN_SETTINGS, ClusterPlan
@@ -57,22 +57,34 @@ def _of_yarn(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
     }
 
 
-def state_lines(state: dict[str, Any]) -> Iterator[str]:
-    """How a cluster is, a fact a line."""
-    yield f"{state['state']}: {state['why']}" if state.get("why") else state["state"]
+def state_lines(state: dict[str, Any], waits: str = "") -> Iterator[str]:
+    """How a cluster is, a fact a line. Arguments: `waits` is the reason that its job waits for."""
+    yield f"{_outcome(state)}: the job waits: {waits}" if waits else _outcome(state)
+    is_over = state["state"] in OVER
     for node in state.get("nodes", ()):
         lost = state.get("lost", {}).get(node["name"])
-        where = f"{node['address']} ({node['interface']})"
-        yield f"{node['name']}: {where}, Python {node['python']}, Java {node['java'] or 'none'}" + (
+        where = "" if is_over else f"{node['address']} ({node['interface']}), "
+        yield f"{node['name']}: {where}Python {node['python']}, Java {node['java'] or 'none'}" + (
             f", lost: {lost}" if lost else ""
         )
         for service, why in state.get("services_lost", {}).get(node["name"], {}).items():
             yield f"{node['name']}: {service} is gone: {why}"
-    if "spark" in state:
+    for name, seconds in state.get("awaited", {}).items():
+        yield f"{name}: has not started its agent for {format_seconds(seconds)}"
+    if "spark" in state and not is_over:
         yield f"spark: {state['spark']['master']}, page {state['spark']['page']}"
-    if "yarn" in state:
+    if "yarn" in state and not is_over:
         yield f"yarn: HADOOP_CONF_DIR={state['yarn']['conf']}, page {state['yarn']['page']}"
     yield from time_lines(state["times"])
+
+
+def _outcome(state: dict[str, Any]) -> str:
+    """The state, with the reason for it; of a command that has failed, how it ended."""
+    code = state.get("command_code", 0)
+    if state["state"] == "ended" and code:
+        how = f"killed by signal {-code}" if code < 0 else f"exit {code}"
+        return f"failed: {how}"
+    return f"{state['state']}: {state['why']}" if state.get("why") else str(state["state"])
 
 
 def time_lines(times: dict[str, float]) -> Iterator[str]:

@@ -62,6 +62,7 @@ class Driver:
             raise InputError(f"{words[0]}: {(error.strerror or str(error)).lower()}") from None
         while (code := leader.pump().get(NAME)) is None:
             pass
+        leader.state["command_code"] = code
         leader.state["times"] |= {"command_ended": time.time(), **self._times()}
         first = time_to_first_task(leader.state["times"])
         if first:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import secrets
@@ -17,6 +18,10 @@ from cuesta.store.peers import make_secret
 SCHEMA = "cuesta.cluster/1"
 _FRAME = re.compile(r"at [\w.$/<>@-]+\(|\.\.\. \d+ (more|common)")
 STATE = "cluster.json"
+CANCELLED = "cancelled"
+"""State of a cluster whose job was cancelled before it began."""
+OVER = ("ended", "failed", CANCELLED)
+"""States after which nothing happens any more."""
 
 
 class ClusterFolder:
@@ -40,11 +45,7 @@ class ClusterFolder:
         """Make it, for this user alone, with a new secret. Errors: `InputError` if it is taken."""
         outputs.check_local(self.given)
         if self.state_file.exists():
-            state = self.read()["state"]
-            raise InputError(
-                f"{self.root}: has a cluster already ({state}); end it with `cuesta cluster down "
-                f"{self.root}` and name another folder"
-            )
+            self._clear()
         if self.root.exists() and any(self.root.iterdir()):
             raise InputError(f"{self.root}: is not empty; name a new folder with -o")
         make_private_folder(self.root, narrows=True)
@@ -52,6 +53,28 @@ class ClusterFolder:
             folder.mkdir(mode=0o700)
         write_private(self.secret_file, secrets.token_hex(32))
         make_secret(self.store_secret_file)
+
+    def _clear(self) -> None:
+        """Remove the files of a cluster in which nothing ran. Errors: `InputError` for another."""
+        state = self.read()
+        if state["state"] not in OVER or "ready" in state["times"]:
+            remedy = (
+                "name another folder with -o"
+                if state["state"] in OVER
+                else f"end it with `cuesta cluster down {self.root}` or name another folder with -o"
+            )
+            raise InputError(f"{self.root}: has a cluster already ({state['state']}); {remedy}")
+        for folder in (self.logs, self.conf):
+            for file in folder.iterdir() if folder.is_dir() else ():
+                file.unlink()
+            with contextlib.suppress(FileNotFoundError):
+                folder.rmdir()
+        # The state goes last: until then the folder is known for what it is.
+        for file in (
+            self.plan_file, self.script, self.secret_file, self.store_secret_file, self.times_file,
+            self.job_file, self.state_file,
+        ):  # fmt: skip
+            file.unlink(missing_ok=True)
 
     def secret(self) -> str:
         """What leader, agents and Spark prove to each other that they know."""

@@ -7,25 +7,38 @@ from collections.abc import Callable
 
 from cuesta.cluster import control
 from cuesta.cluster.describe import time_lines
-from cuesta.cluster.folder import ClusterFolder
+from cuesta.cluster.folder import OVER, ClusterFolder
+from cuesta.cluster.limits import FOLLOW_SECONDS
 
 _LOOK_SECONDS = 0.1
 
 
-def followed(folder: ClusterFolder, say: Callable[[str], None]) -> int:
-    """The exit code of the job of a folder; Ctrl-C ends it."""
+def followed(
+    folder: ClusterFolder, say: Callable[[str], None], note: Callable[[str], None]
+) -> int:
+    """The exit code of the job of a folder; Ctrl-C ends it.
+
+    Arguments: `say` is called with output of the command, `note` with the reason for which the job
+    waits, when it changes.
+    """
     log = folder.log("leader")
     observer = control.Observer(folder)
     seen = 0
+    reason, asked = "", float("-inf")
     try:
         while True:
             state = observer.state()
+            if state["state"] == "submitted" and time.monotonic() - asked > FOLLOW_SECONDS:
+                known, reason = reason, control.waiting_reason(folder, state)
+                asked = time.monotonic()
+                if reason and reason != known:
+                    note(f"job {folder.job()} waits: {reason}")
             text = log.read_text(errors="replace") if log.exists() else ""
-            whole = len(text) if state["state"] in control.OVER else text.rfind("\n") + 1
+            whole = len(text) if state["state"] in OVER else text.rfind("\n") + 1
             if text[seen:whole]:
                 say(text[seen:whole].rstrip("\n"))
             seen = max(seen, whole)
-            if state["state"] in control.OVER:
+            if state["state"] in OVER:
                 break
             time.sleep(_LOOK_SECONDS)
     except BaseException:

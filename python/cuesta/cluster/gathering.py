@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import time
 from typing import TYPE_CHECKING
 
 from cuesta.cluster.folder import telling_line
-from cuesta.cluster.limits import SAID_CHARACTERS_MAX
+from cuesta.cluster.limits import LATE_SECONDS, SAID_CHARACTERS_MAX
 from cuesta.cluster.members import Members
 from cuesta.cluster.node import interface_of, listening_address
 from cuesta.cluster.script import agent_words
@@ -36,6 +38,8 @@ class Gathering:
         self.names = leader.scheduler.nodes(leader.plan)
         self._failed: list[int] = []
         self._launched = 0
+        self._began_at = time.monotonic()
+        self._say_at = float("inf")
 
     def run(self) -> None:
         """Start agents; when it returns all have connected. Errors: `EngineError`, `InputError`."""
@@ -65,11 +69,33 @@ class Gathering:
         for number, command in enumerate(commands, start=1):
             name = f"{AGENTS}-{number}"
             leader.children.start(name, command, marking, folder.log(name))
+        self._say_at = time.monotonic() + min(LATE_SECONDS, plan.own("start") / 4)
         leader.wait_until(self._all_here, "start", self._missing)
+        leader.state.pop("awaited", None)
         leader.say("starting", agents=max(one.began for one in leader.members.known.values()))
 
     def _all_here(self) -> bool:
-        return len(self._leader.members.facts()) >= len(self.names)
+        facts = self._leader.members.facts()
+        if len(facts) >= len(self.names):
+            return True
+        if time.monotonic() > self._say_at:
+            self._say_late({one.name for one in facts})
+        return False
+
+    def _say_late(self, here: set[str]) -> None:
+        """Name nodes that delay the start, in the log and the state, less and less often."""
+        leader, seconds = self._leader, time.monotonic() - self._began_at
+        self._say_at = time.monotonic() + seconds
+        late = [name for name in self.names if name not in here]
+        leader.state["awaited"] = dict.fromkeys(late, round(seconds, 1))
+        leader.say(leader.state["state"])
+        limit = leader.plan.own("start")
+        with contextlib.suppress(OSError):
+            sys.stderr.write(
+                f"cuesta: waiting for node {', '.join(late)} for {seconds:.0f} s of {limit:.0f} s; "
+                "its agent does not answer\n"
+            )
+            sys.stderr.flush()
 
     def note_ended(self, ended: dict[str, int]) -> bool:
         """Take note of commands that have ended; whether one of them failed."""

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,6 +25,7 @@ from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.gathering import AGENTS, Gathering
 from cuesta.cluster.limits import ASK_SECONDS, PING_SECONDS, TICK_SECONDS
 from cuesta.cluster.members import Member, Members
+from cuesta.cluster.node import NodeFacts
 from cuesta.cluster.schedulers import ENDING, GONE, Scheduler, get_scheduler
 from cuesta.cluster.services import Service, SparkService, start_stores
 from cuesta.cluster.settings import ClusterPlan, from_json
@@ -129,6 +131,7 @@ class Leader:
         self.say("starting", began=time.time() - age_seconds())
         self._gather()
         names = self._gathering.names
+        self.limit_memory(self.members.facts())
         found = sorted(self.members.facts(), key=lambda one: names.index(one.name))
         check_nodes(self.plan, found)
         self.state["nodes"] = [one.to_json() for one in found]
@@ -182,6 +185,15 @@ class Leader:
         """Be there until somebody ends it."""
         while True:
             self.pump()
+
+    def limit_memory(self, facts: Sequence[NodeFacts]) -> None:
+        """Have nodes count for the memory that the job has on them, where that is less."""
+        job = self.scheduler.own_job()
+        given = self.scheduler.memory_bytes(job) if job else {}
+        for node in facts:
+            member = self.members.known[node.name]
+            least = min(node.memory_bytes, given.get(node.name, node.memory_bytes))
+            member.facts = replace(node, memory_bytes=least)
 
     def wait_until(
         self, reached: Callable[[], bool], setting: str, missing: Callable[[], str]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 START_SECONDS = 120.0
 """For agents to connect, and then for Spark's workers to register."""
+LATE_SECONDS = 10.0
+"""A node whose agent has not connected after so long is named."""
 LOST_SECONDS = 60.0
 """A node or a leader that was not heard of for so long is lost."""
 PING_SECONDS = 2.0

@@ -225,6 +225,8 @@ def _other_accounts() -> list[int]:
 
 def _check_scratch(scratch: Path) -> tuple[int, str]:
     """Free bytes, and what is wrong: it must be a folder that takes a file."""
+    if not scratch.parent.is_dir():
+        return 0, f"{scratch.parent} is no folder"
     try:
         removal.ensure_marked(scratch)
         with tempfile.TemporaryFile(dir=scratch) as file:

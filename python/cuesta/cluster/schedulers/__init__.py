@@ -6,7 +6,8 @@ To add one: write `schedulers/<name>.py` with a class that satisfies `Scheduler`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -26,6 +27,27 @@ SCHEDULER_NAMES = tuple(_CLASSES)
 
 WAITING, RUNNING, ENDING, GONE, UNKNOWN = "waiting", "running", "ending", "gone", "unknown"
 """What a scheduler says of a job: it waits for nodes, has them, is being ended, is no more."""
+
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobReport:
+    """A job in the scheduler's own words; empty where it does not say.
+
+    Attributes
+    ----------
+    state
+        For example `PENDING`.
+    reason
+        The cause for which the job waits.
+    is_withdrawn
+        Whether the job was cancelled before it began.
+    """
+
+    state: str = ""
+    reason: str = ""
+    is_withdrawn: bool = False
+
 
 AgentWords = Callable[[str], list[str]]
 """The command of the agent of a node; with an empty name it finds its own."""
@@ -60,6 +82,14 @@ class Scheduler(Protocol):
 
     def state(self, job: str, seconds: float = ASK_SECONDS) -> str:
         """One of `WAITING` ...; `UNKNOWN` where the scheduler does not answer in that time."""
+        ...
+
+    def report(self, job: str) -> JobReport:
+        """Ask the scheduler for its words about a job; all empty where it does not answer."""
+        ...
+
+    def memory_bytes(self, job: str) -> Mapping[str, int]:
+        """Memory that a job has on each node, by name; nothing where the scheduler counts none."""
         ...
 
     def cancel(self, job: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from cuesta.cluster.schedulers import (
     UNKNOWN,
     WAITING,
     AgentWords,
+    JobReport,
     chosen,
     process,
 )
@@ -37,6 +38,7 @@ _STATES = {
     "E": ENDING,
 }
 _SAYS_STATE = re.compile(r"job_state\s*=\s*(\w)")
+_SAYS_COMMENT = re.compile(r"comment\s*=\s*(.+)")
 _UNKNOWN_JOB = ("unknown job", "has finished", "invalid job")
 
 
@@ -86,6 +88,25 @@ class PbsScheduler:
             return _STATES.get(found[1], GONE)
         is_gone = any(words in said.lower() for words in _UNKNOWN_JOB) or not (code or out.strip())
         return GONE if is_gone else UNKNOWN
+
+    def report(self, job: str) -> JobReport:
+        """By `qstat`."""
+        if process.is_process(job):
+            return JobReport()
+        try:
+            _, out, _ = ask(["qstat", "-f", job], ASK_SECONDS)
+        except (EngineError, OSError):
+            return JobReport()
+        state, comment = _SAYS_STATE.search(out), _SAYS_COMMENT.search(out)
+        is_waiting = state is not None and _STATES.get(state[1]) == WAITING
+        return JobReport(
+            state=state[1] if state else "",
+            reason=comment[1].strip() if comment and is_waiting else "",
+        )
+
+    def memory_bytes(self, job: str) -> Mapping[str, int]:  # noqa: ARG002
+        """Not known."""
+        return {}
 
     def cancel(self, job: str) -> None:
         """By `qdel`."""

@@ -9,11 +9,12 @@ import contextlib
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 
 from cuesta import processes
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.limits import ASK_SECONDS
-from cuesta.cluster.schedulers import GONE, RUNNING, UNKNOWN
+from cuesta.cluster.schedulers import GONE, RUNNING, UNKNOWN, JobReport
 from cuesta.cluster.script import leader_lines
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.errors import InputError
@@ -88,6 +89,14 @@ class ProcessJobs:
     def state(self, job: str, seconds: float = ASK_SECONDS) -> str:  # noqa: ARG002
         """By the process."""
         return state(job)
+
+    def report(self, job: str) -> JobReport:  # noqa: ARG002
+        """There is no scheduler."""
+        return JobReport()
+
+    def memory_bytes(self, job: str) -> Mapping[str, int]:  # noqa: ARG002
+        """There is no scheduler."""
+        return {}
 
     def cancel(self, job: str) -> None:
         """By a signal."""

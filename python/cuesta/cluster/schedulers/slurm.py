@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from cuesta.cluster.schedulers import (
     UNKNOWN,
     WAITING,
     AgentWords,
+    JobReport,
     chosen,
     process,
 )
@@ -33,6 +35,8 @@ _STATES = {
     **dict.fromkeys(("COMPLETING", "STAGE_OUT"), ENDING),
 }
 _JOB = "SLURM_JOB_ID"
+_ON_NODES = re.compile(r"\bNodes=(\S+) CPU_IDs=\S* Mem=(\d+)")
+"""A part of `scontrol show job --details`: nodes, and mebibytes of the job on each."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,37 @@ class SlurmScheduler:
         if code:
             return GONE if "Invalid job id" in said else UNKNOWN
         return _STATES.get(out.strip(), GONE)
+
+    def report(self, job: str) -> JobReport:
+        """By `squeue`, which knows a job for some minutes after its end."""
+        if process.is_process(job):
+            return JobReport()
+        words = ["squeue", "--noheader", "--states", "all", "--jobs", job]
+        try:
+            _, out, _ = ask([*words, "--format", "%T|%N|%r"], ASK_SECONDS)
+        except (EngineError, OSError):
+            return JobReport()
+        state, _, rest = out.strip().partition("|")
+        nodes, _, reason = rest.partition("|")
+        return JobReport(
+            state=state,
+            reason=reason if state == "PENDING" and reason != "None" else "",
+            is_withdrawn=state == "CANCELLED" and not nodes,
+        )
+
+    def memory_bytes(self, job: str) -> Mapping[str, int]:
+        """By `scontrol`, which says 0 where the site does not count memory."""
+        try:
+            _, out, _ = ask(["scontrol", "show", "job", "--details", job], ASK_SECONDS)
+            listed = [(nodes, int(size)) for nodes, size in _ON_NODES.findall(out)]
+            return {
+                name: size << 20
+                for nodes, size in listed
+                if size
+                for name in run(["scontrol", "show", "hostnames", nodes]).split()
+            }
+        except (EngineError, InputError, OSError):
+            return {}
 
     def cancel(self, job: str) -> None:
         """By `scancel`."""

@@ -1,0 +1,58 @@
+"""Checks the command of `cuesta cluster submit` before its job waits for nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cuesta.errors import InputError
+from cuesta.trial import is_path
+
+if TYPE_CHECKING:
+    from cuesta.cluster.settings import ClusterPlan
+
+_RUNS = ("run", "compare")
+"""Commands of ours that take inputs and engines."""
+_SERVICE_OF = {"spark": "spark", "spark-scala": "spark"}
+"""Services that engines need to use more than one node."""
+
+
+def checked_command(plan: ClusterPlan) -> Iterator[str]:
+    """Sentences about a command of ours that will not do all that its user may expect.
+
+    Errors: `InputError` for words that the command refuses, and inputs that are not there.
+    """
+    if plan.command[0] not in _RUNS:
+        return
+    from cuesta.api.options import checked
+    from cuesta.cli.commands import parsed
+    from cuesta.workloads import get_workload
+
+    found = parsed(plan.command)
+    if found is None:
+        return
+    name, values = found
+    inputs, _, common = checked(get_workload(name), values)
+    for path in inputs:
+        if is_path(path):
+            yield from _check_input(Path(path))
+    for engine in common.engines:
+        service = _SERVICE_OF.get(engine, "")
+        if service and service not in plan.services and "master" not in common.engine_options:
+            yield (
+                f"--engine {engine}: the cluster has no {service.capitalize()} (--with "
+                f"{','.join(plan.services)}), so the run uses one node alone; give --with {service}"
+            )
+
+
+def _check_input(path: Path) -> Iterator[str]:
+    """Errors: `InputError` where the folder of an input is visible here, and the input is not."""
+    if path.exists():
+        return
+    if path.parent.is_dir():
+        raise InputError(
+            f"{path}: no such file or folder; give a path that the nodes have too (nothing "
+            "was submitted)"
+        )
+    yield f"{path}: is not visible here; the run will look for it on its nodes"
