@@ -81,6 +81,19 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def parents(pid: int) -> list[int]:
+    """Every process above `pid`, the nearest first, as far as the kernel says."""
+    found: list[int] = []
+    while pid > 1:
+        try:
+            pid = int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1])
+        except OSError:
+            break
+        if pid:
+            found.append(pid)
+    return found
+
+
 def _children(pid: int) -> list[int]:
     """Children of every thread of `pid`; none when it is gone or the kernel does not say."""
     found: list[int] = []

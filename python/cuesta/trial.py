@@ -160,6 +160,30 @@ class Outcome:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RemoteUse:
+    """Use of the processes of a run that are no descendants of the one which measures it.
+
+    None is for what cannot be counted.
+
+    Attributes
+    ----------
+    processes, nodes
+        How many there were, on how many nodes.
+    peak_resident_bytes
+        The sum of the high-water marks of all of them.
+    """
+
+    processes: int | None = None
+    nodes: int | None = None
+    cpu_seconds: float | None = None
+    peak_resident_bytes: int | None = None
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+    device_read_bytes: int | None = None
+    device_written_bytes: int | None = None
+
+
 def is_remote(path: str) -> bool:
     """Whether an input is a URI, such as `hdfs://`."""
     return "://" in path

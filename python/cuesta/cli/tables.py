@@ -35,7 +35,7 @@ def print_run(console: Console, record: Record, output: Path) -> None:
         ("as typed", typed_text(record)),
         ("phases", phases_text(record)),
         ("ceiling", ceiling_text(record)),
-        ("memory", f"{format_bytes(record['peak_resident_bytes'])} at the peak"),
+        ("memory", memory_text(record)),
         ("read", read_text(record)),
         ("names", names_text(record)),
         ("files", files_text(record, output)),
@@ -117,7 +117,8 @@ def time_text(record: Record) -> str:
         low, high = format_seconds(wall["low"]), format_seconds(wall["high"])
         share = f"{100 * wall['confidence']:.0f} %"
         text += f" ({low} to {high} with {share} confidence, {record['repeats']} runs)"
-    return f"{text}, CPU {format_seconds(record['cpu_seconds'])}"
+    seconds = record.get("cpu_seconds")
+    return text if seconds is None else f"{text}, CPU {format_seconds(seconds)}"
 
 
 def typed_text(record: Record) -> str:
@@ -185,8 +186,22 @@ def ceiling_text(record: Record) -> str:
 
 def read_text(record: Record) -> str:
     """Bytes that were read, and how many of them came from a device."""
+    if "read_bytes" not in record or "device_read_bytes" not in record:
+        return ""
     device = format_bytes(record["device_read_bytes"])
     return f"{format_bytes(record['read_bytes'])}, {device} of it from a device"
+
+
+def memory_text(record: Record) -> str:
+    """The most memory that all processes held, or why nobody knows."""
+    if "peak_resident_bytes" not in record:
+        return "not counted, like CPU and bytes read: workers ran on other nodes"
+    return f"{format_bytes(record['peak_resident_bytes'])} at the peak"
+
+
+def _size_of(name: str) -> Callable[[Record], str]:
+    """A column of sizes, where they were counted."""
+    return lambda record: format_bytes(record[name]) if name in record else "not counted"
 
 
 def names_text(record: Record) -> str:
@@ -215,8 +230,8 @@ _COMPARED: dict[str, Callable[[Record], str]] = {
     "phases": lambda record: phases_text(record).replace(", ", "\n"),
     "throughput": throughput_text,
     "of ceiling": fraction_text,
-    "peak memory": lambda record: format_bytes(record["peak_resident_bytes"]),
-    "bytes read": lambda record: format_bytes(record["read_bytes"]),
+    "peak memory": _size_of("peak_resident_bytes"),
+    "bytes read": _size_of("read_bytes"),
     "digest": lambda record: record["answer"]["digest"][:12],
     "verified": _verdict,
 }

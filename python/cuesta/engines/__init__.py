@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
 
 from cuesta.errors import InputError
-from cuesta.trial import Outcome, Stage, Trial
+from cuesta.trial import Outcome, RemoteUse, Stage, Trial
 
 Progress = Callable[[int, int], None]
 """Called now and then with (done, total) in bytes or rows; total 0 means unknown."""
@@ -134,6 +134,15 @@ class HasStages(Protocol):
 
     def stages(self) -> Sequence[Stage]:
         """Those of the run that the log told of last, in the order they began."""
+        ...
+
+
+@runtime_checkable
+class RunsElsewhere(Protocol):
+    """An engine whose processes need not be descendants of this one."""
+
+    def remote_use(self, trial: Trial) -> RemoteUse | None:
+        """Use of those of the last run that are none; None where there were no such processes."""
         ...
 
 

@@ -24,7 +24,7 @@ from cuesta import removal
 from cuesta.engines import Engine, Progress, dask_security, rounds
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.errors import CuestaError, EngineError, InputError
-from cuesta.trial import Outcome, Phase, Trial
+from cuesta.trial import Outcome, Phase, RemoteUse, Trial
 from cuesta.units import format_bytes
 
 PYTHON_BYTES = 128 << 20
@@ -72,6 +72,10 @@ class DaskEngine:
     def with_progress(self, progress: Progress) -> Engine:
         """The same engine on the same workers, calling `progress` with bytes done and in all."""
         return replace(self, progress=progress)
+
+    def remote_use(self, trial: Trial) -> RemoteUse | None:
+        """Of workers on nodes of a cluster: nothing of it is counted."""
+        return RemoteUse() if "scheduler" in trial.engine_options else None
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial`. Errors: `InputError`; `EngineError` when workers die."""

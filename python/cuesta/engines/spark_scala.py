@@ -18,7 +18,7 @@ from cuesta.engines.spark import scala_jar, scala_options
 from cuesta.engines.spark.engine import SparkEngine
 from cuesta.engines.spark.options import Settings, options_of, settings_of
 from cuesta.errors import InputError
-from cuesta.trial import Outcome, Trial
+from cuesta.trial import Outcome, RemoteUse, Trial
 from cuesta.workloads import get_workload
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ class SparkScalaEngine(SparkEngine):
     def prepare(self, say: Callable[[str], None]) -> None:
         """Compile the workloads where a checkout has changed. Errors: `EngineError`."""
         scala_jar.compile_changed(say)
+
+    def remote_use(self, trial: Trial) -> RemoteUse | None:
+        """Of workers on nodes of a cluster: nothing of it is counted."""
+        return RemoteUse() if not trial.engine_options.get("master", "local").startswith("local") else None
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`. Errors: as `SparkEngine`."""

@@ -6,12 +6,13 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import TracebackType
 from typing import Any
 
 from cuesta.lab.timeline import Timeline
 from cuesta.processes import Use, descendants, peak_resident_bytes, reset_peak, use_of
+from cuesta.trial import RemoteUse
 
 POLL_SECONDS = 0.05
 """How often the tree of processes is looked at, where that is cheap."""
@@ -25,21 +26,32 @@ SEARCH_COST_MAX = 0.002
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a stretch of work used, of this process and all it started.
+    """What a stretch of work used, of this process and all it started; None was not counted.
 
     `read_bytes` and `written_bytes` passed through system calls; the `device_` ones reached the
     block layer.
     """
 
     wall_seconds: float
-    cpu_seconds: float
-    peak_resident_bytes: int
+    cpu_seconds: float | None
+    peak_resident_bytes: int | None
     resident_before_bytes: int
-    read_bytes: int
-    written_bytes: int
-    device_read_bytes: int
-    device_written_bytes: int
+    read_bytes: int | None
+    written_bytes: int | None
+    device_read_bytes: int | None
+    device_written_bytes: int | None
     load_average: float
+
+
+def with_remote(usage: Usage, remote: RemoteUse | None) -> Usage:
+    """Usage together with that of processes elsewhere; None where either was not counted."""
+    if remote is None:
+        return usage
+    totals = {}
+    for name in {one.name for one in fields(RemoteUse)} & {one.name for one in fields(Usage)}:
+        here, there = getattr(usage, name), getattr(remote, name)
+        totals[name] = None if None in (here, there) else here + there
+    return replace(usage, **totals)
 
 
 class Probe:

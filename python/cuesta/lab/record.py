@@ -17,7 +17,7 @@ from cuesta.lab.names import Names, Naming
 from cuesta.lab.probe import Usage
 from cuesta.lab.stats import median_interval, representative
 from cuesta.lab.verify import Verification
-from cuesta.trial import Outcome, Phase, Stage, Trial
+from cuesta.trial import Outcome, Phase, RemoteUse, Stage, Trial
 
 SCHEMA = "cuesta.run/1"
 FILE_NAME = "run.json"
@@ -57,7 +57,7 @@ class Sample:
     log: Mapping[str, float] = field(default_factory=dict)
     stages: tuple[Stage, ...] = ()
     timeline: Mapping[str, Any] = field(default_factory=dict)
-
+    remote: RemoteUse | None = None
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
@@ -107,7 +107,9 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
     if ending.naming:
         stretches.append(ending.naming.usage)
         counts |= ending.naming.counts
-    usage["peak_resident_bytes"] = max(one.peak_resident_bytes for one in stretches)
+    peaks = [one.peak_resident_bytes for one in stretches]
+    known = [peak for peak in peaks if peak is not None]
+    usage["peak_resident_bytes"] = max(known) if len(known) == len(peaks) else None
     return {
         "schema": SCHEMA,
         "workload": trial.workload,
@@ -131,12 +133,13 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
             "peak_resident_bytes": ending.usage.peak_resident_bytes,
         },
         "phases": _phase_rows(chosen, context),
-        **usage,
+        **_counted(usage),
+        **({"remote": _counted(asdict(chosen.remote))} if chosen.remote else {}),
         "engine_log": dict(chosen.log),
         "stages": [asdict(one) for one in chosen.stages],
         "cache": context.cache,
         "repeats": len(samples),
-        "samples": [{**asdict(one.usage), "phases": _phase_rows(one, context)} for one in samples],
+        "samples": [{**_counted(asdict(one.usage)), "phases": _phase_rows(one, context)} for one in samples],
         "statistics": {"wall_seconds": asdict(median_interval(walls))},
         "ceilings": None if context.ceilings is None else dict(context.ceilings),
         "machine": dict(context.machine),
@@ -146,6 +149,11 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
         "preview": [],
         "timeline": dict(chosen.timeline),
     }
+
+
+def _counted(measures: Mapping[str, Any]) -> Record:
+    """Measures without those that could not be counted."""
+    return {name: value for name, value in measures.items() if value is not None}
 
 
 def times(samples: list[Sample], ending: Ending, as_typed_seconds: float) -> Record:

@@ -19,13 +19,14 @@ from cuesta.engines import (
     KeepsLog,
     Prepares,
     ReportsProgress,
+    RunsElsewhere,
 )
 from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
 from cuesta.lab import inputs, leftovers, names, preflight, record, remote, streams
 from cuesta.lab.beside import Beside
 from cuesta.lab.folder import AnswerFolder, check_output
 from cuesta.lab.observer import Observer, Silent
-from cuesta.lab.probe import Probe
+from cuesta.lab.probe import Probe, with_remote
 from cuesta.lab.record import Context, Ending, Record, Sample
 from cuesta.lab.verify import (
     FULL,
@@ -258,8 +259,14 @@ def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> S
     log = engine.told() if isinstance(engine, KeepsLog) else {}
     stages = engine.stages() if isinstance(engine, HasStages) else ()
     stages = tuple(replace(one, began=one.began - began) for one in stages)
+    remote = engine.remote_use(trial) if isinstance(engine, RunsElsewhere) else None
     return Sample(
-        outcome=outcome, usage=probe.usage, log=log, stages=stages, timeline=probe.timeline
+        outcome=outcome,
+        usage=with_remote(probe.usage, remote),
+        log=log,
+        stages=stages,
+        timeline=probe.timeline,
+        remote=remote,
     )
 
 

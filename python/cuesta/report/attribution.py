@@ -197,7 +197,7 @@ def spans(run: Run) -> list[Span]:
 
 def _of_tasks(run: Run) -> Attribution | None:
     """By the sums over tasks that the engine's log has; what these do not tell apart is unseen."""
-    log, cores = run.object("engine_log"), int(run.number("threads") or 0)
+    log, cores = run.object("engine_log"), _cores_of_tasks(run)
     tasks, wall = number(log.get("task_seconds")) or 0.0, run.number("wall_seconds") or 0.0
     if cores < 1 or wall <= 0 or tasks <= 0:
         return None
@@ -207,6 +207,8 @@ def _of_tasks(run: Run) -> Attribution | None:
         cause: sum(number(log.get(name)) or 0.0 for name in names)
         for cause, names in (_LOGGED_COMPUTING | _LOGGED_IDLE).items()
     }
+    for cause, names in _LOGGED_WAITS.items():
+        logged[cause] += sum(number(log.get(name)) or 0.0 for name in names)
     # Processor time is of what a task runs, neither of what comes before it nor after.
     outside = sum(logged[cause] for cause in (NETWORK, SCHEDULER, SERIALIZATION))
     unseen = max(0.0, tasks - outside - max(logged[COLLECTION], processors))
@@ -231,9 +233,21 @@ def _of_tasks(run: Run) -> Attribution | None:
     return Attribution(cores=cores, wall_seconds=wall, core_seconds=found)
 
 
+def _cores_of_tasks(run: Run) -> int:
+    """Cores that tasks had: one a rank, or as many as threads were asked for."""
+    ranks = number(mapping(run.object("answer").get("counts")).get("ranks"))
+    return int(ranks or run.number("threads") or 0)
+
+
 def _processors(run: Run) -> float:
     """Time of processors that all processes of all tasks took; 0 where nobody knows."""
     log = run.object("engine_log")
+    if "rank_wait_seconds" in log:
+        # Ranks compute while they wait for each other, too.
+        working = (number(log.get("task_seconds")) or 0.0) - (
+            number(log.get("exchange_seconds")) or 0.0
+        )
+        return max(0.0, min(working, run.number("cpu_seconds") or 0.0))
     if "python_cpu_seconds" in log:
         return sum(number(log.get(name)) or 0.0 for name in ("cpu_seconds", "python_cpu_seconds"))
     # Only where all processes of tasks are in it do tasks have it, too.
@@ -386,7 +400,8 @@ def is_elsewhere(run: Run) -> bool:
     is_dask_elsewhere = bool(options.get("scheduler"))
     is_on_yarn = any(str(one).endswith(" on YARN") for one in run.object("versions").values())
     is_other_master = not str(options.get("master", "local")).startswith("local")
-    return is_dask_elsewhere or is_on_yarn or is_other_master
+    has_remote = "remote" in run.fields
+    return is_dask_elsewhere or is_on_yarn or is_other_master or has_remote
 
 
 def _numbers(values: object) -> list[float]:

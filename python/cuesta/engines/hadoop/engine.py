@@ -25,7 +25,7 @@ from cuesta.engines.hadoop.settings import Options, options_of
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.engines.spark.java import find_java, how_to_get
 from cuesta.errors import CuestaError, EngineError
-from cuesta.trial import STAGES_MAX, Outcome, Phase, Stage, Trial, kept_tasks
+from cuesta.trial import Outcome, Phase, RemoteUse, STAGES_MAX, Stage, Trial, kept_tasks
 
 ON_YARN = " on YARN"
 """Stands behind the version of Hadoop where other processes than this one's have done the work."""
@@ -109,6 +109,10 @@ class HadoopEngine:
         where = ON_YARN if options.conf else ""
         versions = {"hadoop": f"{jobs.hadoop_version}{where}"}
         return replace(outcome, phases=(*start, *outcome.phases), versions=versions)
+
+    def remote_use(self, trial: Trial) -> RemoteUse | None:
+        """Of containers on YARN: nothing of it is counted."""
+        return RemoteUse() if options_of(trial).conf else None
 
     def told(self) -> Mapping[str, float]:
         """What the counters of the last run's jobs say."""

@@ -18,11 +18,11 @@ from cuesta.engines.dataflow import (
     kernels_of,
     plan,
 )
-from cuesta.engines.mpi import c_program, launch, world
+from cuesta.engines.mpi import c_program, launch, usage, world
 from cuesta.errors import InputError
 from cuesta.native import native_module, request_fields
 from cuesta.ranks import is_inside
-from cuesta.trial import Outcome, Phase, Stage, Trial, kept_tasks
+from cuesta.trial import Outcome, Phase, RemoteUse, Stage, Trial, kept_tasks
 from cuesta.workloads import get_workload
 
 RANK_BYTES = 32 << 20
@@ -37,6 +37,7 @@ class MpiEngine:
     name: str = "mpi"
     reads_uris: bool = True
     _stages: list[Stage] = field(default_factory=list, repr=False)
+    _remote: list[RemoteUse] = field(default_factory=list, repr=False)
 
     @property
     def workloads(self) -> frozenset[str]:
@@ -59,22 +60,27 @@ class MpiEngine:
         """Compute the answer of `trial`. Errors: `InputError`, `EngineError` when a rank dies."""
         native_module()
         self._stages.clear()
+        self._remote.clear()
         ranks = world.size() if is_inside() else _ranks(trial)
         here = world.on_this_node() if is_inside() else -(-ranks // launch.nodes())
         kernels = kernels_of(trial, _KERNELS)
         if kernels != "native":
             _check_memory(trial, ranks, here, kernels)
         if kernels == "c":
+            if not launch.is_this_machine():
+                self._remote.append(RemoteUse(processes=ranks))
             return _run_in_c(trial, ranks, output)
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
         request = request_fields(trial, output, scratch)
         if kernels == "native":
             request["memory_bytes"] = rounds.memory_left(trial, here * RANK_BYTES, here)
             request["nodes"] = max(1, ranks // here)
-        request |= {"workload": trial.workload, "kernels": kernels}
+        request |= {"workload": trial.workload, "kernels": kernels, "watcher": usage.place()}
         inside = is_inside()
         response = world.run(request) if inside else launch.run_ranks(ranks, request, scratch)
         self._stages.extend(map(_stage, response.get("stages", ())))
+        remote = usage.total(response["uses"])
+        self._remote.extend([remote] if remote else [])
         return _outcome(trial, response, converted)
 
     def told(self) -> Mapping[str, float]:
@@ -95,6 +101,10 @@ class MpiEngine:
     def stages(self) -> Sequence[Stage]:
         """The rounds of the last run, whose tasks are what each rank did."""
         return kept_tasks(self._stages)
+
+    def remote_use(self, trial: Trial) -> RemoteUse | None:  # noqa: ARG002
+        """Of ranks of the last run on other nodes, or that another program has started."""
+        return self._remote[0] if self._remote else None
 
     def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
         """Of ranks on this machine, at least two. Errors: `EngineError`."""

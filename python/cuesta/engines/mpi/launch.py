@@ -67,7 +67,8 @@ def nodes() -> int:
     return max(1, int(said)) if said.isdecimal() else 1
 
 
-def _is_this_machine() -> bool:
+def is_this_machine() -> bool:
+    """Whether ranks go nowhere else, as far as is known."""
     return nodes() == 1 and not any(map(os.environ.get, _MANY_MACHINES))
 
 
@@ -111,7 +112,7 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
         # mpiexec of MPICH that has just begun forgets a SIGTERM.
         preexec_fn=die_with_parent,
         env={
-            **(_WITHIN_THIS_MACHINE if _is_this_machine() else {}),
+            **(_WITHIN_THIS_MACHINE if is_this_machine() else {}),
             **os.environ,
             **_AS_ANY_LAUNCHER_LIKES,
             "CUESTA_RANKS": str(ranks),

@@ -17,6 +17,7 @@ from typing import Any
 
 import cuesta.errors
 from cuesta import removal
+from cuesta.engines.mpi.usage import RankUse
 from cuesta.errors import CuestaError, Defect, EngineError, only_ours
 from cuesta.processes import die_with_parent
 
@@ -50,8 +51,12 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     """The request on all ranks; the response, on every rank, holds `error` if any rank had one."""
     response, told = {}, None
     try:
+        used = RankUse(
+            request.get("watcher", {}), is_for_one_run="CUESTA_RANKS" in os.environ
+        )
         module = "rounds" if request["kernels"] == "native" else request["workload"]
         response = import_module(f"cuesta.engines.mpi.{module}").run(world, request)
+        response["uses"] = world.gather(used.measured())
     except CuestaError as error:
         told = (type(error).__name__, str(error))
     except MemoryError:

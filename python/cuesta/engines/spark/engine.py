@@ -14,7 +14,7 @@ from cuesta.engines import Engine, Progress, rounds
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.options import Settings, memory_for, options_of, settings_of
 from cuesta.errors import CuestaError
-from cuesta.trial import Outcome, Phase, Stage, Trial
+from cuesta.trial import Outcome, Phase, RemoteUse, Stage, Trial
 
 if TYPE_CHECKING:
     from cuesta.engines.spark.context import Context
@@ -55,6 +55,10 @@ class SparkEngine:
     def with_progress(self, progress: Progress) -> Engine:
         """The same engine on the same session, calling `progress` with bytes done and in all."""
         return replace(self, progress=progress)
+
+    def remote_use(self, trial: Trial) -> RemoteUse | None:
+        """Of workers on nodes of a cluster: nothing of it is counted."""
+        return RemoteUse() if not trial.engine_options.get("master", "local").startswith("local") else None
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`.

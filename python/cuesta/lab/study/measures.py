@@ -50,7 +50,7 @@ _FIELDS = {
 
 def measures(record: Record) -> dict[str, float]:
     """Every measure of a record of one run; `work` is all but starting an engine and loading it."""
-    found = {name: float(record[field]) for name, field in _FIELDS.items()}
+    found = {name: float(record[field]) for name, field in _FIELDS.items() if field in record}
     spent: dict[str, float] = {}
     moved: dict[str, float] = {}
     for phase in record["phases"]:

@@ -1,0 +1,87 @@
+"""Use of the ranks that the process which measures a run cannot see: on other nodes, or siblings.
+
+A probe adds up the descendants of its process. Ranks that `srun` starts are none, be they on the
+same node, so each rank looks whether it is one, and says what it has used where it is not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from cuesta import markers
+from cuesta.processes import (
+    Use,
+    identity,
+    number_space,
+    parents,
+    peak_resident_bytes,
+    reset_peak,
+    use_of,
+)
+from cuesta.trial import RemoteUse
+
+_SUMMED = (
+    "cpu_seconds",
+    "read_bytes",
+    "written_bytes",
+    "device_read_bytes",
+    "device_written_bytes",
+)
+_PEAK = "peak_resident_bytes"
+
+Place = Mapping[str, str]
+
+
+def place() -> Place:
+    """Return what tells this process from all others, on all machines."""
+    return {
+        "boot": markers.boot(),
+        "numbers": number_space(),
+        "process": identity(os.getpid()),
+    }
+
+
+class RankUse:
+    """Use of this rank from now on, or since its start where it was started for one run."""
+
+    def __init__(self, watcher: Place, *, is_for_one_run: bool) -> None:
+        """Arguments: `watcher` is the `place` of the process that measures the run."""
+        self._is_observed = _is_below(watcher)
+        self._first = None if is_for_one_run else use_of(os.getpid())
+        if not is_for_one_run and not self._is_observed:
+            reset_peak()
+
+    def measured(self) -> dict[str, Any] | None:
+        """Return what was used by now; None for a rank that the watcher sees itself."""
+        last = use_of(os.getpid())
+        if self._is_observed:
+            return None
+        if last is None:
+            return {"node": os.uname().nodename}
+        used = {name: getattr(last, name) - _before(self._first, name) for name in _SUMMED}
+        return {"node": os.uname().nodename, _PEAK: peak_resident_bytes(), **used}
+
+
+def total(ranks: list[dict[str, Any] | None]) -> RemoteUse | None:
+    """Return the use of all ranks that were not observed; None where there are none of them."""
+    remote = [rank for rank in ranks if rank is not None]
+    if not remote:
+        return None
+    known = all(_PEAK in rank for rank in remote)
+    sums = {name: sum(rank[name] for rank in remote) for name in (_PEAK, *_SUMMED)} if known else {}
+    return RemoteUse(processes=len(remote), nodes=len({rank["node"] for rank in remote}), **sums)
+
+
+def _before(first: Use | None, name: str) -> Any:
+    return 0 if first is None else getattr(first, name)
+
+
+def _is_below(watcher: Place) -> bool:
+    """Whether this process is the watcher or one of its descendants."""
+    here = place()
+    if any(watcher.get(name) != here[name] for name in ("boot", "numbers")):
+        return False
+    return watcher.get("process") in map(identity, [os.getpid(), *parents(os.getpid())])
+
