@@ -70,6 +70,15 @@ def age_seconds() -> float:
     return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / _TICKS_PER_S)
 
 
+def start_of(pid: int) -> float:
+    """Time at which a process was started, in seconds since 1970; 0 where it is gone."""
+    try:
+        ticks = int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[19])
+    except OSError:
+        return 0.0
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / _TICKS_PER_S
+
+
 def descendants(pid: int) -> list[int]:
     """Every living process that `pid` started, directly or not."""
     found: list[int] = []

@@ -15,6 +15,7 @@ _OF_PMIX = "PMIX_RANK"
 _TASKS = "SLURM_STEP_NUM_TASKS"
 """What `srun` tells each of its tasks beside the rank."""
 _ON_THIS_NODE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
+_LOCAL_RANKS = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 _TASKS_OF_NODES = "SLURM_STEP_TASKS_PER_NODE"
 """As `4(x2),3`."""
 
@@ -51,6 +52,12 @@ def on_this_node(ranks: int) -> int:
         said = _said(_TASKS_OF_NODES)
     counts = re.findall(r"(\d+)(?:\(x\d+\))?", said)
     return max(map(int, counts), default=ranks)
+
+
+def local_rank() -> int:
+    """The number of this rank among those of its node; 0 where nobody says."""
+    said = next((_said(name) for name in _LOCAL_RANKS if _said(name)), "")
+    return int(said) if said.isdecimal() else 0
 
 
 def _said(name: str) -> str:

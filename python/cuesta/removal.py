@@ -97,6 +97,15 @@ def held_folder(prefix: str, folder: Path) -> Iterator[Path]:
         discard(made)
 
 
+def hold(folder: Path) -> int:
+    """Lock a marked folder, so that it is not idle until the descriptor is closed."""
+    descriptor = os.open(folder / MARKER, os.O_RDWR | os.O_CLOEXEC)
+    # Some file systems have no locks.
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
 def is_idle(folder: Path) -> bool:
     """Whether this account made `folder` with `held_folder`, and no process holds its lock.
 

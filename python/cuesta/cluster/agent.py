@@ -24,6 +24,7 @@ from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.limits import CONNECT_SECONDS, PING_SECONDS, TICK_SECONDS
 from cuesta.cluster.settings import ClusterPlan, from_json
 from cuesta.cluster.wire import Message, Peer, WireError, connect, ready
+from cuesta.engines.mpi import leftovers
 from cuesta.errors import CuestaError, EngineError
 from cuesta.store import control
 from cuesta.store.peers import PeerSettings, write_members
@@ -94,6 +95,7 @@ class Agent:
         self._children = Children()
         self._leader: Peer | None = None
         self._waits_for_store = False
+        self._began = time.time()
         self._to_meet: set[str] = set()
         self._address = ""
         base = Path(plan.share.scratch or os.environ.get("TMPDIR") or "/tmp")
@@ -120,6 +122,9 @@ class Agent:
             leader.send({"refuses": str(error)})
             raise WireError(str(error)) from None
         self._address = own
+        with contextlib.suppress(OSError):
+            removal.hold(self.scratch)
+        self._sweep_scratch()
         leader.send({"facts": found.to_json()})
         told = time.monotonic()
         while time.monotonic() - leader.heard < self._plan.own("lost"):
@@ -211,8 +216,17 @@ class Agent:
             with contextlib.suppress(WireError):
                 self._leader.send({"unwritten": why})
 
+    def _sweep_scratch(self) -> None:
+        """Remove what agents of this node have left that were killed with their watchdogs."""
+        for folder in self.scratch.parent.glob(f"cuesta-*-{self._name}.scratch"):
+            cluster = folder.name.removeprefix("cuesta-").partition("-")[0]
+            if removal.is_idle(folder) and not watchdog.marked(f"{cluster}/"):
+                with contextlib.suppress(OSError):
+                    removal.remove_marked(folder)
+
     def clear(self) -> None:
         """Remove its folders, but that of a store which has the only copy of a file."""
+        leftovers.sweep(self._began)
         with contextlib.suppress(OSError):
             removal.remove_marked(self.scratch)
         if markers.is_private(self._store) and not node_store.unwritten(self._store):

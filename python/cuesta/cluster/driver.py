@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuesta.cluster import mpi, node_store
 from cuesta.cluster.describe import time_to_first_task
+from cuesta.cluster.node import nearest, scratch_here
 from cuesta.cluster.services import node_use
 from cuesta.cluster.watchdog import MARK, mark
 from cuesta.engines.spark.first_task import TIMES
@@ -46,7 +47,12 @@ class Driver:
             TIMES: str(leader.folder.times_file),
         }
         environment |= mpi.variables(leader.plan, leader.folder, leader.state)
-        environment |= node_store.variables(leader.plan, _nearest(leader.state))
+        environment |= node_store.variables(leader.plan, nearest(leader.state)["name"])
+        scratch = scratch_here(leader.state)
+        if scratch and leader.plan.command[0] not in _RUNS:
+            # It is removed with the agent of the node, whatever the command leaves there. Ours have
+            # a --scratch, and sockets whose paths must be short.
+            environment["TMPDIR"] = scratch
         if self.spark:
             environment |= {
                 "SPARK_CONF_DIR": str(leader.folder.conf),
@@ -101,13 +107,6 @@ class Driver:
         except (OSError, ValueError):
             return {}
         return found
-
-
-def _nearest(state: dict[str, Any]) -> str:
-    """The node that the leader is on, or else the first."""
-    names = [str(one["name"]) for one in state["nodes"]]
-    own = str(state["leader"]["node"])
-    return own if own in names else names[0]
 
 
 def _value(command: list[str], names: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ import shutil
 import socket
 import struct
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -94,6 +94,19 @@ def facts(name: str, address: str, scratch: Path) -> NodeFacts:
         scratch_error=scratch_error,
         accounts=_other_accounts(),
     )
+
+
+def nearest(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The node that the leader is on, or else the first."""
+    nodes: list[dict[str, Any]] = state["nodes"]
+    own = state["leader"]["node"]
+    return next((node for node in nodes if node["name"] == own), nodes[0])
+
+
+def scratch_here(state: Mapping[str, Any]) -> str:
+    """The scratch folder of the node that the leader is on; empty where it is on none."""
+    node = nearest(state)
+    return str(node["scratch"]) if node["host"] == platform.node() else ""
 
 
 def interfaces() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cuesta.cluster import class_archive, node_store, pages, spark
 from cuesta.cluster.folder import telling_line
 from cuesta.cluster.limits import MEMORY_SHARE, PORT_TRIES_MAX, SAID_CHARACTERS_MAX
-from cuesta.cluster.node import NodeFacts, free_ports
+from cuesta.cluster.node import NodeFacts, free_ports, scratch_here
 from cuesta.cluster.watchdog import MARK, mark
 from cuesta.cluster.wire import Message
 from cuesta.cluster.workers import Workers
@@ -63,6 +63,7 @@ class SparkService:
         placed = {
             "spark.authenticate.secret": leader.folder.secret(),
             **self._filter(),
+            **self._temporary(),
             "spark.driver.host": self._address,
             "spark.driver.bindAddress": self._address,
         }
@@ -142,6 +143,21 @@ class SparkService:
         if "spark.ui.filters" in self._leader.plan.spark_sets:
             return {}
         return pages.spark_filter(self._leader.folder.secret())
+
+    def _temporary(self) -> dict[str, str]:
+        """Settings by which a driver beside the leader has its files in the node's scratch.
+
+        Executors have that of their own node by a variable.
+        """
+        scratch = scratch_here(self._leader.state)
+        if not scratch:
+            return {}
+        options = "spark.driver.extraJavaOptions"
+        given = self._leader.plan.spark_sets
+        return {
+            "spark.local.dir": given.get("spark.local.dir", scratch),
+            options: f"-Djava.io.tmpdir={scratch} {given.get(options, '')}".strip(),
+        }
 
     def _ask(self, page: int) -> dict[str, Any] | None:
         return spark.ask_master(self._address, page, self._leader.folder.secret())

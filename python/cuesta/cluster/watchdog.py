@@ -1,9 +1,7 @@
 """Ends what a process has started when that process is gone, however it went.
 
 Everything of a cluster carries a mark in its environment, `CUESTA_CLUSTER=ID/PART`, which children
-inherit. A watchdog is a process in a session of its own, so that a signal to the group of what it
-watches does not reach it. It holds one end of a pipe, whose other end closes with the one it
-watches, even by `kill -9`.
+inherit. A watchdog is a `guardian` of a leader or an agent.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from cuesta import guardian
 from cuesta.processes import identity
 
 MARK = "CUESTA_CLUSTER"
@@ -72,7 +71,7 @@ def watch_agent(value: str, clear: Callable[[], None], store_seconds: float) -> 
         sweep(value)
         clear()
 
-    return _start(act)
+    return guardian.start(act).pid
 
 
 def watch_leader(cluster: str, agent_seconds: float, last: Callable[[], None]) -> int:
@@ -90,26 +89,7 @@ def watch_leader(cluster: str, agent_seconds: float, last: Callable[[], None]) -
         sweep(mark(cluster, ""))
         last()
 
-    return _start(act)
-
-
-def _start(act: Callable[[], None]) -> int:
-    """A child that calls `act` when this process has ended. This process must have one thread."""
-    # The other end stays open as long as this process lives, and no program inherits it.
-    reading, _ = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(reading)
-        return pid
-    try:
-        os.setsid()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        _keep_only(reading)
-        os.read(reading, 1)
-        act()
-    finally:
-        os._exit(0)
+    return guardian.start(act).pid
 
 
 def _is_store(pid: int) -> bool:
@@ -117,13 +97,3 @@ def _is_store(pid: int) -> bool:
         return b"cuesta.store.serve" in Path("/proc", str(pid), "cmdline").read_bytes()
     except OSError:
         return False
-
-
-def _keep_only(descriptor: int) -> None:
-    """Let go of every other file: pipes of the parent's own must close with the parent."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nowhere, number)
-    top = os.sysconf("SC_OPEN_MAX")
-    os.closerange(3, descriptor)
-    os.closerange(descriptor + 1, min(top, 65_536))

@@ -9,11 +9,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import cuesta.errors
+from cuesta.engines.mpi import leftovers
 from cuesta.errors import EngineError, EngineMissing
 from cuesta.processes import die_with_parent
 
@@ -100,6 +102,7 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
     command = launcher()
     if command is None:
         raise EngineMissing("there is no mpiexec; install cuesta[mpi] or load the site's MPI")
+    began = time.time()
     process = subprocess.Popen(
         [command, "-n", str(ranks), *words],
         stdin=subprocess.DEVNULL,
@@ -122,7 +125,10 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
         said, _ = process.communicate()
     except BaseException:
         _end(process)
+        leftovers.sweep(began)
         raise
+    if process.returncode:
+        leftovers.sweep(began)
     return process.returncode, said
 
 

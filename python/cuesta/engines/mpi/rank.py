@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import cuesta.errors
-from cuesta import removal
+from cuesta import ranks, removal
+from cuesta.engines.mpi import leftovers
 from cuesta.engines.mpi.usage import RankUse
 from cuesta.errors import CuestaError, Defect, EngineError, only_ours
 from cuesta.processes import die_with_parent
@@ -28,9 +29,22 @@ PASSED_ON_SECONDS = 0.3
 def main() -> int:
     """Run the request of the command line."""
     die_with_parent()  # not every launcher that is killed ends its ranks
+    # One rank of each node has one, where launchers say which.
+    watchdog = None if ranks.local_rank() else leftovers.watch()
+    try:
+        return _serve()
+    finally:
+        if watchdog:
+            watchdog.dismiss()
+
+
+def _serve() -> int:
+    """Run the request of the command line on all ranks."""
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
+    world.Barrier()
+    leftovers.unlink_mapped()
     asked, answered = map(Path, sys.argv[1:])
     wanted = int(os.environ.get("CUESTA_RANKS", world.size))
     if world.size != wanted:

@@ -1,0 +1,106 @@
+"""Removes files that MPICH leaves on a node where its processes are killed.
+
+Ranks share memory in `/dev/shm/mpich_shm_*`, and the proxy of `mpiexec` describes the machine to
+them in `/tmp/hydra_hwloc_xmlfile_*`; both are removed at an orderly end alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from cuesta import guardian
+from cuesta.guardian import Guardian
+from cuesta.processes import age_seconds, identity, lives, start_of
+
+_SHARED = ("mpich_shm_*", "ucx_shm_posix_*")
+_MEMORY = Path("/dev/shm")
+_TOPOLOGY = (Path("/tmp"), "hydra_hwloc_xmlfile_*")
+_PROXY = "hydra_pmi_proxy"
+_CLOCK_SECONDS = 0.1
+"""Times of files are those of the last tick of the kernel's clock."""
+PROXY_SECONDS = 15.0
+"""How long a launcher may take to end its processes."""
+
+
+def unlink_mapped() -> None:
+    """Take away the names of shared memory that this process has: all of its node know it by now.
+
+    To be called when all ranks have called `MPI_Init`. MPICH does not need the names after that.
+    """
+    for path in _mapped("self"):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def watch() -> Guardian:
+    """Start a process that sweeps when this rank is killed, once the launcher's part is gone."""
+    since, launcher = time.time() - age_seconds(), identity(os.getppid())
+
+    def act() -> None:
+        deadline = time.monotonic() + PROXY_SECONDS
+        while launcher and lives(launcher) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        sweep(since)
+
+    return guardian.start(act)
+
+
+def sweep(since: float) -> None:
+    """Remove such files of this account, made since then, that no living process uses."""
+    made = [path for kind in _SHARED for path in _made(_MEMORY, kind, since)]
+    used = set().union(*(_mapped(pid) for pid in _processes())) if made else set()
+    for path in made:
+        if str(path) not in used:
+            with contextlib.suppress(OSError):
+                path.unlink()
+    described = list(_made(*_TOPOLOGY, since))
+    begun = [start_of(int(pid)) for pid in _processes() if _is_proxy(pid)] if described else []
+    for path in described:
+        # One of a proxy that lives may yet be read by its ranks.
+        with contextlib.suppress(OSError):
+            if not any(at <= path.stat().st_mtime + _CLOCK_SECONDS for at in begun):
+                path.unlink()
+
+
+def _made(folder: Path, kind: str, since: float) -> Iterator[Path]:
+    """Files of this account that were made since then."""
+    for path in folder.glob(kind):
+        with contextlib.suppress(OSError):
+            facts = path.lstat()
+            if facts.st_uid == os.geteuid() and facts.st_mtime >= since - _CLOCK_SECONDS:
+                yield path
+
+
+def _processes() -> list[str]:
+    return [entry.name for entry in os.scandir("/proc") if entry.name.isdigit()]
+
+
+def _mapped(pid: str) -> set[str]:
+    """Shared memory of MPICH that a process has mapped, or has open to map it."""
+    found: set[str] = set()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc", pid, "maps").read_text(errors="replace").splitlines():
+            found.add(line.partition("/")[1] + line.partition("/")[2])
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(entry.path))
+    return {one for one in found if Path(one).parent == _MEMORY and _is_shared(one)}
+
+
+def _is_shared(path: str) -> bool:
+    return any(Path(path).match(kind) for kind in _SHARED)
+
+
+def _is_proxy(pid: str) -> bool:
+    try:
+        facts = Path("/proc", pid)
+        return facts.stat().st_uid == os.geteuid() and (
+            facts.joinpath("comm").read_text().strip() == _PROXY[:15]
+        )
+    except OSError:
+        return False

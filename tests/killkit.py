@@ -1,0 +1,83 @@
+"""Kills parts of runs at random moments, and finds what is left of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from clusterkit import words
+
+SETTLE_SECONDS = 30.0
+"""For guardians to clear what was killed; a machine under load takes its time."""
+_SHARED = Path("/dev/shm")
+_PATTERNS = (
+    (_SHARED, "mpich_shm_*"),
+    (_SHARED, "ucx_shm_posix_*"),
+    (_SHARED, "cuesta-*"),
+    (Path("/tmp"), "hydra_hwloc_xmlfile_*"),
+    (Path("/tmp"), "cuesta-*"),
+    (Path("/tmp"), "spark-*"),
+    (Path("/tmp"), "blockmgr-*"),
+)
+
+
+def files() -> set[Path]:
+    """Files and folders of kinds that runs make in places which they share with others."""
+    return {path for folder, kind in _PATTERNS for path in folder.glob(kind)}
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that it started, the oldest first, as far as they live."""
+    from cuesta.processes import descendants
+
+    return [pid, *descendants(pid)]
+
+
+def carrying(variable: str) -> list[int]:
+    """Processes that have `NAME=VALUE` in their environment, which children inherit."""
+    wanted, found = variable.encode(), []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if wanted in Path(entry.path, "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
+
+
+def kill(pids: Sequence[int], number: int, draw: random.Random) -> str:
+    """Send a signal to one of the processes; return what it was."""
+    victim = draw.choice(pids)
+    named = words(victim)[:60]
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(victim, number)
+    return f"signal {number} to {named}"
+
+
+def wait_for_nothing(found: Callable[[], object]) -> object:
+    """What is left once there is nothing, or after `SETTLE_SECONDS`."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while (left := found()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def started(arguments: Sequence[str], variable: str) -> subprocess.Popen[bytes]:
+    """A command line of ours in a session of its own, with `NAME=VALUE` as a mark."""
+    name, _, value = variable.partition("=")
+    return subprocess.Popen(
+        [sys.executable, "-m", "cuesta", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {name: value},
+        start_new_session=True,
+    )
+
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
