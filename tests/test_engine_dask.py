@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -24,8 +25,10 @@ from cuesta.engines import dask_security
 from cuesta.engines.dask import DaskEngine
 from cuesta.errors import EngineError, InputError
 from cuesta.trial import Trial
-from labkit import record_of
+from labkit import record_of, small_disk
 from sortkit import places, sorting, write_records
+
+__all__ = ["small_disk"]
 
 
 @pytest.fixture(scope="module")
@@ -167,3 +170,57 @@ def foreign_cluster(tmp_path: Path, security: str) -> Iterator[tuple[str, subpro
         # With its workers, which would stay.
         os.killpg(cluster.pid, signal.SIGKILL)
         cluster.wait()
+
+
+@pytest.mark.parametrize("seconds", [0.4, 1.2, 2.0])
+def test_an_interrupt_is_one_line(records: Path, tmp_path: Path, seconds: float) -> None:
+    """A terminal sends it to the workers, too, and to a Python that is about to become one."""
+    output = tmp_path / "out"
+    words = ["run", "sort", str(records), "--engine", "dask", "--threads", "2", "-o", str(output)]
+    log = tmp_path / "log"
+    with (
+        log.open("wb") as told,
+        subprocess.Popen(
+            [sys.executable, "-m", "cuesta", *words, "--memory", "2GiB"],
+            stdout=told,
+            stderr=told,
+            start_new_session=True,
+        ) as process,
+    ):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        code = process.wait(60)
+    text = log.read_text()
+    assert "Traceback" not in text
+    if code:
+        assert (code, text.splitlines()[-1]) == (130, "cuesta: interrupted")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.dat", "log"]
+
+
+def test_a_full_scratch_is_told_as_that(
+    engine: DaskEngine, records: Path, tmp_path: Path, small_disk: Path
+) -> None:
+    output = tmp_path / "out"
+    output.mkdir()
+    with pytest.raises(InputError) as refused:
+        engine.run(trial(records), output, small_disk)
+    text = str(refused.value)
+    assert text.startswith(f"scratch {small_disk}/")
+    assert text.endswith(
+        "the disk is full; free some space or choose another folder with --scratch"
+    )
+
+
+def test_what_dask_cancels_is_a_failure_of_dask(
+    engine: DaskEngine, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`asyncio.CancelledError` is no `Exception`; it ended the command as a defect."""
+
+    def cancelled(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(DaskEngine, "_client", cancelled)
+    with pytest.raises(EngineError, match="engine dask: Dask failed: CancelledError"):
+        DaskEngine().run(trial(records), *places(tmp_path))

@@ -7,6 +7,8 @@ started here listen on this machine alone, and to each other alone.
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import gc
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +23,7 @@ from typing import Any
 from uuid import uuid4
 
 from cuesta import removal
-from cuesta.engines import Engine, Progress, dask_security, rounds
+from cuesta.engines import Engine, Progress, dask_security, dask_workers, rounds
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.errors import CuestaError, EngineError, InputError
 from cuesta.trial import Outcome, Phase, RemoteUse, Trial
@@ -42,9 +44,13 @@ _OPTIONS = ("scheduler", "tasks")
 
 @dataclass
 class _Held:
-    """The client that copies of an engine share, what it was made for, and its folder."""
+    """The client that copies of an engine share, what it was made for, and its folder.
+
+    `cluster` is that of workers which were started here.
+    """
 
     client: Any = None
+    cluster: Any = None
     made_for: tuple[object, ...] = ()
     folder: Path | None = None
 
@@ -86,7 +92,8 @@ class DaskEngine:
             raise
         except BaseException as error:
             self.close()
-            if not isinstance(error, Exception):
+            # On a loaded machine Dask may cancel what it waits for, which is no `Exception`.
+            if not isinstance(error, (Exception, asyncio.CancelledError)):
                 raise
             first_line = (str(error).splitlines() or [""])[0]
             told = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
@@ -112,10 +119,11 @@ class DaskEngine:
     def close(self) -> None:
         """End the workers that were started here, and leave those that were not."""
         client, self._held.client = self._held.client, None
+        cluster, self._held.cluster = self._held.cluster, None
         if client is not None:
             client.close()
-            if client.cluster is not None:
-                client.cluster.close()
+        if cluster is not None:
+            cluster.close()
         if self._held.folder is not None:
             removal.discard(self._held.folder)
             self._held.folder = None
@@ -135,7 +143,9 @@ class DaskEngine:
                 "--threads"
             )
         try:
-            where = scheduler or self._local_cluster(trial.threads, each, scratch)
+            if scheduler is None:
+                self._held.cluster = self._local_cluster(trial.threads, each, scratch)
+            where = scheduler or self._held.cluster
             self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS)
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             # The last two are of certificates that Dask's configuration lacks, or wants.
@@ -156,17 +166,21 @@ class DaskEngine:
         """
         self._held.folder = Path(mkdtemp(dir=scratch.parent, prefix="cuesta-dask-"))
         config: Any = import_module("dask.config")
+        cluster = partial(
+            import_module("distributed").LocalCluster,
+            n_workers=workers,
+            threads_per_worker=1,
+            memory_limit=memory_bytes,
+            dashboard_address=None,
+            silence_logs=50,
+            host="127.0.0.1",
+            # That of a server without pages, on a port that nobody else has.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            security=dask_security.temporary(),
+            local_directory=str(self._held.folder),
+        )
         with config.set(dask_security.NO_PAGES):
-            return import_module("distributed").LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                memory_limit=memory_bytes,
-                dashboard_address=None,
-                silence_logs=50,
-                host="127.0.0.1",
-                security=dask_security.temporary(),
-                local_directory=str(self._held.folder),
-            )
+            return dask_workers.started(cluster, lambda made: made.close())
 
 
 def _tasks(trial: Trial) -> int | None:
@@ -221,10 +235,23 @@ def _send(folder: str, job: Job, number: int, round_: Round) -> list[int]:
     _, blocks, ends = job.worker().task(number, round_.shared, round_.tasks[number])
     path = Path(folder, f"{number}")
     attempt = path.with_suffix(f".{uuid4().hex}")
-    attempt.write_bytes(blocks)
-    removal.put(attempt, path)
+    try:
+        attempt.write_bytes(blocks)
+        removal.put(attempt, path)
+    except OSError as error:
+        attempt.unlink(missing_ok=True)
+        raise _scratch_error(error, folder) from None
     last = ends[-1] if ends else 0
     return [0, *ends, *[last] * (round_.parts - len(ends))]
+
+
+def _scratch_error(error: OSError, folder: str) -> InputError:
+    """Return the line of a folder for scratch that takes no more."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        cause = "the disk is full; free some space or choose another folder with --scratch"
+    else:
+        cause = f"{(error.strerror or str(error)).lower()}; choose another folder with --scratch"
+    return InputError(f"scratch {folder}: {cause}")
 
 
 def _receive(folder: str, job: Job, item: tuple[int, list[list[int]]], round_: Round) -> bytes:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,13 @@ from cuesta.engines import (
     ReportsProgress,
     RunsElsewhere,
 )
-from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
+from cuesta.errors import (
+    CuestaError,
+    EngineError,
+    EngineMissing,
+    InputError,
+    VerificationError,
+)
 from cuesta.lab import inputs, leftovers, names, preflight, record, remote, streams
 from cuesta.lab.beside import Beside
 from cuesta.lab.folder import AnswerFolder, check_output
@@ -125,7 +132,8 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         context = replace(_context(trial, plan), names=named)
         before = inputs.marks(trial.inputs)
         try:
-            samples, files = _repeats(engine, trial, plan, folder, hears)
+            with _of_one_state(before, trial.inputs):
+                samples, files = _repeats(engine, trial, plan, folder, hears)
             facts = remote.describe(engine, trial, folder.scratch)
             context = replace(context, inputs=streams.as_given(facts, given))
             readable = trial
@@ -137,7 +145,8 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         # Names and verification have the memory that the session had.
         naming = names.annotate(readable, folder.answer, folder.scratch, hears)
         files.settle()
-        ending, views = _end(readable, plan, folder, files, hears)
+        with _of_one_state(before, trial.inputs):
+            ending, views = _end(readable, plan, folder, files, hears)
         told = [sample.outcome.counts for sample in samples]
         told += [naming.counts] if naming else []
         verification = strictly(
@@ -318,6 +327,21 @@ def _context(trial: Trial, plan: Plan) -> Context:
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(plan.now)),
         command=plan.command,
     )
+
+
+@contextlib.contextmanager
+def _of_one_state(before: inputs.Marks, paths: Sequence[str]) -> Iterator[None]:
+    """Name the change of an input as the cause of an error, where it changed meanwhile."""
+    try:
+        yield
+    except (InputError, EngineError) as error:
+        changed = inputs.changed(before, paths)
+        if changed is None:
+            raise
+        raise InputError(
+            f"{changed}: the input changed while it was read ({error}); run again with an input "
+            "that stays as it is"
+        ) from None
 
 
 def _refusal(

@@ -1,0 +1,53 @@
+"""Starts workers of Dask that leave Ctrl-C to the process that has started them.
+
+A terminal sends SIGINT to all processes of a command. A worker, or a Python that is about to become
+one, would print a trace for it, and the cluster could not end what ended itself.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing import resource_tracker
+from typing import Any
+
+
+def started(make: Callable[[], Any], end: Callable[[Any], None]) -> Any:
+    """Return what `make` returns, whose processes never get SIGINT.
+
+    It runs in a thread that blocks the signal, as do all threads and processes that it starts. An
+    interrupt meanwhile is raised once it has returned, and `end` has ended what it made; something
+    half started could not be ended in order. Errors: those of `make`.
+    """
+    made: list[Any] = []
+    failed: list[BaseException] = []
+    is_done = threading.Event()
+
+    def run() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            made.append(make())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            is_done.set()
+
+    # Its start lets the signal through again, in the thread that needs it first.
+    resource_tracker.ensure_running()
+    thread = threading.Thread(target=run, name="cuesta-dask-start")
+    thread.start()
+    interrupted: BaseException | None = None
+    # Not `join`, after whose interrupt Python 3.11 takes a thread for one that has ended.
+    while not is_done.is_set():
+        try:
+            is_done.wait()
+        except BaseException as error:
+            interrupted = interrupted or error
+    if interrupted:
+        for one in made:
+            end(one)
+        raise interrupted
+    if failed:
+        raise failed[0]
+    return made[0]

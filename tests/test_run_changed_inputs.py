@@ -1,0 +1,53 @@
+"""An input that is cut while it is read is said to be that, on every engine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cuesta.engines import get_engine
+from cuesta.errors import CuestaError, InputError
+from cuesta.lab.run import Plan, run_trial
+from cuesta.trial import Outcome, Trial
+from sortkit import sorting, write_records
+
+RECORDS = 20_000
+
+
+class Cutting:
+    """An engine around another one, which cuts the input before or after that has read it."""
+
+    reads_uris = True
+
+    def __init__(self, name: str, *, is_before: bool) -> None:
+        self._engine = get_engine(name)
+        self._is_before = is_before
+        self.name = name
+        self.workloads = self._engine.workloads
+
+    def missing(self) -> str | None:
+        return self._engine.missing()
+
+    def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
+        if self._is_before:
+            os.truncate(trial.inputs[0], 100 * RECORDS // 2 + 50)
+        found = self._engine.run(trial, output, scratch)
+        if not self._is_before:
+            os.truncate(trial.inputs[0], 100 * RECORDS // 2)
+        return found
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize("name", ["native", "mpi"])
+def test_a_cut_input_is_named(tmp_path: Path, name: str, is_before: bool) -> None:
+    engine = Cutting(name, is_before=is_before)
+    if why := engine.missing():
+        pytest.skip(why)
+    records = write_records(tmp_path / "a.dat", RECORDS)
+    with pytest.raises(CuestaError) as refused:
+        run_trial(engine, sorting(name, records, 1 << 30), Plan(output=tmp_path / "out"))
+    assert isinstance(refused.value, InputError)
+    assert f"{records}: the input changed while it was read" in str(refused.value)
+    assert str(refused.value).endswith("run again with an input that stays as it is")
