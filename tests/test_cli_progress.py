@@ -7,7 +7,7 @@ import time
 import pytest
 
 from cuesta.api.console import Console
-from cuesta.api.progress import PlainObserver, make_observer
+from cuesta.api.progress import Pace, PlainObserver, make_observer
 
 MIB = 1 << 20
 
@@ -38,3 +38,33 @@ def test_nothing_is_said_about_an_unknown_total(
     observer.progress(5, 0)
     observer.progress(0, 5)
     assert capsys.readouterr().err == ""
+
+
+def test_the_start_of_an_engine_is_in_no_rate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An engine took 60 s to start, and its first task ended after 61 s: that was no rate."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    observer = PlainObserver(Console(stderr=True))
+    observer.stage("running")
+    for second in range(0, 60, 5):
+        now[0] = float(second)
+        observer.progress(0, 50 * MIB)
+    for second in (61, 62, 71):
+        now[0] = float(second)
+        observer.progress((second - 60) * MIB, 50 * MIB)
+    assert capsys.readouterr().err.splitlines() == [
+        "running",
+        "running: 4 % of 50 MiB, 1 MiB/s, 48 s to go",
+    ]
+
+
+def test_each_part_of_the_work_has_a_rate_of_its_own() -> None:
+    pace = Pace()
+    assert pace.rate(0.0, 0, 100) is None
+    assert pace.rate(5.0, 10, 100) is None
+    assert pace.rate(6.0, 30, 100) == 20
+    assert pace.rate(106.0, 5, 100) is None
+    assert pace.rate(107.0, 6, 100) == 1
+    assert pace.rate(108.0, 9, 200) is None

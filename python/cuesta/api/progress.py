@@ -31,7 +31,8 @@ class PlainObserver:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._stage = ""
-        self._started = self._said = time.monotonic()
+        self._said = time.monotonic()
+        self._pace = Pace()
 
     def note(self, text: str) -> None:
         """One line."""
@@ -40,15 +41,16 @@ class PlainObserver:
     def stage(self, name: str) -> None:
         """One line when the stage changes."""
         self._stage = name
-        self._started = self._said = time.monotonic()
+        self._said = time.monotonic()
+        self._pace = Pace()
         self._console.print(name)
 
     def progress(self, done: int, total: int) -> None:
         """One line every `LINE_SECONDS`, with rate and time to go."""
         now = time.monotonic()
-        if 0 < done <= total and now - self._said >= LINE_SECONDS:
+        rate = self._pace.rate(now, done, total)
+        if rate and done <= total and now - self._said >= LINE_SECONDS:
             self._said = now
-            rate = done / (now - self._started)
             self._console.print(
                 f"{self._stage}: {100 * done // total} % of {format_bytes(total)}, "
                 f"{format_rate(rate)}, {format_seconds((total - done) / rate)} to go"
@@ -56,6 +58,23 @@ class PlainObserver:
 
     def close(self) -> None:
         """Nothing to tidy up."""
+
+
+class Pace:
+    """Rate of a stage since its work has begun: the start of an engine does not count."""
+
+    def __init__(self) -> None:
+        self._began = 0.0
+        self._first = self._last = self._total = 0
+
+    def rate(self, now: float, done: int, total: int) -> float | None:
+        """Take note of how far the work is; return its rate, None while there is none."""
+        is_new = total != self._total or done < self._last
+        if is_new or self._last == 0:
+            self._began, self._first = now, done
+        self._last, self._total = done, total
+        seconds, amount = now - self._began, done - self._first
+        return amount / seconds if seconds > 0 and amount > 0 else None
 
 
 class TerminalObserver:
@@ -70,6 +89,7 @@ class TerminalObserver:
         self._timer: threading.Timer | None = None
         self._bar: Progress | None = None
         self._known: tuple[int, int] = (0, 0)
+        self._shown: tuple[int, int] = (0, 0)
 
     def note(self, text: str) -> None:
         """One line above the moving one."""
@@ -119,7 +139,12 @@ class TerminalObserver:
     def _move(self) -> None:
         done, total = self._known
         if self._bar and total > 0:
-            self._bar.update(self._bar.task_ids[0], completed=done, total=total)
+            task = self._bar.task_ids[0]
+            if done < self._shown[0] or total != self._shown[1]:
+                # Another part of the work: its rate has nothing to do with that of the last one.
+                self._bar.reset(task, total=total)
+            self._shown = (done, total)
+            self._bar.update(task, completed=done, total=total)
 
     def _write(self, text: str) -> None:
         """Put `text` in place of the line that the cursor is in."""
