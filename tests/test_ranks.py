@@ -98,3 +98,42 @@ def test_only_a_rank_beside_the_first_leaves_the_answer_to_that(
     assert (tmp_path / "out").exists() == (code == 0)
     if code == 0:
         record_of(tmp_path / "out")
+
+
+LEFT_BEHIND: dict[str, dict[str, str]] = {
+    "MPICH": {"PMI_RANK": "1", "PMI_SIZE": "2"},
+    "Open MPI": {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"},
+    "Slurm": {"SLURM_PROCID": "1"},
+    "no number": {"PMIX_RANK": "x"},
+}
+
+
+@pytest.mark.parametrize("launcher", LEFT_BEHIND)
+@pytest.mark.parametrize("words", ["--version", "run sort --help", "data list"])
+def test_a_rank_in_the_environment_leaves_other_commands_alone(launcher: str, words: str) -> None:
+    """`cuesta --version` ended with 2 and without a word in a shell that `mpirun` had started."""
+    command = [sys.executable, "-m", "cuesta", *words.split()]
+    variables = without_launcher() | LEFT_BEHIND[launcher]
+    done = subprocess.run(command, env=variables, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout
+
+
+@pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
+@pytest.mark.parametrize("more", [[], ["--engine", "mpi"]], ids=["native", "mpi"])
+def test_a_run_that_leaves_the_work_to_rank_0_names_the_variable(
+    more: list[str], tmp_path: Path
+) -> None:
+    words = ["run", "dataflow", "--blocks", "2", *more, "-o", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "cuesta", *words]
+    done = subprocess.run(
+        command,
+        env=without_launcher() | LEFT_BEHIND["MPICH"],
+        capture_output=True,
+        check=False,
+        timeout=60,
+        text=True,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "PMI_RANK" in done.stderr
+    assert "unset PMI_RANK" in done.stderr

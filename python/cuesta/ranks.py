@@ -38,8 +38,14 @@ def rank() -> int:
     """The rank of this process; 0 where it is none."""
     if not is_inside():
         return 0
-    names = [rank for rank, size in _OF_MPI if _said(size)]
-    return next(int(_said(name)) for name in (*names, _OF_PMIX) if _said(name))
+    text = _said(variable())
+    return int(text) if text.isdecimal() else 0
+
+
+def variable() -> str:
+    """The name of the environment variable that has the rank; `PMIX_RANK` where none has."""
+    names = (rank for rank, size in _OF_MPI if _said(size) and _said(rank))
+    return next(names, _OF_PMIX)
 
 
 def on_this_node(ranks: int) -> int:

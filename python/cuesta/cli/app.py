@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from types import FrameType
 
 from cuesta import ranks
-from cuesta.cli import plain
+from cuesta.cli import plain, streams
 from cuesta.errors import CuestaError, Defect
 from cuesta.untrusted import one_line
 
+_HELP = frozenset(("--help", "-h"))
 INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -31,13 +32,14 @@ class Terminated(BaseException):
 
 def main() -> None:
     """Run the command line of this process and leave it with the right exit code."""
+    streams.prepare()
     signal.signal(signal.SIGTERM, _terminate)
     # A terminal that was closed; not where somebody wants to outlive it, as with nohup.
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _terminate)
     if ranks.rank() > 0:
-        sys.exit(_other_rank(sys.argv[1:]))
-    sys.exit(call(sys.argv[1:]))
+        sys.exit(streams.flushed(_other_rank(sys.argv[1:])))
+    sys.exit(streams.flushed(call(sys.argv[1:])))
 
 
 def call(arguments: Sequence[str]) -> int:
@@ -51,7 +53,7 @@ def call(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         result = INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.discard(sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
         return _fail(f"{error.filename or 'system'}: {(error.strerror or str(error)).lower()}", 2)
@@ -78,14 +80,27 @@ def _run(arguments: Sequence[str]) -> object:
 
 
 def _other_rank(arguments: Sequence[str]) -> int:
-    """A rank beside the first of `mpirun -n N cuesta run ... --engine mpi`: it only helps."""
-    if arguments[:1] != ["run"] or "mpi" not in " ".join(arguments).replace("=", " ").split():
-        if not ranks.is_of_mpirun():
-            return call(arguments)  # `srun` starts programs without MPI on each node as well.
-        return 2  # Rank 0 does the work alone, or says what is wrong.
+    """Run a command line as a rank other than 0; `run --engine mpi` serves rank 0.
+
+    `srun` starts programs without MPI on each node as well, so that `run` on another engine is
+    refused only where `mpirun` started this process: all its ranks would write the same answer.
+    """
+    if "mpi" not in " ".join(arguments).replace("=", " ").split() or arguments[:1] != ["run"]:
+        writes = arguments[:1] in (["run"], ["compare"]) and not _HELP.intersection(arguments)
+        if not (writes and ranks.is_of_mpirun()):
+            return call(arguments)
+        return _fail(
+            f"{arguments[0]}: this process is rank {ranks.rank()} of an MPI program, as "
+            f"{ranks.variable()} says, and rank 0 does the work; use --engine mpi, or unset "
+            f"{ranks.variable()} where no mpirun started this",
+            2,
+        )
     from cuesta.engines.mpi import world
 
-    return world.serve()
+    try:
+        return world.serve()
+    except CuestaError as error:
+        return _fail(str(error), error.exit_code)
 
 
 def _fail(message: str, exit_code: int) -> int:

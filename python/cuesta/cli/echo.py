@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import typer
+import sys
 
 from cuesta.untrusted import harmless
 
 
 def echo(text: str, *, err: bool = False) -> None:
     """Print text on stdout or stderr, without what would do something to a terminal."""
-    typer.echo(harmless(text), err=err)
+    stream = sys.stderr if err else sys.stdout
+    stream.write(f"{harmless(text)}\n")
+    stream.flush()

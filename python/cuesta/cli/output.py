@@ -9,6 +9,7 @@ from typing import Any
 
 from cuesta.api.console import Console
 from cuesta.api.progress import make_observer
+from cuesta.cli.streams import is_unicode
 
 
 class Output:
@@ -41,5 +42,6 @@ class Output:
     def print_json(self, value: dict[str, Any]) -> None:
         """Print `value` on stdout when it was asked for."""
         if self._as_json:
-            sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+            in_ascii = not is_unicode(sys.stdout)
+            sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=in_ascii) + "\n")
             sys.stdout.flush()

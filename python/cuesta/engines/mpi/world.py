@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuesta import ranks
+from cuesta.errors import InputError
 
 
 def size() -> int:
@@ -41,10 +42,21 @@ def close() -> None:
 
 
 def serve() -> int:
-    """On the other ranks: do what rank 0 asks until it asks no more."""
+    """On the other ranks: do what rank 0 asks until it asks no more.
+
+    Errors: `InputError` where this process is alone, so that no rank 0 does the work.
+    """
     from mpi4py import MPI
 
     from cuesta.engines.mpi import rank as program
+
+    if MPI.COMM_WORLD.size == 1:
+        name = ranks.variable()
+        raise InputError(
+            f"mpi: {name} says that this process is rank {ranks.rank()}, and the MPI of mpi4py "
+            f"finds no other; unset {name} where no mpirun started this, or else start it by the "
+            "mpiexec of that MPI"
+        )
 
     while (request := MPI.COMM_WORLD.bcast(None)) is not None:
         program.run(MPI.COMM_WORLD, request)
