@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cuesta import allotment
+from cuesta.allotment import Allotment
 from cuesta.cli import doctor
 from cuesta.cli.app import call
 from cuesta.errors import InputError
@@ -93,18 +95,15 @@ def test_a_missing_java_is_told_with_the_package(
     assert checks["mpi"].state == doctor.ABSENT
 
 
-def test_the_tightest_limit_of_the_control_groups_holds(tmp_path: Path) -> None:
-    membership = tmp_path / "cgroup"
-    membership.write_text("1:cpu:/old\n0::/job/step\n")
-    inner = tmp_path / "fs" / "job" / "step"
-    inner.mkdir(parents=True)
-    (inner / "memory.max").write_text("max\n")
-    (inner / "cpu.max").write_text("150000 100000\n")
-    (inner.parent / "memory.max").write_text(f"{2 << 30}\n")
-    (inner.parent / "cpu.max").write_text("max 100000\n")
-    limits = doctor.control_group_limits(membership, tmp_path / "fs")
-    assert limits == ["memory 2 GiB", "processor time 1.5 cores"]
-    assert doctor.control_group_limits(tmp_path / "none", tmp_path / "none") == []
+def test_the_limits_of_control_groups_and_of_the_job_are_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    groups = Allotment(memory_bytes=2 << 30, cores=1.5)
+    monkeypatch.setattr(allotment, "control_groups", lambda: groups)
+    monkeypatch.setattr(allotment, "batch_system", lambda: Allotment(cores=4))
+    checks = {check.name: check for check in doctor.all_checks()}
+    expected = "memory 2 GiB, processor time 1.5 cores, processor time 4.0 cores by the job"
+    assert checks["limits"].found == expected
 
 
 def test_everything_is_measured_at_every_number_of_threads(home: Path) -> None:

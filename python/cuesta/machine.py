@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 from pathlib import Path
 
+from cuesta import allotment
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
+
+FILES_MAX = 65536
+"""Most files that `raise_limit_of_files` asks for, where the system allows more."""
 
 
 def describe(places: dict[str, Path]) -> dict[str, object]:
@@ -39,8 +45,10 @@ def check_room(scratch: Path, need_bytes: int, what: str) -> None:
 
 
 def cores_usable() -> int:
-    """Cores this process may run on."""
-    return len(os.sched_getaffinity(0))
+    """Cores this process may use: by its mask, control groups and batch system, the fewest."""
+    allotted = (allotment.control_groups().cores, allotment.batch_system().cores)
+    whole = [allotment.whole_cores(cores) for cores in allotted if cores is not None]
+    return min([len(os.sched_getaffinity(0)), *whole])
 
 
 def cpu_model() -> str:
@@ -53,17 +61,25 @@ def cpu_model() -> str:
 
 
 def memory_bytes() -> int:
-    """Memory of the machine, or of the control group where that is less."""
-    limits = [_meminfo("MemTotal")]
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        text = "".join(_lines(path)).strip()
-        limits += [int(text)] if text.isdigit() else []
-    return min(limits)
+    """Memory of the machine, or less where a control group or a batch system allots less."""
+    allotted = (allotment.control_groups().memory_bytes, allotment.batch_system().memory_bytes)
+    return min([_meminfo("MemTotal"), *filter(None, allotted)])
 
 
 def memory_available_bytes() -> int:
     """Memory that can be taken without pushing others out."""
-    return min(memory_bytes(), _meminfo("MemAvailable"))
+    left = allotment.control_groups().memory_left_bytes
+    available = min(memory_bytes(), _meminfo("MemAvailable"))
+    return available if left is None else min(available, left)
+
+
+def raise_limit_of_files() -> None:
+    """Let this process open as many files as the system lets it, up to a bound."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, FILES_MAX)
+    if soft != resource.RLIM_INFINITY and soft < highest:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (highest, hard))
 
 
 def filesystem(path: Path) -> str:
@@ -104,6 +120,6 @@ def _meminfo(name: str) -> int:
 
 def _lines(path: str) -> list[str]:
     try:
-        return Path(path).read_text(errors="replace").splitlines()
+        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []

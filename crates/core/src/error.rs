@@ -68,8 +68,14 @@ fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
+/// `EMFILE` and `ENFILE` of Linux: too many open files of this process, or of the system.
+const TOO_MANY_FILES: [i32; 2] = [24, 23];
+
 fn remedy_for(cause: &std::io::Error) -> &'static str {
     use std::io::ErrorKind as K;
+    if cause.raw_os_error().is_some_and(|number| TOO_MANY_FILES.contains(&number)) {
+        return "; raise the limit (`ulimit -n`), or join the input into fewer files";
+    }
     match cause.kind() {
         K::StorageFull | K::QuotaExceeded => "; free space there or choose another place",
         K::PermissionDenied | K::ReadOnlyFilesystem => "; choose a place you may use",
@@ -95,6 +101,13 @@ mod tests {
         let cause = std::io::Error::from(std::io::ErrorKind::StorageFull);
         let error = Error::system("answer", "writing", Path::new("/x"), &cause);
         assert!(error.message.contains("free space there"), "{}", error.message);
+    }
+
+    #[test]
+    fn a_lack_of_descriptors_names_the_limit_to_raise() {
+        let cause = std::io::Error::from_raw_os_error(24);
+        let error = Error::system("input", "opening", Path::new("/x"), &cause);
+        assert!(error.message.contains("ulimit -n"), "{}", error.message);
     }
 
     #[test]

@@ -16,6 +16,7 @@ from types import FrameType
 from cuesta import ranks
 from cuesta.cli import plain, streams
 from cuesta.errors import CuestaError, Defect
+from cuesta.machine import raise_limit_of_files
 from cuesta.untrusted import one_line
 
 _HELP = frozenset(("--help", "-h"))
@@ -33,6 +34,7 @@ class Terminated(BaseException):
 def main() -> None:
     """Run the command line of this process and leave it with the right exit code."""
     streams.prepare()
+    raise_limit_of_files()
     signal.signal(signal.SIGTERM, _terminate)
     # A terminal that was closed; not where somebody wants to outlive it, as with nohup.
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:

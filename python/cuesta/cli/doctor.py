@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from cuesta.allotment import Allotment
     from cuesta.engines import Engine
     from cuesta.lab.ceilings import Ceilings
 
@@ -144,36 +145,18 @@ def _memory() -> Check:
 
 def _control_group() -> Check:
     """Limits that a batch system or a container sets on this process."""
-    found = ", ".join(control_group_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))
-    return Check(name="control group", state=OK, found=found or "no limit")
+    from cuesta import allotment
+
+    groups, job = allotment.control_groups(), allotment.batch_system()
+    found = ", ".join([*_limits(groups), *(f"{limit} by the job" for limit in _limits(job))])
+    return Check(name="limits", state=OK, found=found or "none")
 
 
-def control_group_limits(membership: Path, root: Path) -> list[str]:
-    """The limits (version 2) of the group that `membership` names, and of the groups around it."""
+def _limits(known: Allotment) -> list[str]:
     from cuesta.units import format_bytes
 
-    memory: list[int] = []
-    cores: list[float] = []
-    for group in _groups(membership, root):
-        words = {name: _words(group / name) for name in ("memory.max", "cpu.max")}
-        memory += [int(word) for word in words["memory.max"] if word.isdigit()]
-        if len(words["cpu.max"]) == 2 and words["cpu.max"][0].isdigit():
-            cores.append(int(words["cpu.max"][0]) / int(words["cpu.max"][1]))
-    limits = [f"memory {format_bytes(min(memory))}"] if memory else []
-    return limits + ([f"processor time {min(cores):.1f} cores"] if cores else [])
-
-
-def _groups(membership: Path, root: Path) -> Iterator[Path]:
-    own = next((line[3:] for line in _lines(membership) if line.startswith("0::")), "/")
-    group = root / own.lstrip("/")
-    yield group
-    while group != root and root in group.parents:
-        group = group.parent
-        yield group
-
-
-def _words(path: Path) -> list[str]:
-    return " ".join(_lines(path)).split()
+    limits = [] if known.memory_bytes is None else [f"memory {format_bytes(known.memory_bytes)}"]
+    return limits + ([] if known.cores is None else [f"processor time {known.cores:.1f} cores"])
 
 
 def _lines(path: Path) -> list[str]:

@@ -13,9 +13,9 @@ from cuesta.cluster.limits import LATE_SECONDS, SAID_CHARACTERS_MAX
 from cuesta.cluster.members import Members
 from cuesta.cluster.node import interface_of, listening_address
 from cuesta.cluster.script import agent_words
-from cuesta.cluster.waiting import raise_limit_of_files
 from cuesta.cluster.watchdog import MARK, mark
 from cuesta.cluster.wire import listen
+from cuesta.machine import raise_limit_of_files
 
 if TYPE_CHECKING:
     from cuesta.cluster.leader import Leader

@@ -34,8 +34,6 @@ STRANGERS_MAX = 2048
 """Connections whose other end has proven nothing; the oldest of the most crowded address goes."""
 ACCEPTED_AT_ONCE = 256
 """Connections that are let in before those that have got in are heard."""
-FILES_MAX = 1 << 16
-"""Descriptors of a leader, where the system lets it have so many."""
 CONNECT_SECONDS = 30.0
 """For an agent to reach the leader."""
 MESSAGE_BYTES_MAX = 1 << 20

@@ -7,7 +7,6 @@ takes its places from itself alone.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import resource
 import select
@@ -15,8 +14,9 @@ from collections import Counter
 from socket import socket
 from typing import Any
 
-from cuesta.cluster.limits import ACCEPTED_AT_ONCE, FILES_MAX, STRANGERS_MAX
+from cuesta.cluster.limits import ACCEPTED_AT_ONCE, STRANGERS_MAX
 from cuesta.cluster.wire import Greeting, Peer, WireError
+from cuesta.machine import FILES_MAX
 
 _NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 
@@ -90,15 +90,6 @@ class WaitingRoom:
     def _close(self, greeting: Greeting) -> None:
         del self._greetings[greeting]
         greeting.close()
-
-
-def raise_limit_of_files() -> None:
-    """Have as many descriptors as the system lets this process have, up to a bound."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    highest = FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, FILES_MAX)
-    if soft != resource.RLIM_INFINITY and soft < highest:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (highest, hard))
 
 
 def _places() -> int:

@@ -109,6 +109,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     or not there.
     """
     began = time.perf_counter()
+    machine.raise_limit_of_files()
     hears = observer or Silent()
     check(engine, trial, plan)
     trial, named = names.resolved(trial)

@@ -1,0 +1,177 @@
+"""Limits of control groups and of batch systems, wherever in the tree they are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuesta import allotment, machine
+from cuesta.allotment import batch_system, control_groups, whole_cores
+
+GIB = 1 << 30
+LIMITS = st.one_of(st.none(), st.integers(16 << 20, 64 * GIB))
+QUOTAS = st.one_of(st.none(), st.integers(1000, 6_400_000))
+PERIOD = 100_000
+SECOND_MOUNTS = "30 25 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw\n"
+FIRST_MOUNTS = (
+    "31 25 0:27 / /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,memory\n"
+    "32 25 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+)
+NAMES = ("job_1", "step_0", "user", "task_0")
+
+
+class System:
+    """A system's files about control groups, in a folder."""
+
+    def __init__(self, root: Path, membership: str, mounts: str) -> None:
+        self.root, self.process = root, root / "proc"
+        self.process.mkdir(parents=True)
+        (self.process / "cgroup").write_text(membership)
+        (self.process / "mountinfo").write_text(mounts)
+
+    def write(self, folder: str, **files: str) -> None:
+        """Write files of a group; two underscores in a name stand for a dot."""
+        place = self.root / folder.lstrip("/")
+        place.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (place / name.replace("__", ".")).write_text(f"{text}\n")
+
+    def found(self) -> allotment.Allotment:
+        """Return the limits that the files describe."""
+        return control_groups(self.process, self.root)
+
+
+@given(st.lists(st.tuples(LIMITS, QUOTAS), min_size=1, max_size=4), st.booleans())
+def test_the_tightest_limit_of_all_groups_around_a_process_counts(
+    tmp_path_factory: pytest.TempPathFactory,
+    levels: list[tuple[int | None, int | None]],
+    is_second: bool,
+) -> None:
+    path = "".join(f"/{name}" for name in NAMES[: len(levels) - 1]) or "/"
+    words = f"0::{path}\n" if is_second else f"5:memory:{path}\n4:cpuacct,cpu:{path}\n0::/\n"
+    mounts = SECOND_MOUNTS if is_second else FIRST_MOUNTS
+    system = System(tmp_path_factory.mktemp("system") / "root", words, mounts)
+    for depth, (memory, quota) in enumerate(levels):
+        below = "".join(f"/{name}" for name in NAMES[:depth])
+        if is_second:
+            known = {"memory__max": str(memory or "max"), "cpu__max": f"{quota or 'max'} {PERIOD}"}
+            system.write(f"/sys/fs/cgroup{below}", **known)
+        else:
+            limit = memory or 9223372036854771712
+            system.write(f"/sys/fs/cgroup/memory{below}", memory__limit_in_bytes=str(limit))
+            known = {"cpu__cfs_quota_us": str(quota or -1), "cpu__cfs_period_us": str(PERIOD)}
+            system.write(f"/sys/fs/cgroup/cpu,cpuacct{below}", **known)
+    found = system.found()
+    assert found.memory_bytes == min((one for one, _ in levels if one), default=None)
+    quotas = [two / PERIOD for _, two in levels if two]
+    assert found.cores == min(quotas, default=None)
+
+
+def test_a_container_that_shows_a_part_of_the_groups_is_read(tmp_path: Path) -> None:
+    mounts = "32 25 0:28 /box /sys/fs/cgroup ro - cgroup2 cgroup2 ro\n"
+    for number, path in enumerate(("/box/job", "/../../job", "/job", "/")):
+        system = System(tmp_path / str(number), f"0::{path}\n", mounts)
+        system.write("/sys/fs/cgroup", memory__max=str(GIB), cpu__max="50000 100000")
+        system.write("/sys/fs/cgroup/job", memory__max="max", memory__high=str(GIB // 2))
+        expected = GIB // 2 if path == "/box/job" else GIB
+        assert (system.found().memory_bytes, system.found().cores) == (expected, 0.5)
+
+
+def test_memory_that_is_left_counts_pages_of_files_as_free(tmp_path: Path) -> None:
+    system = System(tmp_path / "a", "0::/job\n", SECOND_MOUNTS)
+    stat = "anon 5\ninactive_file 40\nactive_file 20\n"
+    job = {"memory__max": "1000", "memory__current": "900", "memory__stat": stat}
+    system.write("/sys/fs/cgroup/job", **job)
+    assert system.found().memory_left_bytes == 160
+
+
+@pytest.mark.parametrize("words", ["", "nothing", "0::/\n", "4:memory\n", "::::\n\n"])
+def test_a_system_without_groups_has_no_limit(words: str, tmp_path: Path) -> None:
+    system = System(tmp_path / "a", words, "no mount\n30 a - cgroup2\n")
+    assert system.found() == allotment.Allotment()
+    assert control_groups(tmp_path / "none", tmp_path) == allotment.Allotment()
+
+
+@pytest.mark.parametrize(
+    ("variables", "cores", "mebibytes"),
+    [
+        ({}, None, None),
+        ({"SLURM_CPUS_PER_TASK": "2", "SLURM_MEM_PER_NODE": "512"}, 2, 512),
+        ({"SLURM_CPUS_ON_NODE": "8", "SLURM_MEM_PER_CPU": "1000"}, 8, 8000),
+        ({"SLURM_CPUS_ON_NODE": "128", "SLURM_CPUS_PER_TASK": "4"}, 4, None),
+        (
+            {
+                "SLURM_CPUS_PER_TASK": "2",
+                "SLURM_CPUS_ON_NODE": "8",
+                "SLURM_TASKS_PER_NODE": "4(x2)",
+            },
+            8,
+            None,
+        ),
+        (
+            {
+                "SLURM_CPUS_PER_TASK": "2",
+                "SLURM_TASKS_PER_NODE": "4",
+                "SLURM_STEP_NUM_TASKS": "4",
+            },
+            2,
+            None,
+        ),
+        ({"SLURM_MEM_PER_NODE": "0", "SLURM_CPUS_PER_TASK": "many"}, None, None),
+        ({"NCPUS": "4"}, None, None),
+        ({"NCPUS": "4", "PBS_JOBID": "7.host"}, 4, None),
+    ],
+    ids=str,
+)
+def test_an_allocation_is_what_its_variables_say(
+    variables: dict[str, str], cores: int | None, mebibytes: int | None
+) -> None:
+    found = batch_system(variables)
+    assert (found.cores, found.memory_bytes) == (cores, mebibytes and mebibytes << 20)
+
+
+def test_a_quota_is_used_in_full() -> None:
+    assert [whole_cores(cores) for cores in (0.1, 1, 1.0000000001, 1.5, 4)] == [1, 1, 1, 2, 4]
+
+
+def test_the_defaults_of_a_run_are_those_of_its_job(tmp_path: Path) -> None:
+    """A job of 512 MiB was given half of the machine, and ended by the kernel."""
+    words = [
+        "run",
+        "dataflow",
+        "--blocks",
+        "2",
+        "--block-vectors",
+        "100",
+        "-o",
+        str(tmp_path / "a"),
+    ]
+    program = "import json, sys; r = json.load(open(sys.argv[1])); print(r['memory_bytes'], "
+    program += "r['threads'])"
+    job = {"SLURM_CPUS_PER_TASK": "1", "SLURM_MEM_PER_NODE": "512"}
+    command = [sys.executable, "-m", "cuesta", *words]
+    subprocess.run(command, env=os.environ | job, check=True, capture_output=True, timeout=60)
+    shown = [sys.executable, "-c", program, str(tmp_path / "a" / "run.json")]
+    done = subprocess.run(shown, check=True, capture_output=True, text=True)
+    memory_bytes, threads = map(int, done.stdout.split())
+    assert (memory_bytes, threads) == (256 << 20, 1)
+
+
+def test_the_limit_of_open_files_is_raised_at_the_start() -> None:
+    """300 lanes were refused under the soft limit of 256 that many systems have."""
+    program = (
+        "import resource; from cuesta.machine import raise_limit_of_files as raised; raised();"
+        "print(*resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    script = f'ulimit -S -n 64; exec "$0" -c "{program}"'
+    done = subprocess.run(
+        ["bash", "-c", script, sys.executable], check=True, capture_output=True, text=True
+    )
+    soft, hard = map(int, done.stdout.split())
+    assert soft == min(hard, machine.FILES_MAX) > 64
