@@ -13,9 +13,9 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from cuesta import ranks
+from cuesta import python_path, ranks
 from cuesta.cli import plain, streams
-from cuesta.errors import CuestaError, Defect
+from cuesta.errors import CuestaError, Defect, EngineError
 from cuesta.machine import raise_limit_of_files
 from cuesta.untrusted import one_line
 
@@ -106,6 +106,8 @@ def _other_rank(arguments: Sequence[str]) -> int:
 
 
 def _fail(message: str, exit_code: int) -> int:
+    if exit_code in (EngineError.exit_code, Defect.exit_code):
+        message += python_path.remark()
     line = one_line(" ".join(message.split()))
     if line:
         sys.stderr.write(f"cuesta: {line}\n")

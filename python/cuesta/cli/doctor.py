@@ -247,12 +247,15 @@ def _first_line(command: list[str]) -> str:
 
 
 def _said(command: list[str]) -> list[str]:
-    """What a command says; nothing when it fails."""
+    """What a command says, but what a JVM says of variables; nothing when it fails."""
+    from cuesta.engines.spark.java import without_options
+
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return (done.stdout + done.stderr).strip().splitlines() if done.returncode == 0 else []
+    text = without_options(done.stdout + done.stderr).strip()
+    return text.splitlines() if done.returncode == 0 else []
 
 
 def _ceilings() -> Check:

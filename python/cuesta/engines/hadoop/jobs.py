@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 import cuesta.errors
+from cuesta.engines import site
 from cuesta.engines.hadoop.settings import (
     CLIENT_HEAP_BYTES,
     HEAP_BYTES,
@@ -132,7 +133,7 @@ class Jobs:
         return line.rstrip("\n")
 
     def _died(self) -> EngineError:
-        return EngineError(f"engine hadoop: its JVM died{self._said()}")
+        return EngineError(f"engine hadoop: its JVM died{self._said()}{site.remark(site.HADOOP)}")
 
     def _said(self) -> str:
         """The first error of its log, if there is one."""

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from cuesta.engines import site
 from cuesta.engines.spark.options import Settings
 from cuesta.errors import InputError
 
@@ -50,7 +51,7 @@ def _authentication(settings: Settings) -> dict[str, str]:
 
 def _site_settings() -> str:
     """Return the text of the settings of a site, empty without any."""
-    home = os.environ.get("SPARK_HOME")
+    home = site.spark_home(os.environ) or os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (home and f"{home}/conf")
     try:
         return Path(folder, "spark-defaults.conf").read_text(errors="replace") if folder else ""

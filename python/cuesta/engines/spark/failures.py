@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cuesta.engines import site
 from cuesta.errors import DEFECT, CuestaError, Defect, EngineError, InputError, only_ours
 
 _OPEN, _CLOSE = "<cuesta-refuses>", "</cuesta-refuses>"
@@ -56,7 +57,8 @@ def engine_error(error: Exception, what: str, log: Path | None) -> EngineError:
     text = _text(error)
     known = (message for sign, message in _SIGNS.items() if sign in text)
     said = next(known, None) or (JVM_DIED if is_cut_off(error) else f"{what}: {first_words(error)}")
-    return EngineError(f"engine spark: {said}" + (f"; its log is {log}" if log else ""))
+    place = f"; its log is {log}" if log else ""
+    return EngineError(f"engine spark: {said}{site.remark(site.SPARK)}{place}")
 
 
 def is_cut_off(error: Exception) -> bool:

@@ -103,7 +103,16 @@ def _inspect(home: Path) -> Java | None:
     )
 
 
+def without_options(text: str) -> str:
+    """Return what a JVM prints but its lines about variables with options for it."""
+    lines = (line for line in text.splitlines() if not _PICKED_UP.match(line))
+    return "\n".join(lines)
+
+
+_PICKED_UP = re.compile(r"(NOTE: )?Picked up \w+:")
+
+
 def _quoted(text: str) -> str:
     """What stands between the first quotation marks."""
-    found = re.search(r'"([^"]*)"', text)
+    found = re.search(r'"([^"]*)"', without_options(text))
     return found[1] if found else ""

@@ -82,7 +82,7 @@ def find(java: Java, environment: Mapping[str, str]) -> Words | None:
     """The words for that Java; None where `spark-submit` must find them each time."""
     from pyspark.find_spark_home import _find_spark_home
 
-    home = Path(_find_spark_home())
+    home = Path(environment.get("SPARK_HOME") or _find_spark_home())
     site = Path(environment.get("SPARK_CONF_DIR") or home / "conf")
     scripted = (site / _SITE_SCRIPT).exists() or any(map(environment.get, _SITE_VARIABLES))
     if scripted or not (home / "jars").is_dir():

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuesta import removal
+from cuesta.engines import site
 from cuesta.engines.spark import archive, executor, first_task, launch, masters, sockets
 from cuesta.engines.spark.configuration import configured, without_secrets
 from cuesta.engines.spark.eventlog import EventLog, facts, stages
@@ -239,7 +240,7 @@ def _start(settings: Settings, places: Places, java_words: Sequence[str]) -> Ses
     java = find_java(os.environ)
     if java is None:
         raise EngineMissing(HOW_TO_GET)
-    variables = {}
+    variables = site.spark_variables(os.environ)
     known = masters.settings_of(settings.options.master)
     if settings.options.is_local or settings.options.has_local_cluster:
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -249,8 +250,8 @@ def _start(settings: Settings, places: Places, java_words: Sequence[str]) -> Ses
     configuration = configured(settings, places.folder, _events_of(places))
     if settings.options.is_local:
         configuration = sockets.settings(places.folder) | configuration
-    site = {**os.environ, **variables}
-    words = launch.find(java, site) if launch.suits(dict(settings.options.spark)) else None
+    here = {**os.environ, **variables}
+    words = launch.find(java, here) if launch.suits(dict(settings.options.spark)) else None
     if words:
         more = java_words or archive.reading(archive.place(words, java))
         variables["JAVA_HOME"] = str(java.home)
