@@ -12,7 +12,7 @@ import pytest
 
 from cuesta import python_path
 from cuesta.cli import doctor
-from cuesta.engines import site
+from cuesta.engines import shared_memory, site
 from cuesta.engines.mpi import MpiEngine, launch
 from cuesta.engines.spark import failures, java
 
@@ -32,6 +32,15 @@ def test_a_failing_start_names_the_variables_of_the_site(monkeypatch: pytest.Mon
         "engine spark: Spark does not start: no; the environment sets _JAVA_OPTIONS=-Xmx64m, "
         "SPARK_CONF_DIR=/etc/spark: try `env -u _JAVA_OPTIONS -u SPARK_CONF_DIR cuesta ...`"
     )
+
+
+def test_an_account_without_a_name_is_told_what_spark_needs() -> None:
+    words = (
+        "javax.security.auth.login.LoginException: NullPointerException: invalid null input: name"
+    )
+    error = failures.engine_error(RuntimeError(words), "Spark does not start", None)
+    assert "this account has a number and no name" in str(error)
+    assert "/etc/passwd" in str(error)
 
 
 @pytest.mark.parametrize("name", site.SPARK)
@@ -65,12 +74,12 @@ def test_a_spark_of_another_version_is_not_used(tmp_path: Path) -> None:
 
 def test_little_shared_memory_is_named_where_ranks_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks ended with signal 7 in a container whose `/dev/shm` had 2 MiB, and said no more."""
-    monkeypatch.setattr(launch, "_SHARED_MEMORY", Path("/nowhere"))
+    monkeypatch.setattr(shared_memory, "PLACE", Path("/nowhere"))
     said = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Bus error (signal 7)"
     text = str(launch.failure(7, said, 4))
     assert "; /nowhere is absent, and 4 ranks" in text
     assert "--shm-size" in text
-    monkeypatch.setattr(launch, "_SHARED_MEMORY", Path("/"))
+    monkeypatch.setattr(shared_memory, "PLACE", Path("/"))
     assert str(launch.failure(7, said, 1)).endswith("Bus error (signal 7)")
     assert "/ has " in str(launch.failure(7, said, 1 << 40))
 

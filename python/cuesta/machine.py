@@ -11,6 +11,9 @@ from cuesta import allotment
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
 
+_NO_HOME = Path("/nonexistent")
+"""As systems name the home of an account that has none: nothing is kept there."""
+
 FILES_MAX = 65536
 """Most files that `raise_limit_of_files` asks for, where the system allows more."""
 
@@ -32,7 +35,23 @@ def describe(places: dict[str, Path]) -> dict[str, object]:
 def cache_folder() -> Path:
     """Where ceilings are kept, of every machine that has this home."""
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "cuesta"
+    return (Path(base) if base else home() / ".cache") / "cuesta"
+
+
+def home() -> Path:
+    """The home of this account; a folder that is never there for an account without one."""
+    try:
+        return Path.home()
+    except (RuntimeError, KeyError):
+        return _NO_HOME
+
+
+def expanded(path: str) -> Path:
+    """A path with `~` and `~NAME` at its start replaced. Errors: `InputError` without a home."""
+    try:
+        return Path(path).expanduser()
+    except (RuntimeError, KeyError):
+        raise InputError(f"{path}: there is no such home; write the path in full") from None
 
 
 def check_room(scratch: Path, need_bytes: int, what: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from cuesta import machine
 from cuesta.errors import InputError
 from cuesta.trial import STANDARD_INPUT, is_remote, is_stored
 from cuesta.untrusted import is_plain
@@ -84,7 +85,7 @@ def check_replaceable(output: Path) -> None:
     if any(above == place for _, above in _above(Path.cwd())):
         raise InputError(f"{output} contains the current folder; give a folder below it")
     with contextlib.suppress(RuntimeError):
-        if any(above == place for _, above in _above(Path.home())):
+        if any(above == place for _, above in _above(machine.home())):
             raise InputError(f"{output} contains your home folder; give a folder below it")
     if os.path.ismount(output):
         raise InputError(f"{output} is where something is mounted; give a folder below it")

@@ -55,6 +55,15 @@ def _is_personal(group: int) -> bool:
     return facts.gr_name == name and set(facts.gr_mem) <= {name}
 
 
+def has_name() -> bool:
+    """Return whether the data base of accounts knows this one, which a container may lack."""
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    return True
+
+
 def make_private_folder(folder: Path, *, narrows: bool = False) -> None:
     """Make a folder that its owner alone can enter, or take one that is so already.
 

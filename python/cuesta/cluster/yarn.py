@@ -88,7 +88,7 @@ def derived(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
         "yarn.nodemanager.aux-services.mapreduce_shuffle.class": _SHUFFLE,
         "mapreduce.framework.name": "yarn",
         # By name, and no account of a node but root has this one.
-        "yarn.admin.acl": getpass.getuser(),
+        "yarn.admin.acl": _account(),
         **_PAGES,
     }
 
@@ -199,3 +199,11 @@ def _jvm(java_home: str, classes: str, scratch: str) -> list[str]:
         *(str(Path(java_home, "bin", "java")), "-cp", classes, f"-Xmx{DAEMON_HEAP}", *_QUICK),
         *("-Djava.net.preferIPv4Stack=true", f"-Djava.io.tmpdir={scratch}"),
     ]
+
+
+def _account() -> str:
+    """The name of this account, or its number where it has no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.geteuid())

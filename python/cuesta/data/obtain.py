@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta import outputs, removal
+from cuesta import machine, outputs, removal
 from cuesta.data.convert import convert
 from cuesta.data.registry import KEEP, Dataset, File
 from cuesta.errors import CuestaError, EngineError, InputError
@@ -44,9 +44,9 @@ def cache_folder() -> Path:
     """Where datasets are kept."""
     named = os.environ.get("CUESTA_DATA")
     if named:
-        return Path(named).expanduser()
+        return machine.expanded(named)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "cuesta" / "data"
+    return (Path(base) if base else machine.home() / ".cache") / "cuesta" / "data"
 
 
 def obtain(dataset: Dataset, cache: Path, progress: Progress) -> list[Path]:

@@ -23,7 +23,14 @@ from typing import Any
 from uuid import uuid4
 
 from cuesta import removal
-from cuesta.engines import Engine, Progress, dask_security, dask_workers, rounds
+from cuesta.engines import (
+    Engine,
+    Progress,
+    dask_security,
+    dask_workers,
+    rounds,
+    shared_memory,
+)
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.errors import CuestaError, EngineError, InputError
 from cuesta.trial import Outcome, Phase, RemoteUse, Trial
@@ -149,14 +156,18 @@ class DaskEngine:
             self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS)
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             # The last two are of certificates that Dask's configuration lacks, or wants.
-            refusal = str(error)
+            if scheduler:
+                refusal = f"no scheduler at {scheduler}: {error}"
+            else:
+                place = shared_memory.remark("its workers")
+                refusal = f"no workers start on this machine: {error}{place}"
         else:
             self._held.made_for = made_for
             return self._held.client
         # The client that failed closes itself when it is collected. Where that happens while the
         # next client starts, both want one lock of Dask's, in one thread.
         gc.collect()
-        raise EngineError(f"engine dask: no scheduler at {scheduler}: {refusal}")
+        raise EngineError(f"engine dask: {refusal}")
 
     def _local_cluster(self, workers: int, memory_bytes: int, scratch: Path) -> Any:
         """Processes of this machine that nobody else can talk to.

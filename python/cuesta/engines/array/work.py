@@ -21,6 +21,7 @@ from cuesta.engines.array.runs import FILE_READ, Clock, Run
 from cuesta.engines.array.sizes import Sizes, sizes
 from cuesta.engines.array.text_source import open_text
 from cuesta.errors import InputError
+from cuesta.machine import expanded
 from cuesta.native import native_module
 from cuesta.trial import Outcome, Trial
 
@@ -114,7 +115,7 @@ def _load(trial: Trial, scratch: Path, limits: Sizes, hears: Hears) -> list[Load
             if folder is None:
                 arrays.append(keep.load_in(scratch, number, order))
             else:
-                arrays.append(keep.load_or_reuse(Path(folder).expanduser(), inputs, order))
+                arrays.append(keep.load_or_reuse(expanded(folder), inputs, order))
         if cold:
             for loaded in arrays:
                 store.drop_pages(loaded.place)

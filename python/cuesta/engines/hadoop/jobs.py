@@ -23,6 +23,7 @@ from cuesta.engines.hadoop.settings import (
     Options,
 )
 from cuesta.engines.hadoop.typed_bytes import read_bytes, read_int
+from cuesta.engines.spark.failures import WITHOUT_NAME
 from cuesta.engines.spark.java import find_java, how_to_get
 from cuesta.errors import EngineError, EngineMissing
 
@@ -153,6 +154,7 @@ def found_in(folder: Path) -> list[bytes]:
 
 
 _SIGNS = {
+    "invalid null input: name": WITHOUT_NAME,
     "Permission denied": "containers run as another user than this one, who cannot read the "
     "round; ask for LinuxContainerExecutor with limit-users=false",
     "Mkdirs failed": "containers run as another user than this one, who cannot write here; ask for "

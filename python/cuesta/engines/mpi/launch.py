@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import cuesta.errors
+from cuesta.engines import shared_memory
 from cuesta.engines.mpi import leftovers
 from cuesta.errors import EngineError, EngineMissing
 from cuesta.processes import die_with_parent
-from cuesta.units import format_bytes
 
 STOP_SECONDS = 5.0
 """How long ranks may take to end before they are killed."""
@@ -26,10 +26,6 @@ STOP_SECONDS = 5.0
 ERROR_CHARACTERS_MAX = 300
 _KILLED = frozenset({9, -9, 137})
 """What launchers end with when a rank is killed."""
-_SHARED_MEMORY = Path("/dev/shm")
-_SHARED_BYTES_MIN = 32 << 20
-_SHARED_BYTES_A_RANK = 2 << 20
-"""Twice what MPICH takes there for each rank."""
 RANK_PROGRAM = "cuesta.engines.mpi.rank"
 
 _AS_ANY_LAUNCHER_LIKES = {
@@ -157,27 +153,5 @@ def failure(code: int, said: str, ranks: int = 1) -> EngineError:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     # Launchers draw boxes and repeat themselves; what a rank itself said comes first.
     told = next((line for line in lines if line[0].isalnum()), "nothing was said")
-    memory = _shared_memory(_SHARED_MEMORY, ranks)
+    memory = shared_memory.remark(f"{ranks} ranks on a node", ranks)
     return EngineError(f"mpi: a rank failed (code {code}): {told[:ERROR_CHARACTERS_MAX]}{memory}")
-
-
-def _shared_memory(place: Path, ranks: int) -> str:
-    """What to do about a folder of shared memory that is too small for ranks; empty if it is not.
-
-    A write beyond its size ends a rank with signal 7 or 11, and the other ranks with signal 15.
-    """
-    needed = max(_SHARED_BYTES_MIN, ranks * _SHARED_BYTES_A_RANK)
-    try:
-        size = os.statvfs(place)
-    except OSError:
-        found = f"{place} is absent"
-    else:
-        size_bytes, free_bytes = size.f_blocks * size.f_frsize, size.f_bavail * size.f_frsize
-        if free_bytes >= needed:
-            return ""
-        found = f"{place} has {format_bytes(size_bytes)}, {format_bytes(free_bytes)} of it free"
-    return (
-        f"; {found}, and {ranks} ranks on a node exchange through it: give "
-        f"it {format_bytes(needed)} or more (`--shm-size` of a container, or as root `mount -o "
-        "remount,size=SIZE`), give fewer --ranks, or use another engine"
-    )

@@ -12,6 +12,7 @@ from pathlib import Path
 from cuesta.engines import site
 from cuesta.engines.spark.options import Settings
 from cuesta.errors import InputError
+from cuesta.private import has_name
 
 ARROW_ROWS = 65_536
 ARROW_BYTES = 16 << 20
@@ -71,6 +72,9 @@ def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]
         )
     # It may have spaces; options of Java are words.
     java_options = shlex.quote(f"-XX:ErrorFile={folder}/java-crash.log")
+    if not has_name():
+        # The JVM takes it from the data base of accounts; without it Ivy's folder is `?/.ivy2`.
+        java_options += " " + shlex.quote(f"-Duser.home={folder}")
     given = dict(settings.options.spark)
     given_java_options = given.pop("spark.driver.extraJavaOptions", "")
     place = {}

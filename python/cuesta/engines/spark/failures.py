@@ -73,6 +73,10 @@ def is_cut_off(error: Exception) -> bool:
 
 _CALLING = "An error occurred while calling"
 JVM_DIED = "the JVM died"
+WITHOUT_NAME = (
+    "this account has a number and no name, and Hadoop's login needs one; add it to /etc/passwd, or "
+    "start the container with --user NAME of an account that it knows"
+)
 
 _SIGNS = {
     "java.lang.OutOfMemoryError": "Spark ran out of memory; give it more with --memory",
@@ -88,6 +92,7 @@ _SIGNS = {
     "Answer from Java side is empty": JVM_DIED,
     "Error while sending or receiving": JVM_DIED,
     "JAVA_GATEWAY_EXITED": "the JVM ended before it was ready",
+    "invalid null input: name": WITHOUT_NAME,
 }
 
 

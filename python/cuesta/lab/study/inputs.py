@@ -16,6 +16,7 @@ from cuesta.errors import InputError
 from cuesta.lab.child import run_in_child
 from cuesta.lab.observer import Observer
 from cuesta.lab.study.model import REMOTE, Key, StudyInput
+from cuesta.machine import expanded
 from cuesta.uris import copy
 
 FOLDER = "inputs"
@@ -93,7 +94,7 @@ def _path(one: StudyInput, folder: Path, made_from: str, hears: Observer) -> str
     if one.kind == "uri":
         return one.source
     if one.kind == "path":
-        path = Path(one.source).expanduser().absolute()
+        path = expanded(one.source).absolute()
         if not path.exists():
             raise InputError(f"input {one.name}: {path}: no such file or folder")
         return str(path)
