@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cuesta.units import format_bytes
 
-PLACE = Path("/dev/shm")  # noqa: S108
+PLACE = Path("/dev/shm")
 BYTES_OF_LOCKS = 1 << 20
 BYTES_MIN = 32 << 20
 BYTES_A_RANK = 2 << 20

@@ -74,8 +74,8 @@ def is_cut_off(error: Exception) -> bool:
 _CALLING = "An error occurred while calling"
 JVM_DIED = "the JVM died"
 WITHOUT_NAME = (
-    "this account has a number and no name, and Hadoop's login needs one; add it to /etc/passwd, or "
-    "start the container with --user NAME of an account that it knows"
+    "this account has a number and no name, and Hadoop's login needs one; add it to /etc/passwd, "
+    "or start the container with --user NAME of an account that it knows"
 )
 
 _SIGNS = {
