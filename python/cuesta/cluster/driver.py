@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cuesta.cluster import mpi, node_store
 from cuesta.cluster.describe import time_to_first_task
