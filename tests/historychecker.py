@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-CONFIGURATIONS_MAX = 200_000
+CONFIGURATIONS_MAX = 100_000
 """States that are followed at once; a history that needs more is undecided."""
 
 

@@ -25,8 +25,8 @@ from adversarykit import clock_environment, remove_clocks, set_clock
 from cuesta.errors import CuestaError
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
-from historychecker import Operation, Verdict, check
-from historymodel import ABSENT, NODES, State, StorePromise, with_twins
+from historychecker import Operation, Verdict
+from historymodel import ABSENT, NODES, verdict
 from hostkit import HostJob, HostStore, connected, host_job
 from storekit import BLOCK_BYTES
 from waitkit import wait_for
@@ -59,6 +59,9 @@ class Counts:
     """Amounts of the runs so far."""
 
     runs: int = 0
+    disturbed: int = 0
+    """Runs that are not judged: a store took another for dead that no fault had hit, as on a busy
+    machine."""
     operations: int = 0
     refused: int = 0
     ambiguous: int = 0
@@ -90,7 +93,7 @@ class History:
 
     def verdict(self) -> Verdict:
         """Check this history against the promise."""
-        return check(StorePromise(), State(under=(None,) * len(PATHS)), with_twins(self.operations))
+        return verdict(self.operations, len(PATHS))
 
 
 class Client(threading.Thread):
@@ -210,6 +213,10 @@ class Run:
             if client.defect is not None:
                 raise client.defect
         self._read_all(clients)
+        if nemesis.is_disturbed():
+            self.counts = Counts(disturbed=1)
+            self.histories = {}
+            return
         for client in clients:
             self.counts.refused += client.refused
         for history in self.histories.values():
@@ -280,6 +287,13 @@ class Nemesis:
         self._stores = run.job.stores
         self._cut: int | None = None
         self._dead: int | None = None
+        self._returns = {number: store.returns() for number, store in self._stores.items()}
+
+    def is_disturbed(self) -> bool:
+        """Whether a store took another for dead beside what was done here."""
+        return any(
+            self._returns[number] != store.returns() for number, store in self._stores.items()
+        )
 
     def strike(self) -> None:
         """Do something bad, or heal what was done."""
@@ -309,9 +323,12 @@ class Nemesis:
                 wait_for(partial(_sees, store, expected), SETTLE_SECONDS)
         self._record(start, "lose_sight", before - after)
         self._record(start, "regain_sight", after - before)
+        for number, peer in after - before:
+            self._returns[number][peer] += 1
 
     def _record(self, start: float, do: str, pairs: set[tuple[int, int]]) -> None:
-        for node, peer in sorted(pairs):
+        # A host whose store has ended sees nothing, and from its next start on one after the other.
+        for node, peer in sorted(pair for pair in pairs if pair[0] != self._dead):
             for history in self._run.histories.values():
                 history.add(start, {"do": do, "node": node, "peer": peer})
 
@@ -343,6 +360,7 @@ class Nemesis:
         start, before = time.monotonic(), self._sight()
         restarted, self._dead = self._dead, None
         self._stores[restarted].start()
+        self._returns[restarted] = dict.fromkeys(set(self._stores) - {restarted}, 0)
         for history in self._run.histories.values():
             history.add(start, {"do": "begin", "node": restarted})
         self._settle(start, before)

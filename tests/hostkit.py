@@ -106,6 +106,11 @@ def limit_link(number: int, bits_per_s: int | None) -> None:
             subprocess.run([*words, "add", "dev", device, "root", "tbf", *rate], check=True)
 
 
+def _number(name: str) -> int:
+    """Return the host of a store."""
+    return int(name.partition(":")[0].rpartition(".")[2]) - 10
+
+
 @dataclass
 class HostStore:
     """The store of a host."""
@@ -152,8 +157,11 @@ class HostStore:
 
     def live(self) -> set[int]:
         """The hosts whose stores live, as this one sees it."""
-        names = [one["name"] for one in self.peers()["members"] if one["is_live"]]
-        return {int(name.partition(":")[0].rpartition(".")[2]) - 10 for name in names}
+        return {_number(one["name"]) for one in self.peers()["members"] if one["is_live"]}
+
+    def returns(self) -> dict[int, int]:
+        """Return how often each host came back to life, as this one saw it."""
+        return {_number(one["name"]): one["returns"] for one in self.peers()["members"]}
 
     def from_peers(self) -> int:
         """Bytes of blocks that came from others."""

@@ -18,6 +18,7 @@ import pytest
 import mountkit
 import storedoor
 from cuesta.store import mount
+from cuesta.store.client import Refusal
 from hadoopkit import Hadoop, hadoop
 from hostkit import (
     HostJob,
@@ -166,6 +167,17 @@ def test_a_block_that_died_with_its_host_is_an_error_by_name_at_each_door(
     job.stores[1].start()
     job.wait_until_live([1, 2, 3])
     all_say(doors, "all /alone", str(zlib.crc32(CONTENT)))
+
+
+def test_a_lost_file_is_written_again_as_its_error_says(job: HostJob) -> None:
+    """The error said "write the file again", and fsspec refused that with the same error."""
+    write(job.stores[1], "alone", CONTENT)
+    job.stores[1].signal(signal.SIGKILL)
+    job.wait_until_live([2, 3])
+    with pytest.raises(Refusal, match="write the file again"):
+        read(job.stores[2], "alone")
+    write(job.stores[2], "alone", b"again")
+    assert read(job.stores[3], "alone") == b"again"
 
 
 def test_a_full_memory_changes_nothing_of_that(job: HostJob, doors: Doors) -> None:

@@ -112,7 +112,7 @@ class CuestaFileSystem(LiteralFileSystem):
         if mode in ("wb", "xb"):
             if mode == "xb" and self.exists(path):
                 raise FileExistsError(path)
-            if self.isdir(path):
+            if self._is_folder(path):
                 raise IsADirectoryError(path)
             wanted = options.get("write_mode") or self.write_mode
             bits = options.get("permissions", OF_FILES)
@@ -121,6 +121,15 @@ class CuestaFileSystem(LiteralFileSystem):
                 file.defer_commit()
             return BufferedWrittenFile(file)
         raise ValueError(f"files of the store are opened by rb, wb or xb, not by {mode}")
+
+    def _is_folder(self, path: str) -> bool:
+        """Whether a path is a folder; a file that was lost with its store is none."""
+        try:
+            return bool(self.isdir(path))
+        except Refusal as error:
+            if error.errno != errno.EIO:
+                raise
+            return False
 
     def _opened(self, path: str) -> StoredFile | PastFile:
         """Open a file, past the store where that has ended or hangs, as files that are open."""

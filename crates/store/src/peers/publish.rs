@@ -11,7 +11,7 @@ use cuesta_runtime::parallel::lock;
 use super::Peers;
 use super::limits::{LATER, LATER_MAX, TELL, TICK, TOLD_MAX};
 use super::members::{Member, View};
-use super::message::{AloneFile, FileId, PeerQuestion, PeerReply, Telling};
+use super::message::{AloneFile, FileId, Known, PeerQuestion, PeerReply, Telling};
 use super::rendezvous::{home, homes, number_of};
 use crate::path::StorePath;
 use crate::store::Store;
@@ -32,6 +32,8 @@ pub(crate) type Replaced = Vec<(StorePath, FileId)>;
 /// What directories were told.
 #[derive(Default)]
 pub struct Told {
+    /// When it was said to each again that it was told all.
+    confirmed: Option<Instant>,
     sent: HashMap<u64, Sent>,
     /// What it was made of: nothing is to be told until that changes.
     by: Option<(u64, u64, Vec<u64>)>,
@@ -55,6 +57,7 @@ impl Peers {
         let starts = view.live.iter().map(|member| member.incarnation()).collect();
         let by = Some((store.changes(), view.id, starts));
         if told.by == by {
+            self.confirm(&mut told, &view);
             return (vec![], true);
         }
         let parts = parts(store.holdings(self.name()), &view);
@@ -68,6 +71,28 @@ impl Peers {
         }
         told.by = by.filter(|_| is_all);
         (superseded, is_all)
+    }
+
+    /// Says to each directory again, now and then, that it was told all: one that took this store
+    /// for dead for a moment, unnoticed here, would ask each member for each path for ever.
+    fn confirm(&self, told: &mut Told, view: &View) {
+        if told.confirmed.is_some_and(|confirmed| confirmed.elapsed() < LATER) {
+            return;
+        }
+        told.confirmed = Some(Instant::now());
+        for (place, number) in view.numbers.iter().enumerate() {
+            let Some((member, sent)) = view.at(place).zip(told.sent.get_mut(number)) else {
+                continue;
+            };
+            let (start, all_by) = (self.own.incarnation, Some(view.id));
+            let question = PeerQuestion::Tell { telling: Telling { start, all_by, ..none() } };
+            let is_same = sent.incarnation == member.incarnation();
+            let reply = is_same.then(|| member.ask(&question, TELL, |reply, _| reply));
+            if !matches!(reply, Some(Ok(PeerReply::Heard { .. }))) {
+                *sent = Sent::default();
+                told.by = None;
+            }
+        }
     }
 
     /// Tells the directories of a path whether a file of it is in this memory alone now; that file,
@@ -174,6 +199,15 @@ impl Peers {
         superseded
     }
 
+    /// The file of a path that is in the memory of another member alone, as that says itself.
+    pub(crate) fn own_of(&self, owner: &str, path: &StorePath) -> Option<AloneFile> {
+        let question = PeerQuestion::Own { path: path.clone() };
+        match self.member(owner)?.ask(&question, TELL, |reply, _| reply) {
+            Ok(PeerReply::Known { known: Known::Alone { file, .. }, .. }) => Some(file),
+            _ => None,
+        }
+    }
+
     /// Whether another member wrote its file of a path to replace this one here.
     pub(crate) fn replaces(&self, owner: &str, path: &StorePath, file: FileId) -> bool {
         let Some(member) = self.member(owner) else { return false };
@@ -262,7 +296,6 @@ fn none() -> Telling {
 mod tests {
     use super::*;
     use crate::peers::directory::Directory;
-    use crate::peers::message::Known;
     use proptest::prelude::*;
 
     fn holdings(numbers: &[u8]) -> Holdings {

@@ -36,7 +36,7 @@ impl Store {
     pub fn commit_as(&self, number: u64, size_bytes: u64, is_new: bool) -> Result<()> {
         let entry = self.written(number)?;
         let path = lock(&entry).record.path.clone();
-        let before = self.find_elsewhere(&path);
+        let before = self.find_settled(&path);
         // By the clock of another node it may have been closed later than now.
         lock(&entry).record.closed_ns = before.closed_ns().map_or(0, |closed_ns| closed_ns + 1);
         self.remember_replaced(&path, &before);

@@ -15,6 +15,7 @@ use super::promise::WriteState;
 use super::state::Backing;
 use super::{OPERATION, Store, system};
 use crate::path::StorePath;
+use crate::peers::Found;
 use crate::peers::message::PeerQuestion;
 use crate::permissions::{PRIVATE_FOLDER, of_parents};
 use crate::under::{Facts, UnderVersion};
@@ -198,10 +199,10 @@ impl Store {
     /// As there.
     pub fn rename_as(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
         let rename = |path| PeerQuestion::Rename { path, to: to.clone(), is_new };
-        if self.alone_at(from).is_none() && self.forwarded(from, rename)?.is_some() {
-            return Ok(());
-        }
-        self.rename_here(from, to, is_new)
+        self.looking_again(from, || match self.forwarded(from, rename)? {
+            Some(_) => Ok(()),
+            None => self.rename_here(from, to, is_new),
+        })
     }
 
     /// As [`rename_as`](Self::rename_as), what is in this memory or on the under level.
@@ -209,14 +210,21 @@ impl Store {
     /// # Errors
     /// As there.
     pub(crate) fn rename_here(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
-        let before = self.find_elsewhere(to);
-        self.rename_claimed(from, to, is_new)?;
+        let before = self.find_settled(to);
+        self.rename_claimed(from, to, (is_new, &before))?;
+        self.remember_replaced(to, &before);
         self.has_named(to, before);
         self.tell_name(from);
         Ok(())
     }
 
-    fn rename_claimed(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
+    /// Renames what is here; `before` is the file of the new name in the memory of another store.
+    fn rename_claimed(
+        &self,
+        from: &StorePath,
+        to: &StorePath,
+        (is_new, before): (bool, &Found),
+    ) -> Result<()> {
         let _claim = self.claims.claim(to);
         // A file that somebody else puts there later is not replaced.
         let mut expected = if is_new { None } else { self.under_version(to)? };
@@ -237,7 +245,7 @@ impl Store {
             && self.under_version(to)?.is_none()
             // Else what it has replaced there would be found under the old name.
             && self.under_version(from)?.is_none()
-            && self.rename_in_memory(from, to)?
+            && self.rename_in_memory(from, to, before)?
         {
             Ok(())
         } else {
@@ -348,23 +356,31 @@ impl Store {
         }
     }
 
-    /// Renames a file in memory alone; false where it was flushed or removed meanwhile.
-    fn rename_in_memory(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+    /// Renames a file in memory alone, which is closed after the one that it replaces from now on;
+    /// false where it was flushed or removed meanwhile.
+    fn rename_in_memory(&self, from: &StorePath, to: &StorePath, before: &Found) -> Result<bool> {
         self.with_alone(from, |alone| {
             let Some(written) = alone.filter(|one| one.record.state == WriteState::Memory) else {
                 return Ok(false);
             };
-            let before = LedgerEntry::new(&written.record, Promised::Memory);
+            let entry = LedgerEntry::new(&written.record, Promised::Memory);
             self.note(LedgerEntry::removed(from), from)?;
+            let unnamed = written.record.clone();
             written.record.path = to.clone();
+            let later = before.closed_ns().map_or(i64::MIN, |closed_ns| closed_ns + 1);
+            written.record.closed_ns = written.record.closed_ns.max(later);
             let saved = self.save(&written.record);
             if saved.is_err() {
-                written.record.path = from.clone();
-                self.note(before, from)?;
+                written.record = unnamed;
+                self.note(entry, from)?;
             }
             saved?;
             self.note(LedgerEntry::new(&written.record, Promised::Memory), to)?;
-            let leaving = lock(&self.state).rename_file(written.record.number, to);
+            let (number, version) = (written.record.number, written.record.version());
+            let mut state = lock(&self.state);
+            let mut leaving = state.rename_file(number, to);
+            leaving.extend(state.name_file(number, version, Backing::Memory));
+            drop(state);
             self.remove(&leaving);
             Ok(true)
         })

@@ -37,7 +37,7 @@ pub struct ServedFiles {
     /// The number here, and whether the file was in memory alone when it was told.
     numbers: HashMap<FileId, (u64, bool)>,
     /// The file of another store that one here was written to replace.
-    replaces: HashMap<StorePath, FileId>,
+    replaces: HashMap<StorePath, AloneFile>,
     /// Files that lost their names to those of other stores.
     conflicts: Vec<StorePath>,
 }
@@ -210,7 +210,7 @@ impl Store {
     }
 
     /// Has the store that has the file of a path in its memory alone do something with it; bytes
-    /// that were moved. `None` where no other store has it.
+    /// that were moved. `None` where no other store has it, or this one has a later file.
     ///
     /// # Errors
     /// Those of that store.
@@ -220,7 +220,7 @@ impl Store {
         question: impl FnOnce(StorePath) -> PeerQuestion,
     ) -> Result<Option<u64>> {
         let Some(peers) = self.peers() else { return Ok(None) };
-        match peers.find(path) {
+        match self.find_settled(path) {
             Found::Alone { owner, .. } => peers.forward(&owner, &question(path.clone())).map(Some),
             _ => Ok(None),
         }
@@ -245,6 +245,8 @@ impl Store {
     /// it is in memory alone the others know it when this returns.
     pub(super) fn has_named(&self, path: &StorePath, before: Found) {
         let Some(peers) = self.peers() else { return };
+        // First, so that at no moment there is neither of both.
+        self.tell_name(path);
         match before {
             Found::Nothing => (),
             Found::Alone { owner, file } => {
@@ -254,7 +256,6 @@ impl Store {
             }
             Found::Lost { .. } => peers.clear(path),
         }
-        self.tell_name(path);
     }
 
     /// Has the others know whether a file of a path is in this memory alone, as it is now.

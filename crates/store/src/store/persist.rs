@@ -97,17 +97,19 @@ impl Store {
     /// # Errors
     /// Of the first file that could not be written, after all were tried; they stay dirty.
     pub fn flush(&self, path: Option<&StorePath>) -> Result<u64> {
-        match path.filter(|path| self.alone_at(path).is_none()) {
-            None => self.flush_here(path),
-            Some(named) => match self.forwarded(named, |path| PeerQuestion::Flush { path })? {
+        let Some(named) = path else { return self.flush_here(None) };
+        self.looking_again(named, || {
+            match self.forwarded(named, |path| PeerQuestion::Flush { path })? {
                 Some(bytes) => Ok(bytes),
                 None => {
-                    // One that only a dead store has is not on the disk when this returns.
-                    self.elsewhere(named)?;
+                    if self.alone_at(named).is_none() {
+                        // One that only a dead store has is not on the disk when this returns.
+                        self.elsewhere(named)?;
+                    }
                     self.flush_here(path)
                 }
-            },
-        }
+            }
+        })
     }
 
     /// As [`flush`](Self::flush), of files that are in this memory.
@@ -176,9 +178,14 @@ impl Store {
         }
         let path = written.record.path.clone();
         let mut persisted = self.persist_locked(&mut written, None);
+        if persisted.is_err() && self.accept_flushed(&mut written)? {
+            persisted = self.persist_locked(&mut written, None);
+        }
         if persisted.is_err() && self.persist_as_conflict(&mut written)? {
             persisted = Ok(());
-            drop(written);
+        }
+        drop(written);
+        if persisted.is_ok() {
             self.tell_name(&path);
         }
         *lock(&self.last_failure) = persisted.as_ref().err().map(|error| error.message.clone());

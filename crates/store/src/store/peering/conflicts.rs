@@ -1,6 +1,9 @@
 //! Files in memory alone whose name another store gave to a later file: those that it knew are
 //! replaced; any other, as after a partition, is kept under a name that says so (ADR 39).
 
+use std::thread;
+use std::time::Duration;
+
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
@@ -8,28 +11,34 @@ use super::super::ledger::{LedgerEntry, Promised};
 use super::super::promise::WriteState;
 use super::super::writes::{PendingFile, now_ns};
 use super::super::{OPERATION, Store, system};
+use super::is_as_late;
 use crate::conflict::conflict_name;
 use crate::path::StorePath;
 use crate::peers::Found;
-use crate::peers::message::{AloneFile, FileId};
+use crate::peers::message::{AloneFile, FileId, PeerQuestion};
 use crate::under::UnderVersion;
 
 /// Names are tried so often: another process may take each of them.
 const NAMES_MAX: u32 = 1000;
+/// Files of one name are settled so often before it is changed.
+const SETTLES_MAX: u32 = 2;
+/// A name that others change meanwhile is looked at so often, and after this time again.
+const LOOKS_MAX: u32 = 16;
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl Store {
     /// Remembers which file of another store a file here replaces.
     pub(in crate::store) fn remember_replaced(&self, path: &StorePath, before: &Found) {
         let mut served = lock(&self.served);
         match before {
-            Found::Alone { file, .. } => _ = served.replaces.insert(path.clone(), file.id),
+            Found::Alone { file, .. } => _ = served.replaces.insert(path.clone(), file.clone()),
             _ => _ = served.replaces.remove(path),
         }
     }
 
     /// Whether the file of a path here was written to replace this one of another store.
     pub(crate) fn replaces(&self, path: &StorePath, file: FileId) -> bool {
-        lock(&self.served).replaces.get(path) == Some(&file)
+        lock(&self.served).replaces.get(path).is_some_and(|replaced| replaced.id == file)
     }
 
     /// Files that lost their names to files of other stores, and are kept here.
@@ -38,24 +47,88 @@ impl Store {
     }
 
     /// Forgets files in memory alone that were replaced elsewhere by who knew them; others are kept
-    /// under a conflict name.
+    /// under a conflict name. A file stays where no other store has a later one any more.
     pub(crate) fn forget_superseded(&self, files: &[(StorePath, FileId)]) {
+        let Some(peers) = self.peers() else { return };
         for (path, file) in files {
+            let Found::Alone { owner, .. } = peers.find(path) else { continue };
+            // Directories may not know yet that the later one was flushed, removed or renamed.
+            let own = self.own_alone(peers.name(), path).filter(|own| own.id == *file);
+            let Some((own, later)) = own.zip(peers.own_of(&owner, path)) else { continue };
+            if later.order() < own.order() {
+                continue;
+            }
             // It is told again the next time.
-            let _ = match self.is_known_to_winner(path, *file) {
+            let _ = match peers.replaces(&owner, path, *file) {
                 true => self.forget_replaced(path, *file),
                 false => self.keep_conflict(path, *file),
             };
         }
     }
 
-    /// Whether the store with the later file of a path knew the one here.
-    fn is_known_to_winner(&self, path: &StorePath, file: FileId) -> bool {
-        let Some(peers) = self.peers() else { return false };
-        match peers.find(path) {
-            Found::Alone { owner, .. } => peers.replaces(&owner, path, file),
-            _ => false,
+    /// Whose is the file of a path that is in the memory of another store alone, after which it is
+    /// the only one: earlier files of that path, here and elsewhere, are given up where the writer
+    /// of the last one knew them, or have conflict names. `Nothing` where the last one is here.
+    pub(in crate::store) fn find_settled(&self, path: &StorePath) -> Found {
+        let Some(peers) = self.peers() else { return Found::Nothing };
+        let mut last = Found::Nothing;
+        for _ in 0..SETTLES_MAX {
+            let (found, mut older) = peers.find_all(path);
+            let own = self.own_alone(peers.name(), path);
+            last = match (found, own) {
+                (Found::Alone { owner, file }, Some(own)) if own.order() > file.order() => {
+                    older.push((owner, file.id));
+                    Found::Nothing
+                }
+                (found @ Found::Alone { .. }, Some(own)) => {
+                    older.push((peers.name().to_owned(), own.id));
+                    found
+                }
+                // The file here counts before one that is lost.
+                (_, Some(_)) => Found::Nothing,
+                (found, None) => found,
+            };
+            older.sort_unstable();
+            older.dedup();
+            if older.is_empty() {
+                break;
+            }
+            for (owner, file) in older {
+                let path = path.clone();
+                if owner == peers.name() {
+                    self.forget_superseded(&[(path, file)]);
+                } else {
+                    // It is asked again by the next change of that name.
+                    let _ = peers.forward(&owner, &PeerQuestion::Superseded { path, file });
+                }
+            }
         }
+        last
+    }
+
+    /// Whether the file of a path is in this memory alone.
+    pub(crate) fn has_alone(&self, path: &StorePath) -> bool {
+        self.alone_at(path).is_some()
+    }
+
+    /// Changes a name, again where it was not there because another store changed it meanwhile.
+    ///
+    /// # Errors
+    /// Those of `change`; `ENOENT` where the name is not there.
+    pub(in crate::store) fn looking_again<T>(
+        &self,
+        path: &StorePath,
+        change: impl Fn() -> Result<T>,
+    ) -> Result<T> {
+        for _ in 0..LOOKS_MAX {
+            match change() {
+                Err(error) if error.errno == Some(libc::ENOENT) && self.facts(path).is_ok() => {
+                    thread::sleep(LOOK_AGAIN);
+                }
+                changed => return changed,
+            }
+        }
+        change()
     }
 
     /// Gives a file in memory alone a conflict name.
@@ -86,6 +159,25 @@ impl Store {
         written.is_some_and(|written| {
             UnderVersion { device: version.device, ..written }.has_bytes_of(version)
         })
+    }
+
+    /// Takes the version of the under level for the one that a file replaces, where it is the file
+    /// of another store that its writer replaced and that was flushed meanwhile. Whether it is.
+    pub(in crate::store) fn accept_flushed(&self, written: &mut PendingFile) -> Result<bool> {
+        let path = written.record.path.clone();
+        let replaced = lock(&self.served).replaces.get(&path).cloned();
+        let Some((peers, replaced)) = self.peers().zip(replaced) else { return Ok(false) };
+        let Some(now) = self.under_version(&path)? else { return Ok(false) };
+        let has_its_time = now.size_bytes == replaced.size_bytes
+            && is_as_late(now.modified_ns, replaced.closed_ns)
+            && is_as_late(replaced.closed_ns, now.modified_ns);
+        let is_dirty = matches!(written.record.state, WriteState::Dirty | WriteState::Synced);
+        if !is_dirty || !has_its_time || !peers.wrote(&path, &now) {
+            return Ok(false);
+        }
+        let before = written.record.replaced.replace(now);
+        self.save(&written.record).inspect_err(|_| written.record.replaced = before)?;
+        Ok(true)
     }
 
     /// Brings a file to the under level under a conflict name, where another store of the job has
