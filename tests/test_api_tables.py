@@ -211,7 +211,7 @@ def test_contigs_are_rows_with_their_length_depth_and_sequence(
     segments, links = answer.table("segments"), answer.table("links", as_="python")
     assert segments["sequence"].to_pylist() == contigs["sequence"].tolist()
     assert links["source"] == links["target"] == ["contig_1"]
-    assert links["overlap"] == [30]
+    assert links["overlap"] == [0]
     unitigs = answer.table("unitigs", as_="pandas")
     assert (unitigs["kmer_counts"] >= unitigs["length"] - 30).all()
 

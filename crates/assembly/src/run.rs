@@ -73,7 +73,7 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
     })?;
     response.phases = together(response.phases);
     let known = (&levels[..], numbers.as_ref());
-    response.counts = write::stats(output, (&graph.paths, &short), known, min_contig)?;
+    response.counts = write::stats(output, (&graph, &short), known, min_contig)?;
     Ok(response)
 }
 

@@ -212,15 +212,23 @@ pub struct PathSummary {
 pub type Paths<'a> = Sequences<'a, PathSummary>;
 
 impl<'a> Paths<'a> {
-    /// The same, the longest first, those of one length in the order of their bases.
+    /// The bases of a path as they are written: those of a circle once around, without its first
+    /// k - 1 at its end.
+    pub fn written(&self, index: usize, k: usize) -> &[Base] {
+        let codes = self.codes(index);
+        if self.facts[index].circular { &codes[..codes.len() + 1 - k] } else { codes }
+    }
+
+    /// The same, the longest as written first, those of one length in the order of their bases.
     ///
     /// # Errors
     /// `Input` when a second copy does not fit in the budget.
-    pub fn sorted(self, budget: &'a Budget) -> Result<Self> {
+    pub fn sorted(self, k: usize, budget: &'a Budget) -> Result<Self> {
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_unstable_by(|&one, &two| {
-            let (one, two) = (self.codes(one), self.codes(two));
-            two.len().cmp(&one.len()).then_with(|| one.cmp(two))
+            let [length_one, length_two] = [one, two].map(|path| self.written(path, k).len());
+            let in_order = || self.codes(one).cmp(self.codes(two));
+            length_two.cmp(&length_one).then_with(in_order)
         });
         let mut sorted = Self::new(budget, self.meter.purpose);
         sorted.reserve(self.len(), self.bases());

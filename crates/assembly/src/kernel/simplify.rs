@@ -139,7 +139,7 @@ impl<'a> PathGraph<'a> {
         }
         if !rounds.is_empty() {
             let none = self.paths.none_yet();
-            self.paths = std::mem::replace(&mut self.paths, none).sorted(self.budget)?;
+            self.paths = std::mem::replace(&mut self.paths, none).sorted(self.k, self.budget)?;
             self.links = Links::find::<K>(&self.paths, self.k, self.budget)?;
         }
         Ok(rounds)
@@ -166,7 +166,7 @@ impl<'a> PathGraph<'a> {
     /// # Errors
     /// `Input` when it does not fit in the budget.
     pub fn joined<K: Kmer>(&self) -> Result<Self> {
-        Self::new::<K>(self.merged()?.sorted(self.budget)?, self.k, self.budget)
+        Self::new::<K>(self.merged()?.sorted(self.k, self.budget)?, self.k, self.budget)
     }
 
     fn merged(&self) -> Result<Paths<'a>> {
@@ -207,10 +207,14 @@ impl<'a> PathGraph<'a> {
         reverse_complement(&self.first(end, most)).collect()
     }
 
+    /// How many k-mers a path has.
+    pub fn kmers(&self, path: usize) -> usize {
+        self.paths.codes(path).len() + 1 - self.k
+    }
+
     /// Mean count of the k-mers of a path.
     pub fn coverage(&self, path: usize) -> f64 {
-        let kmers = self.paths.codes(path).len() + 1 - self.k;
-        self.paths.facts(path).count_sum as f64 / kmers as f64
+        self.paths.facts(path).count_sum as f64 / self.kmers(path) as f64
     }
 
     /// Mean count of the k-mers of all paths.

@@ -14,7 +14,7 @@ use crate::kernel::kmer::Base;
 use crate::kernel::libraries::{Library, LibraryFacts};
 use crate::kernel::path_search::{self, PathStep, Steps};
 use crate::kernel::placements::{Ends, Joint, Placements};
-use crate::kernel::sequences::reverse_complement;
+use crate::kernel::sequences::{reverse_complement, rotate};
 use crate::kernel::simplify::PathGraph;
 use crate::params::Profile;
 
@@ -57,8 +57,8 @@ pub struct Scaffold {
     pub parts: Vec<Part>,
     /// The last one is followed by the first.
     pub circular: bool,
-    /// Of a circle, bases between the last one and the first, where these share none.
-    pub closing: Vec<Base>,
+    /// Of a circle of contigs that are none, how the first one follows the last.
+    pub closing: Option<Joint>,
 }
 
 /// What pairs make of the contigs of a graph.
@@ -229,7 +229,7 @@ fn chains(ways: &BTreeMap<End, Way>) -> Vec<Scaffold> {
             }
             let mut parts = vec![Part { entered: start, joined: None }];
             let mut entered = start;
-            let (mut circular, mut closing) = (false, Vec::new());
+            let (mut circular, mut closing) = (false, None);
             is_done.insert(start / 2);
             while let Some(way) = ways.get(&(entered ^ 1)) {
                 let Some(last) = way.last() else { break };
@@ -238,8 +238,8 @@ fn chains(ways: &BTreeMap<End, Way>) -> Vec<Scaffold> {
                     circular = !way.iter().any(|part| matches!(part.joined, Some(Seam::Gap(_))));
                     if circular {
                         parts.extend_from_slice(&way[..way.len() - 1]);
-                        if let Some(Seam::Joint(Joint::Between(bases))) = &last.joined {
-                            closing.clone_from(bases);
+                        if let Some(Seam::Joint(joint)) = &last.joined {
+                            closing = Some(joint.clone());
                         }
                     }
                     break;
@@ -257,10 +257,10 @@ impl Scaffold {
     /// A contig alone.
     pub fn alone(path: usize, circular: bool) -> Self {
         let parts = vec![Part { entered: 2 * path as End, joined: None }];
-        Self { parts, circular, closing: Vec::new() }
+        Self { parts, circular, closing: None }
     }
 
-    /// Its bases, [`ANY`] in gaps.
+    /// Its bases, [`ANY`] in gaps; those of a circle once around, in its one form.
     pub fn spelled(&self, graph: &PathGraph<'_>) -> Vec<Base> {
         let mut codes = Vec::new();
         for part in &self.parts {
@@ -274,7 +274,14 @@ impl Scaffold {
             let next = graph.first(part.entered, usize::MAX);
             codes.extend_from_slice(&next[shared.min(next.len())..]);
         }
-        codes.extend_from_slice(&self.closing);
+        if self.circular {
+            match &self.closing {
+                None => codes.truncate(codes.len() + 1 - graph.k),
+                Some(Joint::Shared(bases)) => codes.truncate(codes.len().saturating_sub(*bases)),
+                Some(Joint::Between(bases)) => codes.extend_from_slice(bases),
+            }
+            rotate(&mut codes);
+        }
         codes
     }
 }

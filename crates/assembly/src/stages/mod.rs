@@ -72,7 +72,7 @@ impl<'c> Stage<'_, 'c> {
             let count = fragments.len() as u64;
             let unitigs = joining::unitigs::<K>(&fragments, k, (budget, threads))?;
             drop(fragments);
-            let graph = PathGraph::new::<K>(unitigs.sorted(budget)?, k, budget)?;
+            let graph = PathGraph::new::<K>(unitigs.sorted(k, budget)?, k, budget)?;
             Ok((graph, 0, count))
         })?;
         // The paper's chains end before a branch; unitigs do not.
@@ -158,7 +158,7 @@ impl<'c> Stage<'_, 'c> {
         let left = workers.supersteps(&mut control, graph.paths, response)?;
         let threads = self.context.request.threads;
         let paths = joining::unitigs::<K>(&left, k, (budget, threads))?;
-        let graph = PathGraph::new::<K>(paths.sorted(budget)?, k, budget)?;
+        let graph = PathGraph::new::<K>(paths.sorted(k, budget)?, k, budget)?;
         level.rounds = control.rounds;
         add_traffic(level.traffic.get_or_insert_default(), &control.traffic);
         Ok((graph, level))

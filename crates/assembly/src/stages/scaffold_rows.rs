@@ -92,7 +92,7 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
         for part in &scaffold.parts {
             let path = (part.entered / 2) as usize;
             counts += self.graph.paths.facts(path).count_sum;
-            kmers += self.graph.paths.codes(path).len() + 1 - self.graph.k;
+            kmers += self.graph.kmers(path);
         }
         self.depth.of(counts, kmers)
     }

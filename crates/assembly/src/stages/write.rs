@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::kernel::depth::Depth;
 use crate::kernel::glue::End;
 use crate::kernel::kmer::Base;
-use crate::kernel::sequences::{PathSummary, Paths};
+use crate::kernel::sequences::PathSummary;
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
 use crate::pairs::SolidSequences;
@@ -101,7 +101,7 @@ pub fn unitigs(folder: &Path, graph: &PathGraph<'_>) -> Result<u64> {
     for index in 0..graph.paths.len() {
         let codes = graph.paths.codes(index);
         let facts = graph.paths.facts(index);
-        let mean = facts.count_sum as f64 / (codes.len() + 1 - graph.k) as f64;
+        let mean = facts.count_sum as f64 / graph.kmers(index) as f64;
         name.clear();
         _ = write!(name, ">{index} LN:i:{} KC:i:{} km:f:{mean:.1}", codes.len(), facts.count_sum);
         for end in [2 * index as End + 1, 2 * index as End] {
@@ -175,9 +175,9 @@ pub fn contigs(
     let mut gfa = Output::create(folder, GRAPH_FILE)?;
     gfa.put(gfa_head(scaffolds.is_some()))?;
     for index in 0..graph.paths.len() {
-        let codes = graph.paths.codes(index);
+        let codes = graph.paths.written(index, graph.k);
         let &PathSummary { count_sum, circular, .. } = graph.paths.facts(index);
-        let depth = depth.of(count_sum, codes.len() + 1 - graph.k);
+        let depth = depth.of(count_sum, graph.kmers(index));
         let row = ContigRow { number: index + 1, codes, count_sum, depth, circular };
         row.put(min_contig, [&mut output, &mut gfa])?;
     }
@@ -186,17 +186,7 @@ pub fn contigs(
         let row = ContigRow { number, codes: &one.codes, count_sum, depth, circular: false };
         row.put(min_contig, [&mut output, &mut gfa])?;
     }
-    let mut lines = Vec::new();
-    graph.links.each(|end, next| {
-        lines.push(format!(
-            "L\tcontig_{}\t{}\tcontig_{}\t{}\t{}M\n",
-            end / 2 + 1,
-            sign(end, true),
-            next / 2 + 1,
-            sign(next, false),
-            graph.k - 1
-        ));
-    });
+    let mut lines = link_lines(graph);
     lines.extend(short.link_lines());
     let mut bytes = 0;
     let mut numbers = None;
@@ -210,6 +200,21 @@ pub fn contigs(
     }
     lines.iter().try_for_each(|line| gfa.put(line.as_bytes()))?;
     Ok((bytes + output.finish()? + gfa.finish()?, numbers))
+}
+
+/// The lines of the links of a graph. A circle, which has each of its bases once, is linked to
+/// itself alone.
+fn link_lines(graph: &PathGraph<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    graph.links.each(|end, next| {
+        let (from, to) = (end / 2, next / 2);
+        let is_circle = graph.paths.facts(from as usize).circular;
+        let shared = if is_circle { 0 } else { graph.k - 1 };
+        let (left, entered) = (sign(end, true), sign(next, false));
+        let (from, to) = (from + 1, to + 1);
+        lines.push(format!("L\tcontig_{from}\t{left}\tcontig_{to}\t{entered}\t{shared}M\n"));
+    });
+    lines
 }
 
 /// Writes what is solid at the size `k` of k-mers.
@@ -283,12 +288,12 @@ pub fn spectrum(folder: &Path, spectrum: &Spectrum) -> Result<u64> {
 /// `System`.
 pub fn stats(
     folder: &Path,
-    (contigs, short): (&Paths<'_>, &ShortContigs),
+    (graph, short): (&PathGraph<'_>, &ShortContigs),
     (levels, scaffolds): (&[Level], Option<&ScaffoldNumbers>),
     min_contig: u64,
 ) -> Result<BTreeMap<&'static str, u64>> {
-    let chosen: Vec<&[u8]> = (0..contigs.len())
-        .map(|index| contigs.codes(index))
+    let chosen: Vec<&[u8]> = (0..graph.paths.len())
+        .map(|index| graph.paths.written(index, graph.k))
         .chain(short.all.iter().map(|one| &one.codes[..]))
         .filter(|codes| codes.len() as u64 >= min_contig)
         .collect();

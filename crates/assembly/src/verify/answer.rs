@@ -12,7 +12,7 @@ use super::OPERATION;
 use super::faults::{Fault, Faults};
 use super::files::{Compared, put_letters};
 use super::level::Proven;
-use super::links::End;
+use super::links::{End, sequence};
 use super::packed::{Alignment, base};
 use super::paths::Paths;
 use super::text::Text;
@@ -77,7 +77,7 @@ pub fn unitigs(
     let (mut codes, mut head, mut row) = (Vec::new(), String::new(), Vec::new());
     let text = &proven.text;
     for index in 0..text.len() {
-        if !is_in_form((text, index), k) || index > 0 && !is_in_order(text, index) {
+        if !is_in_form((text, index), k) || index > 0 && !is_in_order((text, index), k) {
             faults.add(Fault::Form);
         }
         let (length, sum) = (text.length(index), proven.sums[index]);
@@ -122,16 +122,24 @@ fn is_in_form((text, index): (&Text<'_>, usize), k: usize) -> bool {
 }
 
 /// Whether a sequence comes after the one before: it is shorter, or its bases are greater.
-fn is_in_order(text: &Text<'_>, index: usize) -> bool {
+fn is_in_order((text, index): (&Text<'_>, usize), k: usize) -> bool {
     let ((before, _), (start, end)) = (text.range(index - 1), text.range(index));
-    let length = end - start;
-    if text.length(index - 1) != length {
-        return text.length(index - 1) > length;
+    let bases = |index: usize| {
+        // A circle has its first k - 1 bases twice.
+        let twice = if text.claim(index).is_marked { k - 1 } else { 0 };
+        text.length(index) - twice
+    };
+    if bases(index - 1) != bases(index) {
+        return bases(index - 1) > bases(index);
     }
     let words = text.words();
+    let both = text.length(index - 1).min(end - start);
     let away = Alignment { origin: before as i64 - start as i64, is_turned: false };
-    let same = away.same_ahead(words, words, start, length);
-    same < length && base(words, before + same) < base(words, start + same)
+    let same = away.same_ahead(words, words, start, both);
+    if same == both {
+        return text.length(index - 1) < end - start;
+    }
+    base(words, before + same) < base(words, start + same)
 }
 
 /// Whether `contigs.fa` and `graph.gfa` have the paths as they should be; adds these to the digest.
@@ -155,7 +163,11 @@ pub fn graph(
     for (index, path) in paths.all.iter().enumerate() {
         let depth = depth.of(path.count_sum, path.kmers() as usize);
         let facts = (path.count_sum, path.is_circle());
-        files.put(index + 1, &paths.spelled(index), (depth, facts), all)?;
+        let mut codes = paths.spelled(index);
+        if path.is_circle() {
+            codes.truncate(path.kmers() as usize);
+        }
+        files.put(index + 1, &codes, (depth, facts), all)?;
     }
     for (name, one) in (paths.all.len() + 1..).zip(&short.all) {
         let (depth, sum) = one.measures(short.k);
@@ -167,7 +179,8 @@ pub fn graph(
         line.clear();
         let (from, to) = (left / 2 + 1, entered / 2 + 1);
         let (one, two) = (sign(left, true), sign(entered, false));
-        _ = writeln!(line, "L\tcontig_{from}\t{one}\tcontig_{to}\t{two}\t{}M", k - 1);
+        let shared = if paths.all[sequence(left)].is_circle() { 0 } else { k - 1 };
+        _ = writeln!(line, "L\tcontig_{from}\t{one}\tcontig_{to}\t{two}\t{shared}M");
         gfa.put(line.as_bytes())
     })?;
     short.link_lines().try_for_each(|line| gfa.put(line.as_bytes()))?;

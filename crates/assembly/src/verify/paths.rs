@@ -279,8 +279,12 @@ impl<'p, 'a> Paths<'p, 'a> {
                 path.ends.reverse();
             }
         }
-        all.sort_by_key(|path| Reverse(path.kmers()));
-        for same in all.chunk_by_mut(|one, two| one.kmers() == two.kmers()) {
+        let bases = |path: &JoinedPath| match path.is_circle() {
+            true => path.kmers(),
+            false => self.length(path),
+        };
+        all.sort_by_key(|path| Reverse(bases(path)));
+        for same in all.chunk_by_mut(|one, two| bases(one) == bases(two)) {
             if same.len() > 1 {
                 same.sort_by_cached_key(|path| self.form(path));
             }

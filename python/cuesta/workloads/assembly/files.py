@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -139,11 +139,10 @@ class Files:
 
     @cached_property
     def circles(self) -> list[Contig]:
-        """Contigs that are circles, without the bases that each has twice, then scaffolds that are,
-        as they are written; those of at least the length that was asked for.
+        """Contigs that are circles, then scaffolds of contigs that are none; those of at least the
+        length that was asked for.
         """
-        twice = int(self.stats["levels"][-1]["k"]) - 1
-        found = [replace(one, length=one.length - twice) for one in self.contigs if one.circular]
+        found = [one for one in self.contigs if one.circular]
         closed = set(self.graph.closed)
         if closed:
             scaffolds = _heads(self.folder / "scaffolds.fa")
