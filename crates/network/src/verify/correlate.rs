@@ -329,10 +329,12 @@ fn unit(mut values: Vec<f64>) -> Option<Vec<f64>> {
     if values.windows(2).all(|pair| pair[0] == pair[1]) {
         return None;
     }
-    let scale = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
-    values.iter_mut().for_each(|value| *value /= scale);
-    // Twice: the mean of large values is itself rounded.
-    for _ in 0..2 {
+    // By a power of two, so that no value is rounded.
+    let most = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+    let scale = 2f64.powi(-(most.log2().floor().clamp(-1000.0, 1000.0) as i32));
+    values.iter_mut().for_each(|value| *value *= scale);
+    // Three times: the mean of large values is itself rounded.
+    for _ in 0..3 {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         values.iter_mut().for_each(|value| *value -= mean);
     }

@@ -18,6 +18,9 @@ const CODE_MAX: f64 = i32::MAX as f64;
 /// lowest bits.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
+/// Rounds in which a mean is taken away: enough for 100,000 values that differ in their last digit.
+pub(super) const CENTRING_ROUNDS: usize = 3;
+
 /// What the sums of products of a double-precision row may be off by.
 const SUM_ERROR: f64 = 1e-12;
 
@@ -224,8 +227,9 @@ fn fill_row(method: CorrelationMethod, values: &[f64], row: &mut [f64]) -> f64 {
 fn fill_unit_row(values: &[f64], row: &mut [f64]) {
     let unit = unit_for(values);
     row.iter_mut().zip(values).for_each(|(place, value)| *place = value * unit);
-    // The second round takes away what rounding left of the mean.
-    for _ in 0..2 {
+    // A difference of two numbers is exact to half a unit in its last place, but the mean of large
+    // ones is not: each further round takes away what rounding left of it.
+    for _ in 0..CENTRING_ROUNDS {
         let mean = sum(row, |value| value) / values.len() as f64;
         row.iter_mut().for_each(|value| *value -= mean);
     }

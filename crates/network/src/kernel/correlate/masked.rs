@@ -13,6 +13,12 @@ use super::{CorrelationMethod, coefficient, reference};
 /// Genes that every row of the band meets before it goes on to the next: they stay in the cache.
 const BLOCK: usize = 256;
 
+/// Share of a sum of squares that rounding of a mean may change.
+const SQUARES_ERROR: f64 = 1e-12;
+
+/// Smallest sum of squares: the product of two is a normal number.
+const SQUARES_MIN: f64 = 1e-140;
+
 /// Memory for the pairs of one row.
 #[derive(Debug, Default)]
 pub(super) struct MaskedWorkspace {
@@ -112,18 +118,20 @@ fn pearson<'a>(
     let counts = four.map(|(_, common)| f64::from(common));
     let moments = prepared.isa.moments(gaps.gene(gene1).masked(), ys, counts);
     moments.into_iter().zip(partners).map(move |(moments, &(gene2, common))| {
-        if may_be_constant(&moments, f64::from(common)) {
+        if is_doubtful(&moments, f64::from(common)) {
             return pearson_with_care(prepared, gene1, gene2);
         }
         Some(coefficient(moments.xx, moments.xy, moments.yy))
     })
 }
 
-/// True for every pair of which one gene does not vary over the common samples: then the sum of
-/// squares is what rounding left, at most count x (count x epsilon x mean)^2. Also true where
-/// squares are too small to be accurate.
-fn may_be_constant(moments: &Moments, count: f64) -> bool {
-    let bound = |mean: f64| 4.0 * count * (count * f64::EPSILON * mean).powi(2) + 1e-250;
+/// Whether rounding of a mean, at most count x epsilon x mean, may have changed a sum of squares by
+/// more than [`SQUARES_ERROR`] of it, or squares or their product are too small to be accurate. True
+/// for every pair of which one gene does not vary over the common samples.
+fn is_doubtful(moments: &Moments, count: f64) -> bool {
+    let bound = |mean: f64| {
+        count * (count * f64::EPSILON * mean).powi(2) / SQUARES_ERROR + SQUARES_MIN
+    };
     moments.xx <= bound(moments.mean_x) || moments.yy <= bound(moments.mean_y)
 }
 

@@ -4,6 +4,7 @@
 use cuesta_core::fixed;
 use cuesta_input::matrix::ExpressionMatrix;
 
+use super::complete::CENTRING_ROUNDS;
 use super::{CorrelationMethod, Counts, Match, Params};
 
 /// All pairs that are kept, in the order of triangular rank.
@@ -54,9 +55,12 @@ fn centred(values: &[f64]) -> Option<Vec<f64>> {
         return None;
     }
     let unit = super::complete::unit_for(values);
-    let scaled = values.iter().map(|value| value * unit);
-    let mean = scaled.clone().sum::<f64>() / values.len() as f64;
-    Some(scaled.map(|value| value - mean).collect())
+    let mut deviations: Vec<f64> = values.iter().map(|value| value * unit).collect();
+    for _ in 0..CENTRING_ROUNDS {
+        let mean = deviations.iter().sum::<f64>() / values.len() as f64;
+        deviations.iter_mut().for_each(|value| *value -= mean);
+    }
+    Some(deviations)
 }
 
 /// Doubled ranks; equal values share their mean rank.
