@@ -19,8 +19,9 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
 the under level: both directories of the name may be out of sight too. A removal does not reach such
-a version, which is there again with its node; a flush is refused. A node that does not see all
-others may remove a name that exists no more.
+a version, which is there again with its node; a flush is refused, unless the version was written
+while its node saw no other. A node that does not see all others may remove a name that exists no
+more.
 """
 
 from __future__ import annotations
@@ -37,19 +38,27 @@ CHANGES = ("write", "rename", "remove", "flush")
 ABSENT = "absent"
 """The result of a request that was refused because its file does not exist."""
 
+AMBIGUOUS = "ambiguous"
+"""The result of a request of which it is unknown whether it took effect."""
+
 Value = str | None
 """The content of a file; `None` where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alone:
-    """A version in the memory of a node alone; `base` is the version below that it replaces."""
+    """A version in the memory of a node alone.
+
+    `base` is the version of the under level that it replaces; `is_told`, whether its node has seen
+    another one since it was written.
+    """
 
     path: int
     node: int
     value: str
     is_back: bool
     base: Value
+    is_told: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +93,10 @@ class State:
         ]
 
     def is_hidden(self, node: int, path: int) -> bool:
-        """Whether a version in memory alone is out of the sight of `node`."""
+        """Whether a version in memory alone is out of the sight of `node`, which may know it."""
         return any(
-            version.path == path and not self.sees(node, version.node) for version in self.alone
+            version.path == path and version.is_told and not self.sees(node, version.node)
+            for version in self.alone
         )
 
     def sees_all(self, node: int) -> bool:
@@ -230,7 +240,11 @@ class StorePromise:
             if mode in ("through", "bypass"):
                 yield replaced.with_under(path, value)
                 continue
-            version = Alone(path=path, node=node, value=value, is_back=mode == "back", base=base)
+            is_told = not state.is_alone(node)
+            is_back = mode == "back"
+            version = Alone(
+                path=path, node=node, value=value, is_back=is_back, base=base, is_told=is_told
+            )
             yield replace(replaced, alone=replaced.alone | {version})
 
     def _remove(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
@@ -257,6 +271,10 @@ class StorePromise:
         node, path, target = (request[key] for key in ("node", "path", "target"))
         if request.get("has_twin"):
             yield state
+        if result == AMBIGUOUS:
+            # One that failed may have flushed the file that it was to replace.
+            for version in state.visible(node, target):
+                yield from self._flushed(state, version)
         visible = state.visible(node, path)
         if len(visible) > 1:
             return
@@ -270,7 +288,8 @@ class StorePromise:
                     continue
                 moved = cleared.without(visible).with_under(path, None)
                 yield moved.with_under(target, version.value)
-                renamed = replace(version, path=target, base=state.under[target])
+                is_told = not state.is_alone(version.node)
+                renamed = replace(version, path=target, base=state.under[target], is_told=is_told)
                 yield replace(moved, alone=moved.alone | {renamed})
             if not visible and state.under[path] is not None:
                 yield cleared.with_under(target, state.under[path]).with_under(path, None)
@@ -281,7 +300,12 @@ class StorePromise:
     def _regain_sight(
         self, state: State, request: dict[str, Any], result: Value
     ) -> Iterator[State]:
-        yield replace(state, unseen=state.unseen - {(request["node"], request["peer"])})
+        told = frozenset(
+            replace(version, is_told=True) if version.node == request["node"] else version
+            for version in state.alone
+        )
+        unseen = state.unseen - {(request["node"], request["peer"])}
+        yield replace(state, unseen=unseen, alone=told)
 
     def _end(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         yield replace(state, down=state.down | {request["node"]})
