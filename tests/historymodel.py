@@ -14,7 +14,8 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
   other gets a conflict name: no acknowledged version is lost;
 - a version whose writer did not know what the under level has goes there under a conflict name,
   and where it is removed, what is there has the name;
-- of two renames at once of one file to one name, both may succeed;
+- of two renames at once of one file to one name, both may succeed; one that fails may have flushed
+  its files;
 - a program whose own store has ended reads the under level.
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
@@ -37,9 +38,6 @@ CHANGES = ("write", "rename", "remove", "flush")
 """Requests that change what has a name."""
 ABSENT = "absent"
 """The result of a request that was refused because its file does not exist."""
-
-AMBIGUOUS = "ambiguous"
-"""The result of a request of which it is unknown whether it took effect."""
 
 Value = str | None
 """The content of a file; `None` where there is none."""
@@ -172,9 +170,17 @@ def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
         )
         return {"has_twin": has_twin, "has_rival": has_rival}
 
-    return [
+    # A rename that failed may have flushed its files before.
+    flushes = [
+        replace(rename, request={"do": "early_flush", "node": rename.request["node"], "path": path})
+        for rename in operations
+        if rename.request["do"] == "rename" and rename.is_ambiguous
+        for path in (rename.request["path"], rename.request["target"])
+    ]
+    marked = [
         replace(operation, request=operation.request | marks(operation)) for operation in operations
     ]
+    return marked + flushes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,14 +273,14 @@ class StorePromise:
         for version in visible:
             yield from self._flushed(state, version)
 
+    def _early_flush(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
+        for version in state.visible(request["node"], request["path"]):
+            yield from self._flushed(state, version)
+
     def _rename(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node, path, target = (request[key] for key in ("node", "path", "target"))
         if request.get("has_twin"):
             yield state
-        if result == AMBIGUOUS:
-            # One that failed may have flushed the file that it was to replace.
-            for version in state.visible(node, target):
-                yield from self._flushed(state, version)
         visible = state.visible(node, path)
         if len(visible) > 1:
             return

@@ -142,7 +142,9 @@ impl Peers {
             }
             PeerQuestion::Bye => Ok(self.end_member(caller)),
             PeerQuestion::Replaces { path, file } => Ok(is_so(store.replaces(&path, file))),
-            PeerQuestion::Wrote { path, version } => Ok(is_so(store.wrote(&path, &version))),
+            PeerQuestion::Wrote { path, version, file } => {
+                Ok(is_so(store.wrote(&path, &version, file)))
+            }
             _ => self.change(store, question),
         }
     }

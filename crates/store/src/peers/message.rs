@@ -180,8 +180,14 @@ pub enum PeerQuestion {
     Later { files: Vec<AloneFile> },
     /// Whether the file of a path in its memory was written to replace this one.
     Replaces { path: StorePath, file: FileId },
-    /// Whether the member wrote this version of a file of the under level.
-    Wrote { path: StorePath, version: UnderVersion },
+    /// Whether the member wrote this version of a file of the under level, as that file of its
+    /// memory alone if one is given.
+    Wrote {
+        path: StorePath,
+        version: UnderVersion,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<FileId>,
+    },
     /// Another file was closed elsewhere under that name: this one counts no more.
     Replaced { path: StorePath, file: FileId },
     /// Another member has a later file of that name: give this one up if its writer knew it, or

@@ -216,9 +216,15 @@ impl Peers {
         matches!(reply, Ok(PeerReply::Done))
     }
 
-    /// Whether another live member wrote this version of a file of the under level.
-    pub(crate) fn wrote(&self, path: &StorePath, version: &UnderVersion) -> bool {
-        let question = PeerQuestion::Wrote { path: path.clone(), version: *version };
+    /// Whether another live member wrote this version of a file of the under level, as this file of
+    /// its memory alone if one is given.
+    pub(crate) fn wrote(
+        &self,
+        path: &StorePath,
+        version: &UnderVersion,
+        file: Option<FileId>,
+    ) -> bool {
+        let question = PeerQuestion::Wrote { path: path.clone(), version: *version, file };
         self.view().live.iter().any(|member| {
             let reply = member.ask(&question, TELL, |reply, _| reply);
             matches!(reply, Ok(PeerReply::Done))

@@ -254,9 +254,21 @@ impl Store {
                 self.flush_here(Some(to))?;
                 expected = self.ledger.entry(to).and_then(|entry| entry.version);
             }
+            let was_alone = self.alone_at(from).is_some();
             self.flush_here(Some(from))?;
+            if was_alone && !self.has_flushed(from)? {
+                // Another store has replaced it: what is below is older than both.
+                return Err(system("renaming", from, &io::ErrorKind::NotFound.into()));
+            }
             self.rename_under(from, to, expected, bits)
         }
+    }
+
+    /// Whether the under level has the file of a path that this store flushed.
+    fn has_flushed(&self, path: &StorePath) -> Result<bool> {
+        let flushed = self.ledger.entry(path).and_then(|entry| entry.version);
+        let now = self.under_version(path)?;
+        Ok(now.zip(flushed).is_some_and(|(now, flushed)| now.has_bytes_of(&flushed)))
     }
 
     fn rename_folder(

@@ -37,7 +37,9 @@ pub struct ServedFiles {
     /// The number here, and whether the file was in memory alone when it was told.
     numbers: HashMap<FileId, (u64, bool)>,
     /// The file of another store that one here was written to replace.
-    replaces: HashMap<StorePath, AloneFile>,
+    replaces: HashMap<StorePath, FileId>,
+    /// The file that was in memory alone and is on the under level now, where nothing changed it.
+    flushed: HashMap<StorePath, (FileId, UnderVersion)>,
     /// Files that lost their names to those of other stores.
     conflicts: Vec<StorePath>,
 }

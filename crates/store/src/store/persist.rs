@@ -211,6 +211,7 @@ impl Store {
         let path = written.record.path.clone();
         let failed = |cause| system("writing", &path, &cause);
         if !written.has_name {
+            self.remember_flushed(&written.record);
             self.name_under(&written.record).map_err(|cause| match cause.kind() {
                 io::ErrorKind::AlreadyExists => changed_meanwhile(&path),
                 _ => failed(cause),

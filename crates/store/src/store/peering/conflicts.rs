@@ -9,12 +9,13 @@ use cuesta_runtime::parallel::lock;
 
 use super::super::ledger::{LedgerEntry, Promised};
 use super::super::promise::WriteState;
+use super::super::record::WriteRecord;
 use super::super::writes::{PendingFile, now_ns};
 use super::super::{OPERATION, Store, system};
-use super::is_as_late;
 use crate::conflict::conflict_name;
 use crate::path::StorePath;
 use crate::peers::Found;
+use crate::peers::limits::REMOTE_MAX;
 use crate::peers::message::{AloneFile, FileId, PeerQuestion};
 use crate::under::UnderVersion;
 
@@ -31,14 +32,14 @@ impl Store {
     pub(in crate::store) fn remember_replaced(&self, path: &StorePath, before: &Found) {
         let mut served = lock(&self.served);
         match before {
-            Found::Alone { file, .. } => _ = served.replaces.insert(path.clone(), file.clone()),
+            Found::Alone { file, .. } => _ = served.replaces.insert(path.clone(), file.id),
             _ => _ = served.replaces.remove(path),
         }
     }
 
     /// Whether the file of a path here was written to replace this one of another store.
     pub(crate) fn replaces(&self, path: &StorePath, file: FileId) -> bool {
-        lock(&self.served).replaces.get(path).is_some_and(|replaced| replaced.id == file)
+        lock(&self.served).replaces.get(path) == Some(&file)
     }
 
     /// Files that lost their names to files of other stores, and are kept here.
@@ -152,27 +153,47 @@ impl Store {
         Ok(())
     }
 
-    /// Whether this store wrote a version of a file of the under level. The number of its device
-    /// is each node's own.
-    pub(crate) fn wrote(&self, path: &StorePath, version: &UnderVersion) -> bool {
-        let written = self.ledger.entry(path).and_then(|entry| entry.version);
-        written.is_some_and(|written| {
+    /// Whether this store wrote a version of a file of the under level, the number of whose device
+    /// is each node's own; and, if given, as this file that was in its memory alone.
+    pub(crate) fn wrote(
+        &self,
+        path: &StorePath,
+        version: &UnderVersion,
+        file: Option<FileId>,
+    ) -> bool {
+        let is_same = |written: UnderVersion| {
             UnderVersion { device: version.device, ..written }.has_bytes_of(version)
-        })
+        };
+        match file {
+            Some(file) => lock(&self.served)
+                .flushed
+                .get(path)
+                .is_some_and(|(id, written)| *id == file && is_same(*written)),
+            None => self.ledger.entry(path).and_then(|entry| entry.version).is_some_and(is_same),
+        }
+    }
+
+    /// Remembers which file of this memory alone goes to the under level: one that replaces it may
+    /// be closed meanwhile.
+    pub(in crate::store) fn remember_flushed(&self, record: &WriteRecord) {
+        let (Some(peers), Some(version)) = (self.peers(), record.synced) else { return };
+        let flushed = &mut lock(&self.served).flushed;
+        if flushed.len() >= REMOTE_MAX {
+            flushed.clear();
+        }
+        let file = FileId::of_alone(peers.name(), &record.version());
+        flushed.insert(record.path.clone(), (file, version));
     }
 
     /// Takes the version of the under level for the one that a file replaces, where it is the file
     /// of another store that its writer replaced and that was flushed meanwhile. Whether it is.
     pub(in crate::store) fn accept_flushed(&self, written: &mut PendingFile) -> Result<bool> {
         let path = written.record.path.clone();
-        let replaced = lock(&self.served).replaces.get(&path).cloned();
+        let replaced = lock(&self.served).replaces.get(&path).copied();
         let Some((peers, replaced)) = self.peers().zip(replaced) else { return Ok(false) };
         let Some(now) = self.under_version(&path)? else { return Ok(false) };
-        let has_its_time = now.size_bytes == replaced.size_bytes
-            && is_as_late(now.modified_ns, replaced.closed_ns)
-            && is_as_late(replaced.closed_ns, now.modified_ns);
         let is_dirty = matches!(written.record.state, WriteState::Dirty | WriteState::Synced);
-        if !is_dirty || !has_its_time || !peers.wrote(&path, &now) {
+        if !is_dirty || !peers.wrote(&path, &now, Some(replaced)) {
             return Ok(false);
         }
         let before = written.record.replaced.replace(now);
@@ -187,8 +208,8 @@ impl Store {
         let Some(peers) = self.peers() else { return Ok(false) };
         let Some(now) = self.under_version(&path)? else { return Ok(false) };
         if !matches!(written.record.state, WriteState::Dirty | WriteState::Synced)
-            || self.wrote(&path, &now)
-            || !peers.wrote(&path, &now)
+            || self.wrote(&path, &now, None)
+            || !peers.wrote(&path, &now, None)
         {
             return Ok(false);
         }
