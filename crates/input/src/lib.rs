@@ -1,6 +1,6 @@
 //! Readers of Cuesta's inputs and their seeded generators: KINC gene-pair text, the pair matrix,
 //! expression matrices, names of genes, 100-byte records, points, images, reads of DNA. Reads
-//! through sources, never computes.
+//! through sources, never computes. Whatever text is read, [`unpack`] is its front.
 
 pub mod block_buffer;
 pub mod files;
@@ -20,6 +20,7 @@ pub mod records;
 pub mod row;
 pub mod source;
 pub mod storage;
+pub mod unpack;
 pub mod watch;
 
 pub use filter::{Filter, FilterParams};

@@ -1,0 +1,186 @@
+use std::io::Write;
+
+use cuesta_core::error::ErrorKind as Kind;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+
+use super::*;
+
+const PACKINGS: [Packing; 5] =
+    [Packing::Gzip, Packing::Bgzip, Packing::Bzip2, Packing::Xz, Packing::Zstd];
+
+/// A text as one of the programs packs it, in a stream of its own.
+fn packed(text: &[u8], packing: Packing) -> Vec<u8> {
+    match packing {
+        Packing::Plain => text.to_vec(),
+        Packing::Gzip => {
+            let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+            out.write_all(text).unwrap();
+            out.finish().unwrap()
+        }
+        Packing::Bgzip => {
+            let mut all: Vec<u8> = text.chunks(300).flat_map(block).collect();
+            all.extend(bgzip::END_MARK);
+            all
+        }
+        Packing::Bzip2 => {
+            let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            out.write_all(text).unwrap();
+            out.finish().unwrap()
+        }
+        Packing::Xz => {
+            let mut out = liblzma::write::XzEncoder::new(Vec::new(), 0);
+            out.write_all(text).unwrap();
+            out.finish().unwrap()
+        }
+        Packing::Zstd => zstd::encode_all(text, 1).unwrap(),
+    }
+}
+
+/// A block of bgzip.
+fn block(text: &[u8]) -> Vec<u8> {
+    let extra = vec![b'B', b'C', 2, 0, 0, 0];
+    let mut out = flate2::GzBuilder::new().extra(extra).write(Vec::new(), Compression::fast());
+    out.write_all(text).unwrap();
+    let mut bytes = out.finish().unwrap();
+    let size = u16::try_from(bytes.len() - 1).unwrap().to_le_bytes();
+    bytes[16..18].copy_from_slice(&size);
+    bytes
+}
+
+fn read(bytes: &[u8]) -> io::Result<(Packing, Vec<u8>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("any.name");
+    std::fs::write(&path, bytes).unwrap();
+    let mut text = Vec::new();
+    let mut reader = open(&path)?;
+    reader.read_to_end(&mut text)?;
+    Ok((reader.packing(), text))
+}
+
+fn kind(error: &io::Error) -> DamageKind {
+    let refusal = failure("input", Path::new("x.gz"), error);
+    assert_eq!(refusal.kind, Kind::Input, "{error}");
+    assert!(refusal.message.starts_with("input: x.gz ") && refusal.message.contains("byte "));
+    error.get_ref().unwrap().downcast_ref::<Damage>().unwrap().kind
+}
+
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec("[ACGT]{0,40}\n", 0..60).prop_map(|lines| lines.concat().into_bytes())
+}
+
+proptest! {
+    #[test]
+    fn streams_one_after_the_other_are_one_text(
+        parts in prop::collection::vec(text(), 1..5),
+        packing in prop::sample::select(&PACKINGS),
+        zeros in 0usize..3000,
+    ) {
+        let mut bytes: Vec<u8> = parts.iter().flat_map(|part| packed(part, packing)).collect();
+        if packing.is_gzip() {
+            bytes.resize(bytes.len() + zeros, 0);
+        }
+        let (found, text) = read(&bytes).unwrap();
+        prop_assert_eq!(found, packing);
+        prop_assert_eq!(text, parts.concat());
+    }
+
+    #[test]
+    fn a_cut_is_told_wherever_it_is(
+        part in text(),
+        packing in prop::sample::select(&PACKINGS),
+        place in any::<prop::sample::Index>(),
+    ) {
+        let bytes = packed(&part, packing);
+        let end = 18 + place.index(bytes.len() - 18);
+        match read(&bytes[..end]) {
+            Err(error) => prop_assert_eq!(kind(&error), DamageKind::CutShort),
+            // Between two blocks of bgzip, after a whole line.
+            Ok((_, text)) => {
+                prop_assert_eq!(packing, Packing::Bgzip);
+                prop_assert!(part.starts_with(&text));
+                prop_assert!(text.last().is_none_or(|&last| last == b'\n'));
+            }
+        }
+    }
+
+    #[test]
+    fn other_bytes_after_the_packed_ones_are_told(
+        part in text(),
+        is_bgzip in any::<bool>(),
+        zeros in 0usize..40,
+        other in "[a-z\n]{1,200}",
+    ) {
+        let packing = if is_bgzip { Packing::Bgzip } else { Packing::Gzip };
+        let mut bytes = packed(&part, packing);
+        let place = bytes.len() as u64;
+        bytes.resize(bytes.len() + zeros, 0);
+        bytes.extend(other.bytes());
+        let error = read(&bytes).unwrap_err();
+        // Without its mark in the last place a file of bgzip may look cut between two blocks.
+        prop_assert_eq!(kind(&error), DamageKind::Trailing);
+        prop_assert!(error.to_string().contains(&format!("head -c {place} FILE")), "{}", error);
+    }
+
+    #[test]
+    fn nothing_that_is_broken_panics(
+        part in text(),
+        packing in prop::sample::select(&PACKINGS),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut bytes = packed(&part, packing);
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        if let Err(error) = read(&bytes) {
+            kind(&error);
+        }
+    }
+}
+
+#[test]
+fn plain_text_and_nothing_are_themselves() {
+    for text in [&b""[..], b"\x1f", b"BZh", b"@a\nACGT\n+\nIIII\n"] {
+        assert_eq!(read(text).unwrap(), (Packing::Plain, text.to_vec()));
+    }
+}
+
+#[test]
+fn a_cut_between_blocks_is_told_unless_a_line_ends_there() {
+    let blocks = [block(b">a\nACGT\n"), block(b"AC"), block(b"GT\n")];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.fa.gz");
+    for (count, is_whole) in [(1, true), (2, false), (3, true)] {
+        let bytes = blocks[..count].concat();
+        assert_eq!(read(&bytes).is_ok(), is_whole);
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(!end_mark(&path).unwrap());
+        let whole = [&bytes[..], &bgzip::END_MARK].concat();
+        assert!(read(&whole).is_ok());
+        for zeros in [0, 1, 100] {
+            std::fs::write(&path, [&whole[..], &vec![0; zeros]].concat()).unwrap();
+            assert!(end_mark(&path).unwrap());
+        }
+    }
+    let error = read(&blocks[..2].concat()).unwrap_err();
+    assert_eq!(kind(&error), DamageKind::CutShort);
+}
+
+#[test]
+fn a_storage_that_fails_is_not_called_a_damage() {
+    struct Fails;
+    impl Read for Fails {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("the disk is gone"))
+        }
+    }
+    let text: String = (0..999).map(|number| format!("{}\n", number * number)).collect();
+    for packing in PACKINGS {
+        let bytes = packed(text.as_bytes(), packing);
+        let half = Cursor::new(bytes[..bytes.len() - 9].to_vec());
+        let error = unpacked(half.chain(Fails)).unwrap().read_to_end(&mut Vec::new()).unwrap_err();
+        assert_eq!(failure("input", Path::new("x"), &error).kind, Kind::System, "{packing:?}");
+    }
+}
