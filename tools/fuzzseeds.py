@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -53,6 +55,10 @@ def seeds() -> Mapping[str, Sequence[bytes]]:
             b"\x05" + FASTA,
             b"\x03" + FASTQ + b"=\n" + FASTQ,
             b"\x05" + gzip.compress(FASTQ, mtime=0),
+            b"\x05" + bz2.compress(FASTQ),
+            b"\x05" + lzma.compress(FASTQ),
+            b"\x07\xef\xbb\xbf" + FASTQ,
+            b"\x07@a\nAC\nGT\n+\nI@\n+I\n\n@b\n\n+\n\n",
         ),
         "records": (b"\x03\x02\x09\xff\x05\x00\x07", b"\x01\x00\x05\x01\x03\x04"),
         "tiff": tuple(

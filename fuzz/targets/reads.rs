@@ -13,6 +13,9 @@ use cuesta_input::reads::shares::{open, split};
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 use libfuzzer_sys::fuzz_target;
 
+/// Pairs whatever their names are.
+const IN_TURN: Pairing = Pairing { is_unchecked: true, ..Pairing::IN_TURN };
+const IN_TWO_FILES: Pairing = Pairing { is_unchecked: true, ..Pairing::IN_TWO_FILES };
 /// Stands between the reads of two files.
 const BETWEEN: &[u8] = b"\n=\n";
 
@@ -21,9 +24,11 @@ fuzz_target!(|data: &[u8]| {
     let path = file("reads", text);
     pairs(text);
     let blocks = accepted(by_blocks(&path, usize::from(size_bytes) + 1));
-    let Some(whole) = accepted(all(&path, Pairing::None)) else { return };
-    if let Err(error) = all(&path, Pairing::InTurn) {
-        check_refusal(&error);
+    let Some(whole) = accepted(all(&path, Pairing::NONE)) else { return };
+    for pairing in [IN_TURN, Pairing::IN_TURN] {
+        if let Err(error) = all(&path, pairing) {
+            check_refusal(&error);
+        }
     }
     // What is no nucleotide is refused, whoever reads it.
     if whole.iter().flatten().any(|&letter| code(letter) > 4) {
@@ -31,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     }
     assert_eq!(by_shares(&path, u64::from(size_bytes) + 1).expect("the file is good"), whole);
     assert_eq!(blocks.expect("the file is good"), whole);
-    let in_turn = accepted(all(&path, Pairing::InTurn));
+    let in_turn = accepted(all(&path, IN_TURN));
     assert_eq!(in_turn, whole.len().is_multiple_of(2).then_some(whole));
 });
 
@@ -39,8 +44,8 @@ fuzz_target!(|data: &[u8]| {
 fn pairs(text: &[u8]) {
     let Some(at) = text.windows(BETWEEN.len()).position(|window| window == BETWEEN) else { return };
     let paths = [file("left", &text[..=at]), file("right", &text[at + BETWEEN.len()..])];
-    let found = accepted(Reads::open(&paths, Pairing::InTwoFiles).and_then(|reads| given(&reads)));
-    let sides = paths.each_ref().map(|path| accepted(all(path, Pairing::None)));
+    let found = accepted(Reads::open(&paths, IN_TWO_FILES).and_then(|reads| given(&reads)));
+    let sides = paths.each_ref().map(|path| accepted(all(path, Pairing::NONE)));
     let expected = match sides {
         [Some(left), Some(right)] if left.len() == right.len() => {
             Some(left.into_iter().zip(right).flat_map(|(left, right)| [left, right]).collect())

@@ -70,6 +70,8 @@ def run(
     drop_reads_with_n: bool = False,
     pairs: bool = False,
     interleaved: bool = False,
+    singles: int = 0,
+    unchecked_mates: bool = False,
     resume: str | float | PathText | None = None,
     paper_rounds: int | None = None,
     paper_jobs: int | None = None,
@@ -95,7 +97,8 @@ def run(
     Parameters
     ----------
     inputs
-        Reads: FASTQ or FASTA, plain or gzipped, in any number of files; - is standard input.
+        Reads: FASTQ or FASTA, plain or packed by gzip, bgzip, bzip2, xz or zstd, in any number of
+        files; - is standard input.
     kmer_sizes
         Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
         None: from the reads.
@@ -120,6 +123,12 @@ def run(
         The files hold read pairs, two files at a time; pairs resolve repeats longer than a read.
     interleaved
         Each file holds read pairs, the two reads of a pair one after the other.
+    singles
+        How many of the last files hold single reads, beside pairs; -s FILE adds one to them. At
+        least 0 files.
+    unchecked_mates
+        Take reads for pairs whatever their names are. Otherwise the names of the reads of a pair
+        must be equal, but for /1 and /2, or .1 and .2, or _1 and _2.
     resume
         A folder for checkpoints; the same command continues after the last complete stage. None: no
         checkpoints.
@@ -1014,6 +1023,8 @@ def compare(
     drop_reads_with_n: bool = False,
     pairs: bool = False,
     interleaved: bool = False,
+    singles: int = 0,
+    unchecked_mates: bool = False,
     resume: str | float | PathText | None = None,
     paper_rounds: int | None = None,
     paper_jobs: int | None = None,
@@ -1039,7 +1050,8 @@ def compare(
     Parameters
     ----------
     inputs
-        Reads: FASTQ or FASTA, plain or gzipped, in any number of files; - is standard input.
+        Reads: FASTQ or FASTA, plain or packed by gzip, bgzip, bzip2, xz or zstd, in any number of
+        files; - is standard input.
     kmer_sizes
         Odd sizes of k-mers from 15 to 127, ascending, such as 31 or 31,55,79; auto: by the reads.
         None: from the reads.
@@ -1064,6 +1076,12 @@ def compare(
         The files hold read pairs, two files at a time; pairs resolve repeats longer than a read.
     interleaved
         Each file holds read pairs, the two reads of a pair one after the other.
+    singles
+        How many of the last files hold single reads, beside pairs; -s FILE adds one to them. At
+        least 0 files.
+    unchecked_mates
+        Take reads for pairs whatever their names are. Otherwise the names of the reads of a pair
+        must be equal, but for /1 and /2, or .1 and .2, or _1 and _2.
     resume
         A folder for checkpoints; the same command continues after the last complete stage. None: no
         checkpoints.

@@ -9,7 +9,7 @@ use crate::kernel::simplify::Rules;
 use crate::kernel::spectrum::Fit;
 use crate::kernel::supersteps::control::{Paper, Program};
 use crate::kernel::table::COUNT_MAX;
-use cuesta_input::reads::Pairing;
+use cuesta_input::reads::{PairLayout, Pairing};
 
 /// Asks for sizes of k-mers chosen from the reads.
 const AUTO: &str = "auto";
@@ -24,6 +24,9 @@ pub const K_MAX: usize = 127;
 const K_FIRST: usize = 31;
 const K_STEP_MIN: usize = 12;
 const K_STEPS_MAX: usize = 4;
+/// From so many bases of the longest read on the first size is that, and all sizes are known.
+const READ_BASES_FIRST: usize = 54;
+const READ_BASES_KNOWN: usize = 155;
 /// The size of the paper's k-mers, its jobs, and what the paper does not say: the edits between the
 /// sides of a bubble.
 const PAPER_K: usize = 31;
@@ -86,6 +89,10 @@ pub struct AssembleParams {
     pub pairs: bool,
     /// Reads that follow one another are pairs.
     pub interleaved: bool,
+    /// Number of files of single reads, the last ones, alongside pairs.
+    pub singles: usize,
+    /// The names of pairs are not compared.
+    pub unchecked_mates: bool,
     /// The folder in which a run is kept to go on from.
     pub resume: Option<PathBuf>,
     /// Most rounds of the coin toss in a job of the paper; until chains are whole where absent.
@@ -107,6 +114,8 @@ impl Default for AssembleParams {
             min_contig: 200,
             pairs: false,
             interleaved: false,
+            singles: 0,
+            unchecked_mates: false,
             resume: None,
             paper_rounds: None,
             paper_jobs: None,
@@ -118,33 +127,50 @@ impl Default for AssembleParams {
 /// Checked parameters.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Sizes of k-mers, ascending.
+    /// Sizes of k-mers, ascending. Where they are chosen, those after the first are known once all
+    /// reads are: see [`Plan::choose`].
     pub kmer_sizes: Vec<usize>,
+    /// They are chosen by the longest read.
+    pub is_chosen: bool,
     /// As given.
     pub given: AssembleParams,
+}
+
+impl Plan {
+    /// Chooses the sizes of k-mers, where they are to be chosen, by the longest of all reads. The
+    /// first size stays.
+    pub fn choose(&mut self, longest_read: u64) {
+        if self.is_chosen {
+            let first = self.kmer_sizes[0];
+            let known = longest_read.min(READ_BASES_KNOWN as u64) as usize;
+            self.kmer_sizes = chosen(known);
+            debug_assert_eq!(self.kmer_sizes[0], first);
+        }
+    }
 }
 
 impl AssembleParams {
     /// Which reads are pairs.
     pub fn pairing(&self) -> Pairing {
-        match (self.pairs, self.interleaved) {
-            (true, _) => Pairing::InTwoFiles,
-            (false, true) => Pairing::InTurn,
-            (false, false) => Pairing::None,
-        }
+        let layout = match (self.pairs, self.interleaved) {
+            (true, _) => PairLayout::InTwoFiles,
+            (false, true) => PairLayout::InTurn,
+            (false, false) => PairLayout::None,
+        };
+        let singles = if layout == PairLayout::None { 0 } else { self.singles };
+        Pairing { layout, singles, is_unchecked: self.unchecked_mates }
     }
 
     /// Whether reads are placed on the graph as pairs.
     pub fn places_pairs(&self) -> bool {
-        self.pairing() != Pairing::None
-            && matches!(self.profile, Profile::Default | Profile::Metagenome)
+        self.pairing().has_pairs() && matches!(self.profile, Profile::Default | Profile::Metagenome)
     }
 
     /// Whether reads that are no pairs are placed on the graph, by what the spectrum says where
     /// that is of the first size of k-mers.
     pub fn bridges_by_reads(&self, first: Option<&Fit>) -> bool {
         let is_thin = |fit: &Fit| fit.depth > 0.0 && fit.depth < THIN_DEPTH;
-        self.pairing() == Pairing::None
+        !self.pairing().has_pairs()
             && match self.profile {
                 Profile::Default => first.is_some_and(is_thin),
                 Profile::Metagenome => first.is_some(),
@@ -244,6 +270,12 @@ impl AssembleParams {
             let given = self.min_contig;
             return Err(refusal(&format!("--min-contig is {given}, give up to {CONTIG_MAX}")));
         }
+        if self.singles > 0 && !self.pairs && !self.interleaved {
+            return Err(refusal(
+                "--singles counts files beside those of pairs; give --pairs or --interleaved, or \
+                 leave it out",
+            ));
+        }
         if self.pairs && self.interleaved {
             return Err(refusal(
                 "--pairs takes read pairs in two files, --interleaved in one; give one",
@@ -251,7 +283,9 @@ impl AssembleParams {
         }
         self.check_profile()?;
         let is_paper = self.profile == Profile::Paper;
-        let kmer_sizes = match self.kmer_sizes.as_deref().map_or(AUTO, str::trim) {
+        let sizes = self.kmer_sizes.as_deref().map_or(AUTO, str::trim);
+        let is_chosen = sizes == AUTO && !is_paper;
+        let kmer_sizes = match sizes {
             AUTO if is_paper => vec![PAPER_K],
             AUTO => chosen(read_bases),
             text => parse(text)?,
@@ -264,7 +298,18 @@ impl AssembleParams {
             let text = format!("k is {k}, but reads have {read_bases} bases; give a smaller -k");
             return Err(refusal(&text));
         }
-        Ok(Plan { kmer_sizes, given: self.completed() })
+        Ok(Plan { kmer_sizes, is_chosen, given: self.completed() })
+    }
+
+    /// The length of a read from which on longer ones change nothing before all reads are known: of
+    /// one that the first size of k-mers fits in.
+    pub fn read_bases_wanted(&self) -> usize {
+        let first = match self.kmer_sizes.as_deref().map_or(AUTO, str::trim) {
+            AUTO if self.profile == Profile::Paper => Some(PAPER_K),
+            AUTO => None,
+            text => parse(text).ok().map(|sizes| sizes[0]),
+        };
+        first.unwrap_or(READ_BASES_FIRST)
     }
 }
 
@@ -309,6 +354,22 @@ mod tests {
         ] {
             assert_eq!(chosen(bases), expected, "{bases}");
         }
+    }
+
+    #[test]
+    fn all_reads_choose_the_sizes_after_the_first() {
+        for bases in 15..300 {
+            let is_first = chosen(bases)[0] == K_FIRST;
+            assert_eq!(is_first, bases >= READ_BASES_FIRST, "{bases}");
+            assert_eq!(chosen(bases) == chosen(1000), bases >= READ_BASES_KNOWN, "{bases}");
+        }
+        let mut plan = AssembleParams::default().check(60).unwrap();
+        plan.choose(100);
+        assert_eq!(plan.kmer_sizes, [31, 43, 55, 67, 79]);
+        let kmer_sizes = Some("21,33".to_owned());
+        let mut plan = AssembleParams { kmer_sizes, ..Default::default() }.check(60).unwrap();
+        plan.choose(100);
+        assert_eq!(plan.kmer_sizes, [21, 33]);
     }
 
     #[test]

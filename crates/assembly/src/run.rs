@@ -1,13 +1,13 @@
 //! Runs the workload: a stage for each size of k-mers, one more for what read pairs bridge, then
 //! the answer.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Phase, Request, Response, timed};
 use cuesta_core::pages::release_freed;
 use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
 
 use crate::buckets::cut::check;
 use crate::kernel::depth::Depth;
@@ -25,8 +25,7 @@ use crate::stages::level::Level;
 use crate::stages::local::Local;
 use crate::stages::short_contigs::ShortContigs;
 use crate::stages::write::{self, BEFORE_FOLDER, LastGraph};
-use cuesta_input::reads::input_bytes;
-use cuesta_input::reads::{Pairing, ReadBatch, Reads};
+use cuesta_input::reads::{Pairing, ReadBatch, Reads, distinct, input_bytes};
 
 /// Runs the workload on the threads of this process.
 ///
@@ -48,22 +47,21 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
     request.require_inputs()?;
     let plan = plan(context)?;
     let text_bytes = input_bytes(&request.inputs)?;
+    let min_contig = plan.given.min_contig;
     let mut assembly = Assembly {
         context,
-        plan: &plan,
+        plan,
         workers,
         response: Response::default(),
         levels: Vec::new(),
         text_bytes,
     };
-    let last = if plan.given.places_pairs() { text_bytes } else { 0 };
-    let all = assembly.text_bytes_until(plan.kmer_sizes.len()) + last;
-    context.progress.expect(all);
+    context.progress.expect(assembly.text_bytes_in_all());
     let graph = assembly.run()?;
     let scaffolds = assembly.scaffolds(&graph)?;
-    context.progress.reach(all);
+    context.progress.reach(assembly.text_bytes_in_all());
     let Assembly { mut response, levels, .. } = assembly;
-    let (output, min_contig) = (&request.output, plan.given.min_contig);
+    let output = &request.output;
     let (short, numbers) = timed(&mut response, "write", || {
         let given = (depth(&graph, levels.last()), min_contig);
         let short = short_contigs(output, &graph, (&levels[..], context.budget))?;
@@ -82,8 +80,15 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
 /// # Errors
 /// `Input` naming a parameter that is out of range, or a file without reads; `System`.
 pub fn plan(context: &Context<'_>) -> Result<Plan> {
-    let typical = typical_read(&context.request.inputs)?;
-    context.parameters::<AssembleParams>()?.check(typical)
+    let inputs = &context.request.inputs;
+    let given = context.parameters::<AssembleParams>()?;
+    distinct::require(inputs)?;
+    if given.pairing().has_pairs() && given.singles >= inputs.len() {
+        let text = format!("--singles is {}, of {} files", given.singles, inputs.len());
+        return Err(Error::input("assemble", text));
+    }
+    let longest = longest_read(context, given.read_bases_wanted())?;
+    given.check(longest)
 }
 
 /// Contigs that are too short for the last graph, if that is one of contigs and bridges alone.
@@ -135,15 +140,24 @@ fn together(phases: Vec<Phase>) -> Vec<Phase> {
     found
 }
 
-/// The length of the longest of the first reads, which must be reads of nucleotides.
-fn typical_read(paths: &[PathBuf]) -> Result<usize> {
+/// The length of the longest read of the first ones of each file, which must be reads of
+/// nucleotides; of all reads where these have less than `wanted` letters, until one has so many.
+fn longest_read(context: &Context<'_>, wanted: usize) -> Result<usize> {
+    let paths = &context.request.inputs;
     let mut batch = ReadBatch::default();
+    let longest_of = |batch: &ReadBatch| batch.reads().map(<[u8]>::len).max().unwrap_or(0);
+    let all = Reads::open(paths, Pairing::NONE)?;
     let mut longest = 0;
     for path in paths {
-        let reads = Reads::open(std::slice::from_ref(path), Pairing::None)?;
-        reads.next(&mut batch)?;
-        check(&reads, &batch)?;
-        longest = batch.reads().map(<[u8]>::len).max().unwrap_or(0).max(longest);
+        let reads = Reads::open_source(std::slice::from_ref(path), Pairing::NONE)?;
+        if reads.next(&mut batch)? {
+            check(&reads, &batch)?;
+            longest = longest_of(&batch).max(longest);
+        }
+    }
+    while longest < wanted && all.next(&mut batch)? {
+        longest = longest_of(&batch).max(longest);
+        context.progress.advance(0)?;
     }
     Ok(longest)
 }
@@ -151,7 +165,7 @@ fn typical_read(paths: &[PathBuf]) -> Result<usize> {
 /// A run under way.
 struct Assembly<'p, 'c, W> {
     context: &'c Context<'c>,
-    plan: &'p Plan,
+    plan: Plan,
     workers: &'p W,
     response: Response,
     levels: Vec<Level>,
@@ -173,11 +187,13 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
             && let Some(found) = checkpoint.load(&request.output, self.context.budget)?
         {
             (next, self.levels) = found;
+            self.choose();
         }
         loop {
             let last = next.pair_facts.is_some();
             let stage = checkpoint.as_ref().map(|checkpoint| checkpoint.stage(self.levels.len()));
             let graph = self.stage(next, stage)?;
+            self.choose();
             if last {
                 return Ok(graph);
             }
@@ -191,11 +207,20 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         }
     }
 
+    /// Chooses the sizes of k-mers once the longest read is known.
+    fn choose(&mut self) {
+        if let Some(longest) = self.levels.first().and_then(|level| level.longest_read) {
+            let before = self.text_bytes_in_all();
+            self.plan.choose(longest);
+            self.context.progress.expect(self.text_bytes_in_all().saturating_sub(before));
+        }
+    }
+
     /// What comes after the stage of `graph`.
     fn after(&mut self, graph: &PathGraph<'_>) -> Result<Option<NextLevel<'c>>> {
-        let later = self.plan.kmer_sizes.iter().find(|&&k| k > graph.k);
-        let found = self.bridged(graph, later.copied())?;
-        let Some(&k) = later else {
+        let later = self.plan.kmer_sizes.iter().copied().find(|&k| k > graph.k);
+        let found = self.bridged(graph, later)?;
+        let Some(k) = later else {
             let last =
                 |Bridged { k, solid, pair_facts }| NextLevel { k, solid: Some(solid), pair_facts };
             return Ok(found.map(last));
@@ -249,7 +274,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         checkpoint: Option<StageCheckpoint<'_>>,
     ) -> Result<PathGraph<'c>> {
         let NextLevel { k, solid, pair_facts } = next;
-        let (context, plan, workers) = (self.context, self.plan, self.workers);
+        let (context, plan, workers) = (self.context, &self.plan, self.workers);
         if let Some(solid) = &solid {
             write::before(&context.request.output, k, solid)?;
         }
@@ -265,6 +290,12 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         let placed = if self.plan.given.places_pairs() { self.text_bytes } else { 0 };
         context.progress.reach(self.text_bytes_until(sizes).saturating_sub(placed));
         Ok(graph)
+    }
+
+    /// Bytes of text that progress counts in all.
+    fn text_bytes_in_all(&self) -> u64 {
+        let last = if self.plan.given.places_pairs() { self.text_bytes } else { 0 };
+        self.text_bytes_until(self.plan.kmer_sizes.len()) + last
     }
 
     /// What progress counts until so many sizes are done: reads are read, counted, and placed where

@@ -20,9 +20,9 @@ from cuesta.api.options import Common, Option, checked, options
 from cuesta.errors import CuestaError, InputError
 from cuesta.workloads import Workload
 
-ONLY_TYPED = frozenset({"json", "first_mates", "second_mates"})
-"""Options of the command line alone: a call returns the record, and `pairs` says what -1 and -2 do.
-"""
+ONLY_TYPED = frozenset({"json", "first_mates", "second_mates", "single_reads"})
+"""Options of the command line alone: a call returns the record, and `pairs` and `singles` say what
+-1, -2 and -s do."""
 
 Input = PathText | Answer
 """What a workload can read: a path, or the main file of an answer."""

@@ -7,7 +7,7 @@ What is here is read by `cuesta.cli.signature`, which tells Typer, by `cuesta.cl
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +31,8 @@ _TYPES: dict[str, type] = {"float": float, "int": int, "flag": bool}
 """By type of a parameter, that of its values; text where there is none."""
 _ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark", "mpi")}
 """Engines that each flag for engines is for."""
-_MATES = {"-1": "first_mates", "-2": "second_mates"}
-"""Names in the signature of the options that take files of read pairs."""
+_MATES = {"-1": "first_mates", "-2": "second_mates", "-s": "single_reads"}
+"""Names in the signature of the options that take files of read pairs, and of single reads."""
 _CACHES = {"": "as-is", "input": "input-dropped", "machine": "machine-dropped"}
 _CACHE_HELP = (
     "Run cold: before every repeat drop the input's pages from the page cache, or with "
@@ -131,10 +131,13 @@ def checked(
     """
     parameters = {one.name: values[_key(one)] for one in genes.asked(workload)}
     plain = values["inputs"] or []
-    mates = {word: values.get(key) or [] for word, key in _MATES.items()}
+    mates = {word: _listed(values.get(key) or []) for word, key in _MATES.items()}
+    singles = mates.pop("-s")
     if any(mates.values()):
-        parameters[workload.mates_apart] = True
         plain = _two_by_two(workload, parameters, plain, mates)
+        parameters[workload.mates_apart] = True
+    if singles:
+        plain = _with_singles(workload, parameters, plain, singles)
     inputs = tuple(_main_file(absolute(path)) for path in plain)
     parameters, names = workload.apart(parameters)
     known = workload.check(parameters)
@@ -177,6 +180,7 @@ def _mates_options(workload: Workload) -> list[Option]:
     texts = {
         "-1": f"First reads of the pairs, instead of {instead}; may be repeated.",
         "-2": "Second reads of the pairs: each file is that of the -1 at the same place.",
+        "-s": "Single reads beside pairs, such as those that lost their mate; may be repeated.",
     }
     return [
         Option(
@@ -196,7 +200,8 @@ def _two_by_two(
     """Files of read pairs as the workload takes them. Errors: `InputError`."""
     first, second = mates.values()
     if plain:
-        raise InputError(f"{plain[0]} is neither -1 nor -2; write one of them before every file")
+        text = f"{plain[0]} is neither -1 nor -2; write one of them before every file of pairs"
+        raise InputError(f"{text}, and -s before one of single reads")
     if parameters.get(workload.mates_in_turn):
         other = workload.option_of(workload.mates_in_turn)
         raise InputError(f"-1 and -2 take read pairs in two files, {other} in one; give one")
@@ -204,6 +209,23 @@ def _two_by_two(
         count = f"-1 has {_files(len(first))} and -2 {_files(len(second))}"
         raise InputError(f"{count}; give both files of every pair")
     return [path for pair in zip(first, second, strict=True) for path in pair]
+
+
+def _listed(paths: Sequence[str]) -> list[str]:
+    """The files of lists with commas, as other assemblers take them; a name may have commas."""
+    return [one for path in paths for one in ([path] if os.path.lexists(path) else path.split(","))]
+
+
+def _with_singles(
+    workload: Workload, parameters: dict[str, object], plain: list[str], singles: list[str]
+) -> list[str]:
+    """All inputs, those of single reads last. Errors: `InputError` where no others are pairs."""
+    apart, in_turn = workload.mates_apart, workload.mates_in_turn
+    if not parameters.get(apart) and not parameters.get(in_turn):
+        pairs = f"-1 and -2, or {workload.option_of(in_turn)}"
+        raise InputError(f"-s takes single reads beside pairs; give {pairs}, or leave -s out")
+    parameters[workload.single_reads] = len(singles)
+    return [*plain, *singles]
 
 
 def _files(count: int) -> str:

@@ -88,7 +88,9 @@ def assess(folder: Path, plan: Plan, stage: Callable[[str], None]) -> Assessment
         # URIs are refused with words of its own.
         belief.check_reach(trial, may_fetch=True)
         trial = replace(trial, threads=plan.threads, memory_bytes=plan.memory_bytes)
-        made["reads"], *of_scaffolds = reads.compare(sets, trial)
+        files = (CONTIGS_FILE, SCAFFOLDS_FILE)
+        around = [_around_ends(folder / name, one) for name, one in zip(files, sets, strict=False)]
+        made["reads"], *of_scaffolds = reads.compare(around, trial)
         if of_scaffolds:
             scaffolds["reads"] = of_scaffolds[0]
     return made | ({"scaffolds": scaffolds} if scaffolds else {})
@@ -124,6 +126,15 @@ def _long(path: Path, least_bases: int) -> Mapping[str, bytes]:
     empty = path.is_file() and not path.stat().st_size
     found = {} if empty else sequences.read(path)
     return {name: bases for name, bases in found.items() if len(bases) >= least_bases}
+
+
+def _around_ends(path: Path, found: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """The sequences of a file with all their k-mers in a row: circles go on over their ends."""
+    circles = sequences.circles(path)
+    more = reads.K - 1
+    return {
+        name: bases + bases[:more] if name in circles else bases for name, bases in found.items()
+    }
 
 
 def _of_scaffolds(scaffolds: Mapping[str, bytes]) -> Assessment:

@@ -48,6 +48,13 @@ def read(path: Path) -> dict[str, bytes]:
     return found
 
 
+def circles(path: Path) -> set[str]:
+    """Names of the sequences of a file whose heads say that they are circles."""
+    with path.open("rb") as file:
+        heads = (line.split() for line in file if line.startswith(b">"))
+        return {head[0][1:].decode() for head in heads if head[-1] == b"circular=true"}
+
+
 def gaps(bases: bytes) -> list[tuple[int, int]]:
     """Where runs of at least `GAP_MIN` N begin and end, 0-based and half open."""
     return [match.span() for match in _GAP.finditer(bases)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +39,19 @@ def print_run(console: Console, record: Record, output: Path) -> None:
         ("read", read_text(record)),
         ("names", names_text(record)),
         ("files", files_text(record, output)),
+        *(("remark", text) for text in remarks(record, output)),
     ):
         if text:
             console.print(f"  {console.dim(f'{title:<10}')}{text}")
+
+
+def remarks(record: Record, output: Path) -> Iterator[str]:
+    """Yield what must be known of inputs that were passed over; last, why an answer is empty."""
+    if record["workload"] == "assemble":
+        from cuesta.workloads.assembly import remarks
+
+        yield from remarks.of_inputs(one["path"] for one in record["inputs"])
+        yield remarks.reason(output)
 
 
 def verdict(console: Console, record: Record) -> str:

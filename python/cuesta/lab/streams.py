@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import IO
 
 from cuesta import ranks, removal
@@ -72,9 +74,9 @@ def kept(trial: Trial, folder: Path, hears: Observer) -> Iterator[Trial]:
         yield trial
         return
     folder.mkdir()
-    paths = []
-    for index, path in enumerate(trial.inputs):
-        paths.append(_keep(path, folder / str(index), hears) if path in found else path)
+    streams = {index: path for index, path in enumerate(trial.inputs) if path in found}
+    kept_at = _keep_all(streams, folder, hears)
+    paths = [kept_at.get(index, path) for index, path in enumerate(trial.inputs)]
     try:
         yield replace(trial, inputs=tuple(paths))
     except CuestaError as error:
@@ -93,6 +95,28 @@ def _in_words_of(given: Trial, paths: Sequence[str], text: str) -> str:
     for path, name in zip(paths, given.inputs, strict=True):
         text = text if path == name else text.replace(path, _called(name))
     return text
+
+
+def _keep_all(streams: Mapping[int, str], folder: Path, hears: Observer) -> dict[int, str]:
+    """Write all streams to files at once, since one program may fill several pipes in turn."""
+    ended: Queue[tuple[int, str | BaseException]] = Queue()
+
+    def keep(index: int, path: str) -> None:
+        try:
+            ended.put((index, _keep(path, folder / str(index), hears)))
+        except BaseException as error:
+            ended.put((index, error))
+
+    for index, path in streams.items():
+        # A pipe that nobody writes to must not hold the command when another one fails.
+        Thread(target=keep, args=(index, path), daemon=True).start()
+    found: dict[int, str] = {}
+    while len(found) < len(streams):
+        index, result = ended.get()
+        if isinstance(result, BaseException):
+            raise result
+        found[index] = result
+    return found
 
 
 def _keep(path: str, file: Path, hears: Observer) -> str:

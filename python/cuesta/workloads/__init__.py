@@ -146,6 +146,9 @@ class Workload:
     mates_apart, mates_in_turn
         Parameters that say that inputs are mates: of two files each, or in turn in each file. Those
         of two files may be given with `-1` and `-2` as well. Empty where inputs have no mates.
+    single_reads
+        The parameter that says how many of the last files have single reads beside mates: those
+        that are given with `-s`.
     answer
         Names the answer's files and folders may have.
     ceilings
@@ -166,6 +169,7 @@ class Workload:
     converter: str
     mates_apart: str
     mates_in_turn: str
+    single_reads: str
     answer: tuple[str, ...]
     streams: bool = False
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -285,6 +289,7 @@ def get_workload(name: str) -> Workload:
         refused=inputs.get("refused", {}),
         mates_apart=inputs.get("mates_apart", ""),
         mates_in_turn=inputs.get("mates_in_turn", ""),
+        single_reads=inputs.get("single_reads", ""),
         answer=tuple(table["answer"]),
         spills=table.get("spills", "nothing"),
         ceilings=table.get("ceilings", {}),

@@ -222,7 +222,7 @@ impl<'b> ByteReader<'b> {
     }
 
     pub(crate) fn tally(&mut self) -> Result<ReadCounts> {
-        let mut numbers = [0; 5];
+        let mut numbers = [0; 6];
         for number in &mut numbers {
             *number = self.u64()?;
         }
@@ -248,8 +248,8 @@ mod tests {
         fn blocks_arrive(blocks in prop::collection::vec((0usize..99, any::<Vec<u8>>()), 0..9)) {
             let mut bytes = Vec::new();
             blocks.iter().for_each(|(bucket, block)| put_block(*bucket, block, &mut bytes));
-            put_tally(&ReadCounts::of([5, 1, 2, 3, 4]), &mut bytes);
-            put_tally(&ReadCounts::of([6, 10, 20, 30, 40]), &mut bytes);
+            put_tally(&ReadCounts::of([5, 1, 2, 3, 4, 9]), &mut bytes);
+            put_tally(&ReadCounts::of([6, 10, 20, 30, 40, 7]), &mut bytes);
             let mut found = Vec::new();
             let tally = each_block(&bytes, |bucket, block| {
                 found.push((bucket, block.to_vec()));
@@ -257,7 +257,7 @@ mod tests {
             })
             .unwrap();
             prop_assert_eq!(found, blocks);
-            prop_assert_eq!(tally, ReadCounts::of([11, 11, 22, 33, 44]));
+            prop_assert_eq!(tally, ReadCounts::of([11, 11, 22, 33, 44, 9]));
         }
     }
 
@@ -265,9 +265,9 @@ mod tests {
     #[test]
     fn numbers_that_are_too_large_to_add_stay_the_largest() {
         let mut bytes = Vec::new();
-        (0..2).for_each(|_| put_tally(&ReadCounts::of([u64::MAX, 1, 2, 3, 4]), &mut bytes));
+        (0..2).for_each(|_| put_tally(&ReadCounts::of([u64::MAX, 1, 2, 3, 4, 5]), &mut bytes));
         let tally = each_block(&bytes, |_, _| Ok(())).unwrap();
-        assert_eq!(tally, ReadCounts::of([u64::MAX, 2, 4, 6, 8]));
+        assert_eq!(tally, ReadCounts::of([u64::MAX, 2, 4, 6, 8, 5]));
         let mut spectrum = Spectrum::default();
         for _ in 0..2 {
             let bytes = [&1u32.to_le_bytes()[..], &7u32.to_le_bytes(), &[0xFF; 8]].concat();

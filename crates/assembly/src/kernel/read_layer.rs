@@ -124,7 +124,9 @@ impl ReadCutter for ReadLayer<'_, '_> {
                 stretches.push((start, end));
             }
         })?;
-        self.scanner.tally.bases += bases;
+        let tally = &mut self.scanner.tally;
+        tally.bases += bases;
+        tally.longest = tally.longest.max(read.len() as u64);
         Ok(())
     }
 

@@ -109,23 +109,27 @@ pub struct ReadCounts {
     pub edges: u64,
     /// K-mers that are in the reads once and in no bucket.
     pub singles: u64,
+    /// Letters of the longest read.
+    pub longest: u64,
 }
 
 impl ReadCounts {
     /// As numbers.
-    pub fn numbers(&self) -> [u64; 5] {
-        [self.bases, self.pairs, self.followed, self.edges, self.singles]
+    pub fn numbers(&self) -> [u64; 6] {
+        [self.bases, self.pairs, self.followed, self.edges, self.singles, self.longest]
     }
 
     /// From numbers.
-    pub fn of([bases, pairs, followed, edges, singles]: [u64; 5]) -> Self {
-        Self { bases, pairs, followed, edges, singles }
+    pub fn of([bases, pairs, followed, edges, singles, longest]: [u64; 6]) -> Self {
+        Self { bases, pairs, followed, edges, singles, longest }
     }
 
     /// Adds what was counted elsewhere.
     pub fn add(&mut self, other: &Self) {
+        let longest = self.longest.max(other.longest);
         let (mine, others) = (self.numbers(), other.numbers());
         *self = Self::of(std::array::from_fn(|index| mine[index].saturating_add(others[index])));
+        self.longest = longest;
     }
 }
 
@@ -218,6 +222,7 @@ impl ReadCutter for Scanner {
             add_stretch((start, end), *k, (&mut *stretches, &mut tally.pairs));
         })?;
         tally.bases += bases;
+        tally.longest = tally.longest.max(read.len() as u64);
         Ok(())
     }
 

@@ -219,7 +219,7 @@ impl<'a> Paths<'a> {
         if self.facts[index].circular { &codes[..codes.len() + 1 - k] } else { codes }
     }
 
-    /// The same, the longest as written first, those of one length in the order of their bases.
+    /// Sorts them: the longest as written first, those of one length in the order of their bases.
     ///
     /// # Errors
     /// `Input` when a second copy does not fit in the budget.

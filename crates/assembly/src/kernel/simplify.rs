@@ -207,7 +207,7 @@ impl<'a> PathGraph<'a> {
         reverse_complement(&self.first(end, most)).collect()
     }
 
-    /// How many k-mers a path has.
+    /// Number of k-mers of a path.
     pub fn kmers(&self, path: usize) -> usize {
         self.paths.codes(path).len() + 1 - self.k
     }

@@ -144,7 +144,7 @@ pub fn orientations(
     pairing: Pairing,
     anchors: &Anchors<'_>,
 ) -> Result<Vec<Orientation>> {
-    let sources = if pairing == Pairing::None { 0 } else { reads.sources() };
+    let sources = reads.sources_of_pairs(pairing);
     (0..sources).map(|source| orientation((reads, source), pairing, anchors)).collect()
 }
 

@@ -57,7 +57,7 @@ pub struct Scaffold {
     pub parts: Vec<Part>,
     /// The last one is followed by the first.
     pub circular: bool,
-    /// Of a circle of contigs that are none, how the first one follows the last.
+    /// Joint of the last contig and the first, of a circle of contigs that are no circles.
     pub closing: Option<Joint>,
 }
 

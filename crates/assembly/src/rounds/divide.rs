@@ -93,7 +93,7 @@ pub fn divide_solid(ask: &Ask, solid: &[u8], to: BucketPartitioner) -> Result<Di
 
 /// What is wrong with a file, told as when it is read from its beginning.
 fn first_error(ask: &Ask, share: &Share, progress: &Progress) -> Result<Option<Error>> {
-    let reads = Reads::open(std::slice::from_ref(&share.path), Pairing::None)?;
+    let reads = Reads::open(std::slice::from_ref(&share.path), Pairing::NONE)?;
     let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
     let mut batch = ReadBatch::default();
     while reads.next(&mut batch)? {
@@ -168,7 +168,7 @@ mod tests {
             drop_reads_with_n: false,
             only_solid: false,
             is_followed: false,
-            pairing: Pairing::None,
+            pairing: Pairing::NONE,
             input_bytes: 2300,
             program: None,
         };

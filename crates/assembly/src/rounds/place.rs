@@ -22,7 +22,10 @@ use crate::kernel::sequences::{PathSummary, Paths};
 use crate::kernel::simplify::PathGraph;
 use crate::pairs::place::{Placer, each_read};
 use cuesta_input::reads::shares::{self, Share};
-use cuesta_input::reads::{Pairing, ReadBatch, Reads};
+use cuesta_input::reads::{NameSums, Pairing, ReadBatch, Reads};
+
+/// The source of reads that are no pairs.
+const NO_SOURCE: usize = usize::MAX;
 
 /// What all tasks that place reads are told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,6 +63,8 @@ pub(super) struct SourceShares {
     pub paths: Vec<PathBuf>,
     /// The shares of each, with their records.
     pub shares: Vec<Vec<(Share, u64)>>,
+    /// The names of the reads of each.
+    pub names: Vec<NameSums>,
 }
 
 impl PlaceOrder {
@@ -74,6 +79,26 @@ impl PlaceOrder {
 }
 
 impl SourceShares {
+    /// Refuses pairs that are none by the names of their reads.
+    ///
+    /// # Errors
+    /// `Input` naming the first; `System`.
+    pub(super) fn require_mates(&self, pairing: Pairing) -> Result<()> {
+        let are_mates = match &self.names[..] {
+            [one, two] => one.are_mates(two),
+            [one] => one.are_mates_in_turn(),
+            _ => true,
+        };
+        if pairing.is_unchecked || are_mates {
+            return Ok(());
+        }
+        // Which pair it is, or that names say nothing, shows when they are read side by side.
+        let reads = Reads::open_source(&self.paths, pairing)?;
+        let mut batch = ReadBatch::default();
+        while reads.next(&mut batch)? {}
+        Ok(())
+    }
+
     /// Tasks for the pairs of a source, about as many as its first file has shares; nothing where
     /// its files do not have the same number of reads, or a read has no mate.
     pub(super) fn divided(&self, source: usize, pairing: Pairing) -> Option<Vec<PlaceShare>> {
@@ -81,7 +106,7 @@ impl SourceShares {
             return Some(vec![PlaceShare::Source(source, self.paths.clone(), pairing)]);
         }
         // Records of each file that make a pair.
-        let each = if pairing == Pairing::InTurn { 2 } else { 1 };
+        let each = pairing.each() as u64;
         let all = self.shares.iter().map(|shares| shares.iter().map(|one| one.1).sum::<u64>());
         let all: Vec<u64> = all.collect();
         if !all[0].is_multiple_of(each) || all.iter().any(|&records| records != all[0]) {
@@ -116,17 +141,15 @@ fn from_record(shares: &[(Share, u64)], record: u64) -> Option<(Share, u64)> {
     None
 }
 
-/// How many records begin in a share.
+/// The names of the records that begin in a share, as sums.
 ///
 /// # Errors
 /// `Input` naming a record that is none; `System`.
 pub(super) fn count(share: &Share) -> Result<Vec<u8>> {
     let reads = shares::open(share)?;
-    let (mut batch, mut records) = (ReadBatch::default(), 0);
-    while reads.next(&mut batch)? {
-        records += batch.len() as u64;
-    }
-    values::to_bytes(&records)
+    let mut batch = ReadBatch::with_names();
+    while reads.next(&mut batch)? {}
+    values::to_bytes(&batch.names())
 }
 
 /// Places the reads of a task on paths of `k` bases at least, as bytes.
@@ -156,10 +179,11 @@ pub(super) fn place(
     let advance = |bytes| progress.advance(bytes);
     match share {
         PlaceShare::Single(share) => {
-            each_read(&shares::open(share)?, (placer, None), &mut placements, advance)?;
+            let reads = shares::open(share)?;
+            each_read(&reads, (placer, Some(NO_SOURCE)), &mut placements, advance)?;
         }
         PlaceShare::Source(source, paths, pairing) => {
-            let reads = Reads::open(paths, *pairing)?;
+            let reads = Reads::open_source(paths, *pairing)?;
             each_read(&reads, (placer, Some(*source)), &mut placements, advance)?;
         }
         PlaceShare::Pairs(share) => each_pair(share, placer, &mut placements, progress)?,
@@ -255,7 +279,7 @@ mod tests {
 
     fn divided(counts: &[&[u64]], pairing: Pairing) -> Option<Vec<Divided>> {
         let shares: Vec<_> = counts.iter().map(|counts| shares_of(counts)).collect();
-        let source = SourceShares { paths: Vec::new(), shares };
+        let source = SourceShares { paths: Vec::new(), shares, names: Vec::new() };
         let found = source.divided(0, pairing)?.into_iter().map(|share| match share {
             PlaceShare::Pairs(PairShare { files, pairs, .. }) => {
                 (files.iter().map(|(share, skipped)| (share.start, *skipped)).collect(), pairs)
@@ -267,14 +291,14 @@ mod tests {
 
     #[test]
     fn every_pair_is_in_one_task() {
-        let in_turn = divided(&[&[3, 0, 4, 1]], Pairing::InTurn).unwrap();
+        let in_turn = divided(&[&[3, 0, 4, 1]], Pairing::IN_TURN).unwrap();
         assert_eq!(in_turn, [(vec![(0, 0)], 2), (vec![(20, 1)], 2)]);
-        let in_two = divided(&[&[5, 5], &[2, 7, 1]], Pairing::InTwoFiles).unwrap();
+        let in_two = divided(&[&[5, 5], &[2, 7, 1]], Pairing::IN_TWO_FILES).unwrap();
         assert_eq!(in_two, [(vec![(0, 0), (0, 0)], 5), (vec![(10, 0), (10, 3)], 5)]);
         // One share for all of a file that has no places to begin at.
-        let gzipped = divided(&[&[9], &[5, 4]], Pairing::InTwoFiles).unwrap();
+        let gzipped = divided(&[&[9], &[5, 4]], Pairing::IN_TWO_FILES).unwrap();
         assert_eq!(gzipped, [(Vec::new(), 0)]);
-        assert_eq!(divided(&[&[3, 2]], Pairing::InTurn), None);
-        assert_eq!(divided(&[&[3, 2], &[3, 3]], Pairing::InTwoFiles), None);
+        assert_eq!(divided(&[&[3, 2]], Pairing::IN_TURN), None);
+        assert_eq!(divided(&[&[3, 2], &[3, 3]], Pairing::IN_TWO_FILES), None);
     }
 }

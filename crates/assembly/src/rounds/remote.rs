@@ -30,7 +30,7 @@ use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::wire;
 use cuesta_input::reads::shares::{self, Share};
-use cuesta_input::reads::{Pairing, Reads, input_bytes};
+use cuesta_input::reads::{NameSums, Pairing, Reads, input_bytes};
 
 /// Bytes of reads that a task divides, where that was not said; workers that keep their parts get
 /// all blocks of such a round of tasks at once.
@@ -68,6 +68,9 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         response: &mut Response,
     ) -> Result<WorkerResults<'c>> {
         let mut ask = *ask;
+        if ask.pairing.has_pairs() && solid.is_none() {
+            self.sources(ask.pairing, response)?;
+        }
         let parts = self.parts(ask.buckets())?;
         let tasks = self.tasks(&ask, solid.as_ref())?;
         drop(solid);
@@ -171,7 +174,7 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         let room_bytes = self.means.worker_bytes();
         let Some(text_bytes) = shares::unpacked_bytes(share, room_bytes)? else { return Ok(()) };
         let text = format!(
-            "{} is gzipped in pieces too large for a task: one has some {} of reads, and {} of \
+            "{} is packed in pieces too large for a task: one has some {} of reads, and {} of \
              memory; pack it with bgzip, unpack it, raise --memory, or use --engine native",
             share.path.display(),
             human(text_bytes),
@@ -194,21 +197,19 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         if !is_small || self.means.slots == 1 {
             return Ok(None);
         }
-        let shares = match pairing {
-            Pairing::None => {
-                let shares = shares::split(&self.context.request.inputs, self.placed_bytes()?)?;
-                shares.into_iter().map(PlaceShare::Single).collect()
-            }
-            _ => {
-                let sources = self.sources(pairing, response)?;
-                let divided =
-                    sources.iter().enumerate().map(|(source, one)| one.divided(source, pairing));
-                let Some(shares) = divided.collect::<Option<Vec<_>>>() else { return Ok(None) };
-                shares.concat()
-            }
-        };
+        let mut shares = Vec::new();
+        if pairing.has_pairs() {
+            let sources = self.sources(pairing, response)?;
+            let divided =
+                sources.iter().enumerate().map(|(source, one)| one.divided(source, pairing));
+            let Some(found) = divided.collect::<Option<Vec<_>>>() else { return Ok(None) };
+            shares = found.concat();
+        }
+        let (_, singles) = pairing.divided(&self.context.request.inputs);
+        let singles = shares::split(singles, self.placed_bytes()?)?;
+        shares.extend(singles.into_iter().map(PlaceShare::Single));
         let mut orientations = Vec::new();
-        if pairing != Pairing::None {
+        if pairing.has_pairs() {
             let anchors = Anchors::new(&graph.paths, self.context.budget)?;
             let reads = Reads::open(&self.context.request.inputs, pairing)?;
             orientations = place::orientations(&reads, pairing, &anchors)?;
@@ -216,34 +217,43 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         Ok(Some((PlaceOrder::new(orientations, graph), shares)))
     }
 
-    /// The shares of all sources, whose records tasks count once.
+    /// The shares of all sources of pairs, whose records tasks count once, and their names.
     fn sources(&self, pairing: Pairing, response: &mut Response) -> Result<&'r [SourceShares]> {
         if let Some(found) = self.records.get() {
             return Ok(found);
         }
-        let (inputs, size_bytes) = (&self.context.request.inputs, self.placed_bytes()?);
-        let files = if pairing == Pairing::InTwoFiles { 2 } else { 1 };
+        let (inputs, _) = pairing.divided(&self.context.request.inputs);
+        let (files, size_bytes) = (pairing.files(), self.placed_bytes()?);
         let split = |path: &PathBuf| shares::split(std::slice::from_ref(path), size_bytes);
         let all: Vec<Vec<Share>> = inputs.iter().map(split).collect::<Result<_>>()?;
         let own = |share: &Share| values::to_bytes(&Own::Reads(share.clone()));
         let tasks = all.iter().flatten().map(own).collect::<Result<_>>()?;
         let counted = self.round("pairs", (Asked::Count, 0), tasks, response)?;
-        let mut counted = counted.iter().map(|bytes| values::from_bytes::<u64>(bytes));
-        let mut shares = Vec::new();
+        let mut counted = counted.iter().map(|bytes| values::from_bytes::<NameSums>(bytes));
+        let (mut shares, mut names) = (Vec::new(), Vec::new());
         for file in all {
+            let mut of_file = NameSums::default();
             let with_records: Vec<(Share, u64)> = file
                 .into_iter()
                 .map(|share| {
-                    let records = counted.next().ok_or_else(|| internal("a share not counted"))?;
-                    Ok((share, records?))
+                    let sums = counted.next().ok_or_else(|| internal("a share not counted"))??;
+                    of_file.append(&sums);
+                    Ok((share, sums.reads))
                 })
                 .collect::<Result<_>>()?;
             shares.push(with_records);
+            names.push(of_file);
         }
-        let paths = inputs.chunks(files).map(<[_]>::to_vec);
-        let shares = shares.chunks(files).map(<[_]>::to_vec);
-        let found = paths.zip(shares).map(|(paths, shares)| SourceShares { paths, shares });
-        Ok(self.records.get_or_init(|| found.collect()))
+        let chunks = inputs.chunks(files).zip(shares.chunks(files)).zip(names.chunks(files));
+        let found: Vec<SourceShares> = chunks
+            .map(|((paths, shares), names)| SourceShares {
+                paths: paths.to_vec(),
+                shares: shares.to_vec(),
+                names: names.to_vec(),
+            })
+            .collect();
+        found.iter().try_for_each(|source| source.require_mates(pairing))?;
+        Ok(self.records.get_or_init(|| found))
     }
 
     /// Bytes of the reads that a task places.

@@ -79,7 +79,7 @@ fn counted<K: Kmer>(request: &Request, k: usize, progress: &Progress) -> Result<
     let free_bytes = budget.limit_bytes() / HELD;
     let room = BlockMemory::Budget(&budget, free_bytes);
     let blocks = BucketBlocks::new("verify", parts, room, request.scratch.join(FILE));
-    let reads = Reads::open(&request.inputs, Pairing::None)?;
+    let reads = Reads::open(&request.inputs, Pairing::NONE)?;
     let pairs = AtomicU64::new(0);
     let work = |_: &mut (), _: usize| {
         let mut open = blocks.open()?;

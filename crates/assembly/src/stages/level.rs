@@ -23,6 +23,9 @@ pub struct Level {
     pub solid: u64,
     /// Bases of the reads, 0 where k-mers come from contigs and bridges alone.
     pub read_bases: u64,
+    /// Letters of the longest read, where the sizes of k-mers are chosen by it; of the first size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_read: Option<u64>,
     /// What the first stage of the paper would have moved, with its profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_stage: Option<FirstStage>,

@@ -124,7 +124,7 @@ impl<'c> Local<'c> {
             return Reads::open(&[], ask.pairing);
         }
         let kept = self.kept.get_or_init(|| {
-            if ask.is_followed || ask.pairing != Pairing::None {
+            if ask.is_followed || ask.pairing.has_pairs() {
                 KeptReads::new(ask.input_bytes, self.context.budget)
             } else {
                 KeptReads::none()

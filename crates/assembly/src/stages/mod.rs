@@ -85,6 +85,8 @@ impl<'c> Stage<'_, 'c> {
             distinct: spectrum.distinct(1),
             solid: spectrum.distinct(min_count),
             read_bases: tally.bases,
+            longest_read: (self.plan.is_chosen && k == self.plan.kmer_sizes[0])
+                .then_some(tally.longest),
             first_stage: ask.is_of_paper().then(|| FirstStage::of(k, &tally)),
             traffic,
             unitigs: unitigs.paths.len(),

@@ -131,7 +131,7 @@ mod tests {
             let budget = Budget::new(1 << 30);
             let mut found = nothing(&budget);
             (found.min_count, found.bucket_bytes) = (3, 99);
-            found.tally = ReadCounts::of([77, 5, 4, 3, 2]);
+            found.tally = ReadCounts::of([77, 5, 4, 3, 2, 9]);
             counts.iter().for_each(|&count| found.spectrum.add(count));
             for (codes, ends, [sum, first_count, last_count]) in &pieces {
                 let [left_open, right_open, circular] = ends;

@@ -87,6 +87,8 @@ struct Laid<'a> {
     counts: Counts<'a>,
     /// Bases of all reads.
     bases: u64,
+    /// Letters of the longest read.
+    longest: u64,
     /// K-mers that the reads have once, and the unitigs have not.
     singles: u64,
 }
@@ -103,6 +105,8 @@ pub struct Proven<'a> {
     pub spectra: Spectra,
     /// Bases of the reads.
     pub read_bases: u64,
+    /// Letters of the longest read.
+    pub longest_read: u64,
     _lease: Lease<'a>,
 }
 
@@ -129,7 +133,8 @@ impl<'a> LevelCheck<'_, 'a> {
         let laid = if self.only_solid { None } else { Some(self.follow(&text, &reads)?) };
         let counts = laid.as_ref().map(|laid| &laid.counts);
         self.claim((&text, counts), &claimed, &sums)?;
-        let (read_bases, singles) = laid.map_or((0, 0), |laid| (laid.bases, laid.singles));
+        let (read_bases, longest_read, singles) =
+            laid.map_or((0, 0, 0), |laid| (laid.bases, laid.longest, laid.singles));
         if let (Some(path), Some(store)) = (&self.trusted, &trusted) {
             self.trust(path, store)?;
         }
@@ -149,7 +154,7 @@ impl<'a> LevelCheck<'_, 'a> {
         self.joints::<K>(&text, faults)?;
         let links = SequenceLinks::find::<K>(&text, self.k, (self.budget, faults))?;
         let sums = sums.into_iter().map(AtomicU64::into_inner).collect();
-        Ok(Proven { text, sums, links, spectra, read_bases, _lease })
+        Ok(Proven { text, sums, links, spectra, read_bases, longest_read, _lease })
     }
 
     /// The shape of stores of k-mers of `k` bases.
@@ -204,14 +209,15 @@ impl<'a> LevelCheck<'_, 'a> {
                 self.read(&follower, block_bytes as usize, open)?
             }
         };
-        let (mut bases, mut singles) = (0, 0);
+        let (mut bases, mut longest, mut singles) = (0, 0, 0);
         for reader in readers.into_iter().flatten() {
             bases += reader.bases;
+            longest = reader.longest.max(longest);
             singles += reader.singles;
             reader.adder.finish()?;
         }
         drop(index);
-        Ok(Laid { counts, bases, singles })
+        Ok(Laid { counts, bases, longest, singles })
     }
 
     /// Lays the reads of the files along the unitigs.

@@ -85,8 +85,12 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     release_freed();
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
-    let plan = run::plan(&context)?;
+    let mut plan = run::plan(&context)?;
     let claimed = claimed_levels(&request.output)?;
+    if let Some(longest) = claimed.first().and_then(|level| level.longest_read) {
+        // Held against the reads with the first size.
+        plan.choose(longest);
+    }
     let amount = input_bytes(&request.inputs)?;
     let chosen = match request.verify {
         job::VerificationLevel::Full => Chosen::ALL,

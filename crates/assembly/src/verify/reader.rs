@@ -13,6 +13,8 @@ pub struct EvidenceReader<'s, 'a> {
     pub adder: Adder<'s, 'a>,
     /// Bases of the reads so far.
     pub bases: u64,
+    /// Letters of the longest of them.
+    pub longest: u64,
     /// K-mers that the reads have once, and the answer has not.
     pub singles: u64,
     group: Group,
@@ -29,13 +31,14 @@ impl<'s, 'a> EvidenceReader<'s, 'a> {
         seen: Option<(&'s SeenTwice<'a>, usize)>,
         kept: Option<&'s PackedReads<'a>>,
     ) -> Self {
-        Self { adder, bases: 0, singles: 0, group: Group::default(), kept, seen }
+        Self { adder, bases: 0, longest: 0, singles: 0, group: Group::default(), kept, seen }
     }
 
     /// Adds a read, or the stretches between ambiguous letters, unless reads with these are left
     /// out.
     #[inline]
     pub fn add(&mut self, letters: &[u8], drop_ambiguous: bool) {
+        self.longest = self.longest.max(letters.len() as u64);
         if are_bases(letters) {
             self.bases += letters.len() as u64;
             self.group.push(letters);

@@ -1,4 +1,4 @@
-//! The reads of FASTQ and FASTA files, plain or gzipped: blocks of text are given out to threads,
+//! The reads of FASTQ and FASTA files, plain or packed: blocks of text are given out to threads,
 //! which find the records in them.
 
 use std::io::Read;
@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use cuesta_core::{Error, Result};
 use cuesta_input::block_buffer::BlockBuffer;
+use cuesta_input::reads::text;
 use cuesta_input::storage::Input;
+use cuesta_input::unpack;
 use cuesta_runtime::parallel::lock;
-use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::OPERATION;
 use crate::kernel::scan;
 
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const FASTQ_LINES: usize = 4;
 
 /// How records are written.
@@ -99,7 +99,7 @@ impl ReadSource {
                     Err(_) => lock(stream),
                 };
                 let found = stream.fill(block, self.block_bytes, self.overlap);
-                if found.map_err(|cause| Error::system(OPERATION, "reading", path, &cause))? {
+                if found.map_err(|cause| unpack::failure(OPERATION, path, &cause))? {
                     return Ok(true);
                 }
             }
@@ -110,22 +110,16 @@ impl ReadSource {
 
 impl Stream {
     fn open(path: &Path) -> Result<Self> {
-        let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+        let failed = |cause: std::io::Error| unpack::failure(OPERATION, path, &cause);
         let position = Arc::<AtomicU64>::default();
-        let mut file = Input::open(path).map_err(failed)?;
-        let mut start = Vec::new();
-        (&mut file).take(2).read_to_end(&mut start).map_err(failed)?;
-        let is_gzipped = start == GZIP_MAGIC;
-        position.store(start.len() as u64, Ordering::Relaxed);
+        let file = Input::open(path).map_err(failed)?;
         let counted = Counted { file, position: position.clone() };
-        let whole = std::io::Cursor::new(start).chain(counted);
-        let mut reader: Box<dyn Read + Send> =
-            if is_gzipped { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-        let mut rest = Vec::new();
-        (&mut reader).take(1).read_to_end(&mut rest).map_err(failed)?;
-        let format = match rest[..] {
-            [b'@'] => Format::Fastq,
-            [b'>'] => Format::Fasta,
+        let records = unpack::unpacked(counted).and_then(text::records).map_err(failed)?;
+        let (reader, rest) = (records.text, Vec::new());
+        let format = match records.first {
+            // Nothing is there to be read.
+            None | Some(b'@') => Format::Fastq,
+            Some(b'>') => Format::Fasta,
             _ => {
                 let text = format!("{} is neither FASTQ nor FASTA", path.display());
                 return Err(Error::input(OPERATION, text));
@@ -352,7 +346,7 @@ mod tests {
     }
 
     fn expected(path: &Path) -> Vec<Vec<u8>> {
-        let reads = Reads::open(&[path.to_owned()], Pairing::None).unwrap();
+        let reads = Reads::open(&[path.to_owned()], Pairing::NONE).unwrap();
         let (mut batch, mut all) = (ReadBatch::default(), Vec::new());
         while reads.next(&mut batch).unwrap() {
             all.extend(batch.reads().map(<[u8]>::to_vec));
@@ -390,7 +384,7 @@ mod tests {
         let mut block = ReadBlock::default();
         assert!(source.next(&mut block).unwrap());
         assert!(block.each_read(|_| Ok(())).is_err());
-        for content in [&b"hello"[..], b""] {
+        for content in [&b"hello"[..], b"hello @"] {
             let (_folder, path) = written(content, false);
             assert!(ReadSource::open(&[path], 100, None).is_err());
         }

@@ -33,6 +33,9 @@ use cuesta_input::reads::input_bytes;
 use cuesta_input::reads::kept::KeptReads;
 use cuesta_runtime::parallel;
 
+/// A read of so many letters may be cut, so that its length is not known.
+const READ_PART_BASES: u64 = 4 << 10;
+
 /// A size of k-mers that is to be verified.
 pub struct PendingLevel {
     /// The size.
@@ -224,6 +227,16 @@ impl<'a> Verification<'_, 'a> {
         Ok(())
     }
 
+    /// Letters of the longest read; of one that is cut, which all sizes are chosen by, as claimed.
+    fn longest_read(&self, claimed: &Level, proven: &Proven<'_>) -> u64 {
+        match claimed.longest_read {
+            Some(claimed) if proven.longest_read >= READ_PART_BASES => {
+                claimed.max(proven.longest_read)
+            }
+            _ => proven.longest_read,
+        }
+    }
+
     /// What `stats.json` should tell of a level.
     fn level(
         &self,
@@ -251,6 +264,8 @@ impl<'a> Verification<'_, 'a> {
             distinct: if is_known { spectra.all.distinct(1) } else { claimed.distinct },
             solid: if is_known { spectra.all.distinct(min_count) } else { claimed.solid },
             read_bases: proven.read_bases,
+            longest_read: (self.plan.is_chosen && before.is_none())
+                .then(|| self.longest_read(claimed, proven)),
             first_stage: None,
             traffic: None,
             unitigs: proven.text.len(),

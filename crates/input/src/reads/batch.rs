@@ -1,5 +1,6 @@
 //! Reads that threads take at a time.
 
+use super::NameSums;
 use crate::block_buffer::BlockBuffer;
 
 /// Some reads of one source, as they stand there.
@@ -10,11 +11,23 @@ pub struct ReadBatch {
     pub(super) text_bytes: u64,
     pub(super) source: usize,
     pub(super) first: u64,
+    /// Sums over the names of the reads of all batches that it was filled with, where asked for.
+    pub(super) names: Option<NameSums>,
     /// A block of each file that it was read from.
     pub(super) texts: Vec<BlockBuffer>,
 }
 
 impl ReadBatch {
+    /// None yet; the names of all reads that it is filled with are added up.
+    pub fn with_names() -> Self {
+        Self { names: Some(NameSums::default()), ..Self::default() }
+    }
+
+    /// Sums over the names of all reads that it was filled with.
+    pub fn names(&self) -> NameSums {
+        self.names.unwrap_or_default()
+    }
+
     /// The reads, one after the other.
     pub fn reads(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());

@@ -1,13 +1,12 @@
-//! Plain FASTQ in blocks of whole records: one thread after the other reads a block and counts its
+//! FASTQ in blocks of whole records: one thread after the other reads a block and counts its
 //! lines, and finds the records in it while others read.
 
 use std::io::{self, Read};
-use std::path::PathBuf;
 
-use cuesta_core::Result;
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::started;
+use super::ReadBatch;
+use super::mates::{self, MateCounts};
 use crate::block_buffer::BlockBuffer;
 
 const LINES: usize = 4;
@@ -17,22 +16,6 @@ pub(super) struct RecordBlocks {
     files: Vec<Text>,
     each: usize,
     block_bytes: usize,
-}
-
-/// Files that are all plain FASTQ.
-///
-/// # Errors
-/// `System`.
-pub(super) fn fastq(paths: &[PathBuf]) -> Result<Option<Vec<Box<dyn Read + Send>>>> {
-    let mut inputs = Vec::new();
-    for path in paths {
-        let (whole, start) = started(path)?;
-        if start.len() < 2 || start[0] != b'@' {
-            return Ok(None);
-        }
-        inputs.push(whole);
-    }
-    Ok(Some(inputs))
 }
 
 /// A file, and what was read of it and not cut off.
@@ -151,28 +134,42 @@ fn place_after(bytes: &[u8], (count, wanted): (usize, usize)) -> usize {
 
 /// Appends the bases of groups of `each` records of each text in turn, and where those of each read
 /// end; false where a text is not so many groups. A text that was cut off by its lines and has a
-/// record of more lines has fewer records.
+/// record of more lines has fewer records. Names of pairs are added to `mates`.
 pub(super) fn parse(
-    texts: &[BlockBuffer],
+    batch: &mut ReadBatch,
     (each, groups): (usize, u64),
-    (bases, ends): (&mut Vec<u8>, &mut Vec<usize>),
+    mut mates: Option<&mut MateCounts>,
 ) -> bool {
+    let ReadBatch { texts, bases, ends, text_bytes, names, .. } = batch;
+    *text_bytes = texts.iter().map(|text| text.len() as u64).sum();
     let mut rests: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
+    let mut before = None;
     for _ in 0..groups {
+        let (mut of_group, mut index): ([&[u8]; 2], usize) = ([&[]; 2], 0);
         for rest in &mut rests {
             for _ in 0..each {
-                let Some(letters) = record(rest) else { return false };
+                let Some((header, letters)) = record(rest) else { return false };
                 bases.extend_from_slice(letters);
                 ends.push(bases.len());
+                of_group[index % 2] = header;
+                index += 1;
+                if let Some(sums) = names {
+                    sums.add(mates::name(header));
+                }
             }
+        }
+        if let Some(mates) = &mut mates {
+            let of_group = of_group.map(mates::name);
+            mates.add(of_group, before);
+            before = Some(of_group[1]);
         }
     }
     rests.iter().all(|rest| rest.is_empty())
 }
 
-/// Takes a record off a text; its bases.
+/// Takes a record off a text; its first line without the `@`, and its bases.
 #[inline(always)]
-fn record<'t>(text: &mut &'t [u8]) -> Option<&'t [u8]> {
+fn record<'t>(text: &mut &'t [u8]) -> Option<(&'t [u8], &'t [u8])> {
     let rest = *text;
     let letters = memchr(b'\n', rest)? + 1;
     let separator = letters + memchr(b'\n', &rest[letters..])? + 1;
@@ -190,7 +187,7 @@ fn record<'t>(text: &mut &'t [u8]) -> Option<&'t [u8]> {
     let (bases, scores) = (line(&rest[letters..separator - 1]), line(&rest[qualities..end]));
     let is_record = rest[0] == b'@' && rest[separator] == b'+' && bases.len() == scores.len();
     *text = &rest[end + 1..];
-    is_record.then_some(bases)
+    is_record.then(|| (&rest[1..letters - 1], bases))
 }
 
 fn line(bytes: &[u8]) -> &[u8] {

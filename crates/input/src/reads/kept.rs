@@ -286,7 +286,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let text = reads_text(&reads, fasta, windows);
             let paths = ["one", "two"].map(|name| written(folder.path(), name, &text));
-            let pairing = if are_pairs { Pairing::InTwoFiles } else { Pairing::None };
+            let pairing = if are_pairs { Pairing::IN_TWO_FILES } else { Pairing::NONE };
             let budget = Budget::new(if has_room { 1 << 24 } else { 160 });
             let kept = KeptReads::new(1 << 18, &budget);
             prop_assert_eq!(kept.shared.is_some(), has_room);
@@ -322,17 +322,17 @@ mod tests {
         let paths = large(folder.path());
         let budget = Budget::new(1 << 30);
         let kept = KeptReads::new(1 << 26, &budget);
-        let begun = kept.open(&paths, Pairing::None).unwrap();
-        let wanted = firsts(&begun, Pairing::None);
+        let begun = kept.open(&paths, Pairing::NONE).unwrap();
+        let wanted = firsts(&begun, Pairing::NONE);
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| while begun.next(&mut ReadBatch::default()).unwrap() {});
             }
         });
-        let again = kept.open(&paths, Pairing::None).unwrap();
+        let again = kept.open(&paths, Pairing::NONE).unwrap();
         assert!(again.again.is_some());
         assert!(again.kept.as_ref().unwrap().of_source(1).len() > 1);
-        assert_eq!(firsts(&again, Pairing::None), wanted);
+        assert_eq!(firsts(&again, Pairing::NONE), wanted);
         assert_eq!(wanted.len(), 1200);
     }
 
@@ -343,7 +343,7 @@ mod tests {
         let budget = Budget::new(1 << 20);
         let kept = KeptReads::new(1 << 10, &budget);
         for _ in 0..3 {
-            let reads = kept.open(&paths, Pairing::None).unwrap();
+            let reads = kept.open(&paths, Pairing::NONE).unwrap();
             assert!(reads.again.is_none());
             assert_eq!(passed(&reads).len(), 1201);
         }

@@ -4,11 +4,13 @@
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use flate2::read::{GzDecoder, MultiGzDecoder};
+use flate2::read::GzDecoder;
 use memchr::memmem;
 
-use super::GZIP_MAGIC;
 use crate::storage::Input;
+use crate::unpack::{GzipReader, Packing};
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Bytes in which a member must begin; where none does, they are too large to be told apart.
 const MEMBER_BYTES_MAX: usize = 4 << 20;
@@ -85,7 +87,7 @@ fn is_member(file: &mut Input, start: u64) -> io::Result<bool> {
 pub(super) fn text_from(path: &Path, start: u64) -> io::Result<impl BufRead + Send + use<>> {
     let mut file = Input::open(path)?;
     file.seek(SeekFrom::Start(start))?;
-    Ok(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)))
+    Ok(BufReader::with_capacity(1 << 16, text(file, start)))
 }
 
 /// The text of the members between two.
@@ -95,5 +97,11 @@ pub(super) fn text_between(
 ) -> io::Result<impl Read + Send + use<>> {
     let mut file = Input::open(path)?;
     file.seek(SeekFrom::Start(start))?;
-    Ok(MultiGzDecoder::new(file.take(end - start)))
+    Ok(text(file.take(end - start), start))
+}
+
+/// The text of members from a place of their file on.
+fn text<R: Read>(packed: R, place: u64) -> GzipReader<BufReader<R>> {
+    let packed = BufReader::with_capacity(1 << 16, packed);
+    GzipReader::from_place(packed, Packing::Gzip, place)
 }

@@ -1,37 +1,38 @@
-//! Reads from FASTQ and FASTA files, plain or gzipped, given out in batches to many threads.
+//! Reads from FASTQ and FASTA files, plain or packed, given out in batches to many threads.
 
 mod batch;
 mod blocks;
+pub mod distinct;
 pub mod kept;
+mod mates;
 mod members;
 mod refusals;
 pub mod shares;
+mod source;
+pub mod text;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, TryLockError};
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
-use flate2::read::MultiGzDecoder;
-use needletail::{FastxReader, parse_fastx_reader};
 use serde::{Deserialize, Serialize};
 
-use crate::storage::{self, Input};
+use crate::storage;
+use crate::unpack::{self, Packing};
 pub use batch::ReadBatch;
-use blocks::{BlockCut, RecordBlocks};
 use kept::Kept;
-use refusals::refusal;
+pub use mates::NameSums;
+use source::Source;
 
 const OPERATION: &str = "input.reads";
 /// Bases of a batch, of which the read that exceeds it is the last one, or bytes of a block of
 /// FASTQ: of all reads, and of the first alone.
 const BATCH_BYTES: usize = 1 << 20;
 const FEW_BYTES: usize = 1 << 16;
-/// Of gzipped reads a byte stands for about so many.
-const GZIP_TIMES: u64 = 4;
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// Of packed reads a byte stands for about so many.
+const PACKED_TIMES: u64 = 4;
 
 /// The files that reads come from. Shared by threads, which take batches until none is left.
 pub struct Reads {
@@ -44,75 +45,114 @@ pub struct Reads {
 
 /// Which reads are pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Pairing {
-    /// None.
+pub struct Pairing {
+    /// Where they are.
+    pub layout: PairLayout,
+    /// How many of the last files have single reads all the same.
+    pub singles: usize,
+    /// Names are not compared.
+    pub is_unchecked: bool,
+}
+
+/// Where the reads of a pair are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PairLayout {
+    /// No reads are pairs.
     #[default]
     None,
-    /// Those at one place of two files.
+    /// At one place of two files.
     InTwoFiles,
-    /// Two that follow one another.
+    /// One follows the other.
     InTurn,
 }
 
-/// A file, or two whose reads are pairs: a batch has the reads of a pair next to each other.
-struct Source {
-    paths: Vec<PathBuf>,
-    /// Reads of each file that are next to each other in a batch.
-    each: usize,
-    batch_bytes: usize,
-    opened: Mutex<Opened>,
-}
+impl Pairing {
+    /// No reads are pairs.
+    pub const NONE: Self = Self::of(PairLayout::None);
+    /// Those at one place of two files are.
+    pub const IN_TWO_FILES: Self = Self::of(PairLayout::InTwoFiles);
+    /// Two that follow one another are.
+    pub const IN_TURN: Self = Self::of(PairLayout::InTurn);
 
-struct Opened {
-    records: Records,
-    /// Groups so far, of so many reads of each file.
-    given: u64,
-    /// What is wrong with it, once that is known.
-    fault: Option<Error>,
-}
+    /// All reads in such a layout.
+    pub const fn of(layout: PairLayout) -> Self {
+        Self { layout, singles: 0, is_unchecked: false }
+    }
 
-/// What finds records.
-enum Records {
-    /// A parser for each file, of whatever it is; none once the source has ended.
-    Parsed(Vec<Box<dyn FastxReader>>),
-    /// RecordBlocks of plain FASTQ, in which each thread finds them by itself.
-    Cut(RecordBlocks),
-}
+    /// Whether there are pairs.
+    pub fn has_pairs(self) -> bool {
+        self.layout != PairLayout::None
+    }
 
-impl Records {
-    fn opened(self) -> Mutex<Opened> {
-        Mutex::new(Opened { records: self, given: 0, fault: None })
+    /// Files that hold the reads of a pair.
+    pub fn files(self) -> usize {
+        if self.layout == PairLayout::InTwoFiles { 2 } else { 1 }
+    }
+
+    /// Reads of a pair in a file.
+    pub fn each(self) -> usize {
+        if self.layout == PairLayout::InTurn { 2 } else { 1 }
+    }
+
+    /// The files of pairs, and those of single reads.
+    pub fn divided<T>(self, files: &[T]) -> (&[T], &[T]) {
+        let pairs = if self.has_pairs() { files.len().saturating_sub(self.singles) } else { 0 };
+        files.split_at(pairs)
     }
 }
 
 impl Reads {
-    /// Opens the files.
+    /// Opens the files. One that is empty is passed over among others.
     ///
     /// # Errors
-    /// `Input` for a file that is empty, neither FASTA nor FASTQ, or without its mate; `System`.
+    /// `Input` where all are empty, for a file that is neither FASTA nor FASTQ, or without its
+    /// mate; `System`.
     pub fn open(paths: &[PathBuf], pairing: Pairing) -> Result<Self> {
-        Self::open_in(paths, pairing, BATCH_BYTES)
+        let reads = Self::open_in(paths, pairing, BATCH_BYTES)?;
+        if let [first, ..] = &reads.sources[..]
+            && reads.sources.iter().all(|source| source.is_empty)
+        {
+            let what = if reads.sources.len() > 1 { ", like all other files" } else { "" };
+            let path = first.paths[0].display();
+            let text = format!("{path} is empty{what}; give FASTQ or FASTA");
+            return Err(Error::input(OPERATION, text));
+        }
+        Ok(reads)
+    }
+
+    /// Opens a file, which may be empty.
+    ///
+    /// # Errors
+    /// As [`Reads::open`].
+    pub(super) fn open_file(path: &Path) -> Result<Self> {
+        Self::open_in(&[path.to_owned()], Pairing::NONE, BATCH_BYTES)
+    }
+
+    /// Opens the files of a source, which may be empty.
+    ///
+    /// # Errors
+    /// As [`Reads::open`].
+    pub fn open_source(paths: &[PathBuf], pairing: Pairing) -> Result<Self> {
+        Self::open_in(paths, Pairing { singles: 0, ..pairing }, BATCH_BYTES)
     }
 
     fn open_in(paths: &[PathBuf], pairing: Pairing, batch_bytes: usize) -> Result<Self> {
-        let files = if pairing == Pairing::InTwoFiles { 2 } else { 1 };
-        let each = if pairing == Pairing::InTurn { 2 } else { 1 };
-        let source = |paths: &[PathBuf]| {
+        let (pairs, singles) = pairing.divided(paths);
+        let files = pairing.files();
+        let of_pairs = pairs.chunks(files).map(|paths| {
             if paths.len() < files {
                 let text = format!("{} has no mate; give the files two by two", paths[0].display());
                 return Err(Error::input(OPERATION, text));
             }
-            let records = match blocks::fastq(paths)? {
-                Some(inputs) => Records::Cut(RecordBlocks::new(inputs, each, batch_bytes)),
-                None => Records::Parsed(parsers(paths)?),
-            };
-            Ok(Source { paths: paths.to_vec(), each, batch_bytes, opened: records.opened() })
-        };
-        Ok(Self::of(paths.chunks(files).map(source).collect::<Result<_>>()?))
+            Source::open(paths, (pairing, pairing.each()), batch_bytes)
+        });
+        let of_singles =
+            singles.chunks(1).map(|paths| Source::open(paths, (pairing, 1), batch_bytes));
+        Ok(Self::of(of_pairs.chain(of_singles).collect::<Result<_>>()?))
     }
 
-    /// Gives `take` the reads of a source from the first on, in batches, until it returns false:
-    /// those that are kept, where all are, else from the files once more.
+    /// Gives `take` the reads of a source of pairs from the first on, in batches, until it returns
+    /// false: those that are kept, where all are, else from the files once more.
     ///
     /// # Errors
     /// As [`Reads::open`] and [`Reads::next`].
@@ -131,6 +171,7 @@ impl Reads {
             }
             return Ok(());
         }
+        let pairing = Pairing { singles: 0, ..pairing };
         let reads = Self::open_in(&self.sources[source].paths, pairing, FEW_BYTES)?;
         while reads.next(&mut batch)? && take(&batch) {}
         Ok(())
@@ -141,35 +182,21 @@ impl Reads {
         self.sources.len()
     }
 
+    /// How many of them have pairs: the first ones.
+    pub fn sources_of_pairs(&self, pairing: Pairing) -> usize {
+        if pairing.has_pairs() { self.sources.len() - pairing.singles } else { 0 }
+    }
+
     fn of(sources: Vec<Source>) -> Self {
         Self { sources, kept: None, again: None }
     }
 
-    /// Opens a text that is some records of a file, or none; where there are some, `after` is
-    /// added.
+    /// Opens a text that is some records of a file, or none.
     ///
     /// # Errors
     /// As [`Reads::open`].
-    fn open_text(
-        path: &Path,
-        mut text: Box<dyn Read + Send>,
-        after: &'static [u8],
-    ) -> Result<Self> {
-        let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-        let mut start = Vec::new();
-        (&mut text).take(1).read_to_end(&mut start).map_err(failed)?;
-        let mut readers = Vec::new();
-        if !start.is_empty() {
-            let reader = parse_fastx_reader(std::io::Cursor::new(start).chain(text).chain(after));
-            readers.push(reader.map_err(|error| refusal(path, 0, &error))?);
-        }
-        let opened = Records::Parsed(readers).opened();
-        Ok(Self::of(vec![Source {
-            paths: vec![path.to_owned()],
-            each: 1,
-            batch_bytes: BATCH_BYTES,
-            opened,
-        }]))
+    fn open_text(path: &Path, text: text::ReadText) -> Result<Self> {
+        Ok(Self::of(vec![Source::of_text(path.to_owned(), text, BATCH_BYTES)?]))
     }
 
     /// Fills `batch` with the next reads of some source; `false` when all have been given out.
@@ -227,163 +254,19 @@ impl Reads {
     }
 }
 
-impl Source {
-    /// Reads that belong together.
-    fn group(&self) -> usize {
-        self.paths.len() * self.each
-    }
-
-    fn fill(&self, mut opened: MutexGuard<'_, Opened>, batch: &mut ReadBatch) -> Result<bool> {
-        batch.bases.clear();
-        batch.ends.clear();
-        batch.text_bytes = 0;
-        if let Some(fault) = &opened.fault {
-            return Err(fault.clone());
-        }
-        let Opened { records, given, .. } = &mut *opened;
-        let groups = match records {
-            Records::Parsed(readers) => return self.parse(readers, given, batch),
-            Records::Cut(blocks) => match blocks.cut(&mut batch.texts) {
-                Ok(BlockCut::End) => return Ok(false),
-                Ok(BlockCut::Groups(groups)) => groups,
-                Ok(BlockCut::Fault) | Err(_) => return Err(self.fault(&mut opened)),
-            },
-        };
-        *given += groups;
-        drop(opened);
-        let ReadBatch { texts, bases, ends, text_bytes, .. } = batch;
-        *text_bytes = texts.iter().map(|text| text.len() as u64).sum();
-        if blocks::parse(texts, (self.each, groups), (bases, ends)) {
-            return Ok(true);
-        }
-        Err(self.fault(&mut lock(&self.opened)))
-    }
-
-    /// What is wrong with the first record that is no record: of the whole source, which blocks do
-    /// not see. The same for any number of threads.
-    fn fault(&self, opened: &mut Opened) -> Error {
-        let fault = opened.fault.take().unwrap_or_else(|| match self.parse_all() {
-            Err(fault) => fault,
-            Ok(()) => {
-                let text = format!("{} changed while it was read; try again", self.names());
-                Error::input(OPERATION, text)
-            }
-        });
-        opened.fault = Some(fault.clone());
-        fault
-    }
-
-    fn parse_all(&self) -> Result<()> {
-        let (mut readers, mut given) = (parsers(&self.paths)?, 0);
-        let mut batch = ReadBatch::default();
-        while self.parse(&mut readers, &mut given, &mut batch)? {
-            batch.bases.clear();
-            batch.ends.clear();
-        }
-        Ok(())
-    }
-
-    fn parse(
-        &self,
-        readers: &mut Vec<Box<dyn FastxReader>>,
-        given: &mut u64,
-        batch: &mut ReadBatch,
-    ) -> Result<bool> {
-        while batch.bases.len() < self.batch_bytes && !readers.is_empty() {
-            let mut ended = 0;
-            for (path, reader) in self.paths.iter().zip(readers.iter_mut()) {
-                for within in 0..self.each as u64 {
-                    match reader.next() {
-                        Some(Ok(record)) => {
-                            batch.bases.extend_from_slice(&record.seq());
-                            batch.ends.push(batch.bases.len());
-                            batch.text_bytes += record.all().len() as u64 + 1;
-                        }
-                        Some(Err(error)) => {
-                            let before = *given * self.each as u64 + within;
-                            return Err(refusal(path, before, &error));
-                        }
-                        None => ended += 1,
-                    }
-                }
-            }
-            if ended == 0 {
-                *given += 1;
-            } else if ended == self.group() {
-                readers.clear();
-            } else {
-                return Err(self.odd(*given));
-            }
-        }
-        Ok(!batch.is_empty())
-    }
-
-    fn names(&self) -> String {
-        let names: Vec<String> = self.paths.iter().map(|path| path.display().to_string()).collect();
-        names.join(" and ")
-    }
-
-    /// A read has no mate after so many pairs.
-    fn odd(&self, pairs: u64) -> Error {
-        let what = if self.each == 1 {
-            format!("do not have equally many reads: one ends after {pairs}")
-        } else {
-            format!("has an odd number of reads: the last, after {pairs} pairs, has no mate")
-        };
-        Error::input(OPERATION, format!("{} {what}; obtain it again", self.names()))
-    }
-}
-
-/// Whether a file is gzipped, by its first bytes.
-///
-/// # Errors
-/// `System`.
-pub fn is_gzipped(path: &Path) -> Result<bool> {
-    let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
-    let mut start = Vec::new();
-    Input::open(path).map_err(failed)?.take(2).read_to_end(&mut start).map_err(failed)?;
-    Ok(start == GZIP_MAGIC)
-}
-
-/// Bytes of the reads, those of gzipped files as they may be once unpacked.
+/// Bytes of the reads, those of packed files as they may be once unpacked.
 ///
 /// # Errors
 /// `System`.
 pub fn input_bytes(paths: &[PathBuf]) -> Result<u64> {
     let size = |path: &PathBuf| {
-        let found = storage::facts(path)
-            .map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
-        let gzipped = path.extension().is_some_and(|suffix| suffix == "gz");
-        Ok(found.size_bytes * if gzipped { GZIP_TIMES } else { 1 })
+        let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
+        let found = storage::facts(path).map_err(failed)?;
+        let is_packed =
+            found.is_file && unpack::packing_of(path).map_err(failed)? != Packing::Plain;
+        Ok(found.size_bytes * if is_packed { PACKED_TIMES } else { 1 })
     };
     paths.iter().map(size).sum()
-}
-
-/// A file from its beginning, and its first two bytes.
-fn started(path: &Path) -> Result<(Box<dyn Read + Send>, Vec<u8>)> {
-    let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
-    let mut file = Input::open(path).map_err(failed)?;
-    let mut start = Vec::new();
-    (&mut file).take(2).read_to_end(&mut start).map_err(failed)?;
-    Ok((Box::new(std::io::Cursor::new(start.clone()).chain(file)), start))
-}
-
-fn parsers(paths: &[PathBuf]) -> Result<Vec<Box<dyn FastxReader>>> {
-    paths.iter().map(|path| open(path)).collect()
-}
-
-fn open(path: &Path) -> Result<Box<dyn FastxReader>> {
-    let (whole, start) = started(path)?;
-    if start.is_empty() {
-        let text = format!("{} is empty; give FASTQ or FASTA", path.display());
-        return Err(Error::input(OPERATION, text));
-    }
-    let reader = if start == GZIP_MAGIC {
-        parse_fastx_reader(MultiGzDecoder::new(whole))
-    } else {
-        parse_fastx_reader(whole)
-    };
-    reader.map_err(|error| refusal(path, 0, &error))
 }
 
 #[cfg(test)]
@@ -400,7 +283,7 @@ mod tests {
         let reads = Reads::open_in(paths, pairing, block_bytes.unwrap_or(1)).unwrap();
         if block_bytes.is_none() {
             for source in &reads.sources {
-                lock(&source.opened).records = Records::Parsed(parsers(&source.paths).unwrap());
+                lock(&source.opened).records = source.parsed().unwrap();
             }
         }
         let mut batch = ReadBatch::default();
@@ -461,9 +344,9 @@ mod tests {
             std::fs::write(&paths[0], text).unwrap();
             std::fs::write(&paths[1], more).unwrap();
             let (paths, pairing) = match both {
-                true => (&paths[..], Pairing::InTwoFiles),
-                false if equal => (&paths[..], Pairing::InTurn),
-                false => (&paths[..], Pairing::None),
+                true => (&paths[..], Pairing::IN_TWO_FILES),
+                false if equal => (&paths[..], Pairing::IN_TURN),
+                false => (&paths[..], Pairing::NONE),
             };
             let blocks = found(paths, pairing, Some(block_bytes));
             let parsed = found(paths, pairing, None);

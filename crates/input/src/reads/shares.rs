@@ -1,13 +1,15 @@
 //! Shares of the reads, for tasks that read them.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{self as reads, GZIP_TIMES, Reads, members};
+use super::text::{self, ReadText};
+use super::{PACKED_TIMES, Reads, members};
 use crate::storage::{self, Input};
+use crate::unpack::{self, Packing};
 
 const OPERATION: &str = "input.reads";
 
@@ -24,20 +26,24 @@ pub struct Share {
 }
 
 /// Shares of about `size_bytes` of text. A gzipped file has places to begin at only where it has
-/// many members; another one, such as gzip itself makes, is one share.
+/// many members; another packed one, such as gzip itself makes, is one share, and so is FASTQ that
+/// has not four lines a record.
 ///
 /// # Errors
 /// `System`.
 pub fn split(paths: &[PathBuf], size_bytes: u64) -> Result<Vec<Share>> {
     let mut shares = Vec::new();
     for path in paths {
-        let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
+        let failed = |cause: io::Error| unpack::failure(OPERATION, path, &cause);
         let whole = storage::facts(path).map_err(failed)?.size_bytes;
-        let mut places: Vec<u64> = if reads::is_gzipped(path)? {
-            let step = (size_bytes / GZIP_TIMES).max(1);
-            members::starts(path, whole, step).map_err(failed)?
-        } else {
-            (0..whole).step_by(size_bytes.max(1) as usize).collect()
+        let mut places: Vec<u64> = match form_of(path).map_err(failed)? {
+            _ if whole == 0 => Vec::new(),
+            Form::Members => {
+                let step = (size_bytes / PACKED_TIMES).max(1);
+                members::starts(path, whole, step).map_err(failed)?
+            }
+            Form::Lines => (0..whole).step_by(size_bytes.max(1) as usize).collect(),
+            Form::Whole => vec![0],
         };
         places.push(whole);
         let share = |ends: &[u64]| Share { path: path.clone(), start: ends[0], end: ends[1] };
@@ -46,13 +52,38 @@ pub fn split(paths: &[PathBuf], size_bytes: u64) -> Result<Vec<Share>> {
     Ok(shares)
 }
 
-/// Bytes of text that a share of a gzipped file may have, where they are more than `most`.
+/// What a file can be divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Lines of plain text.
+    Lines,
+    /// Members of gzip.
+    Members,
+    /// Nothing.
+    Whole,
+}
+
+fn form_of(path: &Path) -> io::Result<Form> {
+    let form = match unpack::packing_of(path)? {
+        Packing::Plain => Form::Lines,
+        packing if packing.is_gzip() => Form::Members,
+        _ => return Ok(Form::Whole),
+    };
+    let mut start = Vec::new();
+    unpack::open(path)?.take(text::START_BYTES as u64).read_to_end(&mut start)?;
+    let first = text::leading_bytes(&start);
+    Ok(if text::is_irregular(&start[first..]) { Form::Whole } else { form })
+}
+
+/// Bytes of text that a share of a packed file may have, where they are more than `most`.
 ///
 /// # Errors
 /// `System`.
 pub fn unpacked_bytes(share: &Share, most: u64) -> Result<Option<u64>> {
-    let text_bytes = (share.end - share.start).saturating_mul(GZIP_TIMES);
-    Ok((text_bytes > most && reads::is_gzipped(&share.path)?).then_some(text_bytes))
+    let failed = |cause| Error::system(OPERATION, "opening", &share.path, &cause);
+    let text_bytes = (share.end - share.start).saturating_mul(PACKED_TIMES);
+    let is_packed = || Ok(unpack::packing_of(&share.path).map_err(failed)? != Packing::Plain);
+    Ok((text_bytes > most && is_packed()?).then_some(text_bytes))
 }
 
 /// Opens the reads of a share.
@@ -60,23 +91,27 @@ pub fn unpacked_bytes(share: &Share, most: u64) -> Result<Option<u64>> {
 /// # Errors
 /// As [`Reads::open`].
 pub fn open(share: &Share) -> Result<Reads> {
-    let failed = |cause| Error::system(OPERATION, "reading", &share.path, &cause);
-    let is_gzipped = reads::is_gzipped(&share.path)?;
-    if is_gzipped && share.start == 0 && is_last(share).map_err(failed)? {
-        return Reads::open(std::slice::from_ref(&share.path), reads::Pairing::None);
+    let failed = |cause: io::Error| unpack::failure(OPERATION, &share.path, &cause);
+    let form = form_of(&share.path).map_err(failed)?;
+    if form != Form::Lines && share.start == 0 && is_last(share).map_err(failed)? {
+        return Reads::open_file(&share.path);
     }
-    let text = if is_gzipped { unpacked(share) } else { plain(share) };
-    let (text, first) = text.map_err(failed)?;
+    let text = if form == Form::Lines { plain(share) } else { unpacked(share) };
+    let (mut text, first) = text.map_err(failed)?;
     // A share of FASTA may end with a name, where the parser looks for the line after it.
     let after: &[u8] = match first {
-        b'>' if !is_last(share).map_err(failed)? => b"\n",
+        Some(b'>') if !is_last(share).map_err(failed)? => b"\n",
         _ => b"",
     };
-    Reads::open_text(&share.path, text, after)
+    let mut start = Vec::new();
+    (&mut text).take(1).read_to_end(&mut start).map_err(failed)?;
+    let first = start.first().copied();
+    let text = Box::new(io::Cursor::new(start).chain(text).chain(after));
+    Reads::open_text(&share.path, ReadText { text, first })
 }
 
-/// Text, and the first byte of its file, which tells the format.
-type Text = (Box<dyn Read + Send>, u8);
+/// Text, and the first byte of the records of its file, which tells the format.
+type Text = (Box<dyn Read + Send>, Option<u8>);
 
 fn is_last(share: &Share) -> io::Result<bool> {
     Ok(storage::facts(&share.path)?.size_bytes <= share.end)
@@ -85,29 +120,37 @@ fn is_last(share: &Share) -> io::Result<bool> {
 /// From the first record that begins in a share of plain text to the first one after it.
 fn plain(share: &Share) -> io::Result<Text> {
     let mut file = Input::open(&share.path)?;
-    let mut first = [0];
-    file.read_exact_at(&mut first, 0)?;
+    let (leading, first) = beginning(&mut file)?;
     let place = |place: u64| {
+        if place <= leading {
+            return Ok(leading);
+        }
         // The byte before tells whether a line begins here.
-        let Some(before) = place.checked_sub(1) else { return Ok(0) };
+        let before = place - 1;
         let mut file = Input::open(&share.path)?;
         file.seek(SeekFrom::Start(before))?;
         let mut text = BufReader::with_capacity(1 << 16, file);
-        io::Result::Ok(before + before_record(&mut text, first[0])?)
+        io::Result::Ok(before + before_record(&mut text, first)?)
     };
     let (start, end) = (place(share.start)?, place(share.end)?);
     file.seek(SeekFrom::Start(start))?;
-    Ok((Box::new(file.take(end - start)), first[0]))
+    Ok((Box::new(file.take(end - start)), first))
+}
+
+/// How many bytes are before the first record of a text, and the first byte of it.
+fn beginning(text: &mut impl Read) -> io::Result<(u64, Option<u8>)> {
+    let mut start = Vec::new();
+    text.take(text::START_BYTES as u64).read_to_end(&mut start)?;
+    let leading = text::leading_bytes(&start);
+    Ok((leading as u64, start.get(leading).copied()))
 }
 
 /// The same of members.
 fn unpacked(share: &Share) -> io::Result<Text> {
     let path = &share.path;
-    let mut first = Vec::new();
-    members::text_from(path, 0)?.take(1).read_to_end(&mut first)?;
-    let first = first.first().copied().unwrap_or_default();
+    let (leading, first) = beginning(&mut members::text_from(path, 0)?)?;
     let before = |place| before_record(&mut members::text_from(path, place)?, first);
-    let skipped = if share.start == 0 { 0 } else { before(share.start)? };
+    let skipped = if share.start == 0 { leading } else { before(share.start)? };
     // A record that begins in these members may end in others.
     let more = if is_last(share)? { 0 } else { before(share.end)? };
     let own = members::text_between(path, (share.start, share.end))?;
@@ -121,7 +164,7 @@ fn unpacked(share: &Share) -> io::Result<Text> {
 ///
 /// Of FASTQ a record is a line with `@` whose next line but one has `+`: where `@` begins
 /// qualities, the bases of the next record are there instead.
-fn before_record(text: &mut impl BufRead, first: u8) -> io::Result<u64> {
+fn before_record(text: &mut impl BufRead, first: Option<u8>) -> io::Result<u64> {
     let mut line = Vec::new();
     let mut at = text.read_until(b'\n', &mut line)? as u64;
     // The lines from `at` on, their first bytes and lengths.
@@ -130,7 +173,7 @@ fn before_record(text: &mut impl BufRead, first: u8) -> io::Result<u64> {
         line.clear();
         let size_bytes = text.read_until(b'\n', &mut line)? as u64;
         lines.push((line.first().copied(), size_bytes));
-        if first == b'>' {
+        if first == Some(b'>') {
             if matches!(lines[0].0, Some(b'>') | None) {
                 return Ok(at);
             }

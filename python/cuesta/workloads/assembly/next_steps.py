@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuesta import numerals as n
+from cuesta.workloads.assembly import remarks
 from cuesta.workloads.assembly.files import Files, Graph, View, middle, name_of
 from cuesta.workloads.assembly.spectrum import about
 from cuesta.workloads.assembly.tables import n50_of
@@ -73,11 +74,14 @@ class Ends:
 def views(answer: Files, parameters: Mapping[str, object]) -> list[View]:
     """All steps whose rule applies; one that says so where none does.
 
-    None at all of an answer whose errors were not removed by the default rules.
+    None at all of an answer with contigs whose errors were not removed by the default rules.
     """
-    if parameters.get("profile") != "default":
+    why = remarks.reason(answer.folder)
+    steps = [("No contig", f"{why[:1].upper()}{why[1:]}.")] if why else []
+    if parameters.get("profile") == "default":
+        steps += _steps(answer, parameters)
+    elif not steps:
         return []
-    steps = list(_steps(answer, parameters))
     if not steps:
         steps = [("Nothing more", _fine(answer))]
     return [{"kind": "list", "title": "What to do next", "items": [list(one) for one in steps]}]

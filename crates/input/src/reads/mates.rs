@@ -1,0 +1,347 @@
+//! Whether the reads that are taken for pairs are, by their names.
+//!
+//! The name of a read is the first word of its line. The reads of a pair have one name, but for
+//! `/1` and `/2` at its end; or all of them end in `.1` and `.2`, or `_1` and `_2`. Such an end may
+//! be the number of a read too, as in an archive's `X.1`, `X.2`, `X.3`, so that it is taken for
+//! that of a pair only where all pairs have it. Reads that follow one another and are just
+//! numbered say nothing of pairs.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memchr::memchr2;
+use serde::{Deserialize, Serialize};
+
+/// How the names of two reads go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameMatch {
+    /// They are equal, but for `/1` and `/2`.
+    Equal,
+    /// They are equal but for `.1` and `.2`, or `_1` and `_2`.
+    Numbered,
+    /// They differ.
+    Unlike,
+}
+
+/// The first word of a line without its `@` or `>`.
+#[inline(always)]
+pub(super) fn name(line: &[u8]) -> &[u8] {
+    let end = memchr2(b' ', b'\t', line).unwrap_or(line.len());
+    let word = &line[..end];
+    word.strip_suffix(b"\r").unwrap_or(word)
+}
+
+/// How two names go together.
+#[inline(always)]
+pub(super) fn matched(one: &[u8], two: &[u8]) -> NameMatch {
+    if one == two {
+        return NameMatch::Equal;
+    }
+    match (one, two) {
+        ([one @ .., mark, b'1'], [two @ .., other, b'2']) if mark == other && one == two => {
+            match mark {
+                b'/' => NameMatch::Equal,
+                b'.' | b'_' => NameMatch::Numbered,
+                _ => NameMatch::Unlike,
+            }
+        }
+        _ => NameMatch::Unlike,
+    }
+}
+
+/// Pairs of a source by how their names go together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct MateCounts {
+    equal: u64,
+    numbered: u64,
+    unlike: u64,
+    /// Second reads of a pair that have the name of the next one's first.
+    neighbours: u64,
+}
+
+impl MateCounts {
+    /// Adds the names of a pair, and that of the read before it in one file.
+    #[inline(always)]
+    pub(super) fn add(&mut self, [one, two]: [&[u8]; 2], before: Option<&[u8]>) {
+        match matched(one, two) {
+            NameMatch::Equal => self.equal += 1,
+            NameMatch::Numbered => self.numbered += 1,
+            NameMatch::Unlike => {
+                self.unlike += 1;
+                let is_neighbour = |before| matched(before, one) != NameMatch::Unlike;
+                self.neighbours += u64::from(before.is_some_and(is_neighbour));
+            }
+        }
+    }
+
+    /// Whether some pairs are none. `in_turn`: they follow one another in a file.
+    pub(super) fn are_strangers(&self, in_turn: bool) -> bool {
+        let Self { equal, numbered, unlike, neighbours } = *self;
+        let is_named = !in_turn || equal > 0 || numbered > 1 || neighbours > 0;
+        unlike > 0 && is_named || numbered > 0 && equal > 0
+    }
+}
+
+/// The counts of all threads.
+#[derive(Debug, Default)]
+pub(super) struct SharedCounts([AtomicU64; 4]);
+
+impl SharedCounts {
+    /// Adds those of a batch; all so far.
+    pub(super) fn add(&self, counts: &MateCounts) -> MateCounts {
+        let MateCounts { equal, numbered, unlike, neighbours } = *counts;
+        for (shared, sum) in self.0.iter().zip([equal, numbered, unlike, neighbours]) {
+            shared.fetch_add(sum, Ordering::SeqCst);
+        }
+        let [equal, numbered, unlike, neighbours] =
+            [0, 1, 2, 3].map(|index| self.0[index].load(Ordering::SeqCst));
+        MateCounts { equal, numbered, unlike, neighbours }
+    }
+}
+
+/// The first pair that is none, while a source is read from its beginning.
+#[derive(Debug, Default)]
+pub(super) struct FirstStrangers {
+    counts: MateCounts,
+    numbered: Option<Pair>,
+    unlike: Option<Pair>,
+    before: Option<Vec<u8>>,
+}
+
+/// A pair by its number, from 0 on, and its names.
+pub(super) type Pair = (u64, [String; 2]);
+
+impl FirstStrangers {
+    /// Adds the names of the next pair.
+    pub(super) fn add(&mut self, number: u64, names: [&[u8]; 2]) {
+        self.counts.add(names, self.before.as_deref());
+        let texts = || (number, names.map(|name| String::from_utf8_lossy(name).into_owned()));
+        match matched(names[0], names[1]) {
+            NameMatch::Equal => {}
+            NameMatch::Numbered => _ = self.numbered.get_or_insert_with(texts),
+            NameMatch::Unlike => _ = self.unlike.get_or_insert_with(texts),
+        }
+        self.before = Some(names[1].to_vec());
+    }
+
+    /// The pair, where some are none. A single one that is numbered is none where others are not.
+    pub(super) fn found(self, in_turn: bool) -> Option<Pair> {
+        let Self { counts, numbered, unlike, .. } = self;
+        if !counts.are_strangers(in_turn) {
+            return None;
+        }
+        let is_numbered = counts.equal == 0 && counts.numbered > 1;
+        let numbered = if is_numbered { None } else { numbered };
+        [numbered, unlike].into_iter().flatten().min_by_key(|pair| pair.0)
+    }
+}
+
+/// Sums over the names of the reads of a share, which tell whether those of two files are equal
+/// and in one order, however the files are divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameSums {
+    /// How many reads.
+    pub reads: u64,
+    /// Of names without `/1` and `/2`; those of reads with even numbers first.
+    plain: [Sums; 2],
+    /// Of names without their last two bytes, where these are `.1`, `.2`, `_1` or `_2`.
+    short: [Sums; 2],
+    /// Names that end so in 1 and in 2, by the parity of the read's number.
+    marks: [[u64; 2]; 2],
+}
+
+/// Hashes added up, and added up as often as the number of their pair says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Sums {
+    sum: u64,
+    weighted: u64,
+}
+
+impl NameSums {
+    /// Adds the name of the next read.
+    pub(super) fn add(&mut self, name: &[u8]) {
+        let parity = (self.reads % 2) as usize;
+        let place = self.reads / 2;
+        let (plain, short) = match name {
+            [plain @ .., b'/', b'1' | b'2'] => (plain, plain),
+            [short @ .., b'.' | b'_', mark @ (b'1' | b'2')] => {
+                self.marks[parity][usize::from(mark - b'1')] += 1;
+                (name, short)
+            }
+            _ => (name, name),
+        };
+        for (sums, name) in [(&mut self.plain, plain), (&mut self.short, short)] {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(name);
+            sums[parity].add(hasher.finish(), place);
+        }
+        self.reads += 1;
+    }
+
+    /// Adds those of the next share.
+    pub fn append(&mut self, next: &Self) {
+        let (pairs, is_odd) = (self.reads / 2, self.reads % 2 == 1);
+        for parity in [0, 1] {
+            // After an odd number of reads an even one becomes odd, and an odd one the next pair's.
+            let to = if is_odd { 1 - parity } else { parity };
+            let from = pairs + u64::from(is_odd && parity == 1);
+            self.plain[to].append(&next.plain[parity], from);
+            self.short[to].append(&next.short[parity], from);
+            for mark in [0, 1] {
+                self.marks[to][mark] += next.marks[parity][mark];
+            }
+        }
+        self.reads += next.reads;
+    }
+
+    /// Whether each read of a file is the mate of that at its place in another.
+    pub fn are_mates(&self, other: &Self) -> bool {
+        let all =
+            |sums: &Self, mark: usize| sums.marks[0][mark] + sums.marks[1][mark] == sums.reads;
+        self.reads == other.reads
+            && (self.plain == other.plain
+                || all(self, 0) && all(other, 1) && self.short == other.short)
+    }
+
+    /// Whether each two reads that follow one another are mates.
+    pub fn are_mates_in_turn(&self) -> bool {
+        let pairs = self.reads / 2;
+        self.reads.is_multiple_of(2)
+            && (self.plain[0] == self.plain[1]
+                || self.marks[0][0] == pairs
+                    && self.marks[1][1] == pairs
+                    && self.short[0] == self.short[1])
+    }
+}
+
+impl Sums {
+    fn add(&mut self, hash: u64, place: u64) {
+        self.sum = self.sum.wrapping_add(hash);
+        self.weighted = self.weighted.wrapping_add(hash.wrapping_mul(place));
+    }
+
+    fn append(&mut self, next: &Self, from: u64) {
+        self.sum = self.sum.wrapping_add(next.sum);
+        let moved = next.sum.wrapping_mul(from);
+        self.weighted = self.weighted.wrapping_add(next.weighted).wrapping_add(moved);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sums(names: &[String]) -> NameSums {
+        let mut sums = NameSums::default();
+        names.iter().for_each(|name| sums.add(name.as_bytes()));
+        sums
+    }
+
+    fn first(ones: &[String], twos: &[String]) -> Option<u64> {
+        let mut first = FirstStrangers::default();
+        for (number, (one, two)) in (0..).zip(ones.iter().zip(twos)) {
+            first.add(number, [name(one.as_bytes()), name(two.as_bytes())]);
+        }
+        first.found(false).map(|pair| pair.0)
+    }
+
+    fn style() -> impl Strategy<Value = [&'static str; 2]> {
+        prop::sample::select(&[
+            ["A:1:F:1:1:1:{} 1:N:0:ACGT", "A:1:F:1:1:1:{} 2:N:0:ACGT"],
+            ["p{}/1", "p{}/2"],
+            ["p{}#0/1", "p{}#0/2"],
+            ["SRR1.{} {} length=9", "SRR1.{} {} length=9"],
+            ["SRR1.{}.1 {} length=9", "SRR1.{}.2 {} length=9"],
+            ["r{}_1", "r{}_2"],
+            ["ERR1.{} A:B/1", "ERR1.{} A:B/2"],
+        ])
+    }
+
+    fn named(style: &str, count: u64) -> Vec<String> {
+        (1..=count).map(|number| style.replace("{}", &number.to_string())).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn pairs_in_step_are_mates_and_the_first_out_of_step_is_named(
+            style in style(),
+            count in 2u64..60,
+            lost in any::<prop::sample::Index>(),
+        ) {
+            let [ones, twos] = style.map(|one| named(one, count));
+            prop_assert_eq!(first(&ones, &twos), None);
+            let lost = lost.index(count as usize - 1);
+            let (mut ones, mut twos) = (ones, twos);
+            ones.remove(lost);
+            twos.pop();
+            // One pair that is numbered may be two reads of an archive.
+            let wanted = if style[0].ends_with('1') && lost == 1 { 0..2 } else { lost..lost + 1 };
+            let found = first(&ones, &twos).unwrap() as usize;
+            prop_assert!(wanted.contains(&found), "{} {}", found, lost);
+        }
+
+        #[test]
+        fn sums_tell_mates_however_shares_are_cut(
+            style in style(),
+            count in 2u64..40,
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
+            lost in prop::option::of(any::<prop::sample::Index>()),
+        ) {
+            let [mut ones, mut twos] = style.map(|one| named(one, count));
+            if let Some(lost) = lost {
+                ones.remove(lost.index(count as usize - 1));
+                twos.pop();
+            }
+            let word = |line: String| String::from_utf8(name(line.as_bytes()).to_vec()).unwrap();
+            let ones: Vec<String> = ones.into_iter().map(word).collect();
+            let twos: Vec<String> = twos.into_iter().map(word).collect();
+            let in_turn: Vec<String> =
+                ones.iter().zip(&twos).flat_map(|(one, two)| [one.clone(), two.clone()]).collect();
+            let in_shares = |names: &[String]| {
+                let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(names.len())).collect();
+                ends.push(names.len());
+                ends.sort_unstable();
+                let (mut all, mut start) = (NameSums::default(), 0);
+                for end in ends {
+                    all.append(&sums(&names[start..end]));
+                    start = end;
+                }
+                all
+            };
+            let [one, two, both] = [&ones, &twos, &in_turn].map(|names| in_shares(names));
+            prop_assert_eq!(one, sums(&ones));
+            prop_assert_eq!(one.are_mates(&two), lost.is_none());
+            prop_assert_eq!(both.are_mates_in_turn(), lost.is_none());
+        }
+    }
+
+    #[test]
+    fn numbers_of_an_archive_are_no_marks_of_pairs() {
+        let [ones, twos] = [1, 2].map(|from| {
+            (from..from + 9).map(|number| format!("SRR1.{number}")).collect::<Vec<_>>()
+        });
+        assert_eq!(first(&ones, &twos), Some(0));
+        assert!(!sums(&ones).are_mates(&sums(&twos)));
+        assert_eq!(first(&ones[..1], &twos[..1]), None);
+    }
+
+    #[test]
+    fn reads_in_turn_may_just_be_numbered() {
+        let counts = |names: &[&str]| {
+            let mut counts = MateCounts::default();
+            let mut before: Option<&[u8]> = None;
+            for pair in names.chunks(2) {
+                counts.add([pair[0].as_bytes(), pair[1].as_bytes()], before);
+                before = Some(pair[1].as_bytes());
+            }
+            counts
+        };
+        assert!(!counts(&["r.1", "r.2", "r.3", "r.4"]).are_strangers(true));
+        assert!(!counts(&["r0", "r1", "r2", "r3"]).are_strangers(true));
+        assert!(counts(&["a", "b", "b", "c"]).are_strangers(true));
+        assert!(counts(&["a/1", "b/1", "b/2", "c/1"]).are_strangers(true));
+        assert!(counts(&["a", "a", "b", "c"]).are_strangers(true));
+        assert!(counts(&["r0", "r1"]).are_strangers(false));
+    }
+}

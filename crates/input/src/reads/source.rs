@@ -1,0 +1,317 @@
+//! A file of reads, or two whose reads are pairs.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+
+use cuesta_core::{Error, Result};
+use cuesta_runtime::parallel::lock;
+use needletail::{FastxReader, parse_fastx_reader};
+
+use super::blocks::{self, BlockCut, RecordBlocks};
+use super::mates::{self, FirstStrangers, MateCounts, SharedCounts};
+use super::refusals::{self, Guarded, StorageFault};
+use super::text::{self, ReadText};
+use super::{OPERATION, Pairing, ReadBatch};
+use crate::unpack;
+
+/// A file, or two whose reads are pairs: a batch has the reads of a pair next to each other.
+pub(super) struct Source {
+    pub(super) paths: Vec<PathBuf>,
+    /// Reads of each file that are next to each other in a batch.
+    pub(super) each: usize,
+    batch_bytes: usize,
+    /// There is no read in any of the files.
+    pub(super) is_empty: bool,
+    /// Names of pairs, where these are compared.
+    mates: Option<SharedCounts>,
+    pub(super) opened: Mutex<Opened>,
+}
+
+/// The records of a source that were not given out.
+pub(super) struct Opened {
+    pub(super) records: Records,
+    /// Groups so far, of so many reads of each file.
+    pub(super) given: u64,
+    /// What is wrong with it, once that is known.
+    fault: Option<Error>,
+}
+
+/// What finds records.
+pub(super) enum Records {
+    /// A parser for each file, of whatever it is; none once the source has ended.
+    Parsed(Vec<Parser>),
+    /// Blocks of FASTQ, in which each thread finds them by itself.
+    Cut(RecordBlocks),
+}
+
+/// The parser of a file.
+pub(super) struct Parser {
+    /// None where the file has no record.
+    reader: Option<Box<dyn FastxReader>>,
+    fault: StorageFault,
+}
+
+impl Source {
+    /// Opens the files, `each` reads of which are next to each other. They may be empty.
+    ///
+    /// # Errors
+    /// `Input` for a file that is neither FASTA nor FASTQ; `System`.
+    pub(super) fn open(
+        paths: &[PathBuf],
+        (pairing, each): (Pairing, usize),
+        batch_bytes: usize,
+    ) -> Result<Self> {
+        let texts: Vec<ReadText> = paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
+        let is_empty = texts.iter().all(|text| text.first.is_none());
+        let records = if texts.iter().all(|text| text.first.is_none_or(|first| first == b'@')) {
+            let texts = texts.into_iter().map(|text| text.text).collect();
+            Records::Cut(RecordBlocks::new(texts, each, batch_bytes))
+        } else {
+            Records::Parsed(parsers(paths, texts)?)
+        };
+        let is_checked = paths.len() * each == 2 && !pairing.is_unchecked;
+        let source = Self::of(paths.to_vec(), each, (batch_bytes, is_checked), records);
+        Ok(Self { is_empty, ..source })
+    }
+
+    /// The records from the first on, found by parsers.
+    #[cfg(test)]
+    pub(super) fn parsed(&self) -> Result<Records> {
+        let texts = self.paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
+        Ok(Records::Parsed(parsers(&self.paths, texts)?))
+    }
+
+    /// The records of one file.
+    pub(super) fn of_text(path: PathBuf, text: ReadText, batch_bytes: usize) -> Result<Self> {
+        let paths = vec![path];
+        let parsers = parsers(&paths, vec![text])?;
+        Ok(Self::of(paths, 1, (batch_bytes, false), Records::Parsed(parsers)))
+    }
+
+    fn of(
+        paths: Vec<PathBuf>,
+        each: usize,
+        (batch_bytes, is_checked): (usize, bool),
+        records: Records,
+    ) -> Self {
+        let mates = is_checked.then(SharedCounts::default);
+        let opened = Mutex::new(Opened { records, given: 0, fault: None });
+        Self { paths, each, batch_bytes, is_empty: false, mates, opened }
+    }
+
+    /// Reads that belong together.
+    pub(super) fn group(&self) -> usize {
+        self.paths.len() * self.each
+    }
+
+    /// Fills `batch` with the next reads; `false` where none is left.
+    ///
+    /// # Errors
+    /// `Input` naming the file and the record; `System`.
+    pub(super) fn fill(
+        &self,
+        mut opened: MutexGuard<'_, Opened>,
+        batch: &mut ReadBatch,
+    ) -> Result<bool> {
+        batch.bases.clear();
+        batch.ends.clear();
+        batch.text_bytes = 0;
+        if let Some(fault) = &opened.fault {
+            return Err(fault.clone());
+        }
+        let Opened { records, given, .. } = &mut *opened;
+        let groups = match records {
+            Records::Parsed(parsers) => {
+                let mut pass = Pass { given: *given, ..Pass::default() };
+                let is_some = self.parse(parsers, &mut pass, batch)?;
+                *given = pass.given;
+                if self.are_strangers(&pass.counts) {
+                    return Err(self.fault(&mut opened));
+                }
+                return Ok(is_some);
+            }
+            Records::Cut(blocks) => match blocks.cut(&mut batch.texts) {
+                Ok(BlockCut::End) => return Ok(false),
+                Ok(BlockCut::Groups(groups)) => groups,
+                Ok(BlockCut::Fault) | Err(_) => return Err(self.fault(&mut opened)),
+            },
+        };
+        *given += groups;
+        drop(opened);
+        let mut counts = MateCounts::default();
+        let names = self.mates.is_some().then_some(&mut counts);
+        if blocks::parse(batch, (self.each, groups), names) && !self.are_strangers(&counts) {
+            return Ok(true);
+        }
+        Err(self.fault(&mut lock(&self.opened)))
+    }
+
+    /// Whether pairs are none by their names, those of a batch and those before.
+    fn are_strangers(&self, counts: &MateCounts) -> bool {
+        let is_any = *counts != MateCounts::default();
+        let all = self.mates.as_ref().filter(|_| is_any).map(|mates| mates.add(counts));
+        all.is_some_and(|all| all.are_strangers(self.each == 2))
+    }
+
+    /// What is wrong with the first record that is no record: of the whole source, which blocks do
+    /// not see. The same for any number of threads.
+    fn fault(&self, opened: &mut Opened) -> Error {
+        let fault = opened.fault.take().unwrap_or_else(|| match self.parse_all() {
+            Err(fault) => fault,
+            Ok(()) => {
+                let text = format!("{} changed while it was read; try again", self.names());
+                Error::input(OPERATION, text)
+            }
+        });
+        opened.fault = Some(fault.clone());
+        fault
+    }
+
+    fn parse_all(&self) -> Result<()> {
+        let texts = self.paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
+        let mut parsers = parsers(&self.paths, texts)?;
+        let mut pass = Pass { first: Some(FirstStrangers::default()), ..Pass::default() };
+        let mut batch = ReadBatch::default();
+        let found = loop {
+            match self.parse(&mut parsers, &mut pass, &mut batch) {
+                Ok(true) => {
+                    batch.bases.clear();
+                    batch.ends.clear();
+                }
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        if (found.is_ok() || pass.is_odd)
+            && self.mates.is_some()
+            && let Some(pair) = pass.first.take().and_then(|first| first.found(self.each == 2))
+        {
+            return Err(refusals::strangers(&self.paths, pair));
+        }
+        found
+    }
+
+    fn parse(
+        &self,
+        parsers: &mut Vec<Parser>,
+        pass: &mut Pass,
+        batch: &mut ReadBatch,
+    ) -> Result<bool> {
+        while batch.bases.len() < self.batch_bytes && !parsers.is_empty() {
+            let mut ended = 0;
+            for (file, path) in self.paths.iter().enumerate() {
+                for within in 0..self.each {
+                    let before = pass.given * self.each as u64 + within as u64;
+                    let place = refusals::Place { path, before };
+                    if !parsers[file].next(&place, batch, &mut pass.names[(file + within) % 2])? {
+                        ended += 1;
+                    }
+                }
+            }
+            if ended == 0 {
+                if self.mates.is_some() {
+                    pass.add_names();
+                }
+                pass.given += 1;
+            } else if ended == self.group() {
+                parsers.clear();
+            } else {
+                pass.is_odd = true;
+                return Err(self.odd(pass.given));
+            }
+        }
+        Ok(!batch.is_empty())
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<String> = self.paths.iter().map(|path| path.display().to_string()).collect();
+        names.join(" and ")
+    }
+
+    /// A read has no mate after so many pairs.
+    fn odd(&self, pairs: u64) -> Error {
+        let what = if self.each == 1 {
+            format!("do not have equally many reads: one ends after {pairs}")
+        } else {
+            format!("has an odd number of reads: the last, after {pairs} pairs, has no mate")
+        };
+        Error::input(OPERATION, format!("{} {what}; obtain it again", self.names()))
+    }
+}
+
+/// A source as far as it was parsed.
+#[derive(Default)]
+struct Pass {
+    given: u64,
+    counts: MateCounts,
+    /// The first pair that is none, where that is looked for.
+    first: Option<FirstStrangers>,
+    /// Names of the reads of the last pair, and of the read before it.
+    names: [Vec<u8>; 2],
+    before: Option<Vec<u8>>,
+    /// A read has no mate.
+    is_odd: bool,
+}
+
+impl Pass {
+    fn add_names(&mut self) {
+        let names = [&self.names[0][..], &self.names[1][..]].map(mates::name);
+        if let Some(first) = &mut self.first {
+            first.add(self.given, names);
+        } else {
+            self.counts.add(names, self.before.as_deref());
+            self.before = Some(names[1].to_vec());
+        }
+    }
+}
+
+impl Parser {
+    /// Adds the next record to a batch; `false` where none is left.
+    fn next(
+        &mut self,
+        place: &refusals::Place<'_>,
+        batch: &mut ReadBatch,
+        name: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let Some(reader) = &mut self.reader else { return Ok(false) };
+        let found = reader.next();
+        self.fault.check(place.path)?;
+        match found {
+            Some(Ok(record)) => {
+                batch.bases.extend_from_slice(&record.seq());
+                batch.ends.push(batch.bases.len());
+                batch.text_bytes += record.all().len() as u64 + 1;
+                name.clear();
+                name.extend_from_slice(record.id());
+                if let Some(sums) = &mut batch.names {
+                    sums.add(mates::name(record.id()));
+                }
+                Ok(true)
+            }
+            Some(Err(error)) => Err(refusals::refusal(place, &error)),
+            None => Ok(false),
+        }
+    }
+}
+
+/// The text of a file.
+fn opened(path: &std::path::Path) -> Result<ReadText> {
+    let failed = |cause: std::io::Error| unpack::failure(OPERATION, path, &cause);
+    text::records(unpack::open(path).map_err(failed)?).map_err(failed)
+}
+
+fn parsers(paths: &[PathBuf], texts: Vec<ReadText>) -> Result<Vec<Parser>> {
+    let parser = |(path, ReadText { text, first }): (&PathBuf, ReadText)| {
+        let fault = StorageFault::default();
+        if first.is_none() {
+            return Ok(Parser { reader: None, fault });
+        }
+        let guarded = Guarded { text, fault: fault.clone() };
+        let found = parse_fastx_reader(guarded);
+        fault.check(path)?;
+        let place = refusals::Place { path, before: 0 };
+        let reader = found.map_err(|error| refusals::refusal(&place, &error))?;
+        Ok(Parser { reader: Some(reader), fault })
+    };
+    paths.iter().zip(texts).map(parser).collect()
+}

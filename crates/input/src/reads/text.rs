@@ -1,0 +1,266 @@
+//! The text of a file of reads: unpacked, without what may stand before the first record, and with
+//! four lines a record where FASTQ is wrapped or has blank lines.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+
+use memchr::memchr;
+
+/// Bytes at the beginning that tell the form of a file.
+pub(super) const START_BYTES: usize = 64 << 10;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The text of a file, from its first record on.
+pub struct ReadText {
+    /// The text.
+    pub text: Box<dyn Read + Send>,
+    /// Its first byte; none where the file has no record.
+    pub first: Option<u8>,
+}
+
+/// The records of a text, which may have a byte order mark and blank lines before them.
+///
+/// # Errors
+/// Those of reading.
+pub fn records(mut text: impl Read + Send + 'static) -> io::Result<ReadText> {
+    let mut start = Vec::new();
+    (&mut text).take(START_BYTES as u64).read_to_end(&mut start)?;
+    let skipped = leading_bytes(&start);
+    let first = start.get(skipped).copied();
+    let is_irregular = is_irregular(&start[skipped..]);
+    start.drain(..skipped);
+    let whole = Cursor::new(start).chain(text);
+    let text: Box<dyn Read + Send> =
+        if is_irregular { Box::new(FourLines::new(whole)) } else { Box::new(whole) };
+    Ok(ReadText { text, first })
+}
+
+/// Bytes of a byte order mark and of blank lines at the beginning of a text.
+pub(super) fn leading_bytes(start: &[u8]) -> usize {
+    let mark = if start.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let blank = start[mark..].iter().take_while(|byte| b"\r\n".contains(byte)).count();
+    mark + blank
+}
+
+/// Whether a text that begins with a record of FASTQ has one of more than four lines, or blank
+/// lines between two.
+pub(super) fn is_irregular(start: &[u8]) -> bool {
+    if !start.starts_with(b"@") {
+        return false;
+    }
+    let mut lines =
+        start.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let mut is_irregular = false;
+    loop {
+        let Some(mut header) = lines.next() else { return is_irregular };
+        let mut blank = 0;
+        while trimmed(header).is_empty() {
+            blank += 1;
+            let Some(next) = lines.next() else { return is_irregular };
+            header = next;
+        }
+        if !header.starts_with(b"@") {
+            return false;
+        }
+        let (mut bases, mut base_lines) = (0, 0);
+        loop {
+            let Some(line) = lines.next() else { return is_irregular };
+            if line.starts_with(b"+") {
+                break;
+            }
+            let line = trimmed(line);
+            if !line.iter().all(|byte| byte.is_ascii_alphabetic() || b"*-.".contains(byte)) {
+                return false;
+            }
+            (bases, base_lines) = (bases + line.len(), base_lines + 1);
+        }
+        let (mut qualities, mut quality_lines) = (0, 0);
+        while quality_lines == 0 || qualities < bases {
+            let Some(line) = lines.next() else { return is_irregular };
+            (qualities, quality_lines) = (qualities + trimmed(line).len(), quality_lines + 1);
+        }
+        if qualities != bases {
+            return false;
+        }
+        is_irregular |= blank > 0 || base_lines != 1 || quality_lines != 1;
+    }
+}
+
+fn trimmed(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// FASTQ whose records have any number of lines, as one of four lines a record. A text that is no
+/// FASTQ stays none.
+struct FourLines<R> {
+    lines: BufReader<R>,
+    record: Vec<u8>,
+    given: usize,
+    line: Vec<u8>,
+}
+
+impl<R: Read> FourLines<R> {
+    fn new(text: R) -> Self {
+        let lines = BufReader::with_capacity(START_BYTES, text);
+        Self { lines, record: Vec::new(), given: 0, line: Vec::new() }
+    }
+
+    /// Reads a line, without what ends it; `false` at the end.
+    fn next_line(&mut self) -> io::Result<bool> {
+        self.line.clear();
+        let count = self.lines.read_until(b'\n', &mut self.line)?;
+        let length = trimmed(&self.line).len();
+        self.line.truncate(length);
+        Ok(count > 0)
+    }
+
+    /// Puts the next record in its four lines, or what there is of it.
+    fn next_record(&mut self) -> io::Result<()> {
+        self.record.clear();
+        self.given = 0;
+        loop {
+            if !self.next_line()? {
+                return Ok(());
+            }
+            if !self.line.is_empty() {
+                break;
+            }
+        }
+        self.put_line();
+        let bases_start = self.record.len();
+        loop {
+            if !self.next_line()? {
+                return Ok(());
+            }
+            if self.line.starts_with(b"+") {
+                break;
+            }
+            self.record.extend_from_slice(&self.line);
+        }
+        let bases = self.record.len() - bases_start;
+        self.record.push(b'\n');
+        self.put_line();
+        let mut qualities = 0;
+        while qualities < bases && self.next_line()? {
+            qualities += self.line.len();
+            self.record.extend_from_slice(&self.line);
+        }
+        self.record.push(b'\n');
+        Ok(())
+    }
+
+    fn put_line(&mut self) {
+        self.record.extend_from_slice(&self.line);
+        self.record.push(b'\n');
+    }
+}
+
+impl<R: Read> Read for FourLines<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.record.len() {
+            self.next_record()?;
+        }
+        let rest = &self.record[self.given..];
+        let count = rest.len().min(into.len());
+        into[..count].copy_from_slice(&rest[..count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+/// The form that the beginning of a text is in, with a remedy, where it is none of reads.
+pub(super) fn other_form(start: &[u8]) -> Option<&'static str> {
+    if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
+        return Some("is UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8 FILE`");
+    }
+    if start.starts_with(b"BAM\x01") || start.starts_with(b"CRAM") {
+        return Some("holds alignments; give what `samtools fastq FILE` writes");
+    }
+    if start.starts_with(b"PK\x03\x04") {
+        return Some("is a ZIP archive; unpack it with `unzip FILE`");
+    }
+    if start.starts_with(b"\x1f\x9d") {
+        return Some("is packed by compress; unpack it with `gzip -dc FILE`");
+    }
+    if memchr(b'\n', start).is_none() && memchr(b'\r', start).is_some() {
+        return Some(
+            "ends its lines in carriage returns alone; give what `tr '\\r' '\\n' < FILE` writes",
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(text: &[u8]) -> (Vec<u8>, Option<u8>) {
+        let mut found = records(Cursor::new(text.to_vec())).unwrap();
+        let mut all = Vec::new();
+        found.text.read_to_end(&mut all).unwrap();
+        (all, found.first)
+    }
+
+    proptest! {
+        #[test]
+        fn records_of_any_lines_have_four(
+            reads in prop::collection::vec(("[ACGTN]{1,40}", "[@+>I]{40}"), 1..9),
+            (width, blank, ending) in (1usize..50, 0usize..3, any::<bool>()),
+            [has_mark, windows] in any::<[bool; 2]>(),
+        ) {
+            let end = if windows { "\r\n" } else { "\n" };
+            let wrapped = |text: &str| -> String {
+                let lines = text.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap());
+                lines.map(|line| format!("{line}{end}")).collect()
+            };
+            let (mut text, mut expected) = (String::new(), String::new());
+            if has_mark {
+                text.push('\u{feff}');
+            }
+            for (index, (bases, qualities)) in reads.iter().enumerate() {
+                let qualities = &qualities[..bases.len()];
+                text += &end.repeat(blank);
+                text += &format!("@r{index}{end}{}+{end}{}", wrapped(bases), wrapped(qualities));
+                expected += &format!("@r{index}\n{bases}\n+\n{qualities}\n");
+            }
+            if ending {
+                text.truncate(text.trim_end_matches(['\r', '\n']).len());
+            }
+            let (found, first) = all(text.as_bytes());
+            prop_assert_eq!(first, Some(b'@'));
+            let found = String::from_utf8(found).unwrap().replace('\r', "");
+            prop_assert_eq!(found.trim_end(), expected.trim_end());
+        }
+
+        #[test]
+        fn four_lines_stay_as_they_are(
+            reads in prop::collection::vec(("[ACGTN]{0,40}", "[@+>I]{40}"), 1..9),
+        ) {
+            let text: String = (0..).zip(&reads).map(|(index, (bases, qualities))| {
+                format!("@r{index}\n{bases}\n+r{index}\n{}\n", &qualities[..bases.len()])
+            }).collect();
+            prop_assert!(!is_irregular(text.as_bytes()));
+            prop_assert_eq!(all(text.as_bytes()).0, text.into_bytes());
+        }
+    }
+
+    #[test]
+    fn a_read_without_bases_may_have_no_line_for_them() {
+        for text in ["@a\n+\n@b\nAC\nGT\n+\nII\nII\n", "@a\n\n+\n\n@b\nAC\nGT\n+\nIIII\n"] {
+            assert_eq!(all(text.as_bytes()).0, b"@a\n\n+\n\n@b\nACGT\n+\nIIII\n");
+        }
+    }
+
+    #[test]
+    fn what_is_no_fastq_is_left_alone() {
+        for text in [
+            "@a\nAC\nGT\n@b\nAC\n+\nII\n",
+            "@a\nAC\n+\nIII\n",
+            "@a\nAC\nII\n@b\nAC\nII\n",
+            "hello\n",
+        ] {
+            assert_eq!(all(text.as_bytes()).0, text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,93 @@
+"""What a reader must know of an answer that is empty, and of inputs that were passed over."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+from cuesta.trial import is_remote
+from cuesta.workloads.assembly.files import Files
+
+_BGZIP_HEADER = b"\x1f\x8b\x08\x04"
+_BGZIP_EXTRA = b"\x06\x00BC\x02\x00"
+_END_MARK = b"\x1f\x8b\x08\x04\x00\x00\x00\x00\x00\xff\x06\x00BC\x02\x00\x1b\x00\x03"
+"""The empty block at the end of a file of bgzip, but for the zeros that it ends in."""
+_OPENERS: Mapping[bytes, Callable[[str], IO[bytes]]] = {
+    b"\x1f\x8b": gzip.open,  # type: ignore[dict-item]
+    b"BZh": bz2.open,  # type: ignore[dict-item]
+    b"\xfd7zXZ": lzma.open,  # type: ignore[dict-item]
+}
+
+
+def reason(folder: Path) -> str:
+    """Why there is no contig; empty where there is one, or the files do not say."""
+    try:
+        return _reason(Files(folder, 0))
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+
+
+def _reason(answer: Files) -> str:
+    stats = answer.stats
+    if stats["contigs"]:
+        return ""
+    first = stats["levels"][0]
+    k, min_count = first["k"], first["min_count"]
+    if not first["distinct"]:
+        return f"no contig: no read has {k} known bases in a row; give a smaller -k"
+    if not first["solid"]:
+        if max(answer.spectrum) == 1:
+            return (
+                f"no contig: every {k}-mer occurs once; are these assembled sequences? Give the "
+                "reads, or --min-count 1"
+            )
+        return (
+            f"no contig: no {k}-mer occurs {min_count} times; give more reads, or a smaller "
+            "--min-count"
+        )
+    longest = max(answer.graph.lengths, default=0)
+    if not longest:
+        return "no contig: all paths look like errors; --profile none removes nothing"
+    least = stats["min_contig"]
+    return (
+        f"no contig of at least {least:,} bases: the longest has {longest:,}; graph.gfa has all, "
+        "and --min-contig may be smaller"
+    )
+
+
+def of_inputs(paths: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence about each input of this machine that is empty or may be cut short."""
+    for path in paths:
+        if is_remote(path):
+            continue
+        try:
+            remark = _of_file(path)
+        except (OSError, EOFError, lzma.LZMAError):
+            continue
+        if remark:
+            yield f"{path} {remark}"
+
+
+def _of_file(path: str) -> str:
+    if not os.path.isfile(path):  # noqa: PTH113
+        return ""
+    with open(path, "rb") as file:  # noqa: PTH123
+        start = file.read(18)
+        file.seek(-min(os.fstat(file.fileno()).st_size, 1 << 16), os.SEEK_END)
+        end = file.read()
+    opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
+    if not start:
+        return "is empty, and was passed over"
+    if opener:
+        with opener(path) as text:
+            if not text.read(1):
+                return "holds nothing, and was passed over"
+    is_bgzip = start.startswith(_BGZIP_HEADER) and start[10:16] == _BGZIP_EXTRA
+    if is_bgzip and not end.rstrip(b"\0").endswith(_END_MARK):
+        return "has no end mark of bgzip: it may be cut short"
+    return ""

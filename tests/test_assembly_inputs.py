@@ -1,0 +1,264 @@
+"""`assemble` reads what strangers give it, whatever packed it, or says what is wrong with it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import struct
+import threading
+import zlib
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from assemblykit import assemble, contigs, drawn, reads_of, record, turned, write_fastq
+from cuesta.cli.app import call
+
+MARK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+K = ("-k", "31")
+
+
+@pytest.fixture(scope="module")
+def reads() -> list[str]:
+    return reads_of(drawn(3000, 1), 40, 0.0, 2)
+
+
+@pytest.fixture(scope="module")
+def plain(reads: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_fastq(tmp_path_factory.mktemp("reads") / "plain.fq", reads)
+
+
+@pytest.fixture(scope="module")
+def expected(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    answer = assemble([plain], tmp_path_factory.mktemp("plain") / "answer", *K)
+    record(answer)
+    return (answer / "contigs.fa").read_bytes()
+
+
+def bgzip(text: bytes, size: int = 20_000) -> bytes:
+    """Blocks of bgzip without the end mark."""
+    blocks = []
+    for start in range(0, len(text), size):
+        part = text[start : start + size]
+        packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+        packed = packer.compress(part) + packer.flush()
+        head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
+        tail = struct.pack("<II", zlib.crc32(part), len(part))
+        blocks.append(head + struct.pack("<H", len(packed) + 25) + packed + tail)
+    return b"".join(blocks)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert call(["run", "assemble", *words]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    (line,) = [line for line in lines if line.startswith("cuesta: ")]
+    return line
+
+
+WRAPPERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip, zeros": lambda text: gzip.compress(text) + bytes(512),
+    "gzip, members": lambda text: gzip.compress(text[:999]) + gzip.compress(text[999:]),
+    "bgzip": lambda text: bgzip(text) + MARK,
+    "bzip2": bz2.compress,
+    "bzip2, streams": lambda text: bz2.compress(text[:999]) + bz2.compress(text[999:]),
+    "xz": lzma.compress,
+    "byte order mark": lambda text: b"\xef\xbb\xbf" + text,
+    "gzip, byte order mark": lambda text: gzip.compress(b"\xef\xbb\xbf" + text),
+    "blank lines before": lambda text: b"\n\r\n" + text,
+    "CR LF": lambda text: text.replace(b"\n", b"\r\n"),
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_whatever_packs_reads_they_give_the_same_contigs(
+    plain: Path, expected: bytes, tmp_path: Path, wrapper: str
+) -> None:
+    """The name of the file says nothing of what packed it."""
+    path = tmp_path / "reads.fq.gz"
+    path.write_bytes(WRAPPERS[wrapper](plain.read_bytes()))
+    answer = assemble([path], tmp_path / "a", *K)
+    assert (answer / "contigs.fa").read_bytes() == expected
+    record(answer)
+
+
+def test_wrapped_records_and_blank_lines_are_read(
+    reads: list[str], expected: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "wrapped.fq"
+    path.write_text(
+        "\n".join(f"@r\n{read[:60]}\n{read[60:]}\n+\n{'@' * 60}\n{'I' * 40}\n" for read in reads)
+    )
+    answer = assemble([path], tmp_path / "a", *K)
+    assert (answer / "contigs.fa").read_bytes() == expected
+    record(answer)
+
+
+def test_a_cut_is_refused_wherever_it_is(
+    plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = plain.read_bytes()
+    path = tmp_path / "cut.fq"
+    for pack in (gzip.compress, bz2.compress, lzma.compress, lambda text: bgzip(text) + MARK):
+        packed = pack(text)
+        for part in (0.001, 0.1, 0.4, 0.7, 0.9999):
+            path.write_bytes(packed[: max(20, int(part * len(packed)))])
+            line = refusal(capsys, str(path), *K, "-o", str(tmp_path / "a"))
+            assert str(path) in line
+            assert "cut short" in line or "obtain it again" in line, line
+
+
+def test_a_file_of_bgzip_that_is_cut_between_blocks_is_told(
+    reads: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "".join(f">r\n{read}\n" for read in reads).encode()
+    path = tmp_path / "cut.fa.gz"
+    path.write_bytes(bgzip(text[:60_001], 20_000))
+    assert "is cut short" in refusal(capsys, str(path), *K, "-o", str(tmp_path / "a"))
+    path.write_bytes(bgzip(text))
+    assemble([path], tmp_path / "a", *K)
+    assert f"{path} has no end mark of bgzip: it may be cut short" in capsys.readouterr().out
+
+
+def test_what_is_not_read_is_named(
+    plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = plain.read_bytes()
+    path = tmp_path / "reads.fq"
+    for content, words in {
+        text.replace(b"\n", b"\r"): "carriage returns alone; give what `tr",
+        text.decode().encode("utf-16"): "UTF-16 text; convert it with `iconv",
+        gzip.compress(text) + b"more": f"other bytes from byte {len(gzip.compress(text))} on",
+        text + b"\n" + text: "a record begins with neither @ nor >; blank lines",
+        text + b"@r\nAC\nGT\n+\nIIII\n": "join them with `seqtk seq -l 0 FILE`",
+    }.items():
+        path.write_bytes(content)
+        line = refusal(capsys, str(path), *K, "-o", str(tmp_path / "a"))
+        assert words in line, line
+
+
+def test_an_empty_file_is_passed_over_among_others(
+    plain: Path, expected: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = [tmp_path / name for name in ("zero.fq", "zero.fq.gz", "zero.fq.bz2")]
+    for path, content in zip(empty, (b"", gzip.compress(b""), bz2.compress(b"")), strict=True):
+        path.write_bytes(content)
+    answer = assemble([plain, *empty], tmp_path / "a", *K)
+    assert (answer / "contigs.fa").read_bytes() == expected
+    record(answer)
+    said = capsys.readouterr().out
+    assert f"{empty[0]} is empty, and was passed over" in said
+    assert f"{empty[1]} holds nothing, and was passed over" in said
+    line = refusal(capsys, *map(str, empty[:2]), "-o", str(tmp_path / "b"))
+    assert f"{empty[0]} is empty, like all other files" in line
+
+
+@pytest.fixture
+def mates(tmp_path: Path) -> tuple[Path, Path]:
+    genome = drawn(4000, 8)
+    double = genome * 2
+    starts = range(0, 4000, 3)
+    ones = [double[start : start + 100] for start in starts]
+    twos = [turned(double[start + 200 : start + 300]) for start in starts]
+    return write_fastq(tmp_path / "1.fq", ones), write_fastq(tmp_path / "2.fq", twos)
+
+
+def test_the_same_file_twice_is_refused(
+    mates: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = mates
+    link, copy = tmp_path / "link.fq", tmp_path / "copy.fq"
+    link.symlink_to(one)
+    copy.write_bytes(one.read_bytes())
+    for words in (
+        ["-1", str(one), "-2", str(one)], ["-1", str(one), "-2", str(link)],
+        ["-1", str(copy), "-2", str(one)], [str(one), str(two), f"{tmp_path}/./1.fq"],
+    ):  # fmt: skip
+        line = refusal(capsys, *words, *K, "-o", str(tmp_path / "a"))
+        assert "given twice; give each file of reads once" in line
+
+
+def test_pairs_out_of_step_are_refused_at_the_first(
+    mates: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = mates
+    lines = one.read_text().split("\n")
+    one.write_text("\n".join(lines[:400] + lines[404:]))
+    two.write_text("\n".join(two.read_text().split("\n")[:-5]) + "\n")
+    words = ["-1", str(one), "-2", str(two), *K, "-o", str(tmp_path / "a")]
+    line = refusal(capsys, *words)
+    assert f'{one}, record 101: its name differs from that of its mate in {two} ("r101", "r100")' in line
+    assert call(["run", "assemble", *words, "--unchecked-mates"]) == 0
+
+
+def test_single_reads_and_lists_go_with_pairs(
+    mates: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = mates
+    more = [write_fastq(tmp_path / f"{name},x.fq", reads_of(drawn(2000, 9), 30, 0.0, seed))
+            for name, seed in (("s", 3), ("t", 4))]  # fmt: skip
+    typed = ["-1", str(one), "-2", str(two)]
+    answer = assemble([], tmp_path / "a", *typed, "-s", str(more[0]), "-s", str(more[1]), *K)
+    assert record(answer)["parameters"]["singles"] == 2
+    assert sorted(map(len, contigs(answer)))[-2:] == [2000, 4000]
+    files = [one, two, *more]
+    other = assemble(files, tmp_path / "b", "--pairs", "--singles", "2", *K)
+    assert (other / "contigs.fa").read_bytes() == (answer / "contigs.fa").read_bytes()
+    halves = []
+    for path in (one, two):
+        lines = path.read_text().splitlines(keepends=True)
+        cut = len(lines) // 8 * 4
+        names = [path.with_name(f"{half}{path.name}") for half in "ab"]
+        names[0].write_text("".join(lines[:cut]))
+        names[1].write_text("".join(lines[cut:]))
+        halves.append(",".join(map(str, names)))
+    listed = assemble([], tmp_path / "c", "-1", halves[0], "-2", halves[1], *K)
+    whole = assemble([], tmp_path / "d", *typed, *K)
+    assert (listed / "contigs.fa").read_bytes() == (whole / "contigs.fa").read_bytes()
+    out = ["-o", str(tmp_path / "e")]
+    assert "-s before one of single reads" in refusal(capsys, *typed, str(more[0]), *out)
+    assert "-s takes single reads beside pairs" in refusal(capsys, "-s", str(more[0]), *out)
+
+
+def test_two_pipes_may_be_filled_by_one_program(mates: tuple[Path, Path], tmp_path: Path) -> None:
+    whole = assemble([], tmp_path / "whole", "-1", str(mates[0]), "-2", str(mates[1]), *K)
+    pipes = [tmp_path / "p1", tmp_path / "p2"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    records = [path.read_text().splitlines(keepends=True) for path in mates]
+
+    def fill() -> None:
+        with pipes[0].open("w") as one, pipes[1].open("w") as two:
+            for start in range(0, len(records[0]), 4):
+                one.writelines(records[0][start : start + 4])
+                two.writelines(records[1][start : start + 4])
+
+    writer = threading.Thread(target=fill, daemon=True)
+    writer.start()
+    answer = assemble([], tmp_path / "a", "-1", str(pipes[0]), "-2", str(pipes[1]), *K)
+    writer.join(60)
+    assert (answer / "contigs.fa").read_bytes() == (whole / "contigs.fa").read_bytes()
+
+
+def test_an_empty_answer_says_why_on_the_last_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    genome = tmp_path / "genome.fa"
+    genome.write_text(f">g\n{drawn(20_000, 6)}\n")
+    thin = tmp_path / "thin.fa"
+    thin.write_text("".join(f">r\n{drawn(60, 6)}\n" for _ in range(3)))
+    for words, why in (
+        ([str(genome)], "every 31-mer occurs once; are these assembled sequences?"),
+        ([str(thin), *K], "the longest has 60; graph.gfa has all"),
+        ([str(thin), *K, "--min-count", "9"], "no 31-mer occurs 9 times"),
+    ):
+        answer = assemble([], tmp_path / "a", *words)
+        last = capsys.readouterr().out.strip().splitlines()
+        assert why in " ".join(chain.from_iterable(line.split() for line in last[-2:])), last
+        page = tmp_path / "page.html"
+        assert call(["report", str(answer), "-o", str(page)]) == 0
+        capsys.readouterr()
+        assert why.split(";")[0] in page.read_text()
