@@ -78,6 +78,67 @@ def test_a_study_runs_and_goes_on(tmp_path: Path) -> None:
     result.complain(found)
 
 
+class Notes(Silent):
+    """Remembers what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_a_study_that_goes_on_says_what_was_here_and_keeps_its_times(tmp_path: Path) -> None:
+    """It said that it had begun just now, and that it took nothing."""
+    study, out = to_study(TINY), tmp_path / "out"
+    first, _ = run.run(study, out, MEANS, Silent())
+    first |= {"started": "2026-01-02T03:04:05Z", "seconds": 1000.0}
+    result.write(first, out)
+    notes = Notes()
+    again, _ = run.run(study, out, MEANS, notes)
+    assert "6 of 6 runs were here already; nothing was run" in notes.said
+    assert (again["started"], again["seconds"]) == ("2026-01-02T03:04:05Z", 1000.0)
+    (out / "runs" / "weak_one" / "2" / "run.json").unlink()
+    notes = Notes()
+    more, _ = run.run(study, out, MEANS, notes)
+    assert "5 of 6 runs were here already; 1 were run now" in notes.said
+    assert more["started"] == "2026-01-02T03:04:05Z"
+    assert more["seconds"] > 1000.0
+
+
+def test_a_part_of_a_study_replaces_nothing_of_the_rest(tmp_path: Path) -> None:
+    study, out = replace(to_study(TINY), repeats=1), tmp_path / "out"
+    two = cells.only(study.factors, ["cores=two"])
+    part, found = run.run(study, out, MEANS, Silent(), two)
+    assert len(found) == 2
+    assert [len(cell["runs"]) for cell in part["cells"]] == [0, 1, 0, 0]
+    assert part["cells"][3]["left_out"] == "it is the same"
+    one = cells.only(study.factors, ["cores=one"])
+    rest, _ = run.run(study, out, MEANS, Silent(), one)
+    assert [len(cell["runs"]) for cell in rest["cells"]] == [1, 1, 1, 0]
+    assert rest["cells"][1] == part["cells"][1]
+    assert rest["factors"] == part["factors"]
+    assert [len(factor["levels"]) for factor in rest["factors"]] == [2, 2]
+
+
+def test_a_check_tells_levels_of_memory_apart_and_what_cannot_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    levels = """
+[[factor]]
+name = "memory"
+levels = [{ name = "small", memory = "1GiB" }, { name = "large", memory = "2GiB" },
+          { name = "none", memory = "900TiB" }]
+"""
+    file = tmp_path / "tiny.toml"
+    file.write_text(SORT[: SORT.index("[[factor]]")] + levels)
+    assert call(["study", "check", str(file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("1 cores, memory 1 GiB")
+    assert lines[1].endswith("1 cores, memory 2 GiB")
+    assert "not run: needs 900 TiB of memory, there are" in lines[2]
+
+
 def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
     study = file.parsed("tiny", tomllib.loads(SORT))
     held: list[Any] = []

@@ -145,13 +145,13 @@ def _run(options: StudyOptions) -> None:
             asked,
             repeats=options.repeat or asked.repeats,
             minutes=options.minutes or asked.minutes,
-            factors=cells.only(asked.factors, options.only or ()),
         )
+        levels = cells.only(asked.factors, options.only) if options.only else ()
         output = options.output / asked.name if len(studies) > 1 else options.output
         outputs.check_local(output)
         generated.check(output / "report.html")
         with Output(as_json=False) as told:
-            found, rows = run.run(asked, output, _means(options), told.observer)
+            found, rows = run.run(asked, output, _means(options), told.observer, levels)
         _print(found)
         echo(f"report: {write_study(output, output / 'report.html')}")
         try:
@@ -266,17 +266,19 @@ def _check(
 def _plan(name: str, smoke: bool) -> None:
     """Say what a study would run here."""
     from cuesta.engines import get_engine
-    from cuesta.lab import machines
-    from cuesta.lab.study import cells, estimate, file
+    from cuesta.lab.study import cells, estimate, file, run
+    from cuesta.units import format_bytes
 
     asked = file.read(name, smoke=smoke)
     combined = cells.combinations(asked)
+    sizes = {one.settings.memory_bytes for one in combined}
     for one in combined:
         own = one.settings
-        missing = one.left_out or get_engine(own.engine).missing() or machines.refusal(own.machine)
+        missing = run.foretold(one) or get_engine(own.engine).missing()
         limits = f"{own.cores} cores" if own.nodes == 1 else f"{own.nodes} x {own.cores} cores"
         words = {**own.asked, **own.engine_options, **own.machine}
         given = [f"{own.workload} on {own.engine}", limits]
+        given += [f"memory {format_bytes(own.memory_bytes)}"] * (len(sizes) > 1)
         given += [f"inputs at {own.place}"] * bool(own.place)
         given += [f"answer at {own.output}"] * bool(own.output)
         given += [f"{key} {value}" for key, value in words.items()]

@@ -52,7 +52,36 @@ class Found:
             self.measures[name].append(0.0)
 
 
-def to_result(study: Study, found: list[Found], **more: object) -> Result:
+def to_cells(found: Iterable[Found]) -> list[dict[str, Any]]:
+    """What came of combinations, as it is written."""
+    return [
+        {
+            "levels": dict(one.combination.levels),
+            "runs": one.runs,
+            "started": one.started,
+            "digest": one.digest,
+            "left_out": one.left_out,
+            "failed": one.failed,
+            "measures": one.measures,
+        }
+        for one in found
+    ]
+
+
+def completed(
+    cells: Iterable[dict[str, Any]], combined: Iterable[Combination], earlier: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The cells of all combinations: these, else those of `earlier`, else some that were not run."""
+    known = {_key(cell): cell for cell in [*earlier.get("cells", ()), *cells]}
+    empty = to_cells(Found(combination=one, left_out=one.left_out) for one in combined)
+    return [known.get(_key(cell), cell) for cell in empty]
+
+
+def _key(cell: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(cell["levels"].items()))
+
+
+def to_result(study: Study, cells: list[dict[str, Any]], **more: object) -> Result:
     """The result of a study; `more` is what else there is to tell of the whole."""
     return {
         "schema": SCHEMA,
@@ -64,18 +93,7 @@ def to_result(study: Study, found: list[Found], **more: object) -> Result:
         "seed": study.seed,
         "file": study.given,
         "factors": [one.row for one in study.factors],
-        "cells": [
-            {
-                "levels": dict(one.combination.levels),
-                "runs": one.runs,
-                "started": one.started,
-                "digest": one.digest,
-                "left_out": one.left_out,
-                "failed": one.failed,
-                "measures": one.measures,
-            }
-            for one in found
-        ],
+        "cells": cells,
         "claims": list(study.claims),
         "views": list(study.views),
         "phases": list(study.phases),

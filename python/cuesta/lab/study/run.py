@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from cuesta import __version__, machine, markers, outputs
@@ -21,12 +21,12 @@ from cuesta.lab.study import belief, estimate, inputs, order, result, rules, tri
 from cuesta.lab.study.cells import Combination, combinations
 from cuesta.lab.study.claims import judged
 from cuesta.lab.study.measures import measures
-from cuesta.lab.study.model import Key, Study
+from cuesta.lab.study.model import Factor, Key, Study
 from cuesta.lab.study.result import RUNS, Found, Result
 from cuesta.lab.study.settings import Settings
 from cuesta.lab.study.trials import Means
 from cuesta.machine import cores_usable
-from cuesta.units import format_seconds
+from cuesta.units import format_bytes, format_seconds
 
 WRONG = "wrong.json"
 """In the folder of a combination: which repeat had a wrong answer, and how it was seen."""
@@ -42,26 +42,39 @@ TIGHT_BY = "work"
 """The measure whose interval is to be tight."""
 
 
-def run(study: Study, output: Path, means: Means, hears: Observer) -> tuple[Result, list[Found]]:
+def run(
+    study: Study, output: Path, means: Means, hears: Observer, asked: Sequence[Factor] = ()
+) -> tuple[Result, list[Found]]:
     """Run what is not yet in the folder `output`; return and write its `study.json`.
 
     Every run has a process of its own that is bound to as many cores as it may use, and a folder
     `runs/COMBINATION/REPEAT`, of which the record is kept. One that is there already, of the same
     settings, is taken, so a study that was stopped goes on; so are its inputs. Combinations that
-    lack something here are left out, and named.
+    lack something here are left out, and named. With some levels `asked`, only these are run;
+    what is known of the others from before stays in the result.
 
     Errors: `InputError` for a wrong study or an input that cannot be made. A run that fails is told
     of in the result; `result.complain` raises it.
     """
-    began = time.monotonic()
-    work, found = prepared(study, output, means, hears)
+    began, started = time.monotonic(), time.gmtime(time.time())
+    earlier = _same(study, _earlier(output))
+    part = replace(study, factors=tuple(asked)) if asked else study
+    work, found = prepared(part, output, means, hears)
     work.run(found)
-    records = result.records([place for one in found for place in one.runs], output)
+    seconds = time.monotonic() - began if work.count or not earlier else 0.0
+    if work.taken:
+        whole_count = work.taken + work.count
+        done = "nothing was run" if not work.count else f"{work.count} were run now"
+        hears.note(f"{work.taken} of {whole_count} runs were here already; {done}")
+    cells = result.to_cells(found)
+    if asked:
+        cells = result.completed(cells, combinations(study, means.memory_bytes), earlier)
+    records = result.records([place for one in cells for place in one["runs"]], output)
     whole = result.to_result(
         study,
-        found,
-        started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time())),
-        seconds=time.monotonic() - began,
+        cells,
+        started=earlier.get("started") or time.strftime("%Y-%m-%dT%H:%M:%SZ", started),
+        seconds=seconds + float(earlier.get("seconds") or 0.0),
         budget_spent=work.is_spent,
         machine=machine.describe({"output": output}),
         versions=_versions(records),
@@ -129,22 +142,41 @@ def _earlier(output: Path) -> Result | None:
         return None
 
 
+def _same(study: Study, earlier: Result | None) -> Result:
+    """What an earlier run of the same study has found; nothing of another one."""
+    known = (earlier or {}).get("file"), (earlier or {}).get("smoke"), (earlier or {}).get("seed")
+    is_same = earlier is not None and known == (as_json(study.given), study.smoke, study.seed)
+    return earlier if earlier and is_same else {}
+
+
+def as_json(value: object) -> object:
+    """A value as it is read from a file that it was written to."""
+    return json.loads(json.dumps(value, default=str))
+
+
 def _refusal(one: Combination, places: dict[Key, tuple[str, str]], means: Means) -> str | None:
     """Why a combination is not run here, or None."""
     own = one.settings
-    if one.left_out:
-        return one.left_out
-    if own.cores * own.nodes > cores_usable():
-        return f"needs {own.cores * own.nodes} cores, there are {cores_usable()}"
-    if own.nodes > 1 and means.cluster is None:
-        return "needs several nodes"
-    if why := machines.refusal(own.machine) or _unheld(own):
+    if why := foretold(one) or ("needs several nodes" if own.nodes > 1 and not means.cluster else ""):
         return why
     try:
         paths = [places[key][0] for key in one.keys]
         return lacking(means.engine(own.engine), trials.trial_of(own, paths))
     except EngineMissing as error:
         return str(error)
+
+
+def foretold(one: Combination) -> str | None:
+    """Why a combination cannot be run here, as far as that is known without its inputs, or None."""
+    own = one.settings
+    if one.left_out:
+        return one.left_out
+    if own.cores * own.nodes > cores_usable():
+        return f"needs {own.cores * own.nodes} cores, there are {cores_usable()}"
+    if own.memory_bytes > machine.memory_bytes():
+        here = format_bytes(machine.memory_bytes())
+        return f"needs {format_bytes(own.memory_bytes)} of memory, there are {here}"
+    return machines.refusal(own.machine) or _unheld(own)
 
 
 def _unheld(own: Settings) -> str | None:
@@ -176,6 +208,7 @@ class Work:
         self._places = places
         self.seconds = 0.0
         self.is_spent = False
+        self.count = self.taken = 0
 
     def run(self, found: Sequence[Found]) -> None:
         """Run all that is not left out."""
@@ -223,7 +256,9 @@ class Work:
         try:
             if (folder / record.FILE_NAME).is_file():
                 kept = record.read(folder)
+                self.taken += 1
             else:
+                self.count += 1
                 words = ", ".join(f"{name} {level}" for name, level in one.levels.items())
                 self._hears.note(f"{number}: {words or self._study.name}")
                 paths = [self._places[key][0] for key in one.keys]

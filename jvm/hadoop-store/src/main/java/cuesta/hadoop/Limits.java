@@ -14,6 +14,12 @@ final class Limits {
   /** Who writes, lists, removes or renames waits as long as the store lives. */
   static final long UNHURRIED_MS = Long.MAX_VALUE / 4;
 
+  /** Who removes a folder waits so long for writers that have files in it. */
+  static final long WRITERS_MS = 10_000;
+
+  /** How long it pauses before it looks again. */
+  static final long WRITERS_PAUSE_MS = 20;
+
   /** A store that was lost is looked for again after so long. */
   static final long RETRY_MS = 5_000;
 

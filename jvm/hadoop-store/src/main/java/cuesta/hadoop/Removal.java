@@ -1,6 +1,8 @@
 package cuesta.hadoop;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 
 /**
@@ -25,9 +27,40 @@ record Removal(StoreClient client) {
       return isEmpty;
     }
     if (recursive && isWalked(entry)) {
-      removeInside(path);
+      removeFolder(path, System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(Limits.WRITERS_MS));
+      return true;
     }
     return removeName(path);
+  }
+
+  /**
+   * Removes a folder with all that is in it, and that others put into it meanwhile.
+   *
+   * <p>A file that is being written has no name yet, and keeps its folder: tasks of a job that was
+   * given up close or abort theirs in a moment. Until then it is tried again.
+   */
+  private void removeFolder(String folder, long untilNs) throws IOException {
+    while (true) {
+      removeInside(folder, untilNs);
+      try {
+        removeName(folder);
+        return;
+      } catch (PathIsNotEmptyDirectoryException filled) {
+        if (System.nanoTime() - untilNs > 0) {
+          throw filled;
+        }
+      }
+      boolean wasInterrupted = Thread.interrupted();
+      try {
+        TimeUnit.MILLISECONDS.sleep(Limits.WRITERS_PAUSE_MS);
+      } catch (InterruptedException error) {
+        wasInterrupted = true;
+      }
+      if (wasInterrupted) {
+        Thread.currentThread().interrupt();
+        throw new InterruptedIOException(StoreNames.shown(folder) + ": its removal was interrupted");
+      }
+    }
   }
 
   /** Removes a file, a link or an empty folder; no error where it is gone. */
@@ -44,14 +77,15 @@ record Removal(StoreClient client) {
     }
   }
 
-  private void removeInside(String folder) throws IOException {
+  private void removeInside(String folder, long untilNs) throws IOException {
     try {
       for (StoreClient.Entry entry : client.list(folder)) {
         String path = folder + "/" + entry.name();
         if (isWalked(entry)) {
-          removeInside(path);
+          removeFolder(path, untilNs);
+        } else {
+          removeName(path);
         }
-        removeName(path);
       }
     } catch (StoreRefusal refusal) {
       if (refusal.errno != StoreRefusal.NO_ENTRY) {

@@ -1,0 +1,89 @@
+"""A job of Spark that fails leaves no file in the store, as it leaves none in local files.
+
+`CUESTA_TRIALS=200` makes a soak of it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hadoopkit import needs_spark, submit
+from storekit import running_store
+
+TRIALS = int(os.environ.get("CUESTA_TRIALS", "6"))
+
+SCRIPT = """
+import faulthandler, os, random, signal, subprocess, sys, time
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import col, udf
+from pyspark.sql.types import LongType
+
+root, trials, kind, under = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+spark = SparkSession.builder.getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+draw = random.Random(7)
+
+def stacks():
+    # The program of a `spark-submit` is a child of its JVM.
+    subprocess.run([os.path.join(os.environ["JAVA_HOME"], "bin", "jcmd"), str(os.getppid()),
+                    "Thread.print"], stdout=sys.stderr, check=False)
+    os.kill(os.getppid(), signal.SIGQUIT)
+    faulthandler.dump_traceback()
+
+def left():
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(under)
+                  for name in names)
+
+def alarm(*_):
+    stacks()
+    raise TimeoutError("a job of Spark does not end")
+
+signal.signal(signal.SIGALRM, alarm)
+for trial in range(trials):
+    bad, seconds = draw.randrange(6), draw.uniform(0, 0.05)
+
+    def work(number):
+        time.sleep(seconds / 10)
+        if number % 60 == 30 and number // 60 == bad:
+            raise ValueError("this job fails")
+        return number
+
+    frame = spark.range(0, 360, 1, 6).select(udf(work, LongType())(col("id")).alias("v"))
+    frame = frame.withColumn("part", col("v") % 3)
+    target = f"{root}/out-{trial}"
+    writer = frame.write.mode("overwrite")
+    if kind == "dynamic":
+        writer = writer.option("partitionOverwriteMode", "dynamic").partitionBy("part")
+    signal.alarm(60)
+    try:
+        writer.parquet(target)
+        print("trial", trial, "did not fail")
+    except Exception as error:
+        if "this job fails" not in str(error):
+            print("trial", trial, "failed otherwise:", str(error).splitlines()[0][:200])
+    finally:
+        signal.alarm(0)
+# Tasks that were cancelled end a moment later.
+deadline = time.monotonic() + 20
+while spark.sparkContext.statusTracker().getActiveJobsIds() and time.monotonic() < deadline:
+    time.sleep(0.05)
+spark.stop()
+for name in left():
+    print("left", name)
+print("trials", trials)
+"""
+
+
+@pytest.mark.timeout(100 + 3 * TRIALS)
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+def test_a_failing_job_leaves_nothing(tmp_path: Path, kind: str) -> None:
+    needs_spark()
+    under = tmp_path / "under"
+    under.mkdir()
+    with running_store(under, blocks=256, write=os.environ.get("CUESTA_WRITE", "through")) as store:
+        words = [os.environ.get("CUESTA_ROOT", "cuesta:///work"), str(TRIALS), kind, str(under)]
+        told = submit(store, SCRIPT, tmp_path, *words).splitlines()
+    assert told == [f"trials {TRIALS}"]
