@@ -26,7 +26,7 @@ from cuesta.errors import CuestaError
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
 from historychecker import Operation, Verdict
-from historymodel import ABSENT, NODES, verdict
+from historymodel import ABSENT, NODES, UNKNOWN, verdict
 from hostkit import HostJob, HostStore, connected, host_job
 from storekit import BLOCK_BYTES
 from waitkit import wait_for
@@ -88,7 +88,7 @@ class History:
     def add_ambiguous(self, start: float, request: dict[str, Any]) -> None:
         """Record an operation of which it is unknown whether it took effect."""
         self.ambiguous += 1
-        operation = Operation(start=start, end=math.inf, request=request, result="ambiguous")
+        operation = Operation(start=start, end=math.inf, request=request, result=UNKNOWN)
         self.operations.append(operation)
 
     def verdict(self) -> Verdict:

@@ -15,7 +15,7 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
 - a version whose writer did not know what the under level has goes there under a conflict name,
   and where it is removed, what is there has the name;
 - of two renames at once of one file to one name, both may succeed; one that fails may have flushed
-  its files;
+  its files, and left a file of the under level under both names;
 - a program whose own store has ended reads the under level.
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
@@ -38,6 +38,9 @@ CHANGES = ("write", "rename", "remove", "flush")
 """Requests that change what has a name."""
 ABSENT = "absent"
 """The result of a request that was refused because its file does not exist."""
+
+UNKNOWN = "unknown"
+"""The result of a request that was not answered."""
 
 Value = str | None
 """The content of a file; `None` where there is none."""
@@ -221,7 +224,7 @@ class StorePromise:
 
         Where its writer did not know what is there, it is there under a conflict name.
         """
-        if version.base == state.under[version.path]:
+        if state.under[version.path] in (version.base, None):
             yield state.without([version]).with_under(version.path, version.value)
         elif self._has_conflict(version):
             yield state.without([version])
@@ -298,7 +301,11 @@ class StorePromise:
                 renamed = replace(version, path=target, base=state.under[target], is_told=is_told)
                 yield replace(moved, alone=moved.alone | {renamed})
             if not visible and state.under[path] is not None:
-                yield cleared.with_under(target, state.under[path]).with_under(path, None)
+                renamed_below = cleared.with_under(target, state.under[path])
+                yield renamed_below.with_under(path, None)
+                if result == UNKNOWN:
+                    # Its store was killed between the new name and the end of the old one.
+                    yield renamed_below
 
     def _lose_sight(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         yield replace(state, unseen=state.unseen | {(request["node"], request["peer"])})

@@ -102,6 +102,18 @@ def test_two_renames_of_a_file_at_once_may_both_succeed_but_not_one_after_the_ot
         assert is_allowed(history) is allowed
 
 
+def test_a_rename_whose_store_was_killed_may_leave_both_names() -> None:
+    def renamed(end: float) -> list[Operation]:
+        result = "unknown" if end == math.inf else None
+        rename = operation(4, end, "rename", target=1, result=result)
+        return [write(0, 1, "v"), write(2, 3, "w", path=1), rename]
+
+    both = [read(6, 7, "v"), read(8, 9, "v", path=1)]
+    assert is_allowed([*renamed(math.inf), *both])
+    assert is_allowed([*renamed(5), *both]) is False
+    assert is_allowed([*renamed(math.inf), *both, read(10, 11, "w", path=1)]) is False
+
+
 def test_a_flush_of_a_file_out_of_sight_is_no_success() -> None:
     """A store said that a file was flushed whose node was dead."""
     cut = [write(0, 1, "v", mode="memory", node=3), *sight(2, 3, "lose_sight", 3)]
