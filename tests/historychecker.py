@@ -71,7 +71,7 @@ def check(model: Model, initial: Hashable, operations: Sequence[Operation]) -> V
         if not reached:
             return Verdict(is_linearizable=False, operation=operations[index])
         pending.remove(index)
-        ambiguous = frozenset(one for one in pending if operations[one].is_ambiguous)
+        ambiguous = frozenset(number for number in pending if operations[number].is_ambiguous)
         configurations = _undominated(
             {(state, done - {index}) for state, done in reached}, ambiguous
         )

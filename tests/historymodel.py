@@ -50,8 +50,8 @@ Value = str | None
 class Alone:
     """A version in the memory of a node alone.
 
-    `base` is the version of the under level that it replaces; `is_told`, whether its node has seen
-    another one since it was written.
+    `base` is the version of the under level that it replaces; `is_published`, whether its node has
+    seen another node since it was written.
     """
 
     path: int
@@ -59,7 +59,7 @@ class Alone:
     value: str
     is_back: bool
     base: Value
-    is_told: bool
+    is_published: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ class State:
     def is_hidden(self, node: int, path: int) -> bool:
         """Whether a version in memory alone is out of the sight of `node`, which may know it."""
         return any(
-            version.path == path and version.is_told and not self.sees(node, version.node)
+            version.path == path and version.is_published and not self.sees(node, version.node)
             for version in self.alone
         )
 
@@ -152,8 +152,8 @@ def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
 
     def marks(operation: Operation) -> dict[str, Any]:
         request = operation.request
-        given = {"write": "path", "rename": "target"}.get(request["do"])
-        if given is None or operation.result == ABSENT:
+        named = {"write": "path", "rename": "target"}.get(request["do"])
+        if named is None or operation.result == ABSENT:
             return {}
         overlapping = [
             other.request
@@ -169,7 +169,7 @@ def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
             all(other.get(end) == request[end] for end in ends) for other in overlapping
         )
         has_rival = any(
-            request[given] in (other["path"], other.get("target")) for other in overlapping
+            request[named] in (other["path"], other.get("target")) for other in overlapping
         )
         return {"has_twin": has_twin, "has_rival": has_rival}
 
@@ -243,16 +243,21 @@ class StorePromise:
     def _write(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node, path, value, mode = (request[key] for key in ("node", "path", "value", "mode"))
         # A version that replaces one of its node inherits what is known of the level below.
-        own = [version.base for version in state.visible(node, path) if version.node == node]
-        base = own[0] if own else state.under[path]
+        bases = [version.base for version in state.visible(node, path) if version.node == node]
+        base = bases[0] if bases else state.under[path]
         for replaced in state.taken(node, path, request.get("has_rival", False)):
             if mode in ("through", "bypass"):
                 yield replaced.with_under(path, value)
                 continue
-            is_told = not state.is_alone(node)
+            is_published = not state.is_alone(node)
             is_back = mode == "back"
             version = Alone(
-                path=path, node=node, value=value, is_back=is_back, base=base, is_told=is_told
+                path=path,
+                node=node,
+                value=value,
+                is_back=is_back,
+                base=base,
+                is_published=is_published,
             )
             yield replace(replaced, alone=replaced.alone | {version})
 
@@ -297,8 +302,10 @@ class StorePromise:
                     continue
                 moved = cleared.without(visible).with_under(path, None)
                 yield moved.with_under(target, version.value)
-                is_told = not state.is_alone(version.node)
-                renamed = replace(version, path=target, base=state.under[target], is_told=is_told)
+                is_published = not state.is_alone(version.node)
+                renamed = replace(
+                    version, path=target, base=state.under[target], is_published=is_published
+                )
                 yield replace(moved, alone=moved.alone | {renamed})
             if not visible and state.under[path] is not None:
                 renamed_below = cleared.with_under(target, state.under[path])
@@ -313,12 +320,12 @@ class StorePromise:
     def _regain_sight(
         self, state: State, request: dict[str, Any], result: Value
     ) -> Iterator[State]:
-        told = frozenset(
-            replace(version, is_told=True) if version.node == request["node"] else version
+        published = frozenset(
+            replace(version, is_published=True) if version.node == request["node"] else version
             for version in state.alone
         )
         unseen = state.unseen - {(request["node"], request["peer"])}
-        yield replace(state, unseen=unseen, alone=told)
+        yield replace(state, unseen=unseen, alone=published)
 
     def _end(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         yield replace(state, down=state.down | {request["node"]})

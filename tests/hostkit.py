@@ -157,11 +157,11 @@ class HostStore:
 
     def live(self) -> set[int]:
         """The hosts whose stores live, as this one sees it."""
-        return {_number(one["name"]) for one in self.peers()["members"] if one["is_live"]}
+        return {_number(peer["name"]) for peer in self.peers()["members"] if peer["is_live"]}
 
     def returns(self) -> dict[int, int]:
         """Return how often each host came back to life, as this one saw it."""
-        return {_number(one["name"]): one["returns"] for one in self.peers()["members"]}
+        return {_number(peer["name"]): peer["returns"] for peer in self.peers()["members"]}
 
     def from_peers(self) -> int:
         """Bytes of blocks that came from others."""

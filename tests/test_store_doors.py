@@ -169,7 +169,7 @@ def test_a_block_that_died_with_its_host_is_an_error_by_name_at_each_door(
     all_say(doors, "all /alone", str(zlib.crc32(CONTENT)))
 
 
-def test_a_lost_file_is_written_again_as_its_error_says(job: HostJob) -> None:
+def test_a_lost_file_can_be_written_again(job: HostJob) -> None:
     """The error said "write the file again", and fsspec refused that with the same error."""
     write(job.stores[1], "alone", CONTENT)
     job.stores[1].signal(signal.SIGKILL)

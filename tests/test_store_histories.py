@@ -148,7 +148,7 @@ def test_two_files_written_at_once_may_be_read_until_the_next_change_of_their_na
     assert is_allowed([*written, *both, removed, read(10, 11, "w"), conflict]) is False
 
 
-def test_of_two_files_written_one_after_the_other_the_first_is_gone() -> None:
+def test_a_file_replaced_by_a_later_one_does_not_return() -> None:
     """A third store lost the later one to a conflict name, and had the first one again."""
     written = [write(0, 1, "v", mode="memory"), write(2, 3, "w", mode="memory", node=2)]
     for value in ("v", "w"):
@@ -158,7 +158,7 @@ def test_of_two_files_written_one_after_the_other_the_first_is_gone() -> None:
     assert is_allowed([*written, read(4, 5, None, node=3), lost]) is False
 
 
-def test_a_flush_over_a_file_that_its_writer_did_not_know_gives_a_conflict_name() -> None:
+def test_a_flush_over_an_unknown_file_leaves_a_conflict_name() -> None:
     cut = [*sight(0, 1, "lose_sight", 3), write(2, 3, "v", mode="memory")]
     through, mended = write(4, 5, "w", node=3), sight(6, 7, "regain_sight", 3)
     flushed = [*cut, through, *mended, operation(8, 9, "flush", node=2)]

@@ -110,10 +110,11 @@ fn a_file_that_another_store_replaced_and_knew_leaves_nothing() {
     }
 }
 
-/// Of two files of one name, as after a partition, a change took the one that its store found, and
-/// the other had the name from then on: a removed file was there again. Checked histories found it.
+/// A change of a name with two files, as after a partition, took the file that its store found,
+/// and the second had the name from then on: a removed file was there again. Checked histories
+/// found it.
 #[test]
-fn a_change_of_a_name_with_two_files_takes_the_last_and_the_other_is_kept_under_another() {
+fn a_change_of_a_name_with_two_files_takes_the_last_and_renames_the_first() {
     let (early, late, new) = (bytes(1, 3000), bytes(2, 70_000), bytes(3, 500));
     for store in 0..3 {
         for change in ["remove", "rename", "flush", "write"] {
@@ -140,9 +141,9 @@ fn a_change_of_a_name_with_two_files_takes_the_last_and_the_other_is_kept_under_
                 }
                 let names = list(store, "d");
                 assert_eq!(names.contains(&"moved".to_owned()), change == "rename");
-                let mut kept = names.iter().filter(|name| name.starts_with("a.conflict-"));
-                assert_eq!(store.read(&format!("d/{}", kept.next().unwrap())).unwrap(), early);
-                assert_eq!(kept.next(), None, "{change}");
+                let mut renamed = names.iter().filter(|name| name.starts_with("a.conflict-"));
+                assert_eq!(store.read(&format!("d/{}", renamed.next().unwrap())).unwrap(), early);
+                assert_eq!(renamed.next(), None, "{change}");
             }
         }
     }
@@ -151,12 +152,12 @@ fn a_change_of_a_name_with_two_files_takes_the_last_and_the_other_is_kept_under_
 /// A file that was renamed kept the time when it was closed: a file of the new name that was closed
 /// after that, and met it later, won. Checked histories found it.
 #[test]
-fn a_renamed_file_is_later_than_the_one_that_it_replaces() {
+fn a_renamed_file_is_later_than_the_file_it_replaces() {
     let job = Job::new(2);
     let (early, late) = (bytes(1, 3000), bytes(2, 70_000));
     let changed_ns = |path| {
-        let found = job.stores[0].ask(&json!({"do": "stat", "path": path}));
-        found["entries"][0]["modified_ns"].as_i64().unwrap()
+        let reply = job.stores[0].ask(&json!({"do": "stat", "path": path}));
+        reply["entries"][0]["modified_ns"].as_i64().unwrap()
     };
     job.stores[0].write("d/b", &early, WriteMode::Memory).unwrap();
     job.stores[1].write("d/a", &late, WriteMode::Memory).unwrap();

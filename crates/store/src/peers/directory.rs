@@ -327,7 +327,7 @@ mod tests {
     /// A directory that had just started heard a name before all names: once the file was removed,
     /// it was told as lost, for ever. Checked histories found it.
     #[test]
-    fn a_name_that_is_told_before_all_names_is_not_lost_by_these() {
+    fn a_name_before_the_first_list_of_names_is_not_lost() {
         let mut directory = Directory::default();
         directory.name("x", &"a".parse().unwrap(), Some(alone("a", "x", 1)));
         directory.hear("x", Telling { is_first: true, start: 7, ..names(&[]) });
@@ -337,7 +337,7 @@ mod tests {
     /// By a clock that was set to tomorrow and back, two files that replace one have the same time:
     /// neither lost its name, and each store read its own for ever. Checked histories found it.
     #[test]
-    fn of_two_files_of_one_time_all_members_take_the_same() {
+    fn all_members_order_files_of_equal_times_alike() {
         let path: StorePath = "a".parse().unwrap();
         let files = [alone("a", "x", 5), alone("a", "y", 5)];
         let mut results = Vec::new();

@@ -73,15 +73,15 @@ impl Peers {
         (superseded, is_all)
     }
 
-    /// Says to each directory again, now and then, that it was told all: one that took this store
-    /// for dead for a moment, unnoticed here, would ask each member for each path for ever.
-    fn confirm(&self, told: &mut Told, view: &View) {
-        if told.confirmed.is_some_and(|confirmed| confirmed.elapsed() < LATER) {
+    /// Confirms to each directory, twice a second, that it knows all: a directory that took this
+    /// store for dead for a moment, unnoticed here, would ask each member for each path for ever.
+    fn confirm(&self, state: &mut Told, view: &View) {
+        if state.confirmed.is_some_and(|confirmed| confirmed.elapsed() < LATER) {
             return;
         }
-        told.confirmed = Some(Instant::now());
+        state.confirmed = Some(Instant::now());
         for (place, number) in view.numbers.iter().enumerate() {
-            let Some((member, sent)) = view.at(place).zip(told.sent.get_mut(number)) else {
+            let Some((member, sent)) = view.at(place).zip(state.sent.get_mut(number)) else {
                 continue;
             };
             let (start, all_by) = (self.own.incarnation, Some(view.id));
@@ -90,7 +90,7 @@ impl Peers {
             let reply = is_same.then(|| member.ask(&question, TELL, |reply, _| reply));
             if !matches!(reply, Some(Ok(PeerReply::Heard { .. }))) {
                 *sent = Sent::default();
-                told.by = None;
+                state.by = None;
             }
         }
     }
@@ -200,7 +200,7 @@ impl Peers {
     }
 
     /// The file of a path that is in the memory of another member alone, as that says itself.
-    pub(crate) fn own_of(&self, owner: &str, path: &StorePath) -> Option<AloneFile> {
+    pub(crate) fn file_of(&self, owner: &str, path: &StorePath) -> Option<AloneFile> {
         let question = PeerQuestion::Own { path: path.clone() };
         match self.member(owner)?.ask(&question, TELL, |reply, _| reply) {
             Ok(PeerReply::Known { known: Known::Alone { file, .. }, .. }) => Some(file),

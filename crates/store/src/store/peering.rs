@@ -308,6 +308,13 @@ pub(super) fn is_as_late(modified_ns: i64, closed_ns: i64) -> bool {
     modified_ns.saturating_add(if is_coarse { COARSE_NS } else { FINE_NS }) >= closed_ns
 }
 
+/// The first time of closing of which a version of the under level is not
+/// [as late](is_as_late).
+pub(super) fn later_than(version: &UnderVersion) -> i64 {
+    let is_coarse = version.modified_ns % NS_A_SECOND == 0;
+    version.modified_ns.saturating_add(if is_coarse { COARSE_NS } else { FINE_NS } + 1)
+}
+
 fn alone_file(path: &StorePath, version: &UnderVersion, id: FileId, permissions: u32) -> AloneFile {
     let UnderVersion { size_bytes, modified_ns, .. } = *version;
     AloneFile { path: path.clone(), id, size_bytes, closed_ns: modified_ns, permissions }
@@ -327,6 +334,17 @@ mod tests {
             closed_ns / NS_A_SECOND * NS_A_SECOND,
         ] {
             assert!(is_as_late(modified_ns, closed_ns), "{modified_ns}");
+        }
+        for modified_ns in [closed_ns, closed_ns / NS_A_SECOND * NS_A_SECOND] {
+            let version = UnderVersion {
+                device: 1,
+                inode: 1,
+                size_bytes: 1,
+                modified_ns,
+                changed_ns: modified_ns,
+            };
+            assert!(!is_as_late(modified_ns, later_than(&version)));
+            assert!(is_as_late(modified_ns, later_than(&version) - 1));
         }
         assert!(!is_as_late(closed_ns - 10 * FINE_NS, closed_ns));
         assert!(!is_as_late(closed_ns / NS_A_SECOND * NS_A_SECOND - COARSE_NS, closed_ns));

@@ -47,16 +47,21 @@ impl Store {
         lock(&self.served).conflicts.clone()
     }
 
-    /// Forgets files in memory alone that were replaced elsewhere by who knew them; others are kept
-    /// under a conflict name. A file stays where no other store has a later one any more.
+    /// Forgets files in memory alone that were replaced elsewhere by a writer who knew them; others
+    /// have conflict names. A file stays where no other store has a later one any more.
     pub(crate) fn forget_superseded(&self, files: &[(StorePath, FileId)]) {
         let Some(peers) = self.peers() else { return };
         for (path, file) in files {
-            let Found::Alone { owner, .. } = peers.find(path) else { continue };
+            let owner = match peers.find(path) {
+                Found::Alone { owner, .. } => owner,
+                _ => continue,
+            };
             // Directories may not know yet that the later one was flushed, removed or renamed.
-            let own = self.own_alone(peers.name(), path).filter(|own| own.id == *file);
-            let Some((own, later)) = own.zip(peers.own_of(&owner, path)) else { continue };
-            if later.order() < own.order() {
+            let local = self.own_alone(peers.name(), path).filter(|local| local.id == *file);
+            let is_later = local
+                .zip(peers.file_of(&owner, path))
+                .is_some_and(|(local, later)| later.order() > local.order());
+            if !is_later {
                 continue;
             }
             // It is told again the next time.
@@ -67,27 +72,27 @@ impl Store {
         }
     }
 
-    /// Whose is the file of a path that is in the memory of another store alone, after which it is
+    /// Returns whose is the file of a path in the memory of another store alone, after which it is
     /// the only one: earlier files of that path, here and elsewhere, are given up where the writer
     /// of the last one knew them, or have conflict names. `Nothing` where the last one is here.
     pub(in crate::store) fn find_settled(&self, path: &StorePath) -> Found {
         let Some(peers) = self.peers() else { return Found::Nothing };
         let mut last = Found::Nothing;
         for _ in 0..SETTLES_MAX {
-            let (found, mut older) = peers.find_all(path);
-            let own = self.own_alone(peers.name(), path);
-            last = match (found, own) {
-                (Found::Alone { owner, file }, Some(own)) if own.order() > file.order() => {
+            let (remote, mut older) = peers.find_all(path);
+            let local = self.own_alone(peers.name(), path);
+            last = match (remote, local) {
+                (Found::Alone { owner, file }, Some(local)) if local.order() > file.order() => {
                     older.push((owner, file.id));
                     Found::Nothing
                 }
-                (found @ Found::Alone { .. }, Some(own)) => {
-                    older.push((peers.name().to_owned(), own.id));
-                    found
+                (remote @ Found::Alone { .. }, Some(local)) => {
+                    older.push((peers.name().to_owned(), local.id));
+                    remote
                 }
                 // The file here counts before one that is lost.
                 (_, Some(_)) => Found::Nothing,
-                (found, None) => found,
+                (remote, None) => remote,
             };
             older.sort_unstable();
             older.dedup();
@@ -115,7 +120,7 @@ impl Store {
     /// Changes a name, again where it was not there because another store changed it meanwhile.
     ///
     /// # Errors
-    /// Those of `change`; `ENOENT` where the name is not there.
+    /// As of `change`; `ENOENT` where the name is not there.
     pub(in crate::store) fn looking_again<T>(
         &self,
         path: &StorePath,
