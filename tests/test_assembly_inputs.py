@@ -190,7 +190,8 @@ def test_pairs_out_of_step_are_refused_at_the_first(
     two.write_text("\n".join(two.read_text().split("\n")[:-5]) + "\n")
     words = ["-1", str(one), "-2", str(two), *K, "-o", str(tmp_path / "a")]
     line = refusal(capsys, *words)
-    assert f'{one}, record 101: its name differs from that of its mate in {two} ("r101", "r100")' in line
+    differs = f'its name differs from that of its mate in {two} ("r101", "r100")'
+    assert f"{one}, record 101: {differs}" in line
     assert call(["run", "assemble", *words, "--unchecked-mates"]) == 0
 
 

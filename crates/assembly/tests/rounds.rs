@@ -395,10 +395,10 @@ fn the_order_of_reads_and_files_chooses_no_size() {
     let place = Place::new(&[]);
     let folder = place.folder.path();
     let reads = pairs_with_errors(30_000);
-    let short: Vec<String> = reads.iter().cycle().take(40_000).map(|read| read[..36].to_owned()).collect();
-    let text = |reads: &[String]| -> String {
-        reads.iter().map(|read| format!(">r\n{read}\n")).collect()
-    };
+    let short: Vec<String> =
+        reads.iter().cycle().take(40_000).map(|read| read[..36].to_owned()).collect();
+    let text =
+        |reads: &[String]| -> String { reads.iter().map(|read| format!(">r\n{read}\n")).collect() };
     let (long, short) = (text(&reads), text(&short));
     assert!(short.len() > 1 << 20);
     let path = folder.join("one.fa");

@@ -50,7 +50,7 @@ def remarks(record: Record, output: Path) -> Iterator[str]:
     if record["workload"] == "assemble":
         from cuesta.workloads.assembly import remarks
 
-        yield from remarks.of_inputs(one["path"] for one in record["inputs"])
+        yield from remarks.of_inputs(facts["path"] for facts in record["inputs"])
         yield remarks.reason(output)
 
 

@@ -75,8 +75,8 @@ def kept(trial: Trial, folder: Path, hears: Observer) -> Iterator[Trial]:
         return
     folder.mkdir()
     streams = {index: path for index, path in enumerate(trial.inputs) if path in found}
-    kept_at = _keep_all(streams, folder, hears)
-    paths = [kept_at.get(index, path) for index, path in enumerate(trial.inputs)]
+    files = _keep_all(streams, folder, hears)
+    paths = [files.get(index, path) for index, path in enumerate(trial.inputs)]
     try:
         yield replace(trial, inputs=tuple(paths))
     except CuestaError as error:
@@ -110,13 +110,13 @@ def _keep_all(streams: Mapping[int, str], folder: Path, hears: Observer) -> dict
     for index, path in streams.items():
         # A pipe that nobody writes to must not hold the command when another one fails.
         Thread(target=keep, args=(index, path), daemon=True).start()
-    found: dict[int, str] = {}
-    while len(found) < len(streams):
+    files: dict[int, str] = {}
+    while len(files) < len(streams):
         index, result = ended.get()
         if isinstance(result, BaseException):
             raise result
-        found[index] = result
-    return found
+        files[index] = result
+    return files
 
 
 def _keep(path: str, file: Path, hears: Observer) -> str:

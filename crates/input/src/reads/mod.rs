@@ -31,7 +31,7 @@ const OPERATION: &str = "input.reads";
 /// FASTQ: of all reads, and of the first alone.
 const BATCH_BYTES: usize = 1 << 20;
 const FEW_BYTES: usize = 1 << 16;
-/// Of packed reads a byte stands for about so many.
+/// Bytes of text that a byte of packed reads stands for, about.
 const PACKED_TIMES: u64 = 4;
 
 /// The files that reads come from. Shared by threads, which take batches until none is left.
@@ -46,15 +46,15 @@ pub struct Reads {
 /// Which reads are pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairing {
-    /// Where they are.
+    /// Layout of the files.
     pub layout: PairLayout,
-    /// How many of the last files have single reads all the same.
+    /// Number of files of single reads all the same, the last ones.
     pub singles: usize,
     /// Names are not compared.
     pub is_unchecked: bool,
 }
 
-/// Where the reads of a pair are.
+/// Layout of the reads of pairs in files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PairLayout {
     /// No reads are pairs.
@@ -62,14 +62,14 @@ pub enum PairLayout {
     None,
     /// At one place of two files.
     InTwoFiles,
-    /// One follows the other.
+    /// Reads of a pair follow one another.
     InTurn,
 }
 
 impl Pairing {
     /// No reads are pairs.
     pub const NONE: Self = Self::of(PairLayout::None);
-    /// Those at one place of two files are.
+    /// Reads at one place of two files are.
     pub const IN_TWO_FILES: Self = Self::of(PairLayout::InTwoFiles);
     /// Two that follow one another are.
     pub const IN_TURN: Self = Self::of(PairLayout::InTurn);
@@ -182,7 +182,7 @@ impl Reads {
         self.sources.len()
     }
 
-    /// How many of them have pairs: the first ones.
+    /// Number of sources that have pairs: the first ones.
     pub fn sources_of_pairs(&self, pairing: Pairing) -> usize {
         if pairing.has_pairs() { self.sources.len() - pairing.singles } else { 0 }
     }
@@ -261,10 +261,10 @@ impl Reads {
 pub fn input_bytes(paths: &[PathBuf]) -> Result<u64> {
     let size = |path: &PathBuf| {
         let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
-        let found = storage::facts(path).map_err(failed)?;
+        let facts = storage::facts(path).map_err(failed)?;
         let is_packed =
-            found.is_file && unpack::packing_of(path).map_err(failed)? != Packing::Plain;
-        Ok(found.size_bytes * if is_packed { PACKED_TIMES } else { 1 })
+            facts.is_file && unpack::packing_of(path).map_err(failed)? != Packing::Plain;
+        Ok(facts.size_bytes * if is_packed { PACKED_TIMES } else { 1 })
     };
     paths.iter().map(size).sum()
 }

@@ -61,7 +61,7 @@ fn unequal(message: &str) -> String {
     }
 }
 
-/// What is wrong with a file at a record.
+/// Refusal of a file at a record.
 pub(super) fn refusal(place: &Place<'_>, error: &ParseError) -> Error {
     let path = place.path.display();
     if let Some(form) = form_of(place.path) {

@@ -52,25 +52,30 @@ pub fn split(paths: &[PathBuf], size_bytes: u64) -> Result<Vec<Share>> {
     Ok(shares)
 }
 
-/// What a file can be divided by.
+/// Units that a file can be divided by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Lines of plain text.
     Lines,
     /// Members of gzip.
     Members,
-    /// Nothing.
+    /// The file alone.
     Whole,
 }
 
 fn form_of(path: &Path) -> io::Result<Form> {
-    let form = match unpack::packing_of(path)? {
+    let (mut start, limit) = (Vec::new(), text::START_BYTES as u64);
+    let mut file = Input::open(path)?;
+    (&mut file).take(limit).read_to_end(&mut start)?;
+    let form = match Packing::of(&start) {
         Packing::Plain => Form::Lines,
-        packing if packing.is_gzip() => Form::Members,
+        packing if packing.is_gzip() => {
+            let packed = io::Cursor::new(std::mem::take(&mut start)).chain(file);
+            unpack::unpacked(packed)?.take(limit).read_to_end(&mut start)?;
+            Form::Members
+        }
         _ => return Ok(Form::Whole),
     };
-    let mut start = Vec::new();
-    unpack::open(path)?.take(text::START_BYTES as u64).read_to_end(&mut start)?;
     let first = text::leading_bytes(&start);
     Ok(if text::is_irregular(&start[first..]) { Form::Whole } else { form })
 }
@@ -137,7 +142,7 @@ fn plain(share: &Share) -> io::Result<Text> {
     Ok((Box::new(file.take(end - start)), first))
 }
 
-/// How many bytes are before the first record of a text, and the first byte of it.
+/// Number of bytes before the first record of a text, and the first byte of it.
 fn beginning(text: &mut impl Read) -> io::Result<(u64, Option<u8>)> {
     let mut start = Vec::new();
     text.take(text::START_BYTES as u64).read_to_end(&mut start)?;

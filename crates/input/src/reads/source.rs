@@ -248,7 +248,8 @@ struct Pass {
     first: Option<FirstStrangers>,
     /// Names of the reads of the last pair, and of the read before it.
     names: [Vec<u8>; 2],
-    before: Option<Vec<u8>>,
+    before: Vec<u8>,
+    has_before: bool,
     /// A read has no mate.
     is_odd: bool,
 }
@@ -259,8 +260,9 @@ impl Pass {
         if let Some(first) = &mut self.first {
             first.add(self.given, names);
         } else {
-            self.counts.add(names, self.before.as_deref());
-            self.before = Some(names[1].to_vec());
+            self.counts.add(names, self.has_before.then_some(mates::name(&self.before)));
+            std::mem::swap(&mut self.before, &mut self.names[1]);
+            self.has_before = true;
         }
     }
 }

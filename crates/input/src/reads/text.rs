@@ -41,22 +41,19 @@ pub(super) fn leading_bytes(start: &[u8]) -> usize {
     mark + blank
 }
 
-/// Whether a text that begins with a record of FASTQ has one of more than four lines, or blank
-/// lines between two.
+/// Whether a text that begins with a record of FASTQ has one of more or fewer than four lines, or
+/// blank lines between two.
 pub(super) fn is_irregular(start: &[u8]) -> bool {
     if !start.starts_with(b"@") {
         return false;
     }
-    let mut lines =
-        start.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let mut lines = start.split_inclusive(|&byte| byte == b'\n').map(trimmed).peekable();
     let mut is_irregular = false;
-    loop {
-        let Some(mut header) = lines.next() else { return is_irregular };
-        let mut blank = 0;
-        while trimmed(header).is_empty() {
-            blank += 1;
-            let Some(next) = lines.next() else { return is_irregular };
-            header = next;
+    while let Some(header) = lines.next() {
+        if header.is_empty() {
+            // At the end of a file there may be some.
+            is_irregular |= lines.peek().is_some_and(|next| !next.is_empty());
+            continue;
         }
         if !header.starts_with(b"@") {
             return false;
@@ -67,22 +64,26 @@ pub(super) fn is_irregular(start: &[u8]) -> bool {
             if line.starts_with(b"+") {
                 break;
             }
-            let line = trimmed(line);
             if !line.iter().all(|byte| byte.is_ascii_alphabetic() || b"*-.".contains(byte)) {
                 return false;
             }
             (bases, base_lines) = (bases + line.len(), base_lines + 1);
         }
+        is_irregular |= base_lines != 1;
         let (mut qualities, mut quality_lines) = (0, 0);
-        while quality_lines == 0 || qualities < bases {
+        if bases == 0 && lines.next_if(|next| next.is_empty()).is_some() {
+            quality_lines = 1;
+        }
+        while qualities < bases {
             let Some(line) = lines.next() else { return is_irregular };
-            (qualities, quality_lines) = (qualities + trimmed(line).len(), quality_lines + 1);
+            (qualities, quality_lines) = (qualities + line.len(), quality_lines + 1);
         }
         if qualities != bases {
             return false;
         }
-        is_irregular |= blank > 0 || base_lines != 1 || quality_lines != 1;
+        is_irregular |= quality_lines != 1 && lines.peek().is_some();
     }
+    is_irregular
 }
 
 fn trimmed(line: &[u8]) -> &[u8] {

@@ -93,6 +93,7 @@ proptest! {
         place in any::<prop::sample::Index>(),
     ) {
         let bytes = packed(&part, packing);
+        prop_assume!(bytes.len() > 18);
         let end = 18 + place.index(bytes.len() - 18);
         match read(&bytes[..end]) {
             Err(error) => prop_assert_eq!(kind(&error), DamageKind::CutShort),

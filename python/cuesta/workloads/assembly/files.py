@@ -142,12 +142,12 @@ class Files:
         """Contigs that are circles, then scaffolds of contigs that are none; those of at least the
         length that was asked for.
         """
-        found = [one for one in self.contigs if one.circular]
+        circles = [contig for contig in self.contigs if contig.circular]
         closed = set(self.graph.closed)
         if closed:
             scaffolds = _heads(self.folder / "scaffolds.fa")
-            found += [one for one in scaffolds if one.name in closed]
-        return found
+            circles += [one for one in scaffolds if one.name in closed]
+        return circles
 
     @cached_property
     def graph(self) -> Graph:

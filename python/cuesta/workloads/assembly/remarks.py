@@ -19,8 +19,8 @@ _END_MARK = b"\x1f\x8b\x08\x04\x00\x00\x00\x00\x00\xff\x06\x00BC\x02\x00\x1b\x00
 """The empty block at the end of a file of bgzip, but for the zeros that it ends in."""
 _OPENERS: Mapping[bytes, Callable[[str], IO[bytes]]] = {
     b"\x1f\x8b": gzip.open,  # type: ignore[dict-item]
-    b"BZh": bz2.open,  # type: ignore[dict-item]
-    b"\xfd7zXZ": lzma.open,  # type: ignore[dict-item]
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
 }
 
 
