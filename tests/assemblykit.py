@@ -40,6 +40,19 @@ def reads_of(genome: str, depth: int, errors: float, seed: int) -> list[str]:
     return found
 
 
+def mates_of(genome: str, depth: int, insert: int, seed: int) -> tuple[list[str], list[str]]:
+    """The two ends of stretches of a circular genome, each read towards the other."""
+    chance = random.Random(seed)
+    double, ones, twos = genome + genome[:1000], [], []
+    for _ in range(depth * len(genome) // 200):
+        start, length = chance.randrange(len(genome)), round(chance.gauss(insert, 20))
+        stretch = double[start : start + length]
+        stretch = stretch if chance.random() < 0.5 else turned(stretch)
+        ones.append(stretch[:100])
+        twos.append(turned(stretch)[:100])
+    return ones, twos
+
+
 def write_fastq(path: Path, reads: list[str]) -> Path:
     """Reads with good qualities."""
     text = "".join(f"@r{index}\n{read}\n+\n{'I' * len(read)}\n" for index, read in enumerate(reads))

@@ -109,7 +109,8 @@ proptest! {
             before.add(*bucket, block).unwrap();
         }
         kept.save(&before, &ReadCounts::of([9, 8, 0, 0, 7, 6])).unwrap();
-        prop_assert_eq!(kept.restore(&mut after).unwrap(), Some(ReadCounts::of([9, 8, 0, 0, 7, 6])));
+        let counts = kept.restore(&mut after).unwrap();
+        prop_assert_eq!(counts, Some(ReadCounts::of([9, 8, 0, 0, 7, 6])));
         let bytes = |blocks: &BucketBlocks<'_>, bucket| {
             let (mut all, mut buffer) = (Vec::new(), Vec::new());
             blocks.each(bucket, &mut buffer, |block| {

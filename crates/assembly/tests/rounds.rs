@@ -3,113 +3,19 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
-use common::{reads, turned, write_reads};
+use common::engines::{Place, by_chance, by_ranks, files, means, pairs_with_errors};
+use common::reads;
 use cuesta_assembly::rounds::{lead, work};
-use cuesta_core::Result;
-use cuesta_core::job::{Request, Response};
+use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_runtime::rounds::{Means, RandomEngine};
-use cuesta_testkit::ranks;
+use cuesta_runtime::rounds::Means;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-/// A folder with reads, one for an answer and one for scratch.
-struct Place {
-    folder: TempDir,
-}
-
-impl Place {
-    fn new(reads: &[String]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        write_reads(folder.path(), reads);
-        std::fs::create_dir(folder.path().join("scratch")).unwrap();
-        Self { folder }
-    }
-
-    fn request(&self, answer: &str, parameters: &Value) -> Request {
-        let output = self.folder.path().join(answer);
-        std::fs::create_dir_all(&output).unwrap();
-        Request {
-            inputs: vec![self.folder.path().join("reads.fa")],
-            parameters: parameters.clone(),
-            output,
-            seed: 0,
-            threads: 2,
-            memory_bytes: 1 << 30,
-            scratch: self.folder.path().join("scratch"),
-            verify: Default::default(),
-            names: None,
-        }
-    }
-
-    /// The files of the native answer.
-    fn native(&self, parameters: &Value) -> BTreeMap<String, Vec<u8>> {
-        let request = self.request("native", parameters);
-        cuesta_assembly::run(&request, &Progress::default()).unwrap();
-        files(&request.output)
-    }
-
-    /// The files of an answer in rounds, and what the leader said. Nothing is left in scratch but
-    /// what workers kept there for each other, which the engine removes.
-    fn in_rounds(
-        &self,
-        parameters: &Value,
-        engine: impl FnOnce(&Request) -> Result<Response>,
-    ) -> (BTreeMap<String, Vec<u8>>, Response) {
-        let request = self.request("rounds", parameters);
-        let response = engine(&request).unwrap();
-        assert!(files(&request.scratch).keys().all(|name| name.starts_with("state/")));
-        (files(&request.output), response)
-    }
-}
-
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() {
-            let inner = files(&path).into_iter();
-            found.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
-        } else {
-            found.insert(name, std::fs::read(&path).unwrap());
-        }
-    }
-    found
-}
-
-/// Half of the memory for what leads, the other half for what does tasks.
-fn divided(request: &Request, means: Means) -> (Request, Request, Means) {
-    let (means, memory_bytes) = means.divided(2);
-    let leading = Request { memory_bytes, ..request.clone() };
-    (leading, Request { memory_bytes: means.worker_bytes(), ..request.clone() }, means)
-}
-
-/// Workers that keep nothing, do tasks twice and die.
-fn by_chance(request: &Request, means: Means, seed: u64) -> Result<Response> {
-    let (leading, working, means) = divided(request, means);
-    let engine = RandomEngine { worker: &|| work(&working, means), chance: Stream::new(seed, 0) };
-    engine.run(lead(&leading, means)?.as_mut(), &Progress::default())
-}
-
-/// Workers that keep what they have.
-fn by_ranks(request: &Request, means: Means) -> Result<Response> {
-    let (leading, working, means) = divided(request, means);
-    let workers: Result<Vec<_>> = (0..means.slots).map(|_| work(&working, means)).collect();
-    ranks::run(lead(&leading, means)?.as_mut(), &mut workers?)
-}
-
-fn means(slots: usize, memory_bytes: u64) -> Means {
-    Means { slots, memory_bytes, ..Means::default() }
-}
 
 /// Sizes of k-mers, and how fragments become unitigs.
 fn parameters() -> impl Strategy<Value = Value> {
@@ -166,36 +72,6 @@ proptest! {
         prop_assert_eq!(&found, &expected);
         prop_assert_eq!(response.counts["parts"], slots as u64);
     }
-}
-
-/// Pairs of reads of a genome with repeats, with a wrong base in most.
-fn pairs_with_errors(bases: usize) -> Vec<String> {
-    let chance = Stream::new(11, 4);
-    let letter = |at: u64| char::from(b"ACGT"[(chance.bits(at) & 3) as usize]);
-    let mut genome: String = (0..bases as u64).map(letter).collect();
-    // Copies that are told apart by the second size, by the third, and by pairs alone.
-    for (index, length) in [40, 50, 150, 400].into_iter().enumerate() {
-        let copy = genome[1000 * index..][..length].to_owned();
-        let other = if index % 2 == 0 { turned(&copy) } else { copy };
-        genome.replace_range(bases / 2 + 1000 * index.., &other);
-        genome.extend((genome.len()..bases).map(|at| letter((1 << 50) + at as u64)));
-    }
-    let mut reads = Vec::new();
-    for index in 0..bases as u64 / 10 {
-        let draw = |what: u64, below: usize| {
-            chance.below((1 << 40) + index * 16 + what, below as u64) as usize
-        };
-        let span = 280 + draw(0, 40);
-        let start = draw(1, genome.len() - span);
-        let ends = [start..start + 100, start + span - 100..start + span];
-        for (mate, range) in ends.into_iter().enumerate() {
-            let mut read = genome[range].to_owned();
-            let place = draw(2 + mate as u64, 100);
-            read.replace_range(place..=place, ["A", "C", "G", "T", "N"][draw(4, 5)]);
-            reads.push(if mate == 0 { read } else { turned(&read) });
-        }
-    }
-    reads
 }
 
 /// Natively, reads are laid along the contigs of the size before; elsewhere all are counted anew.
@@ -275,146 +151,6 @@ fn pairs_that_tasks_place_give_the_native_answer() {
         }
         std::fs::remove_dir_all(&native.output).unwrap();
     }
-}
-
-/// Two files of pairs that are named one way, and one of single reads.
-fn named_pairs(folder: &Path, [one, two]: [&str; 2], lost: Option<usize>) -> Vec<PathBuf> {
-    let reads = pairs_with_errors(9000);
-    let mut texts = [String::new(), String::new(), String::new()];
-    for (index, pair) in reads.chunks(2).enumerate() {
-        let name = |style: &str| style.replace("{}", &index.to_string());
-        if lost != Some(index) {
-            texts[0] += &format!(">{}\n{}\n", name(one), pair[0]);
-        }
-        if index + 1 < reads.len() / 2 || lost.is_none() {
-            texts[1] += &format!(">{}\n{}\n", name(two), pair[1]);
-        }
-        if index % 3 == 0 {
-            texts[2] += &format!(">s{index}\n{}\n", &pair[1][..60]);
-        }
-    }
-    let write = |(name, text): (&str, &String)| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    };
-    ["1.fa", "2.fa", "s.fa"].into_iter().zip(&texts).map(write).collect()
-}
-
-/// All that a native run and runs in rounds say of some files.
-fn everywhere(place: &Place, inputs: &[PathBuf], parameters: &Value) -> Vec<Result<Response>> {
-    let with_files = |answer: &str| {
-        let request = place.request(answer, parameters);
-        Request { inputs: inputs.to_vec(), ..request }
-    };
-    let shares = |keeps| Means { keeps, task_bytes: Some(9001), ..means(3, 1 << 30) };
-    vec![
-        cuesta_assembly::run(&with_files("native"), &Progress::default()),
-        by_ranks(&with_files("ranks"), shares(true)),
-        by_chance(&with_files("rounds"), shares(false), 5),
-    ]
-}
-
-#[test]
-fn pairs_out_of_step_are_refused_by_all_engines_at_the_first() {
-    for (style, layout) in [
-        (["p{}/1", "p{}/2"], "pairs"),
-        (["p{} 1:N:0:AC", "p{} 2:N:0:AC"], "pairs"),
-        (["S.{}.1 {}", "S.{}.2 {}"], "pairs"),
-        (["p{}", "p{}"], "pairs"),
-    ] {
-        let place = Place::new(&[]);
-        let folder = place.folder.path();
-        let parameters = json!({ "kmer_sizes": "31", layout: true });
-        for answer in everywhere(&place, &named_pairs(folder, style, None)[..2], &parameters) {
-            answer.unwrap();
-        }
-        let inputs = &named_pairs(folder, style, Some(300))[..2];
-        let errors: Vec<String> = everywhere(&place, inputs, &parameters)
-            .into_iter()
-            .map(|answer| answer.unwrap_err().message)
-            .collect();
-        assert!(errors[0].contains("1.fa, record 301: its name differs"), "{}", errors[0]);
-        assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
-        let unchecked = json!({ "kmer_sizes": "31", layout: true, "unchecked_mates": true });
-        for answer in everywhere(&place, inputs, &unchecked) {
-            answer.unwrap();
-        }
-    }
-}
-
-#[test]
-fn an_orphan_among_pairs_in_turn_is_refused_and_mere_numbers_are_not() {
-    let place = Place::new(&[]);
-    let folder = place.folder.path();
-    let parameters = json!({ "kmer_sizes": "31", "interleaved": true });
-    let reads = pairs_with_errors(9000);
-    let path = folder.join("turn.fa");
-    let written = |name: fn(usize) -> String, lost: usize| {
-        let records = reads.iter().enumerate().filter(|(index, _)| ![lost, 999].contains(index));
-        let text: String =
-            records.map(|(index, read)| format!(">{}\n{read}\n", name(index))).collect();
-        std::fs::write(&path, text).unwrap();
-    };
-    for lost in [0, 500] {
-        written(|index| format!("p{}", index / 2), lost);
-        for answer in everywhere(&place, &[path.clone()], &parameters) {
-            let error = answer.unwrap_err().message;
-            let place = format!("records {} and {}", lost + 1, lost + 2);
-            assert!(error.contains(&place), "{error}");
-        }
-    }
-    written(|index| format!("r{index}"), 500);
-    for answer in everywhere(&place, &[path.clone()], &parameters) {
-        answer.unwrap();
-    }
-}
-
-#[test]
-fn single_reads_with_pairs_and_empty_files_give_the_native_answer() {
-    let place = Place::new(&[]);
-    let folder = place.folder.path();
-    let mut inputs = named_pairs(folder, ["p{}/1", "p{}/2"], None);
-    let empty = folder.join("empty.fa");
-    std::fs::write(&empty, "").unwrap();
-    inputs.push(empty);
-    let parameters = json!({ "kmer_sizes": "31,43", "pairs": true, "singles": 2 });
-    for answer in everywhere(&place, &inputs, &parameters) {
-        answer.unwrap();
-    }
-    let answers = ["native", "ranks", "rounds"].map(|name| files(&folder.join(name)));
-    assert!(answers[0].contains_key("scaffolds.fa"));
-    assert!(answers[1] == answers[0] && answers[2] == answers[0]);
-    let without = json!({ "kmer_sizes": "31,43", "pairs": true });
-    everywhere(&place, &inputs[..2], &without).into_iter().for_each(|answer| _ = answer.unwrap());
-    assert!(files(&folder.join("native")) != answers[0]);
-}
-
-#[test]
-fn the_order_of_reads_and_files_chooses_no_size() {
-    let place = Place::new(&[]);
-    let folder = place.folder.path();
-    let reads = pairs_with_errors(30_000);
-    let short: Vec<String> =
-        reads.iter().cycle().take(40_000).map(|read| read[..36].to_owned()).collect();
-    let text =
-        |reads: &[String]| -> String { reads.iter().map(|read| format!(">r\n{read}\n")).collect() };
-    let (long, short) = (text(&reads), text(&short));
-    assert!(short.len() > 1 << 20);
-    let path = folder.join("one.fa");
-    let mut answers = Vec::new();
-    for text in [[&long[..], &short], [&short, &long]] {
-        std::fs::write(&path, text.concat()).unwrap();
-        for answer in everywhere(&place, &[path.clone()], &json!({})) {
-            answer.unwrap();
-        }
-        answers.extend(["native", "ranks", "rounds"].map(|name| files(&folder.join(name))));
-        everywhere(&place, &[path.clone()], &json!({ "kmer_sizes": "55" }))
-            .into_iter()
-            .for_each(|answer| _ = answer.unwrap());
-    }
-    assert!(answers[0].contains_key("before/79.fa"));
-    assert!(answers.iter().all(|answer| *answer == answers[0]));
 }
 
 /// Reads of a genome that is long enough for a peak of counts, and for blocks that do not fit.

@@ -7,12 +7,12 @@ What is here is read by `cuesta.cli.signature`, which tells Typer, by `cuesta.cl
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuesta.api import genes
+from cuesta.api import genes, read_pairs
 from cuesta.engines import ENGINE_NAMES
 from cuesta.errors import InputError
 from cuesta.lab.verify import FULL, LEVELS
@@ -131,13 +131,8 @@ def checked(
     """
     parameters = {one.name: values[_key(one)] for one in genes.asked(workload)}
     plain = values["inputs"] or []
-    mates = {word: _listed(values.get(key) or []) for word, key in _MATES.items()}
-    singles = mates.pop("-s")
-    if any(mates.values()):
-        plain = _two_by_two(workload, parameters, plain, mates)
-        parameters[workload.mates_apart] = True
-    if singles:
-        plain = _with_singles(workload, parameters, plain, singles)
+    by_word = {word: values.get(key) or [] for word, key in _MATES.items()}
+    plain = read_pairs.inputs(workload, parameters, plain, by_word)
     inputs = tuple(_main_file(absolute(path)) for path in plain)
     parameters, names = workload.apart(parameters)
     known = workload.check(parameters)
@@ -189,47 +184,6 @@ def _mates_options(workload: Workload) -> list[Option]:
         )
         for word, key in _MATES.items()
     ]  # fmt: skip
-
-
-def _two_by_two(
-    workload: Workload,
-    parameters: Mapping[str, object],
-    plain: list[str],
-    mates: Mapping[str, list[str]],
-) -> list[str]:
-    """Files of read pairs as the workload takes them. Errors: `InputError`."""
-    first, second = mates.values()
-    if plain:
-        text = f"{plain[0]} is neither -1 nor -2; write one of them before every file of pairs"
-        raise InputError(f"{text}, and -s before one of single reads")
-    if parameters.get(workload.mates_in_turn):
-        other = workload.option_of(workload.mates_in_turn)
-        raise InputError(f"-1 and -2 take read pairs in two files, {other} in one; give one")
-    if len(first) != len(second):
-        count = f"-1 has {_files(len(first))} and -2 {_files(len(second))}"
-        raise InputError(f"{count}; give both files of every pair")
-    return [path for pair in zip(first, second, strict=True) for path in pair]
-
-
-def _listed(paths: Sequence[str]) -> list[str]:
-    """The files of lists with commas, as other assemblers take them; a name may have commas."""
-    return [one for path in paths for one in ([path] if os.path.lexists(path) else path.split(","))]
-
-
-def _with_singles(
-    workload: Workload, parameters: dict[str, object], plain: list[str], singles: list[str]
-) -> list[str]:
-    """All inputs, those of single reads last. Errors: `InputError` where no others are pairs."""
-    apart, in_turn = workload.mates_apart, workload.mates_in_turn
-    if not parameters.get(apart) and not parameters.get(in_turn):
-        pairs = f"-1 and -2, or {workload.option_of(in_turn)}"
-        raise InputError(f"-s takes single reads beside pairs; give {pairs}, or leave -s out")
-    parameters[workload.single_reads] = len(singles)
-    return [*plain, *singles]
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count or 'no'} files"
 
 
 def _workload_option(one: Parameter) -> Option:

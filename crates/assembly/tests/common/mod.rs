@@ -1,6 +1,8 @@
 //! What the integration tests share: reads drawn at random, and their file.
 #![allow(missing_docs, dead_code, clippy::unwrap_used)]
 
+pub mod engines;
+
 use std::ops::Range;
 use std::path::Path;
 

@@ -20,7 +20,7 @@ use cuesta_runtime::parallel::lock;
 use serde::{Deserialize, Serialize};
 
 use crate::storage;
-use crate::unpack::{self, Packing};
+use crate::unpack::{self, Packer};
 pub use batch::ReadBatch;
 use kept::Kept;
 pub use mates::NameSums;
@@ -262,8 +262,7 @@ pub fn input_bytes(paths: &[PathBuf]) -> Result<u64> {
     let size = |path: &PathBuf| {
         let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
         let facts = storage::facts(path).map_err(failed)?;
-        let is_packed =
-            facts.is_file && unpack::packing_of(path).map_err(failed)? != Packing::Plain;
+        let is_packed = facts.is_file && unpack::packing_of(path).map_err(failed)? != Packer::Plain;
         Ok(facts.size_bytes * if is_packed { PACKED_TIMES } else { 1 })
     };
     paths.iter().map(size).sum()

@@ -12,7 +12,7 @@ use super::{OPERATION, text};
 use crate::unpack;
 
 /// A record of a file, by how many are before it.
-pub(super) struct Place<'p> {
+pub(super) struct RecordPlace<'p> {
     pub(super) path: &'p Path,
     pub(super) before: u64,
 }
@@ -62,7 +62,7 @@ fn unequal(message: &str) -> String {
 }
 
 /// Refusal of a file at a record.
-pub(super) fn refusal(place: &Place<'_>, error: &ParseError) -> Error {
+pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
     let path = place.path.display();
     if let Some(form) = form_of(place.path) {
         return Error::input(OPERATION, format!("{path} {form}"));

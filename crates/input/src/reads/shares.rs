@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::text::{self, ReadText};
 use super::{PACKED_TIMES, Reads, members};
 use crate::storage::{self, Input};
-use crate::unpack::{self, Packing};
+use crate::unpack::{self, Packer};
 
 const OPERATION: &str = "input.reads";
 
@@ -67,8 +67,8 @@ fn form_of(path: &Path) -> io::Result<Form> {
     let (mut start, limit) = (Vec::new(), text::START_BYTES as u64);
     let mut file = Input::open(path)?;
     (&mut file).take(limit).read_to_end(&mut start)?;
-    let form = match Packing::of(&start) {
-        Packing::Plain => Form::Lines,
+    let form = match Packer::of(&start) {
+        Packer::Plain => Form::Lines,
         packing if packing.is_gzip() => {
             let packed = io::Cursor::new(std::mem::take(&mut start)).chain(file);
             unpack::unpacked(packed)?.take(limit).read_to_end(&mut start)?;
@@ -87,7 +87,7 @@ fn form_of(path: &Path) -> io::Result<Form> {
 pub fn unpacked_bytes(share: &Share, most: u64) -> Result<Option<u64>> {
     let failed = |cause| Error::system(OPERATION, "opening", &share.path, &cause);
     let text_bytes = (share.end - share.start).saturating_mul(PACKED_TIMES);
-    let is_packed = || Ok(unpack::packing_of(&share.path).map_err(failed)? != Packing::Plain);
+    let is_packed = || Ok(unpack::packing_of(&share.path).map_err(failed)? != Packer::Plain);
     Ok((text_bytes > most && is_packed()?).then_some(text_bytes))
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Source {
 
 /// The records of a source that were not given out.
 pub(super) struct Opened {
-    pub(super) records: Records,
+    pub(super) records: RecordReader,
     /// Groups so far, of so many reads of each file.
     pub(super) given: u64,
     /// What is wrong with it, once that is known.
@@ -37,7 +37,7 @@ pub(super) struct Opened {
 }
 
 /// What finds records.
-pub(super) enum Records {
+pub(super) enum RecordReader {
     /// A parser for each file, of whatever it is; none once the source has ended.
     Parsed(Vec<Parser>),
     /// Blocks of FASTQ, in which each thread finds them by itself.
@@ -65,9 +65,9 @@ impl Source {
         let is_empty = texts.iter().all(|text| text.first.is_none());
         let records = if texts.iter().all(|text| text.first.is_none_or(|first| first == b'@')) {
             let texts = texts.into_iter().map(|text| text.text).collect();
-            Records::Cut(RecordBlocks::new(texts, each, batch_bytes))
+            RecordReader::Cut(RecordBlocks::new(texts, each, batch_bytes))
         } else {
-            Records::Parsed(parsers(paths, texts)?)
+            RecordReader::Parsed(parsers(paths, texts)?)
         };
         let is_checked = paths.len() * each == 2 && !pairing.is_unchecked;
         let source = Self::of(paths.to_vec(), each, (batch_bytes, is_checked), records);
@@ -76,23 +76,23 @@ impl Source {
 
     /// The records from the first on, found by parsers.
     #[cfg(test)]
-    pub(super) fn parsed(&self) -> Result<Records> {
+    pub(super) fn parsed(&self) -> Result<RecordReader> {
         let texts = self.paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
-        Ok(Records::Parsed(parsers(&self.paths, texts)?))
+        Ok(RecordReader::Parsed(parsers(&self.paths, texts)?))
     }
 
     /// The records of one file.
     pub(super) fn of_text(path: PathBuf, text: ReadText, batch_bytes: usize) -> Result<Self> {
         let paths = vec![path];
         let parsers = parsers(&paths, vec![text])?;
-        Ok(Self::of(paths, 1, (batch_bytes, false), Records::Parsed(parsers)))
+        Ok(Self::of(paths, 1, (batch_bytes, false), RecordReader::Parsed(parsers)))
     }
 
     fn of(
         paths: Vec<PathBuf>,
         each: usize,
         (batch_bytes, is_checked): (usize, bool),
-        records: Records,
+        records: RecordReader,
     ) -> Self {
         let mates = is_checked.then(SharedCounts::default);
         let opened = Mutex::new(Opened { records, given: 0, fault: None });
@@ -121,7 +121,7 @@ impl Source {
         }
         let Opened { records, given, .. } = &mut *opened;
         let groups = match records {
-            Records::Parsed(parsers) => {
+            RecordReader::Parsed(parsers) => {
                 let mut pass = Pass { given: *given, ..Pass::default() };
                 let is_some = self.parse(parsers, &mut pass, batch)?;
                 *given = pass.given;
@@ -130,7 +130,7 @@ impl Source {
                 }
                 return Ok(is_some);
             }
-            Records::Cut(blocks) => match blocks.cut(&mut batch.texts) {
+            RecordReader::Cut(blocks) => match blocks.cut(&mut batch.texts) {
                 Ok(BlockCut::End) => return Ok(false),
                 Ok(BlockCut::Groups(groups)) => groups,
                 Ok(BlockCut::Fault) | Err(_) => return Err(self.fault(&mut opened)),
@@ -202,7 +202,7 @@ impl Source {
             for (file, path) in self.paths.iter().enumerate() {
                 for within in 0..self.each {
                     let before = pass.given * self.each as u64 + within as u64;
-                    let place = refusals::Place { path, before };
+                    let place = refusals::RecordPlace { path, before };
                     if !parsers[file].next(&place, batch, &mut pass.names[(file + within) % 2])? {
                         ended += 1;
                     }
@@ -271,7 +271,7 @@ impl Parser {
     /// Adds the next record to a batch; `false` where none is left.
     fn next(
         &mut self,
-        place: &refusals::Place<'_>,
+        place: &refusals::RecordPlace<'_>,
         batch: &mut ReadBatch,
         name: &mut Vec<u8>,
     ) -> Result<bool> {
@@ -311,7 +311,7 @@ fn parsers(paths: &[PathBuf], texts: Vec<ReadText>) -> Result<Vec<Parser>> {
         let guarded = Guarded { text, fault: fault.clone() };
         let found = parse_fastx_reader(guarded);
         fault.check(path)?;
-        let place = refusals::Place { path, before: 0 };
+        let place = refusals::RecordPlace { path, before: 0 };
         let reader = found.map_err(|error| refusals::refusal(&place, &error))?;
         Ok(Parser { reader: Some(reader), fault })
     };

@@ -212,7 +212,7 @@ mod tests {
         ) {
             let end = if windows { "\r\n" } else { "\n" };
             let wrapped = |text: &str| -> String {
-                let lines = text.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap());
+                let lines = text.as_bytes().chunks(width).map(String::from_utf8_lossy);
                 lines.map(|line| format!("{line}{end}")).collect()
             };
             let (mut text, mut expected) = (String::new(), String::new());

@@ -7,34 +7,33 @@ use proptest::prelude::*;
 
 use super::*;
 
-const PACKINGS: [Packing; 5] =
-    [Packing::Gzip, Packing::Bgzip, Packing::Bzip2, Packing::Xz, Packing::Zstd];
+const PACKERS: [Packer; 5] = [Packer::Gzip, Packer::Bgzip, Packer::Bzip2, Packer::Xz, Packer::Zstd];
 
 /// A text as one of the programs packs it, in a stream of its own.
-fn packed(text: &[u8], packing: Packing) -> Vec<u8> {
+fn packed(text: &[u8], packing: Packer) -> Vec<u8> {
     match packing {
-        Packing::Plain => text.to_vec(),
-        Packing::Gzip => {
+        Packer::Plain => text.to_vec(),
+        Packer::Gzip => {
             let mut out = GzEncoder::new(Vec::new(), Compression::fast());
             out.write_all(text).unwrap();
             out.finish().unwrap()
         }
-        Packing::Bgzip => {
+        Packer::Bgzip => {
             let mut all: Vec<u8> = text.chunks(300).flat_map(block).collect();
             all.extend(bgzip::END_MARK);
             all
         }
-        Packing::Bzip2 => {
+        Packer::Bzip2 => {
             let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
             out.write_all(text).unwrap();
             out.finish().unwrap()
         }
-        Packing::Xz => {
+        Packer::Xz => {
             let mut out = liblzma::write::XzEncoder::new(Vec::new(), 0);
             out.write_all(text).unwrap();
             out.finish().unwrap()
         }
-        Packing::Zstd => zstd::encode_all(text, 1).unwrap(),
+        Packer::Zstd => zstd::encode_all(text, 1).unwrap(),
     }
 }
 
@@ -49,7 +48,7 @@ fn block(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: &[u8]) -> io::Result<(Packing, Vec<u8>)> {
+fn read(bytes: &[u8]) -> io::Result<(Packer, Vec<u8>)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("any.name");
     std::fs::write(&path, bytes).unwrap();
@@ -74,7 +73,7 @@ proptest! {
     #[test]
     fn streams_one_after_the_other_are_one_text(
         parts in prop::collection::vec(text(), 1..5),
-        packing in prop::sample::select(&PACKINGS),
+        packing in prop::sample::select(&PACKERS),
         zeros in 0usize..3000,
     ) {
         let mut bytes: Vec<u8> = parts.iter().flat_map(|part| packed(part, packing)).collect();
@@ -89,7 +88,7 @@ proptest! {
     #[test]
     fn a_cut_is_told_wherever_it_is(
         part in text(),
-        packing in prop::sample::select(&PACKINGS),
+        packing in prop::sample::select(&PACKERS),
         place in any::<prop::sample::Index>(),
     ) {
         let bytes = packed(&part, packing);
@@ -99,7 +98,7 @@ proptest! {
             Err(error) => prop_assert_eq!(kind(&error), DamageKind::CutShort),
             // Between two blocks of bgzip, after a whole line.
             Ok((_, text)) => {
-                prop_assert_eq!(packing, Packing::Bgzip);
+                prop_assert_eq!(packing, Packer::Bgzip);
                 prop_assert!(part.starts_with(&text));
                 prop_assert!(text.last().is_none_or(|&last| last == b'\n'));
             }
@@ -113,7 +112,7 @@ proptest! {
         zeros in 0usize..40,
         other in "[a-z\n]{1,200}",
     ) {
-        let packing = if is_bgzip { Packing::Bgzip } else { Packing::Gzip };
+        let packing = if is_bgzip { Packer::Bgzip } else { Packer::Gzip };
         let mut bytes = packed(&part, packing);
         let place = bytes.len() as u64;
         bytes.resize(bytes.len() + zeros, 0);
@@ -127,7 +126,7 @@ proptest! {
     #[test]
     fn nothing_that_is_broken_panics(
         part in text(),
-        packing in prop::sample::select(&PACKINGS),
+        packing in prop::sample::select(&PACKERS),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
         let mut bytes = packed(&part, packing);
@@ -144,7 +143,7 @@ proptest! {
 #[test]
 fn plain_text_and_nothing_are_themselves() {
     for text in [&b""[..], b"\x1f", b"BZh", b"@a\nACGT\n+\nIIII\n"] {
-        assert_eq!(read(text).unwrap(), (Packing::Plain, text.to_vec()));
+        assert_eq!(read(text).unwrap(), (Packer::Plain, text.to_vec()));
     }
 }
 
@@ -178,7 +177,7 @@ fn a_storage_that_fails_is_not_called_a_damage() {
         }
     }
     let text: String = (0..999).map(|number| format!("{}\n", number * number)).collect();
-    for packing in PACKINGS {
+    for packing in PACKERS {
         let bytes = packed(text.as_bytes(), packing);
         let half = Cursor::new(bytes[..bytes.len() - 9].to_vec());
         let error = unpacked(half.chain(Fails)).unwrap().read_to_end(&mut Vec::new()).unwrap_err();

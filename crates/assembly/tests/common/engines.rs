@@ -1,0 +1,137 @@
+//! A native run and runs in rounds, of reads in a folder.
+#![allow(missing_docs, dead_code, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cuesta_assembly::rounds::{lead, work};
+use cuesta_core::Result;
+use cuesta_core::job::{Request, Response};
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_runtime::rounds::{Means, RandomEngine};
+use cuesta_testkit::ranks;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{turned, write_reads};
+
+/// A folder with reads, one for an answer and one for scratch.
+pub struct Place {
+    pub folder: TempDir,
+}
+
+impl Place {
+    pub fn new(reads: &[String]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        write_reads(folder.path(), reads);
+        std::fs::create_dir(folder.path().join("scratch")).unwrap();
+        Self { folder }
+    }
+
+    pub fn request(&self, answer: &str, parameters: &Value) -> Request {
+        let output = self.folder.path().join(answer);
+        std::fs::create_dir_all(&output).unwrap();
+        Request {
+            inputs: vec![self.folder.path().join("reads.fa")],
+            parameters: parameters.clone(),
+            output,
+            seed: 0,
+            threads: 2,
+            memory_bytes: 1 << 30,
+            scratch: self.folder.path().join("scratch"),
+            verify: Default::default(),
+            names: None,
+        }
+    }
+
+    /// The files of the native answer.
+    pub fn native(&self, parameters: &Value) -> BTreeMap<String, Vec<u8>> {
+        let request = self.request("native", parameters);
+        cuesta_assembly::run(&request, &Progress::default()).unwrap();
+        files(&request.output)
+    }
+
+    /// The files of an answer in rounds, and what the leader said. Nothing is left in scratch but
+    /// what workers kept there for each other, which the engine removes.
+    pub fn in_rounds(
+        &self,
+        parameters: &Value,
+        engine: impl FnOnce(&Request) -> Result<Response>,
+    ) -> (BTreeMap<String, Vec<u8>>, Response) {
+        let request = self.request("rounds", parameters);
+        let response = engine(&request).unwrap();
+        assert!(files(&request.scratch).keys().all(|name| name.starts_with("state/")));
+        (files(&request.output), response)
+    }
+}
+
+pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            let inner = files(&path).into_iter();
+            found.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else {
+            found.insert(name, std::fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+/// Half of the memory for what leads, the other half for what does tasks.
+pub fn divided(request: &Request, means: Means) -> (Request, Request, Means) {
+    let (means, memory_bytes) = means.divided(2);
+    let leading = Request { memory_bytes, ..request.clone() };
+    (leading, Request { memory_bytes: means.worker_bytes(), ..request.clone() }, means)
+}
+
+/// Workers that keep nothing, do tasks twice and die.
+pub fn by_chance(request: &Request, means: Means, seed: u64) -> Result<Response> {
+    let (leading, working, means) = divided(request, means);
+    let engine = RandomEngine { worker: &|| work(&working, means), chance: Stream::new(seed, 0) };
+    engine.run(lead(&leading, means)?.as_mut(), &Progress::default())
+}
+
+/// Workers that keep what they have.
+pub fn by_ranks(request: &Request, means: Means) -> Result<Response> {
+    let (leading, working, means) = divided(request, means);
+    let workers: Result<Vec<_>> = (0..means.slots).map(|_| work(&working, means)).collect();
+    ranks::run(lead(&leading, means)?.as_mut(), &mut workers?)
+}
+
+pub fn means(slots: usize, memory_bytes: u64) -> Means {
+    Means { slots, memory_bytes, ..Means::default() }
+}
+
+/// Pairs of reads of a genome with repeats, with a wrong base in most.
+pub fn pairs_with_errors(bases: usize) -> Vec<String> {
+    let chance = Stream::new(11, 4);
+    let letter = |at: u64| char::from(b"ACGT"[(chance.bits(at) & 3) as usize]);
+    let mut genome: String = (0..bases as u64).map(letter).collect();
+    // Copies that are told apart by the second size, by the third, and by pairs alone.
+    for (index, length) in [40, 50, 150, 400].into_iter().enumerate() {
+        let copy = genome[1000 * index..][..length].to_owned();
+        let other = if index % 2 == 0 { turned(&copy) } else { copy };
+        genome.replace_range(bases / 2 + 1000 * index.., &other);
+        genome.extend((genome.len()..bases).map(|at| letter((1 << 50) + at as u64)));
+    }
+    let mut reads = Vec::new();
+    for index in 0..bases as u64 / 10 {
+        let draw = |what: u64, below: usize| {
+            chance.below((1 << 40) + index * 16 + what, below as u64) as usize
+        };
+        let span = 280 + draw(0, 40);
+        let start = draw(1, genome.len() - span);
+        let ends = [start..start + 100, start + span - 100..start + span];
+        for (mate, range) in ends.into_iter().enumerate() {
+            let mut read = genome[range].to_owned();
+            let place = draw(2 + mate as u64, 100);
+            read.replace_range(place..=place, ["A", "C", "G", "T", "N"][draw(4, 5)]);
+            reads.push(if mate == 0 { read } else { turned(&read) });
+        }
+    }
+    reads
+}
