@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +17,8 @@ SCALE = 1 << 1074
 """Times this, any finite double is an integer."""
 
 Row = list[float | None]
+
+Engine = Literal["native", "dask"]
 
 MILLIONTH = Fraction(1, 10**6)
 
@@ -58,7 +61,7 @@ def write(path: Path, rows: list[Row]) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def check(folder: Path, rows: list[Row], *, engine: str = "native", least: float = 0.0) -> None:
+def check(folder: Path, rows: list[Row], *, engine: Engine = "native", least: float = 0.0) -> None:
     """Hold an answer, which must be verified, against the exact scores."""
     path = folder / "m.tsv"
     write(path, rows)
@@ -108,7 +111,7 @@ def adversarial(samples: int) -> list[Row]:
 
 @pytest.mark.parametrize(("engine", "least"), [("native", 0.0), ("native", 0.3), ("dask", 0.0)])
 def test_adversarial_rows_score_as_exact_arithmetic_does(
-    tmp_path: Path, engine: str, least: float
+    tmp_path: Path, engine: Engine, least: float
 ) -> None:
     """An offset of 1e15 and constants: "the answer is wrong" was said of right scores.
 

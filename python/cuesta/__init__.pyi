@@ -274,7 +274,11 @@ def run(
     min_samples: int = 30,
     format: Literal["text", "pairs"] = "text",
     missing: str | float | PathText | None = None,
+    transpose: bool = False,
+    delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
+    decimal: Literal["auto", "point", "comma"] = "auto",
     header: Literal["auto", "present", "absent"] = "auto",
+    columns: str | float | PathText | None = None,
     engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -296,7 +300,7 @@ def run(
     Parameters
     ----------
     inputs
-        Expression matrix: tab-separated text, a row a gene, a column a sample.
+        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
     method
         The correlation.
     min_abs_score
@@ -306,9 +310,19 @@ def run(
     format
         Write KINC version-1 text, or the binary pair matrix.
     missing
-        What marks a missing value, besides NA, NaN, nan and an empty field. None: only those.
+        Words, separated by commas, for a missing value, besides NA, NaN, nan and an empty field.
+        None: only those.
+    transpose
+        Rows are samples and columns are genes: turn the matrix.
+    delimiter
+        What separates the fields of text; auto recognises it.
+    decimal
+        The decimal sign of text; auto recognises it.
     header
-        Whether the first line names the samples; auto finds out from the first two lines.
+        Whether the first line of text names the columns; auto recognises it.
+    columns
+        Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
+        numbers.
     engine
         Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
@@ -733,6 +747,10 @@ def run(
     dtype: Literal["auto", "float32", "float64"] = "auto",
     tolerance: float = 0.0,
     keep: Literal["all", "none"] = "all",
+    delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
+    decimal: Literal["auto", "point", "comma"] = "auto",
+    header: Literal["auto", "present", "absent"] = "auto",
+    columns: str | float | PathText | None = None,
     engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -769,6 +787,15 @@ def run(
         Stop when no centre moved further than this. At least 0.
     keep
         Points that stay in memory: all where they fit, or none, so that each pass reads them anew.
+    delimiter
+        What separates the fields of text; auto recognises it.
+    decimal
+        The decimal sign of text; auto recognises it.
+    header
+        Whether the first line of text names the columns; auto recognises it.
+    columns
+        Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
+        numbers.
     engine
         Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
@@ -1227,7 +1254,11 @@ def compare(
     min_samples: int = 30,
     format: Literal["text", "pairs"] = "text",
     missing: str | float | PathText | None = None,
+    transpose: bool = False,
+    delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
+    decimal: Literal["auto", "point", "comma"] = "auto",
     header: Literal["auto", "present", "absent"] = "auto",
+    columns: str | float | PathText | None = None,
     engines: str | Sequence[str] = "native,spark,array",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -1249,7 +1280,7 @@ def compare(
     Parameters
     ----------
     inputs
-        Expression matrix: tab-separated text, a row a gene, a column a sample.
+        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
     method
         The correlation.
     min_abs_score
@@ -1259,9 +1290,19 @@ def compare(
     format
         Write KINC version-1 text, or the binary pair matrix.
     missing
-        What marks a missing value, besides NA, NaN, nan and an empty field. None: only those.
+        Words, separated by commas, for a missing value, besides NA, NaN, nan and an empty field.
+        None: only those.
+    transpose
+        Rows are samples and columns are genes: turn the matrix.
+    delimiter
+        What separates the fields of text; auto recognises it.
+    decimal
+        The decimal sign of text; auto recognises it.
     header
-        Whether the first line names the samples; auto finds out from the first two lines.
+        Whether the first line of text names the columns; auto recognises it.
+    columns
+        Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
+        numbers.
     engines
         Engines, separated by commas.
     threads
@@ -1686,6 +1727,10 @@ def compare(
     dtype: Literal["auto", "float32", "float64"] = "auto",
     tolerance: float = 0.0,
     keep: Literal["all", "none"] = "all",
+    delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
+    decimal: Literal["auto", "point", "comma"] = "auto",
+    header: Literal["auto", "present", "absent"] = "auto",
+    columns: str | float | PathText | None = None,
     engines: str | Sequence[str] = "native,spark,array",
     threads: int | None = None,
     memory: str | int | None = None,
@@ -1722,6 +1767,15 @@ def compare(
         Stop when no centre moved further than this. At least 0.
     keep
         Points that stay in memory: all where they fit, or none, so that each pass reads them anew.
+    delimiter
+        What separates the fields of text; auto recognises it.
+    decimal
+        The decimal sign of text; auto recognises it.
+    header
+        Whether the first line of text names the columns; auto recognises it.
+    columns
+        Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
+        numbers.
     engines
         Engines, separated by commas.
     threads

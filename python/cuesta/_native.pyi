@@ -23,7 +23,9 @@ __all__ = [
     "annotate",
     "answer_checksums",
     "ceiling",
+    "convert_edges",
     "data_make",
+    "edge_list",
     "gene_names",
     "graph_layout",
     "input_facts",
@@ -31,6 +33,7 @@ __all__ = [
     "map_bytes",
     "map_split",
     "parameters",
+    "recognised",
     "run",
     "splits",
     "store_serve",
@@ -57,6 +60,9 @@ def annotate(
     request: str,
     progress: Callable[[int, int], None] | None = None,
 ) -> str: ...
+def recognised(workload: str, request: str) -> list[str]: ...
+def edge_list(path: str) -> str | None: ...
+def convert_edges(path: str, names: str, output: str, memory_bytes: int) -> str: ...
 def gene_names(path: str) -> list[str]: ...
 def input_facts(path: str) -> tuple[int, bool]: ...
 def input_list(folder: str) -> list[str]: ...

@@ -3,6 +3,7 @@
 //! through sources, never computes. Whatever text is read, [`unpack`] is its front.
 
 pub mod block_buffer;
+pub mod edges;
 pub mod files;
 pub mod filter;
 pub mod generate;
@@ -20,6 +21,7 @@ pub mod records;
 pub mod row;
 pub mod source;
 pub mod storage;
+pub mod table;
 pub mod unpack;
 pub mod watch;
 

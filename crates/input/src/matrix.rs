@@ -1,10 +1,9 @@
 //! Gene expression matrices (GEM): text, one gene a line, its name and then a value a sample.
 //!
-//! Fields are separated by tabs, or by commas where there is no tab; names may stand in double
-//! quotes. A header names the samples: one field shorter than the lines of genes (as KINC and R
-//! write it) or of equal length with a label above the names of the genes. Without a header the
-//! samples are called `1`, `2`, ... Empty lines and a byte order mark are skipped, lines may end in
-//! CRLF, and the text may be compressed by gzip.
+//! The layout is recognised by [`crate::table::matrix`]: delimiter, decimal sign, header, columns
+//! that are no samples, GCT, GEO's series matrix. Without a header the samples are called `1`, `2`,
+//! ... Empty lines and a byte order mark are skipped, lines may end in LF, CRLF or CR, and the text
+//! may be compressed by gzip.
 //!
 //! The text passes through in blocks of lines, so that only the matrix and a few blocks of text are
 //! in memory, compressed or not.
@@ -25,7 +24,9 @@ use blocks::{TextBlock, TextBlocks};
 use gathering::Gathering;
 pub(crate) use layout::LineLayout;
 use room::Room;
-use table::TableLines;
+
+use crate::table::TableParams;
+use crate::table::matrix::{MatrixForm, is_enough};
 
 const OPERATION: &str = "input.matrix";
 
@@ -53,31 +54,32 @@ impl ExpressionMatrix {
         &self.values[gene * self.samples.len()..][..self.samples.len()]
     }
 
+    /// Swaps genes and samples.
+    fn turn(&mut self) {
+        let (rows, columns) = (self.genes.len(), self.samples.len());
+        let mut turned = Vec::with_capacity(self.values.len());
+        for column in 0..columns {
+            turned.extend((0..rows).map(|row| self.values[row * columns + column]));
+        }
+        self.values = turned;
+        std::mem::swap(&mut self.genes, &mut self.samples);
+    }
+
     /// Is any value missing?
     pub fn has_missing(&self) -> bool {
         self.values.iter().any(|value| value.is_nan())
     }
 }
 
-/// Does the first line name the samples?
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HeaderPresence {
-    /// Found out from the first two lines; an error where both answers are possible.
-    #[default]
-    Auto,
-    /// Yes.
-    Present,
-    /// No, it is a gene.
-    Absent,
-}
-
 /// How a matrix is read.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Stands for a missing value, besides `NA`, `NaN`, `nan` and the empty field.
-    pub missing: Option<String>,
-    /// Whether there is a header.
-    pub header: HeaderPresence,
+    /// Layout of the text, where it is not to be recognised.
+    pub table: TableParams,
+    /// Stand for a missing value, besides `NA`, `NaN`, `nan` and the empty field.
+    pub missing: Vec<String>,
+    /// Whether rows are samples, and columns genes.
+    pub transpose: bool,
     /// Threads to parse with.
     pub threads: usize,
     /// Most memory for the matrix and the text that is being parsed together.
@@ -86,7 +88,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { missing: None, header: HeaderPresence::Auto, threads: 1, memory_bytes: u64::MAX }
+        Self {
+            table: TableParams::default(),
+            missing: Vec::new(),
+            transpose: false,
+            threads: 1,
+            memory_bytes: u64::MAX,
+        }
     }
 }
 
@@ -110,7 +118,7 @@ pub fn read(path: &Path, options: &Options) -> Result<ExpressionMatrix> {
     let room = Room::new(&name, options.memory_bytes, text.progress());
     let (mut current, mut next) = (TextBlock::default(), TextBlock::default());
     text.read_into(&mut current, options.block_bytes(), &room)?;
-    while !current.is_last() && TableLines::new(current.lines(), 0).take(2).count() < 2 {
+    while !current.is_last() && !is_enough(current.lines()) {
         text.extend(&mut current, &room)?;
     }
     let mut gathering = Gathering::begin(options, &room, current.lines())?;
@@ -135,6 +143,29 @@ pub fn read(path: &Path, options: &Options) -> Result<ExpressionMatrix> {
     current.close(&room);
     next.close(&room);
     gathering.finish()
+}
+
+/// Layout of the matrix in a file, and its rows where its first lines are all.
+///
+/// # Errors
+/// As [`read`], as far as the first lines show.
+pub fn recognise(path: &Path, options: &Options) -> Result<(MatrixForm, Option<u64>)> {
+    let name = path.display().to_string();
+    let mut text = TextBlocks::open(path)?;
+    let room = Room::new(&name, options.memory_bytes, text.progress());
+    let mut head = TextBlock::default();
+    text.read_into(&mut head, BLOCK_BYTES_MIN as usize, &room)?;
+    while !head.is_last() && !is_enough(head.lines()) {
+        text.extend(&mut head, &room)?;
+    }
+    let mut gathering = Gathering::begin(options, &room, head.lines())?;
+    let form = gathering.form().clone();
+    let mut rows = form.rows;
+    if head.is_last() {
+        gathering.add(&head.lines()[form.begins_at.0..])?;
+        rows = Some(gathering.rows());
+    }
+    Ok((form, rows))
 }
 
 /// Parses the text of a matrix; `name` is what errors call it.
@@ -163,11 +194,17 @@ fn join<T>(worker: thread::ScopedJoinHandle<T>) -> T {
 mod tests {
     use super::decimal::decimal;
     use super::*;
+    use crate::table::HeaderPresence;
     use proptest::prelude::*;
     use std::io::Write;
 
     fn matrix(text: &str) -> Result<ExpressionMatrix> {
         parse("m.txt", text.as_bytes(), &Options::default())
+    }
+
+    fn with_header(header: HeaderPresence) -> Options {
+        let table = TableParams { header, ..TableParams::default() };
+        Options { table, ..Options::default() }
     }
 
     fn message(text: &[u8]) -> String {
@@ -198,7 +235,7 @@ mod tests {
     /// first line of one field made it none, and splitting the values into rows of none panicked.
     #[test]
     fn a_first_gene_without_values_is_refused() {
-        let options = Options { header: HeaderPresence::Absent, ..Options::default() };
+        let options = with_header(HeaderPresence::Absent);
         let error = parse("m.txt", b"a\nb\t1\n", &options).unwrap_err();
         assert!(error.message.contains("line 1 of m.txt has a gene without values"), "{error}");
     }
@@ -207,7 +244,7 @@ mod tests {
     fn a_first_line_that_may_be_a_gene_must_be_explained() {
         let text = b"a\t1\t2\nb\t3\t4\n";
         assert!(message(text).contains("line 1 of m.txt may be a header or a gene"));
-        let read = |header| parse("m", text, &Options { header, ..Options::default() }).unwrap();
+        let read = |header| parse("m", text, &with_header(header)).unwrap();
         assert_eq!(names(&read(HeaderPresence::Absent).genes), ["a", "b"]);
         assert_eq!(names(&read(HeaderPresence::Absent).samples), ["1", "2"]);
         assert_eq!(names(&read(HeaderPresence::Present).genes), ["b"]);
@@ -224,8 +261,8 @@ mod tests {
 
     #[test]
     fn missing_values_have_several_names() {
-        let text = "a\tb\tc\td\te\tf\ng\tNA\tNaN\tnan\t\t-\t\n";
-        let options = Options { missing: Some("-".to_owned()), ..Options::default() };
+        let text = "gene\ta\tb\tc\td\te\tf\ng\tNA\tNaN\tnan\t\t-\t\n";
+        let options = Options { missing: vec!["-".to_owned()], ..Options::default() };
         let matrix = parse("m", text.as_bytes(), &options).unwrap();
         assert!(matrix.values.iter().all(|value| value.is_nan()) && matrix.has_missing());
         assert!(message(text.as_bytes()).contains("sample 5: \"-\""));
@@ -292,10 +329,9 @@ mod tests {
         encoder.write_all(text.as_bytes()).unwrap();
         std::fs::write(&path, encoder.finish().unwrap()).unwrap();
         let options = |memory_bytes| Options {
-            header: HeaderPresence::Absent,
             threads: 2,
             memory_bytes,
-            ..Options::default()
+            ..with_header(HeaderPresence::Absent)
         };
         // Text of 15 MB, values of 8 MB.
         let expected = parse("m", text.as_bytes(), &options(u64::MAX)).unwrap();
@@ -347,7 +383,7 @@ mod tests {
         fn plain_decimals_parse_as_the_standard_library_does(
             text in "-?[0-9]{0,12}(\\.[0-9]{0,12})?",
         ) {
-            if let Some((value, length)) = decimal(text.as_bytes(), b'\t') {
+            if let Some((value, length)) = decimal(text.as_bytes(), b'\t', b'.') {
                 prop_assert_eq!(length, text.len());
                 prop_assert_eq!(value.to_bits(), text.parse::<f64>().unwrap().to_bits());
             }

@@ -1,10 +1,11 @@
 //! Names of genes: the list that gives genes 1, 2, ... their names, from whichever file holds it.
 //!
-//! A file of names is one of four kinds, told apart by what is in it: a table `genes.tsv` (below
+//! A file of names is one of five kinds, told apart by what is in it: a table `genes.tsv` (below
 //! the header `gene name`, tab-separated, genes 1 to N in order), a list (one name a line), an
-//! expression matrix (the names of its rows, see [`crate::matrix`]) or a pair matrix that has
-//! names. Texts may be compressed by gzip, end their lines in CRLF and begin with a byte order
-//! mark. Two genes may have the same name.
+//! expression matrix (the names of its rows, see [`crate::matrix`]), an edge list (in the order of
+//! their names, see [`crate::edges`]) or a pair matrix that has names. Texts may be compressed by
+//! gzip, end their lines in CRLF and begin with a byte order mark. Two genes may have the same
+//! name.
 
 mod text;
 
@@ -16,6 +17,7 @@ use cuesta_core::budget::human;
 use cuesta_core::fixed::append_integer;
 use cuesta_core::{Error, Result};
 
+use crate::edges::{self, EdgesForm};
 use crate::limits::{GENES_MAX, NAME_BYTES_MAX};
 use crate::pair_matrix::PairMatrix;
 
@@ -52,6 +54,10 @@ impl GeneNames {
             }
         } else if path.is_dir() {
             return Err(names.error("is a folder without names; name a file of names"));
+        } else if let Some(form) = edges_form(path) {
+            for name in edges::names(path, &form, memory_bytes)? {
+                names.push(&name, memory_bytes)?;
+            }
         } else {
             text::read(&mut names, memory_bytes)?;
         }
@@ -133,6 +139,11 @@ impl GeneNames {
     }
 }
 
+/// Layout of an edge list whose lines name genes; `None` for files that only [`text`] reads.
+fn edges_form(path: &Path) -> Option<EdgesForm> {
+    edges::recognise(path).ok().flatten()
+}
+
 /// Checks that a name may stand in a line of text and in XML.
 ///
 /// # Errors
@@ -178,7 +189,7 @@ pub fn write_table<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Res
 }
 
 /// A number with a comma before each group of three digits.
-fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev();
     let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();

@@ -15,8 +15,9 @@ use cuesta_store::client::BlockBytes;
 use crate::files;
 use crate::npy::{self, Element};
 use crate::storage::Input;
+use crate::table::kinds;
 
-pub use text::convert;
+pub use text::{convert, recognise};
 
 const OPERATION: &str = "input.points";
 /// Most numbers of a point.
@@ -91,16 +92,19 @@ pub fn list(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 pub fn is_text(path: &Path) -> Result<bool> {
     let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
     let file = Input::open(path).map_err(failed)?;
-    let mut start = [0; 6];
+    let mut start = [0; 16];
     let count = file.read_at(&mut start, 0).map_err(failed)?;
     let start = &start[..count];
+    if npy::is_npy(start) {
+        return Ok(false);
+    }
     let refuse = |what: &str| Err(Error::input(OPERATION, format!("{} {what}", path.display())));
-    match start {
-        [0x1F, 0x8B, ..] => refuse("is compressed; unpack it first"),
-        [b'P', b'A', b'R', b'1', ..] => {
+    match kinds::other_kind(start) {
+        None => Ok(true),
+        Some(_) if start.starts_with(b"PAR1") => {
             refuse("is Parquet, which only `cuesta run` reads (through PyArrow)")
         }
-        _ => Ok(!npy::is_npy(start)),
+        Some(kind) => refuse(&format!("is {}; {}", kind.name, kind.remedy)),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::filter::Filter;
 use crate::kinc::{self, LineShape};
 use crate::reader::LineBlocks;
 use crate::storage;
+use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
 
 const OPERATION: &str = "input.kinc";
 
@@ -27,9 +28,11 @@ pub struct TextFile {
 }
 
 impl TextFile {
-    /// A file of so many bytes; its name says whether it is gzipped, that of its folder the zone.
+    /// A file of so many bytes; its first bytes, or of a file elsewhere its name, say whether it is
+    /// gzipped, the name of its folder the zone.
     pub fn new(path: &Path, size_bytes: u64) -> Self {
-        let gzipped = path.extension().is_some_and(|extension| extension == "gz");
+        let gzipped = starts_like_gzip(path)
+            .unwrap_or_else(|| path.extension().is_some_and(|extension| extension == "gz"));
         Self { path: path.to_owned(), size_bytes, gzipped, zone: zone_of(path) }
     }
 }
@@ -116,6 +119,20 @@ impl TextSource {
     }
 }
 
+/// Whether a file of this machine begins as gzip does; `None` where it cannot be read. These bytes
+/// do not count as read of the input.
+fn starts_like_gzip(path: &Path) -> Option<bool> {
+    let mut start = [0; 2];
+    if storage::uri(path).is_some() {
+        return None;
+    }
+    let mut file = std::fs::File::open(path).ok()?;
+    match std::io::Read::read_exact(&mut file, &mut start) {
+        Ok(()) => Some(start == [0x1F, 0x8B]),
+        Err(_) => Some(false),
+    }
+}
+
 /// The shape of the first data line of `file`, or `None` when it has none.
 ///
 /// # Errors
@@ -125,6 +142,9 @@ pub fn shape_of_file(file: &TextFile) -> Result<Option<LineShape>> {
     let mut blocks = LineBlocks::open(file, &whole)?;
     let mut line_number = 0;
     while let Some(block) = blocks.next_block()? {
+        if line_number == 0 {
+            check_text(&file.path, &block.bytes[..block.size_bytes])?;
+        }
         for line in block.bytes[..block.size_bytes].split(|&byte| byte == b'\n') {
             line_number += 1;
             if !kinc::line::is_blank(line) {
@@ -135,6 +155,19 @@ pub fn shape_of_file(file: &TextFile) -> Result<Option<LineShape>> {
         }
     }
     Ok(None)
+}
+
+/// Refuses files of another kind by their first bytes, and lines that end in returns alone.
+fn check_text(path: &Path, bytes: &[u8]) -> Result<()> {
+    let start = &bytes[..bytes.len().min(HEAD_BYTES)];
+    let what = match kinds::check_text(start) {
+        Err(what) => what,
+        Ok(()) if ends_in_returns(start) => {
+            "ends its lines in carriage returns alone; convert it with tr '\\r' '\\n'".to_owned()
+        }
+        Ok(()) => return Ok(()),
+    };
+    Err(Error::input(OPERATION, format!("{} {what}", path.display())))
 }
 
 /// An error about a line: `input.kinc: line N of FILE what`.

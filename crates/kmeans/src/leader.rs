@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cuesta_core::budget::Budget;
-use cuesta_core::job::{Request, Response, timed};
+use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::points::{self, PointFiles};
 use cuesta_input::storage;
+use cuesta_input::table::wording;
 use cuesta_runtime::scratch;
 
 use crate::amounts::{self, Pass};
@@ -126,6 +127,28 @@ impl Leader {
     }
 }
 
+/// Sentences on how texts with points are laid out.
+///
+/// # Errors
+/// As [`arrays`], as far as the first lines show.
+pub fn recognised(request: &Request) -> Result<Vec<String>> {
+    let params: KMeansParams = parameters(&request.parameters)?;
+    let mut sentences: Vec<String> = Vec::new();
+    for file in points::list(&request.inputs)? {
+        // Parquet is converted before it comes here.
+        if !points::is_text(&file).unwrap_or(false) {
+            continue;
+        }
+        let Some(form) = points::recognise(&file, &params.table)? else { continue };
+        let sentence = wording::points(&form);
+        // All files of a folder are mostly alike.
+        if !sentences.iter().any(|before| before.ends_with(&sentence)) {
+            sentences.push(format!("{}: {sentence}", file.display()));
+        }
+    }
+    Ok(sentences)
+}
+
 /// The files of the points as `.npy`, in order.
 ///
 /// # Errors
@@ -150,9 +173,9 @@ pub fn arrays(
         scratch::check_space(&request.scratch, 4 * size, "the text as numbers")?;
         timed(response, "convert", || {
             let bytes = if params.dtype == Precision::Float32 {
-                points::convert::<f32>(&[file], &output, request.threads, progress)?
+                points::convert::<f32>(&file, &params.table, &output, request.threads, progress)?
             } else {
-                points::convert::<f64>(&[file], &output, request.threads, progress)?
+                points::convert::<f64>(&file, &params.table, &output, request.threads, progress)?
             };
             Ok(((), bytes, 0))
         })?;

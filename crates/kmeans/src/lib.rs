@@ -24,6 +24,7 @@ mod answer;
 mod store;
 
 pub use amounts::Pass;
+pub use leader::recognised;
 pub use run::run;
 pub use store::StoreSettings;
 pub use verify::verify;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
 use cuesta_input::npy::Element;
+use cuesta_input::table::TableParams;
 use serde::{Deserialize, Serialize};
 
 /// Most clusters.
@@ -76,6 +77,9 @@ pub struct KMeansParams {
     pub tolerance: f64,
     /// Whether points stay in memory.
     pub keep: KeptPoints,
+    /// Layout of text, where it is not to be recognised.
+    #[serde(flatten)]
+    pub table: TableParams,
 }
 
 impl Default for KMeansParams {
@@ -88,6 +92,7 @@ impl Default for KMeansParams {
             dtype: Precision::Auto,
             tolerance: 0.0,
             keep: KeptPoints::All,
+            table: TableParams::default(),
         }
     }
 }

@@ -32,7 +32,7 @@ pub fn centres(
     let (seed, scratch) = seeds;
     let single = params.dtype.of(points.element()) == Element::F32;
     if let Some(path) = &params.centres {
-        return from_file(path, points, params.clusters, scratch);
+        return from_file(path, points, params, scratch);
     }
     let count = points.count;
     match params.init {
@@ -121,7 +121,7 @@ fn spread(
 fn from_file(
     path: &Path,
     points: &PointFiles,
-    clusters: usize,
+    params: &KMeansParams,
     scratch: &Path,
 ) -> Result<Vec<f64>> {
     let converted = scratch.join("centres.npy");
@@ -129,14 +129,15 @@ fn from_file(
     let mut arrays = Vec::new();
     for file in files {
         if points::is_text(&file)? {
-            points::convert::<f64>(&[file], &converted, 1, &Progress::default())?;
+            let progress = Progress::default();
+            points::convert::<f64>(&file, &params.table, &converted, 1, &progress)?;
             arrays.push(converted.clone());
         } else {
             arrays.push(file);
         }
     }
     let found = PointFiles::open(&arrays)?;
-    let (wanted, dimensions) = (clusters as u64, points.dimensions);
+    let (wanted, dimensions) = (params.clusters as u64, points.dimensions);
     if found.count != wanted || found.dimensions != dimensions {
         let text = format!(
             "--centres {} has {} x {} numbers, expected {wanted} clusters x {dimensions} \

@@ -3,6 +3,8 @@
 use cuesta_core::{Error, Result};
 use cuesta_input::FilterParams;
 use cuesta_input::limits::GENES_MAX;
+use cuesta_input::matrix;
+use cuesta_input::table::TableParams;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::correlate;
@@ -51,19 +53,6 @@ pub enum Format {
     Pairs,
 }
 
-/// Whether the first line of a matrix names the samples.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum HeaderLine {
-    /// Found out from the first two lines.
-    #[default]
-    Auto,
-    /// It does.
-    Present,
-    /// It does not.
-    Absent,
-}
-
 /// Parameters of `correlate`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
@@ -76,10 +65,13 @@ pub struct CorrelateParams {
     pub min_samples: usize,
     /// What to write.
     pub format: Format,
-    /// Stands for a missing value, besides NA, NaN, nan and an empty field.
+    /// Words for a missing value, separated by commas, besides NA, NaN, nan and an empty field.
     pub missing: Option<String>,
-    /// Whether there is a header.
-    pub header: HeaderLine,
+    /// Whether rows are samples, and columns genes.
+    pub transpose: bool,
+    /// Layout of the text, where it is not to be recognised.
+    #[serde(flatten)]
+    pub table: TableParams,
 }
 
 impl Default for CorrelateParams {
@@ -90,7 +82,8 @@ impl Default for CorrelateParams {
             min_samples: 30,
             format: Format::Text,
             missing: None,
-            header: HeaderLine::Auto,
+            transpose: false,
+            table: TableParams::default(),
         }
     }
 }
@@ -102,6 +95,18 @@ impl CorrelateParams {
     /// `Input` naming the parameter, its value and its range.
     pub fn check(&self) -> Result<()> {
         self.kernel().check()
+    }
+
+    /// Options of the reader of the matrix.
+    pub fn reading(&self, threads: usize, memory_bytes: u64) -> matrix::Options {
+        let words = self.missing.as_deref().unwrap_or_default().split(',');
+        matrix::Options {
+            table: self.table.clone(),
+            missing: words.filter(|word| !word.is_empty()).map(str::to_owned).collect(),
+            transpose: self.transpose,
+            threads,
+            memory_bytes,
+        }
     }
 
     /// What the kernel needs of them.

@@ -1,5 +1,7 @@
 //! JSON and errors on their way between Python and Rust.
 
+use std::path::Path;
+
 use cuesta_core::error::ErrorKind;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
@@ -66,4 +68,14 @@ pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<Strin
 /// Reads what a user asks for, where nobody has checked all of it before.
 fn asked<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| Error::input("arguments", error))
+}
+
+/// Writes an edge list as KINC text by the names in a file; returns counts as JSON.
+pub fn edges(path: &Path, names: &Path, output: &Path, memory_bytes: u64) -> Result<String> {
+    let Some(form) = cuesta_input::edges::recognise(path)? else {
+        let text = format!("{} is no edge list", path.display());
+        return Err(Error::input("input.edges", text));
+    };
+    let names = cuesta_input::GeneNames::read(names, memory_bytes)?;
+    to_json(&cuesta_input::edges::convert(path, &form, &names, output, memory_bytes)?)
 }

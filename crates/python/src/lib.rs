@@ -96,6 +96,35 @@ mod _native {
         watched(py, progress, |state| to_json(&network::run::annotate(workload, &request, state)?))
     }
 
+    /// Sentences on how tables of text are laid out; JSON in, a list out.
+    #[pyfunction]
+    fn recognised(py: Python<'_>, workload: &str, request: &str) -> PyResult<Vec<String>> {
+        let request = job::request(request).map_err(|error| python_error(py, &error))?;
+        watched(py, None, |_| match workload {
+            "correlate" => network::run::correlate::recognised(&request),
+            "kmeans" => cuesta_kmeans::recognised(&request),
+            _ => Ok(Vec::new()),
+        })
+    }
+
+    /// The layout of the edge list with names at a path, in words; None where there is none.
+    #[pyfunction]
+    fn edge_list(py: Python<'_>, path: PathBuf) -> PyResult<Option<String>> {
+        watched(py, None, |_| Ok(cuesta_input::edges::recognise(&path)?.map(|form| form.words())))
+    }
+
+    /// Writes an edge list as KINC text by the names in a file; JSON of counts out.
+    #[pyfunction]
+    fn convert_edges(
+        py: Python<'_>,
+        path: PathBuf,
+        names: PathBuf,
+        output: PathBuf,
+        memory_bytes: u64,
+    ) -> PyResult<String> {
+        watched(py, None, |_| convert::edges(&path, &names, &output, memory_bytes))
+    }
+
     /// The names of genes 1, 2, ... in a file of any kind that holds some.
     #[pyfunction]
     fn gene_names(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {

@@ -10,9 +10,7 @@ use cuesta_core::{Error, Result};
 /// # Errors
 /// `Input` naming the folder, the need and what is free; `System`.
 pub fn check_space(folder: &Path, size_bytes: u64, purpose: &str) -> Result<()> {
-    let found = rustix::fs::statvfs(folder)
-        .map_err(|cause| Error::system("scratch", "asking the size of", folder, &cause.into()))?;
-    let free_bytes = found.f_bavail.saturating_mul(found.f_frsize);
+    let free_bytes = free_bytes(folder)?;
     if size_bytes <= free_bytes {
         return Ok(());
     }
@@ -23,6 +21,16 @@ pub fn check_space(folder: &Path, size_bytes: u64, purpose: &str) -> Result<()> 
         human(free_bytes)
     );
     Err(Error::input("scratch", text))
+}
+
+/// Bytes that are free on the disk of `folder`.
+///
+/// # Errors
+/// `System`.
+pub fn free_bytes(folder: &Path) -> Result<u64> {
+    let sizes = rustix::fs::statvfs(folder)
+        .map_err(|cause| Error::system("scratch", "asking the size of", folder, &cause.into()))?;
+    Ok(sizes.f_bavail.saturating_mul(sizes.f_frsize))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cuesta.lab.record import one_run_seconds
 from cuesta.units import format_bytes, format_rate, format_seconds
 from cuesta.untrusted import one_line
+from cuesta.workloads import doubts
 
 if TYPE_CHECKING:
     from cuesta.api.console import Console
@@ -43,6 +44,8 @@ def print_run(console: Console, record: Record, output: Path) -> None:
     ):
         if text:
             console.print(f"  {console.dim(f'{title:<10}')}{text}")
+    for sentence in doubts.shown(record["preview"]):
+        console.print(f"  {console.dim('remark'.ljust(10))}{sentence}")
 
 
 def remarks(record: Record, output: Path) -> Iterator[str]:
@@ -95,12 +98,20 @@ def print_assessment(console: Console, assessment: Record, path: Path) -> None:
 def counts_text(record: Record) -> str:
     """The engine's and the verifier's counts, the first few."""
     counts = list(record["answer"]["counts"].items())[:_COUNTS_SHOWN]
-    return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in counts)
+    texts = [f"{name.replace('_', ' ')} {value:,}" for name, value in counts]
+    named = (record.get("names") or {}).get("genes", 0)
+    genes = dict(counts).get("genes", named)
+    if record["workload"] in _OF_GENES and named > genes:
+        # The answer ends with the last gene that has an edge.
+        count = f"genes {genes:,}"
+        texts = [f"{count} of {named:,} named" if text == count else text for text in texts]
+    return ", ".join(texts)
 
 
 def next_text(record: Record) -> str:
     """What the preview says to do next, in a few words each; the report says why."""
-    items = [item for one in record["preview"] if one["kind"] == "list" for item in one["items"]]
+    lists = [view for view in record["preview"] if view["kind"] == "list"]
+    items = [item for view in lists if view["title"] != doubts.TITLE for item in view["items"]]
     return "; ".join(str(name) for name, _ in items)
 
 
@@ -116,6 +127,9 @@ def first_text(record: Record) -> str:
     else:
         genes = 1 if record["workload"] in _OF_GENES else 2
         found = [" \u2013 ".join(row[:genes]) for row in rows if row[0].endswith(")")]
+        if record["workload"] == "degrees":
+            # The number behind a name would be taken for its degree.
+            found[:] = [f"{row[0].rpartition(' (')[0]}: {row[-1]} edges" for row in rows if found]
     return f"{tables[-1]['title'].lower()}: {', '.join(found)}" if found else ""
 
 

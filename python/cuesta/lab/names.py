@@ -1,7 +1,7 @@
 """Names of genes: given with `--genes FILE`, or found beside the inputs; put into an answer.
 
-Found are the array of a pair matrix, and a `genes.tsv` such as runs write, in the folder of an
-input. Names that were found change nothing that is computed; a file that was given
+Found are the array of a pair matrix, an edge list, and a `genes.tsv` such as runs write, in the
+folder of an input. Names that were found change nothing that is computed; a file that was given
 also says how many genes there are, where a workload has that number and nobody gave it.
 """
 
@@ -17,7 +17,7 @@ from cuesta.lab.observer import Observer
 from cuesta.lab.probe import Probe, Usage
 from cuesta.native import from_response, native_module, to_request
 from cuesta.trial import Trial, is_remote
-from cuesta.workloads import GENES, get_workload
+from cuesta.workloads import GENES, edges, get_workload
 
 FILE_NAME = "genes.tsv"
 HEADER = b"gene\tname\n"
@@ -98,7 +98,8 @@ def annotate(trial: Trial, answer: Path, scratch: Path, hears: Observer) -> Nami
         return None
     hears.stage("naming genes" if trial.names else "writing the graph")
     with Probe() as probe:
-        request = to_request(trial, answer, scratch)
+        readable, _ = get_workload(trial.workload).readable(trial, scratch)
+        request = to_request(readable, answer, scratch)
         response = native_module().annotate(trial.workload, request, hears.progress)
     return Naming(usage=probe.usage, counts=from_response(response)["counts"])
 
@@ -115,8 +116,8 @@ def _found(inputs: Iterable[str]) -> list[str]:
 
 
 def _beside(path: Path) -> Path | None:
-    """The pair matrix itself where it has names, else the file in its folder, if there is one."""
-    if _is_named_matrix(path):
+    """The pair matrix or edge list that has names, else the file in its folder, if there is one."""
+    if _is_named_matrix(path) or edges.layout(str(path)) is not None:
         return path
     file = path.parent / FILE_NAME
     try:

@@ -47,7 +47,7 @@ from cuesta.lab.verify import (
 )
 from cuesta.native import native_module
 from cuesta.trial import Trial, is_remote
-from cuesta.workloads import get_workload
+from cuesta.workloads import doubts, edges, get_workload, recognised
 from cuesta.workloads.preview import View, preview
 
 if TYPE_CHECKING:
@@ -132,9 +132,11 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             _announce(trial, plan, hears)
         context = replace(_context(trial, plan), names=named)
         before = inputs.marks(trial.inputs)
+        edges.prepare(trial, folder.scratch, hears)
+        converted = edges.converted(trial, folder.scratch)
         try:
             with _of_one_state(before, trial.inputs):
-                samples, files = _repeats(engine, trial, plan, folder, hears)
+                samples, files = _repeats(engine, converted, plan, folder, hears)
             facts = remote.describe(engine, trial, folder.scratch)
             context = replace(context, inputs=streams.as_given(facts, given))
             readable = trial
@@ -161,7 +163,10 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             record.write(result, folder.keep())
             changed = inputs.changed(before, trial.inputs)
             raise _refusal(trial, verification, folder.answer, changed)
-        result["preview"] = views
+        result["preview"] = [
+            *views,
+            *doubts.views(trial, folder.answer, result["answer"]["counts"]),
+        ]
         record.write(result, folder.answer)
         for sentence in folder.finish():
             hears.note(sentence)
@@ -242,6 +247,8 @@ def _announce(trial: Trial, plan: Plan, hears: Observer) -> None:
     found = preflight.estimate(trial, facts, plan.output, scratch, plan.ceilings)
     preflight.check(found, plan.output, scratch)
     for sentence in preflight.sentences(found):
+        hears.note(sentence)
+    for sentence in [*recognised.sentences(trial), *doubts.before(trial)]:
         hears.note(sentence)
 
 

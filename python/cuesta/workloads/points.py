@@ -43,13 +43,46 @@ def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
     if not size_bytes:
         return trial, ()
     started = time.perf_counter()
-    inputs = tuple(str(_array(file, number, scratch)) for number, file in enumerate(files))
+    columns = _columns_of(trial)
+    inputs = tuple(str(_array(file, number, scratch, columns)) for number, file in enumerate(files))
     parameters = dict(trial.parameters)
     if centres:
-        parameters["centres"] = str(_array(centres, len(files), scratch))
+        parameters["centres"] = str(_array(centres, len(files), scratch, None))
     seconds = time.perf_counter() - started
     changed = replace(trial, inputs=inputs, parameters=parameters)
     return changed, (Phase(name="convert", seconds=seconds, bytes=size_bytes),)
+
+
+def sentences(trial: Trial) -> list[str]:
+    """Say which columns of Parquet files are coordinates. Errors: as for `readable`."""
+    files = [file for path in trial.inputs for file in _files(path) if _is_parquet(file)]
+    texts: list[str] = []
+    for file in files:
+        text = _layout(file, _columns_of(trial))
+        if not any(before.endswith(text) for before in texts):
+            texts.append(f"{file}: {text}")
+    return texts
+
+
+def _columns_of(trial: Trial) -> str | None:
+    columns = trial.parameters.get("columns")
+    return None if columns is None else str(columns)
+
+
+def _layout(path: str, columns: str | None) -> str:
+    _need_pyarrow(path)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with _opened(path) as file, pq.ParquetFile(file) as source:
+            shape = _shape(path, source, columns)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
+    names = ", ".join(shape.names[:2]) + (", ..." if len(shape.names) > 2 else "")
+    noun = "dimension" if shape.dimensions == 1 else "dimensions"
+    left_out = "".join(f", {column} left out" for column in shape.left_out)
+    return f"{shape.points:,} points, {shape.dimensions:,} {noun} ({names}), Parquet{left_out}"
 
 
 def _files(path: str) -> Iterator[str]:
@@ -97,19 +130,28 @@ def _is_parquet(path: str) -> bool:
         return False  # The kernel says it better.
 
 
-def _array(path: str, number: int, scratch: Path) -> Path | str:
+def _array(path: str, number: int, scratch: Path, columns: str | None) -> Path | str:
     """`path`, or the array made from it."""
     if not _is_parquet(path):
         return path
     made = scratch / f"parquet-{number}.npy"
     if not made.exists():
-        _convert(path, made)
+        _convert(path, made, columns)
     return made
 
 
-def _convert(path: str, made: Path) -> None:
+def _need_pyarrow(path: str) -> None:
     if any(find_spec(name) is None for name in ("pyarrow", "numpy")):
         raise EngineMissing(f"{path} is Parquet; pip install pyarrow numpy to read it")
+
+
+def _unreadable(path: str, error: Exception) -> InputError:
+    first_line = (str(error).splitlines() or ["it cannot be read"])[0]
+    return InputError(f"{path}: {first_line}")
+
+
+def _convert(path: str, made: Path, columns: str | None) -> None:
+    _need_pyarrow(path)
     import pyarrow as pa
     import pyarrow.parquet as pq
     from numpy.lib import format as npy
@@ -117,7 +159,7 @@ def _convert(path: str, made: Path) -> None:
     partial = made.with_suffix(".partial")
     try:
         with _opened(path) as file, pq.ParquetFile(file) as source, partial.open("wb") as out:
-            shape = _shape(path, source)
+            shape = _shape(path, source, columns)
             size_bytes = shape.points * shape.dimensions * int(shape.descr[-1])
             if size_bytes > machine.free_bytes(made.parent):
                 raise InputError(
@@ -128,26 +170,81 @@ def _convert(path: str, made: Path) -> None:
             rows_and_columns = (shape.points, shape.dimensions)
             npy.write_array_header_1_0(out, header | {"shape": rows_and_columns})
             rows = max(1, BATCH_BYTES // (8 * max(1, shape.dimensions)))
-            for batch in source.iter_batches(batch_size=rows):
+            for batch in source.iter_batches(batch_size=rows, columns=list(shape.names)):
                 out.write(_numbers(path, batch, shape).data)
     except (pa.ArrowException, OSError) as error:
-        first_line = (str(error).splitlines() or ["it cannot be read"])[0]
-        raise InputError(f"{path}: {first_line}") from None
+        raise _unreadable(path, error) from None
     removal.put(partial, made)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Shape:
-    """What is in a file: `descr` is NumPy's name of the type that holds all its numbers."""
+    """Content of a file: `descr` is NumPy's name of the type that holds all its numbers.
+
+    `names` are the columns of coordinates, `left_out` columns that are none, in words.
+    """
 
     points: int
     dimensions: int
     descr: str
+    names: tuple[str, ...]
+    left_out: tuple[str, ...]
 
 
-def _shape(path: str, source: Any) -> _Shape:
-    """Errors: `InputError` for a column that is no number."""
+def _index_columns(source: Any) -> list[str]:
+    """Names of columns that are an index, as pandas says in the file, or by their name."""
+    import json
+
+    metadata = source.schema_arrow.metadata or {}
+    try:
+        described = json.loads(metadata.get(b"pandas", b"{}")).get("index_columns", [])
+    except (ValueError, AttributeError):
+        described = []
+    names = [name for name in described if isinstance(name, str)]
+    unnamed = [name for name in source.schema_arrow.names if name.startswith("__index_level_")]
+    return list(dict.fromkeys([*names, *unnamed]))
+
+
+def _coordinates(path: str, source: Any, columns: str | None) -> tuple[list[Any], list[str]]:
+    """Return the fields with coordinates, and columns left out. Errors: `InputError`."""
     fields = list(source.schema_arrow)
+    if columns is not None:
+        chosen = _chosen(path, columns, [field.name for field in fields])
+        left_out = len(fields) - len(chosen)
+        text = [f"{left_out} of {len(fields)} columns"] if left_out else []
+        return [fields[index] for index in chosen], text
+    index = [name for name in _index_columns(source) if name in source.schema_arrow.names]
+    values = [field for field in fields if field.name not in index]
+    if not values:
+        return fields, []
+    return values, [f"index {name}" for name in index]
+
+
+def _chosen(path: str, columns: str, names: list[str]) -> list[int]:
+    """Return places of the columns that `--columns` asks for. Errors: `InputError`."""
+    chosen: set[int] = set()
+    for item in filter(None, (item.strip() for item in columns.split(","))):
+        first, dash, last = item.partition("-")
+        if item in names:
+            chosen.add(names.index(item))
+        elif first.isdigit() and (not last or last.isdigit()):
+            end = int(last) if last else len(names) if dash else int(first)
+            chosen.update(range(int(first) - 1, end))
+        else:
+            chosen.add(-1)
+        if not chosen <= set(range(len(names))):
+            raise InputError(
+                f"{path}: has no column {item!r} for --columns; give names, or numbers from 1 to "
+                f"{len(names)}"
+            )
+    if not chosen:
+        raise InputError(f"{path}: --columns names no column; give names or numbers")
+    return sorted(chosen)
+
+
+def _shape(path: str, source: Any, columns: str | None) -> _Shape:
+    """Errors: `InputError` for a column that is no number."""
+    fields, left_out = _coordinates(path, source, columns)
     points = source.metadata.num_rows
     types = [getattr(field.type, "value_type", field.type) for field in fields]
     for field, kind in zip(fields, types, strict=True):
@@ -155,14 +252,20 @@ def _shape(path: str, source: Any) -> _Shape:
         if str(kind) not in _SINGLE_IS_EXACT | _DOUBLE or (listed and len(fields) > 1):
             raise InputError(
                 f"{path}: column {field.name} is {field.type}; points are columns of numbers, or "
-                "one column of lists of numbers"
+                "one column of lists of numbers; leave it out with --columns"
             )
     single = all(str(kind) in _SINGLE_IS_EXACT for kind in types)
     dimensions = len(fields)
     if fields and types[0] is not fields[0].type:
-        first = next(source.iter_batches(batch_size=1), None)
+        first = next(source.iter_batches(batch_size=1, columns=[fields[0].name]), None)
         dimensions = len(first.column(0)[0]) if first is not None and first.num_rows else 0
-    return _Shape(points=points, dimensions=dimensions, descr="<f4" if single else "<f8")
+    return _Shape(
+        points=points,
+        dimensions=dimensions,
+        descr="<f4" if single else "<f8",
+        names=tuple(field.name for field in fields),
+        left_out=tuple(left_out),
+    )
 
 
 def _numbers(path: str, batch: Any, shape: _Shape) -> NDArray[np.generic]:

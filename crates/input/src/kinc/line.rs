@@ -260,7 +260,10 @@ fn parse_fixed(text: &[u8]) -> Option<Micro> {
 
 /// Says that a line of unknown layout has `count` fields.
 pub fn wrong_field_count(count: usize) -> String {
-    format!("has {count} fields, expected 11 (KINC version 1) or 7 (KINC version 3), tab-separated")
+    format!(
+        "has {count} fields, expected 11 (KINC version 1) or 7 (KINC version 3), tab-separated; an \
+         edge list of names needs columns source, target and score"
+    )
 }
 
 fn wrong_field_count_for(count: usize, version: Version) -> String {

@@ -13,6 +13,7 @@ use super::OPERATION;
 use super::room::{Progress, Room};
 use crate::limits::READ_BYTES;
 use crate::storage::Input;
+use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
 
 /// What some programs write in front of UTF-8.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -65,6 +66,8 @@ pub struct TextBlocks {
     read_bytes: Arc<AtomicU64>,
     size_bytes: u64,
     at_start: bool,
+    /// Whether lines end in carriage returns alone.
+    has_returns: bool,
 }
 
 impl TextBlocks {
@@ -79,12 +82,16 @@ impl TextBlocks {
         let read_bytes = Arc::new(AtomicU64::new(0));
         let counted = Counted { input, read_bytes: Arc::clone(&read_bytes) };
         let mut plain = BufReader::with_capacity(READ_BYTES, counted);
-        let is_gzipped = plain.fill_buf().map_err(failed)?.starts_with(&[0x1F, 0x8B]);
+        let start = plain.fill_buf().map_err(failed)?;
+        let is_gzipped = start.starts_with(&[0x1F, 0x8B]);
+        if !is_gzipped {
+            check_text(path, start)?;
+        }
         let text: Box<dyn Read + Send> =
             if is_gzipped { Box::new(MultiGzDecoder::new(plain)) } else { Box::new(plain) };
         let carried = TextBlock::default();
         let path = path.to_owned();
-        Ok(Self { path, text, carried, read_bytes, size_bytes, at_start: true })
+        Ok(Self { path, text, carried, read_bytes, size_bytes, at_start: true, has_returns: false })
     }
 
     /// The share of the file that has been read.
@@ -137,9 +144,19 @@ impl TextBlocks {
     fn fill(&mut self, block: &mut TextBlock) -> Result<()> {
         let failed = |cause: io::Error| Error::system(OPERATION, "reading", &self.path, &cause);
         let free = block.bytes.capacity() - block.bytes.len();
+        let from = block.bytes.len();
         let count = (&mut self.text).take(free as u64).read_to_end(&mut block.bytes);
         block.is_last = count.map_err(failed)? < free;
-        if std::mem::take(&mut self.at_start) && block.bytes.starts_with(BYTE_ORDER_MARK) {
+        let at_start = std::mem::take(&mut self.at_start);
+        if at_start {
+            check_text(&self.path, &block.bytes)?;
+            self.has_returns = ends_in_returns(&block.bytes);
+        }
+        if self.has_returns {
+            let ends = block.bytes[from..].iter_mut().filter(|byte| **byte == b'\r');
+            ends.for_each(|byte| *byte = b'\n');
+        }
+        if at_start && block.bytes.starts_with(BYTE_ORDER_MARK) {
             block.bytes.drain(..BYTE_ORDER_MARK.len());
         }
         block.complete = match block.is_last {
@@ -157,6 +174,11 @@ impl TextBlocks {
         block.bytes.truncate(block.complete);
         Ok(())
     }
+}
+
+fn check_text(path: &Path, start: &[u8]) -> Result<()> {
+    kinds::check_text(&start[..start.len().min(HEAD_BYTES)])
+        .map_err(|what| Error::input(OPERATION, format!("{} {what}", path.display())))
 }
 
 /// Counts the bytes of a file as they are read.

@@ -1,10 +1,11 @@
 //! Reads numbers in plain decimal notation, which nearly all values of a matrix have.
 
-/// The number at the beginning of `text` up to a delimiter or the end, and the length of the field;
+/// The number at the beginning of `text` up to a delimiter or the end, with the decimal sign
+/// `sign`, and the length of the field;
 /// `None` unless it is in plain decimal notation with so few digits that one division of integers
 /// gives the nearest double.
 #[inline]
-pub fn decimal(text: &[u8], delimiter: u8) -> Option<(f64, usize)> {
+pub fn decimal(text: &[u8], delimiter: u8, sign: u8) -> Option<(f64, usize)> {
     let negative = text.first() == Some(&b'-');
     let start = usize::from(negative);
     let (mut mantissa, mut point, mut end) = (0u64, None, text.len());
@@ -14,7 +15,7 @@ pub fn decimal(text: &[u8], delimiter: u8) -> Option<(f64, usize)> {
             b'0'..=b'9' => {
                 mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'))
             }
-            b'.' if point.is_none() => point = Some(index),
+            _ if byte == sign && point.is_none() => point = Some(index),
             _ if byte == delimiter => {
                 end = index;
                 break;
@@ -27,6 +28,9 @@ pub fn decimal(text: &[u8], delimiter: u8) -> Option<(f64, usize)> {
         return None;
     }
     let fraction = point.map_or(0, |point| end - point - 1);
+    if sign == b',' && point.is_some() && fraction == 0 {
+        return None;
+    }
     let value = mantissa as f64 / POWERS_OF_TEN[fraction];
     Some((if negative { -value } else { value }, end))
 }

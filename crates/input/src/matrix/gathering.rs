@@ -8,13 +8,19 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use super::room::Room;
-use super::table::{Table, TableLine, TableLines, delimiter, shown, split_at_line};
+use super::table::{Table, TableLines, TableRow, form_error, shown, split_at_line};
 use super::{ExpressionMatrix, OPERATION, Options, join};
+use crate::table::TableLine;
+use crate::table::matrix::{MatrixForm, MatrixKind, recognise};
 
 /// Bytes of a gene in a list of names, and the number of its line.
 const GENE_BYTES: u64 = (size_of::<String>() + size_of::<usize>()) as u64;
 /// Bytes of the memory of a short name.
 const NAME_BYTES: u64 = 32;
+/// Bytes of a sample while the header is read: its field, its name and the memory of the name.
+const SAMPLE_BYTES: u64 = 16 + 24 + 32;
+/// Bytes of a field of a line that is recognised, at most, for each byte of the line.
+const FIELD_BYTES: u64 = 2;
 /// Bytes of a gene in the table that finds names that are there twice: a number and a mark, and
 /// room to grow.
 const UNIQUE_BYTES: u64 = 24;
@@ -33,6 +39,10 @@ pub struct Gathering<'a> {
     /// TableLines so far.
     number: usize,
     begins_at: usize,
+    /// Whether rows are samples.
+    is_turned: bool,
+    /// Whether the mark at the end of a table was read.
+    has_ended: bool,
     parts: Vec<Part>,
 }
 
@@ -42,6 +52,9 @@ struct Part {
     names: Vec<String>,
     numbers: Vec<usize>,
     values: Vec<f64>,
+    has_ended: bool,
+    /// A row behind the end of the table.
+    row_behind: Option<usize>,
 }
 
 /// TableLines that a thread parses.
@@ -59,26 +72,33 @@ impl<'a> Gathering<'a> {
     /// `Input`.
     pub fn begin(options: &'a Options, room: &'a Room<'a>, bytes: &[u8]) -> Result<Self> {
         let name = room.name();
-        let mut lines = TableLines::new(bytes, 0);
-        let Some(first) = lines.next() else {
-            return Err(Error::input(
-                OPERATION,
-                format!("{name} is empty, expected a line a gene"),
-            ));
-        };
-        let after = (lines.place, lines.number);
-        let lines: Vec<TableLine> = [first].into_iter().chain(lines.next()).collect();
-        let delimiter = delimiter(&lines).ok_or_else(|| {
-            let line = first.number;
-            let text = format!("line {line} of {name} has neither a tab nor a comma");
-            Error::input(OPERATION, text)
-        })?;
-        let table = Table { name, options, delimiter };
-        let header = table.header(&lines, room)?;
-        let (begins_at, number) = if header.is_line { after } else { (0, 0) };
-        let matrix = ExpressionMatrix { samples: header.samples, ..ExpressionMatrix::default() };
+        // Fields of two lines while they are recognised; names of samples from then on.
+        let fields = bytes.split(|&byte| byte == b'\n').take(2).map(|line| line.len() as u64);
+        let meanwhile = FIELD_BYTES * fields.sum::<u64>();
+        room.take(meanwhile)?;
+        let form = recognise(bytes, &options.table, &options.missing)
+            .map_err(|error| form_error(name, &error))?;
+        room.release(meanwhile);
+        let sizes = form.samples.iter().map(|name| SAMPLE_BYTES + name.len() as u64);
+        room.take(sizes.sum())?;
+        let (begins_at, number) = form.begins_at;
+        let samples = form.samples.clone();
+        let matrix = ExpressionMatrix { samples, ..ExpressionMatrix::default() };
         let parts = (0..options.threads.max(1)).map(|_| Part::default()).collect();
-        Ok(Self { table, room, matrix, numbers: Vec::new(), number, begins_at, parts })
+        let (table, is_turned) = (Table::new(name, form), options.transpose);
+        let numbers = Vec::new();
+        let has_ended = false;
+        Ok(Self { table, room, matrix, numbers, number, begins_at, is_turned, has_ended, parts })
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.matrix.genes.len() as u64
+    }
+
+    /// Layout of the text.
+    pub fn form(&self) -> &MatrixForm {
+        &self.table.form
     }
 
     /// Offset of the first line of a gene in the text.
@@ -112,6 +132,12 @@ impl<'a> Gathering<'a> {
         });
         for (outcome, part) in outcomes.into_iter().zip(&mut self.parts) {
             outcome?;
+            let first = part.numbers.first().copied().filter(|_| self.has_ended);
+            if let Some(number) = part.row_behind.or(first) {
+                let line = TableLine { number, text: &[] };
+                return Err(self.table.error(&line, "is behind the end of the table"));
+            }
+            self.has_ended |= part.has_ended;
             let sizes = part.names.iter().map(|name| name.capacity() as u64);
             self.room.take_for_matrix(sizes.filter(|&size| size + 8 > NAME_BYTES).sum())?;
             self.matrix.values.append(&mut part.values);
@@ -128,10 +154,36 @@ impl<'a> Gathering<'a> {
     /// `Input`.
     pub fn finish(mut self) -> Result<ExpressionMatrix> {
         self.parts.clear();
+        self.check_complete()?;
+        self.matrix.values.shrink_to_fit();
+        if self.is_turned {
+            let size_bytes = 8 * self.matrix.values.len() as u64;
+            self.room.take(size_bytes)?;
+            self.matrix.turn();
+            self.room.release(size_bytes);
+            self.numbers = vec![self.table.form.begins_at.1; self.matrix.genes.len()];
+        }
         self.room.take(self.matrix.genes.len() as u64 * UNIQUE_BYTES)?;
         self.check_unique()?;
-        self.matrix.values.shrink_to_fit();
         Ok(self.matrix)
+    }
+
+    /// Refuses a file that has no gene, or fewer lines than it says.
+    fn check_complete(&self) -> Result<()> {
+        let (form, rows) = (&self.table.form, self.matrix.genes.len() as u64);
+        let refuse =
+            |what: String| Err(Error::input(OPERATION, format!("{} {what}", self.table.name)));
+        match form.rows {
+            Some(claimed) if claimed != rows => refuse(format!(
+                "has {rows} rows, its second line says {claimed}; obtain the file again"
+            )),
+            _ if form.kind == MatrixKind::Series && !self.has_ended => refuse(
+                "has no !series_matrix_table_end, so it was cut short; obtain the file again"
+                    .to_owned(),
+            ),
+            _ if rows == 0 => refuse("has no gene, expected a line a gene".to_owned()),
+            _ => Ok(()),
+        }
     }
 
     /// The lines for each thread.
@@ -179,7 +231,10 @@ impl<'a> Gathering<'a> {
                 Entry::Occupied(entry) => {
                     let before = self.numbers[*entry.get()];
                     let name = shown(genes[gene].as_bytes());
-                    let text = format!("names gene {name}, which line {before} has already");
+                    let text = match self.is_turned {
+                        true => format!("names two genes {name}; make their names different"),
+                        false => format!("names gene {name}, which line {before} has already"),
+                    };
                     let line = TableLine { number: self.numbers[gene], text: &[] };
                     return Err(self.table.error(&line, &text));
                 }
@@ -195,9 +250,19 @@ impl Part {
         self.names.reserve_exact(share.genes);
         self.numbers.reserve_exact(share.genes);
         self.values.reserve_exact(count);
+        (self.has_ended, self.row_behind) = (false, None);
         for line in TableLines::new(share.bytes, share.number) {
-            self.names.push(table.gene(&line, samples, &mut self.values)?);
-            self.numbers.push(line.number);
+            match table.line(&line, &mut self.values)? {
+                TableRow::Row(name) => {
+                    if self.has_ended {
+                        self.row_behind = self.row_behind.or(Some(line.number));
+                    }
+                    self.names.push(name);
+                    self.numbers.push(line.number);
+                }
+                TableRow::Blank => {}
+                TableRow::End => self.has_ended = true,
+            }
         }
         Ok(())
     }

@@ -1,60 +1,64 @@
 //! Reads the names of the genes of a matrix, line by line, without its values.
 
-use cuesta_core::Result;
+use cuesta_core::{Error, Result};
 
-use super::Options;
-use super::table::{Table, TableLine, delimiter};
+use super::OPERATION;
+use super::table::{Table, form_error};
+use crate::table::matrix::{MatrixForm, MatrixKind, recognise};
+use crate::table::{Role, TableLine, TableLines, TableParams, fields};
 
 /// How the lines of a matrix are read of which only the names of the genes are wanted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LineLayout {
-    /// Whether the first line names the samples.
-    pub has_header: bool,
-    delimiter: u8,
-    fields: usize,
+    form: MatrixForm,
 }
 
 impl LineLayout {
-    /// The layout of a matrix whose first lines, with their numbers, are these; `None` where they
-    /// are none of a matrix.
+    /// The layout of a matrix that begins with these bytes; `None` where they are none of a matrix.
     ///
     /// # Errors
-    /// `Input` where the first line may be a header or a gene.
-    pub(crate) fn of(name: &str, first: &[(usize, Vec<u8>)]) -> Result<Option<Self>> {
-        let lines: Vec<TableLine> =
-            first.iter().map(|(number, text)| TableLine { number: *number, text }).collect();
-        let Some(delimiter) = delimiter(&lines) else { return Ok(None) };
-        let options = Options::default();
-        let table = Table { name, options: &options, delimiter };
-        let (is_header, _) = table.is_header(&lines);
-        let Some(gene) = lines.get(usize::from(is_header == Some(true))) else { return Ok(None) };
-        let fields = table.fields(gene.text);
-        if !fields[1..].iter().any(|field| table.number(field).is_some()) {
-            return Ok(None);
-        }
-        match is_header {
-            Some(has_header) => Ok(Some(Self { has_header, delimiter, fields: fields.len() })),
-            None => Err(table.error(
-                gene,
-                "may be a header or a gene, its values are numbers; give a list of names, one a \
-                 line",
-            )),
-        }
+    /// `Input` where the first line may be a header or a gene, and for a damaged GCT or series.
+    pub(crate) fn of(name: &str, first: &[u8]) -> Result<Option<Self>> {
+        let form = match recognise(first, &TableParams::default(), &[]) {
+            Ok(form) => form,
+            Err(error) if error.what.starts_with("may be a header") => {
+                let line = error.line.unwrap_or(1);
+                let text = format!(
+                    "line {line} of {name} may be a header or a gene, its values are numbers; give \
+                     a list of names, one a line"
+                );
+                return Err(Error::input(OPERATION, text));
+            }
+            Err(error) if first.starts_with(b"#1.") || first.starts_with(b"!") => {
+                return Err(form_error(name, &error));
+            }
+            Err(_) => return Ok(None),
+        };
+        let row = TableLines::new(&first[form.begins_at.0..], 0).next();
+        let has_number = row.is_some_and(|row| {
+            let texts = fields::fields(row.text, form.signs.delimiter);
+            let values = texts.iter().zip(&form.roles).filter(|(_, role)| **role == Role::Value);
+            values.into_iter().any(|(text, _)| form.number(text).is_some())
+        });
+        Ok(has_number.then_some(Self { form }))
     }
 
-    /// The name of the gene in a line that is not empty.
+    /// Lines before the first gene.
+    pub(crate) fn lines_before(&self) -> usize {
+        self.form.begins_at.1
+    }
+
+    /// The name of the gene in a line that is not empty; `None` where the line has none to have.
     ///
     /// # Errors
     /// `Input` for a ragged line or a name that cannot be.
-    pub(crate) fn gene(&self, name: &str, number: usize, text: &[u8]) -> Result<String> {
-        let options = Options::default();
-        let table = Table { name, options: &options, delimiter: self.delimiter };
+    pub(crate) fn gene(&self, name: &str, number: usize, text: &[u8]) -> Result<Option<String>> {
+        let table = Table::new(name, self.form.clone());
         let line = TableLine { number, text };
-        let count = table.count(text);
-        if count != self.fields {
-            let what = format!("has {count} fields, expected {}", self.fields);
-            return Err(table.error(&line, &what));
+        let is_end = self.form.kind == MatrixKind::Series && text.starts_with(b"!");
+        if is_end || table.is_blank(&line) {
+            return Ok(None);
         }
-        table.gene_name(&line, table.split(text).0)
+        table.name_of(&line).map(Some)
     }
 }

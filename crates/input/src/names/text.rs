@@ -12,6 +12,8 @@ use super::{GENES_HEADER, GeneNames, OPERATION, check};
 use crate::limits::{NAMED_LINE_BYTES_MAX, READ_BYTES};
 use crate::matrix::LineLayout;
 use crate::storage::Input;
+use crate::table::matrix::is_enough;
+use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
 
 /// A line has at most this part of the memory.
 const LINES_IN_MEMORY: u64 = 32;
@@ -27,13 +29,16 @@ pub fn read(names: &mut GeneNames, memory_bytes: u64) -> Result<()> {
     let path = names.path().to_owned();
     let mut lines = Lines::open(&path, memory_bytes)?;
     let mut adding = Adding { names, shown: path.display().to_string(), memory_bytes };
-    let first = lines.first_two()?;
-    if first.first().is_some_and(|(number, text)| *number == 1 && text == GENES_HEADER.as_bytes()) {
+    let first = lines.first_ones()?;
+    let filled = || first.iter().filter(|(_, text)| !text.is_empty());
+    if filled().next().is_some_and(|(number, text)| *number == 1 && text == GENES_HEADER.as_bytes())
+    {
         return adding.table(&mut lines);
     }
-    match LineLayout::of(&adding.shown, &first)? {
+    let head: Vec<&[u8]> = first.iter().map(|(_, text)| text.as_slice()).collect();
+    match LineLayout::of(&adding.shown, &head.join(&b'\n'))? {
         Some(layout) => adding.matrix(&mut lines, &layout),
-        None => match first.iter().find(|(_, text)| text.contains(&b'\t')) {
+        None => match filled().take(2).find(|(_, text)| text.contains(&b'\t')) {
             None => adding.list(&mut lines),
             Some((number, _)) => Err(adding.error(
                 *number,
@@ -93,13 +98,13 @@ impl Adding<'_> {
     }
 
     fn matrix(&mut self, lines: &mut Lines, layout: &LineLayout) -> Result<()> {
-        let mut header = layout.has_header;
         while let Some((number, text)) = lines.next()? {
-            if text.is_empty() || std::mem::take(&mut header) {
+            if text.is_empty() || number <= layout.lines_before() {
                 continue;
             }
-            let name = layout.gene(&self.shown, number, &text)?;
-            self.names.push(&name, self.memory_bytes)?;
+            if let Some(name) = layout.gene(&self.shown, number, &text)? {
+                self.names.push(&name, self.memory_bytes)?;
+            }
         }
         Ok(())
     }
@@ -138,27 +143,38 @@ impl<'a> Lines<'a> {
         let fail = |cause| Error::system(OPERATION, "reading", path, &cause);
         let mut plain = BufReader::with_capacity(READ_BYTES, Input::open(path).map_err(fail)?);
         let gzipped = plain.fill_buf().map_err(fail)?.starts_with(&[0x1F, 0x8B]);
-        let reader: Box<dyn BufRead> = match gzipped {
+        let mut reader: Box<dyn BufRead> = match gzipped {
             true => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(plain))),
             false => Box::new(plain),
         };
+        let start = reader.fill_buf().map_err(fail)?;
+        kinds::check_text(start)
+            .map_err(|what| Error::input(OPERATION, format!("{} {what}", path.display())))?;
+        if ends_in_returns(start) {
+            let path = path.display();
+            let text = format!(
+                "{path} ends its lines in carriage returns alone; convert it with tr '\\r' '\\n'"
+            );
+            return Err(Error::input(OPERATION, text));
+        }
         let line_bytes_max = NAMED_LINE_BYTES_MAX.min((memory_bytes / LINES_IN_MEMORY).max(1024));
         Ok(Self { path, reader, ahead: VecDeque::new(), number: 0, line_bytes_max })
     }
 
-    /// The first two lines that are not empty; they are given again by [`Lines::next`].
-    fn first_two(&mut self) -> Result<Vec<Line>> {
-        let (mut first, mut ahead) = (Vec::new(), VecDeque::new());
-        while first.len() < 2
-            && let Some(line) = self.next()?
-        {
-            if !line.1.is_empty() {
-                first.push(line.clone());
-            }
+    /// The first lines, enough to recognise a matrix; they are given again by [`Lines::next`].
+    fn first_ones(&mut self) -> Result<Vec<Line>> {
+        let mut ahead = VecDeque::new();
+        let mut head = Vec::new();
+        while let Some(line) = self.next()? {
+            head.extend_from_slice(&line.1);
+            head.push(b'\n');
             ahead.push_back(line);
+            if head.len() >= HEAD_BYTES && is_enough(&head) {
+                break;
+            }
         }
         self.ahead = ahead;
-        Ok(first)
+        Ok(self.ahead.iter().cloned().collect())
     }
 
     fn next(&mut self) -> Result<Option<Line>> {

@@ -12,64 +12,55 @@ use super::{Coordinate, OPERATION};
 use crate::limits::LINE_BYTES_MAX;
 use crate::npy;
 use crate::storage::Input;
+use crate::table::fit::delimiter_name;
+use crate::table::points::{self, PointsForm, has_point};
+use crate::table::{HEAD_BYTES, Role, TableParams, ends_in_returns, fields, kinds};
 use cuesta_runtime::ordered::OrderedFile;
 use cuesta_runtime::parallel;
 
+/// Bytes that some programs write in front of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Bytes of text of one task.
 const TEXT_BYTES: u64 = 1 << 20;
 /// Bytes of a bad word that a message shows.
 const WORD_BYTES_MAX: usize = 40;
 
-/// Writes the points of text files as one `.npy` file; returns how many bytes of text they are.
+/// Writes the points of a text file as a `.npy` file; returns how many bytes of text they are.
 ///
-/// A point a line; numbers separated by commas, semicolons, spaces or tabs; empty lines and lines
-/// that start with `#` are passed over. A number is the nearest double, then the nearest `T`.
+/// A point a line, laid out as [`crate::table::points`] recognises or `table` says; empty lines and
+/// lines that start with `#` are passed over. A number is the nearest double, then the nearest `T`.
 ///
 /// # Errors
-/// `Input` naming the line that holds no number or another count of numbers than the first line;
-/// `System`; `Cancelled`.
+/// `Input` naming the line that holds no number or another count of fields than the first line,
+/// and for a text that can be read in two ways; `System`; `Cancelled`.
 pub fn convert<T: Coordinate>(
-    files: &[PathBuf],
+    path: &Path,
+    table: &TableParams,
     output: &Path,
     threads: usize,
     progress: &Progress,
 ) -> Result<u64> {
-    let texts = files.iter().map(|path| Text::open(path)).collect::<Result<Vec<_>>>()?;
-    let mut dimensions = 0;
-    for text in &texts {
-        dimensions = text.first_width()?;
-        if dimensions > 0 {
-            break;
-        }
-    }
-    if dimensions == 0 {
-        let text = format!("{} holds no point", texts[0].path.display());
-        return Err(Error::input(OPERATION, text));
-    }
-    let tasks: Vec<(&Text, u64)> = texts
-        .iter()
-        .flat_map(|text| {
-            (0..text.size_bytes).step_by(TEXT_BYTES as usize).map(move |at| (text, at))
-        })
-        .collect();
-    let size_bytes = texts.iter().map(|text| text.size_bytes).sum();
+    let mut text = Text::open(path)?;
+    let Some(form) = text.recognise(table)? else {
+        return Err(Error::input(OPERATION, format!("{} holds no point", path.display())));
+    };
+    let dimensions = form.dimensions();
+    text.form = Some(form);
+    let text = &text;
+    let size_bytes = text.size_bytes;
+    let tasks: Vec<u64> = (0..size_bytes).step_by(TEXT_BYTES as usize).collect();
     progress.expect(size_bytes);
     let out = OrderedFile::create(output)?;
     let rows = AtomicU64::new(0);
     let work = |buffers: &mut (Vec<u8>, Vec<u8>), task: usize| {
-        let (text, offset) = tasks[task];
+        let offset = tasks[task];
         let (lines, numbers) = buffers;
         if task == 0 {
             numbers.extend_from_slice(&npy::header(T::ELEMENT.descr(), "(0, 0)"));
         }
         let before = text.load(offset, lines)?;
         rows.fetch_add(
-            text.parse::<T>(
-                &lines[before..],
-                offset.saturating_sub(1) + before as u64,
-                dimensions,
-                numbers,
-            )?,
+            text.parse::<T>(&lines[before..], offset.saturating_sub(1) + before as u64, numbers)?,
             Ordering::Relaxed,
         );
         out.finish_task(task, numbers)?;
@@ -88,6 +79,18 @@ struct Text {
     path: PathBuf,
     file: Input,
     size_bytes: u64,
+    /// Layout of its lines, once it is known.
+    form: Option<PointsForm>,
+    /// End of a line: a line feed, or a carriage return where there is nothing else.
+    end: u8,
+}
+
+/// Layout of the points in a text file; `None` where it has none.
+///
+/// # Errors
+/// As [`convert`], as far as the first lines show.
+pub fn recognise(path: &Path, table: &TableParams) -> Result<Option<PointsForm>> {
+    Text::open(path)?.recognise(table)
 }
 
 impl Text {
@@ -95,7 +98,51 @@ impl Text {
         let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
         let file = Input::open(path).map_err(failed)?;
         let size_bytes = file.size_bytes().map_err(failed)?;
-        Ok(Self { path: path.to_owned(), file, size_bytes })
+        let mut text = Self { path: path.to_owned(), file, size_bytes, form: None, end: b'\n' };
+        if ends_in_returns(&text.start(HEAD_BYTES as u64)?) {
+            text.end = b'\r';
+        }
+        Ok(text)
+    }
+
+    /// The first bytes.
+    fn start(&self, count: u64) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.size_bytes.min(count) as usize];
+        self.file.read_exact_at(&mut bytes, 0).map_err(|cause| self.failed(&cause))?;
+        Ok(bytes)
+    }
+
+    /// Layout of the points; `None` where there are none.
+    fn recognise(&self, table: &TableParams) -> Result<Option<PointsForm>> {
+        let mut count = HEAD_BYTES as u64;
+        loop {
+            let mut bytes = self.start(count)?;
+            let refuse = |what: String| {
+                Err(Error::input(OPERATION, format!("{} {what}", self.path.display())))
+            };
+            if let Err(what) = kinds::check_text(&bytes) {
+                return refuse(what);
+            }
+            if self.end == b'\r' {
+                bytes.iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+            }
+            if bytes.starts_with(BYTE_ORDER_MARK) {
+                bytes[..BYTE_ORDER_MARK.len()].fill(b' ');
+            }
+            let is_all = bytes.len() as u64 == self.size_bytes;
+            if !is_all {
+                let complete = memchr::memrchr(b'\n', &bytes).map_or(0, |place| place + 1);
+                bytes.truncate(complete);
+            }
+            let points = bytes.split(|&byte| byte == b'\n').filter(|line| has_point(line));
+            if is_all || points.take(2).count() == 2 {
+                return points::recognise(&bytes, table).or_else(|error| {
+                    let name = self.path.display().to_string();
+                    Err(Error::input(OPERATION, error.message(&name)))
+                });
+            }
+            count *= 4;
+        }
     }
 
     fn failed(&self, cause: &std::io::Error) -> Error {
@@ -108,14 +155,14 @@ impl Text {
         let end = self.size_bytes.min(offset + TEXT_BYTES);
         lines.resize((end - start) as usize, 0);
         self.file.read_exact_at(lines, start).map_err(|cause| self.failed(&cause))?;
-        let newline = |bytes: &[u8]| memchr::memchr(b'\n', bytes);
+        let newline = |bytes: &[u8]| memchr::memchr(self.end, bytes);
         // The byte before the task tells whether a line starts with it.
         let skip = if offset == 0 { Some(0) } else { newline(lines).map(|at| at + 1) };
         let Some(skip) = skip.filter(|&skip| offset == 0 || skip < lines.len()) else {
             lines.clear();
             return Ok(0);
         };
-        while lines.last() != Some(&b'\n') && start + (lines.len() as u64) < self.size_bytes {
+        while lines.last() != Some(&self.end) && start + (lines.len() as u64) < self.size_bytes {
             let from = lines.len();
             let more = (self.size_bytes - start - from as u64).min(TEXT_BYTES / 16) as usize;
             lines.resize(from + more, 0);
@@ -143,27 +190,10 @@ impl Text {
             if let Err(cause) = self.file.read_exact_at(&mut buffer[..size], place) {
                 return self.failed(&cause);
             }
-            number += memchr::memchr_iter(b'\n', &buffer[..size]).count();
+            number += memchr::memchr_iter(self.end, &buffer[..size]).count();
             place += size as u64;
         }
         Error::input(OPERATION, format!("line {number} of {} {what}", self.path.display()))
-    }
-
-    /// Numbers of the first point; 0 when there is none.
-    fn first_width(&self) -> Result<usize> {
-        let mut lines = Vec::new();
-        for offset in (0..self.size_bytes).step_by(TEXT_BYTES as usize) {
-            let before = self.load(offset, &mut lines)?;
-            let width = lines[before..]
-                .split(|&byte| byte == b'\n')
-                .filter(|line| has_point(line))
-                .map(|line| fields(line).count())
-                .next();
-            if let Some(width) = width {
-                return Ok(width);
-            }
-        }
-        Ok(0)
     }
 
     /// Appends the numbers of all lines; returns how many points they are.
@@ -171,26 +201,22 @@ impl Text {
         &self,
         lines: &[u8],
         mut offset: u64,
-        dimensions: usize,
         numbers: &mut Vec<u8>,
     ) -> Result<u64> {
+        let Some(form) = &self.form else { return Ok(0) };
         let mut rows = 0;
-        for line in lines.split_inclusive(|&byte| byte == b'\n') {
-            if has_point(line) {
-                let mut count = 0;
-                for field in fields(line) {
-                    let value = std::str::from_utf8(field).ok().and_then(|text| text.parse().ok());
-                    let Some(value) = value else {
-                        return Err(self.at(offset, &no_number(field, offset)));
-                    };
-                    T::from_f64(value).append(numbers);
-                    count += 1;
+        // Names of the columns stand above the first point.
+        let mut has_names = offset == 0 && form.header > 0;
+        for line in lines.split_inclusive(|&byte| byte == self.end) {
+            let text = line.strip_suffix(&[self.end]).unwrap_or(line);
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            let text =
+                if offset == 0 { text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text) } else { text };
+            if has_point(text) && !std::mem::take(&mut has_names) {
+                match append::<T>(text, form, numbers) {
+                    Ok(is_point) => rows += u64::from(is_point),
+                    Err(what) => return Err(self.at(offset, &what)),
                 }
-                if count != dimensions {
-                    let what = format!("has {count} numbers, the first point has {dimensions}");
-                    return Err(self.at(offset, &what));
-                }
-                rows += 1;
             }
             offset += line.len() as u64;
         }
@@ -198,19 +224,66 @@ impl Text {
     }
 }
 
-/// What is wrong with a word of the line at `offset`.
-fn no_number(word: &[u8], offset: u64) -> String {
-    let shown = String::from_utf8_lossy(&word[..word.len().min(WORD_BYTES_MAX)]);
-    let remedy = if offset == 0 { "; put # before a line of names" } else { "" };
-    format!("has {shown:?}, which is no number{remedy}")
+/// Appends the numbers of a line; returns whether it has any, and not delimiters alone.
+fn append<T: Coordinate>(
+    line: &[u8],
+    form: &PointsForm,
+    numbers: &mut Vec<u8>,
+) -> std::result::Result<bool, String> {
+    let signs = form.signs;
+    let is_blank_line =
+        || fields::fields(line, signs.delimiter).iter().all(|&field| fields::is_blank(field));
+    let before = numbers.len();
+    let mut rest = Some(fields::prepared(line, signs.delimiter));
+    for (place, role) in form.roles.iter().enumerate() {
+        let Some(text) = rest else {
+            if form.roles[place..].iter().all(|&role| role == Role::Empty) {
+                break;
+            }
+            return Err(ragged(line, form));
+        };
+        let (field, after) = fields::split(text, signs.delimiter);
+        rest = after;
+        match role {
+            Role::Value => match fields::number(field, signs.decimal) {
+                Some(value) => T::from_f64(value).append(numbers),
+                None if is_blank_line() => {
+                    numbers.truncate(before);
+                    return Ok(false);
+                }
+                None => return Err(no_number(field, place, form)),
+            },
+            Role::Empty if !fields::is_blank(field) => return Err(ragged(line, form)),
+            _ => {}
+        }
+    }
+    if rest.is_some() {
+        return Err(ragged(line, form));
+    }
+    Ok(true)
 }
 
-fn has_point(line: &[u8]) -> bool {
-    let line = line.trim_ascii();
-    !line.is_empty() && line[0] != b'#'
+fn ragged(line: &[u8], form: &PointsForm) -> String {
+    let count = fields::count(line, form.signs.delimiter);
+    let fields = if count == 1 { "1 number" } else { &format!("{count} numbers") };
+    let name = delimiter_name(form.signs.delimiter);
+    format!("has {fields}, the first point has {}, separated by {name}", form.roles.len())
 }
 
-fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|byte| matches!(byte, b',' | b';' | b' ' | b'\t' | b'\r' | b'\n'))
-        .filter(|field| !field.is_empty())
+/// The fault of a field that holds no number.
+fn no_number(field: &[u8], place: usize, form: &PointsForm) -> String {
+    if fields::is_blank(field) {
+        return format!(
+            "has an empty field {}; give a number there, or leave the line out",
+            place + 1
+        );
+    }
+    let shown = String::from_utf8_lossy(&field[..field.len().min(WORD_BYTES_MAX)]);
+    let other = if form.signs.decimal == b'.' { b',' } else { b'.' };
+    let sign = if other == b',' { "comma" } else { "point" };
+    let remedy = match fields::number(field, other) {
+        Some(_) => format!(" (with a decimal {sign}? then give --decimal {sign})"),
+        None => String::new(),
+    };
+    format!("has {shown:?}, which is no number{remedy}; put # before a line of names")
 }

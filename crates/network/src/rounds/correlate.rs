@@ -18,7 +18,8 @@ use super::pieces::{JoinPieces, PieceJoin};
 use crate::kernel::correlate::{Counts, bands};
 use crate::params::{CorrelateParams, Format};
 use crate::run::correlate::{
-    folder_bytes, pairs_in, pairs_options, parse, tell, write_genes, write_piece, write_rows,
+    estimate, folder_bytes, pairs_in, pairs_options, parse, tell, write_genes, write_piece,
+    write_rows,
 };
 use crate::run::load::PAIRS_FOLDER;
 use crate::run::scan::PAIRS_FILE;
@@ -132,6 +133,7 @@ impl Steps {
         let context = Context { request: &self.request, budget: &budget, progress };
         let matrix = parse(&context, &self.params, response)?;
         let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
+        estimate::check_space(&self.request.output, &matrix, &self.params)?;
         let pairs = pairs_of(genes as u32);
         let count = self.means.tasks.unwrap_or(self.means.slots);
         let (asked, own): (Asked, Vec<Range<u64>>) = match self.params.format {

@@ -126,12 +126,11 @@ fn pearson<'a>(
 }
 
 /// Whether rounding of a mean, at most count x epsilon x mean, may have changed a sum of squares by
-/// more than [`SQUARES_ERROR`] of it, or squares or their product are too small to be accurate. True
-/// for every pair of which one gene does not vary over the common samples.
+/// more than [`SQUARES_ERROR`] of it, or squares are too small to be accurate. True for all pairs
+/// of which one gene does not vary over the common samples.
 fn is_doubtful(moments: &Moments, count: f64) -> bool {
-    let bound = |mean: f64| {
-        count * (count * f64::EPSILON * mean).powi(2) / SQUARES_ERROR + SQUARES_MIN
-    };
+    let bound =
+        |mean: f64| count * (count * f64::EPSILON * mean).powi(2) / SQUARES_ERROR + SQUARES_MIN;
     moments.xx <= bound(moments.mean_x) || moments.yy <= bound(moments.mean_y)
 }
 

@@ -27,7 +27,7 @@ mod vector;
 pub use band::{Counts, Match, Scratch, band, bands};
 pub use params::{CorrelationMethod, Params, SAMPLES_MAX};
 pub use prepare::Prepared;
-pub use reference::reference;
+pub use reference::{reference, score};
 pub use simd::Isa;
 
 /// The correlation from sums of squares and products; at most 1 in absolute value.

@@ -1,5 +1,6 @@
 //! `correlate`: an expression matrix to the gene pairs that score at least a threshold.
 
+pub mod estimate;
 mod mask;
 
 use std::ops::Range;
@@ -8,14 +9,15 @@ use std::sync::Mutex;
 
 use cuesta_core::budget::human;
 use cuesta_core::fixed::Micro;
-use cuesta_core::job::{Context, Response, timed};
+use cuesta_core::job::{Context, Request, Response, parameters, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::generate::clusters::pairs_of;
-use cuesta_input::matrix::{self, ExpressionMatrix, HeaderPresence};
+use cuesta_input::matrix::{self, ExpressionMatrix};
 use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_input::pair_matrix::{
     ABSENT, Masks, MatrixPiece, PieceMaker, Walker, Writer, WriterOptions, pack_flags,
 };
+use cuesta_input::table::wording;
 use cuesta_runtime::ordered::{OrderedFile, Turns};
 use cuesta_runtime::parallel::{self, lock};
 
@@ -24,7 +26,7 @@ pub use mask::{Mask, row_of};
 use super::load::PAIRS_FOLDER;
 use super::scan::PAIRS_FILE;
 use crate::kernel::correlate::{Counts, Match, Prepared, Scratch, band, bands};
-use crate::params::{CorrelateParams, Format, HeaderLine};
+use crate::params::{CorrelateParams, Format};
 
 /// Bytes of text that a band collects before it writes them.
 const PART_BYTES: usize = 1 << 20;
@@ -42,6 +44,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let mut response = Response::default();
     let matrix = parse(context, &params, &mut response)?;
     let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
+    estimate::check_space(&context.request.output, &matrix, &params)?;
     let _lease = context.budget.take(memory_bytes(&matrix), "the matrix made ready")?;
     let prepared = timed(&mut response, "prepare", || {
         Ok((Prepared::new(&matrix, &params.kernel(), context.request.threads)?, 0, 0))
@@ -159,6 +162,22 @@ fn on_rows<T>(
     write(&Job { context, matrix, prepared, bands })
 }
 
+/// Sentences on how the one input is laid out, and on doubts about it.
+///
+/// # Errors
+/// As [`read`], as far as the first lines show.
+pub fn recognised(request: &Request) -> Result<Vec<String>> {
+    let params: CorrelateParams = parameters(&request.parameters)?;
+    let path = &request.inputs[0];
+    let options = params.reading(1, request.memory_bytes);
+    let (form, rows) = matrix::recognise(path, &options)?;
+    let name = path.display();
+    let mut sentences = vec![format!("{name}: {}", wording::matrix(&form, rows, params.transpose))];
+    let doubt = wording::orientation(&form, rows, params.transpose);
+    sentences.extend(doubt.map(|doubt| format!("warning: {name}: {doubt}")));
+    Ok(sentences)
+}
+
 /// Reads the one input as a matrix.
 ///
 /// # Errors
@@ -168,16 +187,7 @@ pub fn read(context: &Context<'_>, params: &CorrelateParams) -> Result<Expressio
         let text = format!("takes one matrix, {} inputs given", context.request.inputs.len());
         return Err(Error::input("correlate", text));
     };
-    let options = matrix::Options {
-        missing: params.missing.clone(),
-        header: match params.header {
-            HeaderLine::Auto => HeaderPresence::Auto,
-            HeaderLine::Present => HeaderPresence::Present,
-            HeaderLine::Absent => HeaderPresence::Absent,
-        },
-        threads: context.request.threads,
-        memory_bytes: context.budget.limit_bytes(),
-    };
+    let options = params.reading(context.request.threads, context.budget.limit_bytes());
     matrix::read(path, &options)
 }
 

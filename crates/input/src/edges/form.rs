@@ -1,0 +1,254 @@
+//! Recognises the layout of an edge list from its first lines.
+
+use cuesta_core::fixed::Micro;
+
+use crate::limits::CLUSTERS_MAX;
+use crate::row::{self, Row};
+use crate::table::fields::{self, SPACES};
+use crate::table::fit::delimiter_name;
+use crate::table::{TableLine, shown};
+
+/// Lines that are looked at.
+pub const LINES_MAX: usize = 100;
+
+const SOURCES: [&str; 12] = [
+    "source",
+    "gene1",
+    "gene_1",
+    "genea",
+    "gene_a",
+    "protein1",
+    "node1",
+    "from",
+    "fromnode",
+    "regulator",
+    "tf",
+    "name1",
+];
+const TARGETS: [&str; 11] = [
+    "target", "gene2", "gene_2", "geneb", "gene_b", "protein2", "node2", "to", "tonode", "name2",
+    "gene",
+];
+const SCORES: [&str; 14] = [
+    "combined_score",
+    "score",
+    "sc",
+    "similarity_score",
+    "similarity",
+    "weight",
+    "correlation",
+    "cor",
+    "r",
+    "rho",
+    "pearson",
+    "spearman",
+    "importance",
+    "value",
+];
+/// Columns of KINC 3's tidy text that a version-1 line has too, in its order.
+const KINC: [&str; 7] = [
+    "num_clusters",
+    "cluster_samples",
+    "missing_samples",
+    "cluster_outliers",
+    "pair_outliers",
+    "too_low",
+    "samples",
+];
+
+/// Layout of an edge list.
+#[derive(Clone, Debug)]
+pub struct EdgesForm {
+    /// Separator of fields.
+    pub delimiter: u8,
+    /// Decimal sign.
+    pub decimal: u8,
+    /// Fields of a line.
+    pub width: usize,
+    /// Number of the line with names of the columns; 0 without one.
+    pub header: usize,
+    /// Column of the first gene.
+    pub source: usize,
+    /// Column of the second gene.
+    pub target: usize,
+    /// Column of the score.
+    pub score: usize,
+    /// Number that scores are divided by: 1,000 for STRING's combined score.
+    pub scale: u32,
+    /// Column of the cluster, counted from 0 in it.
+    cluster: Option<usize>,
+    /// Columns of KINC's numbers and sample mask.
+    kinc: Option<[usize; 7]>,
+    /// Names of the columns of both genes and the score.
+    labels: [String; 3],
+}
+
+/// Line of a fault, and a sentence continuing "line N of FILE".
+type Fault = (usize, String);
+
+/// The layout of an edge list that begins with these lines; `None` where they are of another kind.
+pub fn recognise(lines: &[TableLine]) -> Result<Option<EdgesForm>, Fault> {
+    let Some(first) = lines.first() else { return Ok(None) };
+    if is_kinc(first.text) {
+        return Ok(None);
+    }
+    for delimiter in [b'\t', b';', b',', SPACES] {
+        let rows: Vec<Vec<&[u8]>> =
+            lines.iter().map(|line| fields::fields(line.text, delimiter)).collect();
+        let width = rows[0].len();
+        if width < 2 || rows.iter().any(|row| row.len() != width) {
+            continue;
+        }
+        if let Some(form) = of_rows(first, &rows, delimiter)? {
+            return Ok(Some(form));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a line is KINC text: 11 or 7 fields, the first two whole numbers.
+fn is_kinc(line: &[u8]) -> bool {
+    let fields = fields::fields(line, b'\t');
+    let is_integer = |field: &&[u8]| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
+    matches!(fields.len(), 7 | 11) && fields[..2].iter().all(is_integer)
+}
+
+fn of_rows(
+    first: &TableLine,
+    rows: &[Vec<&[u8]>],
+    delimiter: u8,
+) -> Result<Option<EdgesForm>, Fault> {
+    let labels: Vec<String> = rows[0]
+        .iter()
+        .map(|field| String::from_utf8_lossy(fields::bare(field)).to_lowercase())
+        .collect();
+    let place = |words: &[&str]| {
+        words.iter().find_map(|word| labels.iter().position(|label| label == word))
+    };
+    let named = (place(&SOURCES), place(&TARGETS), place(&SCORES));
+    let width = labels.len();
+    let ((source, target, score), has_header) = match named {
+        (Some(source), Some(target), Some(score)) => ((source, target, score), true),
+        (Some(_), Some(_), None) => {
+            let text = "names two columns of genes and none of scores; name a column score";
+            return Err((first.number, text.to_owned()));
+        }
+        _ if width == 3 => ((0, 1, 2), false),
+        _ => return Ok(None),
+    };
+    let data = &rows[usize::from(has_header)..];
+    let numbers = |column: usize, decimal: u8| {
+        data.iter().all(|row| fields::number(row[column], decimal).is_some())
+    };
+    let decimal = [b'.', b','].into_iter().find(|&decimal| numbers(score, decimal));
+    let is_text =
+        |column: usize| data.iter().any(|row| fields::number(row[column], b'.').is_none());
+    let Some(decimal) = decimal.filter(|_| has_header || (is_text(0) && is_text(1))) else {
+        // Scores may be missing in some lines of a list whose header says what it is.
+        return match has_header {
+            false => Ok(None),
+            true => Ok(Some(form(rows, delimiter, b'.', (source, target, score), first))),
+        };
+    };
+    let mut form = form(rows, delimiter, decimal, (source, target, score), first);
+    form.header = if has_header { first.number } else { 0 };
+    Ok(Some(form))
+}
+
+fn form(
+    rows: &[Vec<&[u8]>],
+    delimiter: u8,
+    decimal: u8,
+    (source, target, score): (usize, usize, usize),
+    first: &TableLine,
+) -> EdgesForm {
+    let labels: Vec<String> =
+        rows[0].iter().map(|field| String::from_utf8_lossy(fields::bare(field)).into()).collect();
+    let lower: Vec<String> = labels.iter().map(|label| label.to_lowercase()).collect();
+    let place = |word: &str| lower.iter().position(|label| label == word);
+    let is_string = lower[score] == "combined_score";
+    let kinc: Option<Vec<usize>> = KINC.iter().map(|word| place(word)).collect();
+    EdgesForm {
+        delimiter,
+        decimal,
+        width: labels.len(),
+        header: first.number,
+        source,
+        target,
+        score,
+        scale: if is_string { 1000 } else { 1 },
+        cluster: place("cluster"),
+        kinc: kinc.and_then(|columns| columns.try_into().ok()),
+        labels: [source, target, score].map(|column| labels[column].clone()),
+    }
+}
+
+impl EdgesForm {
+    /// The layout, in words.
+    pub fn words(&self) -> String {
+        let name = match (self.kinc, self.header) {
+            (Some(_), _) => "KINC 3's tidy text".to_owned(),
+            (None, 0) => "an edge list without a header (two genes and a score)".to_owned(),
+            _ => format!("an edge list ({})", self.labels.join(", ")),
+        };
+        let comma = if self.decimal == b',' { ", decimal commas" } else { "" };
+        let scale = if self.scale == 1 { "" } else { ", scores divided by 1,000" };
+        format!("{name}, separated by {}{comma}{scale}", delimiter_name(self.delimiter))
+    }
+
+    /// The cluster of a row, counted from 1.
+    ///
+    /// # Errors
+    /// A sentence continuing "line N of FILE".
+    pub fn cluster_of(&self, row: &[&[u8]]) -> Result<u32, String> {
+        let Some(place) = self.cluster else { return Ok(1) };
+        let number = integer(row[place])?;
+        match number < CLUSTERS_MAX {
+            true => Ok(number + 1),
+            false => Err(format!("has cluster {number}, give at most {}", CLUSTERS_MAX - 1)),
+        }
+    }
+
+    /// The line of KINC version-1 text for a row.
+    ///
+    /// # Errors
+    /// A sentence continuing "line N of FILE".
+    pub fn kinc_line(
+        &self,
+        (gene1, gene2, cluster): (u32, u32, u32),
+        score: Micro,
+        fields: &[&[u8]],
+    ) -> Result<Vec<u8>, String> {
+        let mut numbers = [1, 1, 0, 0, 0, 0];
+        let mut mask: &[u8] = b"1";
+        if let Some(columns) = &self.kinc {
+            for (number, &column) in numbers.iter_mut().zip(columns) {
+                *number = integer(fields[column])?;
+            }
+            mask = fields[columns[6]];
+            row::check_mask(mask).map_err(|what| format!("is damaged: {what}"))?;
+        }
+        let [num_clusters, cluster_samples, missing, outliers, pair_outliers, threshold] = numbers;
+        let row = Row {
+            gene1,
+            gene2,
+            cluster,
+            num_clusters,
+            cluster_samples,
+            missing,
+            outliers,
+            pair_outliers,
+            threshold,
+            scores: &[score],
+            mask,
+        };
+        let mut line = Vec::new();
+        row.append_kinc_v1(&mut line);
+        Ok(line)
+    }
+}
+
+fn integer(field: &[u8]) -> Result<u32, String> {
+    let text = str::from_utf8(fields::bare(field)).unwrap_or_default();
+    text.parse().map_err(|_| format!("has {}, expected a whole number", shown(field)))
+}

@@ -1,0 +1,174 @@
+//! Fields of a line, and the numbers in them.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr_iter};
+
+/// Spaces, however many, separate fields.
+pub const SPACES: u8 = b' ';
+
+/// Words that programs write for a missing value.
+const MISSING_WORDS: [&[u8]; 8] =
+    [b"na", b"nan", b"n/a", b"#n/a", b"null", b"none", b"nd", b"missing"];
+
+/// The first field of a line, quotes included, and what follows its separator.
+pub fn split(line: &[u8], delimiter: u8) -> (&[u8], Option<&[u8]>) {
+    let mut start = 0;
+    if line.first() == Some(&b'"') {
+        // A doubled quote ends one quoted stretch and begins the next.
+        while line.get(start) == Some(&b'"') {
+            start += 1 + memchr(b'"', &line[start + 1..]).map_or(0, |length| length + 1);
+        }
+    }
+    match memchr(delimiter, &line[start.min(line.len())..]) {
+        Some(length) => {
+            let rest = &line[start + length + 1..];
+            let rest = if delimiter == SPACES { trim_start(rest) } else { rest };
+            (&line[..start + length], Some(rest))
+        }
+        None => (line, None),
+    }
+}
+
+/// The fields of a line.
+pub fn fields(line: &[u8], delimiter: u8) -> Vec<&[u8]> {
+    let mut line = prepared(line, delimiter);
+    let mut fields = Vec::new();
+    loop {
+        let (field, rest) = split(line, delimiter);
+        fields.push(field);
+        match rest {
+            Some(rest) => line = rest,
+            None => return fields,
+        }
+    }
+}
+
+/// The number of fields of a line.
+pub fn count(line: &[u8], delimiter: u8) -> usize {
+    let mut line = prepared(line, delimiter);
+    if delimiter != SPACES && memchr(b'"', line).is_none() {
+        return memchr_iter(delimiter, line).count() + 1;
+    }
+    let mut count = 1;
+    while let (_, Some(rest)) = split(line, delimiter) {
+        (line, count) = (rest, count + 1);
+    }
+    count
+}
+
+/// A line without spaces at its ends, where spaces separate fields.
+pub fn prepared(line: &[u8], delimiter: u8) -> &[u8] {
+    if delimiter != SPACES {
+        return line;
+    }
+    let line = trim_start(line);
+    let end = line.iter().rposition(|&byte| byte != b' ').map_or(0, |place| place + 1);
+    &line[..end]
+}
+
+fn trim_start(line: &[u8]) -> &[u8] {
+    let start = line.iter().position(|&byte| byte != b' ').unwrap_or(line.len());
+    &line[start..]
+}
+
+/// A field without spaces and quotes around it.
+pub fn bare(field: &[u8]) -> &[u8] {
+    let field = field.trim_ascii();
+    match field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")) {
+        Some(inside) if memchr(b'"', inside).is_none() => inside.trim_ascii(),
+        _ => field,
+    }
+}
+
+/// Whether a field stands in quotes.
+pub fn is_quoted(field: &[u8]) -> bool {
+    let field = field.trim_ascii();
+    field.len() >= 2 && field.starts_with(b"\"") && field.ends_with(b"\"")
+}
+
+/// Whether a field holds text, not a word for a missing value.
+pub fn is_text(field: &[u8]) -> bool {
+    let lower = bare(field).to_ascii_lowercase();
+    lower.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80)
+        && !MISSING_WORDS.contains(&lower.as_slice())
+}
+
+/// Whether a field is empty, but for spaces and quotes.
+pub fn is_blank(field: &[u8]) -> bool {
+    bare(field).is_empty()
+}
+
+/// Text of a name: UTF-8, quotes removed.
+pub fn unquoted(field: &[u8]) -> Option<String> {
+    let text = str::from_utf8(field).ok()?;
+    Some(match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(quoted) => quoted.replace("\"\"", "\""),
+        None => text.to_owned(),
+    })
+}
+
+/// The number in a field, quotes and spaces around it left out. With a decimal comma, a point is
+/// no part of a number, and a digit follows the comma.
+pub fn number(field: &[u8], decimal: u8) -> Option<f64> {
+    let field = bare(field);
+    let mut text = Cow::Borrowed(field);
+    if decimal == b',' {
+        if memchr(b'.', field).is_some() {
+            return None;
+        }
+        if let Some(place) = memchr(b',', field) {
+            field.get(place + 1).filter(|byte| byte.is_ascii_digit())?;
+            text.to_mut()[place] = b'.';
+        }
+    }
+    str::from_utf8(&text).ok()?.parse().ok()
+}
+
+/// Whether a number could be one with commas between thousands.
+pub fn may_be_thousands(field: &[u8]) -> bool {
+    let digits = bare(field);
+    let digits = digits.strip_prefix(b"-").unwrap_or(digits);
+    let mut groups = digits.split(|&byte| byte == b',');
+    let first = groups.next().unwrap_or_default();
+    let is_digits = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
+    (1..=3).contains(&first.len())
+        && first[0] != b'0'
+        && is_digits(first)
+        && groups.all(|group| group.len() == 3 && is_digits(group))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_a_single_decimal_sign() {
+        for (text, decimal, expected) in [
+            (&b"1.5"[..], b'.', Some(1.5)),
+            (b"1,5", b'.', None),
+            (b"1,5", b',', Some(1.5)),
+            (b"1.5", b',', None),
+            (b"1,", b',', None),
+            (b" \"-2,5e3\" ", b',', Some(-2500.0)),
+            (b"1,234,5", b',', None),
+            (b"", b'.', None),
+        ] {
+            assert_eq!(number(text, decimal), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn spaces_however_many_separate_fields() {
+        let line: &[u8] = b"  a  \"b c\" 1 ";
+        assert_eq!(fields(line, SPACES), [&b"a"[..], b"\"b c\"", b"1"]);
+        assert_eq!(count(line, SPACES), 3);
+        assert_eq!(fields(b"1,,3,", b','), [&b"1"[..], b"", b"3", b""]);
+    }
+
+    #[test]
+    fn thousands_are_groups_of_three() {
+        assert!(may_be_thousands(b"1,234") && may_be_thousands(b"12,345,678"));
+        assert!(!may_be_thousands(b"0,123") && !may_be_thousands(b"1,23"));
+    }
+}

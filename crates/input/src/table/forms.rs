@@ -1,0 +1,84 @@
+//! Lists of what readers of tables recognise and refuse. `tools/inputs.py` makes the guide's page
+//! of them, and of [`super::kinds`].
+
+/// A form of an input.
+#[derive(Clone, Copy, Debug)]
+pub struct InputForm {
+    /// Kind of input.
+    pub input: &'static str,
+    /// The form.
+    pub form: &'static str,
+    /// Its handling, or a remedy.
+    pub handling: &'static str,
+}
+
+const fn form(input: &'static str, form: &'static str, handling: &'static str) -> InputForm {
+    InputForm { input, form, handling }
+}
+
+const MATRIX: &str = "expression matrix";
+const POINTS: &str = "points";
+const EDGES: &str = "gene pairs";
+const TABLES: &str = "matrix, points, edge list";
+
+/// Forms that are read.
+pub const READ: [InputForm; 24] = [
+    form(TABLES, "fields separated by tabs, commas, semicolons or spaces", "recognised"),
+    form(TABLES, "decimal commas (`1,5;2,25`)", "recognised"),
+    form(TABLES, "text and numbers in double quotes", "quotes are left out"),
+    form(TABLES, "lines that end in LF, CRLF or CR", "recognised"),
+    form(TABLES, "a byte order mark of UTF-8", "skipped"),
+    form("matrix, points", "empty columns at the end of all lines", "left out"),
+    form("matrix, points", "lines of delimiters alone", "skipped"),
+    form(MATRIX, "a header with a label above the genes, or without one (R)", "recognised"),
+    form(MATRIX, "an index of pandas in front of the genes", "left out"),
+    form(MATRIX, "comments (`#`) above the table", "skipped"),
+    form(MATRIX, "GCT 1.2 and 1.3", "Description and further columns left out, sizes checked"),
+    form(MATRIX, "a GEO series matrix", "`!` lines left out, its end checked"),
+    form(MATRIX, "samples in rows", "with `--transpose`; doubts are said"),
+    form(MATRIX, "gzip", "unpacked, by content"),
+    form(POINTS, "NumPy `.npy`, float32 or float64", "read"),
+    form(POINTS, "Parquet", "pandas' index columns left out"),
+    form(POINTS, "a line with the names of the columns", "recognised"),
+    form(POINTS, "an index of pandas (`Unnamed: 0`), names of rows", "left out"),
+    form(POINTS, "comments (`#`)", "skipped"),
+    form(EDGES, "KINC text of version 1 and 3, a `clusters-*` tree", "read"),
+    form(EDGES, "a pair matrix (Zarr)", "read"),
+    form(EDGES, "KINC 3's tidy text (`Source Target sc ...`)", "read with its names"),
+    form(EDGES, "an edge list (`gene1 gene2 score`), STRING's links", "read with its names"),
+    form(EDGES, "gzip", "unpacked, by content"),
+];
+
+/// Forms that are refused because they can be read in two ways.
+pub const TWO_READINGS: [InputForm; 10] = [
+    form(
+        POINTS,
+        "`1,5` in every line: two numbers, or one",
+        "`--delimiter comma` or `--decimal comma`",
+    ),
+    form(TABLES, "`1,234`: a decimal comma, or one between thousands", "`--decimal comma`"),
+    form(TABLES, "two delimiters fit", "`--delimiter`"),
+    form(
+        POINTS,
+        "a first line `0,1,2`: names that count, or a point",
+        "`--header present` or `absent`",
+    ),
+    form(
+        MATRIX,
+        "a first line of numbers: numbered samples, or a gene",
+        "`--header present` or `absent`",
+    ),
+    form(
+        POINTS,
+        "a first column that counts the lines: an index, or a coordinate",
+        "`--columns 2-`",
+    ),
+    form(
+        MATRIX,
+        "an empty last field below an unlabelled header: a missing value, or nothing",
+        "a label `gene`",
+    ),
+    form("matrix, points", "a column of text beside the first", "`--columns`"),
+    form(MATRIX, "a column `Length`, `Start`: an annotation, or a sample", "`--columns`"),
+    form(EDGES, "an edge with two scores", "keep one line"),
+];

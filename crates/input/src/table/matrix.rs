@@ -1,0 +1,389 @@
+//! Recognises the layout of an expression matrix from its first lines.
+
+mod above;
+mod header;
+
+use super::fields::{self, SPACES, is_blank};
+use super::fit::{self, Demand, SignFit, Signs};
+use super::{
+    HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, columns,
+    shown,
+};
+
+pub use above::{MatrixKind, is_enough};
+pub use header::{counts_rows, is_index_label};
+
+/// Words for a missing value in any matrix; an empty field always is one.
+const MISSING: [&str; 3] = ["NA", "NaN", "nan"];
+/// Columns of numbers that programs write in front of samples.
+const ANNOTATIONS: [&str; 9] = [
+    "length",
+    "start",
+    "end",
+    "stop",
+    "strand",
+    "width",
+    "effective_length",
+    "effectivelength",
+    "entrezid",
+];
+
+/// Layout of a matrix.
+#[derive(Clone, Debug)]
+pub struct MatrixForm {
+    /// Form of the file.
+    pub kind: MatrixKind,
+    /// Delimiter and decimal sign.
+    pub signs: Signs,
+    /// Fields of a row.
+    pub roles: Vec<Role>,
+    /// Names of the samples.
+    pub samples: Vec<String>,
+    /// Whether a line names the samples.
+    pub has_header: bool,
+    /// Whether that line has no field above the names of the rows.
+    pub is_header_short: bool,
+    /// Offset of the first row, and the lines before it.
+    pub begins_at: (usize, usize),
+    /// First rows, for messages.
+    pub first_names: Vec<String>,
+    /// Words for a missing value besides those of all matrices.
+    pub missing: Vec<String>,
+    /// Rows that the file claims to have.
+    pub rows: Option<u64>,
+}
+
+/// Part of a text that cannot be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormError {
+    /// Line, from 1; the file as such without one.
+    pub line: Option<usize>,
+    /// A sentence continuing "line N of FILE" or "FILE".
+    pub what: String,
+}
+
+impl FormError {
+    pub(super) fn line(line: &TableLine, what: impl Into<String>) -> Self {
+        Self { line: Some(line.number), what: what.into() }
+    }
+
+    pub(super) fn file(what: impl Into<String>) -> Self {
+        Self { line: None, what: what.into() }
+    }
+
+    /// The message about a file of this name.
+    pub fn message(&self, name: &str) -> String {
+        match self.line {
+            Some(line) => format!("line {line} of {name} {}", self.what),
+            None => format!("{name} {}", self.what),
+        }
+    }
+}
+
+impl MatrixForm {
+    /// Whether rows are a name and values alone, separated by one byte.
+    pub fn is_plain(&self) -> bool {
+        self.signs.delimiter != SPACES
+            && self.roles[0] == Role::Name
+            && self.roles[1..].iter().all(|&role| role == Role::Value)
+    }
+
+    /// Whether a field says that a value is missing.
+    pub fn is_missing(&self, text: &str) -> bool {
+        is_missing(text) || self.missing.iter().any(|word| word == text)
+    }
+
+    /// The number in a field; NaN when it says that the value is missing.
+    pub fn number(&self, field: &[u8]) -> Option<f64> {
+        value(field, self.signs.decimal, &self.missing)
+    }
+}
+
+fn is_missing(text: &str) -> bool {
+    text.is_empty() || MISSING.contains(&text)
+}
+
+fn value(field: &[u8], decimal: u8, missing: &[String]) -> Option<f64> {
+    let text = str::from_utf8(fields::bare(field)).ok()?;
+    if is_missing(text) || missing.iter().any(|word| word == text) {
+        return Some(f64::NAN);
+    }
+    fields::number(field, decimal).filter(|value| !value.is_nan())
+}
+
+/// Recognises the layout of the text whose first lines these are; see [`is_enough`].
+///
+/// # Errors
+/// `FormError` for a text that can be read in no way, or in two.
+pub fn recognise(
+    bytes: &[u8],
+    params: &TableParams,
+    missing: &[String],
+) -> Result<MatrixForm, FormError> {
+    let above = above::above(bytes)?;
+    let mut missing = missing.to_vec();
+    missing.extend(above.kind.missing().iter().map(|&word| word.to_owned()));
+    let mut lines = TableLines::new(&bytes[above.begins_at.0..], above.begins_at.1);
+    let mut table: Vec<TableLine> = Vec::new();
+    let mut ends = Vec::new();
+    // Wide tables are recognised by their first rows.
+    let least = 2 + above.sizes.get(3).copied().unwrap_or(0) as usize;
+    while (table.len() < least || (table.len() < HEAD_LINES && lines.place < HEAD_BYTES))
+        && let Some(line) = lines.next()
+    {
+        if above.kind == MatrixKind::Series && line.text.starts_with(b"!") {
+            break;
+        }
+        table.push(line);
+        ends.push((above.begins_at.0 + lines.place, lines.number));
+    }
+    let Some(first) = table.first() else {
+        return Err(match above.kind {
+            MatrixKind::Series => header::no_values(),
+            _ => FormError::file("is empty, expected a line a gene"),
+        });
+    };
+    let job = Recognition { params, missing: &missing, table: &table };
+    let mut form = match above.kind {
+        MatrixKind::Gct(_) | MatrixKind::Series => header::declared(&above, &table, &ends)?,
+        MatrixKind::Delimited => job.delimited()?,
+    };
+    if above.kind == MatrixKind::Delimited {
+        form.begins_at = if form.has_header { ends[0] } else { above.begins_at };
+    }
+    if form.has_header && form.begins_at.0 == 0 {
+        return Err(FormError::line(first, "is the only one, expected a line a gene after it"));
+    }
+    form.first_names = first_names(&form, &table);
+    form.missing = missing;
+    Ok(form)
+}
+
+fn first_names(form: &MatrixForm, table: &[TableLine]) -> Vec<String> {
+    let Some(place) = form.roles.iter().position(|&role| role == Role::Name) else {
+        return Vec::new();
+    };
+    let rows = table.iter().filter(|line| line.number > form.begins_at.1);
+    let name = |line: &TableLine| {
+        let fields = fields::fields(line.text, form.signs.delimiter);
+        fields.get(place).and_then(|field| fields::unquoted(field))
+    };
+    rows.filter_map(name).filter(|name| !name.is_empty()).collect()
+}
+
+struct Recognition<'a> {
+    params: &'a TableParams,
+    missing: &'a [String],
+    table: &'a [TableLine<'a>],
+}
+
+impl Recognition<'_> {
+    fn delimited(&self) -> Result<MatrixForm, FormError> {
+        let is_value = |field: &[u8], decimal| value(field, decimal, self.missing).is_some();
+        let demand = Demand {
+            params: self.params,
+            is_first_row: self.params.header == HeaderPresence::Absent,
+            values_from: 1,
+            is_value: &is_value,
+            allows_single: false,
+        };
+        let fits = fit::fits(self.table, &demand);
+        match fits.as_slice() {
+            [] => self.by_first_lines(),
+            [fit] if self.params.decimal.byte().is_none() && fit::is_doubtful_comma(fit, 1) => {
+                Err(self.two_commas(fit))
+            }
+            [fit] => self.fitted(fit),
+            [one, two, ..] => Err(FormError::line(
+                &self.table[0],
+                format!(
+                    "and those after it may be separated by {} or by {}; give --delimiter {} or {}",
+                    fit::delimiter_name(one.signs.delimiter),
+                    fit::delimiter_name(two.signs.delimiter),
+                    fit::delimiter_word(one.signs.delimiter),
+                    fit::delimiter_word(two.signs.delimiter)
+                ),
+            )),
+        }
+    }
+
+    fn two_commas(&self, fit: &SignFit<'_>) -> FormError {
+        let field = fit.rows.iter().flatten().find(|field| field.contains(&b','));
+        let line = self.table.get(1).unwrap_or(&self.table[0]);
+        FormError::line(
+            line,
+            format!(
+                "has {}, which may have a decimal comma or one between thousands; give --decimal \
+                 comma, or write numbers without commas",
+                shown(field.copied().unwrap_or_default())
+            ),
+        )
+    }
+
+    /// The layout that the first two lines have, where no signs fit all: the reader then names the
+    /// line that is laid out differently.
+    fn by_first_lines(&self) -> Result<MatrixForm, FormError> {
+        let any = |wanted: u8| self.table.iter().take(2).any(|line| line.text.contains(&wanted));
+        let chosen = self.params.delimiter.byte();
+        let separator = chosen.or_else(|| [b'\t', b',', b';'].into_iter().find(|&byte| any(byte)));
+        let Some(delimiter) = separator else {
+            return Err(FormError::line(
+                &self.table[0],
+                "has neither a tab nor a comma, semicolon or spaces between a name and values; \
+                 give an expression matrix, a line a gene",
+            ));
+        };
+        let decimal = self.params.decimal.byte().unwrap_or(b'.');
+        let cut = |line: &TableLine<'_>| fields::fields(line.text, delimiter).len();
+        let first = fields::fields(self.table[0].text, delimiter);
+        let short = self.table.get(1).is_some_and(|row| cut(row) == first.len() + 1);
+        let signs = Signs { delimiter, decimal };
+        let has_header = self.has_header(&first, short, signs)?;
+        if !has_header && first.len() < 2 {
+            return Err(FormError::line(&self.table[0], "has a gene without values"));
+        }
+        if has_header && self.table.len() < 2 {
+            let what = "is the only one, expected a line a gene after it";
+            return Err(FormError::line(&self.table[0], what));
+        }
+        let names = if has_header && short { &first[..] } else { &first[1..] };
+        if names.is_empty() {
+            return Err(FormError::line(&self.table[0], "names no samples"));
+        }
+        let samples = match has_header {
+            true => self.names(names)?,
+            false => numbers(names.len()),
+        };
+        let mut roles = vec![Role::Value; samples.len() + 1];
+        roles[0] = Role::Name;
+        Ok(self.form(signs, roles, samples, (has_header, short)))
+    }
+
+    /// Whether the first line names the samples.
+    fn has_header(&self, first: &[&[u8]], short: bool, signs: Signs) -> Result<bool, FormError> {
+        let is_number = |field: &&[u8]| value(field, signs.decimal, self.missing).is_some();
+        match self.params.header {
+            HeaderPresence::Present => Ok(true),
+            HeaderPresence::Absent => Ok(false),
+            HeaderPresence::Auto if short || is_blank(first[0]) => Ok(true),
+            HeaderPresence::Auto if !first[1..].iter().all(is_number) => Ok(true),
+            HeaderPresence::Auto => Err(FormError::line(
+                &self.table[0],
+                "may be a header or a gene, its values are numbers; say --header present or absent",
+            )),
+        }
+    }
+
+    fn fitted(&self, fit: &SignFit<'_>) -> Result<MatrixForm, FormError> {
+        let full = fit.width() + fit.trailing;
+        let named = fit.first.iter().rposition(|field| !is_blank(field)).map_or(0, |last| last + 1);
+        let (width, short) = match self.params.header {
+            HeaderPresence::Absent => (fit.width(), false),
+            _ if named == full => (full, false),
+            _ if named == fit.width() && fit.trailing == 1 && !header::is_label(fit.first[0]) => {
+                return Err(self.trailing());
+            }
+            _ if named == fit.width() => (named, false),
+            _ if named + 1 == full => (full, true),
+            _ if named + 1 == fit.width() => (fit.width(), true),
+            // One sample and nothing above it but a label, or a row of its own length.
+            _ => return self.by_first_lines(),
+        };
+        let has_header = self.has_header(&fit.first[..named.max(1)], short, fit.signs)?;
+        let names: Vec<&[u8]> = match (has_header, short) {
+            (false, _) => Vec::new(),
+            (true, true) => [&b""[..]].into_iter().chain(fit.first.iter().copied()).collect(),
+            (true, false) => fit.first[..width].to_vec(),
+        };
+        let mut roles = self.roles(fit, &names, width)?;
+        let samples = match has_header {
+            true => {
+                let pairs = names.iter().zip(&roles).filter(|(_, role)| **role == Role::Value);
+                self.names(&pairs.map(|(name, _)| *name).collect::<Vec<_>>())?
+            }
+            false => numbers(roles.iter().filter(|&&role| role == Role::Value).count()),
+        };
+        roles.resize(full, Role::Empty);
+        Ok(self.form(fit.signs, roles, samples, (has_header, short)))
+    }
+
+    fn trailing(&self) -> FormError {
+        FormError::line(
+            &self.table[0],
+            "may name the samples of rows that end in a missing value, or the column of genes too, \
+             with nothing behind the last field; name its first column gene, or remove what ends \
+             the lines",
+        )
+    }
+
+    /// Names, indices, values and columns that are left out.
+    fn roles(&self, fit: &SignFit, names: &[&[u8]], width: usize) -> Result<Vec<Role>, FormError> {
+        let is_text = |column: usize| fit.is_text.get(column) == Some(&true);
+        let counts = header::counts_rows(fit, 0) && is_text(1);
+        let is_index = counts && names.first().is_none_or(|name| header::is_index_label(name));
+        let name = usize::from(is_index);
+        let first = &self.table[0];
+        let mut roles = vec![Role::Value; width];
+        if let Some(list) = &self.params.columns {
+            let chosen =
+                columns::chosen(list, names, width).map_err(|what| FormError::line(first, what))?;
+            if chosen.contains(&name) {
+                let what = "has the names of genes in a column of --columns; leave that one out";
+                return Err(FormError::line(first, what));
+            }
+            roles.fill(Role::Skipped);
+            chosen.into_iter().for_each(|column| roles[column] = Role::Value);
+        }
+        roles[..name].fill(Role::Skipped);
+        roles[name] = Role::Name;
+        for (column, role) in roles.iter().enumerate() {
+            let label = names.get(column).map_or(&b""[..], |label| fields::bare(label));
+            let lower = String::from_utf8_lossy(label).to_lowercase();
+            let annotates = ANNOTATIONS.contains(&lower.as_str());
+            if *role == Role::Value && (is_text(column) || annotates) {
+                let what = if annotates { "is no sample by its name" } else { "holds text" };
+                let label =
+                    if label.is_empty() { String::new() } else { format!(" {}", shown(label)) };
+                let number = column + 1;
+                return Err(FormError::line(
+                    first,
+                    format!(
+                        "has a column {number}{label} that {what}; give the columns of the \
+                         samples, such as --columns {}-",
+                        (number + 1).min(width)
+                    ),
+                ));
+            }
+        }
+        Ok(roles)
+    }
+
+    fn names(&self, fields: &[&[u8]]) -> Result<Vec<String>, FormError> {
+        header::texts(&self.table[0], fields)
+    }
+
+    fn form(
+        &self,
+        signs: Signs,
+        roles: Vec<Role>,
+        samples: Vec<String>,
+        (has_header, is_header_short): (bool, bool),
+    ) -> MatrixForm {
+        MatrixForm {
+            kind: MatrixKind::Delimited,
+            signs,
+            roles,
+            samples,
+            has_header,
+            is_header_short: has_header && is_header_short,
+            begins_at: (0, 0),
+            first_names: Vec::new(),
+            missing: Vec::new(),
+            rows: None,
+        }
+    }
+}
+
+fn numbers(count: usize) -> Vec<String> {
+    (1..=count).map(|sample| sample.to_string()).collect()
+}

@@ -1,0 +1,123 @@
+//! Headers of matrices, and columns that count rows.
+
+use super::super::fields::{self, is_blank};
+use super::super::fit::{SignFit, Signs};
+use super::super::{Role, TableLine};
+use super::above::Above;
+use super::{FormError, MatrixForm, MatrixKind};
+
+/// Labels of a column of names.
+const LABELS: [&str; 16] = [
+    "gene",
+    "genes",
+    "gene_id",
+    "geneid",
+    "gene_name",
+    "gene_symbol",
+    "symbol",
+    "name",
+    "id",
+    "id_ref",
+    "probe",
+    "probe_id",
+    "probeset",
+    "feature",
+    "ensembl",
+    "transcript",
+];
+
+/// Labels that pandas gives an index, and people do.
+const INDEX_LABELS: [&str; 4] = ["", "unnamed: 0", "index", "__index_level_0__"];
+
+/// Whether a field stands above names of genes, by its words.
+pub fn is_label(field: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(fields::bare(field)).to_lowercase();
+    text.is_empty() || text.contains("gene") || LABELS.contains(&text.as_str())
+}
+
+/// Whether a field stands above an index.
+pub fn is_index_label(field: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(fields::bare(field)).to_lowercase();
+    INDEX_LABELS.contains(&text.as_str())
+}
+
+/// Whether a column counts the rows from 0 or 1.
+pub fn counts_rows(fit: &SignFit<'_>, column: usize) -> bool {
+    let number = |row: &Vec<&[u8]>| -> Option<usize> {
+        str::from_utf8(fields::bare(row[column])).ok()?.parse().ok()
+    };
+    let Some(first) = fit.rows.first().and_then(number).filter(|&first| first <= 1) else {
+        return false;
+    };
+    fit.rows.iter().zip(first..).all(|(row, place)| number(row) == Some(place))
+}
+
+/// Names in fields of a line.
+pub fn texts(line: &TableLine, fields: &[&[u8]]) -> Result<Vec<String>, FormError> {
+    let text = |field: &&[u8]| {
+        fields::unquoted(field).ok_or_else(|| {
+            let what = format!("has a name that is not UTF-8: {}", super::shown(field));
+            FormError::line(line, what)
+        })
+    };
+    fields.iter().map(text).collect()
+}
+
+/// The error of a GEO series matrix without values.
+pub fn no_values() -> FormError {
+    FormError::file(
+        "is a GEO series matrix without values; those of such a series are in its supplementary \
+         files",
+    )
+}
+
+/// The layout of a form that declares it: GCT, or a GEO series matrix.
+pub fn declared(
+    above: &Above,
+    table: &[TableLine],
+    ends: &[(usize, usize)],
+) -> Result<MatrixForm, FormError> {
+    let header = &table[0];
+    let first = fields::fields(header.text, b'\t');
+    let named = first.iter().rposition(|field| !is_blank(field)).map_or(0, |last| last + 1);
+    let (skipped, about_samples) = match above.kind {
+        MatrixKind::Gct(3) => (above.sizes[2] as usize, above.sizes[3] as usize),
+        MatrixKind::Gct(_) => (1, 0),
+        _ => (0, 0),
+    };
+    let samples = named.saturating_sub(1 + skipped);
+    if let Some(&claimed) = above.sizes.get(1)
+        && claimed != samples as u64
+    {
+        let what = format!("names {samples} samples, line 2 says {claimed}; obtain the file again");
+        return Err(FormError::line(header, what));
+    }
+    let rows_from = 1 + about_samples;
+    if samples == 0 {
+        return Err(FormError::line(header, "names no samples"));
+    }
+    let Some(&begins_at) = ends.get(about_samples).filter(|_| table.len() > rows_from) else {
+        return Err(match above.kind {
+            MatrixKind::Series => no_values(),
+            _ => FormError::line(header, "is the last one, expected a line a gene after it"),
+        });
+    };
+    let mut roles = vec![Role::Value; 1 + skipped + samples];
+    roles[0] = Role::Name;
+    roles[1..=skipped].fill(Role::Skipped);
+    let fields = fields::count(table[rows_from].text, b'\t');
+    // Spreadsheets end all lines alike.
+    roles.resize(roles.len().max(fields), Role::Empty);
+    Ok(MatrixForm {
+        kind: above.kind,
+        signs: Signs { delimiter: b'\t', decimal: b'.' },
+        roles,
+        samples: texts(header, &first[1 + skipped..named])?,
+        has_header: true,
+        is_header_short: false,
+        begins_at,
+        first_names: Vec::new(),
+        missing: Vec::new(),
+        rows: above.sizes.first().copied(),
+    })
+}

@@ -1,0 +1,354 @@
+//! Recognises the layout of points in text from its first lines.
+
+use super::fields::{self, is_blank, is_quoted};
+use super::fit::{self, Demand, NONE, SignFit, Signs};
+use super::matrix::{FormError, counts_rows, is_index_label};
+use super::{HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, columns, shown};
+
+/// Labels of columns that may count the rows.
+const COUNTER_LABELS: [&str; 7] = ["index", "id", "idx", "row", "no", "nr", "number"];
+/// Rows from which on a column of consecutive numbers may be an index.
+const COUNTED_ROWS: usize = 5;
+
+/// Layout of points.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointsForm {
+    /// Delimiter and decimal sign.
+    pub signs: Signs,
+    /// Fields of a line.
+    pub roles: Vec<Role>,
+    /// Number of the line that names the columns; there is none where it is 0.
+    pub header: usize,
+    /// Names of the coordinates, where they have some.
+    pub names: Vec<String>,
+    /// Number and use of a column that is left out, in words.
+    pub left_out: Option<String>,
+}
+
+impl PointsForm {
+    /// Numbers of a point.
+    pub fn dimensions(&self) -> usize {
+        self.roles.iter().filter(|&&role| role == Role::Value).count()
+    }
+}
+
+/// Whether a line holds a point: it is not empty, and no comment.
+pub fn has_point(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    !line.is_empty() && line[0] != b'#'
+}
+
+fn is_number(field: &[u8], decimal: u8) -> bool {
+    fields::number(field, decimal).is_some()
+}
+
+fn is_any_number(field: &[u8]) -> bool {
+    is_number(field, b'.') || is_number(field, b',')
+}
+
+/// Recognises the layout of the text whose first complete lines these are.
+///
+/// # Errors
+/// `FormError` for a text that can be read in no way, or in two.
+pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm>, FormError> {
+    let lines: Vec<TableLine> =
+        TableLines::new(bytes, 0).filter(|line| has_point(line.text)).take(HEAD_LINES).collect();
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let demand = Demand {
+        params,
+        is_first_row: params.header == HeaderPresence::Absent,
+        values_from: 0,
+        is_value: &is_number,
+        allows_single: true,
+    };
+    let mut fits = fit::fits(&lines, &demand);
+    let line = &lines[0];
+    let is_header = !fields::fields(line.text, b',').iter().any(|field| is_any_number(field));
+    if fits.len() > 1 && is_header && line.text.contains(&b',') {
+        fits.retain(|fit| fit.signs.delimiter != NONE);
+    }
+    // The first line, where it is a point, has to fit as well.
+    let is_point = |fit: &SignFit| {
+        let mut columns = 0..fit.width();
+        columns.all(|column| {
+            fit.is_text[column]
+                || fit.first.get(column).is_some_and(|f| is_number(f, fit.signs.decimal))
+        })
+    };
+    if fits.len() > 1 && fits.iter().any(is_point) {
+        fits.retain(is_point);
+    }
+    let job = Recognition { params, line };
+    match fits.as_slice() {
+        [] => Ok(Some(job.by_first_line(lines.get(1).unwrap_or(line)))),
+        [fit] if params.decimal.byte().is_none() && fit::is_doubtful_comma(fit, 0) => {
+            Err(FormError::line(
+                line,
+                "and those after it have numbers with a decimal comma or with commas between \
+                 thousands; give --decimal comma, or write numbers without commas",
+            ))
+        }
+        [fit] => job.fitted(fit).map(Some),
+        [one, two, ..] => Err(FormError::line(
+            line,
+            format!(
+                "may hold {} or {}; give {} or {}",
+                held(one),
+                held(two),
+                remedy(one),
+                remedy(two)
+            ),
+        )),
+    }
+}
+
+fn held(fit: &SignFit) -> String {
+    let numbers = if fit.width() == 1 { "1 number" } else { &format!("{} numbers", fit.width()) };
+    let comma = if fit.signs.decimal == b',' { " with a decimal comma" } else { "" };
+    match fit.signs.delimiter {
+        NONE => format!("{numbers}{comma}"),
+        delimiter => {
+            format!("{numbers}{comma} separated by {}", fit::delimiter_name(delimiter))
+        }
+    }
+}
+
+fn remedy(fit: &SignFit) -> String {
+    match (fit.signs.delimiter, fit.signs.decimal) {
+        (NONE, b',') => "--decimal comma".to_owned(),
+        (delimiter, _) => format!("--delimiter {}", fit::delimiter_word(delimiter)),
+    }
+}
+
+struct Recognition<'a> {
+    params: &'a TableParams,
+    line: &'a TableLine<'a>,
+}
+
+impl Recognition<'_> {
+    /// The layout of the first line, where no signs fit all: the reader then names the line that is
+    /// laid out differently.
+    fn by_first_line(&self, second: &TableLine) -> PointsForm {
+        let has = |byte: u8| self.line.text.contains(&byte) || second.text.contains(&byte);
+        let separator = [b'\t', b';', b',', b' '].into_iter().find(|&byte| has(byte));
+        let delimiter = self.params.delimiter.byte().or(separator).unwrap_or(NONE);
+        let decimal = self.params.decimal.byte().unwrap_or(b'.');
+        let has_header = self.params.header == HeaderPresence::Present;
+        let row = if has_header { second } else { self.line };
+        let roles = vec![Role::Value; fields::count(row.text, delimiter)];
+        let header = if has_header { self.line.number } else { 0 };
+        let signs = Signs { delimiter, decimal };
+        PointsForm { signs, roles, header, names: Vec::new(), left_out: None }
+    }
+
+    fn fitted(&self, fit: &SignFit) -> Result<PointsForm, FormError> {
+        let first = &fit.first;
+        let named = first.iter().rposition(|field| !is_blank(field)).map_or(0, |last| last + 1);
+        let full = fit.width() + fit.trailing;
+        let is_row = |column: usize| {
+            first.get(column).is_some_and(|field| is_number(field, fit.signs.decimal))
+        };
+        let values = || (0..fit.width()).filter(|&column| !fit.is_text[column]);
+        let has_number = first.iter().any(|field| is_any_number(field));
+        let short = named + 1 == fit.width() && !has_number;
+        let has_header = match self.params.header {
+            HeaderPresence::Present => true,
+            HeaderPresence::Absent => false,
+            HeaderPresence::Auto if short => true,
+            HeaderPresence::Auto if named != fit.width() && named != full => {
+                return Ok(self.by_first_line(self.line));
+            }
+            HeaderPresence::Auto if values().all(is_row) => {
+                self.check_first(fit)?;
+                false
+            }
+            HeaderPresence::Auto if has_number => return Ok(self.by_first_line(self.line)),
+            HeaderPresence::Auto => true,
+        };
+        let names: Vec<&[u8]> = match (has_header, short || named + 1 == fit.width()) {
+            (false, _) => Vec::new(),
+            (true, true) => [&b""[..]].into_iter().chain(first.iter().copied()).collect(),
+            (true, false) => first.clone(),
+        };
+        let (mut roles, left_out) = self.roles(fit, &names)?;
+        let pairs = names.iter().zip(&roles).filter(|(_, role)| **role == Role::Value);
+        let names = pairs.filter_map(|(name, _)| fields::unquoted(fields::bare(name))).collect();
+        roles.resize(full, Role::Empty);
+        let header = if has_header { self.line.number } else { 0 };
+        Ok(PointsForm { signs: fit.signs, roles, header, names, left_out })
+    }
+
+    /// Refuses a first line that may be names such as pandas gives columns without a name.
+    fn check_first(&self, fit: &SignFit) -> Result<(), FormError> {
+        let number =
+            |field: &&[u8]| str::from_utf8(fields::bare(field)).ok()?.parse::<usize>().ok();
+        let numbers: Option<Vec<usize>> = fit.first[..fit.width()].iter().map(number).collect();
+        let Some(numbers) = numbers else { return Ok(()) };
+        let counts = |from: usize| (from..).zip(&numbers).all(|(place, &number)| number == place);
+        let has_fractions = || fit.rows.iter().all(|row| row[0].contains(&fit.signs.decimal));
+        let is_doubtful = match numbers.len() {
+            1 => counts(0) && fit.rows[0] != fit.first && has_fractions(),
+            count => (counts(0) || (count > 2 && counts(1))) && fit.rows[0] != fit.first,
+        };
+        match is_doubtful {
+            false => Ok(()),
+            true => Err(FormError::line(
+                self.line,
+                "may be a header that counts the columns, or a point; say --header present or \
+                 absent",
+            )),
+        }
+    }
+
+    /// Coordinates, and columns that are none.
+    fn roles(
+        &self,
+        fit: &SignFit,
+        names: &[&[u8]],
+    ) -> Result<(Vec<Role>, Option<String>), FormError> {
+        let width = fit.width();
+        let mut roles = vec![Role::Value; width];
+        if let Some(list) = &self.params.columns {
+            let chosen = columns::chosen(list, names, width)
+                .map_err(|what| FormError::line(self.line, what))?;
+            roles.fill(Role::Skipped);
+            chosen.iter().for_each(|&column| roles[column] = Role::Value);
+            let text = format!("{} of {width} columns left out", width - chosen.len());
+            return Ok((roles, (chosen.len() < width).then_some(text)));
+        }
+        let label = names.first().map(|name| fields::bare(name));
+        let lower = label.map(|label| String::from_utf8_lossy(label).to_lowercase());
+        let is_index = label.is_some_and(|label| is_index_label(label) && label != b"index");
+        let is_quoted = || {
+            let quoted =
+                |row: &Vec<&[u8]>| is_quoted(row[0]) && !row[1..].iter().any(|f| is_quoted(f));
+            fit.rows.iter().all(quoted)
+        };
+        let left_out = match width {
+            1 => None,
+            _ if fit.is_text[0] => Some("names of the rows"),
+            _ if is_index || is_quoted() => Some("an index"),
+            _ => None,
+        };
+        if left_out.is_some() {
+            roles[0] = Role::Skipped;
+        } else if width > 1 && self.may_count(fit, lower.as_deref()) {
+            return Err(FormError::line(
+                self.line,
+                format!(
+                    "and those after it begin with numbers that count the lines, an index or a \
+                 coordinate; give --columns 2-{width} or --columns 1-{width}"
+                ),
+            ));
+        }
+        if let Some(column) = (0..width).find(|&c| fit.is_text[c] && roles[c] == Role::Value) {
+            let label = names.get(column).map_or(String::new(), |name| format!(" {}", shown(name)));
+            let number = column + 1;
+            let field = fit.rows[0][column];
+            let what = format!(
+                "has a column {number}{label} that holds text, such as {}; give the columns of the \
+                 coordinates, such as --columns 1-{}",
+                shown(field),
+                column.max(1)
+            );
+            return Err(FormError::line(self.line, what));
+        }
+        Ok((roles, left_out.map(|what| format!("column 1 ({what}) left out"))))
+    }
+
+    /// Whether the first column may be an index: it counts the rows, and its name or the other
+    /// columns do not say that it is a coordinate.
+    fn may_count(&self, fit: &SignFit, label: Option<&str>) -> bool {
+        if let Some(label) = label {
+            return COUNTER_LABELS.contains(&label) && counts_rows(fit, 0);
+        }
+        let mut all = fit.clone();
+        if self.params.header != HeaderPresence::Absent && all.rows[0] != all.first {
+            all.rows.insert(0, all.first.clone());
+        }
+        let has_fraction =
+            |row: &Vec<&[u8]>| row[1..].iter().any(|field| field.contains(&fit.signs.decimal));
+        all.rows.len() >= COUNTED_ROWS && counts_rows(&all, 0) && all.rows.iter().any(has_fraction)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DecimalChoice, DelimiterChoice};
+    use super::*;
+
+    fn form(text: &str) -> Result<PointsForm, FormError> {
+        recognise(text.as_bytes(), &TableParams::default()).map(Option::unwrap)
+    }
+
+    #[track_caller]
+    fn is(text: &str, delimiter: u8, decimal: u8, dimensions: usize) {
+        let form = form(text).unwrap();
+        assert_eq!((form.signs, form.dimensions()), (Signs { delimiter, decimal }, dimensions));
+    }
+
+    #[test]
+    fn delimiters_and_decimal_signs_are_recognised() {
+        is("1.5,2\n3,4\n", b',', b'.', 2);
+        is("1,5;2,25\n3;4\n", b';', b',', 2);
+        is("1,5\t2,25\n0,5\t4\n", b'\t', b',', 2);
+        is("1,5 2,25\n3 4\n", b' ', b',', 2);
+        is(" 1   2\n3 4 \n", b' ', b'.', 2);
+        is("1, 2.5\n3, 4.5\n", b',', b'.', 2);
+        is("1\n2\n", NONE, b'.', 1);
+        is("1.5\t2\t\n3\t4\t\n", b'\t', b'.', 2);
+        is("\"1,5\",\"2,5\"\n\"3,25\",\"4,5\"\n", b',', b',', 2);
+        is("# x y\n5 7\n8 9\n", b' ', b'.', 2);
+    }
+
+    #[test]
+    fn headers_indices_and_names_of_rows_are_no_points() {
+        for (text, dimensions, header) in [
+            ("x,y\n1,5\n2,6\n", 2, 1),
+            (",x,y\n0,1.5,2\n1,3.5,4\n", 2, 1),
+            ("Unnamed: 0\tx\n0\t1.5\n1\t2.5\n", 1, 1),
+            ("x y\na 1 2\nb 3 4\n", 2, 1),
+            ("\"x\" \"y\"\n\"1\" 1 2\n\"2\" 3 4\n", 2, 1),
+            ("a;1;2\nb;3;4\n", 2, 0),
+            ("x,y,\n1,2,\n3,4,\n", 2, 1),
+        ] {
+            let form = form(text).unwrap();
+            assert_eq!((form.dimensions(), form.header), (dimensions, header), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn two_readings_are_refused_with_both_named() {
+        for (text, expected) in [
+            ("1,5\n2,25\n", "give --delimiter comma or --decimal comma"),
+            ("0,1,2\n0.5,0.25,3\n", "--header present or absent"),
+            ("1,234\t5,678\n2,345\t6,789\n", "--decimal comma"),
+            ("id,x\n1,0.5\n2,0.25\n", "--columns 2-2 or --columns 1-2"),
+            ("0,0.5\n1,0.25\n2,7\n3,8\n4,9\n", "--columns 2-2 or --columns 1-2"),
+            ("x,y,kind\n1,2,a\n3,4,b\n", "--columns 1-2"),
+        ] {
+            let error = form(text).unwrap_err();
+            assert!(error.what.contains(expected), "{text:?}: {}", error.what);
+        }
+    }
+
+    #[test]
+    fn options_decide() {
+        let read =
+            |text: &str, params: TableParams| recognise(text.as_bytes(), &params).unwrap().unwrap();
+        let comma = TableParams { decimal: DecimalChoice::Comma, ..TableParams::default() };
+        assert_eq!(read("1,5\n2,25\n", comma).dimensions(), 1);
+        let comma = TableParams { delimiter: DelimiterChoice::Comma, ..TableParams::default() };
+        assert_eq!(read("1,5\n2,25\n", comma).dimensions(), 2);
+        for (header, line) in [(HeaderPresence::Present, 1), (HeaderPresence::Absent, 0)] {
+            let params = TableParams { header, ..TableParams::default() };
+            assert_eq!(read("0,1\n0.5,0.25\n", params).header, line);
+        }
+        let columns = Some("x,z".to_owned());
+        let params = TableParams { columns, ..TableParams::default() };
+        let form = read("x,kind,z\n1,a,2\n3,b,4\n", params);
+        assert_eq!((form.dimensions(), form.names), (2, vec!["x".to_owned(), "z".to_owned()]));
+    }
+}

@@ -1,0 +1,99 @@
+//! Bytes that an answer of `correlate` will have, before it is written.
+
+use std::path::Path;
+
+use cuesta_core::budget::human;
+use cuesta_core::fixed;
+use cuesta_core::random::Stream;
+use cuesta_core::{Error, Result};
+use cuesta_input::generate::clusters::pairs_of;
+use cuesta_input::matrix::ExpressionMatrix;
+use cuesta_runtime::scratch;
+
+use crate::kernel::correlate::score;
+use crate::params::{CorrelateParams, Format};
+
+/// Pairs that are scored to estimate how many reach the threshold.
+const SAMPLED: u64 = 2000;
+/// Answers that are smaller are not estimated.
+const LEAST_BYTES: u64 = 64 << 20;
+/// Bytes of a line of text besides the numbers of its genes and its mask.
+const LINE_BYTES: u64 = 28;
+/// Bytes of a pair in a pair matrix, at most.
+const PAIR_BYTES: u64 = 4;
+
+/// Refuses an answer that the disk of `output` does not take.
+///
+/// # Errors
+/// `Input` naming its size, what is free, and what makes it smaller; `System`.
+pub fn check_space(
+    output: &Path,
+    matrix: &ExpressionMatrix,
+    params: &CorrelateParams,
+) -> Result<()> {
+    let size_bytes = size_bytes(matrix, params);
+    let free_bytes = scratch::free_bytes(output)?;
+    if size_bytes <= free_bytes {
+        return Ok(());
+    }
+    let smaller = match params.format {
+        Format::Text => "a higher --min-abs-score, or --format pairs (4 bytes a pair)",
+        Format::Pairs => "--format text with a higher --min-abs-score",
+    };
+    let text = format!(
+        "the answer has about {} for {} genes, {} has {} free; give {smaller}, or another --output",
+        human(size_bytes),
+        matrix.genes.len(),
+        output.display(),
+        human(free_bytes)
+    );
+    Err(Error::input("correlate", text))
+}
+
+/// Bytes of the answer, about; fewer than `LEAST_BYTES` may be any number.
+fn size_bytes(matrix: &ExpressionMatrix, params: &CorrelateParams) -> u64 {
+    let genes = matrix.genes.len() as u64;
+    let pairs = pairs_of(genes as u32);
+    if params.format == Format::Pairs {
+        return PAIR_BYTES * pairs;
+    }
+    let digits = u64::from(genes.max(1).ilog10());
+    let line = LINE_BYTES + 2 * digits + matrix.samples.len() as u64;
+    let most = line.saturating_mul(pairs);
+    if most < LEAST_BYTES {
+        return most;
+    }
+    let kernel = params.kernel();
+    let stream = Stream::new(0, 0);
+    let passing = (0..SAMPLED).filter(|&draw| {
+        let gene = stream.below(2 * draw, genes);
+        let other = (gene + 1 + stream.below(2 * draw + 1, genes - 1)) % genes;
+        let scored = score(matrix.row(gene as usize), matrix.row(other as usize), &kernel);
+        let micro = scored.flatten().and_then(fixed::from_f64);
+        micro.is_some_and(|micro| micro.abs() >= kernel.min_abs_micro())
+    });
+    most / SAMPLED * passing.count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_text_and_pairs_above_the_threshold() {
+        let (genes, samples) = (2000, 60);
+        let stream = Stream::new(3, 0);
+        let matrix = ExpressionMatrix {
+            genes: (0..genes).map(|gene| format!("g{gene}")).collect(),
+            samples: (0..samples).map(|sample| format!("s{sample}")).collect(),
+            values: (0..genes * samples).map(|index| stream.normal(index as u64)).collect(),
+        };
+        let of = |format, min_abs_score| {
+            size_bytes(&matrix, &CorrelateParams { format, min_abs_score, ..Default::default() })
+        };
+        assert_eq!(of(Format::Pairs, 0.0), 4 * 1999 * 1000);
+        let all = of(Format::Text, 0.0);
+        assert!((90 * 1_999_000..100 * 1_999_000).contains(&all), "{all}");
+        assert!(of(Format::Text, 0.3) < all / 20);
+    }
+}

@@ -1,0 +1,130 @@
+"""Reasons for an answer that is empty or doubtful, for the end of a run and its record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cuesta.trial import Trial, is_remote
+
+TITLE = "Remarks"
+"""Title of the view that a record has of them."""
+
+_DEPTH = 8
+"""Records behind each other that are looked at for a threshold."""
+
+_EDGES = ("scan", "join", "degrees", "communities")
+
+
+def views(trial: Trial, answer: Path, counts: Mapping[str, int]) -> list[dict[str, object]]:
+    """Return a view with all reasons; none where there is nothing to remark."""
+    items = [[sentence, ""] for sentence in _sentences(trial, answer, counts)]
+    return [{"kind": "list", "title": TITLE, "items": items}] if items else []
+
+
+def shown(previews: object) -> list[str]:
+    """Return the reasons that the previews of a record have."""
+    views = previews if isinstance(previews, list) else []
+    rows = [view["items"] for view in views if view.get("title") == TITLE]
+    return [str(item[0]) for items in rows for item in items]
+
+
+def before(trial: Trial) -> list[str]:
+    """Return what can be said before the work: thresholds of inputs above that of the question."""
+    return [f"warning: {sentence}" for sentence in _cuts(trial)]
+
+
+def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterator[str]:
+    yield from _cuts(trial)
+    match trial.workload:
+        case "correlate":
+            yield from _of_pairs(trial.parameters, counts)
+        case "scan" if counts.get("rows_kept") == 0:
+            yield f"0 pairs: none of {counts.get('rows_read', 0):,} passes the filter"
+        case "degrees" | "communities" if counts.get("edges") == 0:
+            yield f"0 edges: none of {counts.get('rows_read', 0):,} pairs passes the filter"
+        case "kmeans":
+            yield from _of_clusters(answer)
+
+
+def _of_pairs(parameters: Mapping[str, object], counts: Mapping[str, int]) -> Iterator[str]:
+    pairs, kept = counts.get("pairs", 0), counts.get("rows_kept", 0)
+    few, undefined = counts.get("pairs_too_few_samples", 0), counts.get("pairs_undefined", 0)
+    samples, least = counts.get("samples", 0), parameters.get("min_samples")
+    number = f"{kept:,} pair" if kept == 1 else f"{kept:,} pairs"
+    if pairs == 0:
+        yield "0 pairs: the matrix has one gene"
+    elif few == pairs and samples < int(str(least)):
+        yield f"0 pairs: {samples:,} samples, fewer than --min-samples {least}"
+    elif few == pairs:
+        yield f"0 pairs: no two genes have --min-samples {least} samples in common"
+    elif kept == 0 and undefined + few == pairs:
+        yield "0 pairs: no two genes vary over the samples that both have"
+    elif kept == 0:
+        yield f"0 pairs: no |score| reaches --min-abs-score {parameters.get('min_abs_score')}"
+    elif 2 * (few + undefined) > pairs:
+        yield (
+            f"{number}: {few:,} of {pairs:,} have fewer than --min-samples {least} samples in "
+            f"common, {undefined:,} have a gene that does not vary"
+        )
+
+
+def _of_clusters(answer: Path) -> Iterator[str]:
+    try:
+        lines = (answer / "centres.tsv").read_text("utf-8").splitlines()[1:]
+        sizes = [int(line.split("\t")[1]) for line in lines]
+    except (OSError, ValueError, IndexError):
+        return
+    if empty := sizes.count(0):
+        verb = "is" if empty == 1 else "are"
+        yield (
+            f"{empty:,} of {len(sizes):,} clusters {verb} empty: there are fewer distinct points "
+            "near the first centres; give fewer --clusters or another --init"
+        )
+
+
+def _cuts(trial: Trial) -> Iterator[str]:
+    """Say where an input lacks pairs that the question is about."""
+    if trial.workload not in _EDGES:
+        return
+    threshold = _number(trial.parameters.get("min_abs_score")) or 0.0
+    for path in trial.inputs:
+        cut = 0.0 if is_remote(path) else _cut_of(Path(path), _DEPTH)
+        # Without a threshold of its own, a question is about the pairs that there are.
+        if cut > threshold > 0:
+            yield (
+                f"{path} has only pairs with |score| of at least {cut:g}, by its record; "
+                f"those from {threshold:g} to {cut:g} are not in this answer"
+            )
+
+
+def _cut_of(path: Path, depth: int) -> float:
+    """Return the threshold below which an answer has no pairs; 0 where nothing says so."""
+    if depth == 0:
+        return 0.0
+    for folder in (path, path.parent):
+        try:
+            record: Any = json.loads((folder / "run.json").read_bytes())
+            names = [str(file["name"]).split("/")[0] for file in record["answer"]["files"]]
+            if folder != path and path.name not in names:
+                continue
+            if record["workload"] not in ("correlate", "scan", "load"):
+                return 0.0
+            cut = _number(record["parameters"].get("min_abs_score")) or 0.0
+            inputs = [str(row["path"]) for row in record["inputs"]]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+        local = [place for place in inputs if not is_remote(place)]
+        before_it = [_cut_of(Path(place), depth - 1) for place in local]
+        return max([cut, *before_it] if record["workload"] != "correlate" else [cut])
+    return 0.0
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if 0.0 <= number <= 1.0 else None

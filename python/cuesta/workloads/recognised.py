@@ -1,0 +1,28 @@
+"""Layouts of tables that are inputs, in words, before the work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cuesta.native import native_module, to_request
+from cuesta.trial import Trial, is_remote, is_stored
+from cuesta.workloads import points
+
+TABLES = frozenset({"correlate", "kmeans"})
+"""Workloads that read tables of numbers."""
+
+
+def sentences(trial: Trial) -> list[str]:
+    """Return a sentence a table, and doubts about it.
+
+    Errors: `InputError` for a table that cannot be read, or in two ways.
+    """
+    if trial.workload not in TABLES:
+        return []
+    if any(is_remote(path) and not is_stored(path) for path in trial.inputs):
+        return []
+    request = to_request(trial, Path(), Path())
+    texts: list[str] = native_module().recognised(trial.workload, request)
+    if trial.workload == "kmeans":
+        texts += points.sentences(trial)
+    return texts
