@@ -191,3 +191,20 @@ def test_a_scratch_that_is_no_folder_is_an_input_error(
 ) -> None:
     assert call(["doctor", "--ceilings", "--scratch", str(tmp_path / "none")]) == 2
     assert "which is no folder" in capsys.readouterr().err
+
+
+def test_brackets_in_a_remedy_are_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """`pip install 'cuesta[mpi]'` was shown as `pip install 'cuesta'`."""
+    remedy = "pip install 'cuesta[mpi]' [red]now[/red] :smile: [/x]"
+    doctor._print_checks([doctor.Check(name="a", state=doctor.ABSENT, found="", remedy=remedy)])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown == f"absent a {remedy}"
+
+
+def test_the_tables_of_rich_are_printed_by_the_one_console_without_markup() -> None:
+    package = Path(doctor.__file__).parent.parent
+    text = "from rich.console import Console"
+    users = [
+        path.name for path in package.rglob("*.py") if text in path.read_text(encoding="utf-8")
+    ]
+    assert users == ["console.py"]

@@ -58,10 +58,13 @@ class Console:
         return self._styled(_RED, text)
 
     def rich(self) -> rich_console.Console:
-        """A console of Rich for tables and bars, to the same place."""
+        """A console of Rich for tables and bars, to the same place.
+
+        Brackets and colons in a text are text: `cuesta[mpi]` is no style and `:key:` no picture.
+        """
         from rich.console import Console as RichConsole
 
-        return RichConsole(stderr=self._stderr, highlight=False)
+        return RichConsole(stderr=self._stderr, highlight=False, markup=False, emoji=False)
 
     def _styled(self, code: int, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.has_style else text

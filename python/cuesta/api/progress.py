@@ -157,7 +157,7 @@ def _bar(console: Console) -> Progress:
 
     return progress.Progress(
         progress.SpinnerColumn(),
-        progress.TextColumn("{task.description}"),
+        progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(bar_width=30),
         progress.DownloadColumn(binary_units=True),
         progress.TransferSpeedColumn(),

@@ -59,8 +59,10 @@ def list_datasets(
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
+
+    from cuesta.api.console import Console
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, leading=1)
     table.add_column("name", no_wrap=True)
@@ -68,10 +70,10 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     table.add_column("what it is, licence, origin", overflow="fold")
     table.add_column("here", justify="center")
     for row in rows:
-        origin = f"[dim]{row['licence']}; {row['source']}[/dim]"
+        origin = Text(f"{row['licence']}; {row['source']}", style="dim")
         here = "yes" if row["cached"] else ""
-        table.add_row(row["name"], "\n".join(row["size"]), f"{row['what']}\n{origin}", here)
-    Console().print(table)
+        table.add_row(row["name"], "\n".join(row["size"]), Text(f"{row['what']}\n") + origin, here)
+    Console().rich().print(table)
 
 
 def get_dataset(
@@ -98,7 +100,6 @@ def get_dataset(
 @contextmanager
 def _download_bar(name: str) -> Iterator[Progress]:
     """A bar with rate and remaining time on a terminal, nothing elsewhere."""
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         DownloadColumn,
@@ -108,9 +109,11 @@ def _download_bar(name: str) -> Iterator[Progress]:
         TransferSpeedColumn,
     )
 
-    console = Console(stderr=True)
+    from cuesta.api.console import Console
+
+    console = Console(stderr=True).rich()
     columns = (
-        TextColumn("getting {task.description}"),
+        TextColumn("getting {task.description}", markup=False),
         BarColumn(),
         DownloadColumn(binary_units=True),
         TransferSpeedColumn(),

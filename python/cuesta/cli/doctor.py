@@ -270,18 +270,17 @@ def _ceilings() -> Check:
 
 
 def _print_checks(checks: list[Check]) -> None:
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    marks = {
-        OK: "[green]ok[/green]",
-        ABSENT: "[yellow]absent[/yellow]",
-        BROKEN: "[red]broken[/red]",
-    }
+    from cuesta.api.console import Console
+
+    styles = {OK: "green", ABSENT: "yellow", BROKEN: "red"}
     table = Table.grid(padding=(0, 2))
     for one in checks:
-        table.add_row(marks[one.state], one.name, one.found or one.remedy)
-    Console(highlight=False).print(table)
+        mark = Text(one.state, style=styles[one.state])
+        table.add_row(mark, one.name, one.found or one.remedy)
+    Console().rich().print(table)
 
 
 def _measure(scratch: Path, as_json: bool) -> int:
@@ -321,8 +320,10 @@ def _say(text: str) -> None:
 
 def _print_ceilings(found: Ceilings) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
+
+    from cuesta.api.console import Console
 
     scaling = found.scaling()
     widest = max(one.threads for one in found.measurements)
@@ -338,10 +339,10 @@ def _print_ceilings(found: Ceilings) -> None:
             f"{one.spread:.0%}",
             f"{times:.2f}" if times else "",
         )
-    console = Console(highlight=False)
+    console = Console().rich()
     console.print(table)
     for sentence in found.warnings:
-        console.print(f"[yellow]doubt:[/yellow] {sentence}", soft_wrap=True)
+        console.print(Text("doubt:", style="yellow"), sentence, soft_wrap=True)
 
 
 _COLUMNS = (

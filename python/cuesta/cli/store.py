@@ -379,9 +379,9 @@ def simulate_policies(
 
 def _print_hits(found: Simulation) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
+    from cuesta.api.console import Console
     from cuesta.units import format_bytes
 
     typer.echo(
@@ -398,4 +398,4 @@ def _print_hits(found: Simulation) -> None:
         rows.setdefault(one.memory_bytes, []).append(f"{share:.1%}")
     for memory, shares in rows.items():
         table.add_row(format_bytes(memory), *shares)
-    Console().print(table)
+    Console().rich().print(table)

@@ -71,6 +71,7 @@ def print_comparison(console: Console, records: list[Record]) -> None:
     """One column an engine, one row a measure, so that it fits a narrow terminal."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", style="dim", no_wrap=True)
@@ -78,6 +79,8 @@ def print_comparison(console: Console, records: list[Record]) -> None:
         table.add_column(record["engine"])
     for title, text in _COMPARED.items():
         table.add_row(title, *(text(record) for record in records))
+    verdicts = ("yes" if record["verified"] else Text("no", style="red") for record in records)
+    table.add_row("verified", *verdicts)
     console.rich().print(table)
 
 
@@ -244,10 +247,6 @@ def files_text(record: Record, output: Path) -> str:
     return ", ".join(names)
 
 
-def _verdict(record: Record) -> str:
-    return "yes" if record["verified"] else "[red]no[/]"
-
-
 _COMPARED: dict[str, Callable[[Record], str]] = {
     "time": lambda record: format_seconds(record["statistics"]["wall_seconds"]["median"]),
     "as typed": lambda record: format_seconds(one_run_seconds(record)),
@@ -257,5 +256,4 @@ _COMPARED: dict[str, Callable[[Record], str]] = {
     "peak memory": _size_of("peak_resident_bytes"),
     "bytes read": _size_of("read_bytes"),
     "digest": lambda record: record["answer"]["digest"][:12],
-    "verified": _verdict,
 }

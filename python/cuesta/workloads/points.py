@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from cuesta import machine, removal, uris
 from cuesta.errors import EngineMissing, InputError
+from cuesta.native import native_module
 from cuesta.trial import Phase, Trial, is_remote, is_stored
 from cuesta.units import format_bytes
 
@@ -93,9 +94,13 @@ def _files(path: str) -> Iterator[str]:
     if not Path(path).is_dir():
         yield path
         return
-    for inner in sorted(Path(path).iterdir(), key=os.fsencode):
-        if not inner.name.startswith((".", "_")):
-            yield from _files(str(inner))
+    try:
+        inside = native_module().input_list(path)
+    except OSError:
+        inside = []  # The kernel says it better.
+    for inner in inside:
+        if not Path(inner).name.startswith((".", "_")):
+            yield from _files(inner)
 
 
 def _stored_files(path: str) -> Iterator[str]:
