@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuesta import allotment, machine
-from cuesta.allotment import batch_system, control_groups, whole_cores
+from cuesta.allotment import batch_system, control_groups, threads_for
 
 GIB = 1 << 30
 LIMITS = st.one_of(st.none(), st.integers(16 << 20, 64 * GIB))
@@ -42,7 +42,7 @@ class System:
         for name, text in files.items():
             (place / name.replace("__", ".")).write_text(f"{text}\n")
 
-    def found(self) -> allotment.Allotment:
+    def limits(self) -> allotment.Allotment:
         """Return the limits that the files describe."""
         return control_groups(self.process, self.root)
 
@@ -67,10 +67,10 @@ def test_the_tightest_limit_of_all_groups_around_a_process_counts(
             system.write(f"/sys/fs/cgroup/memory{below}", memory__limit_in_bytes=str(limit))
             known = {"cpu__cfs_quota_us": str(quota or -1), "cpu__cfs_period_us": str(PERIOD)}
             system.write(f"/sys/fs/cgroup/cpu,cpuacct{below}", **known)
-    found = system.found()
-    assert found.memory_bytes == min((one for one, _ in levels if one), default=None)
-    quotas = [two / PERIOD for _, two in levels if two]
-    assert found.cores == min(quotas, default=None)
+    limits = system.limits()
+    assert limits.memory_bytes == min((memory for memory, _ in levels if memory), default=None)
+    quotas = [quota / PERIOD for _, quota in levels if quota]
+    assert limits.cores == min(quotas, default=None)
 
 
 def test_a_container_that_shows_a_part_of_the_groups_is_read(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_container_that_shows_a_part_of_the_groups_is_read(tmp_path: Path) -> 
         system.write("/sys/fs/cgroup", memory__max=str(GIB), cpu__max="50000 100000")
         system.write("/sys/fs/cgroup/job", memory__max="max", memory__high=str(GIB // 2))
         expected = GIB // 2 if path == "/box/job" else GIB
-        assert (system.found().memory_bytes, system.found().cores) == (expected, 0.5)
+        assert (system.limits().memory_bytes, system.limits().cores) == (expected, 0.5)
 
 
 def test_memory_that_is_left_counts_pages_of_files_as_free(tmp_path: Path) -> None:
@@ -88,13 +88,13 @@ def test_memory_that_is_left_counts_pages_of_files_as_free(tmp_path: Path) -> No
     stat = "anon 5\ninactive_file 40\nactive_file 20\n"
     job = {"memory__max": "1000", "memory__current": "900", "memory__stat": stat}
     system.write("/sys/fs/cgroup/job", **job)
-    assert system.found().memory_left_bytes == 160
+    assert system.limits().memory_left_bytes == 160
 
 
 @pytest.mark.parametrize("words", ["", "nothing", "0::/\n", "4:memory\n", "::::\n\n"])
 def test_a_system_without_groups_has_no_limit(words: str, tmp_path: Path) -> None:
     system = System(tmp_path / "a", words, "no mount\n30 a - cgroup2\n")
-    assert system.found() == allotment.Allotment()
+    assert system.limits() == allotment.Allotment()
     assert control_groups(tmp_path / "none", tmp_path) == allotment.Allotment()
 
 
@@ -129,15 +129,15 @@ def test_a_system_without_groups_has_no_limit(words: str, tmp_path: Path) -> Non
     ],
     ids=str,
 )
-def test_an_allocation_is_what_its_variables_say(
+def test_an_allocation_follows_its_variables(
     variables: dict[str, str], cores: int | None, mebibytes: int | None
 ) -> None:
-    found = batch_system(variables)
-    assert (found.cores, found.memory_bytes) == (cores, mebibytes and mebibytes << 20)
+    job = batch_system(variables)
+    assert (job.cores, job.memory_bytes) == (cores, mebibytes and mebibytes << 20)
 
 
 def test_a_quota_is_used_in_full() -> None:
-    assert [whole_cores(cores) for cores in (0.1, 1, 1.0000000001, 1.5, 4)] == [1, 1, 1, 2, 4]
+    assert [threads_for(cores) for cores in (0.1, 1, 1.0000000001, 1.5, 4)] == [1, 1, 1, 2, 4]
 
 
 def test_the_defaults_of_a_run_are_those_of_its_job(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_run_ends_well_with_any_stream_closed(
 
 
 @pytest.mark.parametrize("words", ["--version", "--help", "doctor --json", "data list", "run"])
-def test_a_full_disk_under_standard_output_is_one_line(words: str) -> None:
+def test_a_full_disk_under_standard_output_is_named(words: str) -> None:
     script = f'exec "$0" -m cuesta {words} >/dev/full'
     done = subprocess.run(
         ["bash", "-c", script, sys.executable], capture_output=True, check=False, text=True

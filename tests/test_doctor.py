@@ -201,7 +201,7 @@ def test_brackets_in_a_remedy_are_text(capsys: pytest.CaptureFixture[str]) -> No
     assert shown == f"absent a {remedy}"
 
 
-def test_the_tables_of_rich_are_printed_by_the_one_console_without_markup() -> None:
+def test_a_single_console_without_markup_prints_the_tables_of_rich() -> None:
     package = Path(doctor.__file__).parent.parent
     text = "from rich.console import Console"
     users = [

@@ -34,7 +34,7 @@ def test_a_failing_start_names_the_variables_of_the_site(monkeypatch: pytest.Mon
     )
 
 
-def test_an_account_without_a_name_is_told_what_spark_needs() -> None:
+def test_an_account_without_a_name_gets_the_remedy_for_spark() -> None:
     words = (
         "javax.security.auth.login.LoginException: NullPointerException: invalid null input: name"
     )
@@ -75,18 +75,18 @@ def test_a_spark_of_another_version_is_not_used(tmp_path: Path) -> None:
 def test_little_shared_memory_is_named_where_ranks_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks ended with signal 7 in a container whose `/dev/shm` had 2 MiB, and said no more."""
     monkeypatch.setattr(shared_memory, "PLACE", Path("/nowhere"))
-    said = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Bus error (signal 7)"
-    text = str(launch.failure(7, said, 4))
+    output = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Bus error (signal 7)"
+    text = str(launch.failure(7, output, 4))
     assert "; /nowhere is absent, and 4 ranks" in text
     assert "--shm-size" in text
     monkeypatch.setattr(shared_memory, "PLACE", Path("/"))
-    assert str(launch.failure(7, said, 1)).endswith("Bus error (signal 7)")
-    assert "/ has " in str(launch.failure(7, said, 1 << 40))
+    assert str(launch.failure(7, output, 1)).endswith("Bus error (signal 7)")
+    assert "/ has " in str(launch.failure(7, output, 1 << 40))
 
 
 @pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
-def test_ranks_in_a_tiny_shared_memory_say_how_large_it_is(tmp_path: Path) -> None:
+def test_ranks_in_a_tiny_shared_memory_name_its_size(tmp_path: Path) -> None:
     words = [*COMMAND, "run", "dataflow", "--blocks", "2", "--block-vectors", "10"]
     words += ["--engine", "mpi", "--ranks", "2", "-o", str(tmp_path / "out")]
     script = 'mount -t tmpfs -o size=1m none /dev/shm || exit 99; exec "$@"'
@@ -137,9 +137,9 @@ def test_options_that_a_jvm_echoes_are_not_its_version(
     lines = "\n".join([echo, note, version])
     program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{lines}\nEND\n")
     program.chmod(0o755)
-    found = java.find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
-    assert found
-    assert (found.major, found.version) == (21, "21.0.2")
+    runtime = java.find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
+    assert runtime
+    assert (runtime.major, runtime.version) == (21, "21.0.2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     checks = {check.name: check.found for check in doctor.all_checks()}
     assert checks["java"] == version

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 _PROCESS = Path("/proc/self")
 _MOUNT = "/sys/fs/cgroup"
-"""Where control groups are where the list of mounts does not say."""
+"""Place of control groups where the list of mounts has none."""
 
 _NO_LIMIT = 1 << 60
 """Bytes from which on a limit of the kernel's first version is none."""
@@ -72,7 +72,7 @@ def batch_system(variables: Mapping[str, str] = os.environ) -> Allotment:
     return Allotment(memory_bytes=(by_node or by_core) << 20 or None, cores=slurm or pbs or None)
 
 
-def whole_cores(cores: float) -> int:
+def threads_for(cores: float) -> int:
     """The number of threads that use so much processor time in full."""
     return max(1, math.ceil(cores - 1e-9))
 

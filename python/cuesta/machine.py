@@ -66,8 +66,8 @@ def check_room(scratch: Path, need_bytes: int, what: str) -> None:
 def cores_usable() -> int:
     """Cores this process may use: by its mask, control groups and batch system, the fewest."""
     allotted = (allotment.control_groups().cores, allotment.batch_system().cores)
-    whole = [allotment.whole_cores(cores) for cores in allotted if cores is not None]
-    return min([len(os.sched_getaffinity(0)), *whole])
+    counts = [allotment.threads_for(cores) for cores in allotted if cores is not None]
+    return min([len(os.sched_getaffinity(0)), *counts])
 
 
 def cpu_model() -> str:

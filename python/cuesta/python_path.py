@@ -17,12 +17,12 @@ _NAMES = (
 def remark(environment: Mapping[str, str] = os.environ) -> str:
     """Return what to try where an engine fails and `PYTHONPATH` has such modules; else nothing."""
     folders = filter(None, environment.get(VARIABLE, "").split(os.pathsep))
-    found = [
+    modules = [
         f"{name} in {folder}"
         for folder in folders
         for name in _NAMES
         if Path(folder, name).is_dir() or Path(folder, f"{name}.py").is_file()
     ]
-    if not found:
+    if not modules:
         return ""
-    return f"; {VARIABLE} has {', '.join(found)}: try `env -u {VARIABLE} cuesta ...`"
+    return f"; {VARIABLE} has {', '.join(modules)}: try `env -u {VARIABLE} cuesta ...`"

@@ -148,8 +148,8 @@ def _control_group() -> Check:
     from cuesta import allotment
 
     groups, job = allotment.control_groups(), allotment.batch_system()
-    found = ", ".join([*_limits(groups), *(f"{limit} by the job" for limit in _limits(job))])
-    return Check(name="limits", state=OK, found=found or "none")
+    limits = ", ".join([*_limits(groups), *(f"{limit} by the job" for limit in _limits(job))])
+    return Check(name="limits", state=OK, found=limits or "none")
 
 
 def _limits(known: Allotment) -> list[str]:
@@ -247,7 +247,7 @@ def _first_line(command: list[str]) -> str:
 
 
 def _said(command: list[str]) -> list[str]:
-    """What a command says, but what a JVM says of variables; nothing when it fails."""
+    """Return the output of a command but what a JVM says of variables; empty when it fails."""
     from cuesta.engines.spark.java import without_options
 
     try:

@@ -22,11 +22,11 @@ def remark(users: str, ranks: int = 0) -> str:
     A write beyond its size ends a rank with signal 7 or 11, and the other ranks with signal 15.
     """
     needed = max(BYTES_MIN, ranks * BYTES_A_RANK) if ranks else BYTES_OF_LOCKS
-    found = _fault(needed)
-    if not found:
+    fault = _fault(needed)
+    if not fault:
         return ""
     return (
-        f"; {PLACE} {found}, and {users} need it: give it {format_bytes(needed)} or more "
+        f"; {PLACE} {fault}, and {users} need it: give it {format_bytes(needed)} or more "
         "(`--shm-size` of a container, or as root `mount -o remount,rw,size=SIZE`), or use another "
         "engine"
     )

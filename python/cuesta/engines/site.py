@@ -38,13 +38,13 @@ def spark_home(environment: Mapping[str, str]) -> Path | None:
 
     None where the variable is not set, or names a Spark of the version of the installed PySpark.
     """
-    given = environment.get("SPARK_HOME")
+    chosen = environment.get("SPARK_HOME")
     package = find_spec("pyspark")
-    if not given or package is None or package.origin is None:
+    if not chosen or package is None or package.origin is None:
         return None
     installed = Path(package.origin).parent
-    ours, site = set(_cores(installed)), set(_cores(Path(given)))
-    if not ours or (ours == site and (Path(given) / "bin" / "spark-submit").is_file()):
+    ours, site = set(_cores(installed)), set(_cores(Path(chosen)))
+    if not ours or (ours == site and (Path(chosen) / "bin" / "spark-submit").is_file()):
         return None
     return installed
 

@@ -144,7 +144,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def failure(code: int, said: str, ranks: int = 1) -> EngineError:
-    """What is wrong with so many ranks that ended with `code`, in one line."""
+    """Return the error of so many ranks that ended with `code`, in one line."""
     if code in _KILLED:
         return EngineError(
             "mpi: a rank was killed (signal 9), perhaps for want of memory; give fewer --ranks, or "

@@ -114,5 +114,5 @@ _PICKED_UP = re.compile(r"(NOTE: )?Picked up \w+:")
 
 def _quoted(text: str) -> str:
     """What stands between the first quotation marks."""
-    found = re.search(r'"([^"]*)"', without_options(text))
-    return found[1] if found else ""
+    match = re.search(r'"([^"]*)"', without_options(text))
+    return match[1] if match else ""
