@@ -86,6 +86,8 @@ def test_nothing_of_a_job_is_left(
     draw, before, scratch = random.Random(seed), files(), tmp_path / "scratch"
     scratch.mkdir()
     given = [*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1", "--cores", "1"]
+    # An agent that is killed before it has said anything is waited for.
+    given += ["--set", "start=20"]
     run = ["run", "sort", str(records), "--engine", "mpi", "-o", str(tmp_path / "out")]
     words = ["--scratch", str(scratch), "-o", str(job), "--", *run]
     assert call("submit", *given, *words, **slurm.environment()).returncode == 0

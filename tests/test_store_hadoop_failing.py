@@ -57,7 +57,8 @@ for trial in range(trials):
     writer = frame.write.mode("overwrite")
     if kind == "dynamic":
         writer = writer.option("partitionOverwriteMode", "dynamic").partitionBy("part")
-    signal.alarm(60)
+    signal.alarm(240)
+    began = time.monotonic()
     try:
         writer.parquet(target)
         print("trial", trial, "did not fail")
@@ -66,6 +67,7 @@ for trial in range(trials):
             print("trial", trial, "failed otherwise:", str(error).splitlines()[0][:200])
     finally:
         signal.alarm(0)
+        print(f"trial {trial}: {time.monotonic() - began:.2f} s", file=sys.stderr, flush=True)
 # Tasks that were cancelled end a moment later.
 deadline = time.monotonic() + 20
 while spark.sparkContext.statusTracker().getActiveJobsIds() and time.monotonic() < deadline:
@@ -77,7 +79,7 @@ print("trials", trials)
 """
 
 
-@pytest.mark.timeout(100 + 3 * TRIALS)
+@pytest.mark.timeout(600 + 5 * TRIALS)
 @pytest.mark.parametrize("kind", ["static", "dynamic"])
 def test_a_failing_job_leaves_nothing(tmp_path: Path, kind: str) -> None:
     needs_spark()

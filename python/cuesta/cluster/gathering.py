@@ -90,10 +90,13 @@ class Gathering:
         leader.state["awaited"] = dict.fromkeys(late, round(seconds, 1))
         leader.say(leader.state["state"])
         limit = leader.plan.own("start")
+        number = self.names.index(late[0]) + 1 if self._launched > 1 else 1
+        said = telling_line(leader.folder.log(f"{AGENTS}-{number}"))
+        cause = f" ({said[:SAID_CHARACTERS_MAX]})" if "error:" in said else ""
         with contextlib.suppress(OSError):
             sys.stderr.write(
                 f"cuesta: waiting for node {', '.join(late)} for {seconds:.0f} s of {limit:.0f} s; "
-                "its agent does not answer\n"
+                f"its agent does not answer{cause}\n"
             )
             sys.stderr.flush()
 

@@ -23,6 +23,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -57,6 +58,47 @@ final class StoreDefectTest {
   void clean() throws IOException {
     system.delete(FOLDER, true);
     system.close();
+  }
+
+  /**
+   * A job that fails removes its folder while its tasks still write: a file without a name kept the
+   * folder, and with it all that was in it.
+   */
+  @Test
+  void aFolderIsRemovedWithTheFilesThatAreBeingWritten() throws Exception {
+    Path job = new Path(FOLDER, "_temporary/0");
+    List<FSDataOutputStream> written = new ArrayList<>();
+    for (int task = 0; task < 4; task++) {
+      Path attempt = new Path(job, "_temporary/attempt_" + task);
+      write(new Path(attempt, "part-0"), "through", content);
+      FSDataOutputStream open = system.create(new Path(attempt, "part-1"));
+      open.write(content);
+      written.add(open);
+    }
+    ExecutorService tasks = Executors.newSingleThreadExecutor();
+    try {
+      Future<?> ended =
+          tasks.submit(
+              () -> {
+                for (FSDataOutputStream open : written) {
+                  Thread.sleep(100);
+                  if (written.indexOf(open) % 2 == 0) {
+                    open.close();
+                  } else {
+                    open.abort();
+                  }
+                }
+                return null;
+              });
+      assertTrue(system.delete(new Path(FOLDER, "_temporary"), true));
+      ended.get();
+    } finally {
+      tasks.shutdown();
+    }
+    assertEquals(0, system.listStatus(FOLDER).length);
+    try (Stream<java.nio.file.Path> left = Files.list(under().resolve("defects"))) {
+      assertEquals(List.of(), left.toList());
+    }
   }
 
   /** All of a folder was removed that a link in a removed folder led to. */
