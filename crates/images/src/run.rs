@@ -39,6 +39,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
 pub fn list(request: &Request, response: &mut Response) -> Result<Stack> {
     timed(response, "list", || {
         let stack = Stack::open(&request.inputs, kernel::needed_bytes)?;
+        stack.check_sets()?;
         let images = stack.images;
         Ok((stack, 0, images))
     })

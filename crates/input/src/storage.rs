@@ -12,6 +12,8 @@ use cuesta_store::client::{self, BlockBytes, Client, StoredFile};
 
 use crate::watch::{self, WatchedFile};
 
+mod entries;
+
 /// Bytes of a URI that are read at once.
 const BLOCK_BYTES: u64 = 4 << 20;
 
@@ -90,10 +92,11 @@ pub fn facts(path: &Path) -> io::Result<FileMetadata> {
     })
 }
 
-/// What is directly in a folder, by name.
+/// Entries of a folder, by name: files and folders, no pipes, sockets and devices, and no
+/// links back to a folder on the way.
 ///
 /// # Errors
-/// As for [`facts`].
+/// `NotFound` for a link to nothing; as for [`facts`].
 pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = match uri(folder) {
         Some(uri) if is_stored(uri) => {
@@ -106,10 +109,7 @@ pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
                 .collect()
         }
         Some(uri) => installed()?.list(uri)?.into_iter().map(PathBuf::from).collect(),
-        None => {
-            let entries = fs::read_dir(folder)?;
-            entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?
-        }
+        None => entries::list(folder)?,
     };
     found.sort();
     Ok(found)

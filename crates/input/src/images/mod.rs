@@ -1,5 +1,6 @@
 //! A stack of images: those of one or many TIFF or `.npy` files, numbered from 0, read anywhere.
 
+mod description;
 pub mod samples;
 mod tiff;
 
@@ -35,6 +36,10 @@ struct Part {
     first: u64,
     images: u64,
     size_bytes: u64,
+    /// Numbers of directories of a TIFF file that are no images.
+    skipped: Vec<u64>,
+    /// Names of the files of an OME-TIFF that is in several.
+    set: Vec<String>,
 }
 
 /// Images, of which only the headers have been read.
@@ -81,24 +86,56 @@ impl Stack {
         Self { base, ..self }
     }
 
+    /// Refuses an OME-TIFF of several files where not all of them are among the inputs.
+    ///
+    /// # Errors
+    /// `Input` naming the file that is missing.
+    pub fn check_sets(&self) -> Result<()> {
+        let names: Vec<_> = self.parts.iter().filter_map(|part| part.path.file_name()).collect();
+        for part in &self.parts {
+            let is_missing = |name: &&String| !names.iter().any(|known| *known == name.as_str());
+            if let Some(missing) = part.set.iter().find(is_missing) {
+                let text = format!(
+                    "{} is one of {} files of an OME-TIFF, and {missing} is not among the inputs; \
+                     give the folder with all of them",
+                    part.path.display(),
+                    part.set.len()
+                );
+                return Err(Error::input(OPERATION, text));
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, path: PathBuf, weigh: fn(&ImageShape) -> u64) -> Result<()> {
         let failed = |cause| Error::system(OPERATION, "reading", &path, &cause);
         let file = Input::open(&path).map_err(failed)?;
         let mut start = [0; 8];
         let count = file.read_at(&mut start, 0).map_err(failed)?;
+        let (mut skipped, mut set) = (Vec::new(), Vec::new());
         let (form, images) = if npy::is_npy(&start[..count]) {
             self.npy(&path, weigh)?
         } else if is_tiff(&start[..count]) {
             let needed = &mut self.needed_bytes;
             let grow = |shape: ImageShape| *needed = (*needed).max(weigh(&shape));
-            (Form::Tiff, Pages::open(&path)?.visit(grow)?)
+            let directories = Pages::open(&path)?.visit(grow)?;
+            (skipped, set) = (directories.skipped, directories.set);
+            (Form::Tiff, directories.images)
         } else {
             let kind = name_of(&start[..count]);
             let text = format!("{} is {kind}; save it as TIFF or .npy", path.display());
             return Err(Error::input(OPERATION, text));
         };
         let size_bytes = file.size_bytes().map_err(failed)?;
-        self.parts.push(Part { path, form, first: self.images, images, size_bytes });
+        if images == 0 {
+            let text = format!(
+                "{} holds thumbnails and masks alone, as its NewSubfileType says; give the file \
+                 with the images in full size",
+                path.display()
+            );
+            return Err(Error::input(OPERATION, text));
+        }
+        self.parts.push(Part { path, form, first: self.images, images, size_bytes, skipped, set });
         self.images += images;
         self.size_bytes += size_bytes;
         Ok(())
@@ -160,7 +197,7 @@ impl Stack {
     /// The file of an image, and which of the file's images it is.
     pub fn place(&self, image: u64) -> (&Path, u64) {
         let part = &self.parts[self.part(image)];
-        (&part.path, image - part.first)
+        (&part.path, part.directory(image))
     }
 
     /// Bytes of the file of an image, divided evenly among its images.
@@ -215,7 +252,7 @@ impl<'a> Reader<'a> {
     /// `Input` when it is damaged; `System`.
     pub fn read(&mut self, image: u64) -> Result<(ImageShape, &Samples)> {
         let (part, open) = part_of(self.stack, &mut self.open, image)?;
-        let shape = part.read(open, image - part.first, &mut self.samples)?;
+        let shape = part.read(open, part.directory(image), &mut self.samples)?;
         Ok((shape, &self.samples))
     }
 
@@ -227,7 +264,7 @@ impl<'a> Reader<'a> {
         let (part, open) = part_of(self.stack, &mut self.open, image)?;
         match (open, part.form) {
             (_, Form::Npy { shape, .. }) => Ok(shape),
-            (Open::Tiff(pages), _) => pages.seek(image - part.first),
+            (Open::Tiff(pages), _) => pages.seek(part.directory(image)),
             (Open::Npy(_), Form::Tiff) => unreachable!("a file is opened as what it is"),
         }
     }
@@ -249,6 +286,12 @@ fn part_of<'a, 'b>(
 }
 
 impl Part {
+    /// The number of an image in its file, with thumbnails and masks counted.
+    fn directory(&self, image: u64) -> u64 {
+        let image = image - self.first;
+        self.skipped.iter().fold(image, |number, &other| number + u64::from(other <= number))
+    }
+
     fn open(&self) -> Result<Open> {
         Ok(match self.form {
             Form::Tiff => Open::Tiff(Box::new(Pages::open(&self.path)?)),

@@ -4,10 +4,12 @@ use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use ::tiff::decoder::{Decoder, DecodingSampleType, Limits};
+use ::tiff::tags::{PhotometricInterpretation, Tag};
 use ::tiff::{ColorType, TiffError};
 use cuesta_core::{Error, Result};
 
 use super::PIXELS_MAX;
+use super::description;
 use super::samples::{ImageShape, SampleType, Samples};
 use crate::storage::Input;
 
@@ -16,10 +18,29 @@ const OPERATION: &str = "input.tiff";
 const LIST_BYTES_MAX: usize = 64 << 20;
 /// Bytes read from a file at once, where a page is not read in one piece.
 const READ_BYTES: usize = 64 << 10;
+/// Bytes of a description that are looked at.
+const DESCRIPTION_BYTES_MAX: usize = 1 << 20;
 
 /// Whether a file begins as TIFF files do, those of more than 4 GiB included.
 pub fn is_tiff(start: &[u8]) -> bool {
     matches!(start, [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..])
+}
+
+/// Bits of `NewSubfileType`.
+const REDUCED: u32 = 1;
+const MASK: u32 = 4;
+/// Value of the older tag `SubfileType` for a smaller copy.
+const OLD_REDUCED: u16 = 2;
+
+/// The directories of a file.
+#[derive(Debug)]
+pub struct Directories {
+    /// Number of images.
+    pub images: u64,
+    /// Numbers of those that are thumbnails or masks, in their order.
+    pub skipped: Vec<u64>,
+    /// Names of the files that an OME-TIFF of several files is in; empty for a single file.
+    pub set: Vec<String>,
 }
 
 /// An open file.
@@ -44,20 +65,65 @@ impl Pages {
         Ok(Self { path: path.to_owned(), decoder: decoder.with_limits(limits) })
     }
 
-    /// Calls `visit` with the shape of every page; how many there are.
+    /// Calls `visit` with the shape of every page that is an image.
     ///
     /// # Errors
-    /// `Input` when a page is damaged or of a type that is not read; `System`.
-    pub fn visit(mut self, mut visit: impl FnMut(ImageShape)) -> Result<u64> {
-        let mut page = 0;
-        loop {
-            visit(self.shape(page)?);
-            page += 1;
-            if !self.decoder.more_images() {
-                return Ok(page);
+    /// `Input` when a page is damaged or of a type that is not read, and when the file says that it
+    /// has more images than pages; `System`.
+    pub fn visit(mut self, mut visit: impl FnMut(ImageShape)) -> Result<Directories> {
+        let text = self.description();
+        let mut pages =
+            Directories { images: 0, skipped: Vec::new(), set: description::files_of_set(&text) };
+        for directory in 0.. {
+            if self.is_thumbnail_or_mask(directory)? {
+                pages.skipped.push(directory);
+            } else {
+                visit(self.shape(directory)?);
+                pages.images += 1;
             }
-            self.decoder.next_image().map_err(|error| told(&self.path, page, error))?;
+            if !self.decoder.more_images() {
+                let directories = directory + 1;
+                match description::image_j_images(&text) {
+                    Some(images) if images > directories => {
+                        return Err(self.unfolded(images, directories));
+                    }
+                    _ => break,
+                }
+            }
+            let next = directory + 1;
+            self.decoder.next_image().map_err(|error| told(&self.path, next, error))?;
         }
+        Ok(pages)
+    }
+
+    /// Whether a directory has a smaller copy of an image, or a mask, as its `NewSubfileType` or
+    /// `SubfileType` says.
+    fn is_thumbnail_or_mask(&mut self, directory: u64) -> Result<bool> {
+        let failed = |error| told(&self.path, directory, error);
+        let new: Option<u32> =
+            self.decoder.find_tag_unsigned(Tag::NewSubfileType).map_err(failed)?;
+        let old: Option<u16> = self.decoder.find_tag_unsigned(Tag::SubfileType).map_err(failed)?;
+        let bits = new.unwrap_or(0) & (REDUCED | MASK);
+        Ok(bits != 0 || old == Some(OLD_REDUCED))
+    }
+
+    /// The start of the description of the page that the decoder is at; its signs may be Latin-1.
+    fn description(&mut self) -> String {
+        let mut bytes = vec![0; DESCRIPTION_BYTES_MAX];
+        let mut page = self.decoder.image_ifd();
+        let length = page.find_tag_bytes(Tag::ImageDescription, &mut bytes, 0);
+        let length = length.ok().flatten().unwrap_or(0).min(bytes.len());
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    }
+
+    fn unfolded(&self, images: u64, directories: u64) -> Error {
+        let name = self.path.display();
+        let text = format!(
+            "{name} says that it has {images} images and has {directories} in pages of TIFF, \
+             as ImageJ writes large stacks; save it with a page an image: tifffile.imwrite(\"new.tif\", \
+             tifffile.imread(\"old.tif\"))"
+        );
+        Error::input(OPERATION, text)
     }
 
     /// Reads a page, numbered from 0.
@@ -93,6 +159,16 @@ impl Pages {
         }
         if pixels > PIXELS_MAX {
             return refuse(format!("has {height} x {width} pixels, {PIXELS_MAX} work; cut it up"));
+        }
+        let meaning: Option<u16> =
+            self.decoder.find_tag_unsigned(Tag::PhotometricInterpretation).map_err(failed)?;
+        if meaning == Some(PhotometricInterpretation::WhiteIsZero.to_u16()) {
+            return refuse(
+                "is stored with white as zero, so that a bright pixel has a small number; save it \
+                 with black as zero: tifffile.imwrite(\"new.tif\", tifffile.imread(\"old.tif\")) \
+                 keeps the numbers, numpy.invert of them keeps the picture"
+                    .to_owned(),
+            );
         }
         let colour = self.decoder.colortype().map_err(failed)?;
         let channels = match colour {

@@ -143,14 +143,14 @@ def _end(process: subprocess.Popen[str]) -> None:
             return
 
 
-def failure(code: int, said: str, ranks: int = 1) -> EngineError:
-    """Return the error of so many ranks that ended with `code`, in one line."""
+def failure(code: int, output: str, ranks: int = 1) -> EngineError:
+    """Return the error of so many ranks that ended with `code`, by what they printed."""
     if code in _KILLED:
         return EngineError(
             "mpi: a rank was killed (signal 9), perhaps for want of memory; give fewer --ranks, or "
             "more nodes"
         )
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     # Launchers draw boxes and repeat themselves; what a rank itself said comes first.
     told = next((line for line in lines if line[0].isalnum()), "nothing was said")
     memory = shared_memory.remark(f"{ranks} ranks on a node", ranks)
