@@ -120,8 +120,8 @@ impl Pages {
         let name = self.path.display();
         let text = format!(
             "{name} says that it has {images} images and has {directories} in pages of TIFF, \
-             as ImageJ writes large stacks; save it with a page an image: tifffile.imwrite(\"new.tif\", \
-             tifffile.imread(\"old.tif\"))"
+             as ImageJ writes large stacks; save it with a page an image: \
+             tifffile.imwrite(\"new.tif\", tifffile.imread(\"old.tif\"))"
         );
         Error::input(OPERATION, text)
     }
