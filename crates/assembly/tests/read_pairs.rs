@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// Two files of pairs that are named one way, and one of single reads.
 fn named_pairs(folder: &Path, [one, two]: [&str; 2], lost: Option<usize>) -> Vec<PathBuf> {
-    let reads = pairs_with_errors(9000);
+    let reads = pairs_with_errors(20_000);
     let mut texts = [String::new(), String::new(), String::new()];
     for (index, pair) in reads.chunks(2).enumerate() {
         let name = |style: &str| style.replace("{}", &index.to_string());
