@@ -26,9 +26,9 @@ from cuesta.errors import CuestaError
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
 from historychecker import Operation, Verdict
+from historycontent import content, content_value
 from historymodel import ABSENT, NODES, UNKNOWN, verdict
 from hostkit import HostJob, HostStore, connected, host_job
-from storekit import BLOCK_BYTES
 from waitkit import wait_for
 
 PATHS = ("a", "b")
@@ -161,23 +161,6 @@ class Client(threading.Thread):
         control.ask(do, self._store.folder, path=name)
 
 
-def content(value: str) -> bytes:
-    """Return the bytes of a file with this value: as many as its first digit says."""
-    line = f"{value}\n".encode()
-    size_bytes = BLOCK_BYTES * int(value[0], 16) // 6 + len(line)
-    return (line * (size_bytes // len(line) + 1))[:size_bytes]
-
-
-def content_value(read: bytes) -> str:
-    """Return the value of a file; what is no content of one value shows as such."""
-    value = read[:12].decode("ascii", "replace")
-    try:
-        is_intact = content(value) == read
-    except (ValueError, IndexError):
-        is_intact = False
-    return value if is_intact else f"damaged: {len(read)} bytes, {read[:26]!r}"
-
-
 class Run:
     """Files, clients, nemesis, and histories of a run."""
 
@@ -223,7 +206,20 @@ class Run:
             self.counts.operations += len(history.operations)
             self.counts.ambiguous += history.ambiguous
 
+    def _is_settled(self, clients: Sequence[Client]) -> bool:
+        """Whether all hosts read the same: of two files of a name one has a conflict name."""
+        for group in self.histories:
+            for path in range(len(PATHS)):
+                request = {"do": "read", "path": path}
+                with suppress(CuestaError, OSError):
+                    if len({client.perform(group, request) for client in clients}) == 1:
+                        continue
+                return False
+        return True
+
     def _read_all(self, clients: Sequence[Client]) -> None:
+        with suppress(AssertionError):
+            wait_for(partial(self._is_settled, clients), SETTLE_SECONDS)
         for history in self.histories.values():
             for client in clients:
                 for path in range(len(PATHS)):

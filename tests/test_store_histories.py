@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from historychecker import Operation
-from historykit import Run, clocked_job, content, content_value
+from historycontent import content, content_value
+from historykit import Run, clocked_job
 from historymodel import ABSENT, NODES, verdict
 from hostkit import hosts
 
