@@ -91,7 +91,8 @@ impl Peers {
                 return (self.found(newest(candidates)), answer.older);
             }
         }
-        // Not all have told all: each is asked for its own, and is right about that.
+        // Not all have told all: each is asked for its own, and is right about that, as this one is.
+        candidates.retain(|known| !known.is_alone_at(&self.own.name));
         for member in &view.live {
             let question = PeerQuestion::Own { path: path.clone() };
             let known = member.ask(&question, patience(), |reply, _| reply);
@@ -159,7 +160,8 @@ impl Peers {
         for member in &view.live {
             directory.note_returns(&member.name, member.returns());
         }
-        let known = directory.find(path, |name| self.lives(name));
+        // Whoever asks knows better which members live, after a partition.
+        let known = directory.find(path, |_| true);
         let live = view.live.iter().map(|member| member.name.as_str());
         let is_whole = directory.is_whole(live.chain([self.own.name.as_str()]), view.id);
         let older = directory.older(path, |name| self.lives(name));
