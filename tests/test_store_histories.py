@@ -145,11 +145,11 @@ def test_two_files_written_at_once_may_be_read_until_the_next_change_of_their_na
     # Not both are lost, and none comes back.
     silent = operation(12, 13, "conflicts", result=[])
     assert is_allowed([*written, *both, removed, silent]) is False
-    conflict = operation(12, 13, "conflicts", result=[[0, "v"]])
-    assert is_allowed([*written, *both, removed, read(10, 11, "w"), conflict]) is False
+    recorded = operation(12, 13, "conflicts", result=[[0, "v"]])
+    assert is_allowed([*written, *both, removed, read(10, 11, "w"), recorded]) is False
 
 
-def test_a_file_replaced_by_a_later_one_does_not_return() -> None:
+def test_a_file_that_was_replaced_does_not_return() -> None:
     """A third store lost the later one to a conflict name, and had the first one again."""
     written = [write(0, 1, "v", mode="memory"), write(2, 3, "w", mode="memory", node=2)]
     for value in ("v", "w"):

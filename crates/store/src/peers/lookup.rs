@@ -91,7 +91,8 @@ impl Peers {
                 return (self.found(newest(candidates)), answer.older);
             }
         }
-        // Not all have told all: each is asked for its own, and is right about that, as this one is.
+        // Not all have told all: each is asked for its own, and is right about that, as is this one
+        // about its own.
         candidates.retain(|known| !known.is_alone_at(&self.own.name));
         for member in &view.live {
             let question = PeerQuestion::Own { path: path.clone() };
