@@ -194,14 +194,14 @@ def test_content_of_a_file_shows_damage() -> None:
         assert content_value(intact[:at] + b"#" + intact[at + 1 :]) != value
 
 
-def test_histories_of_all_modes_keep_the_promise_under_faults(tmp_path: Path) -> None:
+def test_histories_of_files_on_the_disk_keep_the_promise_under_faults(tmp_path: Path) -> None:
     with hosts(len(NODES)) as obstacle:
         if obstacle:
             pytest.skip(obstacle)
         with clocked_job(tmp_path) as job:
             judged = 0
             for number in range(RUNS_MAX):
-                run = Run(job, number, seed=number)
+                run = Run(job, number, seed=number, groups=["disk"])
                 run.play(faults=3)
                 assert [verdict for _, verdict in run.violations()] == []
                 judged += run.counts.runs

@@ -152,7 +152,8 @@ def soak() -> int:
         )
         failed |= int(done.returncode != 0)
     kills = [str(BIN / "python"), "tools/store_kills.py", "--kills", str(STORE_KILLS)]
-    histories = [str(BIN / "python"), "tools/store_histories.py", "--runs", str(STORE_HISTORIES)]
+    histories = [str(BIN / "python"), "tools/store_histories.py", "--group", "disk"]
+    histories += ["--runs", str(STORE_HISTORIES)]
     pytest = [str(BIN / "python"), "-m", "pytest"]
     others = ["-m", "soak", *(f"--ignore={path}" for path in SOAKED)]
     stores = (list(STORE_CRASHES), kills, histories)
