@@ -1,17 +1,20 @@
 //! Expression matrices: any text is refused with one line or read the same with any threads.
 #![no_main]
 
-use cuesta_input::matrix::{HeaderPresence, Options, parse};
+use cuesta_input::matrix::{Options, parse};
+use cuesta_input::table::{HeaderPresence, TableParams};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, text)) = data.split_first() else { return };
     let header = [HeaderPresence::Auto, HeaderPresence::Present, HeaderPresence::Absent]
         [usize::from(choice % 3)];
-    let missing = (choice & 64 != 0).then(|| "-9".to_owned());
-    let options = Options { header, missing, ..Options::default() };
+    let missing = if choice & 64 != 0 { vec!["-9".to_owned()] } else { Vec::new() };
+    let table = TableParams { header, ..TableParams::default() };
+    let transpose = choice & 32 != 0;
+    let options = Options { table, missing, transpose, ..Options::default() };
     let alone = parse("the file", text, &options);
-    let together = parse("the file", text, &Options { threads: 3, ..options });
+    let together = parse("the file", text, &Options { threads: 3, ..options.clone() });
     match (alone, together) {
         (Ok(alone), Ok(together)) => {
             assert_eq!(alone.values.len(), alone.genes.len() * alone.samples.len());

@@ -9,10 +9,12 @@ use cuesta_core::{Error, Result};
 use crate::filter::Filter;
 use crate::kinc::{self, LineShape};
 use crate::reader::LineBlocks;
-use crate::storage;
+use crate::storage::{self, Input};
 use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
 
 const OPERATION: &str = "input.kinc";
+/// Bytes by which a file of another kind is told.
+const START_BYTES: usize = 4096;
 
 /// One text file of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,11 +140,14 @@ fn starts_like_gzip(path: &Path) -> Option<bool> {
 /// # Errors
 /// `Input` when the line has no known layout; `System`.
 pub fn shape_of_file(file: &TextFile) -> Result<Option<LineShape>> {
+    if !file.gzipped {
+        check_start(file)?;
+    }
     let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
     let mut blocks = LineBlocks::open(file, &whole)?;
     let mut line_number = 0;
     while let Some(block) = blocks.next_block()? {
-        if line_number == 0 {
+        if line_number == 0 && file.gzipped {
             check_text(&file.path, &block.bytes[..block.size_bytes])?;
         }
         for line in block.bytes[..block.size_bytes].split(|&byte| byte == b'\n') {
@@ -155,6 +160,15 @@ pub fn shape_of_file(file: &TextFile) -> Result<Option<LineShape>> {
         }
     }
     Ok(None)
+}
+
+/// Refuses a file as [`check_text`] does, by its first bytes.
+fn check_start(file: &TextFile) -> Result<()> {
+    let failed = |cause| Error::system(OPERATION, "reading", &file.path, &cause);
+    let mut start = [0; START_BYTES];
+    let input = Input::open(&file.path).map_err(failed)?;
+    let count = input.read_at(&mut start, 0).map_err(failed)?;
+    check_text(&file.path, &start[..count])
 }
 
 /// Refuses files of another kind by their first bytes, and lines that end in returns alone.

@@ -132,8 +132,9 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             _announce(trial, plan, hears)
         context = replace(_context(trial, plan), names=named)
         before = inputs.marks(trial.inputs)
-        edges.prepare(trial, folder.scratch, hears)
-        converted = edges.converted(trial, folder.scratch)
+        # Scratch is emptied before each repeat.
+        edges.prepare(trial, folder.streams, hears)
+        converted = edges.converted(trial, folder.streams)
         try:
             with _of_one_state(before, trial.inputs):
                 samples, files = _repeats(engine, converted, plan, folder, hears)

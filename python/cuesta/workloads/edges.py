@@ -63,6 +63,7 @@ def prepare(trial: Trial, scratch: Path, observer: Notes) -> None:
     for number, path in enumerate(trial.inputs):
         if layout(path) is None:
             continue
+        scratch.mkdir(exist_ok=True)
         counts = _convert(trial, path, _place(scratch, number))
         observer.note(
             f"{path}: {counts['layout']}; {counts['edges']:,} edges, {counts['genes']:,} genes"

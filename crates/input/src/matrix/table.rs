@@ -5,6 +5,7 @@ use cuesta_core::{Error, Result};
 use super::OPERATION;
 use super::decimal::decimal;
 use crate::names;
+use crate::table::fit::delimiter_name;
 use crate::table::matrix::{FormError, MatrixForm, MatrixKind};
 use crate::table::{Role, TableLine, fields};
 
@@ -181,7 +182,11 @@ impl<'a> Table<'a> {
     fn value(&self, line: &TableLine, index: usize, field: &[u8]) -> Result<f64> {
         let fail = |what: &str| {
             let (value, sample) = (shown(field), index + 1);
-            self.error(line, &format!("has {what} for sample {sample}: {value}"))
+            let separators = match self.form.signs.delimiter {
+                b'\t' => String::new(),
+                delimiter => format!(" (fields are separated by {})", delimiter_name(delimiter)),
+            };
+            self.error(line, &format!("has {what} for sample {sample}: {value}{separators}"))
         };
         match self.form.number(field) {
             None => Err(fail(&self.no_number(field))),

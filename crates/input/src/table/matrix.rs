@@ -224,8 +224,19 @@ impl Recognition<'_> {
     /// line that is laid out differently.
     fn by_first_lines(&self) -> Result<MatrixForm, FormError> {
         let any = |wanted: u8| self.table.iter().take(2).any(|line| line.text.contains(&wanted));
+        let counts = |delimiter: u8| {
+            let two = self.table.iter().take(2);
+            two.map(|line| fields::count(line.text, delimiter)).collect::<Vec<_>>()
+        };
+        let is_even = |delimiter: &u8| {
+            matches!(counts(*delimiter)[..], [first, second]
+                if second > 1 && (first == second || first + 1 == second))
+        };
+        let likely = [b'\t', b';', b','];
         let chosen = self.params.delimiter.byte();
-        let separator = chosen.or_else(|| [b'\t', b',', b';'].into_iter().find(|&byte| any(byte)));
+        let separator = chosen
+            .or_else(|| likely.into_iter().find(is_even))
+            .or_else(|| likely.into_iter().find(|&byte| any(byte)));
         let Some(delimiter) = separator else {
             return Err(FormError::line(
                 &self.table[0],

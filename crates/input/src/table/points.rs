@@ -161,6 +161,10 @@ impl Recognition<'_> {
                 return Ok(self.by_first_line(self.line));
             }
             HeaderPresence::Auto if values().all(is_row) => {
+                // A column of text that begins with a number has a bad line.
+                if (0..fit.width()).any(|column| fit.is_text[column] && is_row(column)) {
+                    return Ok(self.by_first_line(self.line));
+                }
                 self.check_first(fit)?;
                 false
             }
