@@ -136,9 +136,9 @@ impl Text {
             }
             let points = bytes.split(|&byte| byte == b'\n').filter(|line| has_point(line));
             if is_all || points.take(2).count() == 2 {
-                return points::recognise(&bytes, table).or_else(|error| {
+                return points::recognise(&bytes, table).map_err(|error| {
                     let name = self.path.display().to_string();
-                    Err(Error::input(OPERATION, error.message(&name)))
+                    Error::input(OPERATION, error.message(&name))
                 });
             }
             count *= 4;

@@ -83,7 +83,7 @@ fn gct(version: u8, lines: &mut TableLines, first: &TableLine) -> Result<Above, 
 }
 
 fn series(lines: &mut TableLines) -> Above {
-    while let Some(line) = lines.next() {
+    for line in lines.by_ref() {
         if line.text.trim_ascii_end() == b"!series_matrix_table_begin" {
             break;
         }
