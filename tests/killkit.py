@@ -42,13 +42,13 @@ def family(pid: int) -> list[int]:
 
 def carrying(variable: str) -> list[int]:
     """Processes that have `NAME=VALUE` in their environment, which children inherit."""
-    wanted, found = variable.encode(), []
+    wanted, pids = variable.encode(), []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
                 if wanted in Path(entry.path, "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-    return found
+                    pids.append(int(entry.name))
+    return pids
 
 
 def kill(pids: Sequence[int], number: int, draw: random.Random) -> str:
@@ -60,10 +60,10 @@ def kill(pids: Sequence[int], number: int, draw: random.Random) -> str:
     return f"signal {number} to {named}"
 
 
-def wait_for_nothing(found: Callable[[], object]) -> object:
-    """What is left once there is nothing, or after `SETTLE_SECONDS`."""
+def wait_for_nothing(leftovers: Callable[[], object]) -> object:
+    """Leftovers that remain after `SETTLE_SECONDS`, or nothing as soon as there are none."""
     deadline = time.monotonic() + SETTLE_SECONDS
-    while (left := found()) and time.monotonic() < deadline:
+    while (left := leftovers()) and time.monotonic() < deadline:
         time.sleep(0.05)
     return left
 

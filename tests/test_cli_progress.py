@@ -60,7 +60,7 @@ def test_the_start_of_an_engine_is_in_no_rate(
     ]
 
 
-def test_each_part_of_the_work_has_a_rate_of_its_own() -> None:
+def test_each_part_of_the_work_has_its_rate() -> None:
     pace = Pace()
     assert pace.rate(0.0, 0, 100) is None
     assert pace.rate(5.0, 10, 100) is None

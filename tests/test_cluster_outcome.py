@@ -1,4 +1,4 @@
-"""How a cluster ended, or why it waits, is said in words and by exit codes."""
+"""The end of a cluster, and its wait for nodes, in words and exit codes."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ def job(tmp_path: Path, slurm: SlurmBed) -> Iterator[Path]:
     ("words", "line", "code"),
     [("exit 7", "failed: exit 7", 7), ("kill -9 $$", "failed: killed by signal 9", 137)],
 )
-def test_the_state_says_how_the_command_ended(
+def test_the_state_reports_the_end_of_the_command(
     tmp_path: Path, words: str, line: str, code: int
 ) -> None:
     folder = tmp_path / "cluster"
     done = call("submit", *QUICK, "--wait", "-o", str(folder), "--", "/bin/sh", "-c", words)
     assert done.returncode == code
-    found = call("status", str(folder))
-    assert (found.returncode, found.stdout.splitlines()[0]) == (code, line)
-    assert ADDRESS.search(found.stdout) is None
+    status = call("status", str(folder))
+    assert (status.returncode, status.stdout.splitlines()[0]) == (code, line)
+    assert ADDRESS.search(status.stdout) is None
     wait_until_gone(folder)
 
 
 def test_a_command_that_ended_well_is_no_failure(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     assert call("submit", *QUICK, "--wait", "-o", str(folder), "--", "/bin/true").returncode == 0
-    found = call("status", str(folder))
-    assert (found.returncode, found.stdout.splitlines()[0]) == (0, "ended")
+    status = call("status", str(folder))
+    assert (status.returncode, status.stdout.splitlines()[0]) == (0, "ended")
 
 
 def test_a_folder_where_something_ran_is_not_used_again(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_folder_where_something_ran_is_not_used_again(tmp_path: Path) -> None:
     assert "has a cluster already (ended); name another folder with -o" in done.stderr
 
 
-def test_a_job_that_waits_says_so_and_one_that_was_cancelled_is_cancelled(
+def test_a_waiting_job_reports_its_reason_and_a_cancelled_job_is_cancelled(
     slurm: SlurmBed, job: Path
 ) -> None:
     """Three nodes of two: Slurm takes the job, and never starts it."""
@@ -77,14 +77,14 @@ def test_a_job_that_waits_says_so_and_one_that_was_cancelled_is_cancelled(
         number = (job / "job").read_text()
         assert lines[0] == f"cuesta: job {number}, in {job}\n"
         assert lines[1] == f"cuesta: job {number} waits: PartitionConfig\n"
-        found = call("status", str(job), **slurm.environment())
-        assert found.returncode == 0
-        assert found.stdout == "submitted: the job waits: PartitionConfig\n"
+        status = call("status", str(job), **slurm.environment())
+        assert status.returncode == 0
+        assert status.stdout == "submitted: the job waits: PartitionConfig\n"
         slurm.run("scancel", number)
         assert waiting.wait(60) == 3
-    found = call("status", str(job), **slurm.environment())
+    status = call("status", str(job), **slurm.environment())
     line = f"cancelled: job {number} was cancelled before it began\n"
-    assert (found.returncode, found.stdout) == (3, line)
+    assert (status.returncode, status.stdout) == (3, line)
     # Nothing ran there, so the folder serves for the next job.
     done = call(
         "submit", *SLURM, "--wait", "-o", str(job), "--", "/bin/echo", "ran", **slurm.environment()
@@ -98,8 +98,8 @@ def test_a_cancelled_job_needs_no_grace(slurm: SlurmBed, job: Path) -> None:
     assert call(*words, **slurm.environment()).returncode == 0
     slurm.run("scancel", (job / "job").read_text())
     began = time.time()
-    found = call("status", str(job), **slurm.environment())
-    assert found.stdout.startswith("cancelled: ")
+    status = call("status", str(job), **slurm.environment())
+    assert status.stdout.startswith("cancelled: ")
     assert (job / "cluster.json").stat().st_mtime >= began
 
 
@@ -117,11 +117,11 @@ def test_memory_and_cores_are_those_of_the_job(slurm: SlurmBed, job: Path) -> No
     )
     assert done.returncode == 0, done.stdout
     nodes = state(job)["nodes"]
-    assert [one["memory_bytes"] for one in nodes] == [MEMORY_MIB // 4 * 3 << 20] * 2
-    assert [one["cores"] for one in nodes] == [1, 1]
+    assert [node["memory_bytes"] for node in nodes] == [MEMORY_MIB // 4 * 3 << 20] * 2
+    assert [node["cores"] for node in nodes] == [1, 1]
 
 
-def test_an_input_that_is_not_there_is_refused_before_the_job_waits(tmp_path: Path) -> None:
+def test_a_missing_input_is_refused_before_the_job_waits(tmp_path: Path) -> None:
     folder, missing = tmp_path / "cluster", tmp_path / "none.dat"
     words = ["-o", str(folder), "--", "run", "sort", str(missing), "-o", str(tmp_path / "out")]
     done = call("submit", *QUICK, *words)
@@ -137,7 +137,7 @@ def test_an_input_that_is_not_there_is_refused_before_the_job_waits(tmp_path: Pa
     assert not folder.exists()
 
 
-def test_an_engine_without_its_service_is_said(tmp_path: Path) -> None:
+def test_an_engine_without_its_service_is_reported(tmp_path: Path) -> None:
     """The path is of the nodes alone, so it is left to them."""
     words = ["run", "sort", "/nowhere/none.dat", "-o", str(tmp_path / "out"), "--engine", "spark"]
     done = call("submit", *QUICK, "--wait", "-o", str(tmp_path / "cluster"), "--", *words)
@@ -148,7 +148,15 @@ def test_an_engine_without_its_service_is_said(tmp_path: Path) -> None:
 
 def test_a_scratch_below_no_folder_is_refused_and_not_made(tmp_path: Path) -> None:
     missing = tmp_path / "none"
-    words = ["--scratch", str(missing), "--wait", "-o", str(tmp_path / "cluster"), "--", "/bin/true"]
+    words = [
+        "--scratch",
+        str(missing),
+        "--wait",
+        "-o",
+        str(tmp_path / "cluster"),
+        "--",
+        "/bin/true",
+    ]
     done = call("submit", *QUICK, *words)
     assert done.returncode == 2
     assert f"{missing} is no folder; choose another with --scratch" in done.stdout
@@ -160,12 +168,12 @@ def test_a_node_that_is_late_is_named_while_it_is(tmp_path: Path) -> None:
     gate, folder = tmp_path / "gate", tmp_path / "cluster"
     late = f'[ {{host}} = b ] && while [ ! -e {gate} ]; do sleep 0.1; done; exec "$@"'
     start = shlex.join(["/bin/sh", "-c", late, "sh"])
-    given = ["--scheduler", "hosts", "--hosts", "a,b", "--start", start, "--interface", "lo"]
-    words = [*QUICK, *given, "--set", "start=20", "--wait", "-o", str(folder)]
+    options = ["--scheduler", "hosts", "--hosts", "a,b", "--start", start, "--interface", "lo"]
+    words = [*QUICK, *options, "--set", "start=20", "--wait", "-o", str(folder)]
     with subprocess.Popen(command("submit", *words, "--", "/bin/true")) as waiting:
         wait_for(lambda: is_in(folder, "starting")() and "awaited" in state(folder), "it is late")
-        found = call("status", str(folder))
-        assert re.search(r"^b: has not started its agent for ", found.stdout, re.M), found.stdout
+        status = call("status", str(folder))
+        assert re.search(r"^b: has not started its agent for ", status.stdout, re.M), status.stdout
         gate.touch()
         assert waiting.wait(60) == 0
     log = (folder / "logs" / "leader.log").read_text()

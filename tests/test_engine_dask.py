@@ -173,7 +173,7 @@ def foreign_cluster(tmp_path: Path, security: str) -> Iterator[tuple[str, subpro
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.6, 1.5])
-def test_an_interrupt_is_one_line(records: Path, tmp_path: Path, seconds: float) -> None:
+def test_an_interrupt_prints_a_line(records: Path, tmp_path: Path, seconds: float) -> None:
     """A terminal sends it to the workers, too, and to a Python that is about to become one."""
     output = tmp_path / "out"
     words = ["run", "sort", str(records), "--engine", "dask", "--threads", "2", "-o", str(output)]
@@ -204,7 +204,7 @@ def test_an_interrupt_is_one_line(records: Path, tmp_path: Path, seconds: float)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.dat", "log"]
 
 
-def test_a_full_scratch_is_told_as_that(
+def test_a_full_scratch_is_named(
     engine: DaskEngine, records: Path, tmp_path: Path, small_disk: Path
 ) -> None:
     output = tmp_path / "out"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,12 +37,12 @@ def records(tmp_path: Path) -> Path:
     return write_records(tmp_path / "records.dat", RECORDS)
 
 
-def check_counted(record: dict[str, object], ranks: int) -> None:
+def check_counted(record: dict[str, Any], ranks: int) -> None:
     """Each rank loads Python and reads its part of the input."""
-    assert record["remote"]["processes"] == ranks  # type: ignore[index]
-    assert record["read_bytes"] >= 100 * RECORDS  # type: ignore[operator]
-    assert record["peak_resident_bytes"] > (ranks + 1) * 20 << 20  # type: ignore[operator]
-    assert record["cpu_seconds"] >= record["remote"]["cpu_seconds"] > 0  # type: ignore[index,operator]
+    assert record["remote"]["processes"] == ranks
+    assert record["read_bytes"] >= 100 * RECORDS
+    assert record["peak_resident_bytes"] > (ranks + 1) * 20 << 20
+    assert record["cpu_seconds"] >= record["remote"]["cpu_seconds"] > 0
 
 
 @pytest.mark.skipif(not HAS_MPI, reason="there is no MPI")
@@ -50,18 +52,18 @@ def test_ranks_on_nodes_of_a_job_are_counted(
     """Ranks that `srun` starts are no descendants of the command, be they on its node."""
     output = tmp_path / "sorted"
     run = ["run", "sort", str(records), "--engine", "mpi", "-o", str(output)]
-    given = [*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1", "--cores", "1"]
-    done = call("submit", *given, "--wait", "-o", str(tmp_path / "cluster"), "--", *run,
+    options = [*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1", "--cores", "1"]
+    done = call("submit", *options, "--wait", "-o", str(tmp_path / "cluster"), "--", *run,
                 **slurm.environment())  # fmt: skip
     assert done.returncode == 0, done.stdout
     check_counted(record_of(output), 2)
-    found = attribution(to_run(record_of(output), "run"))
-    assert found is not None
-    assert found.share(OTHERS) == 0
+    result = attribution(to_run(record_of(output), "run"))
+    assert result is not None
+    assert result.share(OTHERS) == 0
 
 
 @pytest.mark.skipif(not HAS_MPI, reason="there is no MPI")
-def test_ranks_beside_the_first_are_counted(tmp_path: Path, records: Path) -> None:
+def test_ranks_other_than_the_first_are_counted(tmp_path: Path, records: Path) -> None:
     output = tmp_path / "sorted"
     run = ["run", "sort", str(records), "--engine", "mpi", "-o", str(output)]
     launcher = launch.launcher()
@@ -88,11 +90,11 @@ USAGE = Usage(
 
 
 def test_what_was_not_counted_is_absent_and_never_small() -> None:
-    found = with_remote(USAGE, RemoteUse(processes=3, read_bytes=10))
-    assert found.read_bytes == 15
-    assert (found.wall_seconds, found.resident_before_bytes) == (1.0, 4)
-    assert {found.cpu_seconds, found.peak_resident_bytes, found.written_bytes} == {None}
-    assert with_remote(USAGE, None) == USAGE
+    result = with_remote(USAGE, RemoteUse(processes=3, read_bytes=10))
+    assert result.read_bytes == 15
+    assert (result.wall_seconds, result.resident_before_bytes) == (1.0, 4)
+    assert {result.cpu_seconds, result.peak_resident_bytes, result.written_bytes} == {None}
+    assert asdict(with_remote(USAGE, None)) == asdict(USAGE)
 
 
 def test_a_rank_that_knows_nothing_makes_the_sum_unknown() -> None:
@@ -106,7 +108,7 @@ def test_a_rank_that_knows_nothing_makes_the_sum_unknown() -> None:
     assert total([known, {"node": "a"}]) == RemoteUse(processes=2, nodes=1)
 
 
-def test_parents_are_found_up_to_the_first_process() -> None:
+def test_parents_reach_up_to_the_first_process() -> None:
     assert parents(os.getpid())[0] == os.getppid()
     assert place()["process"].startswith(f"{os.getpid()}:")
 
@@ -115,8 +117,8 @@ def test_parents_are_found_up_to_the_first_process() -> None:
 def test_workers_of_a_master_are_absent_from_the_record(tmp_path: Path, records: Path) -> None:
     output = tmp_path / "sorted"
     run = ["run", "sort", str(records), "--engine", "spark", "-o", str(output)]
-    given = ["--nodes", "1", "--cores", "1", "--memory", "1536MiB", "--set", "stop=2"]
-    done = call("submit", *given, "--wait", "-o", str(tmp_path / "cluster"), "--", *run)
+    options = ["--nodes", "1", "--cores", "1", "--memory", "1536MiB", "--set", "stop=2"]
+    done = call("submit", *options, "--wait", "-o", str(tmp_path / "cluster"), "--", *run)
     assert done.returncode == 0, done.stdout
     record = record_of(output)
     assert record["remote"] == {}

@@ -57,24 +57,24 @@ def test_nothing_of_mpi_is_left(tmp_path: Path, records: Path, seed: int) -> Non
     draw, mark, before = random.Random(seed), f"CUESTA_KILLED={uuid4().hex}", files()
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    given = ["--engine", "mpi", "--ranks", "2", "--scratch", str(scratch)]
+    options = ["--engine", "mpi", "--ranks", "2", "--scratch", str(scratch)]
     with started(
-        ["run", "sort", str(records), *given, "-o", str(tmp_path / "out")], mark
+        ["run", "sort", str(records), *options, "-o", str(tmp_path / "out")], mark
     ) as process:
         wait_for(lambda: family(process.pid)[1:], "the launcher runs")
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(draw.uniform(0, LONGEST_SECONDS))
         alive = family(process.pid) if process.poll() is None else []
-        is_whole = bool(alive) and draw.random() < 0.5
-        victims = alive[:1] if is_whole else alive[1:]
-        number = draw.choice(ENDING_SIGNALS) if is_whole else signal.SIGKILL
-        told = kill(victims, number, draw) if victims else "it had ended"
+        is_command = bool(alive) and draw.random() < 0.5
+        victims = alive[:1] if is_command else alive[1:]
+        number = draw.choice(ENDING_SIGNALS) if is_command else signal.SIGKILL
+        what = kill(victims, number, draw) if victims else "it had ended"
         process.wait(60)
-    assert wait_for_nothing(lambda: carrying(mark)) == [], told
-    assert wait_for_nothing(lambda: files() - before) == set(), told
-    if not (is_whole and number == signal.SIGKILL):
+    assert wait_for_nothing(lambda: carrying(mark)) == [], what
+    assert wait_for_nothing(lambda: files() - before) == set(), what
+    if not (is_command and number == signal.SIGKILL):
         # A command that is killed itself leaves its folders to the next run.
-        assert list(scratch.iterdir()) == [], told
+        assert list(scratch.iterdir()) == [], what
 
 
 @NEEDS_MPI
@@ -85,22 +85,22 @@ def test_nothing_of_a_job_is_left(
     """Leader, agents, `srun`, watchdogs, the command, its launcher or its ranks, by signal 9."""
     draw, before, scratch = random.Random(seed), files(), tmp_path / "scratch"
     scratch.mkdir()
-    given = [*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1", "--cores", "1"]
+    options = [*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1", "--cores", "1"]
     # An agent that is killed before it has said anything is waited for.
-    given += ["--set", "start=20"]
+    options += ["--set", "start=20"]
     run = ["run", "sort", str(records), "--engine", "mpi", "-o", str(tmp_path / "out")]
     words = ["--scratch", str(scratch), "-o", str(job), "--", *run]
-    assert call("submit", *given, *words, **slurm.environment()).returncode == 0
+    assert call("submit", *options, *words, **slurm.environment()).returncode == 0
     reached = draw.choice(["starting", "running"])
     wait_for(is_in(job, reached, "running", "stopping", "ended"), "it has come so far")
     cluster = f"{state(job)['cluster']}/"
     time.sleep(draw.uniform(0, LONGEST_SECONDS))
     victims = watchdog.marked(cluster)
-    told = kill(victims, signal.SIGKILL, draw) if victims else "it had ended"
+    what = kill(victims, signal.SIGKILL, draw) if victims else "it had ended"
     wait_for(lambda: not slurm.run("squeue", "--noheader"), "the job has ended")
-    assert wait_for_nothing(lambda: watchdog.marked(cluster)) == [], told
-    assert wait_for_nothing(lambda: [*scratch.iterdir()]) == [], told
-    assert wait_for_nothing(lambda: files() - before) == set(), told
+    assert wait_for_nothing(lambda: watchdog.marked(cluster)) == [], what
+    assert wait_for_nothing(lambda: [*scratch.iterdir()]) == [], what
+    assert wait_for_nothing(lambda: files() - before) == set(), what
 
 
 PROGRAM = """
@@ -120,9 +120,9 @@ def test_a_driver_of_spark_that_is_killed_leaves_nothing(tmp_path: Path) -> None
     scratch.mkdir()
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    given = ["--nodes", "1", "--cores", "1", "--memory", "1536MiB", "--set", "stop=2"]
+    options = ["--nodes", "1", "--cores", "1", "--memory", "1536MiB", "--set", "stop=2"]
     words = ["--scratch", str(scratch), "-o", str(folder), "--"]
-    assert call("submit", *given, *words, sys.executable, str(program)).returncode == 0
+    assert call("submit", *options, *words, sys.executable, str(program)).returncode == 0
     log = folder / "logs" / "leader.log"
     wait_for(lambda: log.exists() and "sum 7" in log.read_text(), "the job of Spark is done")
     driver = watchdog.marked(f"{state(folder)['cluster']}/driver")

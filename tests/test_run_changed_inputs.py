@@ -33,10 +33,10 @@ class Cutting:
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         if self._is_before:
             os.truncate(trial.inputs[0], 100 * RECORDS // 2 + 50)
-        found = self._engine.run(trial, output, scratch)
+        outcome = self._engine.run(trial, output, scratch)
         if not self._is_before:
             os.truncate(trial.inputs[0], 100 * RECORDS // 2)
-        return found
+        return outcome
 
 
 @pytest.mark.parametrize("is_before", [True, False])

@@ -87,5 +87,5 @@ def test_a_failing_job_leaves_nothing(tmp_path: Path, kind: str) -> None:
     under.mkdir()
     with running_store(under, blocks=256, write=os.environ.get("CUESTA_WRITE", "through")) as store:
         words = [os.environ.get("CUESTA_ROOT", "cuesta:///work"), str(TRIALS), kind, str(under)]
-        told = submit(store, SCRIPT, tmp_path, *words).splitlines()
-    assert told == [f"trials {TRIALS}"]
+        output = submit(store, SCRIPT, tmp_path, *words).splitlines()
+    assert output == [f"trials {TRIALS}"]

@@ -88,7 +88,7 @@ class Notes(Silent):
         self.said.append(text)
 
 
-def test_a_study_that_goes_on_says_what_was_here_and_keeps_its_times(tmp_path: Path) -> None:
+def test_a_resumed_study_reports_its_earlier_runs_and_keeps_its_times(tmp_path: Path) -> None:
     """It said that it had begun just now, and that it took nothing."""
     study, out = to_study(TINY), tmp_path / "out"
     first, _ = run.run(study, out, MEANS, Silent())
@@ -113,15 +113,15 @@ def test_a_part_of_a_study_replaces_nothing_of_the_rest(tmp_path: Path) -> None:
     assert len(found) == 2
     assert [len(cell["runs"]) for cell in part["cells"]] == [0, 1, 0, 0]
     assert part["cells"][3]["left_out"] == "it is the same"
-    one = cells.only(study.factors, ["cores=one"])
-    rest, _ = run.run(study, out, MEANS, Silent(), one)
+    single = cells.only(study.factors, ["cores=one"])
+    rest, _ = run.run(study, out, MEANS, Silent(), single)
     assert [len(cell["runs"]) for cell in rest["cells"]] == [1, 1, 1, 0]
     assert rest["cells"][1] == part["cells"][1]
     assert rest["factors"] == part["factors"]
     assert [len(factor["levels"]) for factor in rest["factors"]] == [2, 2]
 
 
-def test_a_check_tells_levels_of_memory_apart_and_what_cannot_be(
+def test_a_check_distinguishes_levels_of_memory_and_names_the_impossible(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     levels = """

@@ -92,15 +92,15 @@ def descendants(pid: int) -> list[int]:
 
 def parents(pid: int) -> list[int]:
     """Every process above `pid`, the nearest first, as far as the kernel says."""
-    found: list[int] = []
+    above: list[int] = []
     while pid > 1:
         try:
             pid = int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1])
         except OSError:
             break
         if pid:
-            found.append(pid)
-    return found
+            above.append(pid)
+    return above
 
 
 def _children(pid: int) -> list[int]:

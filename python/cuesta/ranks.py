@@ -62,8 +62,8 @@ def on_this_node(ranks: int) -> int:
 
 def local_rank() -> int:
     """The number of this rank among those of its node; 0 where nobody says."""
-    said = next((_said(name) for name in _LOCAL_RANKS if _said(name)), "")
-    return int(said) if said.isdecimal() else 0
+    text = next(filter(None, map(_said, _LOCAL_RANKS)), "")
+    return int(text) if text.isdecimal() else 0
 
 
 def _said(name: str) -> str:

@@ -29,10 +29,10 @@ def checked_command(plan: ClusterPlan) -> Iterator[str]:
     from cuesta.cli.commands import parsed
     from cuesta.workloads import get_workload
 
-    found = parsed(plan.command)
-    if found is None:
+    command = parsed(plan.command)
+    if command is None:
         return
-    name, values = found
+    name, values = command
     inputs, _, common = checked(get_workload(name), values)
     for path in inputs:
         if is_path(path):

@@ -271,7 +271,7 @@ def _plan(name: str, smoke: bool) -> None:
 
     asked = file.read(name, smoke=smoke)
     combined = cells.combinations(asked)
-    sizes = {one.settings.memory_bytes for one in combined}
+    sizes = {combination.settings.memory_bytes for combination in combined}
     for one in combined:
         own = one.settings
         missing = run.foretold(one) or get_engine(own.engine).missing()

@@ -98,15 +98,13 @@ def _fail(folder: ClusterFolder, state: dict[str, Any], why: str, code: int) -> 
     return _close(folder, state, {"state": "failed", "why": why, "code": code})
 
 
-def _close(
-    folder: ClusterFolder, state: dict[str, Any], outcome: dict[str, Any]
-) -> dict[str, Any]:
+def _close(folder: ClusterFolder, state: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
     """Write the outcome of a cluster that has no leader, unless it has one already."""
     if state["state"] in OVER:
         return state
-    found = state | outcome
-    folder.write(found)
-    return found
+    closed = state | outcome
+    folder.write(closed)
+    return closed
 
 
 class Observer:
@@ -185,9 +183,9 @@ def status(folder: ClusterFolder) -> dict[str, Any]:
 def _silent(folder: ClusterFolder, report: JobReport) -> str:
     """Describe the end of a leader that has not written its state itself."""
     log = folder.log("leader")
-    said = telling_line(log)[:300]
+    line = telling_line(log)[:300]
     state = f", its job is {report.state}" if report.state else ""
-    return f"the leader has ended without a word{state}{f': {said}' if said else ''}; see {log}"
+    return f"the leader has ended without a word{state}{f': {line}' if line else ''}; see {log}"
 
 
 def exit_code(state: Mapping[str, Any]) -> int:

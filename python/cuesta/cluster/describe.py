@@ -58,7 +58,7 @@ def _of_yarn(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
 
 
 def state_lines(state: dict[str, Any], waits: str = "") -> Iterator[str]:
-    """How a cluster is, a fact a line. Arguments: `waits` is the reason that its job waits for."""
+    """Describe a cluster, a fact a line. Arguments: `waits` is why its job waits."""
     yield f"{_outcome(state)}: the job waits: {waits}" if waits else _outcome(state)
     is_over = state["state"] in OVER
     for node in state.get("nodes", ()):

@@ -14,30 +14,32 @@ _LOOK_SECONDS = 0.1
 
 
 def followed(
-    folder: ClusterFolder, say: Callable[[str], None], note: Callable[[str], None]
+    folder: ClusterFolder,
+    report: Callable[[str], None],
+    note: Callable[[str], None] | None = None,
 ) -> int:
     """The exit code of the job of a folder; Ctrl-C ends it.
 
-    Arguments: `say` is called with output of the command, `note` with the reason for which the job
-    waits, when it changes.
+    Arguments: `report` is called with output of the command, `note` with the reason for which the
+    job waits, when it changes.
     """
     log = folder.log("leader")
     observer = control.Observer(folder)
-    seen = 0
-    reason, asked = "", float("-inf")
+    shown = 0
+    reason, looked_at = "", float("-inf")
     try:
         while True:
             state = observer.state()
-            if state["state"] == "submitted" and time.monotonic() - asked > FOLLOW_SECONDS:
+            if state["state"] == "submitted" and time.monotonic() - looked_at > FOLLOW_SECONDS:
                 known, reason = reason, control.waiting_reason(folder, state)
-                asked = time.monotonic()
-                if reason and reason != known:
+                looked_at = time.monotonic()
+                if note and reason and reason != known:
                     note(f"job {folder.job()} waits: {reason}")
             text = log.read_text(errors="replace") if log.exists() else ""
-            whole = len(text) if state["state"] in OVER else text.rfind("\n") + 1
-            if text[seen:whole]:
-                say(text[seen:whole].rstrip("\n"))
-            seen = max(seen, whole)
+            complete = len(text) if state["state"] in OVER else text.rfind("\n") + 1
+            if text[shown:complete]:
+                report(text[shown:complete].rstrip("\n"))
+            shown = max(shown, complete)
             if state["state"] in OVER:
                 break
             time.sleep(_LOOK_SECONDS)
@@ -47,7 +49,7 @@ def followed(
     why = state.get("why")
     if why and why not in text:
         # A leader that was killed, or never ran, has not said it.
-        say(f"cuesta: {why}")
+        report(f"cuesta: {why}")
     for line in time_lines(state["times"]):
-        say(line)
+        report(line)
     return int(state.get("code", 3))

@@ -39,7 +39,7 @@ class Gathering:
         self._failed: list[int] = []
         self._launched = 0
         self._began_at = time.monotonic()
-        self._say_at = float("inf")
+        self._report_at = float("inf")
 
     def run(self) -> None:
         """Start agents; when it returns all have connected. Errors: `EngineError`, `InputError`."""
@@ -69,7 +69,7 @@ class Gathering:
         for number, command in enumerate(commands, start=1):
             name = f"{AGENTS}-{number}"
             leader.children.start(name, command, marking, folder.log(name))
-        self._say_at = time.monotonic() + min(LATE_SECONDS, plan.own("start") / 4)
+        self._report_at = time.monotonic() + min(LATE_SECONDS, plan.own("start") / 4)
         leader.wait_until(self._all_here, "start", self._missing)
         leader.state.pop("awaited", None)
         leader.say("starting", agents=max(one.began for one in leader.members.known.values()))
@@ -78,21 +78,21 @@ class Gathering:
         facts = self._leader.members.facts()
         if len(facts) >= len(self.names):
             return True
-        if time.monotonic() > self._say_at:
-            self._say_late({one.name for one in facts})
+        if time.monotonic() > self._report_at:
+            self._report_late({node.name for node in facts})
         return False
 
-    def _say_late(self, here: set[str]) -> None:
+    def _report_late(self, here: set[str]) -> None:
         """Name nodes that delay the start, in the log and the state, less and less often."""
         leader, seconds = self._leader, time.monotonic() - self._began_at
-        self._say_at = time.monotonic() + seconds
+        self._report_at = time.monotonic() + seconds
         late = [name for name in self.names if name not in here]
         leader.state["awaited"] = dict.fromkeys(late, round(seconds, 1))
         leader.say(leader.state["state"])
         limit = leader.plan.own("start")
         number = self.names.index(late[0]) + 1 if self._launched > 1 else 1
-        said = telling_line(leader.folder.log(f"{AGENTS}-{number}"))
-        cause = f" ({said[:SAID_CHARACTERS_MAX]})" if "error:" in said else ""
+        line = telling_line(leader.folder.log(f"{AGENTS}-{number}"))
+        cause = f" ({line[:SAID_CHARACTERS_MAX]})" if "error:" in line else ""
         with contextlib.suppress(OSError):
             sys.stderr.write(
                 f"cuesta: waiting for node {', '.join(late)} for {seconds:.0f} s of {limit:.0f} s; "

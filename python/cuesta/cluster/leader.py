@@ -189,10 +189,10 @@ class Leader:
     def limit_memory(self, facts: Sequence[NodeFacts]) -> None:
         """Have nodes count for the memory that the job has on them, where that is less."""
         job = self.scheduler.own_job()
-        given = self.scheduler.memory_bytes(job) if job else {}
+        limits = self.scheduler.memory_bytes(job) if job else {}
         for node in facts:
             member = self.members.known[node.name]
-            least = min(node.memory_bytes, given.get(node.name, node.memory_bytes))
+            least = min(node.memory_bytes, limits.get(node.name, node.memory_bytes))
             member.facts = replace(node, memory_bytes=least)
 
     def wait_until(

@@ -99,8 +99,8 @@ def facts(name: str, address: str, scratch: Path) -> NodeFacts:
 def nearest(state: Mapping[str, Any]) -> dict[str, Any]:
     """The node that the leader is on, or else the first."""
     nodes: list[dict[str, Any]] = state["nodes"]
-    own = state["leader"]["node"]
-    return next((node for node in nodes if node["name"] == own), nodes[0])
+    name = state["leader"]["node"]
+    return next((node for node in nodes if node["name"] == name), nodes[0])
 
 
 def scratch_here(state: Mapping[str, Any]) -> str:

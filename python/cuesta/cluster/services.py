@@ -153,10 +153,10 @@ class SparkService:
         if not scratch:
             return {}
         options = "spark.driver.extraJavaOptions"
-        given = self._leader.plan.spark_sets
+        chosen = self._leader.plan.spark_sets
         return {
-            "spark.local.dir": given.get("spark.local.dir", scratch),
-            options: f"-Djava.io.tmpdir={scratch} {given.get(options, '')}".strip(),
+            "spark.local.dir": chosen.get("spark.local.dir", scratch),
+            options: f"-Djava.io.tmpdir={scratch} {chosen.get(options, '')}".strip(),
         }
 
     def _ask(self, page: int) -> dict[str, Any] | None:

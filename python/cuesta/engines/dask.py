@@ -87,7 +87,7 @@ class DaskEngine:
         return replace(self, progress=progress)
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:
-        """Of workers on nodes of a cluster: nothing of it is counted."""
+        """Unknown use of the workers on nodes of a cluster."""
         return RemoteUse() if "scheduler" in trial.engine_options else None
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:

@@ -1,7 +1,7 @@
 """Starts workers of Dask that leave Ctrl-C to the process that has started them.
 
-A terminal sends SIGINT to all processes of a command. A worker, or a Python that is about to become
-one, would print a trace for it, and the cluster could not end what ended itself.
+A terminal sends SIGINT to all processes of a command. A worker, or a Python that is about to be a
+worker, would print a trace for it, and the cluster could not end what ended itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def started(make: Callable[[], Any], end: Callable[[Any], None]) -> Any:
-    """Return what `make` returns, whose processes never get SIGINT.
+    """Return the cluster that `make` starts, whose processes never get SIGINT.
 
     It runs in a thread that blocks the signal, as do all threads and processes that it starts. An
     interrupt meanwhile is raised once it has returned, and `end` has ended what it made; something
@@ -38,15 +38,15 @@ def started(make: Callable[[], Any], end: Callable[[Any], None]) -> Any:
     thread = threading.Thread(target=run, name="cuesta-dask-start")
     thread.start()
     interrupted: BaseException | None = None
-    # Not `join`, after whose interrupt Python 3.11 takes a thread for one that has ended.
+    # Not `join`: once it is interrupted, Python 3.11 takes the thread to have ended.
     while not is_done.is_set():
         try:
             is_done.wait()
         except BaseException as error:
             interrupted = interrupted or error
     if interrupted:
-        for one in made:
-            end(one)
+        for cluster in made:
+            end(cluster)
         raise interrupted
     if failed:
         raise failed[0]

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from types import TracebackType
 from typing import Any
 
@@ -26,11 +26,26 @@ SEARCH_COST_MAX = 0.002
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a stretch of work used, of this process and all it started; None was not counted.
+    """What a stretch of work used, of this process and all it started.
 
     `read_bytes` and `written_bytes` passed through system calls; the `device_` ones reached the
     block layer.
     """
+
+    wall_seconds: float
+    cpu_seconds: float
+    peak_resident_bytes: int
+    resident_before_bytes: int
+    read_bytes: int
+    written_bytes: int
+    device_read_bytes: int
+    device_written_bytes: int
+    load_average: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedUsage:
+    """As `Usage`, with the processes elsewhere; None is for what could not be counted of them."""
 
     wall_seconds: float
     cpu_seconds: float | None
@@ -43,15 +58,14 @@ class Usage:
     load_average: float
 
 
-def with_remote(usage: Usage, remote: RemoteUse | None) -> Usage:
-    """Usage together with that of processes elsewhere; None where either was not counted."""
-    if remote is None:
-        return usage
-    totals = {}
-    for name in {one.name for one in fields(RemoteUse)} & {one.name for one in fields(Usage)}:
-        here, there = getattr(usage, name), getattr(remote, name)
-        totals[name] = None if None in (here, there) else here + there
-    return replace(usage, **totals)
+def with_remote(usage: Usage, remote: RemoteUse | None) -> CountedUsage:
+    """Usage together with that of processes elsewhere; None where that was not counted."""
+    totals = asdict(usage)
+    if remote is not None:
+        for name in {field.name for field in fields(RemoteUse)} & totals.keys():
+            addend = getattr(remote, name)
+            totals[name] = None if addend is None else totals[name] + addend
+    return CountedUsage(**totals)
 
 
 class Probe:

@@ -14,7 +14,7 @@ from cuesta.errors import InputError
 from cuesta.lab import fingerprint
 from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
 from cuesta.lab.names import Names, Naming
-from cuesta.lab.probe import Usage
+from cuesta.lab.probe import CountedUsage, Usage
 from cuesta.lab.stats import median_interval, representative
 from cuesta.lab.verify import Verification
 from cuesta.trial import Outcome, Phase, RemoteUse, Stage, Trial
@@ -53,11 +53,12 @@ class Sample:
     """
 
     outcome: Outcome
-    usage: Usage
+    usage: Usage | CountedUsage
     log: Mapping[str, float] = field(default_factory=dict)
     stages: tuple[Stage, ...] = ()
     timeline: Mapping[str, Any] = field(default_factory=dict)
     remote: RemoteUse | None = None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
@@ -107,7 +108,7 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
     if ending.naming:
         stretches.append(ending.naming.usage)
         counts |= ending.naming.counts
-    peaks = [one.peak_resident_bytes for one in stretches]
+    peaks = [stretch.peak_resident_bytes for stretch in stretches]
     known = [peak for peak in peaks if peak is not None]
     usage["peak_resident_bytes"] = max(known) if len(known) == len(peaks) else None
     return {
@@ -139,7 +140,10 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
         "stages": [asdict(one) for one in chosen.stages],
         "cache": context.cache,
         "repeats": len(samples),
-        "samples": [{**_counted(asdict(one.usage)), "phases": _phase_rows(one, context)} for one in samples],
+        "samples": [
+            {**_counted(asdict(sample.usage)), "phases": _phase_rows(sample, context)}
+            for sample in samples
+        ],
         "statistics": {"wall_seconds": asdict(median_interval(walls))},
         "ceilings": None if context.ceilings is None else dict(context.ceilings),
         "machine": dict(context.machine),

@@ -136,7 +136,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         edges.prepare(trial, folder.streams, hears)
         converted = edges.converted(trial, folder.streams)
         try:
-            with _of_one_state(before, trial.inputs):
+            with _unchanged(before, trial.inputs):
                 samples, files = _repeats(engine, converted, plan, folder, hears)
             facts = remote.describe(engine, trial, folder.scratch)
             context = replace(context, inputs=streams.as_given(facts, given))
@@ -149,7 +149,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         # Names and verification have the memory that the session had.
         naming = names.annotate(readable, folder.answer, folder.scratch, hears)
         files.settle()
-        with _of_one_state(before, trial.inputs):
+        with _unchanged(before, trial.inputs):
             ending, views = _end(readable, plan, folder, files, hears)
         told = [sample.outcome.counts for sample in samples]
         told += [naming.counts] if naming else []
@@ -339,7 +339,7 @@ def _context(trial: Trial, plan: Plan) -> Context:
 
 
 @contextlib.contextmanager
-def _of_one_state(before: inputs.Marks, paths: Sequence[str]) -> Iterator[None]:
+def _unchanged(before: inputs.Marks, paths: Sequence[str]) -> Iterator[None]:
     """Name the change of an input as the cause of an error, where it changed meanwhile."""
     try:
         yield

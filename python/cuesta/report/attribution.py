@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from cuesta.report.elsewhere import cores_of_tasks, is_elsewhere
 from cuesta.report.records import Fields, Run, mapping, number, objects
 from cuesta.report.slots import slots
 
@@ -197,7 +198,7 @@ def spans(run: Run) -> list[Span]:
 
 def _of_tasks(run: Run) -> Attribution | None:
     """By the sums over tasks that the engine's log has; what these do not tell apart is unseen."""
-    log, cores = run.object("engine_log"), _cores_of_tasks(run)
+    log, cores = run.object("engine_log"), cores_of_tasks(run)
     tasks, wall = number(log.get("task_seconds")) or 0.0, run.number("wall_seconds") or 0.0
     if cores < 1 or wall <= 0 or tasks <= 0:
         return None
@@ -231,12 +232,6 @@ def _of_tasks(run: Run) -> Attribution | None:
     _divide(spent, UNSEEN, _LOGGED_UNSEEN, log)
     found = {cause: seconds for cause, seconds in spent.items() if seconds > 0}
     return Attribution(cores=cores, wall_seconds=wall, core_seconds=found)
-
-
-def _cores_of_tasks(run: Run) -> int:
-    """Cores that tasks had: one a rank, or as many as threads were asked for."""
-    ranks = number(mapping(run.object("answer").get("counts")).get("ranks"))
-    return int(ranks or run.number("threads") or 0)
 
 
 def _processors(run: Run) -> float:
@@ -392,16 +387,6 @@ def _move(spent: dict[str, float], whole: str, cause: str, seconds: float) -> fl
     spent[whole] -= moved
     spent[cause] += moved
     return moved
-
-
-def is_elsewhere(run: Run) -> bool:
-    """Whether the tasks were on other machines than the one that was watched, or may have been."""
-    options = run.object("engine_options")
-    is_dask_elsewhere = bool(options.get("scheduler"))
-    is_on_yarn = any(str(one).endswith(" on YARN") for one in run.object("versions").values())
-    is_other_master = not str(options.get("master", "local")).startswith("local")
-    has_remote = "remote" in run.fields
-    return is_dask_elsewhere or is_on_yarn or is_other_master or has_remote
 
 
 def _numbers(values: object) -> list[float]:

@@ -29,7 +29,6 @@ WAITING, RUNNING, ENDING, GONE, UNKNOWN = "waiting", "running", "ending", "gone"
 """What a scheduler says of a job: it waits for nodes, has them, is being ended, is no more."""
 
 
-
 @dataclass(frozen=True, kw_only=True)
 class JobReport:
     """A job in the scheduler's own words; empty where it does not say.

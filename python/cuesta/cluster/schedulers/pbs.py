@@ -38,7 +38,7 @@ _STATES = {
     "E": ENDING,
 }
 _SAYS_STATE = re.compile(r"job_state\s*=\s*(\w)")
-_SAYS_COMMENT = re.compile(r"comment\s*=\s*(.+)")
+_COMMENT = re.compile(r"comment\s*=\s*(.+)")
 _UNKNOWN_JOB = ("unknown job", "has finished", "invalid job")
 
 
@@ -97,7 +97,7 @@ class PbsScheduler:
             _, out, _ = ask(["qstat", "-f", job], ASK_SECONDS)
         except (EngineError, OSError):
             return JobReport()
-        state, comment = _SAYS_STATE.search(out), _SAYS_COMMENT.search(out)
+        state, comment = _SAYS_STATE.search(out), _COMMENT.search(out)
         is_waiting = state is not None and _STATES.get(state[1]) == WAITING
         return JobReport(
             state=state[1] if state else "",

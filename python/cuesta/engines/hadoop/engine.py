@@ -111,7 +111,7 @@ class HadoopEngine:
         return replace(outcome, phases=(*start, *outcome.phases), versions=versions)
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:
-        """Of containers on YARN: nothing of it is counted."""
+        """Unknown use of the containers on YARN."""
         return RemoteUse() if options_of(trial).conf else None
 
     def told(self) -> Mapping[str, float]:

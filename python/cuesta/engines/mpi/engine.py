@@ -103,7 +103,7 @@ class MpiEngine:
         return kept_tasks(self._stages)
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:  # noqa: ARG002
-        """Of ranks of the last run on other nodes, or that another program has started."""
+        """Use of ranks on other nodes, or started by another program, in the last run."""
         return self._remote[0] if self._remote else None
 
     def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:

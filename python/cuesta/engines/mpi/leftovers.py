@@ -23,7 +23,7 @@ _PROXY = "hydra_pmi_proxy"
 _CLOCK_SECONDS = 0.1
 """Times of files are those of the last tick of the kernel's clock."""
 PROXY_SECONDS = 15.0
-"""How long a launcher may take to end its processes."""
+"""Time for a launcher to end its processes."""
 
 
 def unlink_mapped() -> None:
@@ -33,7 +33,7 @@ def unlink_mapped() -> None:
     """
     for path in _mapped("self"):
         with contextlib.suppress(OSError):
-            os.unlink(path)
+            Path(path).unlink()
 
 
 def watch() -> Guardian:
@@ -81,15 +81,15 @@ def _processes() -> list[str]:
 
 def _mapped(pid: str) -> set[str]:
     """Shared memory of MPICH that a process has mapped, or has open to map it."""
-    found: set[str] = set()
+    paths: set[str] = set()
     with contextlib.suppress(OSError):
         for line in Path("/proc", pid, "maps").read_text(errors="replace").splitlines():
-            found.add(line.partition("/")[1] + line.partition("/")[2])
+            paths.add(line.partition("/")[1] + line.partition("/")[2])
     with contextlib.suppress(OSError):
         for entry in os.scandir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
-                found.add(os.readlink(entry.path))
-    return {one for one in found if Path(one).parent == _MEMORY and _is_shared(one)}
+                paths.add(str(Path(entry.path).readlink()))
+    return {path for path in paths if Path(path).parent == _MEMORY and _is_shared(path)}
 
 
 def _is_shared(path: str) -> bool:

@@ -65,9 +65,7 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     """The request on all ranks; the response, on every rank, holds `error` if any rank had one."""
     response, told = {}, None
     try:
-        used = RankUse(
-            request.get("watcher", {}), is_for_one_run="CUESTA_RANKS" in os.environ
-        )
+        used = RankUse(request.get("watcher", {}), is_spawned="CUESTA_RANKS" in os.environ)
         module = "rounds" if request["kernels"] == "native" else request["workload"]
         response = import_module(f"cuesta.engines.mpi.{module}").run(world, request)
         response["uses"] = world.gather(used.measured())

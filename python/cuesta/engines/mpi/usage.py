@@ -44,13 +44,13 @@ def place() -> Place:
 
 
 class RankUse:
-    """Use of this rank from now on, or since its start where it was started for one run."""
+    """Use of this rank from now on, or since its start where it was spawned for the run."""
 
-    def __init__(self, watcher: Place, *, is_for_one_run: bool) -> None:
+    def __init__(self, watcher: Place, *, is_spawned: bool) -> None:
         """Arguments: `watcher` is the `place` of the process that measures the run."""
         self._is_observed = _is_below(watcher)
-        self._first = None if is_for_one_run else use_of(os.getpid())
-        if not is_for_one_run and not self._is_observed:
+        self._first = None if is_spawned else use_of(os.getpid())
+        if not is_spawned and not self._is_observed:
             reset_peak()
 
     def measured(self) -> dict[str, Any] | None:
@@ -83,5 +83,5 @@ def _is_below(watcher: Place) -> bool:
     here = place()
     if any(watcher.get(name) != here[name] for name in ("boot", "numbers")):
         return False
-    return watcher.get("process") in map(identity, [os.getpid(), *parents(os.getpid())])
-
+    above = {identity(pid) for pid in (os.getpid(), *parents(os.getpid()))}
+    return watcher.get("process", "") in above - {""}

@@ -57,8 +57,12 @@ class SparkEngine:
         return replace(self, progress=progress)
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:
-        """Of workers on nodes of a cluster: nothing of it is counted."""
-        return RemoteUse() if not trial.engine_options.get("master", "local").startswith("local") else None
+        """Unknown use of the workers on nodes of a cluster."""
+        return (
+            RemoteUse()
+            if not trial.engine_options.get("master", "local").startswith("local")
+            else None
+        )
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`.

@@ -50,27 +50,28 @@ _FIELDS = {
 
 def measures(record: Record) -> dict[str, float]:
     """Every measure of a record of one run; `work` is all but starting an engine and loading it."""
-    found = {name: float(record[field]) for name, field in _FIELDS.items() if field in record}
+    known = {name: field for name, field in _FIELDS.items() if field in record}
+    values = {name: float(record[field]) for name, field in known.items()}
     spent: dict[str, float] = {}
     moved: dict[str, float] = {}
     for phase in record["phases"]:
         spent[phase["name"]] = spent.get(phase["name"], 0.0) + phase["seconds"]
         moved[phase["name"]] = moved.get(phase["name"], 0.0) + (phase.get("bytes") or 0)
     setup = sum(spent.get(name, 0.0) for name in SETUP_PHASES)
-    found["work"] = max(0.0, found["wall"] - setup)
-    found["typed"] = one_run_seconds(record)
-    found |= {f"{PHASE}{name}": seconds for name, seconds in spent.items()}
-    found |= {
+    values["work"] = max(0.0, values["wall"] - setup)
+    values["typed"] = one_run_seconds(record)
+    values |= {f"{PHASE}{name}": seconds for name, seconds in spent.items()}
+    values |= {
         f"{RATE}{name}": size / spent[name] for name, size in moved.items() if size and spent[name]
     }
     counts = record["answer"]["counts"]
     numbers = {name: one for name, one in counts.items() if isinstance(one, (int, float))}
-    found |= {f"{COUNT}{name}": float(one) for name, one in numbers.items()}
+    values |= {f"{COUNT}{name}": float(one) for name, one in numbers.items()}
     logged = record.get("engine_log", {})
-    found |= {f"{LOG}{name}": float(one) for name, one in logged.items()}
-    found["input"] = float(sum(one["bytes"] for one in record["inputs"]))
+    values |= {f"{LOG}{name}": float(one) for name, one in logged.items()}
+    values["input"] = float(sum(one["bytes"] for one in record["inputs"]))
     asked = record.get("machine_factors", {}).get("asked", {})
-    return found | _over_time(record.get("timeline", {}), has_own=bool(OF_DISKS & asked.keys()))
+    return values | _over_time(record.get("timeline", {}), has_own=bool(OF_DISKS & asked.keys()))
 
 
 def _over_time(timeline: Mapping[str, Any], *, has_own: bool) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,28 +52,28 @@ class Found:
             self.measures[name].append(0.0)
 
 
-def to_cells(found: Iterable[Found]) -> list[dict[str, Any]]:
-    """What came of combinations, as it is written."""
+def to_cells(results: Iterable[Found]) -> list[dict[str, Any]]:
+    """Results of combinations, as they are written."""
     return [
         {
-            "levels": dict(one.combination.levels),
-            "runs": one.runs,
-            "started": one.started,
-            "digest": one.digest,
-            "left_out": one.left_out,
-            "failed": one.failed,
-            "measures": one.measures,
+            "levels": dict(cell.combination.levels),
+            "runs": cell.runs,
+            "started": cell.started,
+            "digest": cell.digest,
+            "left_out": cell.left_out,
+            "failed": cell.failed,
+            "measures": cell.measures,
         }
-        for one in found
+        for cell in results
     ]
 
 
 def completed(
     cells: Iterable[dict[str, Any]], combined: Iterable[Combination], earlier: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The cells of all combinations: these, else those of `earlier`, else some that were not run."""
+    """The cells of all combinations: these, else those of `earlier`, else empty ones."""
     known = {_key(cell): cell for cell in [*earlier.get("cells", ()), *cells]}
-    empty = to_cells(Found(combination=one, left_out=one.left_out) for one in combined)
+    empty = to_cells(Found(combination=each, left_out=each.left_out) for each in combined)
     return [known.get(_key(cell), cell) for cell in empty]
 
 

@@ -43,14 +43,14 @@ TIGHT_BY = "work"
 
 
 def run(
-    study: Study, output: Path, means: Means, hears: Observer, asked: Sequence[Factor] = ()
+    study: Study, output: Path, means: Means, observer: Observer, levels: Sequence[Factor] = ()
 ) -> tuple[Result, list[Found]]:
     """Run what is not yet in the folder `output`; return and write its `study.json`.
 
     Every run has a process of its own that is bound to as many cores as it may use, and a folder
     `runs/COMBINATION/REPEAT`, of which the record is kept. One that is there already, of the same
     settings, is taken, so a study that was stopped goes on; so are its inputs. Combinations that
-    lack something here are left out, and named. With some levels `asked`, only these are run;
+    lack something here are left out, and named. With some `levels`, only these are run;
     what is known of the others from before stays in the result.
 
     Errors: `InputError` for a wrong study or an input that cannot be made. A run that fails is told
@@ -58,18 +58,18 @@ def run(
     """
     began, started = time.monotonic(), time.gmtime(time.time())
     earlier = _same(study, _earlier(output))
-    part = replace(study, factors=tuple(asked)) if asked else study
-    work, found = prepared(part, output, means, hears)
+    part = replace(study, factors=tuple(levels)) if levels else study
+    work, found = prepared(part, output, means, observer)
     work.run(found)
     seconds = time.monotonic() - began if work.count or not earlier else 0.0
     if work.taken:
-        whole_count = work.taken + work.count
+        count = work.taken + work.count
         done = "nothing was run" if not work.count else f"{work.count} were run now"
-        hears.note(f"{work.taken} of {whole_count} runs were here already; {done}")
+        observer.note(f"{work.taken} of {count} runs were here already; {done}")
     cells = result.to_cells(found)
-    if asked:
+    if levels:
         cells = result.completed(cells, combinations(study, means.memory_bytes), earlier)
-    records = result.records([place for one in cells for place in one["runs"]], output)
+    records = result.records([place for cell in cells for place in cell["runs"]], output)
     whole = result.to_result(
         study,
         cells,
@@ -143,7 +143,7 @@ def _earlier(output: Path) -> Result | None:
 
 
 def _same(study: Study, earlier: Result | None) -> Result:
-    """What an earlier run of the same study has found; nothing of another one."""
+    """Result of an earlier run of the same study; nothing of another study."""
     known = (earlier or {}).get("file"), (earlier or {}).get("smoke"), (earlier or {}).get("seed")
     is_same = earlier is not None and known == (as_json(study.given), study.smoke, study.seed)
     return earlier if earlier and is_same else {}
@@ -157,8 +157,10 @@ def as_json(value: object) -> object:
 def _refusal(one: Combination, places: dict[Key, tuple[str, str]], means: Means) -> str | None:
     """Why a combination is not run here, or None."""
     own = one.settings
-    if why := foretold(one) or ("needs several nodes" if own.nodes > 1 and not means.cluster else ""):
+    if why := foretold(one):
         return why
+    if own.nodes > 1 and means.cluster is None:
+        return "needs several nodes"
     try:
         paths = [places[key][0] for key in one.keys]
         return lacking(means.engine(own.engine), trials.trial_of(own, paths))
@@ -166,17 +168,17 @@ def _refusal(one: Combination, places: dict[Key, tuple[str, str]], means: Means)
         return str(error)
 
 
-def foretold(one: Combination) -> str | None:
-    """Why a combination cannot be run here, as far as that is known without its inputs, or None."""
-    own = one.settings
-    if one.left_out:
-        return one.left_out
-    if own.cores * own.nodes > cores_usable():
-        return f"needs {own.cores * own.nodes} cores, there are {cores_usable()}"
-    if own.memory_bytes > machine.memory_bytes():
+def foretold(combination: Combination) -> str | None:
+    """Reason why a combination cannot be run here, known without its inputs, or None."""
+    settings = combination.settings
+    if combination.left_out:
+        return combination.left_out
+    if settings.cores * settings.nodes > cores_usable():
+        return f"needs {settings.cores * settings.nodes} cores, there are {cores_usable()}"
+    if settings.memory_bytes > machine.memory_bytes():
         here = format_bytes(machine.memory_bytes())
-        return f"needs {format_bytes(own.memory_bytes)} of memory, there are {here}"
-    return machines.refusal(own.machine) or _unheld(own)
+        return f"needs {format_bytes(settings.memory_bytes)} of memory, there are {here}"
+    return machines.refusal(settings.machine) or _unheld(settings)
 
 
 def _unheld(own: Settings) -> str | None:

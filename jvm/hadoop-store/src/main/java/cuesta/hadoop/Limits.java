@@ -14,10 +14,10 @@ final class Limits {
   /** Who writes, lists, removes or renames waits as long as the store lives. */
   static final long UNHURRIED_MS = Long.MAX_VALUE / 4;
 
-  /** Who removes a folder waits so long for writers that have files in it. */
+  /** Wait of a removal for writers that have files in the folder. */
   static final long WRITERS_MS = 10_000;
 
-  /** How long it pauses before it looks again. */
+  /** Pause before the next look. */
   static final long WRITERS_PAUSE_MS = 20;
 
   /** A store that was lost is looked for again after so long. */

@@ -58,7 +58,7 @@ record Removal(StoreClient client) {
       }
       if (wasInterrupted) {
         Thread.currentThread().interrupt();
-        throw new InterruptedIOException(StoreNames.shown(folder) + ": its removal was interrupted");
+        throw new InterruptedIOException(StoreNames.shown(folder) + ": removal was interrupted");
       }
     }
   }
