@@ -27,11 +27,15 @@ spark.sparkContext.setLogLevel("OFF")
 draw = random.Random(7)
 
 def stacks():
-    # The program of a `spark-submit` is a child of its JVM.
-    subprocess.run([os.path.join(os.environ["JAVA_HOME"], "bin", "jcmd"), str(os.getppid()),
-                    "Thread.print"], stdout=sys.stderr, check=False)
-    os.kill(os.getppid(), signal.SIGQUIT)
-    faulthandler.dump_traceback()
+    # The program of a `spark-submit` is a child of its JVM, which answers `jcmd`.
+    with open("stacks.txt", "ab", buffering=0) as to:
+        jcmd = os.path.join(os.environ["JAVA_HOME"], "bin", "jcmd")
+        words = [jcmd, str(os.getppid()), "Thread.print"]
+        try:
+            subprocess.run(words, stdout=to, stderr=to, check=False)
+        except OSError as error:
+            to.write(str(error).encode())
+        faulthandler.dump_traceback(to)
 
 def left():
     return sorted(os.path.join(folder, name) for folder, _, names in os.walk(under)
@@ -88,4 +92,6 @@ def test_a_failing_job_leaves_nothing(tmp_path: Path, kind: str) -> None:
     with running_store(under, blocks=256, write=os.environ.get("CUESTA_WRITE", "through")) as store:
         words = [os.environ.get("CUESTA_ROOT", "cuesta:///work"), str(TRIALS), kind, str(under)]
         output = submit(store, SCRIPT, tmp_path, *words).splitlines()
+    stacks = tmp_path / "stacks.txt"
+    assert not stacks.exists(), stacks.read_text()
     assert output == [f"trials {TRIALS}"]

@@ -69,7 +69,7 @@ def measures(record: Record) -> dict[str, float]:
     values |= {f"{COUNT}{name}": float(one) for name, one in numbers.items()}
     logged = record.get("engine_log", {})
     values |= {f"{LOG}{name}": float(one) for name, one in logged.items()}
-    values["input"] = float(sum(one["bytes"] for one in record["inputs"]))
+    values["input"] = float(sum(file["bytes"] for file in record["inputs"]))
     asked = record.get("machine_factors", {}).get("asked", {})
     return values | _over_time(record.get("timeline", {}), has_own=bool(OF_DISKS & asked.keys()))
 
