@@ -17,20 +17,28 @@ from clusterkit import words
 SETTLE_SECONDS = 30.0
 """For guardians to clear what was killed; a machine under load takes its time."""
 _SHARED = Path("/dev/shm")
-_PATTERNS = (
+OF_MPI = (
     (_SHARED, "mpich_shm_*"),
     (_SHARED, "ucx_shm_posix_*"),
-    (_SHARED, "cuesta-*"),
     (Path("/tmp"), "hydra_hwloc_xmlfile_*"),
-    (Path("/tmp"), "cuesta-*"),
-    (Path("/tmp"), "spark-*"),
-    (Path("/tmp"), "blockmgr-*"),
 )
+OF_SPARK = ((Path("/tmp"), "spark-*"), (Path("/tmp"), "blockmgr-*"))
+Kinds = tuple[tuple[Path, str], ...]
 
 
-def files() -> set[Path]:
+def files(kinds: Kinds) -> set[Path]:
     """Files and folders of kinds that runs make in places which they share with others."""
-    return {path for folder, kind in _PATTERNS for path in folder.glob(kind)}
+    return {path for folder, kind in kinds for path in folder.glob(kind)}
+
+
+def leftovers(kinds: Kinds, before: set[Path]) -> set[Path]:
+    """Files that were made since `before`, and are still here after a while.
+
+    What other programs of this machine make meanwhile does not count.
+    """
+    made = files(kinds) - before
+    wait_for_nothing(lambda: made & files(kinds))
+    return made & files(kinds)
 
 
 def family(pid: int) -> list[int]:
@@ -60,10 +68,10 @@ def kill(pids: Sequence[int], number: int, draw: random.Random) -> str:
     return f"signal {number} to {named}"
 
 
-def wait_for_nothing(leftovers: Callable[[], object]) -> object:
+def wait_for_nothing(look: Callable[[], object]) -> object:
     """Leftovers that remain after `SETTLE_SECONDS`, or nothing as soon as there are none."""
     deadline = time.monotonic() + SETTLE_SECONDS
-    while (left := leftovers()) and time.monotonic() < deadline:
+    while (left := look()) and time.monotonic() < deadline:
         time.sleep(0.05)
     return left
 

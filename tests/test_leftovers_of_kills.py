@@ -22,7 +22,18 @@ import testbed_slurm
 from clusterkit import QUICK, call, is_in, state, wait_for
 from cuesta.cluster import watchdog
 from cuesta.engines import get_engine
-from killkit import ENDING_SIGNALS, carrying, family, files, kill, started, wait_for_nothing
+from killkit import (
+    ENDING_SIGNALS,
+    OF_MPI,
+    OF_SPARK,
+    carrying,
+    family,
+    files,
+    kill,
+    leftovers,
+    started,
+    wait_for_nothing,
+)
 from slurmkit import slurm
 from sortkit import write_records
 from testbed_slurm import SlurmBed
@@ -54,7 +65,7 @@ def job(tmp_path: Path, slurm: SlurmBed) -> Iterator[Path]:
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_nothing_of_mpi_is_left(tmp_path: Path, records: Path, seed: int) -> None:
     """The command, its launcher, a proxy or a rank, by Ctrl-C, SIGTERM or signal 9."""
-    draw, mark, before = random.Random(seed), f"CUESTA_KILLED={uuid4().hex}", files()
+    draw, mark, before = random.Random(seed), f"CUESTA_KILLED={uuid4().hex}", files(OF_MPI)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     options = ["--engine", "mpi", "--ranks", "2", "--scratch", str(scratch)]
@@ -71,7 +82,7 @@ def test_nothing_of_mpi_is_left(tmp_path: Path, records: Path, seed: int) -> Non
         what = kill(victims, number, draw) if victims else "it had ended"
         process.wait(60)
     assert wait_for_nothing(lambda: carrying(mark)) == [], what
-    assert wait_for_nothing(lambda: files() - before) == set(), what
+    assert leftovers(OF_MPI, before) == set(), what
     if not (is_command and number == signal.SIGKILL):
         # A command that is killed itself leaves its folders to the next run.
         assert list(scratch.iterdir()) == [], what
@@ -83,7 +94,7 @@ def test_nothing_of_a_job_is_left(
     slurm: SlurmBed, job: Path, tmp_path: Path, records: Path, seed: int
 ) -> None:
     """Leader, agents, `srun`, watchdogs, the command, its launcher or its ranks, by signal 9."""
-    draw, before, scratch = random.Random(seed), files(), tmp_path / "scratch"
+    draw, before, scratch = random.Random(seed), files(OF_MPI), tmp_path / "scratch"
     scratch.mkdir()
     options = [*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1", "--cores", "1"]
     # An agent that is killed before it has said anything is waited for.
@@ -100,7 +111,7 @@ def test_nothing_of_a_job_is_left(
     wait_for(lambda: not slurm.run("squeue", "--noheader"), "the job has ended")
     assert wait_for_nothing(lambda: watchdog.marked(cluster)) == [], what
     assert wait_for_nothing(lambda: [*scratch.iterdir()]) == [], what
-    assert wait_for_nothing(lambda: files() - before) == set(), what
+    assert leftovers(OF_MPI, before) == set(), what
 
 
 PROGRAM = """
@@ -116,7 +127,7 @@ time.sleep(60)
 @NEEDS_SPARK
 def test_a_driver_of_spark_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     """A program of the user: its JVM is killed, and cannot remove its folders."""
-    before, scratch, folder = files(), tmp_path / "scratch", tmp_path / "cluster"
+    before, scratch, folder = files(OF_SPARK), tmp_path / "scratch", tmp_path / "cluster"
     scratch.mkdir()
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
@@ -130,4 +141,4 @@ def test_a_driver_of_spark_that_is_killed_leaves_nothing(tmp_path: Path) -> None
         os.kill(pid, signal.SIGKILL)
     wait_for(is_in(folder, "ended", "failed"), "it ends")
     assert wait_for_nothing(lambda: [*scratch.iterdir()]) == []
-    assert wait_for_nothing(lambda: files() - before) == set()
+    assert leftovers(OF_SPARK, before) == set()

@@ -9,7 +9,7 @@ def is_elsewhere(run: Run) -> bool:
     """Whether the tasks were on other machines than the one that was watched, or may have been."""
     options = run.object("engine_options")
     is_dask_elsewhere = bool(options.get("scheduler"))
-    is_on_yarn = any(str(one).endswith(" on YARN") for one in run.object("versions").values())
+    is_on_yarn = any(str(text).endswith(" on YARN") for text in run.object("versions").values())
     is_other_master = not str(options.get("master", "local")).startswith("local")
     has_remote = "remote" in run.fields
     return is_dask_elsewhere or is_on_yarn or is_other_master or has_remote
