@@ -126,10 +126,10 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
         said, _ = process.communicate()
     except BaseException:
         _end(process)
-        leftovers.sweep(began)
+        leftovers.clear(began)
         raise
     if process.returncode:
-        leftovers.sweep(began)
+        leftovers.clear(began)
     return process.returncode, said
 
 

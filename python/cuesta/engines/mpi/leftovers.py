@@ -22,6 +22,7 @@ _TOPOLOGY = (Path("/tmp"), "hydra_hwloc_xmlfile_*")
 _PROXY = "hydra_pmi_proxy"
 _CLOCK_SECONDS = 0.1
 """Times of files are those of the last tick of the kernel's clock."""
+_PAUSE_SECONDS = 0.02
 PROXY_SECONDS = 15.0
 """Time for a launcher to end its processes."""
 
@@ -43,14 +44,24 @@ def watch() -> Guardian:
     def act() -> None:
         deadline = time.monotonic() + PROXY_SECONDS
         while launcher and lives(launcher) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        sweep(since)
+            time.sleep(_PAUSE_SECONDS)
+        clear(since)
 
     return guardian.start(act)
 
 
-def sweep(since: float) -> None:
-    """Remove such files of this account, made since then, that no living process uses."""
+def clear(since: float) -> None:
+    """Remove files as `sweep` does, once the processes of a launcher that was killed have ended."""
+    deadline = time.monotonic() + PROXY_SECONDS / 3
+    while sweep(since) and time.monotonic() < deadline:
+        time.sleep(_PAUSE_SECONDS)
+
+
+def sweep(since: float) -> int:
+    """Remove such files of this account, made since then, that no living process uses.
+
+    Returns how many remain because a process may use them.
+    """
     made = [path for kind in _SHARED for path in _made(_MEMORY, kind, since)]
     used = set().union(*(_mapped(pid) for pid in _processes())) if made else set()
     for path in made:
@@ -64,6 +75,7 @@ def sweep(since: float) -> None:
         with contextlib.suppress(OSError):
             if not any(at <= path.stat().st_mtime + _CLOCK_SECONDS for at in begun):
                 path.unlink()
+    return len([path for path in (*made, *described) if path.exists()])
 
 
 def _made(folder: Path, kind: str, since: float) -> Iterator[Path]:
