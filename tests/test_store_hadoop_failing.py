@@ -1,6 +1,6 @@
 """A job of Spark that fails leaves no file in the store, as it leaves none in local files.
 
-`CUESTA_TRIALS=200` makes a soak of it.
+`CUESTA_TRIALS=200` runs it: a soak, whose single steps `StoreDefectTest` has.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from hadoopkit import needs_spark, submit
 from storekit import running_store
 
-TRIALS = int(os.environ.get("CUESTA_TRIALS", "6"))
+TRIALS = int(os.environ.get("CUESTA_TRIALS", "0"))
 
 SCRIPT = """
 import faulthandler, os, random, signal, subprocess, sys, time
@@ -83,6 +83,7 @@ print("trials", trials)
 """
 
 
+@pytest.mark.skipif(TRIALS == 0, reason="a soak, with CUESTA_TRIALS=200")
 @pytest.mark.timeout(600 + 5 * TRIALS)
 @pytest.mark.parametrize("kind", ["static", "dynamic"])
 def test_a_failing_job_leaves_nothing(tmp_path: Path, kind: str) -> None:
