@@ -191,8 +191,7 @@ def flush(
     from cuesta.store import control
     from cuesta.units import format_bytes
 
-    wanted: list[str | None] = [*paths] if paths else [None]
-    flushed = sum(control.ask("flush", path=path)["bytes"] for path in wanted)
+    flushed = sum(control.ask("flush", path=path)["bytes"] for path in paths or (None,))
     typer.echo(f"{format_bytes(flushed)} flushed", err=True)
 
 

@@ -164,10 +164,8 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             record.write(result, folder.keep())
             changed = inputs.changed(before, trial.inputs)
             raise _refusal(trial, verification, folder.answer, changed)
-        result["preview"] = [
-            *views,
-            *doubts.views(trial, folder.answer, result["answer"]["counts"]),
-        ]
+        counts = result["answer"]["counts"]
+        result["preview"] = [*views, *doubts.views(trial, folder.answer, counts)]
         record.write(result, folder.answer)
         for sentence in folder.finish():
             hears.note(sentence)
