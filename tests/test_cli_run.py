@@ -154,7 +154,7 @@ def test_a_comparison_of_one_engine_prints_its_table(
         (f"{LINE}\n4\t1\t1\t1\t4\t0\t0\t0\t0\t0.9\t11\n", "line 2"),
         ("1\t3\t1\t1\t4\t0\t0\t0\t0\t0.9\t1111\n", "line 1"),
         ("0\t0\t1\t1\t4\t0\t0\t0\t0\t0.9\t1111\n", "line 1"),
-        ("\xff\xfe3\t1\n", "line 1"),
+        ("\xff\xfe3\t1\n", "is UTF-16 text"),
     ],
 )
 def test_bad_input_is_refused_with_file_and_line(

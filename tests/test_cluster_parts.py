@@ -290,7 +290,7 @@ def test_an_agent_keeps_the_only_copy_of_a_file_and_tells_the_leader(
 
 def test_a_command_that_does_not_exist_is_bad_input(made: ClusterFolder) -> None:
     one = leader.Leader(replace(PLAN, command=("no-such-program",)), made)
-    one.state |= {"nodes": [{"name": "n1"}], "leader": {"node": "n1"}}
+    one.state |= {"nodes": [{"name": "n1", "host": "elsewhere"}], "leader": {"node": "n1"}}
     with pytest.raises(InputError, match=r"^no-such-program: no such file or directory$"):
         Driver(one).run()
 

@@ -7,6 +7,8 @@ use super::{HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams
 
 /// Labels of columns that may count the rows.
 const COUNTER_LABELS: [&str; 7] = ["index", "id", "idx", "row", "no", "nr", "number"];
+/// Signs of one number a line with a decimal comma.
+const ALONE_COMMA: Signs = Signs { delimiter: NONE, decimal: b',' };
 /// Rows from which on a column of consecutive numbers may be an index.
 const COUNTED_ROWS: usize = 5;
 
@@ -81,6 +83,11 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
         fits.retain(is_point);
     }
     let job = Recognition { params, line };
+    // Lines with and without a comma are rather lines of unequal length.
+    let is_guess = params.decimal.byte().is_none() && params.delimiter.byte().is_none();
+    if is_guess && matches!(fits.as_slice(), [fit] if fit.signs == ALONE_COMMA) {
+        fits.clear();
+    }
     match fits.as_slice() {
         [] => Ok(Some(job.by_first_line(lines.get(1).unwrap_or(line)))),
         [fit] if params.decimal.byte().is_none() && fit::is_doubtful_comma(fit, 0) => {
@@ -332,10 +339,17 @@ mod tests {
             ("id,x\n1,0.5\n2,0.25\n", "--columns 2-2 or --columns 1-2"),
             ("0,0.5\n1,0.25\n2,7\n3,8\n4,9\n", "--columns 2-2 or --columns 1-2"),
             ("x,y,kind\n1,2,a\n3,4,b\n", "--columns 1-2"),
+            ("1,5\n2,25\n3,75\n", "give --delimiter comma or --decimal comma"),
         ] {
             let error = form(text).unwrap_err();
             assert!(error.what.contains(expected), "{text:?}: {}", error.what);
         }
+    }
+
+    #[test]
+    fn lines_of_unequal_length_are_no_decimal_commas() {
+        let ragged = form("1,2\n3\n").unwrap();
+        assert_eq!((ragged.signs.delimiter, ragged.dimensions()), (b',', 2));
     }
 
     #[test]
