@@ -283,7 +283,7 @@ mod tests {
             (b"s1\na\x07\t1\n", "line 2 of m.txt has a name with the control character U+0007"),
             (b"s1\na\xFF\t1\n", "line 2 of m.txt has a name that is not UTF-8"),
             (b"s\xFF\na\t1\n", "line 1 of m.txt has a name that is not UTF-8"),
-            (b"s1\na\t1x\n", "line 2 of m.txt has something other than a number for sample 1"),
+            (b"s1\na\t1x\n", "than a number (a missing value? then give --missing) for sample 1"),
             (b"s1\na\t-nan\n", "something other than a number"),
             (b"s1\na\tinf\n", "line 2 of m.txt has an infinite value for sample 1"),
             (b"s1\na\t1e999\n", "an infinite value"),

@@ -242,9 +242,16 @@ impl Graph {
         }
     }
 
-    /// What is left: bases in their one form, and counts.
+    /// What is left: bases in their one form, those of circles once around, and counts.
     pub fn left(&self) -> BTreeSet<(String, u64)> {
-        self.vertices.values().map(|vertex| (self.form(vertex), vertex.count_sum)).collect()
+        let written = |vertex: &Vertex| {
+            let mut form = self.form(vertex);
+            if self.is_circle(vertex) {
+                form.truncate(vertex.bases.len() + 1 - self.bounds.k);
+            }
+            form
+        };
+        self.vertices.values().map(|vertex| (written(vertex), vertex.count_sum)).collect()
     }
 }
 

@@ -27,8 +27,8 @@ pub(super) enum NameMatch {
 #[inline(always)]
 pub(super) fn name(line: &[u8]) -> &[u8] {
     let end = memchr2(b' ', b'\t', line).unwrap_or(line.len());
-    let word = &line[..end];
-    word.strip_suffix(b"\r").unwrap_or(word)
+    // Some carriage returns may be left of the line's end.
+    line[..end].trim_ascii_end()
 }
 
 /// How two names go together.
