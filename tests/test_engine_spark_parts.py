@@ -164,7 +164,10 @@ def test_what_broke_is_one_line_with_the_place_of_the_log(words: str, message: s
         RuntimeError("Error while sending or receiving"),
     ],
 )
-def test_a_jvm_that_died_is_said_whenever_it_died(error: Exception) -> None:
+def test_a_jvm_that_died_is_said_whenever_it_died(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAVA_TOOL_OPTIONS", raising=False)
     assert str(told(error)) == "engine spark: the JVM died; its log is /kept.log"
 
 

@@ -61,12 +61,16 @@ def test_pipes_are_files_of_mates_and_scratch_is_empty_afterwards(
 ) -> None:
     pipes, scratch = [tmp_path / "one", tmp_path / "two"], tmp_path / "scratch"
     scratch.mkdir()
-    threads = [_fed(pipe, reads.read_bytes()) for pipe in pipes]
+    mates = tmp_path / "mates.fq"
+    mates.write_bytes(reads.read_bytes().translate(bytes.maketrans(b"ACGT", b"TGCA")))
+    threads = [
+        _fed(pipe, file.read_bytes()) for pipe, file in zip(pipes, (reads, mates), strict=True)
+    ]
     paired = ["-k", "31", "--pairs", "--scratch", str(scratch)]
     found = assemble(pipes, tmp_path / "a", *paired)
     for thread in threads:
         thread.join()
-    expected = assemble([reads, reads], tmp_path / "b", *paired)
+    expected = assemble([reads, mates], tmp_path / "b", *paired)
     assert (found / "graph.gfa").read_bytes() == (expected / "graph.gfa").read_bytes()
     assert names(scratch) == set()
     record = json.loads((found / "run.json").read_text())
@@ -91,7 +95,7 @@ def test_empty_closed_and_terminal_are_told_in_one_line(tmp_path: Path) -> None:
         os.close(follower)
     shell = f"exec {sys.executable} -m cuesta {' '.join(words)} <&-"
     closed = subprocess.run(["sh", "-c", shell], check=False, capture_output=True, timeout=60)
-    assert said(closed) == f"standard input is closed; {USAGE}"
+    assert said(closed) == f"standard input is empty; {USAGE}"
     assert names(tmp_path) == set()
 
 

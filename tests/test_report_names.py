@@ -45,7 +45,7 @@ def test_a_page_names_genes_and_says_where_the_names_come_from() -> None:
 
 def test_a_screen_names_genes_and_says_where_the_names_come_from() -> None:
     record = named()
-    assert first_text(record) == "genes with the most edges: <b>TP53 (6055), MDM2 (7)"
+    assert first_text(record) == "genes with the most edges: <b>TP53: 312 edges, MDM2: 10 edges"
     assert names_text(record) == "of 6,830 genes from /data/genes.tsv"
     assert "names and graph 500 ms" in typed_text(record)
     groups = {**HUBS, "title": "Largest communities",

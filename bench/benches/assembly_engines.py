@@ -127,9 +127,20 @@ def identical(size: Size, reads: Mates) -> Case:
     return replace(made, same=same_files, repeats_max=1, absent=absent, notes=refused)
 
 
+def _three_times(file: Path) -> Path:
+    """Make a file with three times the reads; one that is given three times is refused."""
+    made = file.with_name(f"three-{file.name}")
+    if not made.exists():
+        partial = made.with_name(f"{made.name}.partial")
+        partial.write_bytes(file.read_bytes() * 3)
+        partial.rename(made)
+    return made
+
+
 def beyond_memory(reads: Mates) -> Case:
     """Three times the reads within a limit that holds a part of them, and without one."""
-    free = Command(files=reads.files * 3, options=("-k", str(K), "--min-count", "9"))
+    files = tuple(_three_times(file) for file in reads.files)
+    free = Command(files=files, options=("-k", str(K), "--min-count", "9"))
     options = (*free.options, "--memory", str(LIMIT_BYTES))
     limited = replace(free, options=options, limit_bytes=LIMIT_BYTES)
     name = "cuesta limited"

@@ -93,14 +93,14 @@ fn an_orphan_among_pairs_in_turn_is_refused_and_mere_numbers_are_not() {
     };
     for lost in [0, 500] {
         written(|index| format!("p{}", index / 2), lost);
-        for answer in everywhere(&place, &[path.clone()], &parameters) {
+        for answer in everywhere(&place, std::slice::from_ref(&path), &parameters) {
             let error = answer.unwrap_err().message;
             let place = format!("records {} and {}", lost + 1, lost + 2);
             assert!(error.contains(&place), "{error}");
         }
     }
     written(|index| format!("r{index}"), 500);
-    for answer in everywhere(&place, &[path.clone()], &parameters) {
+    for answer in everywhere(&place, std::slice::from_ref(&path), &parameters) {
         answer.unwrap();
     }
 }
@@ -140,11 +140,11 @@ fn the_order_of_reads_and_files_chooses_no_size() {
     let mut answers = Vec::new();
     for text in [[&long[..], &short], [&short, &long]] {
         std::fs::write(&path, text.concat()).unwrap();
-        for answer in everywhere(&place, &[path.clone()], &json!({})) {
+        for answer in everywhere(&place, std::slice::from_ref(&path), &json!({})) {
             answer.unwrap();
         }
         answers.extend(["native", "ranks", "rounds"].map(|name| files(&folder.join(name))));
-        everywhere(&place, &[path.clone()], &json!({ "kmer_sizes": "55" }))
+        everywhere(&place, std::slice::from_ref(&path), &json!({ "kmer_sizes": "55" }))
             .into_iter()
             .for_each(|answer| _ = answer.unwrap());
     }

@@ -185,7 +185,10 @@ def spans(run: Run) -> list[Span]:
     line = run.object("timeline")
     ends = _numbers(line.get("seconds"))
     cores = int(run.number("threads") or 0)
-    machine_cores = number(run.object("machine").get("cores_usable")) or cores
+    machine = run.object("machine")
+    usable = number(machine.get("cores_usable")) or cores
+    # A quota may leave the process fewer than the run was given.
+    machine_cores = max(usable, min(cores, number(machine.get("cores")) or usable))
     if not ends or ends[-1] <= 0 or not 1 <= cores <= machine_cores or is_elsewhere(run):
         return []
     found, begin = [], 0.0

@@ -36,7 +36,12 @@ pub fn read(names: &mut GeneNames, memory_bytes: u64) -> Result<()> {
         return adding.table(&mut lines);
     }
     let head: Vec<&[u8]> = first.iter().map(|(_, text)| text.as_slice()).collect();
-    match LineLayout::of(&adding.shown, &head.join(&b'\n'))? {
+    let layout = match LineLayout::of(&adding.shown, &head.join(&b'\n')) {
+        // Names may have spaces and numbers in them.
+        Err(_) if !head.iter().any(|line| line.iter().any(|byte| b"\t,;".contains(byte))) => None,
+        layout => layout?,
+    };
+    match layout {
         Some(layout) => adding.matrix(&mut lines, &layout),
         None => match filled().take(2).find(|(_, text)| text.contains(&b'\t')) {
             None => adding.list(&mut lines),

@@ -109,7 +109,8 @@ class MpiEngine:
     def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
         """Of ranks on this machine, at least two. Errors: `EngineError`."""
         request = {"workload": "limits", "kernels": "none", "repeats": repeats}
-        return launch.run_ranks(max(2, threads), request | {"scratch": str(folder)}, folder)
+        response = launch.run_ranks(max(2, threads), request | {"scratch": str(folder)}, folder)
+        return {name: samples for name, samples in response.items() if name != "uses"}
 
     def close(self) -> None:
         """Let the ranks that somebody started go home."""
