@@ -54,8 +54,7 @@ impl GeneNames {
             }
         } else if path.is_dir() {
             return Err(names.error("is a folder without names; name a file of names"));
-        } else if let Some(form) = edges_form(path).filter(|_| !text::is_matrix(path, memory_bytes))
-        {
+        } else if let Some(form) = edges_form(path) {
             for name in edges::names(path, &form, memory_bytes)? {
                 names.push(&name, memory_bytes)?;
             }

@@ -92,7 +92,12 @@ pub fn recognise(lines: &[TableLine]) -> Result<Option<EdgesForm>, Fault> {
     if is_kinc(first.text) {
         return Ok(None);
     }
+    let has_tab = lines.iter().any(|line| line.text.contains(&b'\t'));
     for delimiter in [b'\t', b';', b',', SPACES] {
+        // No name and no score has a tab in it.
+        if has_tab && matches!(delimiter, b';' | b',') {
+            continue;
+        }
         let rows: Vec<Vec<&[u8]>> =
             lines.iter().map(|line| fields::fields(line.text, delimiter)).collect();
         let width = rows[0].len();

@@ -54,16 +54,6 @@ pub fn read(names: &mut GeneNames, memory_bytes: u64) -> Result<()> {
     }
 }
 
-/// Whether a file is laid out as an expression matrix, and so is no edge list.
-pub fn is_matrix(path: &Path, memory_bytes: u64) -> bool {
-    let layout = || {
-        let first = Lines::open(path, memory_bytes)?.first_ones()?;
-        let head: Vec<&[u8]> = first.iter().map(|(_, text)| text.as_slice()).collect();
-        LineLayout::of(&path.display().to_string(), &head.join(&b'\n'))
-    };
-    matches!(layout(), Ok(Some(_)))
-}
-
 struct Adding<'a> {
     names: &'a mut GeneNames,
     shown: String,
