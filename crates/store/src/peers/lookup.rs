@@ -96,7 +96,7 @@ impl Peers {
         // about its own.
         candidates.retain(|known| !known.is_alone_at(&self.own.name));
         for member in &view.live {
-            if let Some(known) = ask_member(member, path, &patience) {
+            if let Some(known) = own_known(member, path, &patience) {
                 candidates.retain(|known| !known.is_alone_at(&member.name));
                 candidates.push(known);
             }
@@ -214,11 +214,7 @@ impl Peers {
 
 /// Asks a member for its own file of a path, again while it lives: no answer is not "nothing", and
 /// right after a partition a connection may fail.
-fn ask_member(
-    member: &Member,
-    path: &StorePath,
-    patience: &impl Fn() -> Duration,
-) -> Option<Known> {
+fn own_known(member: &Member, path: &StorePath, patience: &impl Fn() -> Duration) -> Option<Known> {
     let question = PeerQuestion::Own { path: path.clone() };
     let begun = Instant::now();
     loop {
