@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use cuesta_runtime::parallel::lock;
 
 use super::Peers;
-use super::limits::{ANSWER, REMOTE_MAX, TELL, TICK};
+use super::limits::{ANSWER, REMOTE_MAX, TELL};
 use super::members::{Member, View};
 use super::message::{AloneFile, FileId, Known, PeerQuestion, PeerReply};
 use super::rendezvous::{home, homes, number_of};
@@ -96,7 +95,9 @@ impl Peers {
         // about its own.
         candidates.retain(|known| !known.is_alone_at(&self.own.name));
         for member in &view.live {
-            if let Some(known) = own_known(member, path, &patience) {
+            let question = PeerQuestion::Own { path: path.clone() };
+            let known = member.ask(&question, patience(), |reply, _| reply);
+            if let Ok(PeerReply::Known { known, .. }) = known {
                 candidates.retain(|known| !known.is_alone_at(&member.name));
                 candidates.push(known);
             }
@@ -209,22 +210,6 @@ impl Peers {
             lock(&member.rate).bytes_per_s.map_or(u64::MAX, |rate| rate as u64)
         };
         places.iter().filter_map(|name| view.named(name)).max_by_key(speed).cloned()
-    }
-}
-
-/// Asks a member for its own file of a path, again while it lives: no answer is not "nothing", and
-/// right after a partition a connection may fail.
-fn own_known(member: &Member, path: &StorePath, patience: &impl Fn() -> Duration) -> Option<Known> {
-    let question = PeerQuestion::Own { path: path.clone() };
-    let begun = Instant::now();
-    loop {
-        match member.ask(&question, patience(), |reply, _| reply) {
-            Ok(PeerReply::Known { known, .. }) => return Some(known),
-            Err(_) if member.is_live() && begun.elapsed() < TELL.min(patience()) => {
-                thread::sleep(TICK);
-            }
-            _ => return None,
-        }
     }
 }
 
