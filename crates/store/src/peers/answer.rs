@@ -13,7 +13,6 @@ use super::frame::{Direction, parsed};
 use super::handshake;
 use super::limits::{HANDSHAKE, IDLE, IDLE_LOOK, PIECE_BYTES};
 use super::link::Patient;
-use super::lookup::PathAnswer;
 use super::message::{FolderStep, Known, PeerQuestion, PeerReply, Telling};
 use super::refusals::RefusalReason;
 use super::{OPERATION, Peers};
@@ -109,14 +108,14 @@ impl Peers {
                 self.where_are(file, &indexes).map(|places| PeerReply::Places { places })
             }
             PeerQuestion::Find { path } => {
-                let PathAnswer { known, older, all_by } = self.known_here(&path, &self.view());
-                Ok(PeerReply::Known { known, all_by, older })
+                let (known, all_by) = self.known_here(&path, &self.view());
+                Ok(PeerReply::Known { known, all_by })
             }
             PeerQuestion::Own { path } => {
                 let file = store.own_alone(self.name(), &path);
                 let owner = self.name().to_owned();
                 let known = file.map_or(Known::Nothing, |file| Known::Alone { owner, file });
-                Ok(PeerReply::Known { known, all_by: None, older: vec![] })
+                Ok(PeerReply::Known { known, all_by: None })
             }
             PeerQuestion::Inside { folder } => {
                 let steps = store.own_inside(self.name(), &folder).into_iter();
@@ -142,9 +141,7 @@ impl Peers {
             }
             PeerQuestion::Bye => Ok(self.end_member(caller)),
             PeerQuestion::Replaces { path, file } => Ok(is_so(store.replaces(&path, file))),
-            PeerQuestion::Wrote { path, version, file } => {
-                Ok(is_so(store.wrote(&path, &version, file)))
-            }
+            PeerQuestion::Wrote { path, version } => Ok(is_so(store.wrote(&path, &version))),
             _ => self.change(store, question),
         }
     }
@@ -176,24 +173,11 @@ impl Peers {
                 store.forget_replaced(&path, file)?;
                 store.tell_name(&path);
             }
-            PeerQuestion::Superseded { path, file } => {
-                store.forget_superseded(&[(path.clone(), file)]);
-                store.tell_name(&path);
-            }
             PeerQuestion::Clear { path } => self.clear_here(&path),
-            // Where the file has gone meanwhile, directories know it before the other looks again.
-            PeerQuestion::Remove { path } => {
-                store.remove_here(&path).inspect_err(|_| store.tell_name(&path))?;
-            }
-            PeerQuestion::Rename { path, to, is_new } => {
-                store.rename_here(&path, &to, is_new).inspect_err(|_| store.tell_name(&path))?;
-            }
+            PeerQuestion::Remove { path } => store.remove_here(&path)?,
+            PeerQuestion::Rename { path, to, is_new } => store.rename_here(&path, &to, is_new)?,
             PeerQuestion::Permit { path, permissions } => store.permit_here(&path, permissions)?,
             PeerQuestion::Flush { path } => {
-                if !store.has_alone(&path) {
-                    store.tell_name(&path);
-                    return Ok(PeerReply::Absent);
-                }
                 return store.flush_here(Some(&path)).map(|bytes| PeerReply::Moved { bytes });
             }
             _ => (),

@@ -86,18 +86,17 @@ impl Directory {
         self.retain(path, |named| named.owner != from);
         let file = file?;
         let named = self.names.entry(path.clone()).or_default();
-        let is_replaced = named.iter().any(|other| other.file.order() > file.order());
+        let is_replaced = named.iter().any(|other| other.file.closed_ns > file.closed_ns);
         let superseded = is_replaced.then(|| (path.clone(), file.id));
         let owner = from.to_owned();
         named.push(Named { owner, file, is_lost: false, is_unconfirmed: false });
-        self.lost = self.lost.saturating_sub(forget_replaced(named));
         superseded
     }
 
     /// Files of a member, of these, that lost their names to later ones of other members.
     pub fn superseded(&self, from: &str, files: &[AloneFile]) -> Vec<(StorePath, FileId)> {
         let is_later = |named: &Named, file: &AloneFile| {
-            named.owner != from && !named.is_lost && named.file.order() > file.order()
+            named.owner != from && !named.is_lost && named.file.closed_ns > file.closed_ns
         };
         let files = files.iter().filter(|file| {
             let named = self.names.get(&file.path);
@@ -110,20 +109,13 @@ impl Directory {
     /// told again; without one, what is not told again was removed meanwhile.
     fn begin(&mut self, from: &str, start: u64) {
         self.forget_blocks(from);
-        // Before its first contact it may have told single names.
-        let before = self.starts.insert(from.to_owned(), start);
-        let is_new = before.is_some_and(|before| before != start);
+        let is_new = self.starts.insert(from.to_owned(), start) != Some(start);
         for named in self.names.values_mut().flatten().filter(|named| named.owner == from) {
             if is_new {
                 self.lost += usize::from(!named.is_lost);
                 named.is_lost = true;
             } else {
                 named.is_unconfirmed = !named.is_lost;
-            }
-        }
-        if is_new {
-            for named in self.names.values_mut() {
-                self.lost = self.lost.saturating_sub(forget_replaced(named));
             }
         }
         if self.lost > LOST_MAX {
@@ -160,23 +152,13 @@ impl Directory {
     /// What is known of a path: of several files the one that was closed last counts.
     pub fn find(&self, path: &StorePath, lives: impl Fn(&str) -> bool) -> Known {
         let named = self.names.get(path).into_iter().flatten();
-        match named.max_by_key(|named| (named.file.closed_ns, !named.is_lost, named.file.id)) {
+        match named.max_by_key(|named| (named.file.closed_ns, !named.is_lost)) {
             None => Known::Nothing,
             Some(named) if named.is_lost || !lives(&named.owner) => {
                 Known::Lost { owner: named.owner.clone(), closed_ns: named.file.closed_ns }
             }
             Some(named) => Known::Alone { owner: named.owner.clone(), file: named.file.clone() },
         }
-    }
-
-    /// Files of live members under a path, but for the one that was closed last.
-    pub fn older(&self, path: &StorePath, lives: impl Fn(&str) -> bool) -> Vec<(String, FileId)> {
-        let named = self.names.get(path).into_iter().flatten();
-        let mut named: Vec<&Named> =
-            named.filter(|named| !named.is_lost && lives(&named.owner)).collect();
-        named.sort_unstable_by_key(|named| named.file.order());
-        named.pop();
-        named.into_iter().map(|named| (named.owner.clone(), named.file.id)).collect()
     }
 
     /// Forgets files of dead members under a name.
@@ -226,15 +208,6 @@ impl Directory {
             !places.is_empty()
         });
     }
-}
-
-/// Forgets lost files of a path that a later file has replaced; how many. They would show again
-/// once that one is on the under level or removed.
-fn forget_replaced(named: &mut Vec<Named>) -> usize {
-    let before = named.len();
-    let last = named.iter().filter(|named| !named.is_lost).map(|named| named.file.order()).max();
-    named.retain(|named| !named.is_lost || last.is_none_or(|last| named.file.order() > last));
-    before - named.len()
 }
 
 #[cfg(test)]
@@ -298,77 +271,10 @@ mod tests {
         assert!(matches!(directory.find(&path, ALL), Known::Alone { owner, .. } if owner == "x"));
     }
 
-    /// A file that was lost with its store was replaced by a later one, and was told as lost again,
-    /// for ever, once that one had been flushed. Checked histories found it.
-    #[test]
-    fn a_lost_file_that_was_replaced_does_not_show_again() {
-        let path: StorePath = "a".parse().unwrap();
-        let (old, new) = (alone("a", "x", 1), alone("a", "y", 2));
-        let restart = |directory: &mut Directory| {
-            directory.hear("x", Telling { is_first: true, start: 8, ..names(&[]) });
-        };
-        for is_replaced_first in [true, false] {
-            let mut directory = Directory::default();
-            let first = Telling { is_first: true, start: 7, ..Telling::default() };
-            directory.hear("x", Telling { names: vec![old.clone()], ..first });
-            if !is_replaced_first {
-                restart(&mut directory);
-                assert!(matches!(directory.find(&path, ALL), Known::Lost { .. }));
-            }
-            directory.name("y", &path, Some(new.clone()));
-            if is_replaced_first {
-                restart(&mut directory);
-            }
-            directory.name("y", &path, None);
-            assert_eq!((directory.find(&path, ALL), directory.lost), (Known::Nothing, 0));
-        }
-    }
-
-    /// A directory that had just started heard a name before all names: once the file was removed,
-    /// it was told as lost, for ever. Checked histories found it.
-    #[test]
-    fn a_name_before_the_first_list_of_names_is_not_lost() {
-        let mut directory = Directory::default();
-        directory.name("x", &"a".parse().unwrap(), Some(alone("a", "x", 1)));
-        directory.hear("x", Telling { is_first: true, start: 7, ..names(&[]) });
-        assert_eq!(directory.find(&"a".parse().unwrap(), ALL), Known::Nothing);
-    }
-
-    /// By a clock that was set to tomorrow and back, two files that replace one have the same time:
-    /// neither lost its name, and each store read its own for ever. Checked histories found it.
-    #[test]
-    fn all_members_order_files_of_equal_times_alike() {
-        let path: StorePath = "a".parse().unwrap();
-        let files = [alone("a", "x", 5), alone("a", "y", 5)];
-        let mut results = Vec::new();
-        for order in [[0, 1], [1, 0]] {
-            let mut directory = Directory::default();
-            let mut superseded = Vec::new();
-            for index in order {
-                let owner = ["x", "y"][index];
-                directory.name(owner, &path, Some(files[index].clone()));
-                for (index, owner) in ["x", "y"].into_iter().enumerate() {
-                    superseded = directory.superseded(owner, &files[index..=index]);
-                    if !superseded.is_empty() {
-                        break;
-                    }
-                }
-            }
-            assert_eq!(superseded.len(), 1);
-            let older = directory.older(&path, ALL);
-            assert_eq!(older.len(), 1);
-            assert_eq!(older[0].1, superseded[0].1);
-            results.push((directory.find(&path, ALL), older));
-        }
-        assert_eq!(results[0], results[1]);
-    }
-
     #[test]
     fn what_a_member_does_not_tell_again_after_its_start_is_lost() {
         let mut directory = Directory::default();
-        let first = Telling { is_first: true, start: 1, ..Telling::default() };
-        let files = [alone("a", "x", 1), alone("b", "x", 1)];
-        directory.hear("x", Telling { names: files.to_vec(), all_by: Some(1), ..first });
+        directory.hear("x", names(&[alone("a", "x", 1), alone("b", "x", 1)]));
         let again = Telling { is_first: true, start: 2, ..names(&[alone("b", "x", 1)]) };
         directory.hear("x", again);
         let find = |directory: &Directory, path: &str| directory.find(&path.parse().unwrap(), ALL);

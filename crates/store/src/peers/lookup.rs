@@ -45,55 +45,34 @@ impl Found {
     }
 }
 
-/// The answer of a directory about a path.
-#[derive(Debug)]
-pub(super) struct PathAnswer {
-    /// The file that was closed last.
-    pub known: Known,
-    /// Earlier ones of live members.
-    pub older: Vec<(String, FileId)>,
-    /// The view by which all live members have told all.
-    pub all_by: Option<u64>,
-}
-
 impl Peers {
     /// Whose is a file in memory alone of a path, but for this one's own.
     pub(crate) fn find(&self, path: &StorePath) -> Found {
-        self.find_by(path, || ANSWER).0
-    }
-
-    /// As [`find`](Self::find), with the earlier files of that path, by member.
-    pub(crate) fn find_all(&self, path: &StorePath) -> (Found, Vec<(String, FileId)>) {
         self.find_by(path, || ANSWER)
     }
 
     /// As [`find`](Self::find), by those that answer within so long in all.
     pub(crate) fn find_within(&self, path: &StorePath, patience: Duration) -> Found {
         let begun = Instant::now();
-        self.find_by(path, || patience.saturating_sub(begun.elapsed())).0
+        self.find_by(path, || patience.saturating_sub(begun.elapsed()))
     }
 
     /// The same, where it is asked before each question how long its answer may take.
-    fn find_by(
-        &self,
-        path: &StorePath,
-        patience: impl Fn() -> Duration,
-    ) -> (Found, Vec<(String, FileId)>) {
+    fn find_by(&self, path: &StorePath, patience: impl Fn() -> Duration) -> Found {
         let view = self.view();
         if view.live.is_empty() && !self.has_names() {
-            return (Found::Nothing, vec![]);
+            return Found::Nothing;
         }
         let mut candidates = Vec::new();
         for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
-            let Some(answer) = self.known_at(&view, place, path, patience()) else { continue };
-            candidates.push(answer.known);
-            if answer.all_by == Some(view.id) {
-                return (self.found(newest(candidates)), answer.older);
+            let known = self.known_at(&view, place, path, patience());
+            let Some((known, all_by)) = known else { continue };
+            candidates.push(known);
+            if all_by == Some(view.id) {
+                return self.found(newest(candidates));
             }
         }
-        // Not all have told all: each is asked for its own, and is right about that, as is this one
-        // about its own.
-        candidates.retain(|known| !known.is_alone_at(&self.own.name));
+        // Not all have told all: each is asked for its own, and is right about that.
         for member in &view.live {
             let question = PeerQuestion::Own { path: path.clone() };
             let known = member.ask(&question, patience(), |reply, _| reply);
@@ -102,10 +81,7 @@ impl Peers {
                 candidates.push(known);
             }
         }
-        let last = newest(candidates.clone());
-        let older = candidates.iter().filter(|known| **known != last).filter_map(Known::alone);
-        let older = older.map(|(owner, file)| (owner.to_owned(), file.id)).collect();
-        (self.found(last), older)
+        self.found(newest(candidates))
     }
 
     /// Whether this one was told of a file at all.
@@ -140,15 +116,13 @@ impl Peers {
         place: usize,
         path: &StorePath,
         patience: Duration,
-    ) -> Option<PathAnswer> {
+    ) -> Option<(Known, Option<u64>)> {
         match view.at(place) {
             None => Some(self.known_here(path, view)),
             Some(member) => {
                 let question = PeerQuestion::Find { path: path.clone() };
                 match member.ask(&question, patience, |reply, _| reply) {
-                    Ok(PeerReply::Known { known, all_by, older }) => {
-                        Some(PathAnswer { known, older, all_by })
-                    }
+                    Ok(PeerReply::Known { known, all_by }) => Some((known, all_by)),
                     _ => None,
                 }
             }
@@ -156,17 +130,15 @@ impl Peers {
     }
 
     /// The same of this one.
-    pub(super) fn known_here(&self, path: &StorePath, view: &View) -> PathAnswer {
+    pub(super) fn known_here(&self, path: &StorePath, view: &View) -> (Known, Option<u64>) {
         let mut directory = lock(&self.directory);
         for member in &view.live {
             directory.note_returns(&member.name, member.returns());
         }
-        // Whoever asks knows better which members live, after a partition.
-        let known = directory.find(path, |_| true);
+        let known = directory.find(path, |name| self.lives(name));
         let live = view.live.iter().map(|member| member.name.as_str());
         let is_whole = directory.is_whole(live.chain([self.own.name.as_str()]), view.id);
-        let older = directory.older(path, |name| self.lives(name));
-        PathAnswer { known, older, all_by: is_whole.then_some(view.id) }
+        (known, is_whole.then_some(view.id))
     }
 
     /// The steps after a folder of files in the memory of others alone.
@@ -178,8 +150,9 @@ impl Peers {
             {
                 for step in steps {
                     let known = found.entry(step.name).or_insert(None);
-                    let order = |file: &Option<AloneFile>| file.as_ref().map(AloneFile::order);
-                    if order(&step.file) > order(known) {
+                    let closed =
+                        |file: &Option<AloneFile>| file.as_ref().map(|file| file.closed_ns);
+                    if closed(&step.file) > closed(known) {
                         *known = step.file;
                     }
                 }
@@ -217,8 +190,8 @@ impl Peers {
 fn newest(candidates: Vec<Known>) -> Known {
     let closed = |known: &Known| match known {
         Known::Nothing => None,
-        Known::Alone { file, .. } => Some((file.closed_ns, true, Some(file.id))),
-        Known::Lost { closed_ns, .. } => Some((*closed_ns, false, None)),
+        Known::Alone { file, .. } => Some((file.closed_ns, true)),
+        Known::Lost { closed_ns, .. } => Some((*closed_ns, false)),
     };
     candidates.into_iter().max_by_key(closed).unwrap_or(Known::Nothing)
 }

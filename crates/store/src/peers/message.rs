@@ -95,12 +95,6 @@ pub struct AloneFile {
 }
 
 impl AloneFile {
-    /// The order of the versions of a path: of two that were closed at one time, the clocks of
-    /// nodes being what they are, all members take the same one for the later.
-    pub fn order(&self) -> (i64, FileId) {
-        (self.closed_ns, self.id)
-    }
-
     /// Its facts, as they are told of any file.
     pub fn facts(&self) -> Facts {
         Facts::of_file(self.id.version(self.size_bytes, self.closed_ns), self.permissions)
@@ -140,14 +134,6 @@ pub enum Known {
 }
 
 impl Known {
-    /// The member that has a file in memory alone, and that file.
-    pub fn alone(&self) -> Option<(&str, &AloneFile)> {
-        match self {
-            Self::Alone { owner, file } => Some((owner, file)),
-            _ => None,
-        }
-    }
-
     /// Whether it is a file in the memory of this member.
     pub fn is_alone_at(&self, member: &str) -> bool {
         matches!(self, Self::Alone { owner, .. } if owner == member)
@@ -180,19 +166,10 @@ pub enum PeerQuestion {
     Later { files: Vec<AloneFile> },
     /// Whether the file of a path in its memory was written to replace this one.
     Replaces { path: StorePath, file: FileId },
-    /// Whether the member wrote this version of a file of the under level, as that file of its
-    /// memory alone if one is given.
-    Wrote {
-        path: StorePath,
-        version: UnderVersion,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        file: Option<FileId>,
-    },
+    /// Whether the member wrote this version of a file of the under level.
+    Wrote { path: StorePath, version: UnderVersion },
     /// Another file was closed elsewhere under that name: this one counts no more.
     Replaced { path: StorePath, file: FileId },
-    /// Another member has a later file of that name: give this one up if its writer knew it, or
-    /// another name.
-    Superseded { path: StorePath, file: FileId },
     /// Forget files of dead members under that name.
     Clear { path: StorePath },
     /// Remove a file that is in its memory alone.
@@ -238,19 +215,14 @@ pub enum PeerReply {
     /// To [`PeerQuestion::Where`].
     Places { places: BlockPlaces },
     /// To [`PeerQuestion::Find`] and [`PeerQuestion::Own`]; `all_by` is the view by which all live
-    /// members have told all, if they have; `older` are earlier files of the path, of live members.
-    Known {
-        known: Known,
-        all_by: Option<u64>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        older: Vec<(String, FileId)>,
-    },
+    /// members have told all, if they have.
+    Known { known: Known, all_by: Option<u64> },
     /// To [`PeerQuestion::Inside`].
     Steps { steps: Vec<FolderStep> },
     /// To [`PeerQuestion::Read`]: the bytes are in the payload; the checksum is the block's.
     Piece { checksum: Option<u32> },
-    /// To [`PeerQuestion::Read`] and [`PeerQuestion::Flush`]: it is not there; to
-    /// [`PeerQuestion::Replaces`] and [`PeerQuestion::Wrote`]: it was not.
+    /// To [`PeerQuestion::Read`]: it is not there; to [`PeerQuestion::Replaces`] and
+    /// [`PeerQuestion::Wrote`]: it was not.
     Absent,
     /// To [`PeerQuestion::Flush`].
     Moved { bytes: u64 },

@@ -243,10 +243,6 @@ impl Peers {
                 let kind = if is_input { Kind::Input } else { Kind::System };
                 Err(Error { kind, message: error, errno })
             }
-            Ok(PeerReply::Absent) => {
-                let text = format!("the store at {owner} does not have the file any more");
-                Err(Error { errno: Some(libc::ENOENT), ..Error::input(OPERATION, text) })
-            }
             Ok(_) => Ok(0),
             Err(error) => {
                 let text = format!("the store at {owner}, which has the file, fails: {error}");

@@ -11,7 +11,7 @@ use cuesta_runtime::parallel::lock;
 use super::Peers;
 use super::limits::{LATER, LATER_MAX, TELL, TICK, TOLD_MAX};
 use super::members::{Member, View};
-use super::message::{AloneFile, FileId, Known, PeerQuestion, PeerReply, Telling};
+use super::message::{AloneFile, FileId, PeerQuestion, PeerReply, Telling};
 use super::rendezvous::{home, homes, number_of};
 use crate::path::StorePath;
 use crate::store::Store;
@@ -32,8 +32,6 @@ pub(crate) type Replaced = Vec<(StorePath, FileId)>;
 /// What directories were told.
 #[derive(Default)]
 pub struct Told {
-    /// When it was said to each again that it was told all.
-    confirmed: Option<Instant>,
     sent: HashMap<u64, Sent>,
     /// What it was made of: nothing is to be told until that changes.
     by: Option<(u64, u64, Vec<u64>)>,
@@ -57,7 +55,6 @@ impl Peers {
         let starts = view.live.iter().map(|member| member.incarnation()).collect();
         let by = Some((store.changes(), view.id, starts));
         if told.by == by {
-            self.confirm(&mut told, &view);
             return (vec![], true);
         }
         let parts = parts(store.holdings(self.name()), &view);
@@ -71,28 +68,6 @@ impl Peers {
         }
         told.by = by.filter(|_| is_all);
         (superseded, is_all)
-    }
-
-    /// Confirms to each directory, twice a second, that it knows all: a directory that took this
-    /// store for dead for a moment, unnoticed here, would ask each member for each path for ever.
-    fn confirm(&self, state: &mut Told, view: &View) {
-        if state.confirmed.is_some_and(|confirmed| confirmed.elapsed() < LATER) {
-            return;
-        }
-        state.confirmed = Some(Instant::now());
-        for (place, number) in view.numbers.iter().enumerate() {
-            let Some((member, sent)) = view.at(place).zip(state.sent.get_mut(number)) else {
-                continue;
-            };
-            let (start, all_by) = (self.own.incarnation, Some(view.id));
-            let question = PeerQuestion::Tell { telling: Telling { start, all_by, ..none() } };
-            let is_same = sent.incarnation == member.incarnation();
-            let reply = is_same.then(|| member.ask(&question, TELL, |reply, _| reply));
-            if !matches!(reply, Some(Ok(PeerReply::Heard { .. }))) {
-                *sent = Sent::default();
-                state.by = None;
-            }
-        }
     }
 
     /// Tells the directories of a path whether a file of it is in this memory alone now; that file,
@@ -199,15 +174,6 @@ impl Peers {
         superseded
     }
 
-    /// The file of a path that is in the memory of another member alone, as that says itself.
-    pub(crate) fn file_of(&self, owner: &str, path: &StorePath) -> Option<AloneFile> {
-        let question = PeerQuestion::Own { path: path.clone() };
-        match self.member(owner)?.ask(&question, TELL, |reply, _| reply) {
-            Ok(PeerReply::Known { known: Known::Alone { file, .. }, .. }) => Some(file),
-            _ => None,
-        }
-    }
-
     /// Whether another member wrote its file of a path to replace this one here.
     pub(crate) fn replaces(&self, owner: &str, path: &StorePath, file: FileId) -> bool {
         let Some(member) = self.member(owner) else { return false };
@@ -216,15 +182,9 @@ impl Peers {
         matches!(reply, Ok(PeerReply::Done))
     }
 
-    /// Whether another live member wrote this version of a file of the under level, as this file of
-    /// its memory alone if one is given.
-    pub(crate) fn wrote(
-        &self,
-        path: &StorePath,
-        version: &UnderVersion,
-        file: Option<FileId>,
-    ) -> bool {
-        let question = PeerQuestion::Wrote { path: path.clone(), version: *version, file };
+    /// Whether another live member wrote this version of a file of the under level.
+    pub(crate) fn wrote(&self, path: &StorePath, version: &UnderVersion) -> bool {
+        let question = PeerQuestion::Wrote { path: path.clone(), version: *version };
         self.view().live.iter().any(|member| {
             let reply = member.ask(&question, TELL, |reply, _| reply);
             matches!(reply, Ok(PeerReply::Done))
@@ -302,6 +262,7 @@ fn none() -> Telling {
 mod tests {
     use super::*;
     use crate::peers::directory::Directory;
+    use crate::peers::message::Known;
     use proptest::prelude::*;
 
     fn holdings(numbers: &[u8]) -> Holdings {

@@ -43,8 +43,6 @@ pub struct MemberStatus {
     pub name: String,
     /// Whether it lives; one that does not is bypassed.
     pub is_live: bool,
-    /// Number of times that it was heard of after it had been dead.
-    pub returns: u64,
     /// Why it was not reached the last time.
     pub failure: Option<String>,
     /// Blocks that came from it, counted by their first bytes.
@@ -66,7 +64,6 @@ impl MemberStatus {
         Self {
             name: member.name.clone(),
             is_live: member.is_live(),
-            returns: member.returns(),
             failure: member.failure(),
             read_blocks,
             read_bytes,

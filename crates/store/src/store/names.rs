@@ -15,7 +15,6 @@ use super::promise::WriteState;
 use super::state::Backing;
 use super::{OPERATION, Store, system};
 use crate::path::StorePath;
-use crate::peers::Found;
 use crate::peers::message::PeerQuestion;
 use crate::permissions::{PRIVATE_FOLDER, of_parents};
 use crate::under::{Facts, UnderVersion};
@@ -199,10 +198,10 @@ impl Store {
     /// As there.
     pub fn rename_as(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
         let rename = |path| PeerQuestion::Rename { path, to: to.clone(), is_new };
-        self.looking_again(from, || match self.forwarded(from, rename)? {
-            Some(_) => Ok(()),
-            None => self.rename_here(from, to, is_new),
-        })
+        if self.alone_at(from).is_none() && self.forwarded(from, rename)?.is_some() {
+            return Ok(());
+        }
+        self.rename_here(from, to, is_new)
     }
 
     /// As [`rename_as`](Self::rename_as), what is in this memory or on the under level.
@@ -210,21 +209,14 @@ impl Store {
     /// # Errors
     /// As there.
     pub(crate) fn rename_here(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
-        let before = self.find_settled(to);
-        self.rename_claimed(from, to, (is_new, &before))?;
-        self.remember_replaced(to, &before);
+        let before = self.find_elsewhere(to);
+        self.rename_claimed(from, to, is_new)?;
         self.has_named(to, before);
         self.tell_name(from);
         Ok(())
     }
 
-    /// Renames what is here; `before` is the file of the new name in the memory of another store.
-    fn rename_claimed(
-        &self,
-        from: &StorePath,
-        to: &StorePath,
-        (is_new, before): (bool, &Found),
-    ) -> Result<()> {
+    fn rename_claimed(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
         let _claim = self.claims.claim(to);
         // A file that somebody else puts there later is not replaced.
         let mut expected = if is_new { None } else { self.under_version(to)? };
@@ -245,7 +237,7 @@ impl Store {
             && self.under_version(to)?.is_none()
             // Else what it has replaced there would be found under the old name.
             && self.under_version(from)?.is_none()
-            && self.rename_in_memory(from, to, before)?
+            && self.rename_in_memory(from, to)?
         {
             Ok(())
         } else {
@@ -254,21 +246,9 @@ impl Store {
                 self.flush_here(Some(to))?;
                 expected = self.ledger.entry(to).and_then(|entry| entry.version);
             }
-            let was_alone = self.alone_at(from).is_some();
             self.flush_here(Some(from))?;
-            if was_alone && !self.has_flushed(from)? {
-                // Another store has replaced it: what is below is older than both.
-                return Err(system("renaming", from, &io::ErrorKind::NotFound.into()));
-            }
             self.rename_under(from, to, expected, bits)
         }
-    }
-
-    /// Whether the under level has the file of a path that this store flushed.
-    fn has_flushed(&self, path: &StorePath) -> Result<bool> {
-        let flushed = self.ledger.entry(path).and_then(|entry| entry.version);
-        let now = self.under_version(path)?;
-        Ok(now.zip(flushed).is_some_and(|(now, flushed)| now.has_bytes_of(&flushed)))
     }
 
     fn rename_folder(
@@ -368,31 +348,23 @@ impl Store {
         }
     }
 
-    /// Renames a file in memory alone, which is closed after the one that it replaces from now on;
-    /// false where it was flushed or removed meanwhile.
-    fn rename_in_memory(&self, from: &StorePath, to: &StorePath, before: &Found) -> Result<bool> {
+    /// Renames a file in memory alone; false where it was flushed or removed meanwhile.
+    fn rename_in_memory(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
         self.with_alone(from, |alone| {
             let Some(written) = alone.filter(|one| one.record.state == WriteState::Memory) else {
                 return Ok(false);
             };
-            let entry = LedgerEntry::new(&written.record, Promised::Memory);
+            let before = LedgerEntry::new(&written.record, Promised::Memory);
             self.note(LedgerEntry::removed(from), from)?;
-            let unnamed = written.record.clone();
             written.record.path = to.clone();
-            let later = before.closed_ns().map_or(i64::MIN, |closed_ns| closed_ns + 1);
-            written.record.closed_ns = written.record.closed_ns.max(later);
             let saved = self.save(&written.record);
             if saved.is_err() {
-                written.record = unnamed;
-                self.note(entry, from)?;
+                written.record.path = from.clone();
+                self.note(before, from)?;
             }
             saved?;
             self.note(LedgerEntry::new(&written.record, Promised::Memory), to)?;
-            let (number, version) = (written.record.number, written.record.version());
-            let mut state = lock(&self.state);
-            let mut leaving = state.rename_file(number, to);
-            leaving.extend(state.name_file(number, version, Backing::Memory));
-            drop(state);
+            let leaving = lock(&self.state).rename_file(written.record.number, to);
             self.remove(&leaving);
             Ok(true)
         })

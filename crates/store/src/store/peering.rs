@@ -38,8 +38,6 @@ pub struct ServedFiles {
     numbers: HashMap<FileId, (u64, bool)>,
     /// The file of another store that one here was written to replace.
     replaces: HashMap<StorePath, FileId>,
-    /// The file that was in memory alone and is on the under level now, where nothing changed it.
-    flushed: HashMap<StorePath, (FileId, UnderVersion)>,
     /// Files that lost their names to those of other stores.
     conflicts: Vec<StorePath>,
 }
@@ -212,7 +210,7 @@ impl Store {
     }
 
     /// Has the store that has the file of a path in its memory alone do something with it; bytes
-    /// that were moved. `None` where no other store has it, or this one has a later file.
+    /// that were moved. `None` where no other store has it.
     ///
     /// # Errors
     /// Those of that store.
@@ -222,7 +220,7 @@ impl Store {
         question: impl FnOnce(StorePath) -> PeerQuestion,
     ) -> Result<Option<u64>> {
         let Some(peers) = self.peers() else { return Ok(None) };
-        match self.find_settled(path) {
+        match peers.find(path) {
             Found::Alone { owner, .. } => peers.forward(&owner, &question(path.clone())).map(Some),
             _ => Ok(None),
         }
@@ -247,8 +245,6 @@ impl Store {
     /// it is in memory alone the others know it when this returns.
     pub(super) fn has_named(&self, path: &StorePath, before: Found) {
         let Some(peers) = self.peers() else { return };
-        // First, so that at no moment there is neither of both.
-        self.tell_name(path);
         match before {
             Found::Nothing => (),
             Found::Alone { owner, file } => {
@@ -258,6 +254,7 @@ impl Store {
             }
             Found::Lost { .. } => peers.clear(path),
         }
+        self.tell_name(path);
     }
 
     /// Has the others know whether a file of a path is in this memory alone, as it is now.
@@ -308,13 +305,6 @@ pub(super) fn is_as_late(modified_ns: i64, closed_ns: i64) -> bool {
     modified_ns.saturating_add(if is_coarse { COARSE_NS } else { FINE_NS }) >= closed_ns
 }
 
-/// The first time of closing of which a version of the under level is not
-/// [as late](is_as_late).
-pub(super) fn later_than(version: &UnderVersion) -> i64 {
-    let is_coarse = version.modified_ns % NS_A_SECOND == 0;
-    version.modified_ns.saturating_add(if is_coarse { COARSE_NS } else { FINE_NS } + 1)
-}
-
 fn alone_file(path: &StorePath, version: &UnderVersion, id: FileId, permissions: u32) -> AloneFile {
     let UnderVersion { size_bytes, modified_ns, .. } = *version;
     AloneFile { path: path.clone(), id, size_bytes, closed_ns: modified_ns, permissions }
@@ -334,17 +324,6 @@ mod tests {
             closed_ns / NS_A_SECOND * NS_A_SECOND,
         ] {
             assert!(is_as_late(modified_ns, closed_ns), "{modified_ns}");
-        }
-        for modified_ns in [closed_ns, closed_ns / NS_A_SECOND * NS_A_SECOND] {
-            let version = UnderVersion {
-                device: 1,
-                inode: 1,
-                size_bytes: 1,
-                modified_ns,
-                changed_ns: modified_ns,
-            };
-            assert!(!is_as_late(modified_ns, later_than(&version)));
-            assert!(is_as_late(modified_ns, later_than(&version) - 1));
         }
         assert!(!is_as_late(closed_ns - 10 * FINE_NS, closed_ns));
         assert!(!is_as_late(closed_ns / NS_A_SECOND * NS_A_SECOND - COARSE_NS, closed_ns));

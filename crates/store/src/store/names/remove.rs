@@ -18,18 +18,15 @@ impl Store {
     /// # Errors
     /// `System` naming it.
     pub fn remove_name(&self, path: &StorePath) -> Result<()> {
-        self.looking_again(path, || {
+        if self.alone_at(path).is_none() {
             if self.forwarded(path, |path| PeerQuestion::Remove { path })?.is_some() {
                 return Ok(());
             }
-            if self.alone_at(path).is_none()
-                && self.clear_lost(path)
-                && self.under_version(path)?.is_none()
-            {
+            if self.clear_lost(path) && self.under_version(path)?.is_none() {
                 return Ok(());
             }
-            self.remove_here(path)
-        })
+        }
+        self.remove_here(path)
     }
 
     /// As [`remove_name`](Self::remove_name), what is in this memory or on the under level.
