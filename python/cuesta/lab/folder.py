@@ -21,10 +21,7 @@ from cuesta import outputs, removal
 from cuesta.errors import CuestaError, InputError
 from cuesta.lab import ownership
 from cuesta.lab.leftovers import (
-    ANSWER,
     LOCK_NAME,
-    SCRATCH,
-    STREAMS,
     hold,
     make_partial,
     make_private,
@@ -37,6 +34,7 @@ from cuesta.removal import Identity
 
 MARKS = ("run.json", "compare.json")
 """Records of answers."""
+_ANSWER, _SCRATCH, _STREAMS = "answer", "scratch", "streams"
 
 
 class AnswerFolder:
@@ -80,9 +78,9 @@ class AnswerFolder:
         self._partial = partial_of(self.output, tag)
         self._replaced = replaced_of(self.output, tag)
         self._room = scratch_of(self._within, tag) if self._within else self._partial
-        self.answer = self._partial / ANSWER
-        self.scratch = self._room / SCRATCH
-        self.streams = self._room / STREAMS
+        self.answer = self._partial / _ANSWER
+        self.scratch = self._room / _SCRATCH
+        self.streams = self._room / _STREAMS
 
     def __enter__(self) -> AnswerFolder:
         self._old = check_output(self.output, overwrite=self._overwrite, inputs=self._inputs)
@@ -227,10 +225,10 @@ class AnswerFolder:
         Only in folders that were made here: others of these names are of other runs.
         """
         for folder in self._made:
-            removal.discard(folder / SCRATCH)
-            removal.discard(folder / STREAMS)
+            removal.discard(folder / _SCRATCH)
+            removal.discard(folder / _STREAMS)
             if not self._keep:
-                removal.discard(folder / ANSWER)
+                removal.discard(folder / _ANSWER)
             (folder / LOCK_NAME).unlink(missing_ok=True)
             if folder != self._partial or not self._keep:
                 removal.discard(folder)

@@ -25,8 +25,6 @@ from cuesta.units import format_bytes
 LOCK_NAME = "lock"
 SCRATCH_NAME = "cuesta-scratch.partial-"
 SCHEMA = "cuesta.lock/1"
-ANSWER, SCRATCH, STREAMS = "answer", "scratch", "streams"
-"""Folders in the temporary folders of a run; all in them is of the run."""
 NAMES_MAX = 100
 """Names for the folders of a run whose process has the number of processes that left theirs."""
 
