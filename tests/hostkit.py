@@ -159,10 +159,6 @@ class HostStore:
         """The hosts whose stores live, as this one sees it."""
         return {_number(peer["name"]) for peer in self.peers()["members"] if peer["is_live"]}
 
-    def returns(self) -> dict[int, int]:
-        """Return how often each host came back to life, as this one saw it."""
-        return {_number(peer["name"]): peer["returns"] for peer in self.peers()["members"]}
-
     def from_peers(self) -> int:
         """Bytes of blocks that came from others."""
         return sum(one["read_bytes"] for one in self.peers()["members"])

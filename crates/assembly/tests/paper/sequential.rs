@@ -242,7 +242,7 @@ impl Graph {
         }
     }
 
-    /// What is left: bases in their one form, those of circles once around, and counts.
+    /// The remaining vertices: bases in their one form, those of circles once around, and counts.
     pub fn left(&self) -> BTreeSet<(String, u64)> {
         let written = |vertex: &Vertex| {
             let mut form = self.form(vertex);

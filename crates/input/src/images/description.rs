@@ -1,8 +1,8 @@
-//! What programs write about a whole file into the description of its first page.
+//! Facts about a whole file that programs write into the description of its first page.
 
 use std::collections::BTreeSet;
 
-/// How many images a file has, where ImageJ wrote it and says so.
+/// Number of images of a file, where ImageJ wrote it and says so.
 pub fn image_j_images(text: &str) -> Option<u64> {
     let mut lines = text.trim_end_matches('\0').lines();
     lines.next()?.starts_with("ImageJ=").then_some(())?;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memchr::memchr2;
 use serde::{Deserialize, Serialize};
 
-/// How the names of two reads go together.
+/// Likeness of the names of two reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameMatch {
     /// They are equal, but for `/1` and `/2`.
@@ -31,7 +31,7 @@ pub(super) fn name(line: &[u8]) -> &[u8] {
     line[..end].trim_ascii_end()
 }
 
-/// How two names go together.
+/// Returns the likeness of two names.
 #[inline(always)]
 pub(super) fn matched(one: &[u8], two: &[u8]) -> NameMatch {
     if one == two {
@@ -142,11 +142,11 @@ impl FirstStrangers {
 /// and in one order, however the files are divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameSums {
-    /// How many reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Of names without `/1` and `/2`; those of reads with even numbers first.
+    /// Sums of names without `/1` and `/2`; those of reads with even numbers first.
     plain: [Sums; 2],
-    /// Of names without their last two bytes, where these are `.1`, `.2`, `_1` or `_2`.
+    /// Sums of names without their last two bytes, where these are `.1`, `.2`, `_1` or `_2`.
     short: [Sums; 2],
     /// Names that end so in 1 and in 2, by the parity of the read's number.
     marks: [[u64; 2]; 2],
