@@ -17,7 +17,6 @@ fn bad_text_names_its_line() {
         ("1,2\n1,2,3\n", "line 2 of"),
         ("1,2\n\n# x\n3\n", "line 4 of"),
         ("1,2\n1,x\n", "has \"x\", which is no number"),
-        ("x1,x2\n1,2\n", "put # before a line of names"),
         ("1,2,3\n1,2\n", "has 2 numbers, the first point has 3"),
         ("", "holds no point"),
         ("# only a comment\n", "holds no point"),
@@ -29,7 +28,7 @@ fn bad_text_names_its_line() {
         let text = refused(&place.request(&[&path], json!({ "clusters": 1 })));
         assert!(text.contains(expected) && !text.contains('\n'), "{bad:?}: {text}");
     }
-    let many = format!("{}1,2,3\n", "1,2\n".repeat(700_000));
+    let many = format!("{}1.5,2,3\n", "1.5,2\n".repeat(700_000));
     let path = place.write("bad.txt", many);
     let text = refused(&place.request(&[&path], json!({ "clusters": 1 })));
     assert!(text.contains("line 700001 of"), "{text}");
