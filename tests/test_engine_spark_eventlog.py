@@ -10,7 +10,7 @@ import pytest
 
 from cuesta.engines.spark.eventlog import EventLog, facts, stages
 from cuesta.engines.spark.losses import losses
-from cuesta.trial import TASKS_MAX, Stage, kept_tasks
+from cuesta.trial import TASKS_MAX, Stage, limit_tasks
 
 
 def job(number: int, stages: list[int], group: str | None) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def test_no_more_tasks_than_a_record_holds_are_kept() -> None:
         Stage(name=str(at), began=at, seconds=1, tasks=TASKS_MAX // 2, each={"task_seconds": many})
         for at, many in enumerate([(1.0,) * (TASKS_MAX // 2)] * 3)
     ]
-    kept = kept_tasks(made)
+    kept = limit_tasks(made)
     assert [len(one.each) for one in kept] == [1, 1, 0]
     assert [one.tasks for one in kept] == [TASKS_MAX // 2] * 3
 

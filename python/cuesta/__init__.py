@@ -43,9 +43,9 @@ def __getattr__(name: str) -> Any:
     if name == "data":
         return import_module("cuesta.data")
     place = "cuesta.errors" if name in _ERRORS else f"cuesta.api.{_PLACES[name]}"
-    found = getattr(import_module(place), name)
-    globals()[name] = found
-    return found
+    member = getattr(import_module(place), name)
+    globals()[name] = member
+    return member
 
 
 def __dir__() -> list[str]:

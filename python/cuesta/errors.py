@@ -43,11 +43,11 @@ class Regression(CuestaError):
 
 
 DEFECT = "internal error, please report it"
-"""How the message of a `Defect` begins, also one of the native module."""
+"""Start of the message of a `Defect`, and of the native module's defect messages."""
 
 
-def only_ours(error: BaseException) -> bool:
-    """Whether nothing but a defect of Cuesta raises such an error: an assertion, a Rust panic."""
+def is_defect(error: BaseException) -> bool:
+    """Whether only a defect of Cuesta raises such an error: an assertion, a Rust panic."""
     return isinstance(error, AssertionError) or type(error).__module__ == "pyo3_runtime"
 
 
@@ -58,5 +58,5 @@ class Defect(CuestaError):
 
     @classmethod
     def of(cls, error: BaseException) -> Defect:
-        """What to tell of an error that no code expects."""
+        """Return the defect that reports an error which no code expects."""
         return cls(f"{DEFECT}: {type(error).__name__}: {error}")

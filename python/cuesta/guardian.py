@@ -1,4 +1,4 @@
-"""Starts a process that acts when this one has ended, however it ended.
+"""A process that acts when its starter has ended, however it ended.
 
 It is a child of nobody, in a session of its own: neither a signal to the group of this process nor
 a scheduler that kills by parents reaches it. It holds one end of a pipe, whose other end closes
@@ -23,14 +23,16 @@ class Guardian:
     _pipe: int
 
     def dismiss(self) -> None:
-        """End it without its act."""
+        """End the process without calling its act."""
         with contextlib.suppress(OSError):
             os.write(self._pipe, b".")
         os.close(self._pipe)
 
 
 def start(act: Callable[[], None]) -> Guardian:
-    """Start a process that calls `act` when this one has ended. This one must have one thread."""
+    """Start a process that calls `act` when this one has ended. The calling process must have one
+    thread.
+    """
     # The other end stays open as long as this process lives, and no program inherits it.
     reading, writing = os.pipe()
     told, telling = os.pipe()
@@ -45,12 +47,12 @@ def start(act: Callable[[], None]) -> Guardian:
     return Guardian(pid, writing)
 
 
-def _fork_again(reading: int, telling: int, act: Callable[[], None]) -> None:
-    """Be the parent of the guardian, and end at once; it says its number itself."""
+def _fork_again(reading: int, reporting: int, act: Callable[[], None]) -> None:
+    """Be the parent of the guardian, and end at once; the guardian reports its number."""
     try:
         os.setsid()
         if os.fork() == 0:
-            os.write(telling, str(os.getpid()).encode())
+            os.write(reporting, str(os.getpid()).encode())
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
             _keep_only(reading)
@@ -63,7 +65,7 @@ def _fork_again(reading: int, telling: int, act: Callable[[], None]) -> None:
 
 
 def _keep_only(descriptor: int) -> None:
-    """Let go of every other file: pipes of the parent's own must close with the parent."""
+    """Close all other file descriptors: pipes of the parent must close with the parent."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)

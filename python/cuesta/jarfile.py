@@ -1,7 +1,6 @@
-"""Jars that a checkout compiles, and that say in themselves what they were compiled from.
+"""Jars that a checkout compiles, each with a record of the sources it was compiled from.
 
-So one of other sources, of other options of the compiler or of other libraries is known, by the
-set-up as by a run.
+The set-up and each run thus detect a jar of other sources, compiler options or libraries.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from cuesta.errors import EngineMissing
 
 FOLDER = Path(__file__).parent / "jars"
-"""Where they are, in the wheel as in a checkout."""
+"""The folder of the jars, in the wheel as in a checkout."""
 
 _JAVA_COMPILER = Path(__file__).parents[2] / "tools" / "hadoop_jar.py"
 _ORIGIN = "META-INF/cuesta-origin"
-"""The entry of a jar that has its origin."""
+"""Name of the jar's entry that has its origin."""
 
 
 def origin(library: str, files: Iterable[Path]) -> str:
-    """One hash of the version of a library and of files, in their order."""
+    """Return a hash of the version of a library and of files, in their order."""
     parts = (library.encode(), *(path.read_bytes() for path in files))
     return sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
 
 
 def origin_of(jar: Path) -> str | None:
-    """The `origin` that was written into a jar; none without one, or without a jar."""
+    """Return the `origin` that was written into a jar; None without one, or without a jar."""
     try:
         with ZipFile(jar) as archive:
             return archive.read(_ORIGIN).decode()
@@ -39,20 +38,20 @@ def origin_of(jar: Path) -> str | None:
 
 
 def write_origin(jar: Path, text: str) -> None:
-    """Add its `origin` to a jar."""
+    """Add an `origin` to a jar."""
     with ZipFile(jar, "a") as archive:
         archive.writestr(ZipInfo(_ORIGIN), text)
 
 
 def missing(jar: Path) -> str | None:
-    """What to do about a jar of Java that is not there and that nothing here can make."""
+    """Return the remedy for a Java jar that is missing and cannot be made here, or None."""
     if jar.is_file() or _JAVA_COMPILER.is_file():
         return None
     return f"a jar for Hadoop is gone: {jar}; install cuesta's wheel again"
 
 
 def current(jar: Path) -> Path:
-    """A jar of Java; in a checkout, of its sources.
+    """Return a Java jar; in a checkout, one that is compiled from its current sources.
 
     Errors: `EngineMissing` where there is none, and it cannot be compiled.
     """
@@ -67,7 +66,9 @@ def current(jar: Path) -> Path:
 
 
 def compiled(tool: Path, jar: Path) -> tuple[bool, str]:
-    """Have a tool of a checkout make a jar: whether that failed, and the last line of its words."""
+    """Have a tool of a checkout make a jar; return whether that failed, and its last line of
+    output.
+    """
     command = [sys.executable, str(tool), "build", str(jar)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]

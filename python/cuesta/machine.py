@@ -12,7 +12,7 @@ from cuesta.errors import InputError
 from cuesta.units import format_bytes
 
 _NO_HOME = Path("/nonexistent")
-"""As systems name the home of an account that has none: nothing is kept there."""
+"""The home that systems name for an account that has none: nothing is stored there."""
 
 FILES_MAX = 65536
 """Most files that `raise_limit_of_files` asks for, where the system allows more."""
@@ -33,7 +33,7 @@ def describe(places: dict[str, Path]) -> dict[str, object]:
 
 
 def cache_folder() -> Path:
-    """Where ceilings are kept, of every machine that has this home."""
+    """Return the folder of ceilings, of all machines that share this home."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else home() / ".cache") / "cuesta"
 
@@ -47,7 +47,9 @@ def home() -> Path:
 
 
 def expanded(path: str) -> Path:
-    """A path with `~` and `~NAME` at its start replaced. Errors: `InputError` without a home."""
+    """Return a path with `~` and `~NAME` at its start replaced. Errors: `InputError` without a
+    home.
+    """
     try:
         return Path(path).expanduser()
     except (RuntimeError, KeyError):
@@ -55,7 +57,7 @@ def expanded(path: str) -> Path:
 
 
 def check_room(scratch: Path, need_bytes: int, what: str) -> None:
-    """Refuse copies for which there is no room. Errors: `InputError`."""
+    """Refuse copies that have no room. Errors: `InputError`."""
     if need_bytes > free_bytes(scratch):
         raise InputError(
             f"{scratch}: {what}, {format_bytes(need_bytes)}, there, which is more than is free; "
@@ -64,14 +66,16 @@ def check_room(scratch: Path, need_bytes: int, what: str) -> None:
 
 
 def cores_usable() -> int:
-    """Cores this process may use: by its mask, control groups and batch system, the fewest."""
+    """Return the cores this process may use: the fewest of its mask, control groups and batch
+    system.
+    """
     allotted = (allotment.control_groups().cores, allotment.batch_system().cores)
     counts = [allotment.threads_for(cores) for cores in allotted if cores is not None]
     return min([len(os.sched_getaffinity(0)), *counts])
 
 
 def cpu_model() -> str:
-    """The processor's own name, or its architecture where it has none."""
+    """Return the name of the processor, or its architecture where it has no name."""
     for line in _lines("/proc/cpuinfo"):
         name, _, value = line.partition(":")
         if name.strip() in ("model name", "cpu model", "Model"):
@@ -86,14 +90,14 @@ def memory_bytes() -> int:
 
 
 def memory_available_bytes() -> int:
-    """Memory that can be taken without pushing others out."""
+    """Memory that can be allocated without evicting other data."""
     left = allotment.control_groups().memory_left_bytes
     available = min(memory_bytes(), _meminfo("MemAvailable"))
     return available if left is None else min(available, left)
 
 
 def raise_limit_of_files() -> None:
-    """Let this process open as many files as the system lets it, up to a bound."""
+    """Let this process open as many files as the system allows, up to a bound."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, FILES_MAX)
     if soft != resource.RLIM_INFINITY and soft < highest:

@@ -1,4 +1,4 @@
-"""Markers of Cuesta in folders: who made them, and when."""
+"""Markers of Cuesta in folders: their makers, and when they were made."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from cuesta.trial import Trial
 
 
 def native_module() -> ModuleType:
-    """`cuesta._native`. Errors: `EngineMissing` when the package was installed without it."""
+    """Return `cuesta._native`. Errors: `EngineMissing` when the package is installed without it."""
     try:
         from cuesta import _native
     except ImportError as error:
@@ -29,7 +29,7 @@ def to_request(trial: Trial, output: Path, scratch: Path, *, verify: str = "full
 
 
 def request_fields(trial: Trial, output: Path, scratch: Path) -> dict[str, Any]:
-    """What a request says, for engines that change some of it.
+    """Return the fields of a request, for engines that change some of them.
 
     Errors: `InputError` for a path that JSON cannot hold.
     """
@@ -51,11 +51,11 @@ def request_fields(trial: Trial, output: Path, scratch: Path) -> dict[str, Any]:
 
 
 def to_json(value: object) -> str:
-    """What the native module is asked or given."""
+    """Return the JSON text of a value for the native module."""
     return json.dumps(value)
 
 
 def from_response(response: str) -> dict[str, Any]:
-    """The object in a response."""
-    found: dict[str, Any] = json.loads(response)
-    return found
+    """Return the object in a response."""
+    fields: dict[str, Any] = json.loads(response)
+    return fields

@@ -42,9 +42,9 @@ def duration(seconds: float) -> str:
         return f"{significant(seconds * 1e3)}{NBSP}ms"
     if seconds < 119.95:
         return f"{significant(seconds)}{NBSP}s"
-    whole = round(seconds)
-    if whole < 7200:
-        return f"{whole // 60}{NBSP}min{NBSP}{whole % 60:02d}{NBSP}s"
+    rounded = round(seconds)
+    if rounded < 7200:
+        return f"{rounded // 60}{NBSP}min{NBSP}{rounded % 60:02d}{NBSP}s"
     minutes = round(seconds / 60)
     return f"{minutes // 60}{NBSP}h{NBSP}{minutes % 60:02d}{NBSP}min"
 
@@ -117,12 +117,12 @@ def about(value: int) -> str:
 
 
 def ratio(value: float) -> str:
-    """How many times, with a sign: 14, 1.4 or 230 times."""
+    """A factor with a multiplication sign: 14, 1.4 or 230 times."""
     return f"{significant(value, 2)}{TIMES}"
 
 
 def fraction(value: float) -> str:
-    """A share of one: `0.83`; never rounded up to a whole that it is not."""
+    """A share of one: `0.83`; never rounded up to 1 unless it is 1."""
     if 0.995 <= value < 1:
         return "0.99"
     return significant(value, 2) if value < 0.0995 else f"{value:.2f}"

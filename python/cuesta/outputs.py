@@ -1,4 +1,4 @@
-"""Places for output: local, not those of inputs, and none that Cuesta must not replace."""
+"""Checks of places for output: local, no inputs, and nothing that Cuesta must not replace."""
 
 from __future__ import annotations
 

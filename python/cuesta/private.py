@@ -1,4 +1,4 @@
-"""Files and folders of this account alone: made for it, and looked at before they are believed."""
+"""Files and folders of this account alone: made for it, and checked before they are trusted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuesta.errors import InputError
 
 _ROOT_UID = 0
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-"""To open a file whose name is new; a link of that name is refused."""
+"""Flags to open a file whose name is new; a link of that name is refused."""
 
 
 def is_trusted(path: Path) -> bool:
@@ -31,7 +31,7 @@ def is_trusted(path: Path) -> bool:
 
 
 def _is_closed(place: Path) -> bool:
-    """Whether it is of this account or root, and others cannot change it; links have no mode."""
+    """Whether only this account or root can change what is at a place; links have no mode."""
     facts = place.lstat()
     if facts.st_uid not in (os.geteuid(), _ROOT_UID):
         return False
@@ -88,7 +88,7 @@ def make_private_folder(folder: Path, *, narrows: bool = False) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace a file, whole, readable by its owner alone. Errors: `OSError`; nothing is left."""
+    """Replace a file in one step, readable by its owner alone. Errors: `OSError`."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = _new_file(temporary)
     try:
@@ -104,7 +104,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _new_file(path: Path) -> int:
-    """A file that was not there; of one that an interrupted process of ours has left, its place."""
+    """Open a new file; replace one that an interrupted process of this account left."""
     try:
         return os.open(path, _NEW, 0o600)
     except FileExistsError:

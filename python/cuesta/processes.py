@@ -1,4 +1,4 @@
-"""What `/proc` says about this process and those it started, and how long those live."""
+"""Resource use of this process and its descendants as `/proc` reports it, and their lifetimes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Use:
 
     @property
     def cpu_seconds(self) -> float:
-        """Of both kinds."""
+        """User and system time together."""
         return self.user_seconds + self.system_seconds
 
 
 def use_of(pid: int) -> Use | None:
-    """What process `pid` has used so far; None when it is gone or not ours to see."""
+    """Resource use of process `pid` so far; None when it has exited or is not visible to us."""
     try:
         fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
         counts = dict(line.split(b": ") for line in _read(f"/proc/{pid}/io").splitlines())
@@ -43,7 +43,7 @@ def use_of(pid: int) -> Use | None:
         return None
     user, system, ended_user, ended_system = map(int, fields[11:15])
     seconds = (user + ended_user) / _TICKS_PER_S, (system + ended_system) / _TICKS_PER_S
-    user_seconds, system_seconds = _own_seconds() if pid == os.getpid() else seconds
+    user_seconds, system_seconds = _cpu_seconds_of_self() if pid == os.getpid() else seconds
     return Use(
         user_seconds=user_seconds,
         system_seconds=system_seconds,
@@ -55,14 +55,14 @@ def use_of(pid: int) -> Use | None:
     )
 
 
-def _own_seconds() -> tuple[float, float]:
-    """As `stat` has it, in microseconds rather than ticks."""
+def _cpu_seconds_of_self() -> tuple[float, float]:
+    """User and system seconds as in `stat`, in microseconds rather than ticks."""
     uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(use.ru_utime for use in uses), sum(use.ru_stime for use in uses)
 
 
 def age_seconds() -> float:
-    """Seconds since this process was started; 0 where the kernel does not say."""
+    """Seconds since this process was started; 0 where the kernel does not report it."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -71,7 +71,7 @@ def age_seconds() -> float:
 
 
 def start_of(pid: int) -> float:
-    """Time at which a process was started, in seconds since 1970; 0 where it is gone."""
+    """Time at which a process was started, in seconds since 1970; 0 where it has exited."""
     try:
         ticks = int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[19])
     except OSError:
@@ -80,18 +80,18 @@ def start_of(pid: int) -> float:
 
 
 def descendants(pid: int) -> list[int]:
-    """Every living process that `pid` started, directly or not."""
-    found: list[int] = []
+    """All living processes that `pid` started, directly or not."""
+    processes: list[int] = []
     waiting = [pid]
     while waiting:
         children = _children(waiting.pop())
-        found += children
+        processes += children
         waiting += children
-    return found
+    return processes
 
 
 def parents(pid: int) -> list[int]:
-    """Every process above `pid`, the nearest first, as far as the kernel says."""
+    """All processes above `pid`, the nearest first, as far as the kernel reports them."""
     above: list[int] = []
     while pid > 1:
         try:
@@ -104,18 +104,18 @@ def parents(pid: int) -> list[int]:
 
 
 def _children(pid: int) -> list[int]:
-    """Children of every thread of `pid`; none when it is gone or the kernel does not say."""
-    found: list[int] = []
+    """Children of all threads of `pid`; none when it has exited or the kernel lists none."""
+    children: list[int] = []
     try:
         for thread in os.scandir(f"/proc/{pid}/task"):
-            found += map(int, _read(f"{thread.path}/children").split())
+            children += map(int, _read(f"{thread.path}/children").split())
     except OSError:
-        return found
-    return found
+        return children
+    return children
 
 
 def _read(path: str) -> bytes:
-    """A file of the kernel, without the layers of a text file: it is read very often."""
+    """Read a file of the kernel, without the layers of a text file: it is read very often."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.read(descriptor, 1 << 16)
@@ -124,7 +124,7 @@ def _read(path: str) -> bytes:
 
 
 def identity(pid: int) -> str:
-    """A process and when it was started, since numbers are used again; empty when it is gone."""
+    """A process and its start time, since numbers are used again; empty when it has exited."""
     try:
         stat = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -132,13 +132,13 @@ def identity(pid: int) -> str:
     return "" if stat[0] == "Z" else f"{pid}:{stat[19]}"
 
 
-def lives(known: str) -> bool:
-    """Whether the process of an `identity` is still there."""
-    return identity(int(known.partition(":")[0])) == known
+def lives(process_identity: str) -> bool:
+    """Whether the process of an `identity` still exists."""
+    return identity(int(process_identity.partition(":")[0])) == process_identity
 
 
 def number_space() -> str:
-    """Where numbers of processes mean what they mean here: containers have some of their own."""
+    """The namespace of process numbers: containers have namespaces of their own."""
     try:
         return str(Path("/proc/self/ns/pid").readlink())
     except OSError:
@@ -146,7 +146,7 @@ def number_space() -> str:
 
 
 def reset_peak() -> bool:
-    """Start the high-water mark of this process anew; False where the kernel does not allow it."""
+    """Reset the high-water mark of this process; False where the kernel does not allow it."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -163,5 +163,5 @@ def peak_resident_bytes() -> int:
 
 
 def die_with_parent(number: int = signal.SIGKILL) -> None:
-    """In a new process: have this signal when the thread that started it is gone."""
+    """In a new process: receive this signal when the thread that started it has ended."""
     ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, number)

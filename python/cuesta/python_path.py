@@ -15,7 +15,7 @@ _NAMES = (
 
 
 def remark(environment: Mapping[str, str] = os.environ) -> str:
-    """Return what to try where an engine fails and `PYTHONPATH` has such modules; else nothing."""
+    """Return a hint where an engine fails and `PYTHONPATH` has such modules; else nothing."""
     folders = filter(None, environment.get(VARIABLE, "").split(os.pathsep))
     modules = [
         f"{name} in {folder}"

@@ -1,4 +1,4 @@
-"""Whether this process is a rank of MPI, and which, as its launcher says: found without MPI.
+"""Rank of this process in MPI, if any, as its launcher reports it: found without MPI.
 
 `mpirun` of MPICH and of Open MPI, and `srun` with PMI-2, say the rank and how many ranks there are.
 `srun --mpi=pmix` says the rank alone. A task of `srun` without any of these, the first process of a
@@ -13,58 +13,58 @@ import re
 _OF_MPI = (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
 _OF_PMIX = "PMIX_RANK"
 _TASKS = "SLURM_STEP_NUM_TASKS"
-"""What `srun` tells each of its tasks beside the rank."""
+"""Variable with the number of tasks that `srun` sets for each task, next to its rank."""
 _ON_THIS_NODE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 _LOCAL_RANKS = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 _TASKS_OF_NODES = "SLURM_STEP_TASKS_PER_NODE"
-"""As `4(x2),3`."""
+"""In the form `4(x2),3`."""
 
 
 def is_inside() -> bool:
-    """Whether this process is a rank that somebody else has started.
+    """Whether this process is a rank that another process has started.
 
     The one task of a step, such as a shell by `srun --pty`, is none: it may start ranks itself.
     """
-    by_pmix = bool(_said(_OF_PMIX)) and _said(_TASKS) != "1"
+    by_pmix = bool(_variable(_OF_PMIX)) and _variable(_TASKS) != "1"
     return by_pmix or is_of_mpirun()
 
 
 def is_of_mpirun() -> bool:
-    """Whether what has started this process starts nothing but programs with MPI, or says so."""
-    return any(_said(rank) and _said(size) for rank, size in _OF_MPI)
+    """Whether the starter of this process starts only programs with MPI, or declares MPI."""
+    return any(_variable(rank) and _variable(size) for rank, size in _OF_MPI)
 
 
 def rank() -> int:
     """The rank of this process; 0 where it is none."""
     if not is_inside():
         return 0
-    text = _said(variable())
+    text = _variable(variable())
     return int(text) if text.isdecimal() else 0
 
 
 def variable() -> str:
     """The name of the environment variable that has the rank; `PMIX_RANK` where none has."""
-    names = (rank for rank, size in _OF_MPI if _said(size) and _said(rank))
+    names = (rank for rank, size in _OF_MPI if _variable(size) and _variable(rank))
     return next(names, _OF_PMIX)
 
 
 def on_this_node(ranks: int) -> int:
-    """How many of so many ranks are on the node of this one; all of them where nobody says.
+    """Number of the `ranks` that are on this node; all of them where no variable reports it.
 
-    Of `srun`, how many are on the node that has the most.
+    With `srun`, the number on the node that has the most.
     """
-    said = next((_said(name) for name in _ON_THIS_NODE if _said(name)), "")
-    if not said and _said(_TASKS) == str(ranks):
-        said = _said(_TASKS_OF_NODES)
-    counts = re.findall(r"(\d+)(?:\(x\d+\))?", said)
+    counts_text = next((_variable(name) for name in _ON_THIS_NODE if _variable(name)), "")
+    if not counts_text and _variable(_TASKS) == str(ranks):
+        counts_text = _variable(_TASKS_OF_NODES)
+    counts = re.findall(r"(\d+)(?:\(x\d+\))?", counts_text)
     return max(map(int, counts), default=ranks)
 
 
 def local_rank() -> int:
-    """The number of this rank among those of its node; 0 where nobody says."""
-    text = next(filter(None, map(_said, _LOCAL_RANKS)), "")
+    """The number of this rank among those of its node; 0 where no variable reports it."""
+    text = next(filter(None, map(_variable, _LOCAL_RANKS)), "")
     return int(text) if text.isdecimal() else 0
 
 
-def _said(name: str) -> str:
+def _variable(name: str) -> str:
     return os.environ.get(name, "")

@@ -1,4 +1,4 @@
-"""The values every engine sees: what to run (`Trial`) and what came of it (`Outcome`)."""
+"""The values that all engines share: a run to make (`Trial`) and its result (`Outcome`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One run to make.
+    """A run to make.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Trial:
     engine_options
         Settings of the engine itself that cannot change the answer, e.g. `master` for Spark.
     names
-        File that names the genes of the answer, such as `genes.tsv`; None where nobody gave one.
+        File that names the genes of the answer, such as `genes.tsv`; None where none was given.
     """
 
     workload: str
@@ -117,40 +117,42 @@ TASK_MEASURES = {
     "exchange_bytes": "got from other tasks",
     "output_bytes": "written",
 }
-"""What a task of a `Stage` may have measured; what is missing was not measured, or is 0."""
+"""Measures that a task of a `Stage` may have; a missing measure was not taken, or is 0."""
 STAGES_MAX = 1000
-"""So many stages of a run are kept, the first ones."""
+"""Largest number of stages of a run that are recorded, the first ones."""
 TASKS_MAX = 10_000
-"""So many tasks of a run are kept, in whole stages, the first ones."""
+"""Largest number of tasks of a run that are recorded, in complete stages, the first ones."""
 
 
 def measured(tasks: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, ...]]:
     """`Stage.each` of tasks: to the millisecond, and without measures that are 0 in all of them."""
-    columns = {name: tuple(round(one.get(name, 0.0), 3) for one in tasks) for name in TASK_MEASURES}
+    columns = {
+        name: tuple(round(task.get(name, 0.0), 3) for task in tasks) for name in TASK_MEASURES
+    }
     return {name: column for name, column in columns.items() if any(column)}
 
 
-def kept_tasks(stages: Iterable[Stage]) -> list[Stage]:
+def limit_tasks(stages: Iterable[Stage]) -> list[Stage]:
     """The stages, without `each` of those with which tasks would be more than `TASKS_MAX`."""
-    left = TASKS_MAX
-    kept = []
+    remaining = TASKS_MAX
+    result = []
     for stage in stages:
         count = max(map(len, stage.each.values()), default=0)
-        left -= count
-        kept.append(stage if left >= 0 else replace(stage, each={}))
-    return kept
+        remaining -= count
+        result.append(stage if remaining >= 0 else replace(stage, each={}))
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What an engine says about a run it has finished.
+    """Report of an engine about a run it has finished.
 
     Attributes
     ----------
     phases
         In the order they ran.
     counts
-        Whole numbers worth keeping: `rows_read`, `rows_kept`, `jvm_peak_bytes`...
+        Integers worth recording: `rows_read`, `rows_kept`, `jvm_peak_bytes`...
     versions
         Name and version of what the engine brought along, e.g. `{"spark": "4.3.0"}`.
     """
@@ -162,14 +164,14 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteUse:
-    """Use of the processes of a run that are no descendants of the one which measures it.
+    """Resource use of the processes of a run that are not descendants of the measuring process.
 
     None is for what cannot be counted.
 
     Attributes
     ----------
     processes, nodes
-        How many there were, on how many nodes.
+        Number of processes, and of the nodes they ran on.
     peak_resident_bytes
         The sum of the high-water marks of all of them.
     """

@@ -1,4 +1,4 @@
-"""Handles words of others, such as those of a record: names of files, and text."""
+"""Handles text and file names that others wrote, such as those of a record."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def is_plain(text: str) -> bool:
     return "\n" not in text and not _UNSEEN.search(text)
 
 
-def one_line(text: object) -> str:
+def single_line(text: object) -> str:
     """Text for a line of output, such as a name: no break of a line, and no style, is in it."""
     return _UNSEEN.sub("?", str(text).replace("\n", "?"))
 

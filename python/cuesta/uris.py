@@ -1,7 +1,7 @@
-"""Inputs at URIs, `hdfs://` and whatever else fsspec knows: what is there, and bytes of it.
+"""Inputs at URIs, `hdfs://` and whatever else fsspec knows: their sizes, entries and bytes.
 
 The native module reads URIs through here, in whichever process a task runs, and only what the task
-needs of them; but those of the store, `cuesta://`, it reads itself, and they are asked of it.
+needs of them. URIs of the store, `cuesta://`, it reads itself; this module queries it for them.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from cuesta.trial import is_stored
 _HDFS = "hdfs_native.fsspec.HdfsFileSystem"
 _HDFS_PREFIX = "hdfs://"
 READERS_MAX = 64
-"""So many files of HDFS a process has open at most."""
+"""Most files of HDFS that a process has open."""
 CONNECT_SECONDS = 10.0
-"""How long the host of a URI may take to answer."""
+"""Longest time that the host of a URI may take to answer."""
 
 _readers: dict[tuple[int, str], Any] = {}
-"""By process and URI."""
+"""Readers by process and URI."""
 
 
 def missing(uri: str) -> str | None:
-    """What to install or to start to read a URI here, or None."""
+    """Return the remedy where a URI cannot be read here: a package to install, a store to start."""
     if is_stored(uri):
         return _missing_store()
     if find_spec("fsspec") is None:
@@ -63,18 +63,20 @@ def _missing_store() -> str | None:
 
 
 def facts(uri: str) -> tuple[int, bool]:
-    """Bytes of what is at a URI, and whether it is a folder. Errors: `OSError`."""
+    """Return the size of the file or folder at a URI, and whether it is a folder. Errors:
+    `OSError`.
+    """
     if is_stored(uri):
         size_bytes, is_folder = native_module().input_facts(uri)
         return size_bytes, is_folder
     system, path = _system(uri)
     _readers.pop((os.getpid(), uri), None)
-    found = system.info(path)
-    return int(found["size"] or 0), found["type"] == "directory"
+    info = system.info(path)
+    return int(info["size"] or 0), info["type"] == "directory"
 
 
 def entries(uri: str) -> list[str]:
-    """What is directly in a folder, as URIs. Errors: `OSError`."""
+    """Return the direct entries of a folder, as URIs. Errors: `OSError`."""
     if is_stored(uri):
         return list(native_module().input_list(uri))
     system, path = _system(uri)
@@ -83,18 +85,18 @@ def entries(uri: str) -> list[str]:
 
 
 def read(uri: str, offset: int, size_bytes: int) -> bytes:
-    """Bytes of a file. Errors: `OSError`."""
-    found: bytes
+    """Return bytes of a file. Errors: `OSError`."""
+    content: bytes
     if uri.startswith(_HDFS_PREFIX):
-        found = _reader(uri).read_range(offset, size_bytes)
+        content = _reader(uri).read_range(offset, size_bytes)
     else:
         system, path = _system(uri)
-        found = system.cat_file(path, start=offset, end=offset + size_bytes)
-    return found
+        content = system.cat_file(path, start=offset, end=offset + size_bytes)
+    return content
 
 
 def _reader(uri: str) -> Any:
-    """A file of HDFS that stays open, so that each read does not ask the namenode where it is."""
+    """Return a file of HDFS that remains open, so that reads do not query the namenode anew."""
     key = os.getpid(), uri
     if key not in _readers:
         if len(_readers) >= READERS_MAX:
@@ -125,7 +127,7 @@ def copy(path: Path, uri: str, block_bytes: int | None = None) -> None:
         uri = f"local://{Path(uri).absolute()}"
     if find_spec("fsspec") is None:
         raise EngineMissing(f"{uri} is written by fsspec; pip install 'cuesta[remote]'")
-    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     try:
         for file in files:
             inner = f"/{file.relative_to(path).as_posix()}" if path.is_dir() else ""
@@ -165,7 +167,7 @@ def _system(uri: str) -> tuple[Any, str]:
 
 @cache
 def _opened(_process: int, scheme: str, authority: str) -> Any:
-    """A file system, opened once in each process.
+    """Return a file system, opened once in each process.
 
     fsspec would keep it too, and would drop it in a forked child, which then waits for threads that
     it does not have.
@@ -190,7 +192,7 @@ def _opened(_process: int, scheme: str, authority: str) -> Any:
 
 
 def _reach(authority: str) -> None:
-    """Say at once that a host does not answer, which hdfs-native tries for minutes.
+    """Report at once a host that does not answer, which hdfs-native tries for minutes.
 
     Errors: `OSError`.
     """

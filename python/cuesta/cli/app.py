@@ -17,7 +17,7 @@ from cuesta import python_path, ranks
 from cuesta.cli import plain, streams
 from cuesta.errors import CuestaError, Defect, EngineError
 from cuesta.machine import raise_limit_of_files
-from cuesta.untrusted import one_line
+from cuesta.untrusted import single_line
 
 _HELP = frozenset(("--help", "-h"))
 INTERRUPTED = 128 + signal.SIGINT
@@ -108,7 +108,7 @@ def _other_rank(arguments: Sequence[str]) -> int:
 def _fail(message: str, exit_code: int) -> int:
     if exit_code in (EngineError.exit_code, Defect.exit_code):
         message += python_path.remark()
-    line = one_line(" ".join(message.split()))
+    line = single_line(" ".join(message.split()))
     if line:
         sys.stderr.write(f"cuesta: {line}\n")
     return exit_code

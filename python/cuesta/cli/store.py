@@ -15,7 +15,7 @@ import typer
 from cuesta.cli.store_conf import hadoop_conf, spark_conf
 from cuesta.cli.store_mount import mount, unmount
 from cuesta.cli.store_start import secret, start_command, stop
-from cuesta.untrusted import one_line
+from cuesta.untrusted import single_line
 
 if TYPE_CHECKING:
     from cuesta.store.simulate import Simulation
@@ -108,7 +108,7 @@ def _entry_line(entry: dict[str, Any]) -> str:
 
 def _shown(name: str) -> str:
     """Return a name for people, on one line: bytes that are no text are escaped."""
-    return one_line(os.fsencode(name).decode(errors="backslashreplace"))
+    return single_line(os.fsencode(name).decode(errors="backslashreplace"))
 
 
 def _layout(entry: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuesta.lab.record import one_run_seconds
 from cuesta.units import format_bytes, format_rate, format_seconds
-from cuesta.untrusted import one_line
+from cuesta.untrusted import single_line
 from cuesta.workloads import doubts
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def names_text(record: Record) -> str:
 def files_text(record: Record, output: Path) -> str:
     """The answer's files with their sizes."""
     names = (
-        f"{one_line(output / one['name'])} ({format_bytes(one['bytes'])})"
+        f"{single_line(output / one['name'])} ({format_bytes(one['bytes'])})"
         for one in record["answer"]["files"]
         if one["name"] != "run.json"
     )

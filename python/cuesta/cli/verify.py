@@ -48,7 +48,7 @@ def verify(
     from cuesta.cli.output import Output
     from cuesta.lab.audit import Means, audit
     from cuesta.units import format_seconds
-    from cuesta.untrusted import one_line
+    from cuesta.untrusted import single_line
 
     means = Means(
         threads=thread_limit(threads),
@@ -61,7 +61,7 @@ def verify(
         scratch.mkdir()
         done = audit(folder, means, scratch, output.observer)
     result = done.verification
-    shown = one_line(folder)
+    shown = single_line(folder)
     same = "1 file is" if done.unchanged == 1 else f"{done.unchanged} files are"
     output.console.print(
         f"{shown}: {output.console.good('verified')}, {same} as the run left them; digest "

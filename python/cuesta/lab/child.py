@@ -15,7 +15,7 @@ from typing import Any
 
 import cuesta.errors
 from cuesta.engines import NEVER_FORKED
-from cuesta.errors import CuestaError, Defect, EngineError, InputError, only_ours
+from cuesta.errors import CuestaError, Defect, EngineError, InputError, is_defect
 from cuesta.processes import die_with_parent
 
 STOP_SECONDS = 10.0
@@ -111,7 +111,7 @@ def _child(work: Callable[[], None], sender: Connection, held: HeldSignals, pare
     except KeyboardInterrupt:
         pass
     except BaseException as error:
-        if not isinstance(error, Exception) and not only_ours(error):
+        if not isinstance(error, Exception) and not is_defect(error):
             raise
         sender.send((Defect.__name__, str(Defect.of(error))))
 

@@ -26,7 +26,7 @@ from cuesta import removal
 from cuesta.engines.hadoop.settings import REFUSED, ROUND
 from cuesta.engines.hadoop.typed_bytes import read_bytes, read_int, write_bytes, write_int
 from cuesta.engines.rounds import Round, combined
-from cuesta.errors import CuestaError, Defect, InputError, only_ours
+from cuesta.errors import CuestaError, Defect, InputError, is_defect
 
 END = -1
 PIECE_BYTES = 4 << 20
@@ -52,7 +52,7 @@ def main() -> int:
     except (InputError, Defect) as error:
         return _refuse(folder, error)
     except BaseException as error:
-        if not only_ours(error):
+        if not is_defect(error):
             raise
         return _refuse(folder, Defect.of(error))
     return 0

@@ -25,7 +25,7 @@ from cuesta.engines.hadoop.settings import Options, options_of
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.engines.spark.java import find_java, how_to_get
 from cuesta.errors import CuestaError, EngineError
-from cuesta.trial import STAGES_MAX, Outcome, Phase, RemoteUse, Stage, Trial, kept_tasks
+from cuesta.trial import STAGES_MAX, Outcome, Phase, RemoteUse, Stage, Trial, limit_tasks
 
 ON_YARN = " on YARN"
 """Stands behind the version of Hadoop where other processes than this one's have done the work."""
@@ -137,7 +137,7 @@ class HadoopEngine:
 
     def stages(self) -> Sequence[Stage]:
         """The map and the reduce tasks of the last run's jobs on YARN, by Hadoop's history."""
-        return kept_tasks(self._held.stages[:STAGES_MAX])
+        return limit_tasks(self._held.stages[:STAGES_MAX])
 
     def close(self) -> None:
         """End the JVM, and the job that it runs."""

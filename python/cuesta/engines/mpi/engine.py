@@ -22,7 +22,7 @@ from cuesta.engines.mpi import c_program, launch, usage, world
 from cuesta.errors import InputError
 from cuesta.native import native_module, request_fields
 from cuesta.ranks import is_inside
-from cuesta.trial import Outcome, Phase, RemoteUse, Stage, Trial, kept_tasks
+from cuesta.trial import Outcome, Phase, RemoteUse, Stage, Trial, limit_tasks
 from cuesta.workloads import get_workload
 
 RANK_BYTES = 32 << 20
@@ -100,7 +100,7 @@ class MpiEngine:
 
     def stages(self) -> Sequence[Stage]:
         """The rounds of the last run, whose tasks are what each rank did."""
-        return kept_tasks(self._stages)
+        return limit_tasks(self._stages)
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:  # noqa: ARG002
         """Use of ranks on other nodes, or started by another program, in the last run."""

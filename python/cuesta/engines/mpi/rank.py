@@ -19,7 +19,7 @@ import cuesta.errors
 from cuesta import ranks, removal
 from cuesta.engines.mpi import leftovers
 from cuesta.engines.mpi.usage import RankUse
-from cuesta.errors import CuestaError, Defect, EngineError, only_ours
+from cuesta.errors import CuestaError, Defect, EngineError, is_defect
 from cuesta.processes import die_with_parent
 
 PASSED_ON_SECONDS = 0.3
@@ -74,7 +74,7 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     except MemoryError:
         told = ("EngineError", f"mpi: rank {world.rank} has no memory left; use fewer ranks")
     except BaseException as error:
-        if not isinstance(error, Exception) and not only_ours(error):
+        if not isinstance(error, Exception) and not is_defect(error):
             raise
         told = (Defect.__name__, str(Defect.of(error)))
     if told is None:

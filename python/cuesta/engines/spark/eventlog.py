@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cuesta.trial import STAGES_MAX, Stage, kept_tasks, measured
+from cuesta.trial import STAGES_MAX, Stage, limit_tasks, measured
 
 Event = dict[str, Any]
 Facts = dict[str, float]
@@ -156,7 +156,7 @@ def stages(events: Iterable[Event], group: str) -> list[Stage]:
                         each=_each(own),
                     )
                 )
-    return kept_tasks(sorted(found, key=lambda stage: stage.began)[:STAGES_MAX])
+    return limit_tasks(sorted(found, key=lambda stage: stage.began)[:STAGES_MAX])
 
 
 def _each(tasks: Iterable[Event]) -> dict[str, tuple[float, ...]]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cuesta.engines import site
-from cuesta.errors import DEFECT, CuestaError, Defect, EngineError, InputError, only_ours
+from cuesta.errors import DEFECT, CuestaError, Defect, EngineError, InputError, is_defect
 
 _OPEN, _CLOSE = "<cuesta-refuses>", "</cuesta-refuses>"
 _MARKED = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
@@ -28,7 +28,7 @@ def refusing() -> Iterator[None]:
     except (InputError, Defect) as error:
         raise RuntimeError(marked(str(error))) from None
     except BaseException as error:
-        if not only_ours(error):
+        if not is_defect(error):
             raise
         raise RuntimeError(marked(str(Defect.of(error)))) from None
 
