@@ -1,24 +1,24 @@
-//! Which stores of a job have blocks of a file in memory, as they tell each other and clients.
+//! Stores of a job that have blocks of a file in memory, as sent between stores and to clients.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Stores that are named for one block, at most: schedulers look at a few.
+/// Most stores named for one block: schedulers look at a few.
 pub const HOLDERS_MAX: usize = 10;
 
-/// Which stores have each of some blocks.
+/// The stores that have each of some blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlockPlaces {
     /// Names of stores.
     pub stores: Vec<String>,
-    /// For each block the places, in `stores`, of those that have it.
+    /// For each block, the indexes in `stores` of its holders.
     pub holders: Vec<Vec<u32>>,
 }
 
 impl BlockPlaces {
-    /// Whether this answers a question for so many blocks, within all bounds.
+    /// Returns whether this is a valid answer to a question for `count` blocks.
     pub fn answers(&self, count: usize) -> bool {
         let is_sound = |holders: &Vec<u32>| {
             let known = |&place: &u32| (place as usize) < self.stores.len();
@@ -27,42 +27,42 @@ impl BlockPlaces {
         self.holders.len() == count && self.holders.iter().all(is_sound)
     }
 
-    /// The names of those that have a block.
+    /// Returns the names of the stores that have a block.
     pub fn of(&self, block: usize) -> impl Iterator<Item = &str> {
         let holders = self.holders.get(block).into_iter().flatten();
         holders.filter_map(move |&place| self.stores.get(place as usize)).map(String::as_str)
     }
 }
 
-/// Blocks whose holders are found one by one.
+/// Builder of [`BlockPlaces`], to which holders are added one at a time.
 #[derive(Debug)]
 pub struct PlacesBuilder {
-    found: BlockPlaces,
-    known: HashMap<String, u32>,
+    places: BlockPlaces,
+    indexes: HashMap<String, u32>,
 }
 
 impl PlacesBuilder {
-    /// So many blocks, which nobody has yet.
+    /// Creates a builder for `count` blocks without holders.
     pub fn new(count: usize) -> Self {
-        let found = BlockPlaces { stores: vec![], holders: vec![vec![]; count] };
-        Self { found, known: HashMap::new() }
+        let places = BlockPlaces { stores: vec![], holders: vec![vec![]; count] };
+        Self { places, indexes: HashMap::new() }
     }
 
-    /// The place of a store among those that are named.
+    /// Returns the index of a store in the list of names.
     pub fn store(&mut self, name: &str) -> u32 {
-        if let Some(&place) = self.known.get(name) {
+        if let Some(&place) = self.indexes.get(name) {
             return place;
         }
-        let place = self.found.stores.len() as u32;
-        self.found.stores.push(name.to_owned());
-        self.known.insert(name.to_owned(), place);
+        let place = self.places.stores.len() as u32;
+        self.places.stores.push(name.to_owned());
+        self.indexes.insert(name.to_owned(), place);
         place
     }
 
-    /// A store has a block. One that is not asked for, or too many stores, are left out.
+    /// Adds a store that has a block. Blocks out of range, and stores past the limit, are left out.
     pub fn add(&mut self, block: usize, name: &str) {
         let store = self.store(name);
-        if let Some(holders) = self.found.holders.get_mut(block)
+        if let Some(holders) = self.places.holders.get_mut(block)
             && holders.len() < HOLDERS_MAX
             && !holders.contains(&store)
         {
@@ -70,9 +70,9 @@ impl PlacesBuilder {
         }
     }
 
-    /// All that was found.
+    /// Returns the result.
     pub fn done(self) -> BlockPlaces {
-        self.found
+        self.places
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_answers_another_question_or_names_nobody_is_no_answer() {
+    fn an_answer_of_another_length_or_with_an_unknown_store_is_invalid() {
         let places = |stores: usize, holders: Vec<Vec<u32>>| BlockPlaces {
             stores: vec!["a:1".to_owned(); stores],
             holders,
@@ -95,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn those_that_were_added_are_named_once_in_their_order(
+        fn holders_are_named_once_in_the_order_they_were_added(
             added in prop::collection::vec((0..4_usize, 0..14_usize), 0..80),
         ) {
             let mut builder = PlacesBuilder::new(3);
@@ -107,12 +107,12 @@ mod tests {
                     expected[block].push(name);
                 }
             }
-            let found = builder.done();
-            prop_assert!(found.answers(3));
+            let answer = builder.done();
+            prop_assert!(answer.answers(3));
             for (block, names) in expected[..3].iter().enumerate() {
-                prop_assert_eq!(&found.of(block).collect::<Vec<_>>(), names);
+                prop_assert_eq!(&answer.of(block).collect::<Vec<_>>(), names);
             }
-            prop_assert_eq!(found.of(3).count(), 0);
+            prop_assert_eq!(answer.of(3).count(), 0);
         }
     }
 }

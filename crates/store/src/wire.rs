@@ -1,4 +1,4 @@
-//! What a client and the daemon say to each other (`spec/formats/store-wire.md`).
+//! Messages between clients and the daemon (`spec/formats/store-wire.md`).
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -19,28 +19,28 @@ use crate::store::rules::QuotaUse;
 use crate::under::UnderVersion;
 use crate::under::layout::Layout;
 
-/// Which version of the specification this is: another one where a client of this version would
-/// take an answer for what it is not.
+/// Version of the specification. It increases when a client of the older version would misread an
+/// answer.
 pub const WIRE: u32 = 2;
 /// Most bytes of the text of a message.
 const TEXT_BYTES_MAX: u32 = 64 << 20;
-/// Most bytes that one message carries besides.
+/// Most bytes of the payload of a message.
 pub const PAYLOAD_BYTES_MAX: u32 = 16 << 20;
 
-/// Most blocks whose places are asked for at once.
+/// Most blocks whose holders are asked for at once.
 pub const PLACES_MAX: u64 = 1 << 16;
 
-/// What a client asks.
+/// Question of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
-    /// Nothing: how long an answer takes.
+    /// Asks for nothing; measures how long an answer takes.
     Ping,
-    /// What the store is and has done.
+    /// Asks for the status of the store.
     Status,
     /// Opens a file for reading.
     Open { path: StorePath },
-    /// Closes one that this connection opened.
+    /// Closes a file that this connection opened.
     Close { number: u64 },
     /// Leases a block of an open file.
     Lease { number: u64, index: u64 },
@@ -48,72 +48,71 @@ pub enum Question {
     Release { number: u64, index: u64 },
     /// Bytes of an open file, through the socket.
     Read { number: u64, offset: u64, bytes: u32 },
-    /// What is under a path.
+    /// Asks for the metadata of a path.
     Stat { path: StorePath },
-    /// What is in a folder.
+    /// Asks for the entries of a folder.
     List { path: StorePath },
-    /// Which stores of the job have blocks of a file in memory: `count` of them, at most
+    /// Asks for the stores of the job that have blocks of a file in memory: `count` blocks, at most
     /// [`PLACES_MAX`], from `first` on.
     Places { path: StorePath, first: u64, count: u64 },
     /// Brings a file into memory.
     Load { path: StorePath },
-    /// Brings a file into memory to stay.
+    /// Loads a file into memory and pins it.
     Pin { path: StorePath },
-    /// Lets it leave again.
+    /// Unpins a file.
     Unpin { path: StorePath },
-    /// Takes a file out of memory.
+    /// Evicts a file from memory.
     Free { path: StorePath },
-    /// Records reads in a file, or ends that where none is named.
+    /// Records reads in a file, or stops recording where no file is named.
     Trace { file: Option<PathBuf> },
-    /// Checks all blocks.
+    /// Verifies the checksums of all blocks in memory.
     Scrub,
-    /// Ends the store once all that is dirty is on the under level; with `discards`, at once.
+    /// Ends the store once all dirty files are on the under level; with `discards`, at once.
     Stop {
         discards: bool,
-        /// Files in memory alone may end with the store.
+        /// Whether memory-only files may be lost.
         #[serde(default)]
         discards_memory: bool,
     },
-    /// Begins a file, in the store's own mode where none is given.
+    /// Creates a file, in the store's write mode where none is given.
     Create {
         path: StorePath,
         mode: Option<WriteMode>,
-        /// Permission bits that the writer's umask leaves; the daemon's own if not given.
+        /// Permission bits after the writer's umask; the daemon's default if not given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permissions: Option<u32>,
     },
-    /// Where a block is to be written; `past_memory` where its place in memory took no bytes.
+    /// Asks for the path to write a block at; `past_memory` where its path in memory had no room.
     Place { number: u64, index: u64, past_memory: bool },
-    /// Blocks that were never written are zero, on the under level: `count` of them, from `first`
-    /// on. Answered as [`Question::Place`].
+    /// Declares `count` blocks from `first` on to be holes, which are zeros on the under level.
+    /// Answered as [`Question::Place`].
     Hole { number: u64, first: u64, count: u64 },
-    /// Whether a file of so many bytes has room, in memory and on the under level.
+    /// Asks whether a file of so many bytes has room, in memory and on the under level.
     Fits { bytes: u64 },
-    /// A block of memory has all its bytes.
+    /// Reports that a block in memory has all its bytes.
     Seal { number: u64, index: u64, bytes: u64 },
-    /// The file is as large as this, and gets its name.
+    /// Closes a file at this size, and gives it its name.
     Commit {
         number: u64,
         bytes: u64,
-        /// Refuse it where something has its name.
+        /// Fail where the name exists.
         #[serde(default)]
         is_new: bool,
-        /// Bits that the writer has set since, which count more than those of a file that it
-        /// replaces.
+        /// Bits that the writer has set since, which override those of a file that it replaces.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permissions: Option<u32>,
     },
-    /// Gives up a file that is being written.
+    /// Discards a file that is being written.
     Abandon { number: u64 },
-    /// Brings a file, or all that are dirty, to the disk of the under level.
+    /// Writes a dirty file, or all of them, back to the disk of the under level.
     Flush { path: Option<StorePath> },
-    /// Compares what was acknowledged with what is there.
+    /// Compares acknowledged files with the files that exist.
     Audit { reads_bytes: bool },
-    /// Lists the parts of files below a folder, and removes those of dead stores unless `is_dry`.
+    /// Lists the part files below a folder, and removes those of dead stores unless `is_dry`.
     Sweep {
         path: StorePath,
         is_dry: bool,
-        /// Seconds from which on parts of stores of other hosts go; never where it is null.
+        /// Age in seconds from which parts of stores of other hosts are removed; null for never.
         older_than: Option<u64>,
     },
     /// Removes a file or an empty folder.
@@ -122,32 +121,32 @@ pub enum Question {
     Rename {
         path: StorePath,
         to: StorePath,
-        /// Refuse it where something has that name.
+        /// Fail where that name exists.
         #[serde(default)]
         is_new: bool,
     },
     /// Makes a folder.
     MakeFolder {
         path: StorePath,
-        /// As of [`Question::Create`].
+        /// As in [`Question::Create`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permissions: Option<u32>,
     },
-    /// Gives a file or folder these permission bits.
+    /// Sets the permission bits of a file or folder.
     Permit { path: StorePath, permissions: u32 },
 }
 
-/// What the daemon answers.
+/// Reply of the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Reply {
-    /// It could not.
+    /// The question failed.
     Refused {
-        /// One line: what, where, what to do.
+        /// Message in one line: operation, path, cause, remedy.
         error: String,
-        /// Whether the question was wrong, and not the system.
+        /// Whether the question is at fault, and not the system.
         is_input: bool,
-        /// What the operating system calls it, where it was asked.
+        /// `errno` of the failed system call, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         errno: Option<i32>,
     },
@@ -157,7 +156,7 @@ pub enum Reply {
     Opened {
         number: u64,
         block_bytes: u64,
-        /// Where the under level has it.
+        /// Its path on the under level.
         #[serde(with = "path_text")]
         file: PathBuf,
         version: UnderVersion,
@@ -168,7 +167,7 @@ pub enum Reply {
     Entries { entries: Vec<DirectoryEntry> },
     /// To [`Question::Places`]; this store is the first that is named.
     Places(BlockPlaces),
-    /// To what moves bytes.
+    /// To questions that move bytes.
     Moved { bytes: u64 },
     /// To [`Question::Create`].
     Created { created: u64, block_bytes: u64, mode: WriteMode },
@@ -178,46 +177,46 @@ pub enum Reply {
     Audited(Box<Audit>),
     /// To [`Question::Sweep`].
     Swept { parts: Vec<SweptPart> },
-    /// To [`Question::Scrub`]: the blocks whose bytes had changed.
+    /// To [`Question::Scrub`]: the blocks with wrong checksums.
     Scrubbed { damaged: Vec<(StorePath, u64)> },
-    /// To everything else.
+    /// To all other questions.
     Done { done: bool },
 }
 
-/// A file or folder.
+/// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryEntry {
-    /// Its last step.
+    /// Its name.
     pub name: String,
     /// Whether it is a folder.
     pub is_folder: bool,
     /// Its size.
     pub size_bytes: u64,
-    /// When its bytes were changed last, in nanoseconds since 1970.
+    /// Time of the last change of its bytes, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// Bytes of it that are in memory.
+    /// Bytes of it in memory.
     pub memory_bytes: u64,
     /// Its permission bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<u32>,
-    /// Where it leads, for a symbolic link to a folder.
+    /// Target, for a symbolic link to a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<StorePath>,
-    /// How it lies on servers, where it was asked for by name.
+    /// Layout on the servers, where the entry was asked for by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
 }
 
-/// What a store is and has done.
+/// Status of a store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// [`WIRE`].
+    /// Version of the protocol, [`WIRE`].
     pub wire: u32,
-    /// The daemon's process.
+    /// Process id of the daemon.
     pub pid: u32,
-    /// Seconds since it began.
+    /// Seconds since the daemon started.
     pub uptime_seconds: f64,
-    /// The under level.
+    /// Folder of the under level.
     #[serde(with = "path_text")]
     pub under: PathBuf,
     /// The eviction policy.
@@ -228,27 +227,29 @@ pub struct Status {
     pub block_bytes: u64,
     /// Clients that are connected.
     pub connections: u64,
-    /// Where files are written that name no mode.
+    /// Write mode of files that name no mode.
     pub write: WriteMode,
-    /// Why the last file could not be brought to the under level; null since one could.
+    /// Cause of the last failed write-back; null after a successful one.
     pub failure: Option<String>,
-    /// What it has done.
+    /// Counts since the start.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Whether missed blocks displace others only where that is likely to pay.
+    /// Whether missed blocks evict other blocks only where that is likely to pay.
     pub admission: bool,
-    /// Most bytes that blocks may have now: less than `memory_bytes` where others need memory.
+    /// Most bytes that blocks may have now: less than `memory_bytes` where other processes need
+    /// memory.
     pub limit_bytes: u64,
-    /// Of folders that have one.
+    /// Quotas of folders.
     pub quotas: Vec<QuotaUse>,
-    /// Bytes of memory that are taken for blocks to come.
+    /// Bytes of memory allocated for blocks to come.
     pub prepared_bytes: u64,
-    /// Bytes of memory that the ledger has.
+    /// Bytes of memory of the ledger.
     #[serde(default)]
     pub ledger_bytes: u64,
-    /// How what is made in the root of the under level lies on servers.
+    /// Layout on the servers of new files in the root of the under level.
     pub layout: Layout,
-    /// Files that lost their names to later ones of other stores, and are kept under these.
+    /// Files that lost their names to later files of other stores, under the names that they have
+    /// now.
     #[serde(default)]
     pub conflicts: Vec<StorePath>,
     /// Parts of dead stores that were removed from the under level, the first of them.
@@ -256,13 +257,13 @@ pub struct Status {
     pub swept: Vec<StorePath>,
     /// The other stores of the job; null where it has none.
     pub peers: Option<PeersStatus>,
-    /// Names in the store's folder that no store made, as it began.
+    /// Names in the store's folder that the store did not create, as of the daemon's start.
     #[serde(default)]
     pub foreign: Vec<String>,
 }
 
 impl Reply {
-    /// An error as it is told.
+    /// Creates the reply for an error.
     pub fn refused(error: &Error) -> Self {
         let is_input = error.kind == cuesta_core::error::ErrorKind::Input;
         Self::Refused { error: error.message.clone(), is_input, errno: error.errno }
@@ -272,7 +273,7 @@ impl Reply {
 /// Sends a message: the lengths of its text and of its payload, both, then both.
 ///
 /// # Errors
-/// Those of the system.
+/// I/O errors.
 pub fn send(to: &mut impl Write, message: &impl Serialize, payload: &[u8]) -> io::Result<()> {
     let text = to_json(serde_json::to_vec(message)?);
     let length = |bytes: usize| u32::try_from(bytes).map_err(|_| invalid("a message is too long"));
@@ -284,10 +285,12 @@ pub fn send(to: &mut impl Write, message: &impl Serialize, payload: &[u8]) -> io
     to.write_all(&bytes)
 }
 
-/// Receives a message: its text, and its payload into `payload`; `None` where the other has ended.
+/// Receives a message: returns its text, and writes its payload to `payload`; `None` where the
+/// other end has closed.
 ///
 /// # Errors
-/// `InvalidData` for lengths of no message; `UnexpectedEof` for half of one; those of the system.
+/// `InvalidData` for lengths over the limits; `UnexpectedEof` for a message that is cut off; I/O
+/// errors.
 pub fn receive(from: &mut impl Read, payload: &mut Vec<u8>) -> io::Result<Option<Vec<u8>>> {
     let mut lengths = [0; 8];
     if from.read(&mut lengths[..1])? == 0 {
@@ -310,19 +313,19 @@ pub fn receive(from: &mut impl Read, payload: &mut Vec<u8>) -> io::Result<Option
     Ok(Some(bytes))
 }
 
-/// What a text says.
+/// Parses the text of a message.
 ///
 /// # Errors
-/// `Input` for what is no such message.
+/// `Input` for text that is not such a message.
 pub fn parsed<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
     serde_json::from_slice(&from_json(text)).map_err(|error| {
-        // The refusal of a path names the operation itself.
+        // The error of an invalid path already names the operation.
         let text = error.to_string();
         Error::input("store", text.strip_prefix("store: ").unwrap_or(&text))
     })
 }
 
-/// Reads what a client asks, and sends it again: for who tries any text.
+/// Parses a client's question and serialises it again, for fuzzing.
 ///
 /// # Errors
 /// As [`parsed`].
@@ -350,22 +353,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sent_is_received(number in any::<u64>(), payload in any::<Vec<u8>>()) {
+        fn a_sent_message_is_received(number in any::<u64>(), payload in any::<Vec<u8>>()) {
             let mut sent = Vec::new();
             let question = Question::Close { number };
             send(&mut sent, &question, &payload).unwrap();
             send(&mut sent, &Question::Ping, &[]).unwrap();
-            let (mut from, mut found) = (sent.as_slice(), Vec::new());
-            let mut next = |found: &mut Vec<u8>| receive(&mut from, found).unwrap();
-            prop_assert_eq!(parsed::<Question>(&next(&mut found).unwrap()).unwrap(), question);
-            prop_assert_eq!(&found, &payload);
-            let ping = parsed::<Question>(&next(&mut found).unwrap());
+            let (mut from, mut received) = (sent.as_slice(), Vec::new());
+            let mut next = |received: &mut Vec<u8>| receive(&mut from, received).unwrap();
+            prop_assert_eq!(parsed::<Question>(&next(&mut received).unwrap()).unwrap(), question);
+            prop_assert_eq!(&received, &payload);
+            let ping = parsed::<Question>(&next(&mut received).unwrap());
             prop_assert_eq!(ping.unwrap(), Question::Ping);
-            prop_assert_eq!(next(&mut found), None);
+            prop_assert_eq!(next(&mut received), None);
         }
 
         #[test]
-        fn half_a_message_is_refused(
+        fn a_message_that_is_cut_off_is_refused(
             bytes in any::<Vec<u8>>(),
             cut in any::<prop::sample::Index>(),
         ) {
@@ -374,8 +377,8 @@ mod tests {
             let mut sent = Vec::new();
             send(&mut sent, &Question::Close { number: 1 }, b"payload").unwrap();
             let cut = 1 + cut.index(sent.len() - 1);
-            let half = receive(&mut &sent[..cut], &mut payload);
-            prop_assert!(half.is_err(), "{}", cut);
+            let result = receive(&mut &sent[..cut], &mut payload);
+            prop_assert!(result.is_err(), "{}", cut);
         }
     }
 }

@@ -8,11 +8,11 @@ use std::thread;
 use super::{Daemon, TICK};
 use crate::peers::Peers;
 
-/// Connections that wait to be accepted; the system may have a lower limit.
+/// Most connections that wait to be accepted; the system may have a lower limit.
 const WAITING_MAX: i32 = 4096;
 
 impl Daemon {
-    /// Has the store know the others, and answers them.
+    /// Connects the store to the other stores, and answers them.
     pub(super) fn meet(
         self: &Arc<Self>,
         peers: Arc<Peers>,
@@ -21,7 +21,7 @@ impl Daemon {
         peers.watch();
         self.store.join(Arc::clone(&peers));
         listener.set_nonblocking(true)?;
-        // Others still get in while somebody connects a thousand times.
+        // Other members still connect while a client makes a thousand connections.
         rustix::net::listen(&listener, WAITING_MAX)?;
         let accepting = Arc::clone(&peers);
         let daemon = Arc::clone(self);
@@ -38,7 +38,7 @@ impl Daemon {
             };
             let (daemon, peers) = (Arc::clone(self), Arc::clone(peers));
             let thread = thread::Builder::new().name("cuesta-answer".to_owned());
-            // Without a thread the other finds the connection closed.
+            // If no thread can be started, the other end sees the connection closed.
             let _ = thread.spawn(move || {
                 let blocking = stream.set_nonblocking(false);
                 blocking.map(|()| peers.converse(&daemon.store, &stream))

@@ -1,4 +1,4 @@
-//! What another member is answered.
+//! Replies to the questions of other members.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
@@ -11,24 +11,26 @@ use cuesta_runtime::parallel::lock;
 
 use super::frame::{Direction, parsed};
 use super::handshake;
-use super::limits::{HANDSHAKE, IDLE, IDLE_LOOK, PIECE_BYTES};
-use super::link::Patient;
-use super::message::{FolderStep, Known, PeerQuestion, PeerReply, Telling};
+use super::limits::{HANDSHAKE_TIMEOUT, IDLE, IDLE_LOOK, PIECE_BYTES};
+use super::link::PatientStream;
+use super::message::{DirectoryUpdate, FolderStep, NameState, PeerQuestion, PeerReply};
 use super::refusals::RefusalReason;
 use super::{OPERATION, Peers};
 use crate::store::Store;
 
-/// Who asks on a connection.
+/// The other end of a connection.
 #[derive(Default)]
 struct Caller {
     name: String,
-    has_said_hello: bool,
+    has_greeted: bool,
 }
 
 impl Peers {
-    /// Has who connected prove itself, then answers it until it ends. For a thread of its own.
+    /// Runs the handshake, then replies to questions until the connection ends. Runs in a thread
+    /// of its own.
     pub fn converse(self: &Arc<Self>, store: &Store, stream: &TcpStream) {
-        let address = stream.peer_addr().map_or("unknown".to_owned(), |found| found.to_string());
+        let address =
+            stream.peer_addr().map_or("unknown".to_owned(), |address| address.to_string());
         let Err(error) = self.answer_all(store, stream) else { return };
         if !self.has_ended() {
             self.refusals.add(&address, &error);
@@ -40,28 +42,29 @@ impl Peers {
         let address = stream.peer_addr()?.ip();
         let number = self.pending.admit(address, stream.try_clone()?);
         let begun = Instant::now();
-        let keys = self.own.secret.keys();
-        let mut patient = Patient::new(stream, || begun.elapsed() < HANDSHAKE, || ())?;
+        let keys = self.local.secret.keys();
+        let mut patient =
+            PatientStream::new(stream, || begun.elapsed() < HANDSHAKE_TIMEOUT, || ())?;
         let accepted = handshake::accept(&mut patient, &keys, self.name());
         self.pending.leave(number);
         let session = accepted?;
         let mut receives = Direction::new(session.of_dialler);
         let mut sends = Direction::new(session.of_acceptor);
-        let mut caller = Caller { name: session.from, has_said_hello: false };
+        let mut caller = Caller { name: session.from, has_greeted: false };
         loop {
-            // Hundreds of idle connections are to have no memory.
+            // Hundreds of idle connections must not occupy memory.
             let mut payload = Vec::new();
-            let asked = Instant::now();
-            let waits = || !self.has_ended() && asked.elapsed() < IDLE;
-            let mut patient = Patient::looking(stream, IDLE_LOOK, waits, || ())?;
+            let waiting_since = Instant::now();
+            let keep_waiting = || !self.has_ended() && waiting_since.elapsed() < IDLE;
+            let mut patient = PatientStream::polling(stream, IDLE_LOOK, keep_waiting, || ())?;
             let text = match receives.receive(&mut patient, &mut payload) {
                 Ok(Some(text)) => text,
                 Ok(None) => return Ok(()),
-                // It was not used for long, or this store ends, or the other has ended.
+                // The connection was idle for long, this store ends, or the other end has closed it.
                 Err(error) if is_end(&error) => return Ok(()),
                 Err(error) => return Err(error),
             };
-            if !self.own.secret.keys().iter().any(|key| key.id == session.key) {
+            if !self.local.secret.keys().iter().any(|key| key.id == session.key) {
                 let text = "its secret is not one of the job any more";
                 return Err(RefusalReason::OtherSecret.error(text));
             }
@@ -70,10 +73,10 @@ impl Peers {
             let reply = self.answer(store, &mut caller, question, &mut payload);
             let reply = reply.unwrap_or_else(|error| refused(&error));
             let answered = Instant::now();
-            let waits = || !self.has_ended() && answered.elapsed() < IDLE;
-            let mut patient = Patient::looking(stream, IDLE_LOOK, waits, || ())?;
+            let keep_waiting = || !self.has_ended() && answered.elapsed() < IDLE;
+            let mut patient = PatientStream::polling(stream, IDLE_LOOK, keep_waiting, || ())?;
             if sends.send(&mut patient, &reply, &payload).is_err() {
-                // It has ended, or does not take it.
+                // The other end has closed the connection, or does not read.
                 return Ok(());
             }
         }
@@ -87,15 +90,15 @@ impl Peers {
         payload: &mut Vec<u8>,
     ) -> Result<PeerReply> {
         if let PeerQuestion::Hello { .. } = question {
-            caller.has_said_hello = true;
-            let super::Own { incarnation, block_bytes, .. } = *self.own;
+            caller.has_greeted = true;
+            let super::LocalMember { incarnation, block_bytes, .. } = *self.local;
             return Ok(PeerReply::Welcome { incarnation, block_bytes });
         }
-        if !caller.has_said_hello {
+        if !caller.has_greeted {
             return Err(Error::input(OPERATION, "a connection begins with hello"));
         }
         match question {
-            PeerQuestion::Tell { telling } => Ok(self.take_in(caller, telling)),
+            PeerQuestion::Tell { update } => Ok(self.take_in(caller, update)),
             PeerQuestion::Name { path, file } => {
                 let superseded = lock(&self.directory).name(&caller.name, &path, file);
                 Ok(PeerReply::Heard { superseded: Vec::from_iter(superseded) })
@@ -112,13 +115,14 @@ impl Peers {
                 Ok(PeerReply::Known { known, all_by })
             }
             PeerQuestion::Own { path } => {
-                let file = store.own_alone(self.name(), &path);
+                let file = store.local_alone_file(self.name(), &path);
                 let owner = self.name().to_owned();
-                let known = file.map_or(Known::Nothing, |file| Known::Alone { owner, file });
+                let known =
+                    file.map_or(NameState::Nothing, |file| NameState::Alone { owner, file });
                 Ok(PeerReply::Known { known, all_by: None })
             }
             PeerQuestion::Inside { folder } => {
-                let steps = store.own_inside(self.name(), &folder).into_iter();
+                let steps = store.local_alone_inside(self.name(), &folder).into_iter();
                 Ok(PeerReply::Steps {
                     steps: steps.map(|(name, file)| FolderStep { name, file }).collect(),
                 })
@@ -146,18 +150,18 @@ impl Peers {
         }
     }
 
-    /// Takes in what a member tells, which lives then.
-    fn take_in(&self, caller: &Caller, telling: Telling) -> PeerReply {
+    /// Applies a member's update, which proves that the member lives.
+    fn take_in(&self, caller: &Caller, update: DirectoryUpdate) -> PeerReply {
         let returns = self.member(&caller.name).map_or(0, |member| {
-            member.hear();
+            member.note_alive();
             member.returns()
         });
         let mut directory = lock(&self.directory);
         directory.note_returns(&caller.name, returns);
-        PeerReply::Heard { superseded: directory.hear(&caller.name, telling) }
+        PeerReply::Heard { superseded: directory.apply(&caller.name, update) }
     }
 
-    /// A member ends.
+    /// Removes a member that ends.
     fn end_member(&self, caller: &Caller) -> PeerReply {
         lock(&self.directory).bye(&caller.name);
         if let Some(member) = self.member(&caller.name) {
@@ -166,12 +170,12 @@ impl Peers {
         PeerReply::Done
     }
 
-    /// Changes a file of this store for another.
+    /// Changes a file of this store for another member.
     fn change(&self, store: &Store, question: PeerQuestion) -> Result<PeerReply> {
         match question {
             PeerQuestion::Replaced { path, file } => {
                 store.forget_replaced(&path, file)?;
-                store.tell_name(&path);
+                store.publish_name(&path);
             }
             PeerQuestion::Clear { path } => self.clear_here(&path),
             PeerQuestion::Remove { path } => store.remove_here(&path)?,
@@ -186,7 +190,7 @@ impl Peers {
     }
 }
 
-/// The reply to a question of yes or no.
+/// Returns the reply to a yes-or-no question.
 fn is_so(is_so: bool) -> PeerReply {
     if is_so { PeerReply::Done } else { PeerReply::Absent }
 }

@@ -1,13 +1,13 @@
-//! Where blocks and files in memory alone are, as members have told it: soft state, which they tell
-//! again to another when this member dies. Decisions without I/O.
+//! The directory of blocks and memory-only files, as members have published them. It is soft state:
+//! when this member dies, the others publish it again to another. Decisions without I/O.
 
 use std::collections::HashMap;
 
 use super::limits::{BLOCKS_MAX, LOST_MAX};
-use super::message::{AloneFile, FileId, Known, Telling};
+use super::message::{AloneFile, DirectoryUpdate, FileId, NameState};
 use crate::path::StorePath;
 
-/// What members have told this one.
+/// State published by members.
 #[derive(Debug, Default)]
 pub struct Directory {
     blocks: HashMap<(FileId, u64), Vec<String>>,
@@ -16,9 +16,9 @@ pub struct Directory {
     starts: HashMap<String, u64>,
     /// Number of times that each member came back.
     returns: HashMap<String, u64>,
-    /// The view by which each has told all.
+    /// The view by which each member's state is complete.
     all_by: HashMap<String, u64>,
-    /// Names whose owner has come back without them.
+    /// Number of names whose owner came back without them.
     lost: usize,
 }
 
@@ -26,30 +26,31 @@ pub struct Directory {
 struct Named {
     owner: String,
     file: AloneFile,
-    /// Its owner was started again, and has not told it since.
+    /// Whether its owner was started again, and has not published it since.
     is_lost: bool,
-    /// Its owner tells everything again, and has not told it yet.
+    /// Whether its owner is publishing its complete state, and has not confirmed this file yet.
     is_unconfirmed: bool,
 }
 
 impl Directory {
-    /// Notes how often a member has come back: what changed while it was dead, it has not told,
-    /// even if the view of who lives is the one of before.
+    /// Records how often a member has come back. It has not published the changes made while it was
+    /// dead, so its state is incomplete even if the view is the same as before.
     pub fn note_returns(&mut self, member: &str, returns: u64) {
         if self.returns.insert(member.to_owned(), returns) != Some(returns) {
             self.all_by.remove(member);
         }
     }
 
-    /// Takes in what a member tells; files of it that were replaced elsewhere by now.
-    pub fn hear(&mut self, from: &str, telling: Telling) -> Vec<(StorePath, FileId)> {
-        if telling.is_first {
-            self.begin(from, telling.start);
+    /// Applies a member's update; returns the files of the member that have been replaced
+    /// elsewhere.
+    pub fn apply(&mut self, from: &str, update: DirectoryUpdate) -> Vec<(StorePath, FileId)> {
+        if update.is_first {
+            self.begin(from, update.start);
         }
-        for block in telling.gone {
+        for block in update.gone {
             self.leave(block, from);
         }
-        for block in telling.here {
+        for block in update.here {
             if self.blocks.len() < BLOCKS_MAX || self.blocks.contains_key(&block) {
                 let places = self.blocks.entry(block).or_default();
                 if !places.iter().any(|place| place == from) {
@@ -57,15 +58,15 @@ impl Directory {
                 }
             }
         }
-        for path in telling.no_names {
+        for path in update.no_names {
             self.name(from, &path, None);
         }
         let mut superseded = Vec::new();
-        for file in telling.names {
+        for file in update.names {
             let path = file.path.clone();
             superseded.extend(self.name(from, &path, Some(file)));
         }
-        match telling.all_by {
+        match update.all_by {
             Some(view) => {
                 self.drop_unconfirmed(from);
                 self.all_by.insert(from.to_owned(), view)
@@ -75,8 +76,8 @@ impl Directory {
         superseded
     }
 
-    /// Takes in the file of a path that is in the memory of a member alone; that file, where it was
-    /// replaced elsewhere by now.
+    /// Records the memory-only file of a path of a member; returns that file, if it has been
+    /// replaced elsewhere.
     pub fn name(
         &mut self,
         from: &str,
@@ -86,14 +87,15 @@ impl Directory {
         self.retain(path, |named| named.owner != from);
         let file = file?;
         let named = self.names.entry(path.clone()).or_default();
-        let is_replaced = named.iter().any(|other| other.file.closed_ns > file.closed_ns);
+        let is_replaced = named.iter().any(|older| older.file.closed_ns > file.closed_ns);
         let superseded = is_replaced.then(|| (path.clone(), file.id));
         let owner = from.to_owned();
         named.push(Named { owner, file, is_lost: false, is_unconfirmed: false });
         superseded
     }
 
-    /// Files of a member, of these, that lost their names to later ones of other members.
+    /// Returns the files, among these of a member, that lost their names to later files of other
+    /// members.
     pub fn superseded(&self, from: &str, files: &[AloneFile]) -> Vec<(StorePath, FileId)> {
         let is_later = |named: &Named, file: &AloneFile| {
             named.owner != from && !named.is_lost && named.file.closed_ns > file.closed_ns
@@ -105,8 +107,9 @@ impl Directory {
         files.map(|file| (file.path.clone(), file.id)).collect()
     }
 
-    /// A member tells everything that it has. After a new start, what it had is lost until it is
-    /// told again; without one, what is not told again was removed meanwhile.
+    /// Starts the complete state of a member. After a new start of the member, its files are lost
+    /// until it publishes them again; otherwise a file that it does not publish again was removed
+    /// meanwhile.
     fn begin(&mut self, from: &str, start: u64) {
         self.forget_blocks(from);
         let is_new = self.starts.insert(from.to_owned(), start) != Some(start);
@@ -134,7 +137,7 @@ impl Directory {
         });
     }
 
-    /// A member ends, and has given up what it had.
+    /// Removes all of a member that has ended and given up its files.
     pub fn bye(&mut self, from: &str) {
         self.forget_blocks(from);
         self.names.retain(|_, named| {
@@ -144,48 +147,50 @@ impl Directory {
         self.all_by.remove(from);
     }
 
-    /// Who has a block.
+    /// Returns the members that have a block.
     pub fn places(&self, file: FileId, index: u64) -> Vec<String> {
         self.blocks.get(&(file, index)).cloned().unwrap_or_default()
     }
 
-    /// What is known of a path: of several files the one that was closed last counts.
-    pub fn find(&self, path: &StorePath, lives: impl Fn(&str) -> bool) -> Known {
+    /// Returns the state of a path: of several files, the one closed last counts.
+    pub fn find(&self, path: &StorePath, lives: impl Fn(&str) -> bool) -> NameState {
         let named = self.names.get(path).into_iter().flatten();
         match named.max_by_key(|named| (named.file.closed_ns, !named.is_lost)) {
-            None => Known::Nothing,
+            None => NameState::Nothing,
             Some(named) if named.is_lost || !lives(&named.owner) => {
-                Known::Lost { owner: named.owner.clone(), closed_ns: named.file.closed_ns }
+                NameState::Lost { owner: named.owner.clone(), closed_ns: named.file.closed_ns }
             }
-            Some(named) => Known::Alone { owner: named.owner.clone(), file: named.file.clone() },
+            Some(named) => {
+                NameState::Alone { owner: named.owner.clone(), file: named.file.clone() }
+            }
         }
     }
 
-    /// Forgets files of dead members under a name.
+    /// Forgets files of dead members at a path.
     pub fn clear(&mut self, path: &StorePath, lives: impl Fn(&str) -> bool) {
         self.retain(path, |named| !named.is_lost && lives(&named.owner));
     }
 
-    /// Whether all of these members have told all by this view of who lives.
-    pub fn is_whole<'a>(&self, mut members: impl Iterator<Item = &'a str>, view: u64) -> bool {
+    /// Returns whether the state of all of these members is complete by this view.
+    pub fn is_complete<'a>(&self, mut members: impl Iterator<Item = &'a str>, view: u64) -> bool {
         members.all(|member| self.all_by.get(member) == Some(&view))
     }
 
-    /// Whether it was told of any file in memory alone.
+    /// Returns whether any memory-only file has been published here.
     pub fn has_names(&self) -> bool {
         !self.names.is_empty()
     }
 
-    /// How many blocks it has places of.
+    /// Returns the number of blocks with known holders.
     pub fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    fn retain(&mut self, path: &StorePath, keeps: impl Fn(&Named) -> bool) {
+    fn retain(&mut self, path: &StorePath, is_retained: impl Fn(&Named) -> bool) {
         if let Some(named) = self.names.get_mut(path) {
             let lost = |named: &[Named]| named.iter().filter(|named| named.is_lost).count();
             let before = lost(named);
-            named.retain(keeps);
+            named.retain(is_retained);
             self.lost = self.lost.saturating_sub(before - lost(named));
             if named.is_empty() {
                 self.names.remove(path);
@@ -227,110 +232,115 @@ mod tests {
         AloneFile { path: path.parse().unwrap(), id, size_bytes: 5, closed_ns, permissions: 0o600 }
     }
 
-    fn names(files: &[AloneFile]) -> Telling {
-        Telling { names: files.to_vec(), all_by: Some(1), ..Telling::default() }
+    fn names(files: &[AloneFile]) -> DirectoryUpdate {
+        DirectoryUpdate { names: files.to_vec(), all_by: Some(1), ..DirectoryUpdate::default() }
     }
 
     const ALL: fn(&str) -> bool = |_| true;
 
     #[test]
-    fn blocks_are_where_they_were_told_to_be() {
+    fn a_block_is_at_the_members_that_published_it() {
         let mut directory = Directory::default();
-        let (file, told) = (alone("a", "x", 1).id, |here: &[(FileId, u64)]| Telling {
+        let (file, update) = (alone("a", "x", 1).id, |here: &[(FileId, u64)]| DirectoryUpdate {
             here: here.to_vec(),
-            ..Telling::default()
+            ..DirectoryUpdate::default()
         });
-        directory.hear("x", told(&[(file, 0), (file, 1)]));
-        directory.hear("y", told(&[(file, 1), (file, 1)]));
+        directory.apply("x", update(&[(file, 0), (file, 1)]));
+        directory.apply("y", update(&[(file, 1), (file, 1)]));
         assert_eq!(directory.places(file, 1), ["x", "y"]);
-        let gone = Telling { gone: vec![(file, 1), (file, 7)], ..Telling::default() };
-        directory.hear("x", gone);
+        let gone =
+            DirectoryUpdate { gone: vec![(file, 1), (file, 7)], ..DirectoryUpdate::default() };
+        directory.apply("x", gone);
         assert_eq!(
             (directory.places(file, 1), directory.places(file, 0).len()),
             (vec!["y".into()], 1)
         );
-        directory.hear("x", Telling { is_first: true, ..Telling::default() });
+        directory.apply("x", DirectoryUpdate { is_first: true, ..DirectoryUpdate::default() });
         directory.bye("y");
         assert_eq!(directory.blocks(), 0);
     }
 
     #[test]
-    fn the_file_closed_last_counts_and_the_other_owner_is_told() {
+    fn the_file_closed_last_counts_and_the_other_owner_learns_of_it() {
         let mut directory = Directory::default();
         let path: StorePath = "a".parse().unwrap();
         let (old, new) = (alone("a", "x", 1), alone("a", "y", 2));
-        assert!(directory.hear("y", names(std::slice::from_ref(&new))).is_empty());
+        assert!(directory.apply("y", names(std::slice::from_ref(&new))).is_empty());
         let id = old.id;
-        assert_eq!(directory.hear("x", names(&[old])), [(path.clone(), id)]);
-        let found = Known::Alone { owner: "y".into(), file: new };
-        assert_eq!(directory.find(&path, ALL), found);
-        // Not the older one of a member that lives.
-        let lost = Known::Lost { owner: "y".into(), closed_ns: 2 };
+        assert_eq!(directory.apply("x", names(&[old])), [(path.clone(), id)]);
+        let newest = NameState::Alone { owner: "y".into(), file: new };
+        assert_eq!(directory.find(&path, ALL), newest);
+        // The older file of a live member does not count.
+        let lost = NameState::Lost { owner: "y".into(), closed_ns: 2 };
         assert_eq!(directory.find(&path, |owner| owner != "y"), lost);
         directory.clear(&path, |owner| owner != "y");
-        assert!(matches!(directory.find(&path, ALL), Known::Alone { owner, .. } if owner == "x"));
+        assert!(
+            matches!(directory.find(&path, ALL), NameState::Alone { owner, .. } if owner == "x")
+        );
     }
 
     #[test]
-    fn what_a_member_does_not_tell_again_after_its_start_is_lost() {
+    fn a_file_that_a_member_does_not_publish_again_after_its_start_is_lost() {
         let mut directory = Directory::default();
-        directory.hear("x", names(&[alone("a", "x", 1), alone("b", "x", 1)]));
-        let again = Telling { is_first: true, start: 2, ..names(&[alone("b", "x", 1)]) };
-        directory.hear("x", again);
+        directory.apply("x", names(&[alone("a", "x", 1), alone("b", "x", 1)]));
+        let again = DirectoryUpdate { is_first: true, start: 2, ..names(&[alone("b", "x", 1)]) };
+        directory.apply("x", again);
         let find = |directory: &Directory, path: &str| directory.find(&path.parse().unwrap(), ALL);
-        assert_eq!(find(&directory, "a"), Known::Lost { owner: "x".into(), closed_ns: 1 });
-        assert!(matches!(find(&directory, "b"), Known::Alone { .. }));
+        assert_eq!(find(&directory, "a"), NameState::Lost { owner: "x".into(), closed_ns: 1 });
+        assert!(matches!(find(&directory, "b"), NameState::Alone { .. }));
         directory.bye("x");
-        assert_eq!(find(&directory, "a"), Known::Nothing);
+        assert_eq!(find(&directory, "a"), NameState::Nothing);
     }
 
-    /// A file that was removed while a directory was cut off from its owner was told as lost
-    /// afterwards, for ever: the owner told everything again, as after a start. Checked histories
-    /// found it.
+    /// A file that was removed while a directory was cut off from its owner was reported as lost
+    /// afterwards, for ever: the owner published its complete state again, as after a start.
+    /// Checked histories found it.
     #[test]
     fn a_file_that_was_removed_while_its_owner_was_cut_off_is_not_lost() {
         let mut directory = Directory::default();
-        let first = Telling { is_first: true, start: 7, ..Telling::default() };
+        let first = DirectoryUpdate { is_first: true, start: 7, ..DirectoryUpdate::default() };
         let both = [alone("a", "x", 1), alone("b", "x", 1)];
-        directory.hear("x", Telling { names: both.to_vec(), all_by: Some(1), ..first.clone() });
+        directory
+            .apply("x", DirectoryUpdate { names: both.to_vec(), all_by: Some(1), ..first.clone() });
         let find = |directory: &Directory, path: &str| directory.find(&path.parse().unwrap(), ALL);
-        // Everything again, in two parts: what is not told yet may still come.
-        directory.hear("x", first.clone());
-        assert!(matches!(find(&directory, "a"), Known::Alone { .. }));
-        directory.hear("x", names(&[alone("b", "x", 1)]));
-        assert_eq!(find(&directory, "a"), Known::Nothing);
-        assert!(matches!(find(&directory, "b"), Known::Alone { .. }));
-        // What was lost by a start stays lost.
-        directory.hear("x", Telling { start: 8, all_by: Some(2), ..first.clone() });
-        directory.hear("x", Telling { start: 8, all_by: Some(3), ..first });
-        assert!(matches!(find(&directory, "b"), Known::Lost { .. }));
+        // The complete state comes in two parts: files that are still missing may come with the
+        // second.
+        directory.apply("x", first.clone());
+        assert!(matches!(find(&directory, "a"), NameState::Alone { .. }));
+        directory.apply("x", names(&[alone("b", "x", 1)]));
+        assert_eq!(find(&directory, "a"), NameState::Nothing);
+        assert!(matches!(find(&directory, "b"), NameState::Alone { .. }));
+        // Files that were lost by a start remain lost.
+        directory.apply("x", DirectoryUpdate { start: 8, all_by: Some(2), ..first.clone() });
+        directory.apply("x", DirectoryUpdate { start: 8, all_by: Some(3), ..first });
+        assert!(matches!(find(&directory, "b"), NameState::Lost { .. }));
     }
 
-    /// After a partition the view of who lives is the one of before: a directory held itself for
-    /// complete, and gave a name that was renamed meanwhile. Checked histories found it.
+    /// After a partition the view is the same as before: a directory took itself for complete, and
+    /// returned a name that had been renamed meanwhile. Checked histories found it.
     #[test]
-    fn it_is_incomplete_after_a_return_until_the_member_repeats_all() {
+    fn it_is_incomplete_after_a_return_until_the_member_publishes_all_again() {
         let mut directory = Directory::default();
         directory.note_returns("x", 1);
-        directory.hear("x", names(&[]));
+        directory.apply("x", names(&[]));
         directory.note_returns("x", 1);
-        assert!(directory.is_whole(["x"].into_iter(), 1));
+        assert!(directory.is_complete(["x"].into_iter(), 1));
         directory.note_returns("x", 2);
-        assert!(!directory.is_whole(["x"].into_iter(), 1));
-        directory.hear("x", names(&[]));
-        assert!(directory.is_whole(["x"].into_iter(), 1));
+        assert!(!directory.is_complete(["x"].into_iter(), 1));
+        directory.apply("x", names(&[]));
+        assert!(directory.is_complete(["x"].into_iter(), 1));
     }
 
     #[test]
-    fn it_is_whole_once_all_have_told_all_by_one_view() {
+    fn it_is_complete_once_all_members_have_published_all_by_the_same_view() {
         let mut directory = Directory::default();
         let all = || ["x", "y"].into_iter();
-        directory.hear("x", names(&[]));
-        assert!(!directory.is_whole(all(), 1));
-        directory.hear("y", names(&[]));
-        assert!(directory.is_whole(all(), 1) && !directory.is_whole(all(), 2));
-        // More is to come.
-        directory.hear("y", Telling::default());
-        assert!(!directory.is_whole(all(), 1));
+        directory.apply("x", names(&[]));
+        assert!(!directory.is_complete(all(), 1));
+        directory.apply("y", names(&[]));
+        assert!(directory.is_complete(all(), 1) && !directory.is_complete(all(), 2));
+        // The update is not the last one.
+        directory.apply("y", DirectoryUpdate::default());
+        assert!(!directory.is_complete(all(), 1));
     }
 }

@@ -1,5 +1,5 @@
-//! Messages of a connection whose ends have proved themselves: each has a keyed hash of itself and
-//! of its place in the order, so that none can be changed, left out, repeated or made by others.
+//! Frames of an authenticated connection. Each carries a keyed hash of itself and of its number, so
+//! that no one else can change, drop, repeat or forge a message.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -10,19 +10,19 @@ use super::handshake::PROOF_BYTES;
 use super::limits::{PAYLOAD_BYTES_MAX, TEXT_BYTES_MAX};
 use super::refusals::RefusalReason;
 
-/// Payloads that are longer are not copied to be sent.
+/// Longer payloads are sent without a copy.
 const COPIED_MAX: usize = 16 << 10;
 const HEAD_BYTES: usize = 8;
 
-/// The messages of one direction.
+/// The messages of one direction of a connection.
 pub struct Direction {
     key: [u8; 32],
-    /// Messages so far.
+    /// Number of messages so far.
     count: u64,
 }
 
 impl Direction {
-    /// From the first message on.
+    /// Starts at the first message.
     pub fn new(key: [u8; 32]) -> Self {
         Self { key, count: 0 }
     }
@@ -34,10 +34,10 @@ impl Direction {
         hasher.finalize()
     }
 
-    /// Sends a message: the lengths of its text and its payload, both, and their proof.
+    /// Sends a message: the lengths of its text and its payload, both, and their hash.
     ///
     /// # Errors
-    /// `InvalidInput` for one that is too long; those of the system.
+    /// `InvalidInput` for a message that is too long; I/O errors.
     pub fn send(
         &mut self,
         to: &mut impl Write,
@@ -63,11 +63,12 @@ impl Direction {
         to.write_all(&bytes)
     }
 
-    /// Receives one: its text, and its payload into `payload`; `None` where the other has ended.
+    /// Receives a message: returns its text, and writes its payload to `payload`; `None` where the
+    /// other end has closed.
     ///
     /// # Errors
-    /// `InvalidData` for one that is too long; `PermissionDenied` for one that is not proved;
-    /// `UnexpectedEof` for a part of one; those of the system.
+    /// `InvalidData` for a message that is too long; `PermissionDenied` for a wrong hash;
+    /// `UnexpectedEof` for a message that is cut off; I/O errors.
     pub fn receive(
         &mut self,
         from: &mut impl Read,
@@ -86,14 +87,14 @@ impl Direction {
         let mut text = Vec::new();
         payload.clear();
         let mut proof = [0; PROOF_BYTES];
-        // Memory is taken as bytes come, not as they are announced.
+        // Memory is allocated as bytes arrive, not as the lengths announce.
         if from.take(text_bytes.into()).read_to_end(&mut text)? < text_bytes as usize
             || from.take(payload_bytes.into()).read_to_end(payload)? < payload_bytes as usize
         {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         from.read_exact(&mut proof)?;
-        // Both are hashes: they are compared in constant time.
+        // `blake3::Hash` compares in constant time.
         if self.proof(&head, &text, payload) != blake3::Hash::from_bytes(proof) {
             payload.clear();
             let text = "a message is not by who has the secret, or not in its place";
@@ -103,10 +104,10 @@ impl Direction {
     }
 }
 
-/// What a text says.
+/// Parses the text of a message.
 ///
 /// # Errors
-/// `InvalidData` for what is no such message.
+/// `InvalidData` for text that is not such a message.
 pub fn parsed<T: DeserializeOwned>(text: &[u8]) -> io::Result<T> {
     serde_json::from_slice(text).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
@@ -118,31 +119,31 @@ mod tests {
 
     fn sent(messages: &[(&str, &[u8])]) -> Vec<Vec<u8>> {
         let mut direction = Direction::new([7; 32]);
-        let one = |&(text, payload): &(&str, &[u8])| {
+        let frame = |&(text, payload): &(&str, &[u8])| {
             let mut bytes = Vec::new();
             direction.send(&mut bytes, &text, payload).unwrap();
             bytes
         };
-        messages.iter().map(one).collect()
+        messages.iter().map(frame).collect()
     }
 
     fn received(bytes: &[u8]) -> io::Result<Vec<(String, Vec<u8>)>> {
         let (mut direction, mut from) = (Direction::new([7; 32]), bytes);
-        let (mut found, mut payload) = (Vec::new(), Vec::new());
+        let (mut messages, mut payload) = (Vec::new(), Vec::new());
         while let Some(text) = direction.receive(&mut from, &mut payload)? {
-            found.push((parsed(&text)?, payload.clone()));
+            messages.push((parsed(&text)?, payload.clone()));
         }
-        Ok(found)
+        Ok(messages)
     }
 
     #[test]
     fn messages_are_received_as_they_were_sent_and_in_no_other_order() {
         let large = vec![3; COPIED_MAX + 1];
         let all = sent(&[("one", b""), ("two", b"bytes"), ("three", &large)]);
-        let found = received(&all.concat()).unwrap();
-        let names: Vec<&str> = found.iter().map(|(text, _)| text.as_str()).collect();
+        let messages = received(&all.concat()).unwrap();
+        let names: Vec<&str> = messages.iter().map(|(text, _)| text.as_str()).collect();
         assert_eq!(names, ["one", "two", "three"]);
-        assert_eq!((found[1].1.as_slice(), &found[2].1), (&b"bytes"[..], &large));
+        assert_eq!((messages[1].1.as_slice(), &messages[2].1), (&b"bytes"[..], &large));
         for wrong in
             [vec![&all[0], &all[0]], vec![&all[1], &all[0]], vec![&all[0], &all[2]], vec![&all[1]]]
         {

@@ -1,9 +1,10 @@
-//! Both ends of a connection prove that they have the secret, before anything else is read.
+//! Handshake: both ends of a connection prove that they have the secret, before any other message.
 //!
-//! The one that dials sends 32 random bytes, the names of its keys, its own name and that of whom
-//! it wants. The other answers with random bytes and the key. Then each sends a keyed hash of all
-//! of that and of its role. What was recorded proves nothing where one end chose other bytes; what
-//! is passed on to another member does not have its name.
+//! The dialler sends 32 random bytes, the ids of its keys, its own name and the name of the member
+//! that it wants. The acceptor answers with random bytes and the id of the key. Then each end sends
+//! a keyed hash of all of that and of its role. A recording proves nothing, because the other end
+//! chooses new random bytes; a handshake relayed to another member fails, because it names the
+//! wrong member.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -13,33 +14,33 @@ use super::limits::NAME_BYTES_MAX;
 use super::refusals::RefusalReason;
 use super::secret::{Keys, PeerKey};
 
-/// What a connection begins with; the digit is the version of what follows.
+/// First bytes of a connection; the digit is the version of the protocol that follows.
 pub const MAGIC: &[u8; 8] = b"cuestap3";
-/// Bytes of what is chosen at random, and of a proof.
+/// Size in bytes of the random part, and of a proof.
 pub const PROOF_BYTES: usize = 32;
 const ID_BYTES: usize = 8;
 const KEYS_MAX: usize = 2;
 
-/// What both ends have once they have proved themselves.
+/// Result of a handshake, on either end.
 pub struct PeerSession {
-    /// The name of the one that dialled.
+    /// The name of the dialler.
     pub from: String,
-    /// The key that it began with.
+    /// Id of the key that the session began with.
     pub key: [u8; ID_BYTES],
-    /// Of messages of the one that dialled.
+    /// Key for messages of the dialler.
     pub of_dialler: [u8; 32],
-    /// Of messages of the other.
+    /// Key for messages of the acceptor.
     pub of_acceptor: [u8; 32],
 }
 
-/// What the one that dials says first.
+/// First message of the dialler.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Hello {
     bytes: Vec<u8>,
     ids: Vec<[u8; ID_BYTES]>,
-    /// Who it is.
+    /// The dialler's name.
     pub from: String,
-    /// Whom it wants.
+    /// Name of the member that the dialler wants.
     pub to: String,
 }
 
@@ -58,10 +59,10 @@ impl Hello {
         Ok(Self { bytes, ids, from: from.to_owned(), to: to.to_owned() })
     }
 
-    /// Reads one; at most 600 bytes, whatever they are.
+    /// Reads a hello; at most 600 bytes, whatever they are.
     ///
     /// # Errors
-    /// `InvalidData` for what is none; those of the system.
+    /// `InvalidData` for bytes that are no hello; I/O errors.
     pub fn receive(stream: &mut impl Read) -> io::Result<Self> {
         let mut bytes = vec![0; MAGIC.len() + PROOF_BYTES + 1];
         stream.read_exact(&mut bytes[..MAGIC.len()])?;
@@ -78,14 +79,14 @@ impl Hello {
         let mut names = [String::new(), String::new()];
         for name in &mut names {
             let length = more(stream, &mut bytes, 1)?[0];
-            let found = more(stream, &mut bytes, length.into())?;
-            *name = String::from_utf8(found).map_err(|_| invalid("its name is no text"))?;
+            let name_bytes = more(stream, &mut bytes, length.into())?;
+            *name = String::from_utf8(name_bytes).map_err(|_| invalid("its name is no text"))?;
         }
         let [from, to] = names;
         Ok(Self { bytes, ids, from, to })
     }
 
-    /// As it is sent.
+    /// Returns the bytes as they are sent.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -108,10 +109,11 @@ impl Hello {
 const DIALLER: &[u8] = b"proof of the one that dialled";
 const ACCEPTOR: &[u8] = b"proof of the one that was dialled";
 
-/// Dials: proves to the other end that this one has the secret, and has it do the same.
+/// Runs the dialler's side: proves to the acceptor that this end has the secret, and has it do the
+/// same.
 ///
 /// # Errors
-/// `PermissionDenied` where it cannot; `UnexpectedEof` where it refuses; those of the system.
+/// `PermissionDenied` where the acceptor fails to; `UnexpectedEof` where it refuses; I/O errors.
 pub fn dial(
     stream: &mut (impl Read + Write),
     keys: &Keys,
@@ -127,20 +129,25 @@ pub fn dial(
     stream.write_all(hello.proof(key, DIALLER, &answer).as_bytes())?;
     let mut proof = [0; PROOF_BYTES];
     stream.read_exact(&mut proof)?;
-    // Both are hashes: they are compared in constant time.
+    // `blake3::Hash` compares in constant time.
     if hello.proof(key, ACCEPTOR, &answer) != blake3::Hash::from_bytes(proof) {
         return Err(unproved());
     }
     Ok(hello.session(key, &answer))
 }
 
-/// Has one that dialled `own` prove that it has the secret, and proves the same to it.
+/// Runs the acceptor's side, under the name `local`: has the dialler prove that it has the secret,
+/// and proves the same to it.
 ///
 /// # Errors
-/// As [`dial`]; `InvalidData` for what is no such conversation.
-pub fn accept(stream: &mut (impl Read + Write), keys: &Keys, own: &str) -> io::Result<PeerSession> {
+/// As [`dial`]; `InvalidData` for bytes that are not a handshake.
+pub fn accept(
+    stream: &mut (impl Read + Write),
+    keys: &Keys,
+    local: &str,
+) -> io::Result<PeerSession> {
     let hello = Hello::receive(stream)?;
-    if hello.to != own {
+    if hello.to != local {
         return Err(RefusalReason::OtherMember.error("it wants another member"));
     }
     let key = keys.iter().find(|key| hello.ids.contains(&key.id));
@@ -158,23 +165,23 @@ pub fn accept(stream: &mut (impl Read + Write), keys: &Keys, own: &str) -> io::R
     Ok(hello.session(key, &answer))
 }
 
-/// Bytes that nobody can foresee.
+/// Returns bytes that no one can predict.
 ///
 /// # Errors
-/// Those of the system.
+/// I/O errors.
 pub fn random() -> io::Result<[u8; PROOF_BYTES]> {
     let mut bytes = [0; PROOF_BYTES];
-    // So few bytes come at once.
+    // `getrandom` returns so few bytes in one call.
     let count = getrandom(&mut bytes[..], GetRandomFlags::empty())?;
     if count < PROOF_BYTES { Err(ErrorKind::Interrupted.into()) } else { Ok(bytes) }
 }
 
 fn more(stream: &mut impl Read, bytes: &mut Vec<u8>, count: usize) -> io::Result<Vec<u8>> {
     debug_assert!(count <= NAME_BYTES_MAX);
-    let mut found = vec![0; count];
-    stream.read_exact(&mut found)?;
-    bytes.extend(&found);
-    Ok(found)
+    let mut read = vec![0; count];
+    stream.read_exact(&mut read)?;
+    bytes.extend(&read);
+    Ok(read)
 }
 
 fn invalid(text: &str) -> io::Error {
@@ -195,18 +202,18 @@ mod tests {
         letters.iter().map(|letter| PeerKey::of(&letter.repeat(64))).collect()
     }
 
-    /// Both ends of a conversation, of these keys.
+    /// Runs a handshake between ends with these keys, and returns both results.
     fn both(dialler: &[&str], acceptor: &[&str], to: &str) -> [io::Result<PeerSession>; 2] {
-        let (mut one, mut other) = UnixStream::pair().unwrap();
+        let (mut dialler_end, mut acceptor_end) = UnixStream::pair().unwrap();
         let (dialler, acceptor) = (keys(dialler), keys(acceptor));
         thread::scope(|scope| {
             let accepted = scope.spawn(move || {
-                let found = accept(&mut other, &acceptor, "b:1");
-                drop(other);
-                found
+                let session = accept(&mut acceptor_end, &acceptor, "b:1");
+                drop(acceptor_end);
+                session
             });
-            let dialled = dial(&mut one, &dialler, "a:1", to);
-            drop(one);
+            let dialled = dial(&mut dialler_end, &dialler, "a:1", to);
+            drop(dialler_end);
             [dialled, accepted.join().unwrap()]
         })
     }
@@ -216,38 +223,44 @@ mod tests {
         for (dialler, acceptor) in
             [(&["1"][..], &["1"][..]), (&["2", "1"], &["1"]), (&["1"], &["2", "1"])]
         {
-            let [one, other] = both(dialler, acceptor, "b:1").map(|found| found.unwrap());
-            assert_eq!((one.of_dialler, one.of_acceptor), (other.of_dialler, other.of_acceptor));
-            assert_ne!(one.of_dialler, one.of_acceptor);
-            assert_eq!((other.from.as_str(), one.key), ("a:1", PeerKey::of(&"1".repeat(64)).id));
+            let [dialled, accepted] = both(dialler, acceptor, "b:1").map(|result| result.unwrap());
+            assert_eq!(
+                (dialled.of_dialler, dialled.of_acceptor),
+                (accepted.of_dialler, accepted.of_acceptor)
+            );
+            assert_ne!(dialled.of_dialler, dialled.of_acceptor);
+            assert_eq!(
+                (accepted.from.as_str(), dialled.key),
+                ("a:1", PeerKey::of(&"1".repeat(64)).id)
+            );
         }
-        let again = || both(&["1"], &["1"], "b:1").map(|found| found.unwrap().of_dialler);
+        let again = || both(&["1"], &["1"], "b:1").map(|result| result.unwrap().of_dialler);
         assert_ne!(again(), again());
     }
 
     #[test]
     fn another_secret_or_member_is_refused_by_name() {
-        let [one, other] = both(&["2"], &["1"], "b:1").map(|found| found.err().unwrap());
-        assert_eq!(one.kind(), ErrorKind::UnexpectedEof);
-        assert!(other.to_string().contains("another secret"), "{other}");
-        let [_, other] = both(&["1"], &["1"], "c:1").map(|found| found.err().unwrap());
-        assert!(other.to_string().contains("another member"), "{other}");
+        let [dialled, accepted] = both(&["2"], &["1"], "b:1").map(|result| result.err().unwrap());
+        assert_eq!(dialled.kind(), ErrorKind::UnexpectedEof);
+        assert!(accepted.to_string().contains("another secret"), "{accepted}");
+        let [_, accepted] = both(&["1"], &["1"], "c:1").map(|result| result.err().unwrap());
+        assert!(accepted.to_string().contains("another member"), "{accepted}");
     }
 
     #[test]
-    fn one_that_only_knows_the_name_of_the_key_proves_nothing() {
-        let (mut one, mut other) = UnixStream::pair().unwrap();
-        let accepted = thread::spawn(move || accept(&mut other, &keys(&["1"]), "b:1"));
+    fn a_dialler_that_only_knows_the_name_of_the_key_proves_nothing() {
+        let (mut dialler, mut acceptor) = UnixStream::pair().unwrap();
+        let accepted = thread::spawn(move || accept(&mut acceptor, &keys(&["1"]), "b:1"));
         let hello = Hello::new(&keys(&["1"]), "a:1", "b:1").unwrap();
-        one.write_all(hello.bytes()).unwrap();
-        one.read_exact(&mut [0; PROOF_BYTES + ID_BYTES]).unwrap();
-        one.write_all(&[7; PROOF_BYTES]).unwrap();
+        dialler.write_all(hello.bytes()).unwrap();
+        dialler.read_exact(&mut [0; PROOF_BYTES + ID_BYTES]).unwrap();
+        dialler.write_all(&[7; PROOF_BYTES]).unwrap();
         let error = accepted.join().unwrap().err().unwrap();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-        assert_eq!(one.read(&mut [0; 8]).unwrap(), 0);
+        assert_eq!(dialler.read(&mut [0; 8]).unwrap(), 0);
     }
 
-    /// Keeps what goes through it.
+    /// Stream that records the bytes written to it.
     struct Recorded<'a>(&'a mut UnixStream, Vec<u8>);
 
     impl Read for Recorded<'_> {
@@ -268,22 +281,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_is_refused() {
-        let (mut one, mut other) = UnixStream::pair().unwrap();
-        let accepted = thread::spawn(move || accept(&mut other, &keys(&["1"]), "b:1").map(|_| ()));
-        let mut recorded = Recorded(&mut one, Vec::new());
+    fn a_recorded_conversation_is_refused() {
+        let (mut dialler, mut acceptor) = UnixStream::pair().unwrap();
+        let accepted =
+            thread::spawn(move || accept(&mut acceptor, &keys(&["1"]), "b:1").map(|_| ()));
+        let mut recorded = Recorded(&mut dialler, Vec::new());
         dial(&mut recorded, &keys(&["1"]), "a:1", "b:1").unwrap();
-        let said = recorded.1;
+        let bytes = recorded.1;
         accepted.join().unwrap().unwrap();
-        let (mut one, mut other) = UnixStream::pair().unwrap();
-        let accepted = thread::spawn(move || accept(&mut other, &keys(&["1"]), "b:1").map(|_| ()));
-        one.write_all(&said).unwrap();
+        let (mut dialler, mut acceptor) = UnixStream::pair().unwrap();
+        let accepted =
+            thread::spawn(move || accept(&mut acceptor, &keys(&["1"]), "b:1").map(|_| ()));
+        dialler.write_all(&bytes).unwrap();
         let error = accepted.join().unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     }
 
     #[test]
-    fn what_an_acceptor_said_is_no_proof_of_a_dialler() {
+    fn a_proof_of_an_acceptor_is_no_proof_of_a_dialler() {
         let key = PeerKey::of(&"1".repeat(64));
         let hello = Hello::new(&vec![key.clone()], "a:1", "b:1").unwrap();
         assert_ne!(hello.proof(&key, DIALLER, &[1; 40]), hello.proof(&key, ACCEPTOR, &[1; 40]));

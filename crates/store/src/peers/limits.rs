@@ -1,68 +1,68 @@
-//! Every bound between stores, in one place.
+//! Limits of the connections between stores, in one place.
 
 use std::time::Duration;
 
-/// A member of which nothing was heard for so long is dead.
+/// Time without any message after which a member is dead.
 pub const DEAD: Duration = Duration::from_millis(800);
-/// How often a member is asked whether it is there.
+/// Interval at which a member is asked whether it lives.
 pub const PING: Duration = Duration::from_millis(200);
-/// How long a connection may take to be made.
-pub const CONNECT: Duration = Duration::from_millis(500);
-/// For both ends of a connection to prove that they have the secret.
-pub const HANDSHAKE: Duration = Duration::from_secs(1);
-/// How often it is looked whether there is something to tell, and whether members changed.
+/// Timeout of a TCP connect.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+/// Timeout of the handshake.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Interval at which a store looks for changes to publish, and for new members.
 pub const TICK: Duration = Duration::from_millis(20);
-/// How long it may take at most to find where blocks are; what is not known by then is nowhere.
-pub const PLACES: Duration = Duration::from_millis(800);
-/// Members that are asked at once where blocks are, each by a thread.
-pub const ASKED_AT_ONCE: usize = 16;
-/// Blocks whose places are asked for in one message.
+/// Timeout of a search for the holders of blocks; holders that are not known by then are left out.
+pub const PLACES_TIMEOUT: Duration = Duration::from_millis(800);
+/// Most members that are asked for holders at once, each by a thread.
+pub const CONCURRENT_QUERIES_MAX: usize = 16;
+/// Most blocks whose holders are asked for in one message.
 pub const WHERE_MAX: usize = 4096;
-/// How long a change of a directory waits at most for one that hangs, before that is dead.
-pub const TELL: Duration = Duration::from_millis(1000);
-/// Connections that have proved nothing yet.
+/// Timeout of an update to a directory that hangs, and is dead after that.
+pub const DIRECTORY_TIMEOUT: Duration = Duration::from_millis(1000);
+/// Most connections that have not finished their handshake.
 pub const PENDING_MAX: usize = 64;
-/// Connections to one member that are kept for the next question.
+/// Most idle connections to one member.
 pub const IDLE_MAX: usize = 8;
-/// Bytes of the text of a message between stores.
+/// Most bytes of the text of a message between stores.
 pub const TEXT_BYTES_MAX: u32 = 4 << 20;
-/// Bytes that one message carries besides.
+/// Most bytes of the payload of a message.
 pub const PAYLOAD_BYTES_MAX: u32 = 4 << 20;
-/// Bytes that are asked for at once.
+/// Most bytes of a block that are asked for at once.
 pub const PIECE_BYTES: usize = 2 << 20;
-/// Blocks that are told in one message.
-pub const TOLD_MAX: usize = 4096;
-/// Blocks whose places a directory keeps; it is told of more in vain.
+/// Most blocks in one update of a directory.
+pub const UPDATE_BLOCKS_MAX: usize = 4096;
+/// Most blocks of a directory; it ignores the rest.
 pub const BLOCKS_MAX: usize = 4 << 20;
-/// Files of dead members that a directory remembers.
+/// Most files of dead members that a directory remembers.
 pub const LOST_MAX: usize = 10_000;
-/// Bytes of the log of refused connections; nothing is added then.
+/// Most bytes of the log of refused connections; nothing is added after that.
 pub const LOG_BYTES_MAX: u64 = 1 << 20;
-/// Letters of a secret, at least: 32 hexadecimal digits are 128 bits.
+/// Fewest letters of a secret: 32 hexadecimal digits are 128 bits.
 pub const SECRET_LETTERS_MIN: usize = 32;
-/// Members of a job.
+/// Most members of a job.
 pub const MEMBERS_MAX: usize = 4096;
-/// Bytes of a member's name.
+/// Most bytes of a member's name.
 pub const NAME_BYTES_MAX: usize = 255;
-/// How long a secret is taken for the one in its file.
+/// Time after which the file of the secret is read again.
 pub const SECRET_AGE: Duration = Duration::from_millis(250);
-/// How often the file of members is looked at.
+/// Interval at which the file of members is checked.
 pub const MEMBERS_AGE: Duration = Duration::from_millis(250);
-/// How long a block or a file of another member is waited for, while that lives.
-pub const ANSWER: Duration = Duration::from_secs(30);
-/// How long a change that another member makes is waited for, while that lives: as long as there
-/// are bytes.
-pub const CHANGE: Duration = Duration::from_secs(1 << 30);
-/// An accepted connection on which nothing was asked for so long is closed.
+/// Timeout for a block or a file of another member, while that lives.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout for a change that another member makes, while that lives: practically none, as it may
+/// have to move many bytes.
+pub const CHANGE_TIMEOUT: Duration = Duration::from_secs(1 << 30);
+/// Time after which an accepted connection without a question is closed.
 pub const IDLE: Duration = Duration::from_secs(60);
-/// Files of other members whose places are remembered.
+/// Most files of other members whose owners are remembered.
 pub const REMOTE_MAX: usize = 1 << 16;
-/// How often it is looked whether this store ends, on connections that wait for a question.
+/// Interval at which connections that wait for a question check whether this store ends.
 pub const IDLE_LOOK: Duration = Duration::from_millis(500);
-/// A store asks directories this often whether files in its memory alone have lost their names.
-pub const LATER: Duration = Duration::from_millis(500);
-/// For so many files at once.
-pub const LATER_MAX: usize = 1000;
-/// How long a file in memory alone waits to be told, and then has its name all the same: whoever
-/// was to hear it is dead by then.
-pub const NAMED: Duration = Duration::from_secs(2);
+/// Interval at which a store asks directories whether its memory-only files have lost their names.
+pub const SUPERSEDED_CHECK: Duration = Duration::from_millis(500);
+/// Most files of such a question.
+pub const SUPERSEDED_FILES_MAX: usize = 1000;
+/// Longest time that a memory-only file waits to be published before it has its name all the same:
+/// a directory that has not received it by then is dead.
+pub const NAMED_TIMEOUT: Duration = Duration::from_secs(2);

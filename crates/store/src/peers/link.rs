@@ -1,4 +1,4 @@
-//! A connection to another member: dialled, proved, asked one question after the other.
+//! A connection to another member: dialled, authenticated, and used for one question at a time.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,75 +6,81 @@ use std::time::{Duration, Instant};
 
 use super::frame::{Direction, parsed};
 use super::handshake::{self, PeerSession};
-use super::limits::{CONNECT, HANDSHAKE};
+use super::limits::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT};
 use super::message::{PeerQuestion, PeerReply};
 use super::secret::Keys;
 
-/// How often it is looked whether the other end lives, while it is waited for.
+/// Interval at which a waiting stream checks whether the other end lives.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A stream that is read and written for as long as that is worth waiting for.
-pub struct Patient<'a, W, H> {
+/// A stream that waits for its peer as long as a condition holds.
+pub struct PatientStream<'a, W, H> {
     stream: &'a TcpStream,
-    waits: W,
-    heard: H,
+    keep_waiting: W,
+    on_bytes: H,
 }
 
-impl<'a, W: Fn() -> bool, H: Fn()> Patient<'a, W, H> {
-    /// Asks `waits` again and again while nothing comes; tells `heard` when something has.
+impl<'a, W: Fn() -> bool, H: Fn()> PatientStream<'a, W, H> {
+    /// Checks `keep_waiting` again and again while no bytes arrive; calls `on_bytes` when some
+    /// have.
     ///
     /// # Errors
-    /// Those of the system.
-    pub fn new(stream: &'a TcpStream, waits: W, heard: H) -> io::Result<Self> {
-        Self::looking(stream, LOOK, waits, heard)
+    /// I/O errors.
+    pub fn new(stream: &'a TcpStream, keep_waiting: W, on_bytes: H) -> io::Result<Self> {
+        Self::polling(stream, LOOK, keep_waiting, on_bytes)
     }
 
-    /// As [`new`](Self::new), which asks `waits` less often.
+    /// As [`new`](Self::new), with another interval between checks of `keep_waiting`.
     ///
     /// # Errors
-    /// Those of the system.
-    pub fn looking(stream: &'a TcpStream, look: Duration, waits: W, heard: H) -> io::Result<Self> {
-        stream.set_read_timeout(Some(look))?;
+    /// I/O errors.
+    pub fn polling(
+        stream: &'a TcpStream,
+        interval: Duration,
+        keep_waiting: W,
+        on_bytes: H,
+    ) -> io::Result<Self> {
+        stream.set_read_timeout(Some(interval))?;
         stream.set_write_timeout(Some(LOOK))?;
-        Ok(Self { stream, waits, heard })
+        Ok(Self { stream, keep_waiting, on_bytes })
     }
 
-    /// Whether to try again after an error.
-    fn goes_on(&self, error: &io::Error) -> io::Result<bool> {
+    /// Returns whether to try again after an error.
+    fn should_retry(&self, error: &io::Error) -> io::Result<bool> {
         match error.kind() {
             ErrorKind::Interrupted => Ok(true),
-            ErrorKind::WouldBlock if (self.waits)() => Ok(true),
+            ErrorKind::WouldBlock if (self.keep_waiting)() => Ok(true),
             ErrorKind::WouldBlock => Err(ErrorKind::TimedOut.into()),
             _ => Ok(false),
         }
     }
 }
 
-impl<W: Fn() -> bool, H: Fn()> Read for Patient<'_, W, H> {
+impl<W: Fn() -> bool, H: Fn()> Read for PatientStream<'_, W, H> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut stream = self.stream;
             match stream.read(buffer) {
                 Ok(count) => {
-                    // Nothing is what the system says for one that has ended.
+                    // A read of 0 bytes means that the other end has closed the connection.
                     if count > 0 {
-                        (self.heard)();
+                        (self.on_bytes)();
                     }
                     return Ok(count);
                 }
-                Err(error) if self.goes_on(&error)? => (),
+                Err(error) if self.should_retry(&error)? => (),
                 Err(error) => return Err(error),
             }
         }
     }
 }
 
-impl<W: Fn() -> bool, H: Fn()> Write for Patient<'_, W, H> {
+impl<W: Fn() -> bool, H: Fn()> Write for PatientStream<'_, W, H> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             let mut stream = self.stream;
             match stream.write(bytes) {
-                Err(error) if self.goes_on(&error)? => (),
+                Err(error) if self.should_retry(&error)? => (),
                 written => return written,
             }
         }
@@ -85,65 +91,65 @@ impl<W: Fn() -> bool, H: Fn()> Write for Patient<'_, W, H> {
     }
 }
 
-/// A connection that was dialled and proved.
+/// An authenticated connection that this member dialled.
 pub struct Link {
     stream: TcpStream,
     sends: Direction,
     receives: Direction,
-    /// The key that it began with.
+    /// Id of the key that the session began with.
     key: [u8; 8],
     /// The last payload.
     pub payload: Vec<u8>,
 }
 
-/// Both ends of a connection by name.
+/// The names of both ends of a connection.
 #[derive(Clone, Copy)]
 pub struct Ends<'a> {
     /// This member.
     pub from: &'a str,
-    /// The other.
+    /// The other member.
     pub to: &'a str,
 }
 
 impl Link {
-    /// Dials a member at an address; waits for it as long as that is worth it.
+    /// Dials a member at an address; waits for it while `keep_waiting` holds.
     ///
     /// # Errors
-    /// As [`handshake::dial`]; those of the system.
+    /// As [`handshake::dial`]; I/O errors.
     pub fn dial(
         address: SocketAddr,
         keys: &Keys,
         ends: Ends<'_>,
-        waits: impl Fn() -> bool,
+        keep_waiting: impl Fn() -> bool,
     ) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, CONNECT)?;
+        let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
         stream.set_nodelay(true)?;
         let begun = Instant::now();
-        let waits = || waits() && begun.elapsed() < HANDSHAKE;
-        let mut patient = Patient::new(&stream, waits, || ())?;
+        let keep_waiting = || keep_waiting() && begun.elapsed() < HANDSHAKE_TIMEOUT;
+        let mut patient = PatientStream::new(&stream, keep_waiting, || ())?;
         let session = handshake::dial(&mut patient, keys, ends.from, ends.to)?;
         let PeerSession { key, of_dialler, of_acceptor, .. } = session;
         let (sends, receives) = (Direction::new(of_dialler), Direction::new(of_acceptor));
         Ok(Self { stream, sends, receives, key, payload: Vec::new() })
     }
 
-    /// Whether the key that it began with is still one of the job.
+    /// Returns whether the key of the session is still a key of the job.
     pub fn is_of(&self, keys: &Keys) -> bool {
         keys.iter().any(|key| key.id == self.key)
     }
 
-    /// Asks, and waits for the reply for as long as that is worth it.
+    /// Sends a question, and waits for the reply while `keep_waiting` holds.
     ///
     /// # Errors
-    /// `TimedOut`; `UnexpectedEof` where the other has ended; as [`Direction::receive`].
+    /// `TimedOut`; `UnexpectedEof` where the other end has closed; as [`Direction::receive`].
     pub fn ask(
         &mut self,
         question: &PeerQuestion,
-        waits: impl Fn() -> bool,
-        heard: impl Fn(),
+        keep_waiting: impl Fn() -> bool,
+        on_bytes: impl Fn(),
     ) -> io::Result<PeerReply> {
         let Self { stream, sends, receives, payload, .. } = self;
-        let mut patient = Patient::new(stream, waits, heard)?;
+        let mut patient = PatientStream::new(stream, keep_waiting, on_bytes)?;
         sends.send(&mut patient, question, &[])?;
         let text = receives.receive(&mut patient, payload)?;
         parsed(&text.ok_or(ErrorKind::UnexpectedEof)?)

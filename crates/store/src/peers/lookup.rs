@@ -1,4 +1,5 @@
-//! Finding what others have, by the directories and, where these do not know all, by asking each.
+//! Lookup of files and blocks of other members, through the directories and, where these are
+//! incomplete, by asking each member.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,16 +8,16 @@ use std::time::{Duration, Instant};
 use cuesta_runtime::parallel::lock;
 
 use super::Peers;
-use super::limits::{ANSWER, REMOTE_MAX, TELL};
+use super::limits::{ANSWER_TIMEOUT, DIRECTORY_TIMEOUT, REMOTE_MAX};
 use super::members::{Member, View};
-use super::message::{AloneFile, FileId, Known, PeerQuestion, PeerReply};
+use super::message::{AloneFile, FileId, NameState, PeerQuestion, PeerReply};
 use super::rendezvous::{home, homes, number_of};
 use crate::path::StorePath;
 
-/// A file in memory alone, by a path.
+/// Result of the lookup of a memory-only file by its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// There is none elsewhere.
+pub(crate) enum NameLookup {
+    /// No other member has one.
     Nothing,
     /// In the memory of this live member.
     Alone {
@@ -25,7 +26,7 @@ pub(crate) enum Found {
         /// The file.
         file: AloneFile,
     },
-    /// It was, and the member is dead or has lost it.
+    /// The member that had it is dead or has lost it.
     Lost {
         /// The member.
         owner: String,
@@ -34,7 +35,7 @@ pub(crate) enum Found {
     },
 }
 
-impl Found {
+impl NameLookup {
     /// When the file was closed.
     pub(crate) fn closed_ns(&self) -> Option<i64> {
         match self {
@@ -46,22 +47,23 @@ impl Found {
 }
 
 impl Peers {
-    /// Whose is a file in memory alone of a path, but for this one's own.
-    pub(crate) fn find(&self, path: &StorePath) -> Found {
-        self.find_by(path, || ANSWER)
+    /// Looks up a memory-only file of another member.
+    pub(crate) fn find(&self, path: &StorePath) -> NameLookup {
+        self.find_by(path, || ANSWER_TIMEOUT)
     }
 
-    /// As [`find`](Self::find), by those that answer within so long in all.
-    pub(crate) fn find_within(&self, path: &StorePath, patience: Duration) -> Found {
+    /// As [`find`](Self::find), among the members that answer within `patience` in total.
+    pub(crate) fn find_within(&self, path: &StorePath, patience: Duration) -> NameLookup {
         let begun = Instant::now();
         self.find_by(path, || patience.saturating_sub(begun.elapsed()))
     }
 
-    /// The same, where it is asked before each question how long its answer may take.
-    fn find_by(&self, path: &StorePath, patience: impl Fn() -> Duration) -> Found {
+    /// As [`find`](Self::find); `patience` returns the time left, and is called before each
+    /// question.
+    fn find_by(&self, path: &StorePath, patience: impl Fn() -> Duration) -> NameLookup {
         let view = self.view();
         if view.live.is_empty() && !self.has_names() {
-            return Found::Nothing;
+            return NameLookup::Nothing;
         }
         let mut candidates = Vec::new();
         for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
@@ -69,10 +71,11 @@ impl Peers {
             let Some((known, all_by)) = known else { continue };
             candidates.push(known);
             if all_by == Some(view.id) {
-                return self.found(newest(candidates));
+                return self.checked(newest(candidates));
             }
         }
-        // Not all have told all: each is asked for its own, and is right about that.
+        // The directories are incomplete: each member is asked for its own files, which it knows
+        // for certain.
         for member in &view.live {
             let question = PeerQuestion::Own { path: path.clone() };
             let known = member.ask(&question, patience(), |reply, _| reply);
@@ -81,42 +84,42 @@ impl Peers {
                 candidates.push(known);
             }
         }
-        self.found(newest(candidates))
+        self.checked(newest(candidates))
     }
 
-    /// Whether this one was told of a file at all.
+    /// Returns whether any memory-only file was published to this member.
     fn has_names(&self) -> bool {
         lock(&self.directory).has_names()
     }
 
-    fn found(&self, known: Known) -> Found {
+    fn checked(&self, known: NameState) -> NameLookup {
         match known {
-            // A directory may not have noticed yet that it is dead.
-            Known::Alone { owner, file } if !self.lives(&owner) => {
-                Found::Lost { owner, closed_ns: file.closed_ns }
+            // A directory may not have noticed yet that the member is dead.
+            NameState::Alone { owner, file } if !self.lives(&owner) => {
+                NameLookup::Lost { owner, closed_ns: file.closed_ns }
             }
-            Known::Alone { owner, file } if owner != self.own.name => {
+            NameState::Alone { owner, file } if owner != self.local.name => {
                 let mut remote = lock(&self.remote);
                 if remote.len() >= REMOTE_MAX {
                     remote.clear();
                 }
                 let inode = file.id.version(0, 0).inode;
                 remote.insert(inode, (owner.clone(), file.id));
-                Found::Alone { owner, file }
+                NameLookup::Alone { owner, file }
             }
-            Known::Lost { owner, closed_ns } => Found::Lost { owner, closed_ns },
-            _ => Found::Nothing,
+            NameState::Lost { owner, closed_ns } => NameLookup::Lost { owner, closed_ns },
+            _ => NameLookup::Nothing,
         }
     }
 
-    /// What the directory of a member knows of a path, and by which view it knows all.
+    /// Returns the state of a path in a member's directory, and the view by which that is complete.
     fn known_at(
         &self,
         view: &View,
         place: usize,
         path: &StorePath,
         patience: Duration,
-    ) -> Option<(Known, Option<u64>)> {
+    ) -> Option<(NameState, Option<u64>)> {
         match view.at(place) {
             None => Some(self.known_here(path, view)),
             Some(member) => {
@@ -129,27 +132,29 @@ impl Peers {
         }
     }
 
-    /// The same of this one.
-    pub(super) fn known_here(&self, path: &StorePath, view: &View) -> (Known, Option<u64>) {
+    /// Returns the state of a path in this member's directory, and the view by which that is
+    /// complete.
+    pub(super) fn known_here(&self, path: &StorePath, view: &View) -> (NameState, Option<u64>) {
         let mut directory = lock(&self.directory);
         for member in &view.live {
             directory.note_returns(&member.name, member.returns());
         }
         let known = directory.find(path, |name| self.lives(name));
         let live = view.live.iter().map(|member| member.name.as_str());
-        let is_whole = directory.is_whole(live.chain([self.own.name.as_str()]), view.id);
-        (known, is_whole.then_some(view.id))
+        let is_complete = directory.is_complete(live.chain([self.local.name.as_str()]), view.id);
+        (known, is_complete.then_some(view.id))
     }
 
-    /// The steps after a folder of files in the memory of others alone.
+    /// Returns the names in a folder of memory-only files of other members, and of their folders.
     pub(crate) fn inside(&self, folder: &StorePath) -> BTreeMap<String, Option<AloneFile>> {
-        let mut found: BTreeMap<String, Option<AloneFile>> = BTreeMap::new();
+        let mut steps_by_name: BTreeMap<String, Option<AloneFile>> = BTreeMap::new();
         for member in self.view().live {
             let question = PeerQuestion::Inside { folder: folder.clone() };
-            if let Ok(PeerReply::Steps { steps }) = member.ask(&question, ANSWER, |reply, _| reply)
+            if let Ok(PeerReply::Steps { steps }) =
+                member.ask(&question, ANSWER_TIMEOUT, |reply, _| reply)
             {
                 for step in steps {
-                    let known = found.entry(step.name).or_insert(None);
+                    let known = steps_by_name.entry(step.name).or_insert(None);
                     let closed =
                         |file: &Option<AloneFile>| file.as_ref().map(|file| file.closed_ns);
                     if closed(&step.file) > closed(known) {
@@ -158,10 +163,10 @@ impl Peers {
                 }
             }
         }
-        found
+        steps_by_name
     }
 
-    /// A live member that has a block in memory, the fastest one.
+    /// Returns the fastest live member that has a block in memory.
     pub(crate) fn locate(&self, file: FileId, index: u64) -> Option<Arc<Member>> {
         let view = self.view();
         if view.live.is_empty() {
@@ -172,26 +177,26 @@ impl Peers {
             None => lock(&self.directory).places(file, index),
             Some(member) => {
                 let question = PeerQuestion::Where { file, indexes: vec![index] };
-                match member.ask(&question, TELL, |reply, _| reply) {
+                match member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
                     Ok(PeerReply::Places { places }) => places.of(0).map(str::to_owned).collect(),
                     _ => vec![],
                 }
             }
         };
         let speed = |member: &&Arc<Member>| {
-            // One that was never asked is tried.
+            // A member without a measurement is tried.
             lock(&member.rate).bytes_per_s.map_or(u64::MAX, |rate| rate as u64)
         };
         places.iter().filter_map(|name| view.named(name)).max_by_key(speed).cloned()
     }
 }
 
-/// Returns what is known of the file of a path that was closed last.
-fn newest(candidates: Vec<Known>) -> Known {
-    let closed = |known: &Known| match known {
-        Known::Nothing => None,
-        Known::Alone { file, .. } => Some((file.closed_ns, true)),
-        Known::Lost { closed_ns, .. } => Some((*closed_ns, false)),
+/// Returns the state with the file that was closed last.
+fn newest(candidates: Vec<NameState>) -> NameState {
+    let closed = |known: &NameState| match known {
+        NameState::Nothing => None,
+        NameState::Alone { file, .. } => Some((file.closed_ns, true)),
+        NameState::Lost { closed_ns, .. } => Some((*closed_ns, false)),
     };
-    candidates.into_iter().max_by_key(closed).unwrap_or(Known::Nothing)
+    candidates.into_iter().max_by_key(closed).unwrap_or(NameState::Nothing)
 }

@@ -16,31 +16,31 @@ use super::rates::Rate;
 use super::rendezvous::number_of;
 use super::secret::SecretFile;
 
-/// Nothing was heard of it yet.
+/// No message has been received from the member yet.
 const NEVER: u64 = u64::MAX;
 
-/// What all members' connections have in common.
-pub struct Own {
-    /// The name of this one.
+/// State that all connections to members share.
+pub struct LocalMember {
+    /// The name of this member.
     pub name: String,
-    /// Which start of it this is.
+    /// Number of this start of the member, which no other start has.
     pub incarnation: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// What members prove to have.
+    /// The secret that members prove to have.
     pub secret: SecretFile,
-    /// When the clock of this one began.
+    /// Start of this member's clock.
     pub begun: Instant,
 }
 
-impl Own {
-    /// Time since the clock of this one began.
+impl LocalMember {
+    /// Returns the time since the start of this member's clock.
     pub fn now(&self) -> Duration {
         self.begun.elapsed()
     }
 }
 
-/// Blocks that went from one store to another, counted.
+/// Counts of the blocks that one store sent to another, and of their bytes.
 #[derive(Debug, Default)]
 pub struct MovedBlocks {
     blocks: AtomicU64,
@@ -48,54 +48,55 @@ pub struct MovedBlocks {
 }
 
 impl MovedBlocks {
-    /// So many bytes of a block, from a place in it on. It is counted with its first byte.
+    /// Adds `bytes` of a block, read from the offset `within` on. A block is counted with its first
+    /// byte.
     pub fn add(&self, within: u64, bytes: u64) {
         self.blocks.fetch_add(u64::from(within == 0), Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Blocks, and bytes of them.
-    pub fn seen(&self) -> (u64, u64) {
+    /// Returns the number of blocks, and of their bytes.
+    pub fn totals(&self) -> (u64, u64) {
         (self.blocks.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 }
 
-/// Another member.
+/// Another member of the job.
 pub struct Member {
-    own: Arc<Own>,
-    /// Its name: an address.
+    local: Arc<LocalMember>,
+    /// Its name, which is its address.
     pub name: String,
-    /// That, as a number.
+    /// The hash of its name.
     pub number: u64,
     address: Mutex<Option<SocketAddr>>,
-    /// Milliseconds of this one's clock when something was heard of it.
-    heard: AtomicU64,
-    /// Number of times that it was heard of after it had been dead.
+    /// Milliseconds of the local clock when it sent something last.
+    last_heard_ms: AtomicU64,
+    /// Number of times that it came back after it had been dead.
     returns: AtomicU64,
-    /// It said that it ends, or is no member any more.
+    /// Whether it has announced its end, or has been taken off the list of members.
     has_left: AtomicBool,
-    /// Which start of it was heard of last; 0 before any was.
+    /// Number of its start that last connected; 0 before the first connection.
     incarnation: AtomicU64,
     idle: Mutex<Vec<Link>>,
-    /// How fast its blocks came.
+    /// Rate at which its blocks arrive.
     pub rate: Mutex<Rate>,
-    /// Blocks that came from it.
+    /// Blocks read from it.
     pub read: MovedBlocks,
-    /// Blocks that it was given.
+    /// Blocks sent to it.
     pub served: MovedBlocks,
-    /// Why it was not reached the last time.
+    /// Cause of the last failure to reach it.
     failure: Mutex<Option<String>>,
 }
 
 impl Member {
-    /// One that nothing was heard of yet.
-    pub fn new(own: &Arc<Own>, name: &str) -> Self {
+    /// Creates a member that has not sent anything yet.
+    pub fn new(local: &Arc<LocalMember>, name: &str) -> Self {
         Self {
-            own: Arc::clone(own),
+            local: Arc::clone(local),
             name: name.to_owned(),
             number: number_of(name),
             address: Mutex::default(),
-            heard: AtomicU64::new(NEVER),
+            last_heard_ms: AtomicU64::new(NEVER),
             returns: AtomicU64::new(0),
             has_left: AtomicBool::new(false),
             incarnation: AtomicU64::new(0),
@@ -107,56 +108,56 @@ impl Member {
         }
     }
 
-    /// Whether something was heard of it just now.
+    /// Returns whether the member sent something recently.
     pub fn is_live(&self) -> bool {
-        let heard = self.heard.load(Ordering::Relaxed);
-        let now = self.own.now().as_millis() as u64;
-        heard != NEVER
-            && now.saturating_sub(heard) < DEAD.as_millis() as u64
+        let last_heard_ms = self.last_heard_ms.load(Ordering::Relaxed);
+        let now = self.local.now().as_millis() as u64;
+        last_heard_ms != NEVER
+            && now.saturating_sub(last_heard_ms) < DEAD.as_millis() as u64
             && !self.has_left.load(Ordering::Relaxed)
     }
 
-    /// Notes that it lives.
-    pub fn hear(&self) {
+    /// Records that the member is alive.
+    pub fn note_alive(&self) {
         if !self.is_live() {
             self.returns.fetch_add(1, Ordering::Relaxed);
         }
-        self.heard.store(self.own.now().as_millis() as u64, Ordering::Relaxed);
+        self.last_heard_ms.store(self.local.now().as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// Number of times that it was heard of after it had been dead.
+    /// Returns the number of times that the member came back after it had been dead.
     pub fn returns(&self) -> u64 {
         self.returns.load(Ordering::Relaxed)
     }
 
-    /// It ends, or is no member any more.
+    /// Records that the member has ended, or has been taken off the list.
     pub fn leave(&self) {
         self.has_left.store(true, Ordering::Relaxed);
         lock(&self.idle).clear();
     }
 
-    /// So many bytes of a block came from it in this time.
+    /// Records that `bytes` of a block arrived from it in the time `took`.
     pub fn measured(&self, bytes: usize, took: Duration) {
-        lock(&self.rate).measured(bytes, took, self.own.now());
+        lock(&self.rate).measured(bytes, took, self.local.now());
     }
 
-    /// Which start of it was heard of last.
+    /// Returns the number of its start that last connected.
     pub fn incarnation(&self) -> u64 {
         self.incarnation.load(Ordering::Relaxed)
     }
 
-    /// Why it was not reached the last time; `None` while it is.
+    /// Returns the cause of the last failure to reach it; `None` while it lives.
     pub fn failure(&self) -> Option<String> {
         lock(&self.failure).clone().filter(|_| !self.is_live())
     }
 
-    /// Asks it whether it is there, on a connection of its own, which is kept in `link`.
+    /// Checks that the member lives, over a separate connection that is cached in `link`.
     pub fn look(&self, link: &mut Option<Link>) {
         let begun = Instant::now();
-        let waits = || begun.elapsed() < DEAD;
+        let keep_waiting = || begun.elapsed() < DEAD;
         let looked = match link {
-            Some(link) if link.is_of(&self.own.secret.keys()) => {
-                link.ask(&PeerQuestion::Ping, waits, || self.hear()).map(|_| ())
+            Some(link) if link.is_of(&self.local.secret.keys()) => {
+                link.ask(&PeerQuestion::Ping, keep_waiting, || self.note_alive()).map(|_| ())
             }
             _ => self.dial(&|| true).map(|dialled| *link = Some(dialled)),
         };
@@ -167,11 +168,11 @@ impl Member {
         }
     }
 
-    /// Asks a live member on a connection that is free, and gives the payload to `take`; waits for
-    /// as long as it lives, and `patience`.
+    /// Sends a question to a live member over an idle connection, and passes the payload to `take`;
+    /// waits while the member lives, at most `patience`.
     ///
     /// # Errors
-    /// `HostUnreachable` where it does not live; those of connections.
+    /// `HostUnreachable` where the member is dead; connection errors.
     pub fn ask<T>(
         &self,
         question: &PeerQuestion,
@@ -179,25 +180,26 @@ impl Member {
         take: impl FnOnce(PeerReply, &[u8]) -> T,
     ) -> io::Result<T> {
         let begun = Instant::now();
-        let waits = || self.is_live() && begun.elapsed() < patience;
-        let keys = self.own.secret.keys();
+        let keep_waiting = || self.is_live() && begun.elapsed() < patience;
+        let keys = self.local.secret.keys();
         loop {
             if !self.is_live() {
                 return Err(ErrorKind::HostUnreachable.into());
             }
-            let kept = lock(&self.idle).pop().filter(|link| link.is_of(&keys));
-            // Nothing is done twice because an old connection was closed.
-            let kept = kept.filter(|_| !question.is_change());
-            let was_kept = kept.is_some();
-            let mut link = match kept.map_or_else(|| self.dial(&waits), Ok) {
-                // Many others may connect just now; nothing was asked yet.
-                Err(error) if error.kind() == ErrorKind::TimedOut && waits() => continue,
+            let idle_link = lock(&self.idle).pop().filter(|link| link.is_of(&keys));
+            // A change is never sent over an old connection, which may be closed: it would be sent
+            // twice.
+            let idle_link = idle_link.filter(|_| !question.is_change());
+            let was_idle = idle_link.is_some();
+            let mut link = match idle_link.map_or_else(|| self.dial(&keep_waiting), Ok) {
+                // Many members may be connecting at this moment; no question has been sent yet.
+                Err(error) if error.kind() == ErrorKind::TimedOut && keep_waiting() => continue,
                 dialled => dialled?,
             };
-            match link.ask(question, waits, || self.hear()) {
+            match link.ask(question, keep_waiting, || self.note_alive()) {
                 Ok(reply) => {
                     let taken = take(reply, &link.payload);
-                    // Hundreds of idle connections are to have no memory.
+                    // Hundreds of idle connections must not occupy memory.
                     link.payload = Vec::new();
                     let mut idle = lock(&self.idle);
                     if idle.len() < IDLE_MAX {
@@ -205,34 +207,37 @@ impl Member {
                     }
                     return Ok(taken);
                 }
-                // The other end may have closed one that was not used for long.
-                Err(error) if was_kept && is_closed(&error) => (),
+                // The other end may have closed a connection that was idle for long.
+                Err(error) if was_idle && is_closed(&error) => (),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn dial(&self, waits: &dyn Fn() -> bool) -> io::Result<Link> {
-        let known = *lock(&self.address);
-        let address = match known {
+    fn dial(&self, keep_waiting: &dyn Fn() -> bool) -> io::Result<Link> {
+        let cached = *lock(&self.address);
+        let address = match cached {
             Some(address) => address,
             None => self.name.to_socket_addrs()?.next().ok_or(ErrorKind::NotFound)?,
         };
         *lock(&self.address) = Some(address);
-        let Own { name, incarnation, block_bytes, secret, .. } = &*self.own;
+        let LocalMember { name, incarnation, block_bytes, secret, .. } = &*self.local;
         let ends = Ends { from: name, to: &self.name };
-        let mut link = Link::dial(address, &secret.keys(), ends, waits)?;
+        let mut link = Link::dial(address, &secret.keys(), ends, keep_waiting)?;
         let hello = PeerQuestion::Hello { incarnation: *incarnation, block_bytes: *block_bytes };
         let begun = Instant::now();
-        match link.ask(&hello, || waits() && begun.elapsed() < DEAD, || ())? {
-            PeerReply::Welcome { incarnation, block_bytes: found } if found == *block_bytes => {
+        match link.ask(&hello, || keep_waiting() && begun.elapsed() < DEAD, || ())? {
+            PeerReply::Welcome { incarnation, block_bytes: remote_bytes }
+                if remote_bytes == *block_bytes =>
+            {
                 self.incarnation.store(incarnation, Ordering::Relaxed);
                 self.has_left.store(false, Ordering::Relaxed);
-                self.hear();
+                self.note_alive();
                 Ok(link)
             }
-            PeerReply::Welcome { block_bytes: found, .. } => {
-                let text = format!("its blocks have {found} bytes, those here {block_bytes}");
+            PeerReply::Welcome { block_bytes: remote_bytes, .. } => {
+                let text =
+                    format!("its blocks have {remote_bytes} bytes, those here {block_bytes}");
                 Err(io::Error::other(text))
             }
             _ => Err(ErrorKind::InvalidData.into()),
@@ -245,38 +250,38 @@ fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
-/// Who lives, as one member sees it.
+/// The live members, as this member sees them.
 #[derive(Clone)]
 pub struct View {
     /// Live members, without this one.
     pub live: Vec<Arc<Member>>,
-    /// The numbers of all of them, this one first.
+    /// The numbers of all live members, this one first.
     pub numbers: Vec<u64>,
-    /// The same for members that see the same ones.
+    /// Hash of the set of live members: equal on members that see the same set.
     pub id: u64,
 }
 
 impl View {
-    /// Of these members.
-    pub fn new<'a>(own: &Own, members: impl Iterator<Item = &'a Arc<Member>>) -> Self {
-        let live: Vec<Arc<Member>> = members.filter(|one| one.is_live()).cloned().collect();
-        let mut numbers = vec![number_of(&own.name)];
+    /// Creates a view of these members.
+    pub fn new<'a>(local: &LocalMember, members: impl Iterator<Item = &'a Arc<Member>>) -> Self {
+        let live: Vec<Arc<Member>> = members.filter(|member| member.is_live()).cloned().collect();
+        let mut numbers = vec![number_of(&local.name)];
         numbers.extend(live.iter().map(|member| member.number));
         let mut sorted = numbers.clone();
         sorted.sort_unstable();
         let bytes: Vec<u8> = sorted.iter().flat_map(|number| number.to_le_bytes()).collect();
         let id = blake3::hash(&bytes);
-        // As JSON of any language holds it.
+        // A number that JSON of any language can represent.
         let id = u64::from_le_bytes(*id.as_bytes().first_chunk().unwrap_or(&[0; 8])) >> 11;
         Self { live, numbers, id }
     }
 
-    /// The member at a place in `numbers`; `None` for this one.
+    /// Returns the member at an index of `numbers`; `None` for this one.
     pub fn at(&self, place: usize) -> Option<&Arc<Member>> {
         place.checked_sub(1).and_then(|place| self.live.get(place))
     }
 
-    /// A live member by name.
+    /// Returns a live member by name.
     pub fn named(&self, name: &str) -> Option<&Arc<Member>> {
         self.live.iter().find(|member| member.name == name)
     }

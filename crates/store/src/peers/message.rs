@@ -1,4 +1,4 @@
-//! What stores ask each other (`spec/formats/store-peers.md`).
+//! Messages between stores (`spec/formats/store-peers.md`).
 
 use std::fmt;
 
@@ -8,13 +8,14 @@ use crate::path::StorePath;
 use crate::places::BlockPlaces;
 use crate::under::{Facts, UnderVersion};
 
-/// A file in one version, the same on all nodes.
+/// Id of one version of a file, equal on all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FileId(u128);
 
 impl FileId {
-    /// Of a version of a file of the under level. The number of its device is each node's own.
+    /// Id of a version of a file of the under level. The device number is left out, as it differs
+    /// between nodes.
     pub fn of_under(path: &StorePath, version: &UnderVersion, block_bytes: u64) -> Self {
         let UnderVersion { inode, size_bytes, modified_ns, changed_ns, .. } = *version;
         let mut hasher = blake3::Hasher::new_derive_key("cuesta store, file of the under level");
@@ -26,7 +27,7 @@ impl FileId {
         Self::from(hasher.finalize())
     }
 
-    /// Of a file that is in the memory of a member alone, where it has a number.
+    /// Id of a file that is only in the memory of a member, under that member's number for it.
     pub fn of_alone(member: &str, version: &UnderVersion) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("cuesta store, file in memory alone");
         hasher.update(member.as_bytes()).update(&[0]);
@@ -36,14 +37,14 @@ impl FileId {
         Self::from(hasher.finalize())
     }
 
-    /// The number of one of its blocks, for rendezvous hashing.
+    /// Returns the number of one of its blocks, for rendezvous hashing.
     pub fn block(self, index: u64) -> u64 {
         let folded = (self.0 >> 64) as u64 ^ self.0 as u64;
         folded.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// The version under which a file in the memory of another member is opened: no device, and a
-    /// number that JSON of any language holds.
+    /// Returns the version under which a memory-only file of another member is opened: without a
+    /// device, and with an inode number that JSON of any language can represent.
     pub fn version(self, size_bytes: u64, closed_ns: i64) -> UnderVersion {
         let inode = self.0 as u64 & ((1 << 53) - 1);
         let (modified_ns, changed_ns) = (closed_ns, closed_ns);
@@ -78,13 +79,13 @@ impl TryFrom<String> for FileId {
     }
 }
 
-/// A file that is in the memory of one member alone.
+/// A file that is only in the memory of one member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AloneFile {
     /// Its name.
     pub path: StorePath,
-    /// Which it is.
+    /// Its id.
     pub id: FileId,
     /// Its size.
     pub size_bytes: u64,
@@ -95,103 +96,108 @@ pub struct AloneFile {
 }
 
 impl AloneFile {
-    /// Its facts, as they are told of any file.
+    /// Returns its metadata, as for any file.
     pub fn facts(&self) -> Facts {
         Facts::of_file(self.id.version(self.size_bytes, self.closed_ns), self.permissions)
     }
 }
 
-/// What a member has to tell a directory.
+/// Update that a member sends to a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Telling {
-    /// Everything that it has follows, until `all_by`.
+pub struct DirectoryUpdate {
+    /// Whether the complete state of the member follows, until `all_by`.
     pub is_first: bool,
-    /// The start of the member, a number that no other start has.
+    /// Number of the member's start, which no other start has.
     pub start: u64,
-    /// Blocks that it has now.
+    /// Blocks that the member has gained.
     pub here: Vec<(FileId, u64)>,
-    /// Blocks that it has no more.
+    /// Blocks that the member has lost.
     pub gone: Vec<(FileId, u64)>,
-    /// Files that are in its memory alone now.
+    /// Files that are now only in its memory.
     pub names: Vec<AloneFile>,
-    /// Those that are not, any more.
+    /// Paths whose files are no longer only in its memory.
     pub no_names: Vec<StorePath>,
-    /// With this it has told all, by this view of who lives.
+    /// View of the live members by which the state is complete with this update.
     pub all_by: Option<u64>,
 }
 
-/// What a directory knows of a path.
+/// State of a path in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum Known {
-    /// No file in memory alone.
+pub enum NameState {
+    /// No memory-only file.
     Nothing,
-    /// One of this member.
+    /// A file in the memory of this member.
     Alone { owner: String, file: AloneFile },
-    /// One of this member, which is dead or has lost it; closed then.
+    /// A file of this member, which is dead or has lost it, and when it was closed.
     Lost { owner: String, closed_ns: i64 },
 }
 
-impl Known {
-    /// Whether it is a file in the memory of this member.
+impl NameState {
+    /// Returns whether it is a file in the memory of this member.
     pub fn is_alone_at(&self, member: &str) -> bool {
         matches!(self, Self::Alone { owner, .. } if owner == member)
     }
 }
 
-/// What a member asks.
+/// Question of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PeerQuestion {
-    /// The first on a connection: which start of the member this is, and its blocks' size.
+    /// First question on a connection: the number of the member's start, and its block size.
     Hello { incarnation: u64, block_bytes: u64 },
-    /// Nothing.
+    /// Asks whether the member lives.
     Ping,
-    /// Keep where these are.
-    Tell { telling: Telling },
-    /// The file of a path that is in the member's memory alone now, told before it is told all.
+    /// Updates the directory.
+    Tell {
+        #[serde(rename = "telling")]
+        update: DirectoryUpdate,
+    },
+    /// Updates the directory for the file of a path that is now only in the member's memory, ahead
+    /// of the next full update.
     Name { path: StorePath, file: Option<AloneFile> },
-    /// Who has each of some blocks, at most [`WHERE_MAX`](super::limits::WHERE_MAX).
+    /// Asks for the holders of some blocks, at most [`WHERE_MAX`](super::limits::WHERE_MAX).
     Where { file: FileId, indexes: Vec<u64> },
-    /// Whose is a file in memory alone, by the directory.
+    /// Asks a directory for the owner of a memory-only file.
     Find { path: StorePath },
-    /// The same by the member's own memory.
+    /// Asks the member whether it owns the memory-only file itself.
     Own { path: StorePath },
-    /// The steps after a folder of the files in its memory alone.
+    /// Asks for the names in a folder of the files that are only in its memory, and of their
+    /// folders.
     Inside { folder: StorePath },
-    /// Bytes of a block in its memory.
+    /// Asks for bytes of a block in its memory.
     Read { file: FileId, index: u64, offset: u64, bytes: u32 },
-    /// Asks a directory for the files, of these of the one that asks, that lost their names.
+    /// Asks a directory which of these files of the caller lost their names.
     Later { files: Vec<AloneFile> },
-    /// Whether the file of a path in its memory was written to replace this one.
+    /// Asks whether the member wrote its file of a path to replace this one.
     Replaces { path: StorePath, file: FileId },
-    /// Whether the member wrote this version of a file of the under level.
+    /// Asks whether the member wrote this version of a file of the under level.
     Wrote { path: StorePath, version: UnderVersion },
-    /// Another file was closed elsewhere under that name: this one counts no more.
+    /// Reports that another store has closed a file under that name, which replaces this one.
     Replaced { path: StorePath, file: FileId },
-    /// Forget files of dead members under that name.
+    /// Has a directory forget files of dead members under that name.
     Clear { path: StorePath },
-    /// Remove a file that is in its memory alone.
+    /// Removes a file that is only in its memory.
     Remove { path: StorePath },
-    /// Rename it.
+    /// Renames such a file.
     Rename { path: StorePath, to: StorePath, is_new: bool },
-    /// Give it these permission bits.
+    /// Sets the permission bits of such a file.
     Permit { path: StorePath, permissions: u32 },
-    /// Bring it to the under level.
+    /// Writes such a file back to the under level.
     Flush { path: StorePath },
-    /// The member ends, and nothing of it is lost.
+    /// Reports that the member ends and loses nothing.
     Bye,
 }
 
 impl PeerQuestion {
-    /// Whether it does something that is not to be done twice.
+    /// Returns whether the question changes something, and so must not be sent twice.
     pub fn is_change(&self) -> bool {
         matches!(self, Self::Remove { .. } | Self::Rename { .. } | Self::Flush { .. })
     }
 }
 
-/// A step after a folder: a file in memory alone, or a folder of some.
+/// An entry of a folder: a memory-only file, or a folder that has some.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FolderStep {
@@ -201,11 +207,11 @@ pub struct FolderStep {
     pub file: Option<AloneFile>,
 }
 
-/// What it is answered.
+/// Reply of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PeerReply {
-    /// To everything else.
+    /// To all other questions.
     Done,
     /// To [`PeerQuestion::Hello`].
     Welcome { incarnation: u64, block_bytes: u64 },
@@ -215,18 +221,19 @@ pub enum PeerReply {
     /// To [`PeerQuestion::Where`].
     Places { places: BlockPlaces },
     /// To [`PeerQuestion::Find`] and [`PeerQuestion::Own`]; `all_by` is the view by which all live
-    /// members have told all, if they have.
-    Known { known: Known, all_by: Option<u64> },
+    /// To [`PeerQuestion::Find`] and [`PeerQuestion::Own`]; `all_by` is the view by which the
+    /// directory is complete, if it is.
+    Known { known: NameState, all_by: Option<u64> },
     /// To [`PeerQuestion::Inside`].
     Steps { steps: Vec<FolderStep> },
     /// To [`PeerQuestion::Read`]: the bytes are in the payload; the checksum is the block's.
     Piece { checksum: Option<u32> },
-    /// To [`PeerQuestion::Read`]: it is not there; to [`PeerQuestion::Replaces`] and
-    /// [`PeerQuestion::Wrote`]: it was not.
+    /// To [`PeerQuestion::Read`]: the block is not here; to [`PeerQuestion::Replaces`] and
+    /// [`PeerQuestion::Wrote`]: no.
     Absent,
     /// To [`PeerQuestion::Flush`].
     Moved { bytes: u64 },
-    /// It could not.
+    /// The question failed.
     Refused { error: String, is_input: bool, errno: Option<i32> },
 }
 

@@ -1,5 +1,6 @@
-//! The other stores of a job (ADR 27): which of them live, what they have in memory, and reading
-//! it. No master: each tells those that rendezvous hashing names what it has.
+//! The other stores of a job (ADR 27): which of them live, which blocks they have in memory, and
+//! reads of those blocks. There is no master: each store publishes its blocks to the members that
+//! rendezvous hashing selects.
 
 mod answer;
 mod directory;
@@ -37,13 +38,13 @@ use serde::Deserialize;
 use crate::path::StorePath;
 use crate::under::UnderVersion;
 use directory::Directory;
-use limits::{CHANGE, MEMBERS_AGE, MEMBERS_MAX, NAME_BYTES_MAX, PING, TELL};
-pub(crate) use lookup::Found;
-use members::{Member, MemberMap, MovedBlocks, Own, View};
+use limits::{CHANGE_TIMEOUT, DIRECTORY_TIMEOUT, MEMBERS_AGE, MEMBERS_MAX, NAME_BYTES_MAX, PING};
+pub(crate) use lookup::NameLookup;
+use members::{LocalMember, Member, MemberMap, MovedBlocks, View};
 use message::{FileId, PeerQuestion, PeerReply};
 use pending::Pending;
 pub(crate) use publish::Holdings;
-use publish::Told;
+use publish::Published;
 use rates::Rate;
 use refusals::Refusals;
 use rendezvous::{homes, number_of};
@@ -52,44 +53,45 @@ pub use status::{MemberStatus, PeersStatus};
 
 const OPERATION: &str = "store";
 
-/// How a store finds the others of its job.
+/// Options by which a store finds the other stores of its job.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeerOptions {
-    /// The address that others reach it at, with a port or 0 for any; its name.
+    /// The address at which other stores reach this one, with a port or 0 for any; also its name.
     pub listen: String,
-    /// The addresses of all.
+    /// The addresses of all members.
     pub members: Vec<String>,
-    /// A file of addresses, one a line, that is read again when it has changed.
+    /// A file of addresses, one a line, which is read again when it has changed.
     pub members_file: Option<PathBuf>,
     /// The file of the secret.
     pub secret: PathBuf,
 }
 
-/// The other stores, as this one knows them.
+/// The other stores of the job, as this one knows them.
 pub struct Peers {
-    own: Arc<Own>,
+    local: Arc<LocalMember>,
     members: RwLock<MemberMap>,
-    /// Given as words.
+    /// Names given by options.
     listed: Vec<String>,
     file: Option<PathBuf>,
     looked: Mutex<Looked>,
     directory: Mutex<Directory>,
-    told: Mutex<Told>,
-    /// How fast pieces of blocks came from the under level.
+    published: Mutex<Published>,
+    /// Rate at which pieces of blocks arrive from the under level.
     under_rate: Mutex<Rate>,
-    /// Where files of other members are, by the number of their version.
+    /// Owners of files of other members, by the inode number of the file's version.
     remote: Mutex<HashMap<u64, (String, FileId)>>,
-    /// Blocks that others were given.
+    /// Blocks sent to other members.
     served: MovedBlocks,
     refusals: Refusals,
-    /// Openings and reads that failed because what they want died with its store; the last one.
+    /// Number of opens and reads that failed because the store with the only copy died, and the
+    /// message of the last one.
     losses: Mutex<(u64, Option<String>)>,
     pending: Pending,
     has_ended: AtomicBool,
 }
 
-/// When the file of members was looked at, and when it was changed then.
+/// Time of the last look at the file of members, and the file's version then.
 #[derive(Clone, Copy, Default)]
 struct Looked {
     at: Option<Instant>,
@@ -97,7 +99,8 @@ struct Looked {
 }
 
 impl Peers {
-    /// Listens; then [`watch`](Self::watch), and accept what comes.
+    /// Listens at the address. The caller then calls [`watch`](Self::watch) and accepts
+    /// connections.
     ///
     /// # Errors
     /// `Input` for an address that cannot be a name, or as [`SecretFile::open`]; `System`.
@@ -118,7 +121,7 @@ impl Peers {
         }
         let random = handshake::random().map_err(failed)?;
         let incarnation = u64::from_le_bytes(*random.first_chunk().unwrap_or(&[1; 8])) >> 11;
-        let own = Own {
+        let local = LocalMember {
             name: format!("{host}:{}", address.port()),
             incarnation: incarnation.max(1),
             block_bytes,
@@ -126,13 +129,13 @@ impl Peers {
             begun: Instant::now(),
         };
         let peers = Self {
-            own: Arc::new(own),
+            local: Arc::new(local),
             members: RwLock::default(),
             listed: members.clone(),
             file: members_file.clone(),
             looked: Mutex::default(),
             directory: Mutex::default(),
-            told: Mutex::default(),
+            published: Mutex::default(),
             under_rate: Mutex::default(),
             remote: Mutex::default(),
             served: MovedBlocks::default(),
@@ -144,26 +147,26 @@ impl Peers {
         Ok((Arc::new(peers), listener))
     }
 
-    /// The name of this one.
+    /// Returns the name of this member.
     pub fn name(&self) -> &str {
-        &self.own.name
+        &self.local.name
     }
 
-    /// Whether the store is ending.
+    /// Returns whether the store is ending.
     pub fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Relaxed)
     }
 
-    /// Who lives.
+    /// Returns the live members.
     pub(crate) fn view(&self) -> View {
         let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
-        View::new(&self.own, members.values())
+        View::new(&self.local, members.values())
     }
 
-    /// Whether a member lives; this one does.
+    /// Returns whether a member lives; this one always does.
     fn lives(&self, name: &str) -> bool {
         let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
-        name == self.own.name || members.get(name).is_some_and(|member| member.is_live())
+        name == self.local.name || members.get(name).is_some_and(|member| member.is_live())
     }
 
     fn member(&self, name: &str) -> Option<Arc<Member>> {
@@ -171,22 +174,22 @@ impl Peers {
         members.get(name).cloned()
     }
 
-    /// Looks after the members that there are now: each has a thread that asks whether it lives.
+    /// Watches the current members: one thread for each asks whether it lives.
     pub fn watch(self: &Arc<Self>) {
         let Some(names) = self.names() else { return };
         let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
         members.retain(|name, member| {
-            let stays = names.contains(name);
-            if !stays {
+            let is_listed = names.contains(name);
+            if !is_listed {
                 member.leave();
             }
-            stays
+            is_listed
         });
         for name in names {
-            if name == self.own.name || members.contains_key(&name) {
+            if name == self.local.name || members.contains_key(&name) {
                 continue;
             }
-            let member = Arc::new(Member::new(&self.own, &name));
+            let member = Arc::new(Member::new(&self.local, &name));
             let (peers, watched) = (Arc::clone(self), Arc::clone(&member));
             let thread = std::thread::Builder::new().name("cuesta-peer".to_owned());
             if thread.spawn(move || peers.look_after(&watched)).is_ok() {
@@ -204,7 +207,7 @@ impl Peers {
         }
     }
 
-    /// The names of members, where they may have changed.
+    /// Returns the names of the members, if they may have changed since the last call.
     fn names(&self) -> Option<Vec<String>> {
         let mut looked = lock(&self.looked);
         let Looked { at, changed } = *looked;
@@ -216,7 +219,7 @@ impl Peers {
             Some((facts.modified().ok()?, std::os::unix::fs::MetadataExt::ino(&facts)))
         });
         let text = self.file.as_ref().map(fs::read_to_string).transpose();
-        // A file that cannot be read now leaves members what they are.
+        // While the file cannot be read, the members stay as they are.
         let is_same = at.is_some() && (now == changed || text.is_err());
         *looked = Looked { at: Some(Instant::now()), changed: if is_same { changed } else { now } };
         if is_same {
@@ -230,14 +233,15 @@ impl Peers {
         Some(names)
     }
 
-    /// Has another member do something with a file of its own; bytes that were moved.
+    /// Has another member change one of its files; returns the number of bytes moved.
     ///
     /// # Errors
-    /// Its own; `Input` where it does not live.
+    /// The other member's errors; `Input` where it is dead.
     pub(crate) fn forward(&self, owner: &str, question: &PeerQuestion) -> Result<u64> {
         let member = self.member(owner).ok_or(ErrorKind::HostUnreachable.into());
-        let asked = member.and_then(|member| member.ask(question, CHANGE, |reply, _| reply));
-        match asked {
+        let reply =
+            member.and_then(|member| member.ask(question, CHANGE_TIMEOUT, |reply, _| reply));
+        match reply {
             Ok(PeerReply::Moved { bytes }) => Ok(bytes),
             Ok(PeerReply::Refused { error, is_input, errno }) => {
                 let kind = if is_input { Kind::Input } else { Kind::System };
@@ -251,7 +255,7 @@ impl Peers {
         }
     }
 
-    /// Has directories forget files of dead members under a name.
+    /// Has directories forget the files of dead members at a path.
     pub fn clear(&self, path: &StorePath) {
         let view = self.view();
         for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
@@ -259,7 +263,7 @@ impl Peers {
                 None => self.clear_here(path),
                 Some(member) => {
                     let question = PeerQuestion::Clear { path: path.clone() };
-                    let _ = member.ask(&question, TELL, |_, _| ());
+                    let _ = member.ask(&question, DIRECTORY_TIMEOUT, |_, _| ());
                 }
             }
         }
@@ -269,16 +273,16 @@ impl Peers {
         lock(&self.directory).clear(path, |name| self.lives(name));
     }
 
-    /// Whose a file of another member is, by the version under which it was opened.
+    /// Returns the owner and id of another member's file, by the version under which it was opened.
     fn owner_of(&self, path: &StorePath, version: &UnderVersion) -> Option<(String, FileId)> {
-        let known = |peers: &Self| lock(&peers.remote).get(&version.inode).cloned();
-        known(self).or_else(|| match self.find(path) {
-            Found::Alone { .. } => known(self),
+        let cached = |peers: &Self| lock(&peers.remote).get(&version.inode).cloned();
+        cached(self).or_else(|| match self.find(path) {
+            NameLookup::Alone { .. } => cached(self),
             _ => None,
         })
     }
 
-    /// The error of a file or block that was in the memory of a member alone, counted.
+    /// Counts a lost file or block, which only the memory of a member had, and returns its error.
     pub(crate) fn lost(&self, what: &str, owner: &str) -> Error {
         let text = format!(
             "{what} was in the memory of the store at {owner} alone, which does not answer or has \
@@ -290,27 +294,27 @@ impl Peers {
         error
     }
 
-    /// Tells all live members that this one ends, with nothing lost.
+    /// Tells all live members that this one ends and loses nothing.
     pub fn end(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
         for member in self.view().live {
-            let _ = member.ask(&PeerQuestion::Bye, TELL, |_, _| ());
+            let _ = member.ask(&PeerQuestion::Bye, DIRECTORY_TIMEOUT, |_, _| ());
         }
     }
 }
 
-/// Reads what a member asks, and sends it again: for who tries any text.
+/// Parses a member's question and serialises it again, for fuzzing.
 ///
 /// # Errors
-/// `InvalidData` for what is no question.
+/// `InvalidData` for text that is not a question.
 pub fn question_again(text: &[u8]) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(&frame::parsed::<PeerQuestion>(text)?)?)
 }
 
-/// The same of what a member answers.
+/// Parses a member's reply and serialises it again, for fuzzing.
 ///
 /// # Errors
-/// `InvalidData` for what is no answer.
+/// `InvalidData` for text that is not a reply.
 pub fn reply_again(text: &[u8]) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(&frame::parsed::<PeerReply>(text)?)?)
 }

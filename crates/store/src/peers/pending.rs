@@ -1,4 +1,5 @@
-//! Connections that have proved nothing yet: so many at most, and none keeps others out.
+//! Connections before the end of their handshake: a limited number, in which no client can shut out
+//! the others.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -8,7 +9,7 @@ use cuesta_runtime::parallel::lock;
 
 use super::limits::PENDING_MAX;
 
-/// Those that there are, the oldest first.
+/// The pending connections, the oldest first.
 #[derive(Debug, Default)]
 pub struct Pending {
     state: Mutex<PendingState>,
@@ -28,7 +29,8 @@ struct Waiting {
 }
 
 impl Pending {
-    /// Takes one in; where there are too many, the oldest of the address that has most is closed.
+    /// Adds a connection; where there are too many, the oldest of the address with the most is
+    /// closed.
     pub fn admit(&self, address: IpAddr, stream: TcpStream) -> u64 {
         let mut state = lock(&self.state);
         let number = state.next;
@@ -38,9 +40,9 @@ impl Pending {
             return number;
         }
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
-        state.waiting.iter().for_each(|one| *counts.entry(one.address).or_default() += 1);
+        state.waiting.iter().for_each(|pending| *counts.entry(pending.address).or_default() += 1);
         let most = counts.into_iter().max_by_key(|&(_, count)| count).map(|(address, _)| address);
-        let place = state.waiting.iter().position(|one| Some(one.address) == most);
+        let place = state.waiting.iter().position(|pending| Some(pending.address) == most);
         if let Some(place) = place {
             let closed = state.waiting.remove(place);
             let _ = closed.stream.shutdown(Shutdown::Both);
@@ -48,9 +50,9 @@ impl Pending {
         number
     }
 
-    /// One has proved itself, or was refused.
+    /// Removes a connection that has finished its handshake, or was refused.
     pub fn leave(&self, number: u64) {
-        lock(&self.state).waiting.retain(|one| one.number != number);
+        lock(&self.state).waiting.retain(|pending| pending.number != number);
     }
 }
 
@@ -61,7 +63,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn one_address_that_takes_all_places_loses_its_own_alone() {
+    fn an_address_that_takes_all_places_loses_only_its_connections() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let connect = || {
             let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -1,4 +1,5 @@
-//! Who has the blocks of a file, by the directories of all members at once.
+//! Lookup of the members that have the blocks of a file, through the directories of all members at
+//! once.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,14 +11,14 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::directory::Directory;
-use super::limits::{ASKED_AT_ONCE, PLACES, WHERE_MAX};
+use super::limits::{CONCURRENT_QUERIES_MAX, PLACES_TIMEOUT, WHERE_MAX};
 use super::members::{Member, View};
 use super::message::{FileId, PeerQuestion, PeerReply};
 use super::rendezvous::home;
 use super::{OPERATION, Peers};
 use crate::places::{BlockPlaces, PlacesBuilder};
 
-/// What one member is asked: it keeps where these blocks are.
+/// Question to one member: its directory covers these blocks.
 struct Part {
     /// `None` for this store.
     member: Option<Arc<Member>>,
@@ -25,18 +26,18 @@ struct Part {
 }
 
 impl Directory {
-    /// Who has some blocks of a file.
+    /// Returns the members that have each of some blocks of a file.
     pub(super) fn where_are(&self, file: FileId, indexes: &[u64]) -> BlockPlaces {
-        let mut found = PlacesBuilder::new(indexes.len());
+        let mut builder = PlacesBuilder::new(indexes.len());
         for (place, &index) in indexes.iter().enumerate() {
-            self.places(file, index).iter().for_each(|name| found.add(place, name));
+            self.places(file, index).iter().for_each(|name| builder.add(place, name));
         }
-        found.done()
+        builder.done()
     }
 }
 
 impl Peers {
-    /// What this member's directory says of blocks, for another.
+    /// Returns the holders of blocks by this member's directory, for another member.
     ///
     /// # Errors
     /// `Input` for too many of them.
@@ -48,8 +49,8 @@ impl Peers {
         Ok(lock(&self.directory).where_are(file, indexes))
     }
 
-    /// The other live members that have each of some blocks. What a member keeps that does not
-    /// answer in time is not found.
+    /// Returns the other live members that have each of some blocks. Blocks whose directory does
+    /// not answer in time are left out.
     pub(crate) fn holders(&self, file: FileId, blocks: Range<u64>) -> HashMap<u64, Vec<String>> {
         let begun = Instant::now();
         let view = self.view();
@@ -57,14 +58,14 @@ impl Peers {
             return HashMap::new();
         }
         let parts = parts(&view, file, blocks);
-        let threads = parts.len().min(ASKED_AT_ONCE);
-        let (waiting, found) = (Mutex::new(parts), Mutex::new(Vec::new()));
+        let threads = parts.len().min(CONCURRENT_QUERIES_MAX);
+        let (waiting, results) = (Mutex::new(parts), Mutex::new(Vec::new()));
         let ask_all = || {
-            // One that hangs has one of the threads until there is no time left.
+            // A member that hangs occupies one of the threads until the time is over.
             while let Some(part) = next(&waiting) {
-                let patience = PLACES.checked_sub(begun.elapsed());
+                let patience = PLACES_TIMEOUT.checked_sub(begun.elapsed());
                 if let Some(places) = self.places_by(&part, file, patience) {
-                    lock(&found).push((part.indexes, places));
+                    lock(&results).push((part.indexes, places));
                 }
             }
         };
@@ -73,9 +74,9 @@ impl Peers {
             ask_all();
         });
         let mut holders: HashMap<u64, Vec<String>> = HashMap::new();
-        // A directory may not have noticed yet who is dead: by now this one has.
+        // A directory may not have noticed yet that a member is dead: by now this member has.
         let view = self.view();
-        for (indexes, places) in &*lock(&found) {
+        for (indexes, places) in &*lock(&results) {
             for (place, &index) in indexes.iter().enumerate() {
                 let live = places.of(place).filter(|name| view.named(name).is_some());
                 holders.entry(index).or_default().extend(live.map(str::to_owned));
@@ -84,7 +85,7 @@ impl Peers {
         holders
     }
 
-    /// What one member says of its part, if there is time to ask it.
+    /// Returns one directory's answer for its part, if there is time left to ask it.
     fn places_by(
         &self,
         part: &Part,
@@ -102,12 +103,12 @@ impl Peers {
     }
 }
 
-/// Which member is to be asked for which blocks.
+/// Splits blocks by the member whose directory covers them.
 fn parts(view: &View, file: FileId, blocks: Range<u64>) -> Vec<Part> {
-    let mut kept = vec![Vec::new(); view.numbers.len()];
+    let mut by_member = vec![Vec::new(); view.numbers.len()];
     for index in blocks {
         if let Some(place) = home(&view.numbers, file.block(index)) {
-            kept[place].push(index);
+            by_member[place].push(index);
         }
     }
     let part = |(place, indexes): (usize, &Vec<u64>)| {
@@ -116,10 +117,10 @@ fn parts(view: &View, file: FileId, blocks: Range<u64>) -> Vec<Part> {
         let parts = parts.map(|part| Part { member: member.clone(), indexes: part.to_vec() });
         parts.collect::<Vec<_>>()
     };
-    kept.iter().enumerate().flat_map(part).collect()
+    by_member.iter().enumerate().flat_map(part).collect()
 }
 
-/// Not held while it is asked.
+/// Takes the next part; the lock is released before its member is asked.
 fn next(waiting: &Mutex<Vec<Part>>) -> Option<Part> {
     lock(waiting).pop()
 }

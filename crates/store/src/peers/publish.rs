@@ -1,5 +1,5 @@
-//! Telling directories what this store has: the difference to what each was told before. After a
-//! death, or a start, the same rebuilds what was lost.
+//! Publishing to directories which blocks and files this store has, as differences to the last
+//! state published. After a death or a start, the same code rebuilds what was lost.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,79 +9,83 @@ use std::time::Instant;
 use cuesta_runtime::parallel::lock;
 
 use super::Peers;
-use super::limits::{LATER, LATER_MAX, TELL, TICK, TOLD_MAX};
+use super::limits::{
+    DIRECTORY_TIMEOUT, SUPERSEDED_CHECK, SUPERSEDED_FILES_MAX, TICK, UPDATE_BLOCKS_MAX,
+};
 use super::members::{Member, View};
-use super::message::{AloneFile, FileId, PeerQuestion, PeerReply, Telling};
+use super::message::{AloneFile, DirectoryUpdate, FileId, PeerQuestion, PeerReply};
 use super::rendezvous::{home, homes, number_of};
 use crate::path::StorePath;
 use crate::store::Store;
 use crate::under::UnderVersion;
 
-/// What a store has that others may read.
+/// Blocks and files of a store that other stores may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
     /// Blocks in memory of files of the under level.
     pub blocks: HashSet<(FileId, u64)>,
-    /// Files in memory alone.
+    /// Files that are only in memory.
     pub names: HashMap<StorePath, AloneFile>,
 }
 
-/// Files of this store that were replaced elsewhere.
+/// Files of this store that have been replaced on another store.
 pub(crate) type Replaced = Vec<(StorePath, FileId)>;
 
-/// What directories were told.
+/// State that directories have been sent.
 #[derive(Default)]
-pub struct Told {
+pub struct Published {
     sent: HashMap<u64, Sent>,
-    /// What it was made of: nothing is to be told until that changes.
+    /// Store changes, view and starts that `sent` was made from: nothing is to be published until
+    /// these change.
     by: Option<(u64, u64, Vec<u64>)>,
 }
 
-/// What one directory was told.
+/// State that one directory has been sent.
 #[derive(Default)]
 struct Sent {
-    /// The start of the member that was told.
+    /// Number of the start of the member that received it.
     incarnation: u64,
     holdings: Holdings,
     all_by: Option<u64>,
 }
 
 impl Peers {
-    /// Tells directories what changed; files of this store that were replaced elsewhere by now, and
-    /// whether all were told.
+    /// Publishes changes to directories; returns files of this store that have been replaced
+    /// elsewhere, and whether all directories received the update.
     pub(crate) fn publish(&self, store: &Store) -> (Replaced, bool) {
-        let mut told = lock(&self.told);
+        let mut published = lock(&self.published);
         let view = self.view();
         let starts = view.live.iter().map(|member| member.incarnation()).collect();
         let by = Some((store.changes(), view.id, starts));
-        if told.by == by {
+        if published.by == by {
             return (vec![], true);
         }
         let parts = parts(store.holdings(self.name()), &view);
         let (mut superseded, mut is_all) = (Vec::new(), true);
         for (place, wanted) in parts.into_iter().enumerate() {
-            let sent = told.sent.entry(view.numbers[place]).or_default();
-            match self.tell(view.at(place), sent, wanted, view.id) {
-                Some(found) => superseded.extend(found),
+            let sent = published.sent.entry(view.numbers[place]).or_default();
+            match self.publish_to(view.at(place), sent, wanted, view.id) {
+                Some(replaced) => superseded.extend(replaced),
                 None => is_all = false,
             }
         }
-        told.by = by.filter(|_| is_all);
+        published.by = by.filter(|_| is_all);
         (superseded, is_all)
     }
 
-    /// Tells the directories of a path whether a file of it is in this memory alone now; that file,
-    /// where it was replaced elsewhere by now. `None` where one of them was not told.
-    pub(crate) fn tell_name(&self, store: &Store, path: &StorePath) -> Option<Replaced> {
-        // Nothing older is told after this.
-        let mut told = lock(&self.told);
+    /// Publishes to the directories of a path whether a file of it is only in this memory now;
+    /// returns that file, if it has been replaced elsewhere. `None` where a directory did not
+    /// receive it.
+    pub(crate) fn publish_name(&self, store: &Store, path: &StorePath) -> Option<Replaced> {
+        // The lock is held to the end, so that nothing older is published after this.
+        let mut published = lock(&self.published);
         let view = self.view();
-        let file = store.own_alone(self.name(), path);
+        let file = store.local_alone_file(self.name(), path);
         let mut superseded = Vec::new();
         for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
-            let sent = told.sent.entry(view.numbers[place]).or_default();
+            let sent = published.sent.entry(view.numbers[place]).or_default();
             let member = view.at(place);
-            let incarnation = member.map_or(self.own.incarnation, |one| one.incarnation());
+            let incarnation = member.map_or(self.local.incarnation, |member| member.incarnation());
             if sent.incarnation != incarnation {
                 return None;
             }
@@ -93,7 +97,7 @@ impl Peers {
                 Some(member) => {
                     let (path, file) = (path.clone(), file.clone());
                     let question = PeerQuestion::Name { path, file };
-                    match member.ask(&question, TELL, |reply, _| reply) {
+                    match member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
                         Ok(PeerReply::Heard { superseded }) => superseded,
                         _ => {
                             *sent = Sent::default();
@@ -110,15 +114,15 @@ impl Peers {
         Some(superseded)
     }
 
-    /// Tells one directory, until it has heard all; files that were replaced elsewhere by now.
-    fn tell(
+    /// Sends one directory all its updates; returns files that have been replaced elsewhere.
+    fn publish_to(
         &self,
         member: Option<&Arc<Member>>,
         sent: &mut Sent,
         wanted: Holdings,
         view: u64,
     ) -> Option<Replaced> {
-        let incarnation = member.map_or(self.own.incarnation, |member| member.incarnation());
+        let incarnation = member.map_or(self.local.incarnation, |member| member.incarnation());
         let is_first = sent.incarnation != incarnation;
         if is_first {
             *sent = Sent::default();
@@ -127,16 +131,16 @@ impl Peers {
             return Some(vec![]);
         }
         let mut superseded = Vec::new();
-        for telling in difference(&sent.holdings, &wanted, is_first, view) {
-            let telling = Telling { start: self.own.incarnation, ..telling };
+        for update in difference(&sent.holdings, &wanted, is_first, view) {
+            let update = DirectoryUpdate { start: self.local.incarnation, ..update };
             superseded.extend(match member {
-                None => lock(&self.directory).hear(self.name(), telling),
+                None => lock(&self.directory).apply(self.name(), update),
                 Some(member) => {
-                    let question = PeerQuestion::Tell { telling };
-                    match member.ask(&question, TELL, |reply, _| reply) {
+                    let question = PeerQuestion::Tell { update };
+                    match member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
                         Ok(PeerReply::Heard { superseded }) => superseded,
                         _ => {
-                            // Part of it may have been heard: all is told again.
+                            // The directory may have received part of it: everything is sent again.
                             *sent = Sent::default();
                             return None;
                         }
@@ -148,7 +152,7 @@ impl Peers {
         Some(superseded)
     }
 
-    /// Files of this store, of these, that lost their names, as directories know it.
+    /// Returns the files, among these of this store, that lost their names, by the directories.
     fn superseded(&self, files: &[AloneFile]) -> Replaced {
         let view = self.view();
         let mut by_place: HashMap<usize, Vec<AloneFile>> = HashMap::new();
@@ -164,7 +168,7 @@ impl Peers {
                 None => lock(&self.directory).superseded(self.name(), &files),
                 Some(member) => {
                     let question = PeerQuestion::Later { files };
-                    match member.ask(&question, TELL, |reply, _| reply) {
+                    match member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
                         Ok(PeerReply::Heard { superseded }) => superseded,
                         _ => vec![],
                     }
@@ -174,45 +178,50 @@ impl Peers {
         superseded
     }
 
-    /// Whether another member wrote its file of a path to replace this one here.
+    /// Returns whether another member wrote its file at a path to replace this one here.
     pub(crate) fn replaces(&self, owner: &str, path: &StorePath, file: FileId) -> bool {
         let Some(member) = self.member(owner) else { return false };
         let question = PeerQuestion::Replaces { path: path.clone(), file };
-        let reply = member.ask(&question, TELL, |reply, _| reply);
+        let reply = member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply);
         matches!(reply, Ok(PeerReply::Done))
     }
 
-    /// Whether another live member wrote this version of a file of the under level.
+    /// Returns whether another live member wrote this version of a file of the under level.
     pub(crate) fn wrote(&self, path: &StorePath, version: &UnderVersion) -> bool {
         let question = PeerQuestion::Wrote { path: path.clone(), version: *version };
         self.view().live.iter().any(|member| {
-            let reply = member.ask(&question, TELL, |reply, _| reply);
+            let reply = member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply);
             matches!(reply, Ok(PeerReply::Done))
         })
     }
 
-    /// Publishes what changes, until the store ends. For a thread of its own.
+    /// Publishes changes until the store ends. Runs in a thread of its own.
     pub fn publish_all(self: &Arc<Self>, store: &Store) {
-        let (mut looked, mut last) = (Instant::now(), None);
+        let (mut last_check, mut last_path) = (Instant::now(), None);
         while !self.has_ended() {
             self.watch();
             let begun = Instant::now();
             let (superseded, _) = self.publish(store);
             store.forget_superseded(&superseded);
-            // A later file may have been told after the one here.
-            if looked.elapsed() > LATER {
-                let files = store.own_alone_from(self.name(), last.as_ref(), LATER_MAX);
+            // A later file may have been published after the one here.
+            if last_check.elapsed() > SUPERSEDED_CHECK {
+                let files = store.local_alone_files_after(
+                    self.name(),
+                    last_path.as_ref(),
+                    SUPERSEDED_FILES_MAX,
+                );
                 store.forget_superseded(&self.superseded(&files));
-                last = files.last().map(|file| file.path.clone());
-                looked = Instant::now();
+                last_path = files.last().map(|file| file.path.clone());
+                last_check = Instant::now();
             }
-            // A store with very many blocks that change all the time has other things to do.
+            // Sleep ten times as long as publishing took: a store with very many blocks that change
+            // all the time has other work to do.
             thread::sleep(TICK.max(begun.elapsed() * 10));
         }
     }
 }
 
-/// What each member of a view is to be told.
+/// Splits the holdings into the part for each member of a view.
 fn parts(holdings: Holdings, view: &View) -> Vec<Holdings> {
     let mut parts = vec![Holdings::default(); view.numbers.len()];
     for (file, index) in holdings.blocks {
@@ -229,44 +238,55 @@ fn parts(holdings: Holdings, view: &View) -> Vec<Holdings> {
     parts
 }
 
-/// What is to be said for a directory that was told one thing to know another; at least one part.
-fn difference(before: &Holdings, now: &Holdings, is_first: bool, view: u64) -> Vec<Telling> {
+/// Returns the updates, at least one, that bring a directory from one state to another.
+fn difference(
+    before: &Holdings,
+    now: &Holdings,
+    is_first: bool,
+    view: u64,
+) -> Vec<DirectoryUpdate> {
     let here: Vec<_> = now.blocks.difference(&before.blocks).copied().collect();
     let gone: Vec<_> = before.blocks.difference(&now.blocks).copied().collect();
     let is_new = |file: &&AloneFile| before.names.get(&file.path) != Some(*file);
     let names: Vec<_> = now.names.values().filter(is_new).cloned().collect();
-    let left = before.names.keys().filter(|path| !now.names.contains_key(*path));
-    let no_names: Vec<_> = left.cloned().collect();
-    let mut tellings = Vec::new();
-    tellings.extend(gone.chunks(TOLD_MAX).map(|part| Telling { gone: part.to_vec(), ..none() }));
-    tellings.extend(here.chunks(TOLD_MAX).map(|part| Telling { here: part.to_vec(), ..none() }));
-    let no_names = no_names.chunks(TOLD_MAX / 4);
-    tellings.extend(no_names.map(|part| Telling { no_names: part.to_vec(), ..none() }));
-    let names = names.chunks(TOLD_MAX / 4);
-    tellings.extend(names.map(|part| Telling { names: part.to_vec(), ..none() }));
-    tellings.push(none());
-    if let Some(first) = tellings.first_mut() {
+    let removed = before.names.keys().filter(|path| !now.names.contains_key(*path));
+    let no_names: Vec<_> = removed.cloned().collect();
+    let mut updates = Vec::new();
+    updates.extend(
+        gone.chunks(UPDATE_BLOCKS_MAX)
+            .map(|part| DirectoryUpdate { gone: part.to_vec(), ..none() }),
+    );
+    updates.extend(
+        here.chunks(UPDATE_BLOCKS_MAX)
+            .map(|part| DirectoryUpdate { here: part.to_vec(), ..none() }),
+    );
+    let no_names = no_names.chunks(UPDATE_BLOCKS_MAX / 4);
+    updates.extend(no_names.map(|part| DirectoryUpdate { no_names: part.to_vec(), ..none() }));
+    let names = names.chunks(UPDATE_BLOCKS_MAX / 4);
+    updates.extend(names.map(|part| DirectoryUpdate { names: part.to_vec(), ..none() }));
+    updates.push(none());
+    if let Some(first) = updates.first_mut() {
         first.is_first = is_first;
     }
-    if let Some(last) = tellings.last_mut() {
+    if let Some(last) = updates.last_mut() {
         last.all_by = Some(view);
     }
-    tellings
+    updates
 }
 
-fn none() -> Telling {
-    Telling::default()
+fn none() -> DirectoryUpdate {
+    DirectoryUpdate::default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::peers::directory::Directory;
-    use crate::peers::message::Known;
+    use crate::peers::message::NameState;
     use proptest::prelude::*;
 
     fn holdings(numbers: &[u8]) -> Holdings {
-        let mut found = Holdings::default();
+        let mut holdings = Holdings::default();
         for &number in numbers {
             let version = UnderVersion {
                 device: 0,
@@ -277,7 +297,7 @@ mod tests {
             };
             let path: StorePath = format!("f{}", number >> 2).parse().unwrap();
             let id = FileId::of_alone("x", &version);
-            found.blocks.insert((id, u64::from(number & 3)));
+            holdings.blocks.insert((id, u64::from(number & 3)));
             if number & 1 == 0 {
                 let file = AloneFile {
                     path: path.clone(),
@@ -286,10 +306,10 @@ mod tests {
                     closed_ns: 1,
                     permissions: 0o600,
                 };
-                found.names.insert(path, file);
+                holdings.names.insert(path, file);
             }
         }
-        found
+        holdings
     }
 
     proptest! {
@@ -301,18 +321,18 @@ mod tests {
             let mut before = Holdings::default();
             for (index, numbers) in steps.iter().enumerate() {
                 let now = holdings(numbers);
-                for telling in difference(&before, &now, index == 0, 7) {
-                    directory.hear("x", telling);
+                for update in difference(&before, &now, index == 0, 7) {
+                    directory.apply("x", update);
                 }
-                prop_assert!(directory.is_whole(["x"].into_iter(), 7));
+                prop_assert!(directory.is_complete(["x"].into_iter(), 7));
                 prop_assert_eq!(directory.blocks(), now.blocks.len());
                 for &(file, index) in &now.blocks {
                     prop_assert_eq!(directory.places(file, index), ["x"]);
                 }
                 for number in 0..64 {
                     let path = format!("f{number}").parse().unwrap();
-                    let is_there = directory.find(&path, |_| true) != Known::Nothing;
-                    prop_assert_eq!(is_there, now.names.contains_key(&path));
+                    let is_listed = directory.find(&path, |_| true) != NameState::Nothing;
+                    prop_assert_eq!(is_listed, now.names.contains_key(&path));
                 }
                 before = now;
             }

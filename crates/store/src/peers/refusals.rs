@@ -1,5 +1,4 @@
-//! Connections that were refused: counted by reason, and written to a log that does not grow
-//! without end.
+//! Refused connections: counts by reason, and a log of limited size.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -25,20 +24,20 @@ pub enum RefusalReason {
     OtherSecret,
     /// It wants another member.
     OtherMember,
-    /// It knows the name of a secret, and proves nothing: what it says was recorded or made up.
+    /// It knows the id of a key but fails to prove it: its messages are recorded or made up.
     Replayed,
-    /// A message longer than any.
+    /// It sent a message longer than the limit.
     Oversized,
-    /// What is no conversation of stores.
+    /// Its bytes are not of this protocol.
     Malformed,
-    /// It proved nothing in time.
+    /// It did not finish the handshake in time.
     Silent,
-    /// It ended, or had to make room, before it proved anything.
+    /// It ended, or was closed to make room, before the end of the handshake.
     Ended,
 }
 
 impl RefusalReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 7] = [
         Self::OtherSecret,
         Self::OtherMember,
@@ -49,7 +48,7 @@ impl RefusalReason {
         Self::Ended,
     ];
 
-    /// The error of a connection that is refused for this reason.
+    /// Returns the error of a connection that is refused for this reason.
     pub fn error(self, text: &'static str) -> io::Error {
         let kind = match self {
             Self::OtherSecret | Self::OtherMember | Self::Replayed => ErrorKind::PermissionDenied,
@@ -60,7 +59,7 @@ impl RefusalReason {
         io::Error::new(kind, RefusedConnection { reason: self, text })
     }
 
-    /// The reason of an error, by its kind where it names none.
+    /// Returns the reason of an error, by its kind where it names none.
     pub fn of(error: &io::Error) -> Self {
         let named = error.get_ref().and_then(|inner| inner.downcast_ref::<RefusedConnection>());
         match (named, error.kind()) {
@@ -72,7 +71,7 @@ impl RefusalReason {
     }
 }
 
-/// What an error says of a connection that is refused.
+/// Content of the error of a refused connection.
 #[derive(Debug)]
 struct RefusedConnection {
     reason: RefusalReason,
@@ -87,10 +86,10 @@ impl fmt::Display for RefusedConnection {
 
 impl Error for RefusedConnection {}
 
-/// How many there were for each reason.
+/// Number of refused connections by reason.
 pub type RefusalCounts = BTreeMap<RefusalReason, u64>;
 
-/// Those of a store.
+/// Refused connections of a store.
 #[derive(Debug)]
 pub struct Refusals {
     path: PathBuf,
@@ -98,13 +97,13 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// None yet; their log is in this folder.
+    /// Creates empty counts, with the log in this folder.
     pub fn new(folder: &Path) -> Self {
         let counts = RefusalReason::ALL.map(|reason| (reason, 0)).into();
         Self { path: folder.join(REFUSED_LOG), state: Mutex::new((counts, None)) }
     }
 
-    /// One more, of an address, by its error.
+    /// Adds a refused connection from an address, by its error.
     pub fn add(&self, address: &str, error: &io::Error) {
         let reason = RefusalReason::of(error);
         let text = match error.kind() {
@@ -123,7 +122,7 @@ impl Refusals {
         if let Ok(mut log) = log
             && log.metadata().is_ok_and(|facts| facts.len() < LOG_BYTES_MAX)
         {
-            // A full memory is no reason to fail.
+            // A full disk is no reason to fail.
             let _ = writeln!(log, "{seconds} {line}");
         }
         let (counts, last) = &mut *state;
@@ -131,8 +130,8 @@ impl Refusals {
         *last = Some(line);
     }
 
-    /// How many for each reason, and what the last one was.
-    pub fn seen(&self) -> (RefusalCounts, Option<String>) {
+    /// Returns the counts by reason, and the line of the last refusal.
+    pub fn summary(&self) -> (RefusalCounts, Option<String>) {
         lock(&self.state).clone()
     }
 }
@@ -151,7 +150,7 @@ mod tests {
         for kind in [ErrorKind::TimedOut, ErrorKind::InvalidData, ErrorKind::ConnectionReset] {
             refusals.add("b:2", &kind.into());
         }
-        let (counts, last) = refusals.seen();
+        let (counts, last) = refusals.summary();
         assert_eq!(counts.values().copied().collect::<Vec<_>>(), [1, 1, 1, 1, 2, 2, 2]);
         assert!(last.unwrap().starts_with("b:2: "));
         let log = std::fs::read_to_string(folder.path().join(REFUSED_LOG)).unwrap();

@@ -1,4 +1,4 @@
-//! The secret of the stores of a job: the current one, and the one before.
+//! The shared secret of the stores of a job: the current one, and the previous one.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,27 +11,27 @@ use cuesta_runtime::parallel::lock;
 
 use super::limits::{SECRET_AGE, SECRET_LETTERS_MIN};
 
-/// What keys of stores are derived for: another use of the same secret has other keys.
+/// Key derivation context: another use of the same secret has other keys.
 const CONTEXT: &str = "cuesta store peers, version 1";
 const ID_CONTEXT: &str = "cuesta store peers, version 1, name of a key";
 
-/// A key that both ends know.
+/// A key derived from the secret.
 #[derive(Clone)]
 pub struct PeerKey {
-    /// Which it is: says nothing of the key.
+    /// Its id, which reveals nothing of the key.
     pub id: [u8; 8],
     bytes: [u8; 32],
 }
 
 impl PeerKey {
-    /// Of a secret.
+    /// Derives the key from a secret.
     pub fn of(secret: &str) -> Self {
         let named = blake3::derive_key(ID_CONTEXT, secret.as_bytes());
         let id = *named.first_chunk().unwrap_or(&[0; 8]);
         Self { id, bytes: blake3::derive_key(CONTEXT, secret.as_bytes()) }
     }
 
-    /// The keyed hash of parts, whose lengths count.
+    /// Returns the keyed hash of the parts, including their lengths.
     pub fn hash(&self, parts: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.bytes);
         for part in parts {
@@ -42,40 +42,42 @@ impl PeerKey {
     }
 }
 
-/// The current key first, then the one before, if there was one.
+/// The current key first, then the previous one, if any.
 pub type Keys = Vec<PeerKey>;
 
-/// A file of one or two lines, for its user alone, which is read again when it has changed.
+/// A secret file of one or two lines, readable by its owner only, which is read again when it has
+/// changed.
 pub struct SecretFile {
     path: PathBuf,
-    state: Mutex<Known>,
+    state: Mutex<CachedKeys>,
 }
 
-struct Known {
+struct CachedKeys {
     keys: Keys,
     changed: Option<(SystemTime, u64)>,
-    /// When it was looked at: it may lie on a file system that is slow.
-    looked: Instant,
+    /// Time of the last check, which is not repeated at once: the file system may be slow.
+    checked_at: Instant,
 }
 
 impl SecretFile {
-    /// Reads it.
+    /// Reads the secret file.
     ///
     /// # Errors
-    /// `Input` for one that others may read, or whose secret is short; `System`.
+    /// `Input` for a file that other users may read, or a short secret; `System`.
     pub fn open(path: &Path) -> Result<Self> {
         let changed = changed(path);
-        let state = Mutex::new(Known { keys: read(path)?, changed, looked: Instant::now() });
+        let state =
+            Mutex::new(CachedKeys { keys: read(path)?, changed, checked_at: Instant::now() });
         Ok(Self { path: path.to_owned(), state })
     }
 
-    /// The keys by the file as it is now; by what it was where it cannot be read.
+    /// Returns the keys of the file as it is now, or the last ones where it cannot be read.
     pub fn keys(&self) -> Keys {
         let mut state = lock(&self.state);
-        if state.looked.elapsed() < SECRET_AGE {
+        if state.checked_at.elapsed() < SECRET_AGE {
             return state.keys.clone();
         }
-        state.looked = Instant::now();
+        state.checked_at = Instant::now();
         let changed = changed(&self.path);
         if changed != state.changed
             && let Ok(keys) = read(&self.path)
@@ -94,8 +96,8 @@ fn changed(path: &Path) -> Option<(SystemTime, u64)> {
 fn read(path: &Path) -> Result<Keys> {
     let failed = |cause| Error::system("store", "reading", path, &cause);
     let facts = fs::metadata(path).map_err(failed)?;
-    let own = rustix::process::geteuid().as_raw();
-    if facts.uid() != own || facts.mode() & 0o077 != 0 {
+    let user = rustix::process::geteuid().as_raw();
+    if facts.uid() != user || facts.mode() & 0o077 != 0 {
         let text = format!("{}: others may read this secret; chmod 600 it", path.display());
         return Err(Error::input("store", text));
     }
@@ -125,31 +127,31 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_rotated_and_the_one_before_is_known_still() {
+    fn a_secret_is_rotated_and_the_previous_key_remains_known() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret");
-        let (one, two) = ("1".repeat(64), "2".repeat(64));
-        write(&path, &one, 0o600);
+        let (first, second) = ("1".repeat(64), "2".repeat(64));
+        write(&path, &first, 0o600);
         let file = SecretFile::open(&path).unwrap();
         let ids = |file: &SecretFile| {
             std::thread::sleep(SECRET_AGE);
             file.keys().iter().map(|key| key.id).collect::<Vec<_>>()
         };
-        assert_eq!(ids(&file), [PeerKey::of(&one).id]);
-        write(&path, &format!("{two}\n{one}\n"), 0o600);
-        assert_eq!(ids(&file), [PeerKey::of(&two).id, PeerKey::of(&one).id]);
-        // What is no secret changes nothing.
+        assert_eq!(ids(&file), [PeerKey::of(&first).id]);
+        write(&path, &format!("{second}\n{first}\n"), 0o600);
+        assert_eq!(ids(&file), [PeerKey::of(&second).id, PeerKey::of(&first).id]);
+        // A file without a valid secret changes nothing.
         write(&path, "short", 0o600);
         assert_eq!(ids(&file).len(), 2);
     }
 
     #[test]
-    fn what_others_may_read_or_is_short_is_refused() {
+    fn a_readable_or_short_secret_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret");
         let long = "1".repeat(64);
         let three = format!("{long}\n{long}\n{long}");
-        for (text, mode, said) in [
+        for (text, mode, expected) in [
             (long.as_str(), 0o640, "chmod 600"),
             ("short", 0o600, "at least 32"),
             (&three, 0o600, "or two"),
@@ -157,12 +159,12 @@ mod tests {
         ] {
             write(&path, text, mode);
             let error = SecretFile::open(&path).err().unwrap();
-            assert!(error.message.contains(said), "{}", error.message);
+            assert!(error.message.contains(expected), "{}", error.message);
         }
     }
 
     #[test]
-    fn a_hash_says_where_its_parts_end() {
+    fn a_hash_depends_on_the_boundaries_of_its_parts() {
         let key = PeerKey::of(&"1".repeat(64));
         assert_ne!(key.hash(&[b"ab", b"c"]), key.hash(&[b"a", b"bc"]));
         assert_ne!(key.hash(&[b"a"]), PeerKey::of(&"2".repeat(64)).hash(&[b"a"]));

@@ -1,5 +1,5 @@
-//! Files whose bytes come from another member: those in its memory alone, and blocks of files of
-//! the under level where that is faster than the under level itself.
+//! Files whose bytes come from another member: memory-only files, and blocks of files of the under
+//! level where the member is faster.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use std::time::Instant;
 use cuesta_runtime::parallel::lock;
 
 use super::Peers;
-use super::limits::{ANSWER, PIECE_BYTES, TICK};
+use super::limits::{ANSWER_TIMEOUT, PIECE_BYTES, TICK};
 use super::members::Member;
 use super::message::{FileId, PeerQuestion, PeerReply};
 use super::rates::is_peer_nearer;
@@ -22,13 +22,13 @@ struct Place {
     member: Arc<Member>,
     file: FileId,
     index: u64,
-    /// Where in the file it begins.
+    /// Offset in the file of its first byte.
     start: u64,
 }
 
 impl Place {
-    /// Fills `buffer` from a place in the file on, all within the block; the checksum of the block.
-    /// `None` where the member does not have it any more.
+    /// Fills `buffer` from an offset in the file, all within the block; returns the checksum of the
+    /// block. `None` where the member no longer has it.
     fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<Option<Option<u32>>> {
         let (within, begun) = (offset - self.start, Instant::now());
         let mut checksum = None;
@@ -39,16 +39,17 @@ impl Place {
                 offset: place,
                 bytes: piece.len() as u32,
             };
-            let taken = self.member.ask(&question, ANSWER, |reply, payload| match reply {
-                PeerReply::Piece { checksum } if payload.len() == piece.len() => {
-                    piece.copy_from_slice(payload);
-                    Ok(Some(checksum))
-                }
-                PeerReply::Refused { error, .. } => Err(io::Error::other(error)),
-                _ => Ok(None),
-            })??;
-            let Some(found) = taken else { return Ok(None) };
-            checksum = found;
+            let taken =
+                self.member.ask(&question, ANSWER_TIMEOUT, |reply, payload| match reply {
+                    PeerReply::Piece { checksum } if payload.len() == piece.len() => {
+                        piece.copy_from_slice(payload);
+                        Ok(Some(checksum))
+                    }
+                    PeerReply::Refused { error, .. } => Err(io::Error::other(error)),
+                    _ => Ok(None),
+                })??;
+            let Some(received) = taken else { return Ok(None) };
+            checksum = received;
         }
         self.member.measured(buffer.len(), begun.elapsed());
         self.member.read.add(within, buffer.len() as u64);
@@ -56,24 +57,24 @@ impl Place {
     }
 }
 
-/// A block of a file of the under level, read from there or from a member, as is faster.
+/// A block of a file of the under level, read from there or from a member, whichever is faster.
 pub struct NearerFile {
     peers: Arc<Peers>,
     under: Arc<dyn UnderFile>,
     place: Option<Place>,
-    /// The member does not give it.
+    /// Whether the member failed to provide it.
     has_failed: AtomicBool,
-    /// What the member says that it is.
+    /// Its checksum as the member reports it.
     checksum: OnceLock<u32>,
 }
 
 impl NearerFile {
-    /// Whether a member has the block, and is the faster one now.
+    /// Returns whether a member has the block, and is faster now.
     pub fn is_of_peer(&self) -> bool {
         self.place.as_ref().is_some_and(|place| self.is_nearer(place, PIECE_BYTES))
     }
 
-    /// The checksum of the block, by a member that gave a piece of it.
+    /// Returns the checksum of the block, by a member that sent a piece of it.
     pub fn checksum(&self) -> Option<u32> {
         self.checksum.get().copied()
     }
@@ -82,10 +83,10 @@ impl NearerFile {
         let (peer, under) = (*lock(&place.member.rate), *lock(&self.peers.under_rate));
         !self.has_failed.load(Ordering::Relaxed)
             && place.member.is_live()
-            && is_peer_nearer(&peer, &under, bytes, self.peers.own.now())
+            && is_peer_nearer(&peer, &under, bytes, self.peers.local.now())
     }
 
-    /// Whether a member gave the bytes.
+    /// Returns whether a member sent the bytes.
     fn read_from_peer(&self, buffer: &mut [u8], offset: u64) -> bool {
         let Some(place) = self.place.as_ref().filter(|place| self.is_nearer(place, buffer.len()))
         else {
@@ -96,9 +97,9 @@ impl NearerFile {
                 checksum.map(|checksum| self.checksum.get_or_init(|| checksum));
                 return true;
             }
-            // A block may leave at any time.
+            // A block may be evicted at any time.
             Ok(None) => (),
-            Err(_) => lock(&place.member.rate).failed(buffer.len(), self.peers.own.now()),
+            Err(_) => lock(&place.member.rate).failed(buffer.len(), self.peers.local.now()),
         }
         self.has_failed.store(true, Ordering::Relaxed);
         false
@@ -121,12 +122,12 @@ impl UnderFile for NearerFile {
         let begun = Instant::now();
         self.under.read_exact_at(buffer, offset)?;
         let mut rate = lock(&self.peers.under_rate);
-        rate.measured(buffer.len(), begun.elapsed(), self.peers.own.now());
+        rate.measured(buffer.len(), begun.elapsed(), self.peers.local.now());
         Ok(())
     }
 }
 
-/// A file that is in the memory of another member alone.
+/// A memory-only file of another member.
 struct RemoteFile {
     peers: Arc<Peers>,
     member: Arc<Member>,
@@ -137,8 +138,8 @@ struct RemoteFile {
 }
 
 impl RemoteFile {
-    /// Fills `buffer` from a place in a block on; waits until the member does not live any more, or
-    /// answers again.
+    /// Fills `buffer` from an offset in the file, within one block; tries again until the member
+    /// dies or answers.
     fn read_block(&self, index: u64, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let (member, file) = (Arc::clone(&self.member), self.file);
         let block = Place { member, file, index, start: index * self.block_bytes };
@@ -146,14 +147,16 @@ impl RemoteFile {
         loop {
             match block.read(buffer, offset) {
                 Ok(Some(_)) => return Ok(()),
-                // Replaced or removed there: not the version that was opened.
+                // Replaced or removed there: no longer the version that was opened.
                 Ok(None) => return Err(ErrorKind::InvalidData.into()),
                 Err(_) if !self.member.is_live() => {
                     let what = format!("block {index} of {}", self.path);
                     let error = self.peers.lost(&what, &self.member.name);
                     return Err(io::Error::new(ErrorKind::HostUnreachable, error));
                 }
-                Err(error) if error.kind() == ErrorKind::Other || begun.elapsed() > ANSWER => {
+                Err(error)
+                    if error.kind() == ErrorKind::Other || begun.elapsed() > ANSWER_TIMEOUT =>
+                {
                     return Err(error);
                 }
                 Err(_) => std::thread::sleep(TICK),
@@ -176,17 +179,17 @@ impl UnderFile for RemoteFile {
             let place = offset + done as u64;
             let index = place / self.block_bytes;
             let start = index * self.block_bytes;
-            let left = (start + self.block_bytes - place).min((buffer.len() - done) as u64);
-            let piece = &mut buffer[done..done + left as usize];
+            let size_bytes = (start + self.block_bytes - place).min((buffer.len() - done) as u64);
+            let piece = &mut buffer[done..done + size_bytes as usize];
             self.read_block(index, piece, place)?;
-            done += left as usize;
+            done += size_bytes as usize;
         }
         Ok(())
     }
 }
 
 impl Peers {
-    /// A file of the under level for one of its blocks, which a member may have.
+    /// Returns a file of the under level for one of its blocks, which a member may have.
     pub(crate) fn nearer(
         self: &Arc<Self>,
         under: &Arc<dyn UnderFile>,
@@ -194,7 +197,7 @@ impl Peers {
         index: u64,
     ) -> NearerFile {
         let located = file.and_then(|file| self.locate(file, index).zip(Some(file)));
-        let start = index * self.own.block_bytes;
+        let start = index * self.local.block_bytes;
         let place = located.map(|(member, file)| Place { member, file, index, start });
         NearerFile {
             peers: Arc::clone(self),
@@ -205,11 +208,11 @@ impl Peers {
         }
     }
 
-    /// Opens a file in the memory of another member, in a version that was found there.
+    /// Opens a memory-only file of another member, in a version that was looked up there.
     ///
     /// # Errors
-    /// `InvalidData` where it is another version by now; `HostUnreachable` where the member does
-    /// not live, with the whole line.
+    /// `InvalidData` where the file is another version by now; `HostUnreachable` where the member
+    /// is dead, with the complete message.
     pub(crate) fn open_remote(
         self: &Arc<Self>,
         path: &StorePath,
@@ -219,7 +222,7 @@ impl Peers {
         let member = self.member(&owner).ok_or_else(|| {
             io::Error::new(ErrorKind::HostUnreachable, self.lost(&path.to_string(), &owner))
         })?;
-        let (peers, path, block_bytes) = (Arc::clone(self), path.clone(), self.own.block_bytes);
+        let (peers, path, block_bytes) = (Arc::clone(self), path.clone(), self.local.block_bytes);
         Ok(Arc::new(RemoteFile { peers, member, path, file, version, block_bytes }))
     }
 }

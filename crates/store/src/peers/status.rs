@@ -1,4 +1,4 @@
-//! What the status of a store says of the others.
+//! Status of the other stores of the job.
 
 use std::sync::PoisonError;
 
@@ -9,58 +9,58 @@ use super::Peers;
 use super::members::Member;
 use super::refusals::RefusalCounts;
 
-/// The other stores.
+/// Status of the other stores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PeersStatus {
-    /// The name of this one.
+    /// The name of this store.
     pub name: String,
-    /// The others.
+    /// The other stores.
     pub members: Vec<MemberStatus>,
-    /// Blocks that others were given, those that are no members any more among them.
+    /// Blocks sent to other stores, including former members.
     pub served_blocks: u64,
-    /// Bytes of them.
+    /// Bytes of these blocks.
     pub served_bytes: u64,
-    /// Bytes a second that came from the under level lately, one piece at a time.
+    /// Recent bytes a second from the under level, one piece at a time.
     pub under_bytes_per_s: Option<f64>,
-    /// Blocks whose places are kept here for all.
+    /// Blocks in the directory of this store.
     pub directory_blocks: u64,
-    /// Connections that were refused.
+    /// Number of refused connections.
     pub refused: u64,
-    /// The same by reason.
+    /// Number of refused connections by reason.
     pub refusals: RefusalCounts,
-    /// The last one: address and reason.
+    /// Address and reason of the last refused connection.
     pub last_refusal: Option<String>,
-    /// Openings and reads that failed because what they want died with its store.
+    /// Opens and reads that failed because the store with the only copy died.
     pub losses: u64,
-    /// The line of the last one.
+    /// Message of the last such failure.
     pub last_loss: Option<String>,
 }
 
-/// Another store.
+/// Status of another store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberStatus {
     /// Its name.
     pub name: String,
-    /// Whether it lives; one that does not is bypassed.
+    /// Whether it lives; a dead store is bypassed.
     pub is_live: bool,
-    /// Why it was not reached the last time.
+    /// Cause of the last failure to reach it.
     pub failure: Option<String>,
-    /// Blocks that came from it, counted by their first bytes.
+    /// Blocks read from it, counted by their first bytes.
     pub read_blocks: u64,
-    /// Bytes of blocks that came from it.
+    /// Bytes of blocks read from it.
     pub read_bytes: u64,
-    /// Blocks that it was given.
+    /// Blocks sent to it.
     pub served_blocks: u64,
-    /// Bytes of blocks that it was given.
+    /// Bytes of blocks sent to it.
     pub served_bytes: u64,
-    /// Bytes a second that came from it lately, one piece at a time.
+    /// Recent bytes a second from it, one piece at a time.
     pub bytes_per_s: Option<f64>,
 }
 
 impl MemberStatus {
     fn new(member: &Member) -> Self {
-        let (read_blocks, read_bytes) = member.read.seen();
-        let (served_blocks, served_bytes) = member.served.seen();
+        let (read_blocks, read_bytes) = member.read.totals();
+        let (served_blocks, served_bytes) = member.served.totals();
         Self {
             name: member.name.clone(),
             is_live: member.is_live(),
@@ -75,17 +75,17 @@ impl MemberStatus {
 }
 
 impl Peers {
-    /// What is known of the others now.
+    /// Returns the current status of the other stores.
     pub fn status(&self) -> PeersStatus {
         let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
         let mut members: Vec<MemberStatus> =
             members.values().map(|member| MemberStatus::new(member)).collect();
-        members.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        let (served_blocks, served_bytes) = self.served.seen();
-        let (refusals, last_refusal) = self.refusals.seen();
+        members.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+        let (served_blocks, served_bytes) = self.served.totals();
+        let (refusals, last_refusal) = self.refusals.summary();
         let (losses, last_loss) = lock(&self.losses).clone();
         PeersStatus {
-            name: self.own.name.clone(),
+            name: self.local.name.clone(),
             members,
             served_blocks,
             served_bytes,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
-use cuesta_runtime::removal::RealFolder;
+use cuesta_runtime::removal::FolderHandle;
 use serde::{Deserialize, Serialize};
 
 use super::record::write_whole;
@@ -63,7 +63,7 @@ impl Store {
         let mut state = lock(&self.state);
         let mut unwanted = Vec::new();
         let mut room = self.options.memory_bytes.saturating_sub(state.counts().used_bytes);
-        let folder = RealFolder::open(&self.files).map_err(failed)?;
+        let folder = FolderHandle::open(&self.files).map_err(failed)?;
         for entry in folder.entries().map_err(failed)? {
             let number = number_in(&entry.name);
             number.into_iter().for_each(|number| state.number_from(number + 1));

@@ -22,7 +22,7 @@ impl Residency {
                 return LeaseStep::Grant(*block);
             }
             Some(BlockState::Busy { .. }) => return LeaseStep::Wait,
-            Some(&mut BlockState::Found(block)) => {
+            Some(&mut BlockState::NameLookup(block)) => {
                 let size_bytes = block.size_bytes;
                 self.blocks.insert(key, BlockState::Busy { size_bytes });
                 return LeaseStep::Check(block);
@@ -103,7 +103,7 @@ impl Residency {
     /// A block that an earlier store left could not be looked at: somebody else may.
     pub fn unchecked(&mut self, block: SealedBlock) {
         if let Some(busy @ BlockState::Busy { .. }) = self.blocks.get_mut(&block.key) {
-            *busy = BlockState::Found(block);
+            *busy = BlockState::NameLookup(block);
         }
     }
 

@@ -39,7 +39,7 @@ use cuesta_runtime::parallel::lock;
 
 use crate::errno::errno_of;
 use crate::folder::names::{FILES, LEDGER, WRITES};
-use crate::folder::{make_inside, open_or_make};
+use crate::folder::{open_or_create_folder, open_or_make};
 use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
 use crate::peers::Peers;
@@ -183,7 +183,7 @@ impl Store {
         }
         let tier = MemoryTier::open(folder, steps.clone())?;
         let real = open_or_make(folder)?;
-        let files = make_inside(&real, FILES)?;
+        let files = open_or_create_folder(&real, FILES)?;
         let ledger = Ledger::open(&folder.join(LEDGER), steps.clone())?;
         let policy = options.policy.make(options.memory_bytes);
         let policy = Gated::new(policy, options.has_admission);
@@ -203,7 +203,7 @@ impl Store {
             recorder: Mutex::new(None),
             pieces: Mutex::new(Vec::new()),
             writes: Mutex::new(HashMap::new()),
-            records: Records::new(make_inside(&real, WRITES)?, steps.clone()),
+            records: Records::new(open_or_create_folder(&real, WRITES)?, steps.clone()),
             ledger,
             dirty: DirtyQueue::default(),
             claims: NameClaims::default(),

@@ -212,7 +212,7 @@ impl Store {
         let before = self.find_elsewhere(to);
         self.rename_claimed(from, to, is_new)?;
         self.has_named(to, before);
-        self.tell_name(from);
+        self.publish_name(from);
         Ok(())
     }
 

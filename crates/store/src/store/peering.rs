@@ -1,5 +1,5 @@
-//! What a store has to do with the others of its job: what it tells them and gives them, and what
-//! it asks of them.
+//! A store and the other stores of its job: blocks and files that it publishes and serves, and
+//! requests that it sends.
 
 mod conflicts;
 
@@ -18,54 +18,54 @@ use super::state::{Backing, BlockState, FileVersion};
 use super::{BlockLease, OPERATION, Store, system};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::path::StorePath;
-use crate::peers::limits::NAMED;
+use crate::peers::limits::NAMED_TIMEOUT;
 use crate::peers::message::{AloneFile, FileId, PeerQuestion};
 use crate::peers::source::NearerFile;
-use crate::peers::{Found, Holdings, Peers};
+use crate::peers::{Holdings, NameLookup, Peers};
 use crate::policy::admission::Wish;
 use crate::under::{UnderFile, UnderVersion};
 
 const NS_A_SECOND: i64 = 1_000_000_000;
-/// Times of file systems are cut to a second or two, or to a part of a millisecond.
+/// File systems store times with a resolution of one or two seconds, or of a part of a millisecond.
 const COARSE_NS: i64 = 2 * NS_A_SECOND;
 const FINE_NS: i64 = 1_000_000;
 
-/// Which file others mean.
+/// Ids of the files that other stores may read.
 #[derive(Debug, Default)]
 pub struct ServedFiles {
     ids: HashMap<u64, (UnderVersion, FileId)>,
-    /// The number here, and whether the file was in memory alone when it was told.
+    /// The local number, and whether the file was only in memory when it was published.
     numbers: HashMap<FileId, (u64, bool)>,
-    /// The file of another store that one here was written to replace.
+    /// For files written here, the file of another store that each replaces.
     replaces: HashMap<StorePath, FileId>,
-    /// Files that lost their names to those of other stores.
+    /// Files that lost their names to files of other stores.
     conflicts: Vec<StorePath>,
 }
 
-/// A file in the memory of another store alone: whose, and which.
+/// A file that is only in the memory of another store: its owner, and the file.
 pub(super) type Elsewhere = Option<(String, AloneFile)>;
 
 impl Store {
-    /// Makes others of the job known, once.
+    /// Connects the store to the other stores of the job. Only the first call has an effect.
     pub fn join(&self, peers: Arc<Peers>) {
         let _ = self.peers.set(peers);
     }
 
-    /// The others, if there are any.
+    /// Returns the other stores, if there are any.
     pub fn peers(&self) -> Option<&Arc<Peers>> {
         self.peers.get()
     }
 
-    /// Changes of what is in memory, so far.
+    /// Returns the number of changes of the memory's contents so far.
     pub(crate) fn changes(&self) -> u64 {
         lock(&self.state).changes
     }
 
-    /// What others may read here, under the name of this store.
-    pub(crate) fn holdings(&self, own: &str) -> Holdings {
+    /// Returns the blocks and files that other stores may read here, under the name of this store.
+    pub(crate) fn holdings(&self, local_name: &str) -> Holdings {
         let mut served = lock(&self.served);
         let state = lock(&self.state);
-        let mut found = Holdings::default();
+        let mut holdings = Holdings::default();
         for (&number, entry) in state.files.iter().filter(|(_, entry)| !entry.is_old) {
             let FileVersion { path, version } = &entry.file;
             let permissions = entry.permissions;
@@ -74,58 +74,58 @@ impl Store {
                 Backing::Under if version.device != 0 && !entry.is_young => false,
                 _ => continue,
             };
-            let known = served.ids.get(&number).filter(|(before, _)| before == version);
-            let id = match known {
+            let cached = served.ids.get(&number).filter(|(before, _)| before == version);
+            let id = match cached {
                 Some(&(_, id)) => id,
-                None if is_alone => FileId::of_alone(own, version),
+                None if is_alone => FileId::of_alone(local_name, version),
                 None => FileId::of_under(path, version, self.options.block_bytes),
             };
             served.ids.insert(number, (*version, id));
             served.numbers.insert(id, (number, is_alone));
             if is_alone {
-                found.names.insert(path.clone(), alone_file(path, version, id, permissions));
+                holdings.names.insert(path.clone(), new_alone_file(path, version, id, permissions));
                 continue;
             }
             let here = state.blocks_of(number);
             let here = here.filter(|(_, block)| matches!(block, BlockState::Here { .. }));
-            found.blocks.extend(here.map(|(key, _)| (id, key.index)));
+            holdings.blocks.extend(here.map(|(key, _)| (id, key.index)));
         }
         let ServedFiles { ids, numbers, .. } = &mut *served;
         ids.retain(|number, _| state.files.contains_key(number));
         numbers.retain(|_, (number, _)| state.files.contains_key(number));
-        found
+        holdings
     }
 
-    /// The file of a path that is in this memory alone.
-    pub(crate) fn own_alone(&self, own: &str, path: &StorePath) -> Option<AloneFile> {
+    /// Returns the file of a path that is only in this memory.
+    pub(crate) fn local_alone_file(&self, local_name: &str, path: &StorePath) -> Option<AloneFile> {
         let number = self.alone_at(path)?;
         let state = lock(&self.state);
         let (version, permissions) = (state.file(number)?.version, state.permissions(number));
         drop(state);
-        let id = FileId::of_alone(own, &version);
+        let id = FileId::of_alone(local_name, &version);
         lock(&self.served).numbers.insert(id, (number, true));
-        Some(alone_file(path, &version, id, permissions))
+        Some(new_alone_file(path, &version, id, permissions))
     }
 
-    /// The steps after a folder of files that are in this memory alone; with the file, where it is
-    /// one.
-    pub(crate) fn own_inside(
+    /// Returns the names in a folder of files that are only in this memory, and of their folders;
+    /// with the file for a file.
+    pub(crate) fn local_alone_inside(
         &self,
-        own: &str,
+        local_name: &str,
         folder: &StorePath,
     ) -> HashMap<String, Option<AloneFile>> {
-        let mut found = HashMap::new();
+        let mut entries = HashMap::new();
         for (path, _) in self.alone() {
             let Some(step) = path.step_inside(folder) else { continue };
             let is_file = path.parent().as_ref() == Some(folder);
-            let file = is_file.then(|| self.own_alone(own, &path)).flatten();
-            found.entry(step.to_owned()).or_insert(file);
+            let file = is_file.then(|| self.local_alone_file(local_name, &path)).flatten();
+            entries.entry(step.to_owned()).or_insert(file);
         }
-        found
+        entries
     }
 
-    /// Bytes of a block for another store; the checksum of the block, where it is known. `None`
-    /// where the block is not here.
+    /// Reads bytes of a block for another store; returns the checksum of the block, if known.
+    /// `None` where the block is not here.
     pub(crate) fn peer_piece(
         &self,
         (file, index): (FileId, u64),
@@ -157,14 +157,14 @@ impl Store {
         read.map(|()| Some(Some(block.checksum)))
     }
 
-    /// The number of a file that others mean, and whether it was in memory alone.
+    /// Returns the number of a file by its id, and whether it was only in memory.
     fn served_file(&self, file: FileId) -> Option<(u64, bool)> {
-        let known = || lock(&self.served).numbers.get(&file).copied();
-        known().or_else(|| {
-            // A store that was just started has told nothing yet.
-            let own = self.peers()?.name();
-            self.holdings(own);
-            known()
+        let lookup = || lock(&self.served).numbers.get(&file).copied();
+        lookup().or_else(|| {
+            // A store that has just started has not published anything yet.
+            let local_name = self.peers()?.name();
+            self.holdings(local_name);
+            lookup()
         })
     }
 
@@ -174,7 +174,7 @@ impl Store {
         read.map_err(|cause| Error::system(OPERATION, "reading", &path, &cause))
     }
 
-    /// A file of the under level for one of its blocks, where another store may have that.
+    /// Returns a file of the under level for one of its blocks, which another store may have.
     pub(super) fn nearer(
         &self,
         key: BlockKey,
@@ -182,38 +182,39 @@ impl Store {
         handle: &Arc<dyn UnderFile>,
     ) -> Option<Arc<NearerFile>> {
         let peers = self.peers().filter(|_| file.version.device != 0)?;
-        // Of a file that was changed just now, the next version may look the same.
+        // For a file that changed just now, the next version may look the same.
         let is_young = lock(&self.state).is_young(key.file);
         let id = FileId::of_under(&file.path, &file.version, self.options.block_bytes);
         Some(Arc::new(peers.nearer(handle, Some(id).filter(|_| !is_young), key.index)))
     }
 
-    /// Whose is the file of a path that is in the memory of another store alone.
+    /// Looks up the file of a path that is only in the memory of another store.
     ///
     /// # Errors
-    /// `Input` where that store does not live, unless the under level has a later file.
+    /// `Input` where that store is dead, unless the under level has a later file.
     pub(super) fn elsewhere(&self, path: &StorePath) -> Result<Elsewhere> {
         let Some(peers) = self.peers() else { return Ok(None) };
         match peers.find(path) {
-            Found::Nothing => Ok(None),
-            Found::Alone { owner, file } => Ok(Some((owner, file))),
-            Found::Lost { owner, closed_ns } => match self.under.facts(path) {
+            NameLookup::Nothing => Ok(None),
+            NameLookup::Alone { owner, file } => Ok(Some((owner, file))),
+            NameLookup::Lost { owner, closed_ns } => match self.under.facts(path) {
                 Ok(facts) if is_as_late(facts.version.modified_ns, closed_ns) => Ok(None),
                 _ => Err(peers.lost(&path.to_string(), &owner)),
             },
         }
     }
 
-    /// Whose is the file of a path that is in the memory of another store alone, if that lives.
-    pub(super) fn find_elsewhere(&self, path: &StorePath) -> Found {
-        self.peers().map_or(Found::Nothing, |peers| peers.find(path))
+    /// Looks up the file of a path that is only in the memory of another store, without an error if
+    /// that store is dead.
+    pub(super) fn find_elsewhere(&self, path: &StorePath) -> NameLookup {
+        self.peers().map_or(NameLookup::Nothing, |peers| peers.find(path))
     }
 
-    /// Has the store that has the file of a path in its memory alone do something with it; bytes
-    /// that were moved. `None` where no other store has it.
+    /// Forwards a change to the store that has the file of a path only in its memory; returns the
+    /// number of bytes moved. `None` where no other store has it.
     ///
     /// # Errors
-    /// Those of that store.
+    /// The errors of that store.
     pub(super) fn forwarded(
         &self,
         path: &StorePath,
@@ -221,67 +222,69 @@ impl Store {
     ) -> Result<Option<u64>> {
         let Some(peers) = self.peers() else { return Ok(None) };
         match peers.find(path) {
-            Found::Alone { owner, .. } => peers.forward(&owner, &question(path.clone())).map(Some),
+            NameLookup::Alone { owner, .. } => {
+                peers.forward(&owner, &question(path.clone())).map(Some)
+            }
             _ => Ok(None),
         }
     }
 
-    /// Whether the file of a path was lost with another store; that is forgotten then.
+    /// Returns whether the file of a path was lost with another store, and forgets the loss.
     pub(super) fn clear_lost(&self, path: &StorePath) -> bool {
-        let is_lost = matches!(self.find_elsewhere(path), Found::Lost { .. });
+        let is_lost = matches!(self.find_elsewhere(path), NameLookup::Lost { .. });
         if is_lost && let Some(peers) = self.peers() {
             peers.clear(path);
         }
         is_lost
     }
 
-    /// Whether files in memory alone, here or elsewhere, are in a folder.
+    /// Returns whether a folder has files that are only in memory, here or on another store.
     pub(super) fn has_alone_inside(&self, folder: &StorePath) -> bool {
         self.alone().iter().any(|(path, _)| path.is_inside(folder))
             || self.peers().is_some_and(|peers| !peers.inside(folder).is_empty())
     }
 
-    /// A file here has a name: the one that another store has under it counts no more, and where
-    /// it is in memory alone the others know it when this returns.
-    pub(super) fn has_named(&self, path: &StorePath, before: Found) {
+    /// Announces that a file here has its name: a file of another store under that name is
+    /// replaced, and a memory-only file is known to the others when this returns.
+    pub(super) fn has_named(&self, path: &StorePath, before: NameLookup) {
         let Some(peers) = self.peers() else { return };
         match before {
-            Found::Nothing => (),
-            Found::Alone { owner, file } => {
+            NameLookup::Nothing => (),
+            NameLookup::Alone { owner, file } => {
                 let question = PeerQuestion::Replaced { path: path.clone(), file: file.id };
-                // Where it does not hear it: of two files of a name the one closed last counts.
+                // If the owner does not receive it, the file closed last still counts.
                 let _ = peers.forward(&owner, &question);
             }
-            Found::Lost { .. } => peers.clear(path),
+            NameLookup::Lost { .. } => peers.clear(path),
         }
-        self.tell_name(path);
+        self.publish_name(path);
     }
 
-    /// Has the others know whether a file of a path is in this memory alone, as it is now.
-    pub(crate) fn tell_name(&self, path: &StorePath) {
+    /// Publishes whether a file of a path is only in this memory now.
+    pub(crate) fn publish_name(&self, path: &StorePath) {
         let begun = Instant::now();
-        while let Some(peers) = self.peers().filter(|_| begun.elapsed() < NAMED) {
-            if let Some(superseded) = peers.tell_name(self, path) {
+        while let Some(peers) = self.peers().filter(|_| begun.elapsed() < NAMED_TIMEOUT) {
+            if let Some(superseded) = peers.publish_name(self, path) {
                 self.forget_superseded(&superseded);
                 break;
             }
-            // A member is new, or dead: all is told.
-            let (superseded, is_told) = peers.publish(self);
+            // A member is new, or dead: everything is published.
+            let (superseded, is_published) = peers.publish(self);
             self.forget_superseded(&superseded);
-            if is_told {
+            if is_published {
                 break;
             }
         }
     }
 
-    /// Forgets a file in memory alone: another one has its name, elsewhere.
+    /// Forgets a memory-only file that another store has replaced.
     pub(crate) fn forget_replaced(&self, path: &StorePath, file: FileId) -> Result<()> {
-        let Some(own) = self.peers().map(|peers| peers.name()) else { return Ok(()) };
+        let Some(local_name) = self.peers().map(|peers| peers.name()) else { return Ok(()) };
         self.with_alone(path, |alone| {
-            let is_it = |record: &super::record::WriteRecord| {
-                FileId::of_alone(own, &record.version()) == file
+            let is_same = |record: &super::record::WriteRecord| {
+                FileId::of_alone(local_name, &record.version()) == file
             };
-            match alone.filter(|alone| is_it(&alone.record)) {
+            match alone.filter(|alone| is_same(&alone.record)) {
                 None => Ok(()),
                 Some(alone) => {
                     self.note(LedgerEntry::removed(path), path)?;
@@ -292,20 +295,25 @@ impl Store {
     }
 }
 
-/// The line of a member that does not live, where that is the cause.
+/// Returns the message of a dead member, where that is the cause.
 pub(super) fn unreachable_or(doing: &str, path: &StorePath, cause: &io::Error) -> Error {
     let line = cause.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     line.cloned().unwrap_or_else(|| system(doing, path, cause))
 }
 
-/// Whether a file of the under level is the one that was closed then, or a later one: one that was
-/// flushed keeps the time when it was closed, as fine as the file system has times.
+/// Returns whether a file of the under level is the one that was closed then, or a later one: a
+/// flushed file has the time when it was closed, at the resolution of the file system.
 pub(super) fn is_as_late(modified_ns: i64, closed_ns: i64) -> bool {
     let is_coarse = modified_ns % NS_A_SECOND == 0;
     modified_ns.saturating_add(if is_coarse { COARSE_NS } else { FINE_NS }) >= closed_ns
 }
 
-fn alone_file(path: &StorePath, version: &UnderVersion, id: FileId, permissions: u32) -> AloneFile {
+fn new_alone_file(
+    path: &StorePath,
+    version: &UnderVersion,
+    id: FileId,
+    permissions: u32,
+) -> AloneFile {
     let UnderVersion { size_bytes, modified_ns, .. } = *version;
     AloneFile { path: path.clone(), id, size_bytes, closed_ns: modified_ns, permissions }
 }

@@ -47,7 +47,7 @@ impl Store {
             self.permit_alone(written, permissions).map(|()| true)
         })?;
         if is_alone {
-            self.tell_name(path);
+            self.publish_name(path);
             return Ok(());
         }
         let failed = |cause| system("changing the mode of", path, &cause);

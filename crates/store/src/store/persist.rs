@@ -179,7 +179,7 @@ impl Store {
         if persisted.is_err() && self.persist_as_conflict(&mut written)? {
             persisted = Ok(());
             drop(written);
-            self.tell_name(&path);
+            self.publish_name(&path);
         }
         *lock(&self.last_failure) = persisted.as_ref().err().map(|error| error.message.clone());
         persisted

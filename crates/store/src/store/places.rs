@@ -9,8 +9,8 @@ use super::Store;
 use super::peering::is_as_late;
 use super::state::Backing;
 use crate::path::StorePath;
-use crate::peers::Found;
-use crate::peers::limits::PLACES;
+use crate::peers::NameLookup;
+use crate::peers::limits::PLACES_TIMEOUT;
 use crate::peers::message::FileId;
 use crate::places::{BlockPlaces, PlacesBuilder};
 use crate::under::UnderVersion;
@@ -56,16 +56,18 @@ impl Store {
             return Some(Version::Here);
         }
         let under = || self.under.facts(path).ok().filter(|facts| !facts.is_folder);
-        let found = self.peers().map_or(Found::Nothing, |peers| peers.find_within(path, PLACES));
+        let found = self
+            .peers()
+            .map_or(NameLookup::Nothing, |peers| peers.find_within(path, PLACES_TIMEOUT));
         let facts = match found {
-            Found::Alone { owner, file } => {
+            NameLookup::Alone { owner, file } => {
                 let version = file.id.version(file.size_bytes, file.closed_ns);
                 return Some(Version::Elsewhere(version, owner));
             }
-            Found::Lost { closed_ns, .. } => {
+            NameLookup::Lost { closed_ns, .. } => {
                 under().filter(|facts| is_as_late(facts.version.modified_ns, closed_ns))
             }
-            Found::Nothing => under(),
+            NameLookup::Nothing => under(),
         };
         facts.map(|facts| Version::Under(facts.version))
     }

@@ -1,5 +1,5 @@
-//! What was promised of a file that is written, and what each step makes of it: decisions without
-//! I/O, explored exhaustively by the tests below.
+//! State machine of a file that is written, and the durability promised in each state: decisions
+//! without I/O, explored exhaustively by the tests below.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,25 +7,25 @@ use std::str::FromStr;
 use cuesta_core::Error;
 use serde::{Deserialize, Serialize};
 
-/// Where a file that is written goes (the paper's Figure 5 a to c, and write-back).
+/// Destination of a file that is written (Figure 5 a to c of the paper, and write-back).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteMode {
-    /// Into memory alone, until it is flushed or the store is stopped.
+    /// Into memory only, until it is flushed or the store is stopped.
     Memory,
-    /// To the under level alone.
+    /// Directly to the under level.
     Bypass,
-    /// To both, before the writer goes on.
+    /// To both, before the writer continues.
     Through,
-    /// Into memory before the writer goes on, and to the under level afterwards.
+    /// Into memory before the writer continues, and to the under level afterwards.
     Back,
 }
 
 impl WriteMode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Self; 4] = [Self::Memory, Self::Bypass, Self::Through, Self::Back];
 
-    /// Its name in options and messages.
+    /// Returns its name in options and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -53,55 +53,55 @@ impl FromStr for WriteMode {
     }
 }
 
-/// How far a file that is written has come.
+/// State of a file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteState {
-    /// Its writer has not closed it. Nothing is promised.
+    /// The writer has not closed it. No promise.
     Writing,
-    /// It is closed, and goes to the under level before the writer is answered.
+    /// It is closed, and is written to the under level before the writer gets its answer.
     Closing,
-    /// It is whole in memory, and stays there.
+    /// It is complete in memory, and is retained there.
     Memory,
-    /// It is whole in memory, and will be on the under level.
+    /// It is complete in memory, and is to be written back.
     Dirty,
-    /// It is whole on the disk of the under level, under a hidden name.
+    /// It is complete on the disk of the under level, under a hidden name.
     Synced,
-    /// The under level has it. The store has no more to do.
+    /// The under level has it. Nothing remains to be done.
     Persisted,
-    /// It is to be forgotten.
+    /// It is to be discarded.
     Abandoned,
 }
 
-/// A step of a file that is written.
+/// Transition of a file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WriteStep {
     /// The writer closes it.
     Commit,
-    /// Somebody wants it on the under level.
+    /// A client wants it on the under level.
     Flush,
-    /// All its bytes are on the disk under the hidden name.
+    /// All its bytes are on the disk, under the hidden name.
     Sync,
     /// It has its name, and the name is on the disk.
     Name,
-    /// The writer or a user gives it up.
+    /// The writer or a user discards it.
     Abandon,
 }
 
-/// What somebody may rely on.
+/// Durability that a client may rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Promise {
-    /// Nothing.
+    /// No durability.
     Nothing,
-    /// All bytes are there while the memory of this node is, whatever happens to the daemon.
+    /// All bytes exist as long as the memory of this node does, whatever happens to the daemon.
     Memory,
     /// All bytes are on the under level, whatever happens to this node.
     Disk,
 }
 
 impl WriteState {
-    /// The state after a step; `None` where the step cannot be taken. `is_in_memory` says whether
-    /// all of its blocks are.
+    /// Returns the state after a step; `None` where the step is not allowed. `is_in_memory` states
+    /// whether all of its blocks are in memory.
     pub fn after(self, step: WriteStep, mode: WriteMode, is_in_memory: bool) -> Option<Self> {
         use WriteState as State;
         Some(match (self, step) {
@@ -119,13 +119,13 @@ impl WriteState {
         })
     }
 
-    /// The state in which a store that comes after a killed one takes it up. `has_name` says
+    /// Returns the state in which a store continues with it after a killed one. `has_name` states
     /// whether the under level has these bytes under the file's name.
     pub fn recovered(self, mode: WriteMode, is_in_memory: bool, has_name: bool) -> Self {
         use WriteState as State;
         match self {
             State::Writing | State::Closing | State::Abandoned => State::Abandoned,
-            // The name may not be on the disk yet: that is to be done again.
+            // The name may not be on the disk yet: that step is repeated.
             State::Synced if has_name => State::Synced,
             State::Synced if self.promise(mode, is_in_memory) == Promise::Memory => State::Dirty,
             State::Synced => State::Abandoned,
@@ -133,7 +133,7 @@ impl WriteState {
         }
     }
 
-    /// What was promised of a file in this state.
+    /// Returns the durability promised for a file in this state.
     pub fn promise(self, mode: WriteMode, is_in_memory: bool) -> Promise {
         use WriteState as State;
         let is_promised_early = matches!(mode, WriteMode::Memory | WriteMode::Back) && is_in_memory;
@@ -152,21 +152,21 @@ mod tests {
     use super::*;
     use std::collections::{HashSet, VecDeque};
 
-    /// A file, the level under it, and what its writer was told.
+    /// A file, its copy on the under level, and the promises that its writer has received.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     struct World {
         mode: WriteMode,
-        /// As it is recorded in memory.
+        /// State as recorded in memory.
         state: WriteState,
         is_in_memory: bool,
         hidden: Hidden,
         has_name: bool,
         has_durable_name: bool,
-        was_told_memory: bool,
-        was_told_disk: bool,
-        /// The writer or a user gave it up.
-        was_given_up: bool,
-        /// The store runs.
+        promised_memory: bool,
+        promised_disk: bool,
+        /// The writer or a user discarded it.
+        was_discarded: bool,
+        /// Whether the store runs.
         is_alive: bool,
     }
 
@@ -192,9 +192,9 @@ mod tests {
                 hidden,
                 has_name: false,
                 has_durable_name: false,
-                was_told_memory: false,
-                was_told_disk: false,
-                was_given_up: false,
+                promised_memory: false,
+                promised_disk: false,
+                was_discarded: false,
                 is_alive: true,
             }
         }
@@ -204,11 +204,11 @@ mod tests {
             Some(Self { state, ..self })
         }
 
-        /// The worlds that may follow, as the store does its work.
+        /// Returns the worlds that may follow.
         fn next(self) -> Vec<Self> {
             if !self.is_alive {
                 let state = self.state.recovered(self.mode, self.is_in_memory, self.has_name);
-                // What is under a hidden name is removed, or written again.
+                // A file under a hidden name is removed, or written again.
                 let hidden = Hidden::None;
                 return vec![Self { state, hidden, is_alive: true, ..self }];
             }
@@ -244,20 +244,20 @@ mod tests {
                 WriteState::Synced => next.extend(self.taking(WriteStep::Name)),
                 WriteState::Persisted | WriteState::Abandoned => (),
             }
-            if let Some(gone) = self.taking(WriteStep::Abandon) {
-                next.push(Self { was_given_up: true, ..gone });
+            if let Some(abandoned) = self.taking(WriteStep::Abandon) {
+                next.push(Self { was_discarded: true, ..abandoned });
             }
-            let told = self.state.promise(self.mode, self.is_in_memory);
+            let promise = self.state.promise(self.mode, self.is_in_memory);
             next.push(Self {
-                was_told_memory: self.was_told_memory || told == Promise::Memory,
-                was_told_disk: self.was_told_disk || told == Promise::Disk,
+                promised_memory: self.promised_memory || promise == Promise::Memory,
+                promised_disk: self.promised_disk || promise == Promise::Disk,
                 ..self
             });
             next
         }
 
         fn check(self) {
-            if self.was_told_disk {
+            if self.promised_disk {
                 assert!(self.has_durable_name, "{self:?}");
             }
             if self.has_name {
@@ -267,7 +267,7 @@ mod tests {
                     "named before it was synced: {self:?}"
                 );
             }
-            if self.was_told_memory && !self.was_given_up {
+            if self.promised_memory && !self.was_discarded {
                 let recovered = self.state.recovered(self.mode, self.is_in_memory, self.has_name);
                 let is_in_memory = self.is_in_memory
                     && matches!(recovered, WriteState::Memory | WriteState::Dirty);
@@ -277,23 +277,23 @@ mod tests {
     }
 
     #[test]
-    fn in_no_order_of_steps_and_kills_is_a_promise_broken() {
-        let mut found: HashSet<World> = WriteMode::ALL.map(World::begin).into();
-        let mut waiting: VecDeque<World> = found.iter().copied().collect();
+    fn no_order_of_steps_and_kills_breaks_a_promise() {
+        let mut visited: HashSet<World> = WriteMode::ALL.map(World::begin).into();
+        let mut waiting: VecDeque<World> = visited.iter().copied().collect();
         while let Some(world) = waiting.pop_front() {
             world.check();
             for next in world.next() {
-                if found.insert(next) {
+                if visited.insert(next) {
                     waiting.push_back(next);
                 }
             }
         }
-        let ended = |world: &&World| world.state == WriteState::Persisted && world.was_told_disk;
+        let ended = |world: &&World| world.state == WriteState::Persisted && world.promised_disk;
         for mode in WriteMode::ALL {
-            assert!(found.iter().filter(ended).any(|world| world.mode == mode), "{mode}");
+            assert!(visited.iter().filter(ended).any(|world| world.mode == mode), "{mode}");
         }
-        // So that a change of the machine is noticed here.
-        assert_eq!(found.len(), 228);
+        // Any change of the state machine shows here.
+        assert_eq!(visited.len(), 228);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::removal::{RealFolder, replace};
+use cuesta_runtime::removal::{FolderHandle, replace};
 use serde::{Deserialize, Serialize};
 
 use super::OPERATION;
@@ -141,7 +141,7 @@ impl Records {
     /// `System`; `Input` naming one that cannot be read, for what it says was promised.
     pub fn load(&self) -> Result<Vec<WriteRecord>> {
         let failed = |cause| Error::system(OPERATION, "reading", &self.folder, &cause);
-        let folder = RealFolder::open(&self.folder).map_err(failed)?;
+        let folder = FolderHandle::open(&self.folder).map_err(failed)?;
         folder
             .sweep(|entry| number_in(&entry.name).is_none() && is_record(&folder, entry))
             .map_err(failed)?;
@@ -154,13 +154,13 @@ impl Records {
     /// `System`.
     pub fn last_number(&self) -> Result<Option<u64>> {
         let failed = |cause| Error::system(OPERATION, "reading", &self.folder, &cause);
-        let entries = RealFolder::open(&self.folder).and_then(|folder| folder.entries());
+        let entries = FolderHandle::open(&self.folder).and_then(|folder| folder.entries());
         let numbers = entries.map_err(failed)?.into_iter();
         Ok(numbers.filter_map(|entry| number_in(&entry.name)).max())
     }
 }
 
-fn read_all(folder: &RealFolder) -> Result<Vec<WriteRecord>> {
+fn read_all(folder: &FolderHandle) -> Result<Vec<WriteRecord>> {
     let mut records = Vec::new();
     let failed = |cause| Error::system(OPERATION, "reading", folder.path(), &cause);
     for entry in folder.entries().map_err(failed)? {
@@ -220,7 +220,7 @@ pub fn clear_hidden(folder: &Path, under: &Path) -> Result<()> {
 
 fn all_of(folder: &Path) -> Result<Vec<WriteRecord>> {
     let path = folder.join(WRITES);
-    match RealFolder::open(&path) {
+    match FolderHandle::open(&path) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(vec![]),
         opened => {
             read_all(&opened.map_err(|cause| Error::system(OPERATION, "reading", &path, &cause))?)

@@ -126,8 +126,10 @@ impl Residency {
             let stays =
                 entry.is_some_and(|entry| entry.is_pinned || entry.backing != Backing::Under);
             let is_below = |quota| entry.is_some_and(|entry| entry.rule.quotas.contains(&quota));
-            let is_free =
-                matches!(blocks[&key], BlockState::Here { leases: 0, .. } | BlockState::Found(_));
+            let is_free = matches!(
+                blocks[&key],
+                BlockState::Here { leases: 0, .. } | BlockState::NameLookup(_)
+            );
             is_free && !stays && quota.is_none_or(is_below)
         };
         let left = match missed {

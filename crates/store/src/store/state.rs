@@ -90,7 +90,7 @@ pub(super) enum BlockState {
     /// Somebody works on it, and its bytes are counted.
     Busy { size_bytes: u64 },
     /// Found when the store began; not checked yet.
-    Found(SealedBlock),
+    NameLookup(SealedBlock),
     /// In memory; `is_ahead` until it is leased for the first time, where it was filled for that.
     Here { block: SealedBlock, leases: u64, is_ahead: bool },
 }
@@ -146,7 +146,7 @@ impl Residency {
         };
         let alone = |wanted: Backing| {
             let of = |(key, block): (&BlockKey, &BlockState)| match block {
-                BlockState::Here { block, .. } | BlockState::Found(block)
+                BlockState::Here { block, .. } | BlockState::NameLookup(block)
                     if self.backing(key.file) == wanted =>
                 {
                     block.size_bytes
@@ -173,7 +173,7 @@ impl Residency {
         for &block in blocks {
             self.counts.used_bytes += block.size_bytes;
             self.policy.insert(id_of(block.key), block.size_bytes);
-            self.blocks.insert(block.key, BlockState::Found(block));
+            self.blocks.insert(block.key, BlockState::NameLookup(block));
         }
     }
 
@@ -249,7 +249,7 @@ impl Residency {
             .blocks_of(number)
             .filter(|(_, block)| match block {
                 BlockState::Here { leases, .. } => *leases == 0,
-                BlockState::Found(_) => true,
+                BlockState::NameLookup(_) => true,
                 BlockState::Busy { .. } => false,
             })
             .map(|(key, _)| *key)
@@ -309,7 +309,7 @@ impl Residency {
     /// Takes a block that nobody works on out of the list.
     pub(super) fn take(&mut self, key: BlockKey) -> Option<SealedBlock> {
         let block = match self.blocks.remove(&key)? {
-            BlockState::Here { block, .. } | BlockState::Found(block) => block,
+            BlockState::Here { block, .. } | BlockState::NameLookup(block) => block,
             busy @ BlockState::Busy { .. } => {
                 self.blocks.insert(key, busy);
                 return None;
@@ -358,7 +358,7 @@ impl BlockState {
     pub(super) fn size_bytes(&self) -> u64 {
         match self {
             Self::Busy { size_bytes } => *size_bytes,
-            Self::Found(block) | Self::Here { block, .. } => block.size_bytes,
+            Self::NameLookup(block) | Self::Here { block, .. } => block.size_bytes,
         }
     }
 }

@@ -132,7 +132,7 @@ impl Residency {
     /// Blocks in memory of a file, checked or not.
     pub fn all_blocks(&self, number: u64) -> Vec<SealedBlock> {
         let of = |(_, block): (&BlockKey, &BlockState)| match block {
-            BlockState::Here { block, .. } | BlockState::Found(block) => Some(*block),
+            BlockState::Here { block, .. } | BlockState::NameLookup(block) => Some(*block),
             BlockState::Busy { .. } => None,
         };
         self.blocks_of(number).filter_map(of).collect()

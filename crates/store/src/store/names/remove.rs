@@ -62,7 +62,7 @@ impl Store {
         let leaving = known.map_or_else(Vec::new, |(number, _)| state.retire(number));
         drop(state);
         self.remove(&leaving);
-        self.tell_name(path);
+        self.publish_name(path);
         Ok(())
     }
 

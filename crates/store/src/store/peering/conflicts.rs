@@ -10,7 +10,7 @@ use super::super::writes::{PendingFile, now_ns};
 use super::super::{OPERATION, Store, system};
 use crate::conflict::conflict_name;
 use crate::path::StorePath;
-use crate::peers::Found;
+use crate::peers::NameLookup;
 use crate::peers::message::{AloneFile, FileId};
 use crate::under::UnderVersion;
 
@@ -19,10 +19,10 @@ const NAMES_MAX: u32 = 1000;
 
 impl Store {
     /// Remembers which file of another store a file here replaces.
-    pub(in crate::store) fn remember_replaced(&self, path: &StorePath, before: &Found) {
+    pub(in crate::store) fn remember_replaced(&self, path: &StorePath, before: &NameLookup) {
         let mut served = lock(&self.served);
         match before {
-            Found::Alone { file, .. } => _ = served.replaces.insert(path.clone(), file.id),
+            NameLookup::Alone { file, .. } => _ = served.replaces.insert(path.clone(), file.id),
             _ => _ = served.replaces.remove(path),
         }
     }
@@ -53,7 +53,7 @@ impl Store {
     fn is_known_to_winner(&self, path: &StorePath, file: FileId) -> bool {
         let Some(peers) = self.peers() else { return false };
         match peers.find(path) {
-            Found::Alone { owner, .. } => peers.replaces(&owner, path, file),
+            NameLookup::Alone { owner, .. } => peers.replaces(&owner, path, file),
             _ => false,
         }
     }
@@ -73,8 +73,8 @@ impl Store {
         })?;
         if is_moved {
             lock(&self.served).conflicts.push(to.clone());
-            self.tell_name(path);
-            self.tell_name(&to);
+            self.publish_name(path);
+            self.publish_name(&to);
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Store {
     }
 
     /// The files in this memory alone, in order from one on, at most so many.
-    pub(crate) fn own_alone_from(
+    pub(crate) fn local_alone_files_after(
         &self,
         own: &str,
         first: Option<&StorePath>,
@@ -146,6 +146,6 @@ impl Store {
     ) -> Vec<AloneFile> {
         let alone = self.alone();
         let after = alone.into_iter().filter(|(path, _)| first.is_none_or(|first| path > first));
-        after.take(count).filter_map(|(path, _)| self.own_alone(own, &path)).collect()
+        after.take(count).filter_map(|(path, _)| self.local_alone_file(own, &path)).collect()
     }
 }
