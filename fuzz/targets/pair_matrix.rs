@@ -218,13 +218,13 @@ fn read(path: &Path, choice: u8) -> Result<()> {
 
 fn audited(matrix: &PairMatrix) -> Result<Vec<Found>> {
     let progress = Progress::default();
-    let means = AuditResources {
+    let resources = AuditResources {
         threads: 1,
         memory_bytes: MEMORY_BYTES,
         progress: &progress,
         size_bytes: 0,
     };
-    let found = matrix.audit(&means, Vec::new, |rows, row| {
+    let found = matrix.audit(&resources, Vec::new, |rows, row| {
         rows.push(found(row));
         Ok(())
     });

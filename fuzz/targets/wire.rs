@@ -16,7 +16,7 @@ use cuesta_core::job::Request;
 use cuesta_fuzz::folder;
 use cuesta_network::kernel::neighbours::{Neighbours, pack};
 use cuesta_network::rounds::blocks::unpack;
-use cuesta_runtime::rounds::{Means, Worker};
+use cuesta_runtime::rounds::{Resources, Worker};
 use cuesta_runtime::wire;
 use libfuzzer_sys::fuzz_target;
 
@@ -156,12 +156,12 @@ fn worker(which: u8) -> Result<Box<dyn Worker>> {
         verify: Default::default(),
         names: None,
     };
-    let means = Means { slots: 1, memory_bytes: MEMORY_BYTES, ..Means::default() };
+    let resources = Resources { slots: 1, memory_bytes: MEMORY_BYTES, ..Resources::default() };
     let none = serde_json::json!({});
     let components = serde_json::json!({"method": "components"});
     match which % 3 {
-        0 => cuesta_kmeans::rounds::work(&request(serde_json::json!({"clusters": 2})), means),
-        1 => cuesta_network::rounds::work("degrees", &request(none), means),
-        _ => cuesta_network::rounds::work("communities", &request(components), means),
+        0 => cuesta_kmeans::rounds::work(&request(serde_json::json!({"clusters": 2})), resources),
+        1 => cuesta_network::rounds::work("degrees", &request(none), resources),
+        _ => cuesta_network::rounds::work("communities", &request(components), resources),
     }
 }

@@ -5,11 +5,11 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::engines::{Place, by_chance, by_ranks, files, means, pairs_with_errors};
+use common::engines::{Place, by_chance, by_ranks, files, pairs_with_errors, resources};
 use cuesta_core::Result;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
-use cuesta_runtime::rounds::Means;
+use cuesta_runtime::rounds::Resources;
 use serde_json::{Value, json};
 
 /// Two files of pairs that are named one way, and one of single reads.
@@ -42,7 +42,7 @@ fn everywhere(place: &Place, inputs: &[PathBuf], parameters: &Value) -> Vec<Resu
         let request = place.request(answer, parameters);
         Request { inputs: inputs.to_vec(), ..request }
     };
-    let shares = |keeps| Means { keeps, task_bytes: Some(9001), ..means(3, 1 << 30) };
+    let shares = |keeps| Resources { keeps, task_bytes: Some(9001), ..resources(3, 1 << 30) };
     vec![
         cuesta_assembly::run(&with_files("native"), &Progress::default()),
         by_ranks(&with_files("ranks"), shares(true)),

@@ -5,13 +5,13 @@ mod common;
 
 use std::io::Write;
 
-use common::engines::{Place, by_chance, by_ranks, files, means, pairs_with_errors};
+use common::engines::{Place, by_chance, by_ranks, files, pairs_with_errors, resources};
 use common::reads;
 use cuesta_assembly::rounds::{lead, work};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_runtime::rounds::Means;
+use cuesta_runtime::rounds::Resources;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
@@ -56,18 +56,18 @@ proptest! {
         prop_assume!(reads.iter().any(|read| read.len() >= first.parse().unwrap()));
         let place = Place::new(&reads);
         let expected = place.native(&parameters);
-        let shares = Means { task_bytes: Some(share_bytes), ..means(slots, 1 << 30) };
-        let some = Means { tasks: Some(parts), ..shares };
+        let shares = Resources { task_bytes: Some(share_bytes), ..resources(slots, 1 << 30) };
+        let some = Resources { tasks: Some(parts), ..shares };
         let (found, response) =
             place.in_rounds(&parameters, |request| by_chance(request, some, seed));
         prop_assert_eq!(&found, &expected);
         prop_assert_eq!(response.counts["parts"], parts as u64);
         if parameters["profile"] == "paper" {
-            let text = Means { text: true, ..some };
+            let text = Resources { text: true, ..some };
             let (found, _) = place.in_rounds(&parameters, |request| by_chance(request, text, seed));
             prop_assert_eq!(&found, &expected);
         }
-        let kept = Means { keeps: true, ..shares };
+        let kept = Resources { keeps: true, ..shares };
         let (found, response) = place.in_rounds(&parameters, |request| by_ranks(request, kept));
         prop_assert_eq!(&found, &expected);
         prop_assert_eq!(response.counts["parts"], slots as u64);
@@ -87,8 +87,9 @@ fn later_sizes_are_those_of_all_reads_counted_anew() {
         let parameters = json!({
             "kmer_sizes": sizes, "interleaved": interleaved, "min_count": min_count,
         });
-        let engine =
-            |request: &Request| by_ranks(request, Means { keeps: true, ..means(3, 1 << 30) });
+        let engine = |request: &Request| {
+            by_ranks(request, Resources { keeps: true, ..resources(3, 1 << 30) })
+        };
         let (expected, _) = place.in_rounds(&parameters, engine);
         for (threads, memory_bytes) in [(1, 1 << 30), (3, 1 << 30), (2, 16 << 20)] {
             let request = Request { threads, memory_bytes, ..place.request("again", &parameters) };
@@ -142,10 +143,14 @@ fn pairs_that_tasks_place_give_the_native_answer() {
         assert!(expected.contains_key("scaffolds.fa"));
         for (keeps, share_bytes) in [(true, 3001), (false, 40_000), (true, 1 << 30)] {
             let task_bytes = Some(share_bytes);
-            let means = Means { keeps, task_bytes, ..means(3, 1 << 30) };
+            let resources = Resources { keeps, task_bytes, ..resources(3, 1 << 30) };
             let (found, _) = place.in_rounds(&parameters, |request| {
                 let request = with_files(request);
-                if keeps { by_ranks(&request, means) } else { by_chance(&request, means, 5) }
+                if keeps {
+                    by_ranks(&request, resources)
+                } else {
+                    by_chance(&request, resources, 5)
+                }
             });
             assert!(found == expected, "{option} {keeps} {share_bytes}");
         }
@@ -168,7 +173,7 @@ fn blocks_that_do_not_fit_go_to_scratch() {
     let parameters = json!({ "kmer_sizes": "31,55" });
     let expected = place.native(&parameters);
     for keeps in [false, true] {
-        let tight = Means { keeps, ..means(2, 12 << 20) };
+        let tight = Resources { keeps, ..resources(2, 12 << 20) };
         let engine = |request: &Request| {
             if keeps { by_ranks(request, tight) } else { by_chance(request, tight, 5) }
         };
@@ -192,9 +197,10 @@ fn reads_in_one_large_member_are_refused_where_a_task_has_no_memory_for_them() {
     let packed = gzipped(&std::fs::read(&request.inputs[0]).unwrap(), 0);
     request.inputs = vec![place.folder.path().join("reads.fa.gz")];
     std::fs::write(&request.inputs[0], packed).unwrap();
-    let error = by_ranks(&request, Means { keeps: true, ..means(2, 12 << 20) }).unwrap_err();
+    let error =
+        by_ranks(&request, Resources { keeps: true, ..resources(2, 12 << 20) }).unwrap_err();
     assert!(error.message.contains("reads.fa.gz is packed in pieces too large"), "{error:?}");
-    by_ranks(&request, Means { keeps: true, ..means(2, 1 << 30) }).unwrap();
+    by_ranks(&request, Resources { keeps: true, ..resources(2, 1 << 30) }).unwrap();
 }
 
 #[test]
@@ -202,12 +208,12 @@ fn adjacency_lists_that_do_not_fit_go_to_scratch() {
     let place = Place::new(&long_reads(20_000));
     let parameters = json!({ "kmer_sizes": "31", "profile": "paper", "paper_jobs": 1 });
     let expected = place.native(&parameters);
-    let tight = Means { text: true, ..means(8, 160 << 20) };
+    let tight = Resources { text: true, ..resources(8, 160 << 20) };
     let (found, _) = place.in_rounds(&parameters, |request| by_chance(request, tight, 5));
     assert!(found == expected);
     let mut request = place.request("rounds", &parameters);
     request.scratch = request.scratch.join("missing");
-    let tight = Means { text: true, ..means(8, 2 << 20) };
+    let tight = Resources { text: true, ..resources(8, 2 << 20) };
     let error = by_chance(&request, tight, 5).unwrap_err();
     assert!(error.message.contains("missing/super-k-mers"), "{}", error.message);
 }
@@ -216,7 +222,7 @@ fn adjacency_lists_that_do_not_fit_go_to_scratch() {
 fn what_does_not_fit_in_the_memory_of_a_part_is_told() {
     let place = Place::new(&long_reads(60_000));
     let request = place.request("rounds", &json!({ "kmer_sizes": "31", "profile": "paper" }));
-    let error = by_chance(&request, means(2, 16 << 20), 5).unwrap_err();
+    let error = by_chance(&request, resources(2, 16 << 20), 5).unwrap_err();
     assert!(error.message.contains("a part of the vertices needs"), "{}", error.message);
     assert!(error.message.contains("raise --memory"), "{}", error.message);
 }
@@ -225,9 +231,9 @@ fn what_does_not_fit_in_the_memory_of_a_part_is_told() {
 fn a_request_without_reads_or_of_other_types_is_refused_at_once() {
     let place = Place::new(&["A".repeat(40)]);
     let mut request = place.request("rounds", &json!({ "kmer_sizes": 31 }));
-    assert!(lead(&request, means(1, 1 << 30)).is_err());
-    assert!(work(&request, means(1, 1 << 30)).is_err());
+    assert!(lead(&request, resources(1, 1 << 30)).is_err());
+    assert!(work(&request, resources(1, 1 << 30)).is_err());
     (request.parameters, request.inputs) = (json!({}), Vec::new());
-    let error = lead(&request, means(1, 1 << 30)).err().unwrap();
+    let error = lead(&request, resources(1, 1 << 30)).err().unwrap();
     assert!(error.message.contains("no input"), "{}", error.message);
 }

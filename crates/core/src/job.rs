@@ -50,12 +50,12 @@ pub enum VerificationLevel {
     #[default]
     Full,
     /// All that can be seen in the answer alone, and of what must be computed from the input one
-    /// part in [`SAMPLED_OF`], chosen at random.
+    /// part in [`SAMPLE_GROUP_SIZE`], chosen at random.
     Sample,
 }
 
 /// One part in so many is verified by [`VerificationLevel::Sample`].
-pub const SAMPLED_OF: u64 = 16;
+pub const SAMPLE_GROUP_SIZE: u64 = 16;
 
 impl Request {
     /// Refuses a request without inputs, for workloads that read some.

@@ -2,10 +2,10 @@
 //! [`VerificationLevel::Sample`](crate::job::VerificationLevel) computes anew.
 
 use crate::fingerprint::Key;
-use crate::job::SAMPLED_OF;
+use crate::job::SAMPLE_GROUP_SIZE;
 use crate::random::Stream;
 
-/// One of every [`SAMPLED_OF`] parts that follow each other, and one of those that remain: however
+/// One of every [`SAMPLE_GROUP_SIZE`] parts that follow each other, and one of those that remain: however
 /// few parts there are, it is never empty.
 pub struct Sample {
     stream: Stream,
@@ -20,7 +20,7 @@ impl Sample {
 
     /// How many parts it has.
     pub fn len(&self) -> u64 {
-        self.parts.div_ceil(SAMPLED_OF)
+        self.parts.div_ceil(SAMPLE_GROUP_SIZE)
     }
 
     /// Whether there is no part to choose from.
@@ -30,9 +30,9 @@ impl Sample {
 
     /// Whether it has the part number `part`.
     pub fn has(&self, part: u64) -> bool {
-        let group = part / SAMPLED_OF;
-        let of = SAMPLED_OF.min(self.parts - group * SAMPLED_OF);
-        part % SAMPLED_OF == self.stream.below(group, of)
+        let group = part / SAMPLE_GROUP_SIZE;
+        let of = SAMPLE_GROUP_SIZE.min(self.parts - group * SAMPLE_GROUP_SIZE);
+        part % SAMPLE_GROUP_SIZE == self.stream.below(group, of)
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
             let sample = Sample::random(parts);
             let chosen: Vec<u64> = (0..parts).filter(|&part| sample.has(part)).collect();
             assert_eq!(chosen.len() as u64, sample.len());
-            let groups: Vec<u64> = chosen.iter().map(|part| part / SAMPLED_OF).collect();
+            let groups: Vec<u64> = chosen.iter().map(|part| part / SAMPLE_GROUP_SIZE).collect();
             assert!(groups.iter().copied().eq(0..sample.len()), "{chosen:?}");
             assert_eq!(sample.is_empty(), chosen.is_empty());
         }

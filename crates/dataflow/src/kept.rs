@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use cuesta_core::pages::large_pages;
 use cuesta_core::{Error, Result};
-use cuesta_runtime::whole::WholeFile;
+use cuesta_runtime::atomic_file::AtomicFile;
 
 use crate::kernel::{self, AXES, Vector};
 use crate::params::Plan;
@@ -41,7 +41,7 @@ impl BlockCache {
         match self {
             Self::Memory(_) => self.in_memory(block, plan, source).map(|_| ()),
             Self::Files(folder) => {
-                let made = WholeFile::create(&made(folder, block))?;
+                let made = AtomicFile::create(&made(folder, block))?;
                 pieces(plan.values_of(block), |start, values, bytes| {
                     source.fill(first + (start / AXES) as u64, values, plan.limit())?;
                     to_bytes(values, bytes);
@@ -66,7 +66,7 @@ impl BlockCache {
             return Ok(());
         };
         let from = opened(&made(folder, block))?;
-        let to = WholeFile::create(&shifted(folder, block))?;
+        let to = AtomicFile::create(&shifted(folder, block))?;
         pieces(plan.values_of(block), |start, values, bytes| {
             load((folder, &from), start, bytes)?;
             to_values(bytes, values);

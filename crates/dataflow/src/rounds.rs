@@ -8,7 +8,7 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_runtime::rounds::{self, Blocks, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::rounds::{self, Blocks, Leader, Resources, Round, Task, Worker};
 use cuesta_runtime::{scratch, wire};
 use serde::{Deserialize, Serialize};
 
@@ -38,18 +38,18 @@ enum Stage {
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     let params: DataflowParams = parameters(&request.parameters)?;
-    Ok(Box::new(Steps { params, request: request.clone(), means, last: None }))
+    Ok(Box::new(Steps { params, request: request.clone(), resources, last: None }))
 }
 
 /// What does the tasks of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn work(request: &Request, means: Means) -> Result<Box<dyn Worker>> {
+pub fn work(request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
     let params: DataflowParams = parameters(&request.parameters)?;
-    let in_memory = means.keeps && params.keep == Keep::Memory;
+    let in_memory = resources.keeps && params.keep == Keep::Memory;
     let kept = BlockCache::new((!in_memory).then_some(request.scratch.as_path()));
     Ok(Box::new(Work { params, request: request.clone(), room: Vec::new(), kept }))
 }
@@ -57,7 +57,7 @@ pub fn work(request: &Request, means: Means) -> Result<Box<dyn Worker>> {
 struct Steps {
     params: DataflowParams,
     request: Request,
-    means: Means,
+    resources: Resources,
     /// The stage of the last round, and what was planned at the start.
     last: Option<(Stage, Plan, Amounts)>,
 }
@@ -97,9 +97,9 @@ impl Steps {
         let source = VectorSource::open(&self.request.inputs, self.request.seed)?;
         let plan = self.params.check(source.vectors())?;
         let amounts = Amounts { files: source.file_bytes(), memory: plan.bytes(plan.vectors) };
-        let budget = Budget::new(self.means.all_bytes());
-        let at_once = plan.blocks.min(self.means.slots as u64);
-        match (plan.keep, self.means.keeps) {
+        let budget = Budget::new(self.resources.all_bytes());
+        let at_once = plan.blocks.min(self.resources.slots as u64);
+        match (plan.keep, self.resources.keeps) {
             (Keep::Memory, true) => {
                 budget
                     .take(amounts.memory, "keeping all blocks in memory (--keep disk does not)")?;
@@ -129,7 +129,7 @@ impl Steps {
             Stage::Average => ("average", amounts.memory, Some("memory_read_bytes_per_s")),
         };
         let own = |blocks: Range<u64>| wire::to_bytes(&(blocks.start, blocks.end));
-        let tasks = self.means.tasks(plan.blocks);
+        let tasks = self.resources.task_count(plan.blocks);
         Ok(Round {
             phase: phase.to_owned(),
             bytes,
@@ -176,7 +176,7 @@ struct Work {
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         let stage: Stage = wire::from_bytes(task.shared)?;
-        let (first, end): (u64, u64) = wire::from_bytes(task.own)?;
+        let (first, end): (u64, u64) = wire::from_bytes(task.input)?;
         let source = VectorSource::open(&self.request.inputs, self.request.seed)?;
         let plan = self.params.check(source.vectors())?;
         if end > plan.blocks {

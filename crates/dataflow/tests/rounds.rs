@@ -11,7 +11,7 @@ use cuesta_core::random::Stream;
 use cuesta_dataflow::rounds::{lead, work};
 use cuesta_dataflow::{run, table};
 use cuesta_input::npy;
-use cuesta_runtime::rounds::{Means, RandomEngine, Task};
+use cuesta_runtime::rounds::{RandomEngine, Resources, Task};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn table_of(request: &Request) -> String {
     fs::read_to_string(request.output.join(table::AVERAGES_FILE)).unwrap()
 }
 
-const MEANS: Means = Means {
+const RESOURCES: Resources = Resources {
     slots: 3,
     nodes: 1,
     memory_bytes: 1 << 30,
@@ -50,13 +50,14 @@ const MEANS: Means = Means {
 
 /// By workers that keep everything and do a task of each round twice.
 fn by_one_worker(request: &Request) -> Response {
-    let means = Means { keeps: true, ..MEANS };
-    let (mut leader, mut worker) = (lead(request, means).unwrap(), work(request, means).unwrap());
+    let resources = Resources { keeps: true, ..RESOURCES };
+    let (mut leader, mut worker) =
+        (lead(request, resources).unwrap(), work(request, resources).unwrap());
     let (mut found, mut response, progress) =
         (Vec::new(), Response::default(), Progress::default());
     while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
         let mut done = |number: usize| {
-            let task = Task { number, shared: &round.shared, own: &round.tasks[number] };
+            let task = Task { number, shared: &round.shared, input: &round.tasks[number] };
             worker.task(task, &progress).unwrap().0
         };
         done(round.tasks.len() - 1);
@@ -100,10 +101,10 @@ proptest! {
         let counts = run(&asked, &Progress::default()).unwrap().counts;
         let native = table_of(&asked);
         let asked = request(folder.path(), parameters.clone(), inputs.clone());
-        let means = Means { tasks, ..MEANS };
+        let resources = Resources { tasks, ..RESOURCES };
         let engine =
-            RandomEngine { worker: &|| work(&asked, means), chance: Stream::new(seed, 0) };
-        let mut leader = lead(&asked, means).unwrap();
+            RandomEngine { worker: &|| work(&asked, resources), chance: Stream::new(seed, 0) };
+        let mut leader = lead(&asked, resources).unwrap();
         let response = engine.run(leader.as_mut(), &Progress::default()).unwrap();
         prop_assert_eq!(table_of(&asked), native.clone());
         prop_assert_eq!(response.counts, counts.clone());
@@ -124,7 +125,7 @@ fn what_does_not_fit_is_refused_before_a_block_is_made() {
             "blocks": 64, "block_vectors": 1 << 25, "stages": "separate", "keep": keep,
         });
         let asked = request(folder.path(), large, Vec::new());
-        let mut leader = lead(&asked, Means { keeps, ..MEANS }).unwrap();
+        let mut leader = lead(&asked, Resources { keeps, ..RESOURCES }).unwrap();
         let refused = leader.next(Vec::new(), &mut Response::default(), &Progress::default());
         let error = refused.unwrap_err();
         assert!(error.message.contains(told), "{}", error.message);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::rounds::{Blocks, Leader, Resources, Round, Task, Worker};
 use cuesta_runtime::{rounds, wire};
 use serde::{Deserialize, Serialize};
 
@@ -32,23 +32,23 @@ struct Share {
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     run::plan(request)?;
-    Ok(Box::new(Steps { request: request.clone(), means, stack: None }))
+    Ok(Box::new(Steps { request: request.clone(), resources, stack: None }))
 }
 
 /// What does the tasks of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn work(request: &Request, _: Means) -> Result<Box<dyn Worker>> {
+pub fn work(request: &Request, _: Resources) -> Result<Box<dyn Worker>> {
     run::plan(request)?;
     Ok(Box::new(Work { request: request.clone() }))
 }
 
 struct Steps {
     request: Request,
-    means: Means,
+    resources: Resources,
     stack: Option<Stack>,
 }
 
@@ -69,7 +69,7 @@ impl Leader for Steps {
             return Ok(None);
         }
         let stack = self.stack.insert(run::list(&self.request, response)?);
-        let tasks = self.means.tasks(stack.images);
+        let tasks = self.resources.task_count(stack.images);
         let own = |images: Range<u64>| wire::to_bytes(&share(stack, images));
         Ok(Some(Round {
             phase: "images".to_owned(),
@@ -104,7 +104,7 @@ struct Work {
 
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let share: Share = wire::from_bytes(task.own)?;
+        let share: Share = wire::from_bytes(task.input)?;
         let mut rows = Vec::new();
         if share.count > 0 {
             let stack = Stack::open(&share.files, kernel::needed_bytes)?.numbered_from(share.base);

@@ -8,7 +8,7 @@ use common::{Place, levels, proved};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_images::rounds::{lead, work};
-use cuesta_runtime::rounds::{Means, RandomEngine};
+use cuesta_runtime::rounds::{RandomEngine, Resources};
 use serde_json::json;
 
 #[test]
@@ -29,10 +29,11 @@ fn a_random_engine_gives_the_native_answer() {
     let answer = std::fs::read(place.answer()).unwrap();
     for tasks in [1, 2, 3, 9, 20] {
         std::fs::remove_file(place.answer()).unwrap();
-        let means = Means { slots: 2, memory_bytes: 1, tasks: Some(tasks), ..Means::default() };
-        let worker = || work(&request, means);
+        let resources =
+            Resources { slots: 2, memory_bytes: 1, tasks: Some(tasks), ..Resources::default() };
+        let worker = || work(&request, resources);
         let engine = RandomEngine { worker: &worker, chance: Stream::new(tasks as u64, 0) };
-        let mut leader = lead(&request, means).unwrap();
+        let mut leader = lead(&request, resources).unwrap();
         let response = engine.run(leader.as_mut(), &Progress::default()).unwrap();
         assert_eq!(response.counts["images"], 9);
         assert_eq!(std::fs::read(place.answer()).unwrap(), answer, "{tasks} tasks");

@@ -5,7 +5,7 @@ use std::ops::Range;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::rounds::{Blocks, Leader, Resources, Round, Task, Worker};
 use cuesta_runtime::{rounds, wire};
 
 use crate::files::Files;
@@ -16,23 +16,23 @@ use crate::run;
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     run::params(request)?;
-    Ok(Box::new(Steps { request: request.clone(), means, files: None }))
+    Ok(Box::new(Steps { request: request.clone(), resources, files: None }))
 }
 
 /// What does the tasks of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn work(request: &Request, _: Means) -> Result<Box<dyn Worker>> {
+pub fn work(request: &Request, _: Resources) -> Result<Box<dyn Worker>> {
     let files = Files::open(&request.inputs, run::params(request)?)?;
     Ok(Box::new(Work { files, request: request.clone() }))
 }
 
 struct Steps {
     request: Request,
-    means: Means,
+    resources: Resources,
     /// How many, once the round is planned.
     files: Option<usize>,
 }
@@ -55,7 +55,7 @@ impl Leader for Steps {
         let files = run::open(&self.request, response)?;
         self.files = Some(files.count());
         let most = files.size_bytes.div_ceil(run::TASK_BYTES).min(files.requests);
-        let tasks = self.means.tasks(most);
+        let tasks = self.resources.task_count(most);
         let own = |share: Range<u64>| wire::to_bytes(&(share.start, share.end));
         Ok(Some(Round {
             phase: "read".to_owned(),
@@ -75,7 +75,7 @@ struct Work {
 
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let (first, end): (u64, u64) = wire::from_bytes(task.own)?;
+        let (first, end): (u64, u64) = wire::from_bytes(task.input)?;
         let parts = run::read(&self.files, first..end, &self.request, run::at_once, progress)?;
         Ok((wire::to_bytes(&parts)?, Blocks::default()))
     }

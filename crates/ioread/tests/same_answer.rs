@@ -12,7 +12,7 @@ use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_ioread::rounds::{lead, work};
 use cuesta_ioread::table;
-use cuesta_runtime::rounds::{Means, RandomEngine};
+use cuesta_runtime::rounds::{RandomEngine, Resources};
 use proptest::prelude::*;
 
 const MUTANTS: u64 = 400;
@@ -55,10 +55,10 @@ proptest! {
         prop_assert_eq!(place.text(), &*wanted);
         prop_assert!(verify(&request).verified);
         fs::remove_file(place.answer()).unwrap();
-        let means = Means { slots: 2, tasks: Some(tasks), ..Means::default() };
-        let worker = || work(&request, means);
+        let resources = Resources { slots: 2, tasks: Some(tasks), ..Resources::default() };
+        let worker = || work(&request, resources);
         let engine = RandomEngine { worker: &worker, chance: Stream::new(tasks as u64, 0) };
-        let mut leader = lead(&request, means).unwrap();
+        let mut leader = lead(&request, resources).unwrap();
         engine.run(leader.as_mut(), &Progress::default()).unwrap();
         prop_assert_eq!(place.text(), wanted);
     }

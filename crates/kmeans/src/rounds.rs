@@ -10,7 +10,7 @@ use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::points::PointFiles;
-use cuesta_runtime::rounds::{Blocks, Means, Round, Task, Worker};
+use cuesta_runtime::rounds::{Blocks, Resources, Round, Task, Worker};
 use cuesta_runtime::{rounds, wire};
 use serde::{Deserialize, Serialize};
 
@@ -63,26 +63,26 @@ enum Found {
 ///
 /// # Errors
 /// Those of its parameters; none of its inputs, which are opened by the first step.
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn rounds::Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn rounds::Leader>> {
     let params: KMeansParams = parameters(&request.parameters)?;
-    let steps = Steps { params: Some(params), request: request.clone(), means, state: None };
+    let steps = Steps { params: Some(params), request: request.clone(), resources, state: None };
     Ok(Box::new(steps))
 }
 
-/// What does the tasks of a run; it keeps points in memory where `means` let it find them again.
+/// What does the tasks of a run; it keeps points in memory where `resources` let it find them again.
 ///
 /// # Errors
 /// Those of its parameters.
-pub fn work(request: &Request, means: Means) -> Result<Box<dyn Worker>> {
+pub fn work(request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
     let params: KMeansParams = parameters(&request.parameters)?;
-    let keeps = means.keeps && params.keep == KeptPoints::All;
+    let keeps = resources.keeps && params.keep == KeptPoints::All;
     Ok(Box::new(Work { request: request.clone(), params, keeps, shares: BTreeMap::new() }))
 }
 
 struct Steps {
     params: Option<KMeansParams>,
     request: Request,
-    means: Means,
+    resources: Resources,
     state: Option<State>,
 }
 
@@ -105,7 +105,7 @@ impl rounds::Leader for Steps {
         progress: &Progress,
     ) -> Result<Option<Round>> {
         if let Some(params) = self.params.take() {
-            let state = State::open(&self.request, params, self.means, response, progress)?;
+            let state = State::open(&self.request, params, self.resources, response, progress)?;
             return self.state.insert(state).round().map(Some);
         }
         let state = self.state.as_mut().ok_or_else(unexpected)?;
@@ -118,7 +118,7 @@ impl State {
     fn open(
         request: &Request,
         params: KMeansParams,
-        means: Means,
+        resources: Resources,
         response: &mut Response,
         progress: &Progress,
     ) -> Result<Self> {
@@ -129,9 +129,9 @@ impl State {
         let points = &leader.points;
         let number_bytes = leader.params.dtype.of(points.element()).size_bytes() as u64;
         let size_bytes = points.count * points.dimensions as u64 * number_bytes;
-        let tasks = match means.task_bytes {
+        let tasks = match resources.task_bytes {
             Some(bytes) => size_bytes.div_ceil(bytes).max(1),
-            None => means.tasks(size_bytes / TASK_BYTES_MIN),
+            None => resources.task_count(size_bytes / TASK_BYTES_MIN),
         };
         let own = |share: Range<u64>| wire::to_bytes(&(share.start, share.end - share.start));
         Ok(Self {
@@ -245,7 +245,7 @@ impl Worker for Work {
         let points = Arc::new(PointFiles::open(&asked.arrays)?);
         let mut share = match self.shares.remove(&task.number) {
             Some(kept) => kept,
-            None => self.open(&points, task.own)?,
+            None => self.open(&points, task.input)?,
         };
         let grid = || Grid::new(points.count, &asked.largest);
         let found = match asked.what {

@@ -9,14 +9,16 @@ use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_kmeans::rounds::{lead, work};
-use cuesta_runtime::rounds::{Means, RandomEngine};
+use cuesta_runtime::rounds::{RandomEngine, Resources};
 use proptest::prelude::*;
 use serde_json::json;
 
 fn in_rounds(request: &Request, tasks: usize, seed: u64) -> u64 {
-    let means = Means { slots: 3, memory_bytes: 1 << 30, tasks: Some(tasks), ..Means::default() };
-    let engine = RandomEngine { worker: &|| work(request, means), chance: Stream::new(seed, 0) };
-    let mut leader = lead(request, means).unwrap();
+    let resources =
+        Resources { slots: 3, memory_bytes: 1 << 30, tasks: Some(tasks), ..Resources::default() };
+    let engine =
+        RandomEngine { worker: &|| work(request, resources), chance: Stream::new(seed, 0) };
+    let mut leader = lead(request, resources).unwrap();
     engine.run(leader.as_mut(), &Progress::default()).unwrap().counts["iterations"]
 }
 
@@ -50,15 +52,19 @@ proptest! {
 fn kept_in(place: &Place, request: &Request, memory_bytes: u64) -> Vec<String> {
     run(request);
     let answer = place.answer();
-    let means = Means { slots: 1, memory_bytes: 1 << 30, keeps: true, ..Means::default() };
-    let mut leader = lead(request, Means { tasks: Some(1), ..means }).unwrap();
-    let mut worker = work(&Request { memory_bytes, ..request.clone() }, means).unwrap();
+    let resources =
+        Resources { slots: 1, memory_bytes: 1 << 30, keeps: true, ..Resources::default() };
+    let mut leader = lead(request, Resources { tasks: Some(1), ..resources }).unwrap();
+    let mut worker = work(&Request { memory_bytes, ..request.clone() }, resources).unwrap();
     let (mut found, mut phases) = (Vec::new(), Vec::new());
     let mut response = cuesta_core::job::Response::default();
     let progress = Progress::default();
     while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
-        let task =
-            cuesta_runtime::rounds::Task { number: 0, shared: &round.shared, own: &round.tasks[0] };
+        let task = cuesta_runtime::rounds::Task {
+            number: 0,
+            shared: &round.shared,
+            input: &round.tasks[0],
+        };
         found = vec![worker.task(task, &progress).unwrap().0];
         phases.push(round.phase);
     }

@@ -12,8 +12,8 @@ macro_rules! has_its_answers {
                 name: $name,
                 run: |request, progress| run::run($name, request, progress),
                 verify: |request, progress| verify::verify($name, request, progress),
-                lead: |request, means| rounds::lead($name, request, means),
-                work: |request, means| rounds::work($name, request, means),
+                lead: |request, resources| rounds::lead($name, request, resources),
+                work: |request, resources| rounds::work($name, request, resources),
             });
         }
     };

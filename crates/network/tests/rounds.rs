@@ -14,7 +14,7 @@ use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_network::rounds::{lead, work};
-use cuesta_runtime::rounds::{Means, RandomEngine, Task};
+use cuesta_runtime::rounds::{RandomEngine, Resources, Task};
 use cuesta_testkit::ranks;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -90,14 +90,19 @@ fn both(
     [(native, expected), (found, files(request))]
 }
 
-fn at_random(workload: &str, request: &Request, means: Means, seed: u64) -> Result<Response> {
-    let worker = || work(workload, request, means);
+fn at_random(
+    workload: &str,
+    request: &Request,
+    resources: Resources,
+    seed: u64,
+) -> Result<Response> {
+    let worker = || work(workload, request, resources);
     let engine = RandomEngine { worker: &worker, chance: Stream::new(seed, 0) };
-    engine.run(lead(workload, request, means)?.as_mut(), &Progress::default())
+    engine.run(lead(workload, request, resources)?.as_mut(), &Progress::default())
 }
 
-fn means(tasks: Option<usize>, task_bytes: Option<u64>) -> Means {
-    Means {
+fn resources(tasks: Option<usize>, task_bytes: Option<u64>) -> Resources {
+    Resources {
         slots: 2,
         nodes: 1,
         memory_bytes: 1 << 30,
@@ -111,9 +116,9 @@ fn means(tasks: Option<usize>, task_bytes: Option<u64>) -> Means {
 
 /// As ranks do it: the tasks and parts of one number are always done by the same one.
 fn on_ranks(workload: &str, request: &Request, slots: usize) -> Result<Response> {
-    let means = Means { slots, tasks: Some(slots), keeps: true, ..means(None, None) };
-    let workers: Result<Vec<_>> = (0..slots).map(|_| work(workload, request, means)).collect();
-    ranks::run(lead(workload, request, means)?.as_mut(), &mut workers?)
+    let resources = Resources { slots, tasks: Some(slots), keeps: true, ..resources(None, None) };
+    let workers: Result<Vec<_>> = (0..slots).map(|_| work(workload, request, resources)).collect();
+    ranks::run(lead(workload, request, resources)?.as_mut(), &mut workers?)
 }
 
 fn workloads() -> Vec<(&'static str, Value)> {
@@ -156,10 +161,10 @@ proptest! {
         let inputs = inputs(&place, workload, (form, genes), other_form);
         let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
         let request = place.request(&inputs, parameters);
-        let means = means(tasks, task_bytes);
+        let resources = resources(tasks, task_bytes);
         let left_over = place.entries();
         let [native, found] =
-            both(workload, &request, || at_random(workload, &request, means, seed));
+            both(workload, &request, || at_random(workload, &request, resources, seed));
         prop_assert_eq!(&native.0, &found.0);
         prop_assert!(native.1 == found.1, "{} of {:?}", workload, form);
         prop_assert_eq!(place.entries(), left_over);
@@ -200,16 +205,16 @@ fn a_join_of_skewed_keys_has_many_parts_of_about_one_size() {
     let input = place.write("shuffled.txt", lines.join("\n"));
     let request = place.request(&[&input, &input], json!({}));
     let mut sizes = Vec::new();
-    let means = means(Some(8), Some(100_000));
-    let mut leader = lead("join", &request, means).unwrap();
+    let resources = resources(Some(8), Some(100_000));
+    let mut leader = lead("join", &request, resources).unwrap();
     let (mut response, progress) = (Response::default(), Progress::default());
     let round = leader.next(Vec::new(), &mut response, &progress).unwrap().unwrap();
-    let mut worker = work("join", &request, means).unwrap();
+    let mut worker = work("join", &request, resources).unwrap();
     for number in 0..round.tasks.len() {
-        let task = Task { number, shared: &round.shared, own: &round.tasks[number] };
+        let task = Task { number, shared: &round.shared, input: &round.tasks[number] };
         let (_, blocks) = worker.task(task, &progress).unwrap();
         sizes.resize(round.parts, 0);
-        sizes.iter_mut().enumerate().for_each(|(part, size)| *size += blocks.of(part).len());
+        sizes.iter_mut().enumerate().for_each(|(part, size)| *size += blocks.of_part(part).len());
     }
     assert_eq!(sizes.len(), 8);
     let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
@@ -244,9 +249,9 @@ fn pieces_of_a_matrix_of_many_shards_make_the_native_one() {
         let input = place.write(name, text);
         let request = place.request(&[&input], json!({}));
         for tasks in [1, 3, 40] {
-            let means = means(Some(tasks), Some(1 << 20));
+            let resources = resources(Some(tasks), Some(1 << 20));
             let [native, found] =
-                both("load", &request, || at_random("load", &request, means, tasks as u64));
+                both("load", &request, || at_random("load", &request, resources, tasks as u64));
             assert_eq!(native.0, found.0);
             assert!(native.1 == found.1, "{name} in {tasks} parts");
         }
@@ -267,14 +272,14 @@ fn a_row_that_is_there_twice_is_refused_as_natively() {
             let request = place.request(&inputs, json!({ "how": how }));
             let native = run_only("join", &request).unwrap_err();
             assert!(native.message.contains("has gene pair 200 199 cluster 3 twice"), "{native}");
-            let found = at_random("join", &request, means(None, Some(20_000)), 1).unwrap_err();
+            let found = at_random("join", &request, resources(None, Some(20_000)), 1).unwrap_err();
             assert_eq!(found, native);
         }
     }
     let request = place.request(&[&twice], json!({}));
     let native = run_only("load", &request).unwrap_err();
     assert!(native.message.contains("cluster 3 of the pair 200 199 is given twice"), "{native}");
-    assert_eq!(at_random("load", &request, means(None, Some(20_000)), 1).unwrap_err(), native);
+    assert_eq!(at_random("load", &request, resources(None, Some(20_000)), 1).unwrap_err(), native);
 }
 
 /// An expression matrix, of every seventh gene of which so many of a thousand values are missing.
@@ -302,7 +307,7 @@ fn any_tasks_correlate_as_natively() {
         let request = place.request(&[&input], parameters);
         for tasks in [1, 2, 5, 30] {
             let [native, found] = both("correlate", &request, || {
-                at_random("correlate", &request, means(Some(tasks), None), tasks as u64)
+                at_random("correlate", &request, resources(Some(tasks), None), tasks as u64)
             });
             assert_eq!(native.0, found.0);
             assert!(native.1 == found.1, "{method} in {tasks} tasks");
@@ -324,7 +329,7 @@ fn any_tasks_write_the_native_matrix_of_pairs() {
             let request = place.request(&[&input], parameters);
             for tasks in [1, 3, 30] {
                 let [native, found] = both("correlate", &request, || {
-                    at_random("correlate", &request, means(Some(tasks), None), tasks as u64)
+                    at_random("correlate", &request, resources(Some(tasks), None), tasks as u64)
                 });
                 assert_eq!(native.0, found.0, "{genes} genes, {tasks} tasks");
                 assert!(native.1 == found.1, "{genes} genes in {tasks} tasks");
@@ -343,7 +348,7 @@ fn what_has_no_rounds_or_does_not_fit_is_refused() {
     let refused = |workload: &str, parameters: Value, memory_bytes: u64| {
         let mut request = place.request(&[&input, &input], parameters);
         request.memory_bytes = memory_bytes;
-        at_random(workload, &request, means(None, None), 1).unwrap_err().message
+        at_random(workload, &request, resources(None, None), 1).unwrap_err().message
     };
     let louvain = refused("communities", json!({ "method": "louvain" }), 1 << 30);
     assert!(louvain.contains("run it with --engine native"), "{louvain}");
@@ -354,7 +359,7 @@ fn what_has_no_rounds_or_does_not_fit_is_refused() {
     assert!(refused("degrees", json!({ "genes": 10 }), 1 << 30).contains("there are 10"));
     assert!(refused("nothing", json!({}), 1 << 30).contains("nothing has none"));
     let request = place.request(&[&input], json!({}));
-    let error = at_random("join", &request, means(None, None), 1).unwrap_err();
+    let error = at_random("join", &request, resources(None, None), 1).unwrap_err();
     assert_eq!(error, run_only("join", &request).unwrap_err());
 }
 
@@ -371,7 +376,7 @@ fn bad_lines_are_refused_as_natively() {
         let request = place.request(&inputs, parameters);
         let native = run_only(workload, &request).unwrap_err();
         assert!(native.message.contains("line 1001 of "), "{native}");
-        let found = at_random(workload, &request, means(None, Some(20_000)), 1).unwrap_err();
+        let found = at_random(workload, &request, resources(None, Some(20_000)), 1).unwrap_err();
         assert_eq!(found, native);
     }
 }

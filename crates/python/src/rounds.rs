@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use cuesta_core::Result;
 use cuesta_core::job::{self, Request, Response};
 use cuesta_runtime::parallel::lock;
-use cuesta_runtime::rounds::{self, Means, Task};
+use cuesta_runtime::rounds::{self, Resources, Task};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -99,7 +99,7 @@ impl Worker {
         shared: &[u8],
         own: &[u8],
     ) -> PyResult<PyDone<'py>> {
-        let task = Task { number, shared, own };
+        let task = Task { number, shared, input: own };
         let (found, blocks) = watched(py, None, |progress| lock(&self.0).task(task, progress))?;
         Ok((PyBytes::new(py, &found), Block::new(blocks.bytes), blocks.ends))
     }
@@ -113,7 +113,7 @@ impl Worker {
         block: PyBuffer<u8>,
     ) -> PyResult<()> {
         let (part, first) = place;
-        let (task, block) = (Task { number: part, shared, own: &[] }, Held::new(block)?);
+        let (task, block) = (Task { number: part, shared, input: &[] }, Held::new(block)?);
         let taken = caught(|| lock(&self.0).take(task, first, Box::new(block)));
         taken.map_err(|error| python_error(py, &error))
     }
@@ -125,7 +125,7 @@ impl Worker {
         part: usize,
         shared: &[u8],
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let task = Task { number: part, shared, own: &[] };
+        let task = Task { number: part, shared, input: &[] };
         let found = watched(py, None, |progress| lock(&self.0).part(task, progress))?;
         Ok(PyBytes::new(py, &found))
     }
@@ -147,8 +147,8 @@ fn opened<T>(
     workload: &str,
     request: &str,
     means: &str,
-    open: impl FnOnce(&RegisteredWorkload, &Request, Means) -> Result<T>,
+    open: impl FnOnce(&RegisteredWorkload, &Request, Resources) -> Result<T>,
 ) -> Result<T> {
-    let means = Means::from_json(means)?;
+    let means = Resources::from_json(means)?;
     caught(|| open(RegisteredWorkload::named(workload)?, &job::request(request)?, means))
 }

@@ -3,7 +3,7 @@
 use cuesta_core::job::{self, Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_runtime::rounds::{Leader, Means, Worker};
+use cuesta_runtime::rounds::{Leader, Resources, Worker};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,8 +23,8 @@ pub struct RegisteredWorkload {
 pub struct RoundFunctions {
     /// What leads has one part in so many of the memory.
     leader_part: u64,
-    lead: fn(&Request, Means) -> Result<Box<dyn Leader>>,
-    work: fn(&Request, Means) -> Result<Box<dyn Worker>>,
+    lead: fn(&Request, Resources) -> Result<Box<dyn Leader>>,
+    work: fn(&Request, Resources) -> Result<Box<dyn Worker>>,
 }
 
 /// The entry of a workload of a crate of its own, with rounds or without.
@@ -65,8 +65,8 @@ macro_rules! network {
         RegisteredWorkload {
             rounds: Some(RoundFunctions {
                 leader_part: $leader_part,
-                lead: |request, means| cuesta_network::rounds::lead($name, request, means),
-                work: |request, means| cuesta_network::rounds::work($name, request, means),
+                lead: |request, resources| cuesta_network::rounds::lead($name, request, resources),
+                work: |request, resources| cuesta_network::rounds::work($name, request, resources),
             }),
             ..network!($name, $check)
         }
@@ -148,21 +148,21 @@ impl RegisteredWorkload {
     ///
     /// # Errors
     /// Those of the workload; `Defect` where it has no rounds.
-    pub fn lead(&self, request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+    pub fn lead(&self, request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
         let rounds = self.in_rounds()?;
-        let (means, memory_bytes) = means.divided(rounds.leader_part);
-        (rounds.lead)(&Request { memory_bytes, ..request.clone() }, means)
+        let (resources, memory_bytes) = resources.split_off_leader(rounds.leader_part);
+        (rounds.lead)(&Request { memory_bytes, ..request.clone() }, resources)
     }
 
     /// What does the tasks of its rounds, each in one thread.
     ///
     /// # Errors
     /// As [`RegisteredWorkload::lead`].
-    pub fn work(&self, request: &Request, means: Means) -> Result<Box<dyn Worker>> {
+    pub fn work(&self, request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
         let rounds = self.in_rounds()?;
-        let (means, _) = means.divided(rounds.leader_part);
-        let memory_bytes = means.worker_bytes();
-        (rounds.work)(&Request { memory_bytes, threads: 1, ..request.clone() }, means)
+        let (resources, _) = resources.split_off_leader(rounds.leader_part);
+        let memory_bytes = resources.worker_bytes();
+        (rounds.work)(&Request { memory_bytes, threads: 1, ..request.clone() }, resources)
     }
 
     fn in_rounds(&self) -> Result<&RoundFunctions> {

@@ -2,6 +2,7 @@
 //! room in scratch, removal, and the rounds of distributed work with what travels and what stays.
 //! Knows no workload and no format.
 
+pub mod atomic_file;
 pub mod ordered;
 pub mod parallel;
 pub mod removal;
@@ -9,5 +10,5 @@ pub mod rounds;
 pub mod scratch;
 pub mod sequential;
 pub mod state;
-pub mod whole;
+
 pub mod wire;

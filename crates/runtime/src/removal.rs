@@ -20,10 +20,10 @@ const NAME_TRIES: u32 = 10_000;
 
 /// A real folder, held by a descriptor: a link that takes its name later changes nothing.
 #[derive(Debug)]
-pub struct RealFolder {
+pub struct FolderHandle {
     descriptor: OwnedFd,
     path: PathBuf,
-    facts: Stat,
+    stat: Stat,
 }
 
 /// A name in a folder, and what has it; a link is not followed.
@@ -32,17 +32,17 @@ pub struct FolderEntry {
     /// The name.
     pub name: OsString,
     /// The facts of what has the name.
-    pub facts: Stat,
+    pub stat: Stat,
 }
 
 impl FolderEntry {
     /// Kind of the file that has the name.
     pub fn kind(&self) -> FileType {
-        FileType::from_raw_mode(self.facts.st_mode)
+        FileType::from_raw_mode(self.stat.st_mode)
     }
 }
 
-impl RealFolder {
+impl FolderHandle {
     /// Opens the folder at a path whose last step is no link.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl RealFolder {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_inside(&self, name: &OsStr) -> io::Result<Self> {
+    pub fn open_folder(&self, name: &OsStr) -> io::Result<Self> {
         let opened = rustix::fs::openat(&self.descriptor, name, FOLDER, Mode::empty());
         Self::with(opened, self.path.join(name))
     }
@@ -65,10 +65,10 @@ impl RealFolder {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn make_inside(&self, name: &OsStr) -> io::Result<Self> {
+    pub fn open_or_create_folder(&self, name: &OsStr) -> io::Result<Self> {
         match rustix::fs::mkdirat(&self.descriptor, name, Mode::RWXU) {
             Err(errno) if errno != Errno::EXIST => Err(errno.into()),
-            _ => self.open_inside(name),
+            _ => self.open_folder(name),
         }
     }
 
@@ -79,8 +79,8 @@ impl RealFolder {
             errno => errno,
         });
         let descriptor = opened?;
-        let facts = rustix::fs::fstat(&descriptor)?;
-        Ok(Self { descriptor, path, facts })
+        let stat = rustix::fs::fstat(&descriptor)?;
+        Ok(Self { descriptor, path, stat })
     }
 
     /// The path that it was opened by.
@@ -94,15 +94,14 @@ impl RealFolder {
     }
 
     /// Its facts as it was opened.
-    pub fn facts(&self) -> &Stat {
-        &self.facts
+    pub fn stat(&self) -> &Stat {
+        &self.stat
     }
 
     /// Whether its path still leads to it.
-    pub fn has_its_path(&self) -> bool {
-        let is_same = |now: Self| {
-            (now.facts.st_dev, now.facts.st_ino) == (self.facts.st_dev, self.facts.st_ino)
-        };
+    pub fn is_still_at_path(&self) -> bool {
+        let is_same =
+            |now: Self| (now.stat.st_dev, now.stat.st_ino) == (self.stat.st_dev, self.stat.st_ino);
         Self::open(&self.path).is_ok_and(is_same)
     }
 
@@ -118,8 +117,8 @@ impl RealFolder {
             if matches!(name.as_bytes(), b"." | b"..") {
                 continue;
             }
-            match self.facts_of(name) {
-                Ok(facts) => entries.push(FolderEntry { name: name.to_owned(), facts }),
+            match self.stat_of(name) {
+                Ok(stat) => entries.push(FolderEntry { name: name.to_owned(), stat }),
                 Err(cause) if cause.kind() == io::ErrorKind::NotFound => (),
                 Err(cause) => return Err(cause),
             }
@@ -132,7 +131,7 @@ impl RealFolder {
     ///
     /// # Errors
     /// Errors of the system.
-    pub fn facts_of(&self, name: &OsStr) -> io::Result<Stat> {
+    pub fn stat_of(&self, name: &OsStr) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
@@ -194,10 +193,8 @@ impl RealFolder {
     fn mount(&self) -> (bool, u64) {
         let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
         match rustix::fs::statx(&self.descriptor, "", flags, StatxFlags::MNT_ID) {
-            Ok(facts) if facts.stx_mask & StatxFlags::MNT_ID.bits() != 0 => {
-                (true, facts.stx_mnt_id)
-            }
-            _ => (false, self.facts.st_dev),
+            Ok(stat) if stat.stx_mask & StatxFlags::MNT_ID.bits() != 0 => (true, stat.stx_mnt_id),
+            _ => (false, self.stat.st_dev),
         }
     }
 
@@ -208,7 +205,7 @@ impl RealFolder {
                 self.remove_file(&entry.name)?;
                 continue;
             }
-            let inner = self.open_inside(&entry.name)?;
+            let inner = self.open_folder(&entry.name)?;
             if inner.mount() != self.mount() {
                 // Something is mounted there, which this program did not make.
                 return Err(Errno::XDEV.into());
@@ -227,7 +224,7 @@ impl RealFolder {
 /// `NotADirectory` for a link or a file; those of the system.
 pub fn remove_tree(folder: &Path) -> io::Result<()> {
     let (parent, name) = parent_of(folder)?;
-    let inner = parent.open_inside(&name)?;
+    let inner = parent.open_folder(&name)?;
     if inner.mount() != parent.mount() {
         return Err(Errno::XDEV.into());
     }
@@ -240,12 +237,12 @@ pub fn remove_tree(folder: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// `NotADirectory` for a link or a file; those of the system.
-pub fn remove_listed(
+pub fn remove_matching(
     folder: &Path,
     is_ours: impl Fn(&FolderEntry) -> bool,
 ) -> io::Result<Vec<OsString>> {
     let (parent, name) = parent_of(folder)?;
-    let foreign = match parent.open_inside(&name) {
+    let foreign = match parent.open_folder(&name) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
         opened => opened?.sweep(is_ours)?,
     };
@@ -259,8 +256,8 @@ pub fn remove_listed(
 ///
 /// # Errors
 /// As [`remove_tree`].
-pub fn empty_tree(folder: &Path) -> io::Result<()> {
-    RealFolder::open(folder)?.empty()
+pub fn clear_tree(folder: &Path) -> io::Result<()> {
+    FolderHandle::open(folder)?.empty()
 }
 
 /// Gives a file that this program wrote the name of an earlier version of it.
@@ -277,7 +274,7 @@ pub fn replace(from: &Path, to: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// `AlreadyExists` where the name is taken; those of the system.
-pub fn name_new(from: &Path, to: &Path) -> io::Result<()> {
+pub fn rename_exclusive(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             if to.symlink_metadata().is_ok() {
@@ -337,7 +334,7 @@ impl Drop for ScratchFolder {
     }
 }
 
-fn parent_of(folder: &Path) -> io::Result<(RealFolder, OsString)> {
+fn parent_of(folder: &Path) -> io::Result<(FolderHandle, OsString)> {
     let name = folder.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let parent = match folder.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -347,7 +344,7 @@ fn parent_of(folder: &Path) -> io::Result<(RealFolder, OsString)> {
     // The steps before the last may be links of the user's.
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(CWD, parent, flags, Mode::empty());
-    Ok((RealFolder::with(opened, parent.to_owned())?, name.to_owned()))
+    Ok((FolderHandle::with(opened, parent.to_owned())?, name.to_owned()))
 }
 
 fn removed(outcome: rustix::io::Result<()>) -> io::Result<()> {
@@ -389,9 +386,9 @@ mod tests {
         symlink(&precious, &link).unwrap();
         for removed in [
             remove_tree(&link),
-            empty_tree(&link),
-            remove_listed(&link, |_| true).map(|_| ()),
-            RealFolder::open(&link).map(|_| ()),
+            clear_tree(&link),
+            remove_matching(&link, |_| true).map(|_| ()),
+            FolderHandle::open(&link).map(|_| ()),
         ] {
             assert_eq!(removed.unwrap_err().kind(), io::ErrorKind::NotADirectory);
         }
@@ -407,14 +404,14 @@ mod tests {
             fs::write(tree.join(name), name).unwrap();
         }
         let is_ours = |entry: &FolderEntry| entry.name.as_bytes().starts_with(b"ours");
-        assert_eq!(remove_listed(&tree, is_ours).unwrap(), ["notes", "ours-folder"]);
+        assert_eq!(remove_matching(&tree, is_ours).unwrap(), ["notes", "ours-folder"]);
         assert_eq!(fs::read(tree.join("notes")).unwrap(), b"notes");
         fs::remove_file(tree.join("notes")).unwrap();
         fs::remove_dir(tree.join("ours-folder")).unwrap();
         fs::write(tree.join("ours-3"), "").unwrap();
-        assert!(remove_listed(&tree, is_ours).unwrap().is_empty());
+        assert!(remove_matching(&tree, is_ours).unwrap().is_empty());
         assert!(!tree.exists());
-        assert!(remove_listed(&tree, is_ours).unwrap().is_empty());
+        assert!(remove_matching(&tree, is_ours).unwrap().is_empty());
     }
 
     #[test]
@@ -446,10 +443,10 @@ mod tests {
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         fs::write(&from, "new").unwrap();
         fs::write(&to, "stays").unwrap();
-        assert_eq!(name_new(&from, &to).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(rename_exclusive(&from, &to).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&to).unwrap(), b"stays");
         fs::remove_file(&to).unwrap();
-        name_new(&from, &to).unwrap();
+        rename_exclusive(&from, &to).unwrap();
         assert_eq!(fs::read(&to).unwrap(), b"new");
     }
 

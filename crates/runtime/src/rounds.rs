@@ -16,19 +16,19 @@ use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
 
 /// Tasks for each slot, so that all slots end at about the same time.
-pub const TASKS_A_SLOT: u64 = 3;
+pub const TASKS_PER_SLOT: u64 = 3;
 
 /// What an engine offers to a run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Means {
+pub struct Resources {
     /// How many tasks run at once, at least 1.
     pub slots: usize,
     /// Nodes that they are on; 0 is one.
     #[serde(default)]
     pub nodes: usize,
     /// Memory of all that do tasks on a node; of what leads too until it is
-    /// [`divided`](Self::divided).
+    /// [`split off`](Self::split_off_leader).
     pub memory_bytes: u64,
     /// How many tasks there shall be, and how many parts, where that has been said.
     #[serde(default)]
@@ -48,15 +48,15 @@ pub struct Means {
     pub slow_to_begin: bool,
 }
 
-impl Means {
+impl Resources {
     /// How many tasks there are, of things of which each is one at least.
-    pub fn tasks(&self, things: u64) -> u64 {
-        let most = TASKS_A_SLOT * self.slots as u64;
+    pub fn task_count(&self, things: u64) -> u64 {
+        let most = TASKS_PER_SLOT * self.slots as u64;
         self.tasks.map_or(things.clamp(1, most), |tasks| tasks as u64)
     }
 
     /// Gives what leads one part in `part` of the memory: the means without it, and its bytes.
-    pub fn divided(self, part: u64) -> (Self, u64) {
+    pub fn split_off_leader(self, part: u64) -> (Self, u64) {
         let leader_bytes = self.memory_bytes / part;
         (Self { memory_bytes: self.memory_bytes - leader_bytes, ..self }, leader_bytes)
     }
@@ -71,17 +71,17 @@ impl Means {
         self.memory_bytes.saturating_mul(self.nodes.max(1) as u64)
     }
 
-    /// Means as JSON says them.
+    /// Reads resources from JSON.
     ///
     /// # Errors
     /// `Defect`: it is an engine that writes them.
     pub fn from_json(text: &str) -> Result<Self> {
-        let means: Self =
+        let resources: Self =
             serde_json::from_str(text).map_err(|error| Error::defect("arguments", error))?;
-        if means.slots == 0 || means.tasks == Some(0) || means.task_bytes == Some(0) {
+        if resources.slots == 0 || resources.tasks == Some(0) || resources.task_bytes == Some(0) {
             return Err(Error::defect("arguments", "slots, tasks and their bytes are at least 1"));
         }
-        Ok(means)
+        Ok(resources)
     }
 }
 
@@ -111,7 +111,7 @@ pub struct Round {
     pub tasks: Vec<Vec<u8>>,
     /// Parts that tasks send blocks to; 0 where they send none.
     pub parts: usize,
-    /// Whether blocks are pairs of text, which an engine that has [`Means::text`] may sort by their
+    /// Whether blocks are pairs of text, which an engine that has [`Resources::text`] may sort by their
     /// keys: lines of a key, a tab and a value. A part then is given lines of a key and one or more
     /// of its values, a tab before each.
     pub is_text: bool,
@@ -143,7 +143,7 @@ pub struct Task<'a> {
     /// Bytes that all of the round get.
     pub shared: &'a [u8],
     /// Its own bytes; a part has none.
-    pub own: &'a [u8],
+    pub input: &'a [u8],
 }
 
 /// Blocks for parts: that of part 0, that of part 1, and so on.
@@ -157,7 +157,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// The block of a part.
-    pub fn of(&self, part: usize) -> &[u8] {
+    pub fn of_part(&self, part: usize) -> &[u8] {
         let end = |part: usize| self.ends.get(part).copied().unwrap_or_default() as usize;
         let start = part.checked_sub(1).map_or(0, end);
         &self.bytes[start..end(part).max(start)]
@@ -235,7 +235,7 @@ impl RandomEngine<'_> {
     }
 
     fn round(&self, round: &Round, chance: Stream, progress: &Progress) -> Result<Vec<Vec<u8>>> {
-        let of = |number: usize, own| Task { number, shared: &round.shared, own };
+        let of = |number: usize, input| Task { number, shared: &round.shared, input };
         let (mut found, mut sent) = (BTreeMap::new(), BTreeMap::new());
         for number in order(round.tasks.len(), chance) {
             // Somebody who dies: what was done is done again elsewhere.
@@ -254,7 +254,7 @@ impl RandomEngine<'_> {
                 for _ in 0..times {
                     let mut worker = (self.worker)()?;
                     for number in order(round.tasks.len(), Stream::new(chance.bits(1), times)) {
-                        let block = sent[&number].of(part).to_vec();
+                        let block = sent[&number].of_part(part).to_vec();
                         worker.take(of(part, &[]), number, Box::new(block))?;
                     }
                     found.insert(part, worker.part(of(part, &[]), progress)?);
@@ -299,17 +299,21 @@ mod tests {
 
     #[test]
     fn tasks_are_three_a_slot_at_most_unless_said() {
-        let means = Means { slots: 3, ..Means::default() };
-        assert_eq!((means.tasks(0), means.tasks(5), means.tasks(1000)), (1, 5, 9));
-        assert_eq!(Means { tasks: Some(7), ..means }.tasks(1000), 7);
+        let resources = Resources { slots: 3, ..Resources::default() };
+        assert_eq!(
+            (resources.task_count(0), resources.task_count(5), resources.task_count(1000)),
+            (1, 5, 9)
+        );
+        assert_eq!(Resources { tasks: Some(7), ..resources }.task_count(1000), 7);
     }
 
     #[test]
     fn means_are_read_and_none_of_nothing_are_taken() {
-        let read = |text: &str| Means::from_json(text);
-        let means = read(r#"{"slots": 2, "memory_bytes": 5, "tasks": 3, "keeps": true}"#).unwrap();
+        let read = |text: &str| Resources::from_json(text);
+        let resources =
+            read(r#"{"slots": 2, "memory_bytes": 5, "tasks": 3, "keeps": true}"#).unwrap();
         assert_eq!(
-            (means.slots, means.memory_bytes, means.tasks, means.keeps),
+            (resources.slots, resources.memory_bytes, resources.tasks, resources.keeps),
             (2, 5, Some(3), true)
         );
         for more in [r#""slots": 0"#, r#""slots": 1, "tasks": 0"#, r#""slots": 1, "task_bytes": 0"#]
@@ -332,9 +336,9 @@ mod tests {
     impl Worker for Adder {
         fn task(&mut self, task: Task<'_>, _: &Progress) -> Result<(Vec<u8>, Blocks)> {
             self.done.fetch_add(1, Ordering::Relaxed);
-            assert_eq!((task.shared, number(task.own)), (&b"all"[..], task.number as u64));
-            let blocks = Blocks { bytes: task.own.repeat(5), ends: vec![8, 16, 24, 32, 40] };
-            Ok((task.own.to_vec(), blocks))
+            assert_eq!((task.shared, number(task.input)), (&b"all"[..], task.number as u64));
+            let blocks = Blocks { bytes: task.input.repeat(5), ends: vec![8, 16, 24, 32, 40] };
+            Ok((task.input.to_vec(), blocks))
         }
 
         fn take(&mut self, _: Task<'_>, from: usize, block: Bytes) -> Result<()> {
@@ -380,7 +384,7 @@ mod tests {
                 Ok(Default::default())
             }
         }
-        let part = Task { number: 0, shared: &[], own: &[] };
+        let part = Task { number: 0, shared: &[], input: &[] };
         assert!(Nothing.take(part, 0, Box::new(vec![])).is_err());
         assert!(Nothing.part(part, &Progress::default()).is_err());
         assert!(Nothing.combine(&[], vec![], &[]).is_err());
@@ -388,19 +392,19 @@ mod tests {
 
     #[test]
     fn memory_is_divided_without_a_rest_that_nobody_counts() {
-        let means = Means { slots: 3, memory_bytes: 1000, ..Means::default() };
-        let (left, leader_bytes) = means.divided(16);
+        let resources = Resources { slots: 3, memory_bytes: 1000, ..Resources::default() };
+        let (left, leader_bytes) = resources.split_off_leader(16);
         assert_eq!((left.memory_bytes, leader_bytes), (938, 62));
         assert_eq!(left.worker_bytes(), 312);
-        assert!(leader_bytes + 3 * left.worker_bytes() <= means.memory_bytes);
-        let nodes = Means { slots: 6, nodes: 2, ..left };
+        assert!(leader_bytes + 3 * left.worker_bytes() <= resources.memory_bytes);
+        let nodes = Resources { slots: 6, nodes: 2, ..left };
         assert_eq!((nodes.worker_bytes(), nodes.all_bytes()), (312, 2 * 938));
     }
 
     #[test]
     fn blocks_are_told_apart() {
         let blocks = Blocks { bytes: b"aabccc".to_vec(), ends: vec![2, 2, 3, 6] };
-        let all: Vec<&[u8]> = (0..5).map(|part| blocks.of(part)).collect();
+        let all: Vec<&[u8]> = (0..5).map(|part| blocks.of_part(part)).collect();
         assert_eq!(all, [&b"aa"[..], b"", b"b", b"ccc", b""]);
     }
 }

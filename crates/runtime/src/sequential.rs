@@ -154,7 +154,7 @@ mod tests {
 
     impl Worker for Doubles {
         fn task(&mut self, task: Task<'_>, _: &Progress) -> Result<(Vec<u8>, Blocks)> {
-            Ok((vec![2 * task.own[0]], Blocks::default()))
+            Ok((vec![2 * task.input[0]], Blocks::default()))
         }
     }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use cuesta_core::{Error, Result};
 
-use crate::rounds::{Bytes, Means};
-use crate::whole::WholeFile;
+use crate::atomic_file::AtomicFile;
+use crate::rounds::{Bytes, Resources};
 
 /// The folder in scratch that workers share.
 const FOLDER: &str = "state";
@@ -26,9 +26,9 @@ pub struct State {
 }
 
 impl State {
-    /// What is kept by a run whose workers share `scratch`, or keep by `means`.
-    pub fn new(means: Means, scratch: &Path) -> Self {
-        Self { held: means.keeps.then(BTreeMap::new), folder: scratch.join(FOLDER) }
+    /// What is kept by a run whose workers share `scratch`, or keep by `resources`.
+    pub fn new(resources: Resources, scratch: &Path) -> Self {
+        Self { held: resources.keeps.then(BTreeMap::new), folder: scratch.join(FOLDER) }
     }
 
     /// Keeps a value.
@@ -43,7 +43,7 @@ impl State {
         let path = self.folder.join(name);
         let failed = |cause| Error::system("state", "writing", &path, &cause);
         fs::create_dir_all(&self.folder).map_err(failed)?;
-        let mut file = WholeFile::create(&path)?;
+        let mut file = AtomicFile::create(&path)?;
         file.write_all(&value).map_err(failed)?;
         file.finish()
     }
@@ -107,8 +107,8 @@ mod tests {
     fn a_value_is_found_until_it_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         for keeps in [false, true] {
-            let means = Means { keeps, ..Means::default() };
-            let mut state = State::new(means, folder.path());
+            let resources = Resources { keeps, ..Resources::default() };
+            let mut state = State::new(resources, folder.path());
             state.put("3-part-0", b"one".to_vec()).unwrap();
             state.put("3-part-0", b"two".to_vec()).unwrap();
             assert_eq!((*state.get("3-part-0").unwrap()).as_ref(), b"two");
@@ -118,7 +118,7 @@ mod tests {
             assert!(error.message.contains("nothing is kept as 3-part-0"), "{}", error.message);
         }
         fs::create_dir(folder.path().join("state/4")).unwrap();
-        let state = State::new(Means::default(), folder.path());
+        let state = State::new(Resources::default(), folder.path());
         assert_eq!(state.get("4").err().unwrap().kind, cuesta_core::error::ErrorKind::System);
         fs::remove_dir(folder.path().join("state/4")).unwrap();
         assert_eq!(fs::read_dir(folder.path().join("state")).unwrap().count(), 0);
@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn workers_that_share_a_folder_find_what_others_keep() {
         let folder = tempfile::tempdir().unwrap();
-        let means = Means::default();
-        State::new(means, folder.path()).put("a", vec![1; 1000]).unwrap();
-        assert_eq!((*State::new(means, folder.path()).get("a").unwrap()).as_ref(), [1; 1000]);
+        let resources = Resources::default();
+        State::new(resources, folder.path()).put("a", vec![1; 1000]).unwrap();
+        assert_eq!((*State::new(resources, folder.path()).get("a").unwrap()).as_ref(), [1; 1000]);
     }
 }

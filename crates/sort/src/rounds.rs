@@ -14,7 +14,7 @@ use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
-use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Resources, Round, Task, Worker};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
@@ -70,13 +70,13 @@ enum What {
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     request.require_inputs()?;
     let SortParams {} = parameters(&request.parameters)?;
     let (request, cuts) = (request.clone(), Vec::new());
     Ok(Box::new(Steps {
         request,
-        means,
+        resources,
         what: None,
         records: 0,
         parts: 0,
@@ -89,14 +89,14 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn work(request: &Request, _: Means) -> Result<Box<dyn Worker>> {
+pub fn work(request: &Request, _: Resources) -> Result<Box<dyn Worker>> {
     let SortParams {} = parameters(&request.parameters)?;
     Ok(Box::new(Work { request: request.clone(), parts: BTreeMap::new() }))
 }
 
 struct Steps {
     request: Request,
-    means: Means,
+    resources: Resources,
     /// What the last round was for.
     what: Option<What>,
     records: u64,
@@ -149,12 +149,12 @@ impl Steps {
     fn open(&mut self, progress: &Progress, response: &mut Response) -> Result<Option<Vec<Entry>>> {
         let files = RecordFiles::open(&self.request.inputs)?;
         self.records = files.records();
-        let (bytes, slots) = (self.records * RECORD_BYTES as u64, self.means.slots as u64);
-        if self.means.keeps {
+        let (bytes, slots) = (self.records * RECORD_BYTES as u64, self.resources.slots as u64);
+        if self.resources.keeps {
             let needed = bytes * HELD_TENTHS / 10 + slots * BESIDE_BYTES;
-            if needed > self.means.all_bytes() {
+            if needed > self.resources.all_bytes() {
                 let (all, needed) = (human(bytes), human(needed));
-                let limit = human(self.means.all_bytes());
+                let limit = human(self.resources.all_bytes());
                 let text = format!(
                     "{slots} ranks that sort {all} hold up to {needed}, the limit leaves them \
                      {limit}; raise --memory, or use --engine native, which sorts in runs on disk"
@@ -162,15 +162,15 @@ impl Steps {
                 return Err(Error::input("memory", text));
             }
         }
-        let part_bytes = if self.means.slow_to_begin {
-            (self.means.worker_bytes() / PART_TIMES).max(PART_BYTES)
+        let part_bytes = if self.resources.slow_to_begin {
+            (self.resources.worker_bytes() / PART_TIMES).max(PART_BYTES)
         } else {
             PART_BYTES
         };
         let even = slots.max(bytes.div_ceil(part_bytes)) as usize;
-        self.parts = self.means.tasks.unwrap_or(even).min(PARTS_MAX);
+        self.parts = self.resources.tasks.unwrap_or(even).min(PARTS_MAX);
         let samples = PART_SAMPLES * self.parts as u64;
-        if self.means.keeps || samples > OWN_SAMPLES_MAX {
+        if self.resources.keeps || samples > OWN_SAMPLES_MAX {
             return Ok(None);
         }
         timed(response, "sample", || {
@@ -183,7 +183,7 @@ impl Steps {
     fn cut(&mut self, sample: &mut [Entry]) -> Result<What> {
         self.cuts = shares::cuts(sample, self.parts)?;
         self.parts = self.cuts.len() + 1;
-        Ok(if self.means.keeps { What::Keep } else { What::Sort })
+        Ok(if self.resources.keeps { What::Keep } else { What::Sort })
     }
 
     fn round(&self, what: What) -> Result<Round> {
@@ -214,13 +214,13 @@ impl Steps {
     /// The shares of the tasks, and how many entries each gives to the sample.
     fn shares(&self) -> Result<Vec<Vec<u8>>> {
         let records = self.records;
-        let step = if self.means.keeps {
-            records.div_ceil(self.means.slots as u64)
+        let step = if self.resources.keeps {
+            records.div_ceil(self.resources.slots as u64)
         } else {
-            self.means.task_bytes.unwrap_or(SHARE_BYTES) / RECORD_BYTES as u64
+            self.resources.task_bytes.unwrap_or(SHARE_BYTES) / RECORD_BYTES as u64
         };
         let step = step.max(1);
-        let each = if self.means.keeps { KEPT_SAMPLES } else { PART_SAMPLES };
+        let each = if self.resources.keeps { KEPT_SAMPLES } else { PART_SAMPLES };
         let samples = u128::from(each * self.parts as u64);
         let share = |index: u64| {
             let first = index * step;
@@ -281,7 +281,7 @@ impl Worker for Work {
             return Ok((wire::to_bytes(&written)?, Blocks::default()));
         }
         let files = RecordFiles::open(&asked.inputs)?;
-        let (first, records, samples): (u64, u64, u64) = wire::from_bytes(task.own)?;
+        let (first, records, samples): (u64, u64, u64) = wire::from_bytes(task.input)?;
         let share: Share = (first, records);
         if first.checked_add(records).is_none_or(|end| end > files.records()) {
             let text = format!("there are only {} records now; run again", files.records());

@@ -8,7 +8,7 @@ use common::{Place, made, sorted};
 use cuesta_core::job::Response;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_runtime::rounds::{Means, RandomEngine};
+use cuesta_runtime::rounds::{RandomEngine, Resources};
 use cuesta_sort::rounds::{lead, work};
 use cuesta_testkit::ranks;
 use proptest::prelude::*;
@@ -31,11 +31,11 @@ proptest! {
         let records = made(kind, count, seed);
         let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
         let task_bytes = Some(task_bytes.max(count as u64));
-        let means = Means { slots: 2, memory_bytes: PLENTY, task_bytes, ..Means::default() };
-        let means = Means { tasks: Some(parts), ..means };
-        let worker = || work(&request, means);
+        let resources = Resources { slots: 2, memory_bytes: PLENTY, task_bytes, ..Resources::default() };
+        let resources = Resources { tasks: Some(parts), ..resources };
+        let worker = || work(&request, resources);
         let engine = RandomEngine { worker: &worker, chance: Stream::new(seed, 0) };
-        let response = engine.run(lead(&request, means).unwrap().as_mut(), &Progress::default());
+        let response = engine.run(lead(&request, resources).unwrap().as_mut(), &Progress::default());
         prop_assert_eq!(response.unwrap().counts["records"], count as u64);
         prop_assert!(place.answer() == sorted(&records));
     }
@@ -49,7 +49,7 @@ fn workers_that_keep_their_parts_sort_as_the_reference_does() {
         let records = made(common::KINDS[2], count, 3);
         let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
         let (tasks, memory_bytes) = (Some(slots), PLENTY);
-        let means = Means {
+        let resources = Resources {
             slots,
             nodes: 1,
             memory_bytes,
@@ -59,8 +59,8 @@ fn workers_that_keep_their_parts_sort_as_the_reference_does() {
             text: false,
             slow_to_begin: false,
         };
-        let mut leader = lead(&request, means).unwrap();
-        let mut workers: Vec<_> = (0..slots).map(|_| work(&request, means).unwrap()).collect();
+        let mut leader = lead(&request, resources).unwrap();
+        let mut workers: Vec<_> = (0..slots).map(|_| work(&request, resources).unwrap()).collect();
         let response = ranks::run(leader.as_mut(), &mut workers).unwrap();
         assert_eq!(response.counts["records"], count as u64);
         assert!(place.answer() == sorted(&records), "{count} records on {slots} ranks");
@@ -73,8 +73,8 @@ fn ranks_that_cannot_hold_the_records_are_refused() {
     let request =
         place.request(&[&place.write("input", &made(common::KINDS[0], 1000, 3))], 1, PLENTY);
     let refused = |memory_bytes: u64| {
-        let means = Means { slots: 4, memory_bytes, keeps: true, ..Means::default() };
-        let next = lead(&request, means).unwrap().next(
+        let resources = Resources { slots: 4, memory_bytes, keeps: true, ..Resources::default() };
+        let next = lead(&request, resources).unwrap().next(
             Vec::new(),
             &mut Response::default(),
             &Progress::default(),

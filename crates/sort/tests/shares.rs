@@ -24,7 +24,7 @@ fn spread(place: &Place, files: &RecordFiles, parts: usize, share: u64) -> Vec<u
         let how = (cuts.clone(), head_bytes);
         let blocks = shares::divide(files, share, how, &quiet).unwrap();
         for (part, received) in received.iter_mut().enumerate() {
-            received.extend_from_slice(blocks.of(part)[head_bytes..].as_chunks().0);
+            received.extend_from_slice(blocks.of_part(part)[head_bytes..].as_chunks().0);
         }
     }
     let folder = place.path("answer");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::removal::RealFolder;
+use cuesta_runtime::removal::FolderHandle;
 use serde::{Deserialize, Serialize};
 
 use crate::allocate::{allocate, has_hole};
@@ -127,7 +127,7 @@ impl MemoryTier {
     /// # Errors
     /// `Input` for a folder that others may enter, and for a link; `System`.
     pub fn open(folder: &Path, steps: Steps) -> Result<Self> {
-        let blocks = folder::make_inside(&folder::open_or_make(folder)?, BLOCKS)?;
+        let blocks = folder::open_or_create_folder(&folder::open_or_make(folder)?, BLOCKS)?;
         let prepared = PreparedBlocks::new(blocks.clone());
         let (serial, huge) = (AtomicU64::new(0), HugePages::default());
         Ok(Self { blocks, serial, steps, huge, prepared })
@@ -237,7 +237,7 @@ impl MemoryTier {
     /// `System`.
     pub fn found(&self) -> Result<Vec<SealedBlock>> {
         let failed = |cause| Error::system("store", "reading", &self.blocks, &cause);
-        let folder = RealFolder::open(&self.blocks).map_err(failed)?;
+        let folder = FolderHandle::open(&self.blocks).map_err(failed)?;
         let mut found = Vec::new();
         for entry in folder.entries().map_err(failed)? {
             match entry.name.to_str().and_then(BlockName::parse) {

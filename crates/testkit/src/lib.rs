@@ -13,7 +13,7 @@ use cuesta_core::Result;
 use cuesta_core::job::{Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_runtime::rounds::{Leader, Means, RandomEngine, Worker};
+use cuesta_runtime::rounds::{Leader, RandomEngine, Resources, Worker};
 use serde::Deserialize;
 use tempfile::TempDir;
 
@@ -27,9 +27,9 @@ pub struct Workload {
     /// Judges it.
     pub verify: fn(&Request, &Progress) -> Result<Verdict>,
     /// What leads it in rounds.
-    pub lead: fn(&Request, Means) -> Result<Box<dyn Leader>>,
+    pub lead: fn(&Request, Resources) -> Result<Box<dyn Leader>>,
     /// What does the tasks of its rounds.
-    pub work: fn(&Request, Means) -> Result<Box<dyn Worker>>,
+    pub work: fn(&Request, Resources) -> Result<Box<dyn Worker>>,
 }
 
 /// A question whose answer is known.
@@ -75,27 +75,32 @@ pub fn golden(workload: &Workload) {
 
 fn in_rounds(workload: &Workload, (name, case): (&str, &Case), seed: u64) {
     let place = Place::new(case, 1);
-    let means = Means {
+    let resources = Resources {
         slots: 1 + seed as usize % 3,
         memory_bytes: place.request.memory_bytes,
         tasks: [None, Some(1), Some(5)][seed as usize / 2],
-        ..Means::default()
+        ..Resources::default()
     };
-    let work = || (workload.work)(&place.request, means);
+    let work = || (workload.work)(&place.request, resources);
     let engine = RandomEngine { worker: &work, chance: Stream::new(seed, 0) };
-    let mut leader = (workload.lead)(&place.request, means).unwrap();
+    let mut leader = (workload.lead)(&place.request, resources).unwrap();
     engine.run(leader.as_mut(), &Progress::default()).unwrap();
-    place.judge(workload, case, &format!("{name} in rounds, {means:?}, seed {seed}"));
+    place.judge(workload, case, &format!("{name} in rounds, {resources:?}, seed {seed}"));
 }
 
 fn on_ranks(workload: &Workload, (name, case): (&str, &Case), ranks: usize) {
     let place = Place::new(case, 1);
     let memory_bytes = place.request.memory_bytes;
-    let means =
-        Means { slots: ranks, memory_bytes, tasks: Some(ranks), keeps: true, ..Means::default() };
-    let work = || (workload.work)(&place.request, means).unwrap();
+    let resources = Resources {
+        slots: ranks,
+        memory_bytes,
+        tasks: Some(ranks),
+        keeps: true,
+        ..Resources::default()
+    };
+    let work = || (workload.work)(&place.request, resources).unwrap();
     let mut workers: Vec<_> = (0..ranks).map(|_| work()).collect();
-    let mut leader = (workload.lead)(&place.request, means).unwrap();
+    let mut leader = (workload.lead)(&place.request, resources).unwrap();
     ranks::run(leader.as_mut(), &mut workers).unwrap();
     place.judge(workload, case, &format!("{name} on {ranks} ranks"));
 }

@@ -25,7 +25,7 @@ fn done(
     progress: &Progress,
 ) -> Result<Vec<Vec<u8>>> {
     let ranks = workers.len();
-    let of = |number, own| Task { number, shared: &round.shared, own };
+    let of = |number, input| Task { number, shared: &round.shared, input };
     let (mut found, mut sent): (Vec<Vec<u8>>, Vec<Blocks>) = (Vec::new(), Vec::new());
     for (number, own) in round.tasks.iter().enumerate() {
         let (one, blocks) = workers[number % ranks].task(of(number, own), progress)?;
@@ -38,7 +38,8 @@ fn done(
         for (part, worker) in workers.iter_mut().enumerate().take(round.parts) {
             // The blocks of as many tasks as there are ranks come as one.
             for (wave, some) in sent.chunks(ranks).enumerate() {
-                let blocks = some.iter().map(|blocks| blocks.of(part)).collect::<Vec<_>>().concat();
+                let blocks =
+                    some.iter().map(|blocks| blocks.of_part(part)).collect::<Vec<_>>().concat();
                 if !blocks.is_empty() {
                     worker.take(of(part, &[]), wave * ranks, Box::new(blocks))?;
                 }

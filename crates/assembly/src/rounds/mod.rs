@@ -22,7 +22,7 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, parameters};
 use cuesta_core::pages::release_freed;
-use cuesta_runtime::rounds::{Leader, Means, Worker};
+use cuesta_runtime::rounds::{Leader, Resources, Worker};
 use cuesta_runtime::sequential;
 use serde::{Deserialize, Serialize};
 
@@ -96,33 +96,38 @@ enum Own {
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     request.require_inputs()?;
     let _: AssembleParams = parameters(&request.parameters)?;
     let mut request = request.clone();
-    if means.keeps {
+    if resources.keeps {
         // Whoever does tasks is idle while it leads.
-        request.threads = means.slots;
+        request.threads = resources.slots;
     }
     Ok(sequential::leader(move |rounds| {
         let budget = Budget::new(request.memory_bytes);
         let context = Context { request: &request, budget: &budget, progress: rounds.progress() };
         let steps = Cell::new(0);
         let records = OnceCell::new();
-        let remote =
-            RemoteWorkers { rounds, context: &context, means, steps: &steps, records: &records };
+        let remote = RemoteWorkers {
+            rounds,
+            context: &context,
+            resources,
+            steps: &steps,
+            records: &records,
+        };
         let mut response = run_with(&context, &remote)?;
         response.counts.insert("parts", remote.parts(usize::MAX)? as u64);
         Ok(response)
     }))
 }
 
-/// What does the tasks of a run; it keeps parts in memory where `means` let it find them again.
+/// What does the tasks of a run; it keeps parts in memory where `resources` let it find them again.
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn work(request: &Request, means: Means) -> Result<Box<dyn Worker>> {
+pub fn work(request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
     let _: AssembleParams = parameters(&request.parameters)?;
     release_freed();
-    Ok(Box::new(worker::Work::new(request.clone(), means)))
+    Ok(Box::new(worker::Work::new(request.clone(), resources)))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use cuesta_core::budget::{Lease, human};
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_core::{Error, Result};
-use cuesta_runtime::rounds::{Means, Round};
+use cuesta_runtime::rounds::{Resources, Round};
 use cuesta_runtime::sequential::Rounds;
 use cuesta_runtime::state::State;
 use cuesta_runtime::wire as values;
@@ -52,7 +52,7 @@ const PLACED_SHARE_BYTES: u64 = 8 << 20;
 pub(super) struct RemoteWorkers<'r, 'c> {
     pub(super) rounds: &'r Rounds,
     pub(super) context: &'c Context<'c>,
-    pub(super) means: Means,
+    pub(super) resources: Resources,
     /// Rounds so far in which parts kept vertices or messages.
     pub(super) steps: &'r Cell<Step>,
     /// The shares of the reads that are placed, with their records, once these are counted.
@@ -76,9 +76,9 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         drop(solid);
         let to = BucketPartitioner { parts, only_sampled: false };
         let step = self.next_step();
-        let found = if self.means.text && ask.is_of_paper() {
+        let found = if self.resources.text && ask.is_of_paper() {
             self.round("first stage", (Asked::Pairs(ask, parts, step), parts), tasks, response)?
-        } else if self.means.keeps {
+        } else if self.resources.keeps {
             let sample = self.divide("partition", (&ask, to, Then::Keep), tasks, response)?;
             self.sampled(&mut ask, &sample)?;
             let tasks = kept(parts)?;
@@ -146,19 +146,19 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
     /// # Errors
     /// `System` when the reads are gone.
     pub(super) fn parts(&self, buckets: usize) -> Result<usize> {
-        let slots = self.means.slots;
-        if self.means.keeps {
+        let slots = self.resources.slots;
+        if self.resources.keeps {
             return Ok(slots.min(buckets));
         }
         let read_bytes = input_bytes(&self.context.request.inputs)?;
         let wanted = slots.max(read_bytes.div_ceil(PART_BYTES) as usize);
-        Ok(self.means.tasks.unwrap_or(wanted).min(buckets))
+        Ok(self.resources.tasks.unwrap_or(wanted).min(buckets))
     }
 
     /// Tasks that divide the reads and what is solid.
     fn tasks(&self, ask: &Ask, solid: Option<&SolidSequences<'_>>) -> Result<Vec<Vec<u8>>> {
-        let share_bytes = if self.means.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
-        let share_bytes = self.means.task_bytes.unwrap_or(share_bytes);
+        let share_bytes = if self.resources.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
+        let share_bytes = self.resources.task_bytes.unwrap_or(share_bytes);
         let inputs = if ask.only_solid { &[] } else { &self.context.request.inputs[..] };
         let shares = shares::split(inputs, share_bytes)?;
         shares.iter().try_for_each(|share| self.require_room(share))?;
@@ -171,7 +171,7 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
     /// Refuses reads that one task must divide and has no memory for: its blocks take about as much
     /// as their text.
     fn require_room(&self, share: &Share) -> Result<()> {
-        let room_bytes = self.means.worker_bytes();
+        let room_bytes = self.resources.worker_bytes();
         let Some(text_bytes) = shares::unpacked_bytes(share, room_bytes)? else { return Ok(()) };
         let text = format!(
             "{} is packed in pieces too large for a task: one has some {} of reads, and {} of \
@@ -193,8 +193,8 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
     ) -> Result<Option<(PlaceOrder, Vec<PlaceShare>)>> {
         let bases = graph.paths.bases() as u64;
         let is_small =
-            bases / 4 <= PATHS_BYTES_MAX && bases * PLACED_TIMES <= self.means.worker_bytes();
-        if !is_small || self.means.slots == 1 {
+            bases / 4 <= PATHS_BYTES_MAX && bases * PLACED_TIMES <= self.resources.worker_bytes();
+        if !is_small || self.resources.slots == 1 {
             return Ok(None);
         }
         let mut shares = Vec::new();
@@ -259,9 +259,9 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
     /// Bytes of the reads that a task places.
     fn placed_bytes(&self) -> Result<u64> {
         let all_bytes = input_bytes(&self.context.request.inputs)?;
-        let tasks = PLACED_TASKS * self.means.slots as u64;
+        let tasks = PLACED_TASKS * self.resources.slots as u64;
         let share_bytes = all_bytes.div_ceil(tasks).max(PLACED_SHARE_BYTES);
-        Ok(self.means.task_bytes.unwrap_or(share_bytes))
+        Ok(self.resources.task_bytes.unwrap_or(share_bytes))
     }
 
     /// A round that places reads.
@@ -341,7 +341,7 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
         const PHASE: &str = "supersteps";
-        let mut state = State::new(self.means, &self.context.request.scratch);
+        let mut state = State::new(self.resources, &self.context.request.scratch);
         while let Some(order) = control.order() {
             let place = Vertices { k: control.k, parts, step: self.next_step() };
             let asked = (Asked::Superstep(place, order), parts);

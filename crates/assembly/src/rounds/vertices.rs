@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cuesta_core::Result;
-use cuesta_runtime::rounds::{Blocks, Means};
+use cuesta_runtime::rounds::{Blocks, Resources};
 use cuesta_runtime::state::State;
 
 use super::{Step, Vertices};
@@ -26,11 +26,11 @@ pub(super) enum PartStore {
 
 impl PartStore {
     /// Nothing yet.
-    pub(super) fn new(means: Means, scratch: &Path) -> Self {
-        if means.keeps {
+    pub(super) fn new(resources: Resources, scratch: &Path) -> Self {
+        if resources.keeps {
             Self::Here(BTreeMap::new())
         } else {
-            Self::Shared(State::new(means, scratch))
+            Self::Shared(State::new(resources, scratch))
         }
     }
 

@@ -6,7 +6,7 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
-use cuesta_runtime::rounds::{Blocks, Bytes, Means, Task, Worker};
+use cuesta_runtime::rounds::{Blocks, Bytes, Resources, Task, Worker};
 use cuesta_runtime::wire as values;
 
 use super::divide::{self, BucketPartitioner, Divided};
@@ -37,8 +37,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new(request: Request, means: Means) -> Self {
-        let kept = PartStore::new(means, &request.scratch);
+    pub(super) fn new(request: Request, resources: Resources) -> Self {
+        let kept = PartStore::new(resources, &request.scratch);
         Self { request, parts: BTreeMap::new(), received: BTreeMap::new(), kept }
     }
 
@@ -107,7 +107,7 @@ impl Work {
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         let number = task.number;
-        let own: Own = values::from_bytes(task.own)?;
+        let own: Own = values::from_bytes(task.input)?;
         let (asked, paths) = values::first_of_bytes(task.shared)?;
         let found = match (asked, own) {
             (Asked::Divide(ask, to, then), own) => {

@@ -41,7 +41,7 @@ use std::sync::OnceLock;
 use cuesta_core::budget::Budget;
 use cuesta_core::digest::Digest;
 use cuesta_core::fingerprint::Key;
-use cuesta_core::job::{self, Context, Request, SAMPLED_OF, Verdict};
+use cuesta_core::job::{self, Context, Request, SAMPLE_GROUP_SIZE, Verdict};
 use cuesta_core::pages::release_freed;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
@@ -95,8 +95,8 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let chosen = match request.verify {
         job::VerificationLevel::Full => Chosen::ALL,
         job::VerificationLevel::Sample => {
-            let of = SAMPLED_OF as usize;
-            Chosen { of, which: (Key::random().salt() % SAMPLED_OF) as usize }
+            let of = SAMPLE_GROUP_SIZE as usize;
+            Chosen { of, which: (Key::random().salt() % SAMPLE_GROUP_SIZE) as usize }
         }
     };
     let verification = Verification {

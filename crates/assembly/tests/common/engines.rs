@@ -9,7 +9,7 @@ use cuesta_core::Result;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_runtime::rounds::{Means, RandomEngine};
+use cuesta_runtime::rounds::{RandomEngine, Resources};
 use cuesta_testkit::ranks;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -82,28 +82,29 @@ pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Half of the memory for what leads, the other half for what does tasks.
-pub fn divided(request: &Request, means: Means) -> (Request, Request, Means) {
-    let (means, memory_bytes) = means.divided(2);
+pub fn divided(request: &Request, resources: Resources) -> (Request, Request, Resources) {
+    let (resources, memory_bytes) = resources.split_off_leader(2);
     let leading = Request { memory_bytes, ..request.clone() };
-    (leading, Request { memory_bytes: means.worker_bytes(), ..request.clone() }, means)
+    (leading, Request { memory_bytes: resources.worker_bytes(), ..request.clone() }, resources)
 }
 
 /// Workers that keep nothing, do tasks twice and die.
-pub fn by_chance(request: &Request, means: Means, seed: u64) -> Result<Response> {
-    let (leading, working, means) = divided(request, means);
-    let engine = RandomEngine { worker: &|| work(&working, means), chance: Stream::new(seed, 0) };
-    engine.run(lead(&leading, means)?.as_mut(), &Progress::default())
+pub fn by_chance(request: &Request, resources: Resources, seed: u64) -> Result<Response> {
+    let (leading, working, resources) = divided(request, resources);
+    let engine =
+        RandomEngine { worker: &|| work(&working, resources), chance: Stream::new(seed, 0) };
+    engine.run(lead(&leading, resources)?.as_mut(), &Progress::default())
 }
 
 /// Workers that keep what they have.
-pub fn by_ranks(request: &Request, means: Means) -> Result<Response> {
-    let (leading, working, means) = divided(request, means);
-    let workers: Result<Vec<_>> = (0..means.slots).map(|_| work(&working, means)).collect();
-    ranks::run(lead(&leading, means)?.as_mut(), &mut workers?)
+pub fn by_ranks(request: &Request, resources: Resources) -> Result<Response> {
+    let (leading, working, resources) = divided(request, resources);
+    let workers: Result<Vec<_>> = (0..resources.slots).map(|_| work(&working, resources)).collect();
+    ranks::run(lead(&leading, resources)?.as_mut(), &mut workers?)
 }
 
-pub fn means(slots: usize, memory_bytes: u64) -> Means {
-    Means { slots, memory_bytes, ..Means::default() }
+pub fn resources(slots: usize, memory_bytes: u64) -> Resources {
+    Resources { slots, memory_bytes, ..Resources::default() }
 }
 
 /// Pairs of reads of a genome with repeats, with a wrong base in most.

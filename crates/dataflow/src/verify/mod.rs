@@ -44,7 +44,7 @@ const TASK_LINES: usize = 1 << 8;
 /// Verifies the answer in `request.output`.
 ///
 /// [`VerificationLevel::Sample`] looks at every line, and adds the vectors of one block in
-/// [`cuesta_core::job::SAMPLED_OF`].
+/// [`cuesta_core::job::SAMPLE_GROUP_SIZE`].
 ///
 /// # Errors
 /// `Input` for a number of a file that no sum is exact with; `System`; `Cancelled`.

@@ -42,7 +42,7 @@ const METHOD: &str = "every threshold by other sums, objects by strips of two ro
 ///
 /// [`VerificationLevel::Sample`] looks at all of the table, with the sizes of the images from their
 /// headers, but computes the threshold and the counts of one image in
-/// [`cuesta_core::job::SAMPLED_OF`] only.
+/// [`cuesta_core::job::SAMPLE_GROUP_SIZE`] only.
 ///
 /// # Errors
 /// `Input` when the table cannot be read; `System`; `Cancelled`.

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use cuesta_core::budget::{Budget, Lease, human};
 use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
+use cuesta_runtime::atomic_file::temporary_path;
 use cuesta_runtime::removal::remove_tree;
-use cuesta_runtime::whole::own_name;
 use serde::{Deserialize, Serialize};
 
 use super::assemble::{Assembler, SlotDone};
@@ -200,7 +200,7 @@ impl PieceMaker {
 
     /// A folder that no other attempt has.
     fn checked_folder(&self, name: &str) -> Result<PathBuf> {
-        let folder = own_name(&self.folder.join(PIECES).join(name));
+        let folder = temporary_path(&self.folder.join(PIECES).join(name));
         fs::create_dir_all(&folder)
             .map_err(|cause| Error::system("output.pairs", "creating", &folder, &cause))?;
         Ok(folder)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::removal::{ScratchFolder, empty_tree, name_new};
+use cuesta_runtime::removal::{ScratchFolder, clear_tree, rename_exclusive};
 
 use super::assemble::SlotDone;
 use super::header::{MatrixHeader, slot_folder};
@@ -58,7 +58,7 @@ impl Partial {
     /// # Errors
     /// `System`.
     pub fn publish(self) -> Result<()> {
-        name_new(self.folder.path(), &self.target)
+        rename_exclusive(self.folder.path(), &self.target)
             .map_err(|cause| Error::system("output.pairs", "naming", &self.target, &cause))
     }
 }
@@ -68,7 +68,7 @@ impl Partial {
 /// # Errors
 /// `System`.
 pub fn clear(folder: &Path) -> Result<()> {
-    empty_tree(folder).map_err(|cause| Error::system("output.pairs", "clearing", folder, &cause))
+    clear_tree(folder).map_err(|cause| Error::system("output.pairs", "clearing", folder, &cause))
 }
 
 /// Stores everything of a pair matrix that is not in the arrays yet.

@@ -43,7 +43,7 @@ const FILES: [&str; 3] = [answer::CENTRES_FILE, answer::ASSIGNMENTS_FILE, answer
 /// Verifies the answer in `request.output`.
 ///
 /// [`VerificationLevel::Sample`] reads the tables, counts the clusters of all points, and computes
-/// for one part of the points in [`cuesta_core::job::SAMPLED_OF`] whether their clusters are those
+/// for one part of the points in [`cuesta_core::job::SAMPLE_GROUP_SIZE`] whether their clusters are those
 /// of the nearest of the answer's centres; it does not follow the iterations, so a wrong centre
 /// that is the nearest of the right points, a wrong inertia and a wrong shift pass.
 ///

@@ -124,7 +124,7 @@ mod tests {
         let blocks = pack((7, counts), (4, 2), rows.into_iter());
         let none = pack((8, counts), (4, 2), std::iter::empty::<(usize, [u8; 2])>());
         let found = |part: usize| {
-            let block = [blocks.of(part), none.of(part)].concat();
+            let block = [blocks.of_part(part), none.of_part(part)].concat();
             let all = unpack(&block, 2).unwrap();
             all.iter().map(|(head, rows)| (*head, rows.to_vec())).collect::<Vec<_>>()
         };
@@ -133,6 +133,6 @@ mod tests {
         assert_eq!(found(1), [(head(7, 1, Counts::default()), b"cd".to_vec())]);
         assert_eq!(found(2), [(head(7, 2, Counts::default()), b"abef".to_vec())]);
         assert_eq!(found(3), []);
-        assert!(unpack(&blocks.of(2)[..33], 2).is_err());
+        assert!(unpack(&blocks.of_part(2)[..33], 2).is_err());
     }
 }

@@ -6,7 +6,7 @@ use cuesta_core::progress::Progress;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::limits::GENES_MAX;
 use cuesta_input::pair_matrix::Need;
-use cuesta_runtime::rounds::{Leader, Means, Worker};
+use cuesta_runtime::rounds::{Leader, Resources, Worker};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ struct Found {
 pub fn lead(
     request: &Request,
     params: &CommunitiesParams,
-    means: Means,
+    resources: Resources,
 ) -> Result<Box<dyn Leader>> {
     let (output, genes) = (request.output.clone(), params.genes);
     let finish = move |_: &Opened, found: Vec<Vec<u8>>, response: &mut Response| {
@@ -41,7 +41,7 @@ pub fn lead(
     let (inputs, filter) = (request.inputs.clone(), params.filter.check()?);
     Ok(Box::new(OneRound {
         reading: Reading { inputs, filter, need: Need::Edge },
-        means,
+        resources,
         phase: PHASE,
         combines: true,
         opened: None,

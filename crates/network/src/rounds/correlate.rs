@@ -9,7 +9,7 @@ use cuesta_core::job::{Context, Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::pair_matrix::{CHUNK_PAIRS, MatrixPiece, PieceMaker, PiecedMatrix};
-use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, Task, Worker, shares};
+use cuesta_runtime::rounds::{Blocks, Leader, Resources, Round, Task, Worker, shares};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
@@ -30,12 +30,12 @@ const BANDS_A_TASK: usize = 16;
 /// What a task found: pairs, kept, undefined, and with too few samples.
 type Found = [u64; 4];
 
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     let params = params(request)?;
     Ok(Box::new(Steps {
         request: request.clone(),
         params,
-        means,
+        resources,
         opened: None,
         stage: Stage::Text,
     }))
@@ -63,7 +63,7 @@ enum Asked {
 struct Steps {
     request: Request,
     params: CorrelateParams,
-    means: Means,
+    resources: Resources,
     /// Genes, samples and tasks, once the matrix was read.
     opened: Option<(usize, usize, usize)>,
     stage: Stage,
@@ -98,7 +98,7 @@ impl Leader for Steps {
             }
             Stage::Pieces(matrix) => {
                 let (counts, pieces) = added(&found)?;
-                let joining = PieceJoin::new(*matrix, pieces, self.means);
+                let joining = PieceJoin::new(*matrix, pieces, self.resources);
                 let asked = |pieces| wire::to_bytes(&Asked::Pieces(pieces));
                 if let Some(round) = joining.round(asked)? {
                     self.stage = Stage::Join(Box::new(joining), counts);
@@ -135,7 +135,7 @@ impl Steps {
         let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
         estimate::check_space(&self.request.output, &matrix, &self.params)?;
         let pairs = pairs_of(genes as u32);
-        let count = self.means.tasks.unwrap_or(self.means.slots);
+        let count = self.resources.tasks.unwrap_or(self.resources.slots);
         let (asked, own): (Asked, Vec<Range<u64>>) = match self.params.format {
             Format::Text => {
                 write_genes(&context, &matrix)?;
@@ -196,7 +196,7 @@ impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         let budget = Budget::new(self.request.memory_bytes);
         let context = Context { request: &self.request, budget: &budget, progress };
-        let range = || wire::from_bytes::<(u64, u64)>(task.own);
+        let range = || wire::from_bytes::<(u64, u64)>(task.input);
         let (counts, piece) = match wire::from_bytes(task.shared)? {
             Asked::Text => {
                 let (start, end) = range()?;
@@ -211,7 +211,7 @@ impl Worker for Work {
                 let (counts, piece) = write_piece(&context, &self.params, &(start..end), &maker)?;
                 (counts, Some(piece))
             }
-            Asked::Pieces(pieces) => return Ok((pieces.task(task.own)?, Blocks::default())),
+            Asked::Pieces(pieces) => return Ok((pieces.task(task.input)?, Blocks::default())),
         };
         let Counts { pairs, kept, undefined, too_few_samples } = counts;
         let found: Found = [pairs, kept, undefined, too_few_samples];

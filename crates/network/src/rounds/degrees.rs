@@ -7,7 +7,7 @@ use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::limits::GENES_MAX;
 use cuesta_input::pair_matrix::Need;
-use cuesta_runtime::rounds::{Leader, Means, Worker};
+use cuesta_runtime::rounds::{Leader, Resources, Worker};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ struct Found {
     genes: Vec<(u32, u64, u64)>,
 }
 
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     let (genes, filter) = params(request)?;
     let output = request.output.clone();
     let finish = move |_: &Opened, found: Vec<Vec<u8>>, response: &mut Response| {
@@ -38,7 +38,7 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
     };
     Ok(Box::new(OneRound {
         reading: Reading { inputs: request.inputs.clone(), filter, need: Need::Edge },
-        means,
+        resources,
         phase: PHASE,
         combines: true,
         opened: None,

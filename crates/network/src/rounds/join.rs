@@ -8,7 +8,7 @@ use cuesta_core::progress::Progress;
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
-use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Resources, Round, Task, Worker};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
@@ -38,13 +38,13 @@ struct Asked {
 /// What a task reads: number of the version, and share of it.
 type Own = (u64, Share);
 
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     let (_, filter) = params(request)?;
     inputs(request)?;
     Ok(Box::new(Steps {
         request: request.clone(),
         filter,
-        means,
+        resources,
         stage: Stage::Start,
         tasks: Vec::new(),
         size_bytes: 0,
@@ -64,7 +64,7 @@ fn params(request: &Request) -> Result<(How, Filter)> {
 struct Steps {
     request: Request,
     filter: Filter,
-    means: Means,
+    resources: Resources,
     stage: Stage,
     tasks: Vec<Vec<u8>>,
     size_bytes: u64,
@@ -120,7 +120,7 @@ impl Steps {
                 let (inputs, filter) = (vec![input.clone()], self.filter);
                 let pairs = Reading { inputs, filter, need: Need::Edge }.open()?;
                 size_bytes += pairs.size_bytes();
-                for share in pairs.shares(super::task_bytes(self.means, pairs.size_bytes())) {
+                for share in pairs.shares(super::task_bytes(self.resources, pairs.size_bytes())) {
                     let own: Own = (version as u64, share);
                     tasks.push(wire::to_bytes(&own)?);
                 }
@@ -138,7 +138,7 @@ impl Steps {
     /// The round that joins, into parts that the samples give.
     fn join(&mut self, samples: &[KeySample]) -> Result<Round> {
         let bytes = sample::rows(samples) * size_of::<Keyed>() as u64;
-        let cuts = sample::cuts(samples, part_count(self.means, bytes, PART_BYTES));
+        let cuts = sample::cuts(samples, part_count(self.resources, bytes, PART_BYTES));
         let parts = cuts.len() + 1;
         self.stage = Stage::Join(parts);
         self.round("join", Some(cuts), parts)
@@ -182,7 +182,7 @@ struct Work {
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         let asked: Asked = wire::from_bytes(task.shared)?;
-        let (version, share): Own = wire::from_bytes(task.own)?;
+        let (version, share): Own = wire::from_bytes(task.input)?;
         let pairs = Pairs::of_share(share, &self.filter, Need::Edge)?;
         match asked.cuts {
             None => {

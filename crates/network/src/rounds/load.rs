@@ -10,7 +10,7 @@ use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::{
     BatchSummary, CHUNK_PAIRS, MatrixPiece, Need, PieceMaker, PiecedMatrix, RowBatch, rank_of,
 };
-use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Resources, Round, Task, Worker};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
@@ -42,10 +42,10 @@ enum Asked {
     Pieces(JoinPieces),
 }
 
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     let params = params(request)?;
     let stage = Stage::Start;
-    Ok(Box::new(Steps { request: request.clone(), params, means, stage, opened: None }))
+    Ok(Box::new(Steps { request: request.clone(), params, resources, stage, opened: None }))
 }
 
 pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
@@ -62,7 +62,7 @@ fn params(request: &Request) -> Result<LoadParams> {
 struct Steps {
     request: Request,
     params: LoadParams,
-    means: Means,
+    resources: Resources,
     stage: Stage,
     opened: Option<Opened>,
 }
@@ -121,9 +121,9 @@ impl Steps {
         let options = options(&context, (&self.params, names), &pairs)?;
         let matrix = PiecedMatrix::create(&self.request.output.join(PAIRS_FOLDER), options)?;
         let size_bytes = pairs.size_bytes();
-        let most = (self.means.worker_bytes() / TASK_PART).max(TASK_BYTES_MIN);
-        let even = task_bytes(self.means, size_bytes);
-        let share_bytes = if self.means.task_bytes.is_some() { even } else { even.min(most) };
+        let most = (self.resources.worker_bytes() / TASK_PART).max(TASK_BYTES_MIN);
+        let even = task_bytes(self.resources, size_bytes);
+        let share_bytes = if self.resources.task_bytes.is_some() { even } else { even.min(most) };
         let tasks =
             pairs.shares(share_bytes).iter().map(wire::to_bytes).collect::<Result<Vec<_>>>()?;
         self.opened = Some(Opened { matrix, tasks, size_bytes });
@@ -138,7 +138,7 @@ impl Steps {
     fn rows(&mut self, samples: &[KeySample]) -> Result<Round> {
         let maker = self.opened()?.matrix.maker();
         let bytes = sample::rows(samples) * maker.row_bytes() as u64;
-        let keys = sample::cuts(samples, part_count(self.means, bytes, PART_BYTES));
+        let keys = sample::cuts(samples, part_count(self.resources, bytes, PART_BYTES));
         let chunk = |key| {
             let (gene1, gene2, _) = unkey(key);
             rank_of(gene1, gene2).div_ceil(CHUNK_PAIRS as u64)
@@ -173,7 +173,7 @@ impl Steps {
             pieces.extend(piece);
         }
         let matrix = self.opened.take().ok_or_else(unexpected)?.matrix;
-        let joining = PieceJoin::new(matrix, pieces, self.means);
+        let joining = PieceJoin::new(matrix, pieces, self.resources);
         let Some(round) = joining.round(|pieces| wire::to_bytes(&Asked::Pieces(pieces)))? else {
             return finish(joining, &[], response);
         };
@@ -201,13 +201,13 @@ impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         match wire::from_bytes(task.shared)? {
             Asked::Sample => {
-                let (sample, _) = sample::take(&opened(task.own)?, progress)?;
+                let (sample, _) = sample::take(&opened(task.input)?, progress)?;
                 Ok((wire::to_bytes(&sample)?, Blocks::default()))
             }
             Asked::Rows(maker, cuts) => {
-                Ok((Vec::new(), self.divided(&maker, &opened(task.own)?, &cuts, progress)?))
+                Ok((Vec::new(), self.divided(&maker, &opened(task.input)?, &cuts, progress)?))
             }
-            Asked::Pieces(pieces) => Ok((pieces.task(task.own)?, Blocks::default())),
+            Asked::Pieces(pieces) => Ok((pieces.task(task.input)?, Blocks::default())),
         }
     }
 

@@ -21,7 +21,7 @@ use cuesta_core::{Error, Result};
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
-use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, TASKS_A_SLOT, Task, Worker};
+use cuesta_runtime::rounds::{Blocks, Leader, Resources, Round, TASKS_PER_SLOT, Task, Worker};
 use cuesta_runtime::wire;
 
 use crate::params::{CommunitiesParams, CommunityMethod};
@@ -40,19 +40,19 @@ const READ: &str = "file_read_warm_bytes_per_s";
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(workload: &str, request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     request.require_inputs()?;
     match workload {
-        "scan" => scan::lead(request, means),
-        "degrees" => degrees::lead(request, means),
-        "join" => join::lead(request, means),
-        "correlate" => correlate::lead(request, means),
-        "load" => load::lead(request, means),
+        "scan" => scan::lead(request, resources),
+        "degrees" => degrees::lead(request, resources),
+        "join" => join::lead(request, resources),
+        "correlate" => correlate::lead(request, resources),
+        "load" => load::lead(request, resources),
         "communities" => {
             let params = communities(request)?;
             match params.method {
-                CommunityMethod::LabelPropagation => propagation::lead(request, &params, means),
-                _ => components::lead(request, &params, means),
+                CommunityMethod::LabelPropagation => propagation::lead(request, &params, resources),
+                _ => components::lead(request, &params, resources),
             }
         }
         other => Err(without_rounds(other)),
@@ -63,7 +63,7 @@ pub fn lead(workload: &str, request: &Request, means: Means) -> Result<Box<dyn L
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn Worker>> {
+pub fn work(workload: &str, request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
     match workload {
         "scan" => scan::work(request),
         "degrees" => degrees::work(request),
@@ -73,7 +73,7 @@ pub fn work(workload: &str, request: &Request, means: Means) -> Result<Box<dyn W
         "communities" => {
             let params = communities(request)?;
             match params.method {
-                CommunityMethod::LabelPropagation => propagation::work(request, &params, means),
+                CommunityMethod::LabelPropagation => propagation::work(request, &params, resources),
                 _ => components::work(request, &params),
             }
         }
@@ -117,19 +117,19 @@ impl Reading {
         Pairs::open(&self.inputs, &self.filter, self.need)
     }
 
-    fn shares(&self, means: Means) -> Result<Opened> {
+    fn shares(&self, resources: Resources) -> Result<Opened> {
         let pairs = self.open()?;
         let size_bytes = pairs.size_bytes();
-        let shares = pairs.shares(task_bytes(means, size_bytes));
+        let shares = pairs.shares(task_bytes(resources, size_bytes));
         let tasks = shares.iter().map(wire::to_bytes).collect::<Result<_>>()?;
         Ok(Opened { tasks, size_bytes, skipped: pairs.skipped() })
     }
 }
 
 /// Bytes of input that a task reads.
-fn task_bytes(means: Means, size_bytes: u64) -> u64 {
-    let slots = TASKS_A_SLOT * means.slots as u64;
-    let even = match (means.task_bytes, means.tasks) {
+fn task_bytes(resources: Resources, size_bytes: u64) -> u64 {
+    let slots = TASKS_PER_SLOT * resources.slots as u64;
+    let even = match (resources.task_bytes, resources.tasks) {
         (Some(said), _) => return said,
         (None, Some(tasks)) => size_bytes.div_ceil(tasks as u64).max(1),
         (None, None) => size_bytes.div_ceil(slots).max(TASK_BYTES_MIN),
@@ -139,9 +139,9 @@ fn task_bytes(means: Means, size_bytes: u64) -> u64 {
 
 /// Parts that tasks send rows to, one for each `part_bytes` of `size_bytes`, where it is not said
 /// how many.
-fn part_count(means: Means, size_bytes: u64, part_bytes: u64) -> usize {
-    let even = size_bytes.div_ceil(part_bytes).max(means.slots as u64) as usize;
-    let said = means.tasks.unwrap_or(if means.keeps { means.slots } else { even });
+fn part_count(resources: Resources, size_bytes: u64, part_bytes: u64) -> usize {
+    let even = size_bytes.div_ceil(part_bytes).max(resources.slots as u64) as usize;
+    let said = resources.tasks.unwrap_or(if resources.keeps { resources.slots } else { even });
     said.clamp(1, PARTS_MAX)
 }
 
@@ -154,7 +154,7 @@ fn add_rows(response: &mut Response, phase: &'static str, rows: u64) {
 /// Leads a run of one round over the shares of the input.
 struct OneRound<F> {
     reading: Reading,
-    means: Means,
+    resources: Resources,
     phase: &'static str,
     combines: bool,
     opened: Option<Opened>,
@@ -176,7 +176,7 @@ where
             (self.finish)(opened, found, response)?;
             return Ok(None);
         }
-        let opened = timed(response, "open", || Ok((self.reading.shares(self.means)?, 0, 0)))?;
+        let opened = timed(response, "open", || Ok((self.reading.shares(self.resources)?, 0, 0)))?;
         let round = Round {
             phase: self.phase.to_owned(),
             bytes: opened.size_bytes,
@@ -205,7 +205,7 @@ where
     C: Fn(Vec<u8>, &[u8]) -> Result<Vec<u8>> + Send,
 {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let share: Share = wire::from_bytes(task.own)?;
+        let share: Share = wire::from_bytes(task.input)?;
         let pairs = Pairs::of_share(share, &self.filter, self.need)?;
         Ok(((self.task)(&pairs, task.number, progress)?, Blocks::default()))
     }

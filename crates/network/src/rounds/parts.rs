@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::removal::{FolderEntry, remove_listed};
-use cuesta_runtime::whole;
+use cuesta_runtime::atomic_file;
+use cuesta_runtime::removal::{FolderEntry, remove_matching};
 
 /// Has `write` write the file of a part, which gets its name when it is whole: whichever attempt
 /// of a task writes it, on any node that shares the folder of the answer.
@@ -17,7 +17,7 @@ pub fn write<T>(output: &Path, part: usize, write: impl FnOnce(&Path) -> Result<
     let folder = output.join(FOLDER);
     fs::create_dir_all(&folder)
         .map_err(|cause| Error::system("answer", "creating", &folder, &cause))?;
-    whole::write(&place(output, part), write)
+    atomic_file::write(&place(output, part), write)
 }
 
 /// Makes one file of the parts 0 to `count`, which are removed; returns its bytes.
@@ -45,7 +45,7 @@ pub fn join(output: &Path, count: usize, target: &Path) -> Result<u64> {
     }
     let folder = output.join(FOLDER);
     // A file that no task wrote stays, and the folder with it.
-    remove_listed(&folder, is_part)
+    remove_matching(&folder, is_part)
         .map_err(|cause| Error::system("answer", "removing", &folder, &cause))?;
     Ok(size_bytes)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use cuesta_core::Result;
 use cuesta_core::job::{Response, timed};
 use cuesta_input::pair_matrix::{MatrixPiece, PieceMaker, PiecedMatrix, ShardNumber, Written};
-use cuesta_runtime::rounds::{Means, Round, shares};
+use cuesta_runtime::rounds::{Resources, Round, shares};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +35,9 @@ pub struct PieceJoin {
 
 impl PieceJoin {
     /// Divides the shards among tasks.
-    pub fn new(matrix: PiecedMatrix, pieces: Vec<MatrixPiece>, means: Means) -> Self {
+    pub fn new(matrix: PiecedMatrix, pieces: Vec<MatrixPiece>, resources: Resources) -> Self {
         let all = matrix.shards(&pieces);
-        let tasks = shares(all.len() as u64, means.tasks(all.len() as u64));
+        let tasks = shares(all.len() as u64, resources.task_count(all.len() as u64));
         let shards = tasks
             .map(|range| all[range.start as usize..range.end as usize].to_vec())
             .filter(|some| !some.is_empty())

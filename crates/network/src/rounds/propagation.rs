@@ -8,7 +8,7 @@ use cuesta_core::progress::Progress;
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
-use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Resources, Round, Task, Worker};
 use cuesta_runtime::state::State;
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
@@ -45,14 +45,14 @@ type Changes = Vec<(u32, u32)>;
 pub fn lead(
     request: &Request,
     params: &CommunitiesParams,
-    means: Means,
+    resources: Resources,
 ) -> Result<Box<dyn Leader>> {
     let (inputs, filter) = (request.inputs.clone(), params.filter.check()?);
     Ok(Box::new(Steps {
         request: request.clone(),
         params: params.clone(),
         reading: Reading { inputs, filter, need: Need::Edge },
-        means,
+        resources,
         parts: 0,
         supersteps: None,
         labels: Vec::new(),
@@ -63,13 +63,13 @@ pub fn lead(
 pub fn work(
     request: &Request,
     params: &CommunitiesParams,
-    means: Means,
+    resources: Resources,
 ) -> Result<Box<dyn Worker>> {
     Ok(Box::new(Work {
         request: request.clone(),
         genes: params.genes,
         filter: params.filter.check()?,
-        state: State::new(means, &request.scratch),
+        state: State::new(resources, &request.scratch),
         received: Received::default(),
     }))
 }
@@ -78,7 +78,7 @@ struct Steps {
     request: Request,
     params: CommunitiesParams,
     reading: Reading,
-    means: Means,
+    resources: Resources,
     /// 0 before the inputs are open.
     parts: usize,
     /// Those that were done; none before the edges are read.
@@ -127,9 +127,9 @@ impl Leader for Steps {
 impl Steps {
     /// The round in which parts get their edges.
     fn read(&mut self, response: &mut Response) -> Result<Round> {
-        let means = self.means;
-        let opened = timed(response, "open", || Ok((self.reading.shares(means)?, 0, 0)))?;
-        self.parts = part_count(means, opened.size_bytes, PART_INPUT_BYTES);
+        let resources = self.resources;
+        let opened = timed(response, "open", || Ok((self.reading.shares(resources)?, 0, 0)))?;
+        self.parts = part_count(resources, opened.size_bytes, PART_INPUT_BYTES);
         Ok(Round {
             phase: READ_PHASE.to_owned(),
             bytes: opened.size_bytes,
@@ -172,7 +172,7 @@ impl Worker for Work {
         let asked: Asked = wire::from_bytes(task.shared)?;
         match asked.labels {
             None => {
-                let share = wire::from_bytes(task.own)?;
+                let share = wire::from_bytes(task.input)?;
                 Ok((Vec::new(), self.edges(share, asked.parts, progress)?))
             }
             Some(labels) => {

@@ -6,7 +6,7 @@ use cuesta_core::progress::Progress;
 use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
-use cuesta_runtime::rounds::{Leader, Means, Worker};
+use cuesta_runtime::rounds::{Leader, Resources, Worker};
 use cuesta_runtime::wire;
 
 use super::{OnePass, OneRound, Opened, Reading, Rows, add_rows, counts, parts, rows, unexpected};
@@ -16,7 +16,7 @@ use crate::run::scan::{PAIRS_FILE, write};
 
 const PHASE: &str = "scan";
 
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     let output = request.output.clone();
     let finish = move |opened: &Opened, found: Vec<Vec<u8>>, response: &mut Response| {
         let mut all = Counts::default();
@@ -40,7 +40,7 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
             filter: filter(request)?,
             need: Need::Row,
         },
-        means,
+        resources,
         phase: PHASE,
         combines: false,
         opened: None,

@@ -72,13 +72,13 @@ pub fn audited(
 ) -> Result<(Seen, PairMatrix)> {
     let request = context.request;
     let matrix = PairMatrix::open(path)?;
-    let means = AuditResources {
+    let resources = AuditResources {
         threads: request.threads,
         memory_bytes: context.budget.limit_bytes() / 2,
         progress: context.progress,
         size_bytes: size_bytes(path),
     };
-    let states = matrix.audit(&means, Seen::default, |seen, row| {
+    let states = matrix.audit(&resources, Seen::default, |seen, row| {
         seen.digest_row(row);
         let found = WrittenRow { row: *row, notation: Notation::Foreign };
         match choose(row) {

@@ -4,7 +4,7 @@
 use cuesta_core::digest::mix;
 use cuesta_core::fingerprint::Key;
 use cuesta_core::fixed::NAN;
-use cuesta_core::job::{SAMPLED_OF, VerificationLevel};
+use cuesta_core::job::{SAMPLE_GROUP_SIZE, VerificationLevel};
 use cuesta_input::FilterParams;
 use cuesta_input::limits::{CLUSTERS_MAX, GENES_MAX};
 use cuesta_input::row::Row;
@@ -49,7 +49,7 @@ impl Wanted {
         Self { rows_only: true, ..Self::default() }
     }
 
-    /// At the level `sample`, one pair of genes in [`SAMPLED_OF`], which the key chooses.
+    /// At the level `sample`, one pair of genes in [`SAMPLE_GROUP_SIZE`], which the key chooses.
     #[must_use]
     pub fn at(self, level: VerificationLevel, key: &Key) -> Self {
         Self { salt: (level == VerificationLevel::Sample).then(|| key.salt()), ..self }
@@ -66,7 +66,7 @@ impl Wanted {
     pub fn sampled(&self, gene1: u32, gene2: u32) -> bool {
         self.salt.is_none_or(|salt| {
             let pair = u64::from(gene1) << 32 | u64::from(gene2);
-            mix(mix(pair ^ salt).wrapping_add(salt)).is_multiple_of(SAMPLED_OF)
+            mix(mix(pair ^ salt).wrapping_add(salt)).is_multiple_of(SAMPLE_GROUP_SIZE)
         })
     }
 

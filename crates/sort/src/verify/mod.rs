@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_core::Result;
 use cuesta_core::digest::{Digest, mix};
 use cuesta_core::fingerprint::{Fingerprint, Key};
-use cuesta_core::job::{Request, SAMPLED_OF, Verdict, VerificationLevel, parameters};
+use cuesta_core::job::{Request, SAMPLE_GROUP_SIZE, Verdict, VerificationLevel, parameters};
 use cuesta_core::progress::Progress;
 use cuesta_input::records::{RECORD_BYTES, RecordFiles};
 use cuesta_runtime::ordered::Turns;
@@ -39,7 +39,7 @@ const KEYS_MIN: u64 = 2 * TASK_RECORDS;
 /// Verifies the answer in `request.output`.
 ///
 /// [`VerificationLevel::Sample`] looks at the whole answer, and compares the records of one key in
-/// [`SAMPLED_OF`] with those of the input.
+/// [`SAMPLE_GROUP_SIZE`] with those of the input.
 ///
 /// # Errors
 /// `Input` when the answer is not a whole number of records; `System`; `Cancelled`.
@@ -155,7 +155,7 @@ impl Job<'_> {
     #[inline(always)]
     fn compares(&self, key: u128) -> bool {
         let chance = || mix((key >> 16) as u64 ^ mix(key as u64 ^ self.secret.salt()));
-        !self.sampled || chance().is_multiple_of(SAMPLED_OF)
+        !self.sampled || chance().is_multiple_of(SAMPLE_GROUP_SIZE)
     }
 
     /// Looks at an answer.

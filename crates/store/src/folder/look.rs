@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::removal::{FolderEntry, RealFolder};
+use cuesta_runtime::removal::{FolderEntry, FolderHandle};
 use rustix::fs::FileType;
 
 use super::marker::FolderMarker;
@@ -25,11 +25,11 @@ pub(super) enum FolderState {
 }
 
 /// State of a folder, by everything that is in it.
-pub(super) fn looked_at(folder: &RealFolder) -> Result<FolderState> {
+pub(super) fn looked_at(folder: &FolderHandle) -> Result<FolderState> {
     if let Some(marker) = read_marker(folder)? {
         for name in ROOT_NAMES.map(OsStr::new) {
-            if let Ok(facts) = folder.facts_of(name) {
-                let entry = FolderEntry { name: name.to_owned(), facts };
+            if let Ok(stat) = folder.stat_of(name) {
+                let entry = FolderEntry { name: name.to_owned(), stat };
                 if !names::is_ours(folder, &entry) {
                     return Err(is_foreign(&folder.path().join(name)));
                 }
@@ -56,12 +56,12 @@ pub(super) fn looked_at(folder: &RealFolder) -> Result<FolderState> {
             return Err(refused(name));
         }
         first = first.or(Some(name.to_owned()));
-        let is_first_of_a_store = entry.facts.st_size > 0 && entry.name == LOCK
+        let is_first_of_a_store = entry.stat.st_size > 0 && entry.name == LOCK
             || name.extension() == Some(OsStr::new(names::PARTIAL));
         is_new &= is_first_of_a_store;
         has_proof |= entry.name == names::LEDGER && names::has_line(folder);
         if entry.kind() == FileType::Directory {
-            let inner = folder.open_inside(&entry.name).map_err(failed)?;
+            let inner = folder.open_folder(&entry.name).map_err(failed)?;
             for file in inner.entries().map_err(failed)? {
                 if !is_inner_before(&inner, &entry.name, &file) {
                     return Err(refused(&name.join(&file.name)));
@@ -83,15 +83,15 @@ pub(super) fn looked_at(folder: &RealFolder) -> Result<FolderState> {
 }
 
 /// Removes files that were not whole when a store of an older version was killed.
-fn sweep_before(folder: &RealFolder) -> io::Result<()> {
-    if let Ok(inner) = folder.open_inside(OsStr::new(BLOCKS)) {
+fn sweep_before(folder: &FolderHandle) -> io::Result<()> {
+    if let Ok(inner) = folder.open_folder(OsStr::new(BLOCKS)) {
         inner.sweep(names::is_block_before)?;
     }
     Ok(())
 }
 
 /// Whether a store made what is in one of the folders in its folder.
-pub(super) fn is_inner(inner: &RealFolder, name: &OsStr, entry: &FolderEntry) -> bool {
+pub(super) fn is_inner(inner: &FolderHandle, name: &OsStr, entry: &FolderEntry) -> bool {
     match name.as_bytes() {
         name if name == BLOCKS.as_bytes() => names::is_block(entry),
         name if name == FILES.as_bytes() => names::is_fact(inner, entry),
@@ -100,6 +100,6 @@ pub(super) fn is_inner(inner: &RealFolder, name: &OsStr, entry: &FolderEntry) ->
     }
 }
 
-fn is_inner_before(inner: &RealFolder, name: &OsStr, entry: &FolderEntry) -> bool {
+fn is_inner_before(inner: &FolderHandle, name: &OsStr, entry: &FolderEntry) -> bool {
     is_inner(inner, name, entry) || name == BLOCKS && names::is_block_before(entry)
 }

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::removal::{FolderEntry, RealFolder};
+use cuesta_runtime::removal::{FolderEntry, FolderHandle};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 
 use crate::store::record::{WriteRecord, clear_hidden, unflushed};
@@ -23,7 +23,7 @@ use look::{FolderState, is_inner, looked_at};
 use marker::{FolderMarker, MARKER, UnderFolder};
 use names::{FOLDERS, LOCK, LOCK_TEXT, ROOT_NAMES};
 use open::{failed, is_foreign, made, read_marker, write_marker};
-pub use open::{make_inside, open_or_make, opened};
+pub use open::{open_or_create_folder, open_or_make, opened};
 
 const OPERATION: &str = "store";
 const REMEDY: &str = "name another folder by $CUESTA_STORE";
@@ -35,7 +35,7 @@ const FOREIGN_MAX: usize = 1000;
 /// A folder that this process has for its store, and holds the lock of.
 #[derive(Debug)]
 pub struct StoreFolder {
-    folder: RealFolder,
+    folder: FolderHandle,
     /// The marker of the store before.
     before: Option<FolderMarker>,
     current: FolderMarker,
@@ -123,8 +123,8 @@ impl StoreFolder {
     /// Errors of the system.
     pub fn note_remaining(&self, text: &str) -> io::Result<()> {
         let name = OsStr::new(names::REMAINING);
-        if let Ok(facts) = self.folder.facts_of(name) {
-            let entry = FolderEntry { name: name.to_owned(), facts };
+        if let Ok(stat) = self.folder.stat_of(name) {
+            let entry = FolderEntry { name: name.to_owned(), stat };
             if names::is_ours(&self.folder, &entry) {
                 self.folder.remove_file(name)?;
             }
@@ -143,7 +143,7 @@ impl StoreFolder {
             if !names::is_ours(&self.folder, &entry) {
                 foreign.push(entry.name.to_string_lossy().into_owned());
             } else if entry.kind() == FileType::Directory {
-                let inner = self.folder.open_inside(&entry.name).map_err(failed)?;
+                let inner = self.folder.open_folder(&entry.name).map_err(failed)?;
                 for file in inner.entries().map_err(failed)? {
                     if !is_inner(&inner, &entry.name, &file) {
                         let path = Path::new(&entry.name).join(&file.name);
@@ -198,7 +198,7 @@ impl StoreFolder {
     /// Removes what is ours from the folders in the folder, and those that are empty then.
     fn sweep_folders(&self) -> io::Result<()> {
         for name in FOLDERS.map(OsStr::new) {
-            let inner = match self.folder.open_inside(name) {
+            let inner = match self.folder.open_folder(name) {
                 // Neither a folder of ours nor a reason to fail.
                 Err(cause)
                     if matches!(
@@ -250,7 +250,7 @@ fn claim_once(path: &Path, under: &UnderFolder, block_bytes: u64) -> Result<Stor
         }
         Some(_) => (),
     }
-    if !folder.has_its_path() {
+    if !folder.is_still_at_path() {
         let text = format!("{} was replaced while it was opened; {REMEDY}", path.display());
         return Err(Error::input(OPERATION, text));
     }
@@ -259,22 +259,22 @@ fn claim_once(path: &Path, under: &UnderFolder, block_bytes: u64) -> Result<Stor
 
 /// The lock of a folder, held by this process; `elsewhere` is the store of another host, or of
 /// before the system was started, that had it last.
-fn locked(folder: &RealFolder, elsewhere: Option<&FolderMarker>) -> Result<File> {
+fn locked(folder: &FolderHandle, elsewhere: Option<&FolderMarker>) -> Result<File> {
     let path = folder.path().join(LOCK);
     let failed = |cause: io::Error| failed("making", &path, &cause);
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let (flags, mode) = (flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
     let lock = rustix::fs::openat(folder.descriptor(), LOCK, flags, mode);
     let mut lock = File::from(lock.map_err(|errno| failed(errno.into()))?);
-    let facts = folder.facts_of(OsStr::new(LOCK)).map_err(failed)?;
-    let entry = FolderEntry { name: LOCK.into(), facts };
+    let stat = folder.stat_of(OsStr::new(LOCK)).map_err(failed)?;
+    let entry = FolderEntry { name: LOCK.into(), stat };
     if !names::is_ours(folder, &entry) {
         return Err(is_foreign(&path));
     }
     let is_held = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
     let inode = lock.metadata().map_err(failed)?.ino();
     // One that was removed meanwhile is that of a store that is just ending.
-    let has_name = folder.facts_of(OsStr::new(LOCK)).is_ok_and(|facts| facts.st_ino == inode);
+    let has_name = folder.stat_of(OsStr::new(LOCK)).is_ok_and(|facts| facts.st_ino == inode);
     if !is_held || !has_name {
         let host = elsewhere.map_or(String::new(), |marker| format!(" of host {}", marker.host));
         let text = format!(

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
-use cuesta_runtime::removal::{FolderEntry, RealFolder};
+use cuesta_runtime::removal::{FolderEntry, FolderHandle};
 use rustix::fs::FileType;
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ pub const ROOT_NAMES: [&str; 10] =
 pub const FOLDERS: [&str; 3] = [BLOCKS, FILES, WRITES];
 
 /// Whether a store made what has a name in its folder; of a folder, whether it has the name of one.
-pub fn is_ours(root: &RealFolder, entry: &FolderEntry) -> bool {
+pub fn is_ours(root: &FolderHandle, entry: &FolderEntry) -> bool {
     let Some(name) = entry.name.to_str() else { return false };
     if !has_owner(entry) {
         return false;
@@ -71,7 +71,7 @@ pub fn is_ours(root: &RealFolder, entry: &FolderEntry) -> bool {
     }
 }
 
-fn has_contents_of(root: &RealFolder, name: &str) -> bool {
+fn has_contents_of(root: &FolderHandle, name: &str) -> bool {
     let Some(begin) = begin_of(root, name) else { return false };
     match name {
         LOCK => begin.is_empty() || begin == LOCK_TEXT,
@@ -96,7 +96,7 @@ fn is_partial(name: &str, stem: &str) -> bool {
 }
 
 /// Whether the ledger in a folder has a line of a store.
-pub fn has_line(root: &RealFolder) -> bool {
+pub fn has_line(root: &FolderHandle) -> bool {
     let begin = begin_of(root, LEDGER).unwrap_or_default();
     begin.split(|&byte| byte == b'\n').any(|line| line.starts_with(LINE_BEGIN))
 }
@@ -122,7 +122,7 @@ fn is_page(text: &[u8]) -> bool {
 pub fn is_block(entry: &FolderEntry) -> bool {
     let is_named = match entry.name.to_str().and_then(BlockName::parse) {
         Some(BlockName::Sealed(block)) => {
-            let (mode, size_bytes) = (entry.facts.st_mode & 0o777, entry.facts.st_size as u64);
+            let (mode, size_bytes) = (entry.stat.st_mode & 0o777, entry.stat.st_size as u64);
             // One that was sealed with holes may be written again for a moment.
             matches!(mode, 0o400 | 0o600) && size_bytes == block.size_bytes
         }
@@ -140,16 +140,16 @@ pub fn is_block_before(entry: &FolderEntry) -> bool {
 }
 
 /// Whether a store made a file in its folder of the facts of files.
-pub fn is_fact(folder: &RealFolder, entry: &FolderEntry) -> bool {
+pub fn is_fact(folder: &FolderHandle, entry: &FolderEntry) -> bool {
     is_numbered(folder, entry, KEPT_BEGIN)
 }
 
 /// Whether a store made a file in its folder of records.
-pub fn is_record(folder: &RealFolder, entry: &FolderEntry) -> bool {
+pub fn is_record(folder: &FolderHandle, entry: &FolderEntry) -> bool {
     is_numbered(folder, entry, RECORD_BEGIN)
 }
 
-fn is_numbered(folder: &RealFolder, entry: &FolderEntry, wanted: &[u8]) -> bool {
+fn is_numbered(folder: &FolderHandle, entry: &FolderEntry, wanted: &[u8]) -> bool {
     let Some(name) = entry.name.to_str() else { return false };
     let mut parts = name.split('.');
     let number = parts.next().and_then(number_of);
@@ -183,11 +183,11 @@ fn begins_as(text: &[u8], wanted: &[u8]) -> bool {
 }
 
 fn has_owner(entry: &FolderEntry) -> bool {
-    entry.facts.st_uid == rustix::process::geteuid().as_raw()
+    entry.stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
 /// The first bytes of a regular file.
-fn begin_of(folder: &RealFolder, name: &str) -> Option<Vec<u8>> {
+fn begin_of(folder: &FolderHandle, name: &str) -> Option<Vec<u8>> {
     let file = folder.open_file(OsStr::from_bytes(name.as_bytes())).ok()?;
     let mut begin = Vec::new();
     file.take(BEGIN_BYTES).read_to_end(&mut begin).ok()?;

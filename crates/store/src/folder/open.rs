@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::removal::{RealFolder, name_new, replace};
+use cuesta_runtime::removal::{FolderHandle, rename_exclusive, replace};
 
 use super::marker::{FolderMarker, MARKER, MARKER_BYTES_MAX};
 use super::{OPERATION, REMEDY, names};
@@ -32,8 +32,8 @@ pub(super) fn made(path: &Path) -> Result<bool> {
 ///
 /// # Errors
 /// `Input` for any other; `System`.
-pub fn opened(path: &Path) -> Result<RealFolder> {
-    let folder = RealFolder::open(path).map_err(|cause| match cause.kind() {
+pub fn opened(path: &Path) -> Result<FolderHandle> {
+    let folder = FolderHandle::open(path).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotADirectory => {
             let text = format!("{} is a link or a file, and no folder; {REMEDY}", path.display());
             Error::input(OPERATION, text)
@@ -48,14 +48,15 @@ pub fn opened(path: &Path) -> Result<RealFolder> {
 ///
 /// # Errors
 /// Errors of [`opened`].
-pub fn make_inside(folder: &RealFolder, name: &str) -> Result<PathBuf> {
+pub fn open_or_create_folder(folder: &FolderHandle, name: &str) -> Result<PathBuf> {
     let path = folder.path().join(name);
-    let inner = folder.make_inside(OsStr::new(name)).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotADirectory => is_foreign(&path),
-        _ => failed("making", &path, &cause),
-    })?;
+    let inner =
+        folder.open_or_create_folder(OsStr::new(name)).map_err(|cause| match cause.kind() {
+            io::ErrorKind::NotADirectory => is_foreign(&path),
+            _ => failed("making", &path, &cause),
+        })?;
     // Stores of older versions left it open to all, whom the folder above keeps out.
-    if inner.facts().st_uid != rustix::process::geteuid().as_raw() {
+    if inner.stat().st_uid != rustix::process::geteuid().as_raw() {
         return Err(is_foreign(&path));
     }
     Ok(path)
@@ -65,13 +66,13 @@ pub fn make_inside(folder: &RealFolder, name: &str) -> Result<PathBuf> {
 ///
 /// # Errors
 /// As [`opened`].
-pub fn open_or_make(path: &Path) -> Result<RealFolder> {
+pub fn open_or_make(path: &Path) -> Result<FolderHandle> {
     made(path)?;
     opened(path)
 }
 
-fn check_private(folder: &RealFolder) -> Result<()> {
-    let facts = folder.facts();
+fn check_private(folder: &FolderHandle) -> Result<()> {
+    let facts = folder.stat();
     let uid = rustix::process::geteuid().as_raw();
     if facts.st_uid == uid && facts.st_mode & 0o077 == 0 {
         return Ok(());
@@ -93,7 +94,7 @@ pub(super) fn is_foreign(path: &Path) -> Error {
 }
 
 /// The marker of a folder, if it has one.
-pub(super) fn read_marker(folder: &RealFolder) -> Result<Option<FolderMarker>> {
+pub(super) fn read_marker(folder: &FolderHandle) -> Result<Option<FolderMarker>> {
     let path = folder.path().join(MARKER);
     let file = match folder.open_file(OsStr::new(MARKER)) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -110,7 +111,7 @@ pub(super) fn read_marker(folder: &RealFolder) -> Result<Option<FolderMarker>> {
 
 /// Writes the marker whole; where it does not `replace` one, a marker that is there is an error.
 pub(super) fn write_marker(
-    folder: &RealFolder,
+    folder: &FolderHandle,
     marker: &FolderMarker,
     replaces: bool,
 ) -> io::Result<()> {
@@ -127,7 +128,7 @@ pub(super) fn write_marker(
     let (from, to) = (folder.path().join(&partial), folder.path().join(MARKER));
     let named = file
         .write_all(&serde_json::to_vec(marker)?)
-        .and_then(|()| if replaces { replace(&from, &to) } else { name_new(&from, &to) });
+        .and_then(|()| if replaces { replace(&from, &to) } else { rename_exclusive(&from, &to) });
     if named.is_err() {
         folder.remove_file(name)?;
     }

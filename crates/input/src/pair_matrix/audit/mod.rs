@@ -41,13 +41,13 @@ impl PairMatrix {
     /// refuses with a sentence; `System`; `Cancelled`.
     pub fn audit<S: Send>(
         &self,
-        means: &AuditResources<'_>,
+        resources: &AuditResources<'_>,
         make: impl Fn() -> S + Sync,
         keep: impl Fn(&mut S, &Row<'_>) -> std::result::Result<(), String> + Sync,
     ) -> Result<Vec<S>> {
         files::check(self)?;
         let chunks = self.chunk_count();
-        let share = means.size_bytes / chunks.max(1) as u64;
+        let share = resources.size_bytes / chunks.max(1) as u64;
         let work = |(state, facts, scratch): &mut (S, ChunkFindings, Option<Scratch>),
                     index: usize| {
             let scratch = match scratch {
@@ -61,19 +61,19 @@ impl PairMatrix {
                     Error::input("verify", text)
                 })
             })?);
-            means.progress.advance(share)
+            resources.progress.advance(share)
         };
         let make = || (make(), ChunkFindings::default(), None);
-        let states = parallel::run(self.audit_threads(means), chunks, make, work, |_| {})?;
+        let states = parallel::run(self.audit_threads(resources), chunks, make, work, |_| {})?;
         let facts =
             states.iter().fold(ChunkFindings::default(), |sum, (_, facts, _)| sum.and(*facts));
         self.check_facts(facts)?;
         Ok(states.into_iter().map(|(state, ..)| state).collect())
     }
 
-    fn audit_threads(&self, means: &AuditResources<'_>) -> usize {
-        let room = means.memory_bytes / Scratch::size_bytes(self).max(1);
-        means.threads.min(room as usize).max(1)
+    fn audit_threads(&self, resources: &AuditResources<'_>) -> usize {
+        let room = resources.memory_bytes / Scratch::size_bytes(self).max(1);
+        resources.threads.min(room as usize).max(1)
     }
 
     fn check_facts(&self, facts: ChunkFindings) -> Result<()> {

@@ -6,9 +6,9 @@ use super::*;
 
 fn audit(path: &Path) -> Result<Vec<Owned>> {
     let progress = Progress::default();
-    let means =
+    let resources =
         AuditResources { threads: 1, memory_bytes: MIB, progress: &progress, size_bytes: 1 };
-    let states = PairMatrix::open(path)?.audit(&means, Vec::new, |rows, row| {
+    let states = PairMatrix::open(path)?.audit(&resources, Vec::new, |rows, row| {
         rows.push(Owned::of(row));
         Ok(())
     })?;

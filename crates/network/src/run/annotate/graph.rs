@@ -7,8 +7,8 @@ use cuesta_core::fixed::{append_integer, append_text};
 use cuesta_core::job::{Response, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::GeneNames;
+use cuesta_runtime::atomic_file;
 use cuesta_runtime::ordered::OrderedFile;
-use cuesta_runtime::whole;
 
 use super::edges::{Edge, EdgeSource, Genes};
 use super::tables::gene_of;
@@ -53,7 +53,7 @@ impl Maker<'_> {
                 first.push(edges + 1);
                 edges += count;
             }
-            let bytes = whole::write(&folder.join(GRAPH_FILE), |path| {
+            let bytes = atomic_file::write(&folder.join(GRAPH_FILE), |path| {
                 let out = OrderedFile::create(path)?;
                 self.write_nodes(&out, &genes)?;
                 self.edges.to_text(&out, &first, |text, number, edge| {

@@ -11,7 +11,7 @@ use cuesta_core::job::{Context, Request, Response, timed};
 use cuesta_core::progress::Progress;
 use cuesta_input::GeneNames;
 use cuesta_input::names::{GENES_FILE, write_table};
-use cuesta_runtime::whole;
+use cuesta_runtime::atomic_file;
 
 use super::{communities, degrees, join};
 use crate::params::{CommunitiesParams, GraphFormat, ScanParams};
@@ -111,9 +111,11 @@ fn scan(context: &Context<'_>, response: &mut Response) -> Result<()> {
     let kept = edges::EdgeSource::of_scan(context, &params)?;
     if let Some(names) = names {
         timed(response, "name", || {
-            let rows = whole::write(&output.join(EDGES_FILE), |path| kept.write(path, names))?;
-            let table =
-                whole::write(&output.join(GENES_FILE), |path| write_table(path, names.iter()))?;
+            let rows =
+                atomic_file::write(&output.join(EDGES_FILE), |path| kept.write(path, names))?;
+            let table = atomic_file::write(&output.join(GENES_FILE), |path| {
+                write_table(path, names.iter())
+            })?;
             Ok(((), table + rows, names.len() as u64))
         })?;
     }

@@ -9,7 +9,7 @@ use cuesta_input::limits::SPLIT_BYTES;
 use cuesta_input::reader::LineBlocks;
 use cuesta_input::source::{TextFile, TextSource};
 use cuesta_runtime::ordered::OrderedFile;
-use cuesta_runtime::{parallel, whole};
+use cuesta_runtime::{atomic_file, parallel};
 
 use super::Table;
 
@@ -33,7 +33,7 @@ pub fn add_names(
     if splits.is_empty() {
         return Err(foreign(path));
     }
-    whole::write(path, |partial| {
+    atomic_file::write(path, |partial| {
         let out = OrderedFile::create(partial)?;
         let make = || (Vec::new(), Vec::new());
         let work = |(buffer, text): &mut (Vec<u8>, Vec<u8>), task: usize| {

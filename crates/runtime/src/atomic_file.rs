@@ -24,13 +24,13 @@ pub fn write<T>(path: &Path, write: impl FnOnce(&Path) -> Result<T>) -> Result<T
 /// A file under a name of its own until [`finish`](Self::finish), as [`write`] has it. Dropped
 /// before, it is removed.
 #[derive(Debug)]
-pub struct WholeFile {
+pub struct AtomicFile {
     file: File,
     path: PathBuf,
     partial: Partial,
 }
 
-impl WholeFile {
+impl AtomicFile {
     /// A file that will be at `path`.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl WholeFile {
     }
 }
 
-impl Write for WholeFile {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -67,7 +67,7 @@ impl Write for WholeFile {
 }
 
 /// A path beside `path` that no other attempt has, on any node.
-pub fn own_name(path: &Path) -> PathBuf {
+pub fn temporary_path(path: &Path) -> PathBuf {
     static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
@@ -77,7 +77,7 @@ pub fn own_name(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{host}.{process}.{attempt}"))
 }
 
-/// An [`own_name`]; what has it is removed when this is dropped.
+/// An [`temporary_path`]; what has it is removed when this is dropped.
 #[derive(Debug)]
 struct Partial {
     path: PathBuf,
@@ -85,7 +85,7 @@ struct Partial {
 
 impl Partial {
     fn of(path: &Path) -> Self {
-        Self { path: own_name(path) }
+        Self { path: temporary_path(path) }
     }
 
     fn finish(self, path: &Path) -> Result<()> {
@@ -110,13 +110,13 @@ mod tests {
     fn half_a_file_has_no_name_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part-0");
-        let mut file = WholeFile::create(&path).unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
         file.write_all(b"half").unwrap();
         assert!(!path.exists());
         drop(file);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         let (mut first, mut last) =
-            (WholeFile::create(&path).unwrap(), WholeFile::create(&path).unwrap());
+            (AtomicFile::create(&path).unwrap(), AtomicFile::create(&path).unwrap());
         first.write_all(b"same").unwrap();
         last.write_all(b"same").unwrap();
         first.finish().unwrap();
