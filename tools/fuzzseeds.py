@@ -187,5 +187,5 @@ def _peer_frames() -> Sequence[bytes]:
     )
     head = struct.pack("<II", 6, 3)
     framed = (b"\x01" + head + b'"text"abc' + bytes(32), b"\x01" + struct.pack("<II", 1 << 30, 0))
-    asked = (b"\x03" + one for one in questions)
+    asked = (b"\x03" + question for question in questions)
     return (b"\x00" + hello, *framed, b"\x02\x09\x01payload", *asked, *others)

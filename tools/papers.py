@@ -153,8 +153,8 @@ def keep(folder: Path, root: Path) -> None:
     result = json.loads((folder / "study.json").read_text("utf-8"))
     if result["smoke"]:
         sys.exit(f"{folder} is of the smoke size; keep that of the real size")
-    alarms = [one for one in result.get("alarms", []) if one["grave"]]
-    spoilt = [one["text"] for one in alarms if one["rule"] in _SPOILING]
+    alarms = [alarm for alarm in result.get("alarms", []) if alarm["grave"]]
+    spoilt = [alarm["text"] for alarm in alarms if alarm["rule"] in _SPOILING]
     if spoilt:
         sys.exit(f"{folder} cannot be compared: {spoilt[0]}")
     used = _measures(result)
@@ -193,11 +193,11 @@ def _write(result: Row, root: Path) -> None:
 
 def _measures(result: Row) -> set[str]:
     """The measures that a result is read for."""
-    found = {"work", "wall", "peak", *(f"phase {name}" for name in result.get("phases", []))}
+    measures = {"work", "wall", "peak", *(f"phase {name}" for name in result.get("phases", []))}
     for row in [*result["claims"], *result["views"]]:
         sides = [row.get("faster"), row.get("than"), *row.get("same", [])]
-        found |= {one["measure"] for one in [row, *filter(None, sides)] if "measure" in one}
-    return found
+        measures |= {one["measure"] for one in [row, *filter(None, sides)] if "measure" in one}
+    return measures
 
 
 def problems(papers: Papers) -> Iterator[str]:
@@ -244,7 +244,7 @@ def _wrong(figure: Row, papers: Papers) -> Iterator[str]:
     states = [key for key in _STATES if key in figure]
     claims = papers.claims(name)
     if len(states) > 1 or (claims and states):
-        others = [f"studies/{one.study}.toml" for one in claims[:1]]
+        others = [f"studies/{claim.study}.toml" for claim in claims[:1]]
         yield f"{where} has {' and '.join([*states, *others])}; leave one"
     if figure.get("required") and states:
         yield f"{where} must have a study"
@@ -279,7 +279,7 @@ def page_text(papers: Papers) -> str:
     """The page."""
     parts = [HEAD, _summary(papers)]
     for paper in papers.papers:
-        own = [one for one in papers.figures if one["id"].startswith(f"{paper['id']}:")]
+        own = [figure for figure in papers.figures if figure["id"].startswith(f"{paper['id']}:")]
         parts.append(_list(paper, own, papers))
         parts += [
             _section(one, papers.claims(one["id"])) for one in own if _is_studied(one, papers)
@@ -301,8 +301,8 @@ def _summary(papers: Papers) -> str:
         seen: set[tuple[str, str]] = set()
         for figure in own:
             claims = papers.claims(figure["id"])
-            new = [one for one in claims if (one.study, one.claim["name"]) not in seen]
-            seen |= {(one.study, one.claim["name"]) for one in claims}
+            new = [claim for claim in claims if (claim.study, claim.claim["name"]) not in seen]
+            seen |= {(claim.study, claim.claim["name"]) for claim in claims}
             counts.update(one.verdict for one in new)
             if not claims:
                 counts["waits" if "waits" in figure else "not here"] += 1
@@ -332,7 +332,7 @@ def _list(paper: Row, figures: Sequence[Row], papers: Papers) -> str:
 
 def _state(figure: Row, claims: Sequence[Claimed]) -> str:
     if claims:
-        counts = Counter(one.verdict for one in claims)
+        counts = Counter(claim.verdict for claim in claims)
         return ", ".join(f"{counts[name]} {name}" for name in (*VERDICTS, NOT_RUN) if counts[name])
     if "waits" in figure:
         return f"waits for {_cell(figure['waits'])}"
@@ -347,10 +347,10 @@ def _section(figure: Row, claims: Sequence[Claimed]) -> str:
         "| verdict | the paper found | expected here | found here | study |",
         "|---|---|---|---|---|",
     ]
-    for one in claims:
-        link = f"[{one.study}](../studies/{one.study}.toml)"
-        texts = [_cell(one.claim[key]) for key in ("finding", "expected")]
-        rows.append(f"| **{one.verdict}** | {' | '.join(texts)} | {_cell(one.said)} | {link} |")
+    for claim in claims:
+        link = f"[{claim.study}](../studies/{claim.study}.toml)"
+        texts = [_cell(claim.claim[key]) for key in ("finding", "expected")]
+        rows.append(f"| **{claim.verdict}** | {' | '.join(texts)} | {_cell(claim.said)} | {link} |")
     return "\n".join([*rows, ""])
 
 

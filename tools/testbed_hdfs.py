@@ -56,8 +56,8 @@ class Hdfs:
         """First byte, length and hosts of every block of a file."""
         system = self._system({})
         status = system.getFileStatus(self._jvm.org.apache.hadoop.fs.Path(uri))
-        found = system.getFileBlockLocations(status, 0, status.getLen())
-        return [(one.getOffset(), one.getLength(), list(one.getHosts())) for one in found]
+        blocks = system.getFileBlockLocations(status, 0, status.getLen())
+        return [(block.getOffset(), block.getLength(), list(block.getHosts())) for block in blocks]
 
     def stop_datanode(self, index: int) -> str:
         """End one of the data nodes that still run; return its name. Its blocks are lost."""

@@ -151,15 +151,15 @@ def cancel_all(bed: SlurmBed) -> None:
 
 def _daemons(folder: Path) -> list[int]:
     """Processes that were started from a folder, munged last."""
-    found = []
+    daemons = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes()
             if os.fsencode(folder) in words and b"-wlm" in words.split(b"\0")[0]:
-                found.append(int(entry.name))
+                daemons.append(int(entry.name))
             elif os.fsencode(folder) in words and b"munged" in words.split(b"\0")[0]:
-                found.insert(0, int(entry.name))
-    return found[::-1]
+                daemons.insert(0, int(entry.name))
+    return daemons[::-1]
 
 
 def _write_programs(bed: SlurmBed, root: Path) -> None:

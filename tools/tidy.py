@@ -42,7 +42,9 @@ def main(arguments: list[str]) -> int:
     """Check the named files, or all; the number of findings decides the exit code."""
     root = Path(__file__).resolve().parent.parent
     paths = arguments or repository_paths(root)
-    found = sorted(set(findings(root, paths)), key=lambda one: (one.path, one.line, one.rule))
+    found = sorted(
+        set(findings(root, paths)), key=lambda finding: (finding.path, finding.line, finding.rule)
+    )
     for finding in found:
         print(finding)
     print(f"tidy: {len(paths)} files, {len(found)} findings")

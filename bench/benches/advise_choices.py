@@ -143,8 +143,8 @@ def _choice_of(trial: str) -> str:
     return trial.rpartition("-")[0]
 
 
-def _time(one: Choice) -> float:
-    return one.seconds.value if one.seconds else float("inf")
+def _time(choice: Choice) -> float:
+    return choice.seconds.value if choice.seconds else float("inf")
 
 
 def _contestant(found: studies.Ran, name: str, advised: Choice | None, refused: str) -> Contestant:
@@ -152,10 +152,10 @@ def _contestant(found: studies.Ran, name: str, advised: Choice | None, refused: 
     recorded = Recorded(
         samples=tuple(
             Sample(
-                seconds=one["statistics"]["wall_seconds"]["median"],
-                peak_resident_bytes=one["peak_resident_bytes"],
+                seconds=run["statistics"]["wall_seconds"]["median"],
+                peak_resident_bytes=run["peak_resident_bytes"],
             )
-            for one in runs
+            for run in runs
         ),
         answer=Answer(digest=runs[0]["answer"]["digest"], rows=0),
         predicted=_prediction(advised, refused),
@@ -164,15 +164,19 @@ def _contestant(found: studies.Ran, name: str, advised: Choice | None, refused: 
     return Contestant(name=name, how=f"{predictions.words(recorded)}{steps}", recorded=recorded)
 
 
-def _prediction(one: Choice | None, refused: str) -> Prediction:
-    if one is None or one.seconds is None:
-        return Prediction(refused=refused or (one.refused if one else "not among the choices"))
-    return Prediction(predicted_s=one.seconds.value, low_s=one.seconds.low, high_s=one.seconds.high)
+def _prediction(choice: Choice | None, refused: str) -> Prediction:
+    if choice is None or choice.seconds is None:
+        return Prediction(
+            refused=refused or (choice.refused if choice else "not among the choices")
+        )
+    return Prediction(
+        predicted_s=choice.seconds.value, low_s=choice.seconds.low, high_s=choice.seconds.high
+    )
 
 
-def _seconds(one: Contestant) -> float:
-    assert one.recorded
-    return median(sample.seconds for sample in one.recorded.samples)
+def _seconds(contestant: Contestant) -> float:
+    assert contestant.recorded
+    return median(sample.seconds for sample in contestant.recorded.samples)
 
 
 def questions(size: Size) -> Iterator[Question]:

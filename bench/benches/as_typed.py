@@ -272,7 +272,7 @@ def start(size: Size) -> Case:
 def against(size: Size, ours: Typed, *peers: Peer) -> Case:
     """A command and its peers; the parts of its time take part, from the same repeats."""
     last = _Last()
-    there = [one for one in peers if not (one.absent or size.left_out(one.name))]
+    there = [peer for peer in peers if not (peer.absent or size.left_out(peer.name))]
     parts = ((WORK, last.work_seconds), (VERIFICATION, last.verification_seconds))
     return Case(
         name=ours.name,
@@ -294,8 +294,8 @@ def against(size: Size, ours: Typed, *peers: Peer) -> Case:
         ),
         bars=(
             *(
-                Ratio(ours=CUESTA, theirs=one.name, at_least=one.at_least, text=_bar(one))
-                for one in peers
+                Ratio(ours=CUESTA, theirs=peer.name, at_least=peer.at_least, text=_bar(peer))
+                for peer in peers
             ),
             Ratio(
                 ours=VERIFICATION, theirs=WORK, at_least=1 / ours.most,
@@ -305,8 +305,8 @@ def against(size: Size, ours: Typed, *peers: Peer) -> Case:
         amount=ours.amount,
         unit="B",
         inputs=ours.inputs,
-        absent={one.name: why for one in peers
-                if (why := one.absent or size.left_out(one.name))},
+        absent={peer.name: why for peer in peers
+                if (why := peer.absent or size.left_out(peer.name))},
     )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ class Done:
     @property
     def phases(self) -> list[dict[str, Any]]:
         """What the work consisted of: the phases but `start`."""
-        return [one for one in self.record["phases"] if one["name"] != "start"]
+        return [phase for phase in self.record["phases"] if phase["name"] != "start"]
 
 
 def run(command: Command, folder: Path) -> Done:
@@ -86,7 +86,7 @@ def phases(command: Command, answer: Callable[[Path], Answer], name: str = CUEST
     """The work alone, so that engines of ours are compared without their start."""
 
     def seconds(done: Done) -> float:
-        return sum(float(one["seconds"]) for one in done.phases)
+        return sum(float(phase["seconds"]) for phase in done.phases)
 
     how = f"{command.text}, its phases but `start`"
     return Contestant(name=name, how=how, work=_timed(command, seconds), answer=_read(answer))
@@ -112,9 +112,9 @@ def files(answer: Path) -> Answer:
     return Answer(digest=found.digest, rows=found.rows, values=sums)
 
 
-def same_files(one: Answer, other: Answer) -> str | None:
+def same_files(answer: Answer, other: Answer) -> str | None:
     """Which files differ, or None."""
-    names = [name for name in FILES if one.values[name] != other.values[name]]
+    names = [name for name in FILES if answer.values[name] != other.values[name]]
     return f"other bytes in {', '.join(names)}" if names else None
 
 
@@ -134,5 +134,5 @@ def form(sequence: bytes) -> bytes:
     turned = sequence.translate(_PLACES)[::-1]
     if len(sequence) > K - 1 and sequence[: K - 1] == sequence[1 - K :]:
         circles = [one[: 1 - K] for one in (sequence, turned)]
-        return min(one[at:] + one[:at] for one in circles for at in range(len(one)))
+        return min(circle[at:] + circle[:at] for circle in circles for at in range(len(circle)))
     return min(sequence, turned)

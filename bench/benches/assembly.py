@@ -98,15 +98,15 @@ def _judged(size: Size, case: Case, reads: Mates, peers: Mapping[str, tuple[str,
         return replace(case, notes=(*case.notes, note))
     sequences = {CUESTA: ("answer/contigs.fa",), **peers}
 
-    def judged(one: Contestant) -> Contestant:
+    def judged(contestant: Contestant) -> Contestant:
         def remark(folder: Path) -> str:
-            paths = [folder / name for name in sequences[one.name]]
+            paths = [folder / name for name in sequences[contestant.name]]
             found = [
                 f"{path.stem} {_quality(path, reads, folder)}" for path in paths if path.exists()
             ]
-            return f"{case.name}, QUAST of {one.name}: {'; '.join(found)}"
+            return f"{case.name}, QUAST of {contestant.name}: {'; '.join(found)}"
 
-        return replace(one, remark=remark)
+        return replace(contestant, remark=remark)
 
     return replace(case, contestants=tuple(map(judged, case.contestants)))
 

@@ -73,10 +73,12 @@ def case(
 
 def with_peers(size: Size, made: Case, peers: Sequence[Contestant]) -> Case:
     """The case with those of the peers that can run here."""
-    reasons = {one.name: size.left_out(one.name) or assemblers.missing(one.name) for one in peers}
+    reasons = {
+        peer.name: size.left_out(peer.name) or assemblers.missing(peer.name) for peer in peers
+    }
     return replace(
         made,
-        contestants=(*made.contestants, *(one for one in peers if reasons[one.name] is None)),
+        contestants=(*made.contestants, *(peer for peer in peers if reasons[peer.name] is None)),
         absent={name: why for name, why in reasons.items() if why},
     )
 
@@ -92,8 +94,8 @@ def engines(size: Size, reads: Mates) -> Case:
     }
     ours = [phases(one, unitigs, _called(name)) for name, one in others.items()]
     bars = [
-        Ratio(ours=CUESTA, theirs=one.name, at_least=None, text=f"beside {one.name}, shown")
-        for one in ours
+        Ratio(ours=CUESTA, theirs=our.name, at_least=None, text=f"beside {our.name}, shown")
+        for our in ours
     ]
     made = case(f"engines, k = {K}", reads.files, [phases(native, unitigs), *ours], bars)
     notes = [_stages(size, native, reads.bases), FLOOR]
@@ -164,7 +166,7 @@ def _called(engine: str) -> str:
 
 def _absent(size: Size) -> dict[str, str]:
     """Why engines cannot take part."""
-    reasons = {one: size.left_out(one) or installed.missing(one) for one in ENGINES}
+    reasons = {engine: size.left_out(engine) or installed.missing(engine) for engine in ENGINES}
     return {_called(one): why for one, why in reasons.items() if why}
 
 

@@ -44,8 +44,10 @@ def genome(size: Size, reads: Mates) -> Case:
     options = ("-k", str(K), "--min-count", "1", "--profile", "none")
     ours = whole(Command(files=(reads.genome,), options=options), unitigs)
     bars = [
-        Ratio(ours=CUESTA, theirs=one.name, at_least=None, text=f"beside {one.name}, equal unitigs")
-        for one in peers
+        Ratio(
+            ours=CUESTA, theirs=peer.name, at_least=None, text=f"beside {peer.name}, equal unitigs"
+        )
+        for peer in peers
     ]
     made = case(f"unitigs of the genome, k = {K}", (reads.genome,), (ours,), bars)
     return replace(with_peers(size, made, peers), repeats_max=3)

@@ -107,7 +107,7 @@ def ours_multiply(job: Job) -> Contestant:
 
     def work(folder: Path) -> Sample:
         phases = native.run(job, folder)["phases"]
-        seconds = [one["seconds"] for one in phases if one["name"] in ("prepare", "multiply")]
+        seconds = [phase["seconds"] for phase in phases if phase["name"] in ("prepare", "multiply")]
         return Sample(seconds=sum(seconds))
 
     return Contestant(
@@ -157,9 +157,9 @@ def same_pairs(min_abs_score: float) -> Any:
     """Compares scores to `TOLERANCE_MICRO`; a pair that near the bound may be in one only."""
     bound = min_abs_score * 1e6 + TOLERANCE_MICRO
 
-    def different(one: Answer, other: Answer) -> str | None:
-        for pair in one.values.keys() | other.values.keys():
-            first, second = one.values.get(pair), other.values.get(pair)
+    def different(answer: Answer, other: Answer) -> str | None:
+        for pair in answer.values.keys() | other.values.keys():
+            first, second = answer.values.get(pair), other.values.get(pair)
             if first is None or second is None:
                 if abs(first or second or 0) > bound:
                     return f"pair {pair} has scores {first} and {second}"

@@ -90,7 +90,9 @@ def in_memory(job: Job) -> Contestant:
 
     def work(folder: Path) -> Sample:
         phases = native.run(job, folder)["phases"]
-        counted = [one["seconds"] for one in phases if one["name"].startswith(("iter", "assign"))]
+        counted = [
+            phase["seconds"] for phase in phases if phase["name"].startswith(("iter", "assign"))
+        ]
         return Sample(seconds=sum(counted))
 
     return Contestant(
@@ -156,10 +158,10 @@ def on_spark(job: Job, engine: Engine | None, path: Path | None) -> Iterator[Con
     )
 
 
-def same_centres(one: Answer, other: Answer) -> str | None:
+def same_centres(answer: Answer, other: Answer) -> str | None:
     """Compares centres to `TOLERANCE`."""
-    largest = np.abs(one.values).max()
-    apart = np.abs(one.values - other.values).max()
+    largest = np.abs(answer.values).max()
+    apart = np.abs(answer.values - other.values).max()
     return f"centres are {apart} apart" if apart > TOLERANCE * largest else None
 
 

@@ -138,10 +138,10 @@ def _contestant(name: str, trial: Trial, held: studies.Ran, model: dict[str, Any
     )
 
 
-def _bytes(trial: Trial, one: Observed) -> float:
+def _bytes(trial: Trial, observed: Observed) -> float:
     """Of the input, or of the vectors that are made in its place."""
     vectors = trial.settings.get("parameters", {}).get("block_vectors", 0)
-    return one.data_bytes or one.amount * vectors * VECTOR_BYTES
+    return observed.data_bytes or observed.amount * vectors * VECTOR_BYTES
 
 
 def _known(group: dict[str, Any]) -> str:

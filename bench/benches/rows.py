@@ -23,7 +23,7 @@ def joined(path: Path, header: bool = False) -> Answer:
     """Rows of `join`: key, side, scores and difference in millionths, empty where there is none."""
 
     def form(fields: list[bytes]) -> bytes:
-        numbers = [str(micro(one)).encode() if one else b"" for one in fields[4:7]]
+        numbers = [str(micro(field)).encode() if field else b"" for field in fields[4:7]]
         return b"\t".join([*fields[:4], *numbers])
 
     return table(path, form, header)

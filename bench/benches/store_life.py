@@ -169,9 +169,9 @@ def resident(size: Size, store: RunningStore, path: Path) -> Case:
 
 def _beyond_blocks(pid: int) -> int:
     """Resident bytes of a process but those of the system's memory files, which are the blocks."""
-    found = 0
+    size_bytes = 0
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         name, _, rest = line.partition(":")
         if name in ("RssAnon", "RssFile"):
-            found += int(rest.split()[0]) * 1024
-    return found
+            size_bytes += int(rest.split()[0]) * 1024
+    return size_bytes

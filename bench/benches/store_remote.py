@@ -118,7 +118,7 @@ def started(size: Size, which: tuple[Node, str], folder: Path, count: int) -> su
 def wait_until_met(folder: Path) -> None:
     """Until the store reaches the other. Errors: `TimeoutError`."""
     limit = time.monotonic() + READY_SECONDS
-    while not all(one["is_live"] for one in control.status(folder)["peers"]["members"]):
+    while not all(member["is_live"] for member in control.status(folder)["peers"]["members"]):
         if time.monotonic() > limit:
             raise TimeoutError("the stores do not reach each other")
         time.sleep(0.05)

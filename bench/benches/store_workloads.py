@@ -93,7 +93,7 @@ def kmeans(store: RunningStore, path: Path) -> Case:
         def work(folder: Path) -> Sample:
             phases = native.run(job, folder)["phases"]
             return Sample(
-                seconds=sum(one["seconds"] for one in phases if "iteration" in one["name"])
+                seconds=sum(phase["seconds"] for phase in phases if "iteration" in phase["name"])
             )
 
         how = f"{job.text}; the phases named `iteration`"

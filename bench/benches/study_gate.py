@@ -57,7 +57,7 @@ class Tally:
 
     def add(self, same: gate.Gate, slower: gate.Gate, which: str) -> None:
         """One pair of runs in which nothing changed, and one in which combination `which` did."""
-        slow = next(one for one in slower.changes if one.levels["size"] == which)
+        slow = next(change for change in slower.changes if change.levels["size"] == which)
         self.times += 1
         self.false += bool(same.of(gate.SLOWER))
         self.found += slow.verdict == gate.SLOWER
@@ -127,11 +127,11 @@ def real(size: Size) -> Iterator[Case]:
             f"real runs by turns: the ratio of two scatters by {min(found.scatters):.1%} to "
             f"{max(found.scatters):.1%}, so {found.repeats} repeats"
         )
-        return _gated([(one, one, (0, 1)) for one in found.runs[:-1]], folder)
+        return _gated([(run, run, (0, 1)) for run in found.runs[:-1]], folder)
 
     def apart(folder: Path) -> Sample:
         found = made()
-        drifts = drift([one.before for one in found.runs])
+        drifts = drift([run.before for run in found.runs])
         (folder / "remark").write_text(
             f"real runs, one after the other: {found.repeats} repeats; the ratio of two runs "
             f"drifts by {drifts:.2%} beyond what their scatter makes"

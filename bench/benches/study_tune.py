@@ -46,7 +46,7 @@ def cases(size: Size) -> Iterator[Case]:
             continue
         trials = list(_grid(workload, path, parameters))
         if size.smoke:
-            trials = [one for one in trials if one.name in (OWN, PLANTED)]
+            trials = [trial for trial in trials if trial.name in (OWN, PLANTED)]
         folder = size.folder / f"tune-{size.pick('smoke', 'real')}" / workload
         grid = _measured(folder / "grid", trials, size.pick(2, 5))
         for default in (PLANTED, OWN)[: size.pick(1, 2)]:
@@ -70,7 +70,8 @@ def _measured(folder: Path, trials: Sequence[Trial], repeats: int) -> dict[str, 
     """Seconds of the work of every setting, repeat by repeat."""
     ran = studies.run(folder, QUESTION, trials, repeats)
     return {
-        one.name: [measures(record)[MEASURE] for record in ran.records(one.name)] for one in trials
+        trial.name: [measures(record)[MEASURE] for record in ran.records(trial.name)]
+        for trial in trials
     }
 
 

@@ -111,7 +111,7 @@ class Measured:
         key = work.name, quarter
         if key not in self.seconds:
             records = self.ran.records(trial_name(work, quarter))
-            self.seconds[key] = [measures(one)[f"{PHASE}{work.phase}"] for one in records]
+            self.seconds[key] = [measures(record)[f"{PHASE}{work.phase}"] for record in records]
         return self.seconds[key]
 
     def answer(self, work: Work, quarter: int) -> Answer:
@@ -228,7 +228,7 @@ def case(work: Work, measured: Measured, where: str) -> Case:
         if quarter != EVERYTHING and not (work is READS and quarter == NOTHING):
             seconds = measured.predicted(work, quarter)
             equations.append(_recorded(predicted, _equation(work), seconds))
-    known = {one.name for one in equations}
+    known = {equation.name for equation in equations}
     pairs = [names for names in map(_names, QUARTERS) if names[1] in known]
     return Case(
         name=f"{work.what}, {measured.bytes(work) / 1e6:.0f} MB",

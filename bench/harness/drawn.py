@@ -48,7 +48,7 @@ def _started(repeats: int, turn: int) -> list[str]:
     """Two results a minute."""
     first = datetime(2026, 1, 1, tzinfo=UTC)
     times = [first + timedelta(seconds=60 * repeat + 30 * turn) for repeat in range(repeats)]
-    return [f"{one:%Y-%m-%dT%H:%M:%SZ}" for one in times]
+    return [f"{time:%Y-%m-%dT%H:%M:%SZ}" for time in times]
 
 
 def log_normal(deviation: float) -> Noise:

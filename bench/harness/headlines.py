@@ -59,14 +59,14 @@ def bar(records: Sequence[Json], words: Sequence[str]) -> Json | None:
     )
 
 
-def _figure(one: Json | None, part: Json) -> str:
+def _figure(ratio: Json | None, part: Json) -> str:
     """Two digits, bold where we are slower or below what was aimed at, which follows."""
-    if one is None or one["figure"] is None:
+    if ratio is None or ratio["figure"] is None:
         return NOT_MEASURED
-    figure: float = one["figure"]
+    figure: float = ratio["figure"]
     text = short(figure)
-    if one["met"] is False:
-        return f"**{text}** (aim {one['at_least']:.3g})"
+    if ratio["met"] is False:
+        return f"**{text}** (aim {ratio['at_least']:.3g})"
     return f"**{text}**" if figure < SLOWER and not part.get("fraction") else text
 
 

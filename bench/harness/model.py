@@ -190,11 +190,11 @@ INSIDE, REFUSED = "inside", "refused"
 Bar = Ratio | MemoryLimit | TimeLimit | Share | Quality | PredictionError | PredictionShare
 
 
-def same_digest(one: Answer, other: Answer) -> str | None:
+def same_digest(answer: Answer, other: Answer) -> str | None:
     """What is different, or None."""
-    if one.digest == other.digest:
+    if answer.digest == other.digest:
         return None
-    return f"{one.rows} rows with digest {one.digest}, {other.rows} rows with {other.digest}"
+    return f"{answer.rows} rows with digest {answer.digest}, {other.rows} rows with {other.digest}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,14 +31,14 @@ def words(recorded: Recorded) -> str:
     )
 
 
-def error(one: Prediction, recorded: Recorded) -> float:
+def error(prediction: Prediction, recorded: Recorded) -> float:
     """Predicted by measured seconds, less 1."""
-    return (one.predicted_s or 0.0) / _seconds(recorded) - 1
+    return (prediction.predicted_s or 0.0) / _seconds(recorded) - 1
 
 
-def is_inside(one: Prediction, recorded: Recorded) -> bool:
+def is_inside(prediction: Prediction, recorded: Recorded) -> bool:
     """Whether the median repeat is in the interval."""
-    return (one.low_s or 0.0) <= _seconds(recorded) <= (one.high_s or 0.0)
+    return (prediction.low_s or 0.0) <= _seconds(recorded) <= (prediction.high_s or 0.0)
 
 
 def figure(bar: PredictionError | PredictionShare, measured: Measured) -> Json:
@@ -77,18 +77,22 @@ def figure(bar: PredictionError | PredictionShare, measured: Measured) -> Json:
     }
 
 
-def to_row(one: Prediction) -> Json:
+def to_row(prediction: Prediction) -> Json:
     """As a record of a bench has it."""
-    if one.refused:
-        return {"refused": one.refused}
-    return {"predicted_s": one.predicted_s, "low_s": one.low_s, "high_s": one.high_s}
+    if prediction.refused:
+        return {"refused": prediction.refused}
+    return {
+        "predicted_s": prediction.predicted_s,
+        "low_s": prediction.low_s,
+        "high_s": prediction.high_s,
+    }
 
 
 def _pairs(measured: Measured) -> Iterator[tuple[Prediction, Recorded]]:
-    for one in measured.case.contestants:
-        if one.recorded and one.recorded.predicted:
-            yield one.recorded.predicted, one.recorded
+    for contestant in measured.case.contestants:
+        if contestant.recorded and contestant.recorded.predicted:
+            yield contestant.recorded.predicted, contestant.recorded
 
 
 def _seconds(recorded: Recorded) -> float:
-    return median(one.seconds for one in recorded.samples)
+    return median(sample.seconds for sample in recorded.samples)

@@ -147,13 +147,13 @@ def with_repeats(size: Size) -> Mates:
     """
     bases = size.pick(SMOKE_BASES, REPEATS_BASES)
     how = f"{bases:,} bases by seed, a fifth in repeats; {REPEATS_DEPTH}x, 0.5 % errors"
-    found = _named(size.folder, f"repeats-{bases}-{REPEATS_DEPTH}x", how)
-    if not found.two.exists():
+    repeats = _named(size.folder, f"repeats-{bases}-{REPEATS_DEPTH}x", how)
+    if not repeats.two.exists():
         chance = np.random.default_rng(2)
         genome = chance.integers(0, 4, bases, dtype=np.uint8)
         _repeat(genome, chance)
-        _draw(found, genome, chance, REPEATS_DEPTH)
-    return found
+        _draw(repeats, genome, chance, REPEATS_DEPTH)
+    return repeats
 
 
 def _repeat(genome: Any, chance: np.random.Generator) -> None:

@@ -110,13 +110,15 @@ def _contestant(measured: Measured, index: int) -> Json:
     contestant = measured.case.contestants[index]
     samples = measured.samples[contestant.name]
     answer = measured.answers.get(contestant.name)
-    peaks = [one.peak_resident_bytes for one in samples if one.peak_resident_bytes is not None]
+    peaks = [
+        sample.peak_resident_bytes for sample in samples if sample.peak_resident_bytes is not None
+    ]
     predicted = contestant.recorded.predicted if contestant.recorded else None
     return {
         "name": contestant.name,
         "how": contestant.how,
         "amount": contestant.amount or measured.case.amount,
-        "seconds": [float(f"{one.seconds:.6g}") for one in samples],
+        "seconds": [float(f"{sample.seconds:.6g}") for sample in samples],
         **({"peak_resident_bytes": peaks} if peaks else {}),
         **({"figures": dict(samples[-1].figures)} if samples and samples[-1].figures else {}),
         **({"digest": answer.digest, "rows": answer.rows} if answer else {}),
@@ -151,7 +153,10 @@ def _bar(measured: Measured, bar: Bar) -> Json:
 
 def _ratios(measured: Measured, bar: Ratio) -> list[float]:
     """Rate of ours by rate of theirs, repeat by repeat."""
-    amounts = {one.name: one.amount or measured.case.amount for one in measured.case.contestants}
+    amounts = {
+        contestant.name: contestant.amount or measured.case.amount
+        for contestant in measured.case.contestants
+    }
     pairs = zip(measured.samples[bar.ours], measured.samples[bar.theirs], strict=False)
     return [
         (amounts[bar.ours] / ours.seconds) / (amounts[bar.theirs] / theirs.seconds)
@@ -198,10 +203,10 @@ def _limit(bar: MemoryLimit | TimeLimit, measured: Measured) -> Json:
     if isinstance(bar, MemoryLimit):
         limit = float(bar.below_bytes)
         row["below_bytes"] = bar.below_bytes
-        found = [float(one.peak_resident_bytes or 0) for one in samples or ()]
+        found = [float(sample.peak_resident_bytes or 0) for sample in samples or ()]
     else:
         limit = row["below_seconds"] = bar.below_seconds
-        found = [one.seconds for one in samples or ()]
+        found = [sample.seconds for sample in samples or ()]
     if not found:
         reason = measured.case.absent.get(bar.ours, "not measured")
         return row | {"figure": None, "why": f"{bar.ours}: {reason}", "met": None}

@@ -65,7 +65,7 @@ def run(folder: Path, question: str, trials: Sequence[Trial], repeats: int) -> R
     """
     _study("run", folder, text(question, trials, repeats))
     found = json.loads((folder / "study.json").read_text())
-    cells = {one["levels"][FACTOR]: one for one in found["cells"]}
+    cells = {cell["levels"][FACTOR]: cell for cell in found["cells"]}
     return Ran(
         places={
             name: tuple(folder / place for place in one["runs"])
@@ -109,15 +109,15 @@ def text(question: str, trials: Sequence[Trial], repeats: int) -> str:
     for path, name in paths.items():
         lines += ["", "[[input]]", f"name = {_value(name)}", f"path = {_value(str(path))}"]
     lines += ["", "[[factor]]", f"name = {_value(FACTOR)}", "levels = ["]
-    for one in trials:
-        names = [paths[path] for path in one.inputs]
-        level = {"name": one.name, **one.settings, **({"inputs": names} if names else {})}
+    for trial in trials:
+        names = [paths[path] for path in trial.inputs]
+        level = {"name": trial.name, **trial.settings, **({"inputs": names} if names else {})}
         lines.append(f"    {_value(level)},")
     return "\n".join([*lines, "]", ""])
 
 
 def _inputs(trials: Sequence[Trial]) -> list[Path]:
-    return list(dict.fromkeys(path for one in trials for path in one.inputs))
+    return list(dict.fromkeys(path for trial in trials for path in trial.inputs))
 
 
 def _value(value: Any) -> str:

@@ -71,17 +71,17 @@ def everybody(record: Json) -> list[str]:
     ]
     for case in record["cases"]:
         ours = next(iter(case["contestants"]), None)
-        for one in case["contestants"]:
-            interval = median_interval(one["seconds"])
-            rate = one["amount"] / interval.median
+        for contestant in case["contestants"]:
+            interval = median_interval(contestant["seconds"])
+            rate = contestant["amount"] / interval.median
             cells = [
                 case["name"],
-                one["name"],
+                contestant["name"],
                 seconds(interval.median),
                 f"{seconds(interval.low)} to {seconds(interval.high)}",
                 rate_text(rate, case["unit"]),
-                _against(ours, one),
-                one["how"],
+                _against(ours, contestant),
+                contestant["how"],
             ]
             rows.append(row(cells))
         for name, why in case["absent"].items():
@@ -91,7 +91,9 @@ def everybody(record: Json) -> list[str]:
 
 def _circumstances(record: Json) -> list[str]:
     machine = record["machine"]
-    repeats = [len(one["seconds"]) for case in record["cases"] for one in case["contestants"]]
+    repeats = [
+        len(contestant["seconds"]) for case in record["cases"] for contestant in case["contestants"]
+    ]
     facts = [
         record["started"],
         machine["cpu"],
@@ -112,15 +114,19 @@ def _wrapped(line: str) -> str:
     return textwrap.fill(f"- {line}", 100, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _against(ours: Json | None, one: Json) -> str:
+def _against(ours: Json | None, contestant: Json) -> str:
     """How many times the first contestant's rate is that of another, repeat by repeat.
 
     Nothing of trials of which each computes something else.
     """
-    if ours is None or one is ours or ("prediction" in one and "digest" not in one):
+    if (
+        ours is None
+        or contestant is ours
+        or ("prediction" in contestant and "digest" not in contestant)
+    ):
         return ""
-    pairs = zip(ours["seconds"], one["seconds"], strict=False)
-    ratios = [(ours["amount"] / mine) / (one["amount"] / other) for mine, other in pairs]
+    pairs = zip(ours["seconds"], contestant["seconds"], strict=False)
+    ratios = [(ours["amount"] / mine) / (contestant["amount"] / other) for mine, other in pairs]
     return f"{number(median_interval(ratios).median)}x"
 
 

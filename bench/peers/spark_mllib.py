@@ -53,5 +53,5 @@ def seconds(points: Any, first: Any, iterations: int, folder: Path) -> float:
     started = time.perf_counter()
     model = algorithm.run(points.rdd())
     taken = time.perf_counter() - started
-    np.save(folder / "centres.npy", [list(one.toArray()) for one in model.clusterCenters()])
+    np.save(folder / "centres.npy", [list(center.toArray()) for center in model.clusterCenters()])
     return taken

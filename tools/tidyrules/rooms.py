@@ -47,15 +47,15 @@ def _reached(room: str, uses: Mapping[str, set[str]]) -> set[str]:
 
 def _uses(root: Path, source: PurePosixPath) -> dict[str, set[str]]:
     """By room, those that its files name, tests left out."""
-    found: dict[str, set[str]] = {}
+    uses: dict[str, set[str]] = {}
     for path in sorted((root / source).rglob("*.rs")):
         inner = path.relative_to(root / source)
         room = inner.parts[0].removesuffix(".rs")
         if room in ("lib", "main"):
             continue
         code = SourceFile(root, path.relative_to(root).as_posix()).code_without_tests
-        named = found.setdefault(room, set())
+        named = uses.setdefault(room, set())
         for one, several in _USED.findall(code):
             named.update([one] if one else re.findall(r"(?:^|,)\s*(\w+)", several))
         named.discard(room)
-    return {room: named & found.keys() for room, named in found.items()}
+    return {room: named & uses.keys() for room, named in uses.items()}

@@ -164,7 +164,7 @@ class Answer:
         """Files of the answer in the order of the specification, others behind."""
         from cuesta.workloads import get_workload
 
-        there = [str(one["name"]) for one in self.record["answer"]["files"]]
+        there = [str(file["name"]) for file in self.record["answer"]["files"]]
         for name in there:
             within(self.output, name)
         known = get_workload(self.workload).answer

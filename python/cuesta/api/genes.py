@@ -17,8 +17,8 @@ METAVARS = {"names": "FILE", "number or names": "N|FILE"}
 def asked(workload: Workload) -> Iterator[Parameter]:
     """What the options of a workload ask for: its parameters, and names where it may have them."""
     counted = any(one.name == GENES for one in workload.parameters)
-    for one in workload.parameters:
-        yield _or_names(one) if workload.names and one.name == GENES else one
+    for parameter in workload.parameters:
+        yield _or_names(parameter) if workload.names and parameter.name == GENES else parameter
     if workload.names and not counted:
         text = f"File that names the genes: {_FORMS}."
         yield Parameter(name=GENES, type="names", help=text, none=_FOUND)

@@ -41,14 +41,14 @@ class Asked:
 
 def keywords(workload: Workload, engines: Option) -> dict[str, Option]:
     """The option that each keyword stands for, in the order in which help lists them."""
-    known = (one for one in options(workload, engines) if one.name not in ONLY_TYPED)
+    known = (option for option in options(workload, engines) if option.name not in ONLY_TYPED)
     return {keyword: one for one in known for keyword in _keywords_of(one)}
 
 
-def _keywords_of(one: Option) -> Iterator[str]:
+def _keywords_of(option: Option) -> Iterator[str]:
     """`min_abs_score` of `--min-abs-score`; of a workload's own option its letter too."""
-    for word in reversed(one.words):
-        if word.startswith("--") or one.name.startswith("parameter_"):
+    for word in reversed(option.words):
+        if word.startswith("--") or option.name.startswith("parameter_"):
             yield word.lstrip("-").replace("-", "_")
 
 

@@ -186,33 +186,33 @@ def _mates_options(workload: Workload) -> list[Option]:
     ]  # fmt: skip
 
 
-def _workload_option(one: Parameter) -> Option:
+def _workload_option(parameter: Parameter) -> Option:
     return Option(
-        name=_key(one),
-        words=(one.short, one.option) if one.short else (one.option,),
-        kind=_TYPES.get(one.type, str),
-        help=f"{one.help} {_allowed(one)}",
+        name=_key(parameter),
+        words=(parameter.short, parameter.option) if parameter.short else (parameter.option,),
+        kind=_TYPES.get(parameter.type, str),
+        help=f"{parameter.help} {_allowed(parameter)}",
         panel=WORKLOAD_PANEL,
-        default=one.default,
-        metavar="|".join(one.choices) or genes.METAVARS.get(one.type),
-        shown=one.none if one.default is None else True,
-        choices=one.choices,
+        default=parameter.default,
+        metavar="|".join(parameter.choices) or genes.METAVARS.get(parameter.type),
+        shown=parameter.none if parameter.default is None else True,
+        choices=parameter.choices,
     )
 
 
-def _allowed(one: Parameter) -> str:
+def _allowed(parameter: Parameter) -> str:
     """The range of a number, as help shows it."""
-    if one.minimum is None:
+    if parameter.minimum is None:
         return ""
-    unit = f" {one.unit}" if one.unit not in ("", "1", "index") else ""
-    if one.maximum is None:
-        return f"At least {one.minimum:g}{unit}."
-    return f"From {one.minimum:g} to {one.maximum:.9g}{unit}."
+    unit = f" {parameter.unit}" if parameter.unit not in ("", "1", "index") else ""
+    if parameter.maximum is None:
+        return f"At least {parameter.minimum:g}{unit}."
+    return f"From {parameter.minimum:g} to {parameter.maximum:.9g}{unit}."
 
 
-def _key(one: Parameter) -> str:
+def _key(parameter: Parameter) -> str:
     """Name among the values, kept apart from the lab's own options."""
-    return f"parameter_{one.name}"
+    return f"parameter_{parameter.name}"
 
 
 def _common_options() -> list[Option]:

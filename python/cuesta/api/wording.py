@@ -96,7 +96,9 @@ def describe(call: Callable[..., Any], engines: Option) -> None:
 def add_keywords(call: Callable[..., Any], defaults: Mapping[str, object]) -> None:
     """Name the keywords of `call` in place of those that it takes without naming them."""
     parameters = inspect.signature(call).parameters.values()
-    kept = [one for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    kept = [
+        parameter for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
     added = [
         inspect.Parameter(keyword, inspect.Parameter.KEYWORD_ONLY, default=default)
         for keyword, default in defaults.items()

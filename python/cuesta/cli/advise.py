@@ -125,7 +125,7 @@ def explained(found: Mapping[str, Any]) -> Iterable[str]:
     for demand in found["demands"]:
         sizes = " to ".join(f"{size / 1e9:.3g}" for size in demand["sizes"])
         yield f"runs of {demand['engine']}, {sizes} GB: {demand['measured']}"
-    refused = [one for one in found["choices"] if one["refused"]]
+    refused = [choice for choice in found["choices"] if choice["refused"]]
     for one in refused:
         yield f"left out: {_title(one, found)}: {one['refused']}"
 

@@ -113,7 +113,7 @@ class PlanOptions:
                 queue=self.queue,
                 account=self.account,
                 starter=self.starter,
-                hosts=tuple(one.strip() for one in self.hosts.split(",") if one.strip()),
+                hosts=tuple(word.strip() for word in self.hosts.split(",") if word.strip()),
             ),
             share=settings.NodeShare(
                 cores=self.cores,
@@ -121,7 +121,7 @@ class PlanOptions:
                 interface=self.interface,
                 scratch=self.scratch and str(Path(self.scratch).absolute()),
             ),
-            services=tuple(one.strip() for one in self.services.split(",") if one.strip()),
+            services=tuple(word.strip() for word in self.services.split(",") if word.strip()),
             store_bytes=parse_size(self.store, "--store") if self.store else 0,
             store_under=self.under and str(Path(self.under).absolute()),
             preset=self.preset,
@@ -140,13 +140,13 @@ def with_options(function: Callable[[PlanOptions], None], *, command: bool) -> C
     hints = get_type_hints(PlanOptions, include_extras=True)
     parameters = [
         inspect.Parameter(
-            one.name,
+            field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            annotation=hints[one.name],
-            default=inspect.Parameter.empty if one.default is MISSING else one.default,
+            annotation=hints[field.name],
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
         )
-        for one in fields(PlanOptions)
-        if one.name not in left_out
+        for field in fields(PlanOptions)
+        if field.name not in left_out
     ]
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = hints

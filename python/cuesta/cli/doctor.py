@@ -80,10 +80,10 @@ def doctor(
         return _measure(scratch or Path(tempfile.gettempdir()), as_json)
     checks = list(all_checks())
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in checks], indent=2))
+        typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     else:
         _print_checks(checks)
-    return 3 if any(one.state == BROKEN for one in checks) else 0
+    return 3 if any(check.state == BROKEN for check in checks) else 0
 
 
 def all_checks() -> Iterator[Check]:
@@ -277,9 +277,9 @@ def _print_checks(checks: list[Check]) -> None:
 
     styles = {OK: "green", ABSENT: "yellow", BROKEN: "red"}
     table = Table.grid(padding=(0, 2))
-    for one in checks:
-        mark = Text(one.state, style=styles[one.state])
-        table.add_row(mark, one.name, one.found or one.remedy)
+    for check in checks:
+        mark = Text(check.state, style=styles[check.state])
+        table.add_row(mark, check.name, check.found or check.remedy)
     Console().rich().print(table)
 
 
@@ -311,7 +311,7 @@ def engines_with_limits() -> list[Engine]:
     from cuesta.engines import ENGINE_NAMES, HasLimits, get_engine
 
     engines = [get_engine(name) for name in ENGINE_NAMES]
-    return [one for one in engines if isinstance(one, HasLimits) and not one.missing()]
+    return [engine for engine in engines if isinstance(engine, HasLimits) and not engine.missing()]
 
 
 def _say(text: str) -> None:
@@ -330,13 +330,15 @@ def _print_ceilings(found: Ceilings) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title, justify in _COLUMNS:
         table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for one in sorted(found.measurements, key=lambda one: (one.name, one.threads)):
-        times = scaling.get(one.name) if one.threads == widest > 1 else None
+    for measurement in sorted(
+        found.measurements, key=lambda measurement: (measurement.name, measurement.threads)
+    ):
+        times = scaling.get(measurement.name) if measurement.threads == widest > 1 else None
         table.add_row(
-            one.name,
-            str(one.threads),
-            rate_of(one.name)(one.median),
-            f"{one.spread:.0%}",
+            measurement.name,
+            str(measurement.threads),
+            rate_of(measurement.name)(measurement.median),
+            f"{measurement.spread:.0%}",
             f"{times:.2f}" if times else "",
         )
     console = Console().rich()

@@ -45,7 +45,7 @@ def _forms(forms: Sequence[Mapping[str, Any]], asked: Observed) -> Iterator[str]
     from cuesta.units import format_count
 
     row = values(asked)
-    likely = [one for one in forms if one["weight"] >= WEIGHT_LEAST][:FORMS_MAX]
+    likely = [form for form in forms if form["weight"] >= WEIGHT_LEAST][:FORMS_MAX]
     for one in likely:
         parts = {
             name: coefficient * row.get(name, 0.0)
@@ -66,8 +66,8 @@ def _sources(runs: Sequence[Mapping[str, Any]]) -> str:
     nodes = sorted({one["nodes"] for one in runs})
     span = f"{nodes[0]}" if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]}"
     files: dict[str, list[str]] = {}
-    for one in runs:
-        file, _, line = str(one["source"]).partition(LINE)
+    for run in runs:
+        file, _, line = str(run["source"]).partition(LINE)
         files.setdefault(file, []).append(line)
     named = "; ".join(
         f"{file}{LINE if any(lines) else ''}{', '.join(filter(None, lines))}"

@@ -141,10 +141,10 @@ def needs_numpy() -> None:
         raise EngineMissing("models need NumPy: pip install 'cuesta[model]'") from None
 
 
-def _cells(one: Prediction) -> dict[str, str]:
-    if one.refused:
-        return {"predicted_s": "", "low_s": "", "high_s": "", "refused": one.refused}
-    times = (one.predicted_s, one.low_s, one.high_s)
+def _cells(prediction: Prediction) -> dict[str, str]:
+    if prediction.refused:
+        return {"predicted_s": "", "low_s": "", "high_s": "", "refused": prediction.refused}
+    times = (prediction.predicted_s, prediction.low_s, prediction.high_s)
     return {
         **{name: f"{value:.6g}" for name, value in zip(ADDED, times, strict=False)},
         "refused": "",

@@ -65,22 +65,22 @@ def findings(
             echo(f"{one.name}: {' '.join(text for text in (one.how + '.', one.note) if text)}")
 
 
-def _row(one: Hardware) -> tuple[str, ...]:
+def _row(hardware: Hardware) -> tuple[str, ...]:
     from cuesta.units import format_bytes, format_rate_si
 
-    disks = one.disks
+    disks = hardware.disks
     price = "unknown"
-    if one.price:
+    if hardware.price:
         price = (
-            f"{one.price.hour:,.3f} $ an hour"
-            if one.price.hour is not None
-            else f"{one.price.node:,.0f} $"
+            f"{hardware.price.hour:,.3f} $ an hour"
+            if hardware.price.hour is not None
+            else f"{hardware.price.node:,.0f} $"
         )
     return (
-        one.key,
+        hardware.key,
         f"{disks.count} {disks.kind}" if disks else "none",
-        f"{one.cores}",
-        format_bytes(one.memory_bytes),
-        format_rate_si(one.network),
+        f"{hardware.cores}",
+        format_bytes(hardware.memory_bytes),
+        format_rate_si(hardware.network),
         price,
     )

@@ -59,9 +59,9 @@ def nodes(options: NodesOptions) -> None:
 
     known = predict.read(options.model)
     words = options.group.split()
-    asked = [one for one in known["groups"] if all(word in one["name"] for word in words)]
+    asked = [group for group in known["groups"] if all(word in group["name"] for word in words)]
     if not asked:
-        there = "; ".join(one["name"] for one in known["groups"])
+        there = "; ".join(group["name"] for group in known["groups"])
         raise InputError(f"--group {options.group}: no runs of that; there are some of: {there}")
     size = None if options.amount is None else float(parse_size(options.amount, "--amount"))
     counts = scaling.counts(options.nodes) if options.nodes else ()
@@ -96,9 +96,9 @@ def _record(
         "unit": group["unit"],
         "amount": largest(group) if amount is None else amount,
         "nodes": [
-            {"nodes": one.nodes, **asdict(one.prediction), "node_hours": one.node_hours,
-             "measured_s": one.measured_s}
-            for one in rows
+            {"nodes": row.nodes, **asdict(row.prediction), "node_hours": row.node_hours,
+             "measured_s": row.measured_s}
+            for row in rows
         ],
         "pays_up_to": pays_up_to(rows),
     }  # fmt: skip
@@ -119,16 +119,16 @@ def _print(group: Mapping[str, Any], rows: Sequence[OnNodes], amount: float | No
         echo(line)
 
 
-def _row(one: OnNodes) -> tuple[str, ...]:
+def _row(on_nodes: OnNodes) -> tuple[str, ...]:
     from cuesta.units import format_seconds
 
-    found = one.prediction
-    measured = "" if one.measured_s is None else format_seconds(one.measured_s)
+    found = on_nodes.prediction
+    measured = "" if on_nodes.measured_s is None else format_seconds(on_nodes.measured_s)
     if found.predicted_s is None or found.low_s is None or found.high_s is None:
-        return f"{one.nodes:,}", "refused", "", "", measured
+        return f"{on_nodes.nodes:,}", "refused", "", "", measured
     interval = f"{format_seconds(found.low_s)} to {format_seconds(found.high_s)}"
-    hours = f"{one.node_hours:.3g}"
-    return f"{one.nodes:,}", format_seconds(found.predicted_s), interval, hours, measured
+    hours = f"{on_nodes.node_hours:.3g}"
+    return f"{on_nodes.nodes:,}", format_seconds(found.predicted_s), interval, hours, measured
 
 
 def _sentences(rows: Sequence[OnNodes]) -> Iterator[str]:
@@ -145,6 +145,6 @@ def _sentences(rows: Sequence[OnNodes]) -> Iterator[str]:
             f"{pays} {more} at least {PAYS:g} times as fast; {format_count(first.nodes, 'node')}"
             f" {verb} the fastest here."
         )
-    for one in rows:
-        if one.prediction.refused:
-            yield f"{format_count(one.nodes, 'node')}: {one.prediction.refused}"
+    for row in rows:
+        if row.prediction.refused:
+            yield f"{format_count(row.nodes, 'node')}: {row.prediction.refused}"

@@ -62,15 +62,15 @@ def _flag(equals: str) -> bool | None:
     return None if equals else True
 
 
-def _value(one: Option, text: str | None, rest: Any) -> Any:
+def _value(option: Option, text: str | None, rest: Any) -> Any:
     """The value of an option, from `rest` where it is not in `text`; None where it is not plain."""
     if text is None:
-        text = one.alone or next(rest, "-")
+        text = option.alone or next(rest, "-")
         if text.startswith("-"):
             return None
-    if one.kind in (int, float) and not (text.isascii() and "_" not in text):
+    if option.kind in (int, float) and not (text.isascii() and "_" not in text):
         return None
     try:
-        return one.kind(text)
+        return option.kind(text)
     except ValueError:
         return None

@@ -38,7 +38,9 @@ def _with_signature(
 ) -> Callable[..., None]:
     signature = inspect.Signature([_argument(workload), *map(_parameter, own)])
     command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    command.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in signature.parameters.values()
+    }
     command.__doc__ = workload.summary
     return command
 
@@ -52,21 +54,21 @@ def _argument(workload: Workload) -> inspect.Parameter:
     return _keyword("inputs", list[str] | None, declared, None)
 
 
-def _parameter(one: Option) -> inspect.Parameter:
-    choices = list(one.choices)
+def _parameter(option: Option) -> inspect.Parameter:
+    choices = list(option.choices)
     declared = typer.Option(
-        *one.words,
-        help=one.help,
-        metavar=one.metavar,
-        show_default=one.shown,
-        rich_help_panel=one.panel,
+        *option.words,
+        help=option.help,
+        metavar=option.metavar,
+        show_default=option.shown,
+        rich_help_panel=option.panel,
         autocompletion=(lambda: choices) if choices else None,
     )
-    kind: Any = list[one.kind] if one.many else one.kind  # type: ignore[name-defined]
-    if one.required:
-        return _keyword(one.name, kind, declared, inspect.Parameter.empty)
-    optional = kind if one.default is not None else kind | None
-    return _keyword(one.name, optional, declared, one.default)
+    kind: Any = list[option.kind] if option.many else option.kind  # type: ignore[name-defined]
+    if option.required:
+        return _keyword(option.name, kind, declared, inspect.Parameter.empty)
+    optional = kind if option.default is not None else kind | None
+    return _keyword(option.name, optional, declared, option.default)
 
 
 def _keyword(name: str, kind: Any, declared: Any, default: Any) -> inspect.Parameter:

@@ -392,9 +392,9 @@ def _print_hits(found: Simulation) -> None:
     for name in ("memory", *names):
         table.add_column(name, justify="right", no_wrap=True)
     rows: dict[int, list[str]] = {}
-    for one in found.outcomes:
-        share = one.hit_bytes / found.read_bytes if found.read_bytes else 0.0
-        rows.setdefault(one.memory_bytes, []).append(f"{share:.1%}")
+    for outcome in found.outcomes:
+        share = outcome.hit_bytes / found.read_bytes if found.read_bytes else 0.0
+        rows.setdefault(outcome.memory_bytes, []).append(f"{share:.1%}")
     for memory, shares in rows.items():
         table.add_row(format_bytes(memory), *shares)
     Console().rich().print(table)

@@ -142,10 +142,10 @@ def _peers(found: dict[str, Any]) -> Iterator[str]:
         return f"{count:,} {'block' if count == 1 else 'blocks'} ({size})"
 
     yield f"name      {found['name']}, {moved(found, 'served')} given to other stores"
-    for one in found["members"]:
-        rate = f" at {format_rate(one['bytes_per_s'])}" if one["bytes_per_s"] else ""
-        exchanged = f"{moved(one, 'read')} from it{rate}, {moved(one, 'served')} to it"
-        yield f"store     {one['name']}, {_state(one)}; {exchanged}"
+    for member in found["members"]:
+        rate = f" at {format_rate(member['bytes_per_s'])}" if member["bytes_per_s"] else ""
+        exchanged = f"{moved(member, 'read')} from it{rate}, {moved(member, 'served')} to it"
+        yield f"store     {member['name']}, {_state(member)}; {exchanged}"
     if found["under_bytes_per_s"]:
         yield f"folder    {format_rate(found['under_bytes_per_s'])} lately"
     if found["refused"]:

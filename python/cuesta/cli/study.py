@@ -199,15 +199,15 @@ def _places(given: Iterable[str]) -> dict[str, str]:
     from cuesta.errors import InputError
     from cuesta.lab.study.model import NAME, REMOTE
 
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for text in given:
         place, _, uri = text.partition("=")
         if not uri or not NAME.fullmatch(place):
             place, uri = REMOTE, text
-        if place in found:
+        if place in places:
             raise InputError(f"--remote: there are two for {place}")
-        found[place] = uri
-    return found
+        places[place] = uri
+    return places
 
 
 def _print(found: dict[str, Any]) -> None:

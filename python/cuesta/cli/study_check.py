@@ -81,33 +81,33 @@ def _table(found: Gate) -> str:
         return n.size(value) if UNITS.get(found.measure) == "B" else n.duration(value)
 
     rows = []
-    for one in found.changes:
-        line = f"{one.verdict:24} {_levels(one)}"
-        if one.repeats[0]:
+    for change in found.changes:
+        line = f"{change.verdict:24} {_levels(change)}"
+        if change.repeats[0]:
             line += (
-                f": {found.measure} {written(one.before)} to {written(one.after)}, "
-                f"{_times(one)}, {one.repeats[0]} and {one.repeats[1]} repeats"
-                f"{' by turns' * one.by_turns}"
+                f": {found.measure} {written(change.before)} to {written(change.after)}, "
+                f"{_times(change)}, {change.repeats[0]} and {change.repeats[1]} repeats"
+                f"{' by turns' * change.by_turns}"
             )
         rows.append(line)
     return "\n".join(rows)
 
 
-def _times(one: Change) -> str:
+def _times(change: Change) -> str:
     from cuesta import numerals as n
 
-    high = "any" if isinf(one.high) else n.significant(one.high)
-    return f"{n.significant(one.ratio)} times ({n.significant(one.low)} to {high})"
+    high = "any" if isinf(change.high) else n.significant(change.high)
+    return f"{n.significant(change.ratio)} times ({n.significant(change.low)} to {high})"
 
 
-def _named(one: Change, measure: str) -> str:
+def _named(change: Change, measure: str) -> str:
     """The worst, in words."""
-    told = f" {_times(one)} in {measure}" if one.repeats[0] else ""
-    return f"{_levels(one)}: {one.verdict}{told}"
+    told = f" {_times(change)} in {measure}" if change.repeats[0] else ""
+    return f"{_levels(change)}: {change.verdict}{told}"
 
 
-def _levels(one: Change) -> str:
-    return ", ".join(f"{name} {level}" for name, level in one.levels.items()) or "the study"
+def _levels(change: Change) -> str:
+    return ", ".join(f"{name} {level}" for name, level in change.levels.items()) or "the study"
 
 
 def _others(count: int) -> str:
@@ -125,5 +125,8 @@ def _remedy(found: Gate) -> str:
 
 
 def _as_json(found: Gate) -> dict[str, object]:
-    rows = [asdict(one) | {"high": None if isinf(one.high) else one.high} for one in found.changes]
+    rows = [
+        asdict(change) | {"high": None if isinf(change.high) else change.high}
+        for change in found.changes
+    ]
     return {"measure": found.measure, "verdict": found.verdict, "changes": rows}

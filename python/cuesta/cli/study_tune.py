@@ -58,5 +58,5 @@ def sentence(came: Tuned, known: Mapping[str, Combination]) -> str:
     return f"keep the default: {why}; the fastest of {tried}, {winner}, is {judged}"
 
 
-def _words(one: Combination) -> str:
-    return ", ".join(f"{factor} {level}" for factor, level in one.levels.items()) or "all"
+def _words(combination: Combination) -> str:
+    return ", ".join(f"{factor} {level}" for factor, level in combination.levels.items()) or "all"

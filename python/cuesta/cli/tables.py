@@ -166,33 +166,35 @@ def typed_text(record: Record) -> str:
 
 def phases_text(record: Record) -> str:
     """Every phase with its time."""
-    return ", ".join(f"{one['name']} {format_seconds(one['seconds'])}" for one in record["phases"])
+    return ", ".join(
+        f"{phase['name']} {format_seconds(phase['seconds'])}" for phase in record["phases"]
+    )
 
 
 def throughput_text(record: Record) -> str:
     """Bytes by seconds of the longest phase that says what it moved; rows where it is a mere
     fraction of the run; of the whole run where no phase says.
     """
-    timed = [one for one in record["phases"] if one["seconds"] > 0]
+    timed = [phase for phase in record["phases"] if phase["seconds"] > 0]
     moved = _longest([one for one in timed if one.get("bytes")])
     counted = _longest([one for one in timed if one.get("rows")])
     if moved and (not counted or moved["seconds"] >= PART_OF_A_RUN * counted["seconds"]):
         return format_rate(moved["bytes"] / moved["seconds"])
     if counted:
         return f"{counted['rows'] / counted['seconds'] / 1e6:,.3g} M rows/s"
-    total = sum(one["bytes"] for one in record["inputs"])
+    total = sum(item["bytes"] for item in record["inputs"])
     if not total or record["wall_seconds"] <= 0:
         return "\u2013"
     return format_rate(total / record["wall_seconds"])
 
 
 def _longest(phases: list[Record]) -> Record | None:
-    return max(phases, key=lambda one: float(one["seconds"]), default=None)
+    return max(phases, key=lambda phase: float(phase["seconds"]), default=None)
 
 
 def limiting_phase(record: Record) -> Record | None:
     """The longest phase that is compared with a ceiling."""
-    compared = [one for one in record["phases"] if "fraction_of_ceiling" in one]
+    compared = [phase for phase in record["phases"] if "fraction_of_ceiling" in phase]
     return max(compared, key=lambda one: float(one["seconds"]), default=None)
 
 
@@ -240,9 +242,9 @@ def names_text(record: Record) -> str:
 def files_text(record: Record, output: Path) -> str:
     """The answer's files with their sizes."""
     names = (
-        f"{single_line(output / one['name'])} ({format_bytes(one['bytes'])})"
-        for one in record["answer"]["files"]
-        if one["name"] != "run.json"
+        f"{single_line(output / file['name'])} ({format_bytes(file['bytes'])})"
+        for file in record["answer"]["files"]
+        if file["name"] != "run.json"
     )
     return ", ".join(names)
 

@@ -176,11 +176,11 @@ def _ticks(times: Iterable[tuple[float, str]], low: float, high: float) -> tuple
     return tuple(tick for tick in ticks if 0.9 * low <= tick.value <= 1.1 * high)
 
 
-def _spot(found: Mapping[str, Any], one: Choice, tone: str) -> plots.Curve:
+def _spot(found: Mapping[str, Any], choice: Choice, tone: str) -> plots.Curve:
     """A choice as a point; the best ones with their interval of time."""
-    seconds, dollars = one["seconds"], one["dollars"]["value"]
+    seconds, dollars = choice["seconds"], choice["dollars"]["value"]
     low, high = (seconds["low"], seconds["high"]) if tone in _TONES else (seconds["value"],) * 2
-    name = short(found, one)
+    name = short(found, choice)
     text = f"{name}: {format_seconds(seconds['value'])}, {advise.money(dollars)} $"
     place = plots.Place(x=dollars, y=seconds["value"], low=low, high=high, text=text)
     return plots.Curve(name=name, tone=tone, places=(place,))

@@ -122,7 +122,7 @@ def _ceilings(group: Group) -> Iterator[Alarm]:
             rule="bounds",
         )
     for label, run in group.named():
-        phase = max(run.phases, key=lambda one: one.fraction or 0.0, default=None)
+        phase = max(run.phases, key=lambda phase: phase.fraction or 0.0, default=None)
         if phase is not None and (phase.fraction or 0.0) > CEILING_SLACK:
             yield Alarm(
                 text=f"The {phase.name} of {label} ran at {n.fraction(phase.fraction or 0.0)} of "

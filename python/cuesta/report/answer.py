@@ -31,8 +31,8 @@ def part(identifier: str, run: Run) -> Part:
     aside = ["What came out, whichever engine computed it."] if blocks else []
     files = objects(run.object("answer").get("files"))
     if files:
-        names = [f"{text(one.get('name'))} ({n.size(number(one.get('bytes')) or 0)})"
-                 for one in files if text(one.get("name")) != "run.json"]  # fmt: skip
+        names = [f"{text(file.get('name'))} ({n.size(number(file.get('bytes')) or 0)})"
+                 for file in files if text(file.get("name")) != "run.json"]  # fmt: skip
         aside.append(f"The whole answer is in {', '.join(names)}.")
     named = text(run.object("names").get("path"))
     if named:
@@ -153,8 +153,8 @@ def _range(low: float, high: float, whole: bool) -> str:
 
 def _marks(view: Fields) -> tuple[plots.Mark, ...]:
     marks = [
-        plots.Mark(text=text(one.get("text")), x=number(one.get("x")), y=number(one.get("y")))
-        for one in objects(view.get("marks"))[:MARKS_MAX]
+        plots.Mark(text=text(mark.get("text")), x=number(mark.get("x")), y=number(mark.get("y")))
+        for mark in objects(view.get("marks"))[:MARKS_MAX]
     ]
     return tuple(mark for mark in marks if mark.x is not None or mark.y is not None)
 
@@ -243,23 +243,23 @@ def _series(view: Fields) -> Sequence[Mapping[str, object]]:
 
 def _points(raw: object) -> tuple[tuple[float, float], ...]:
     """Points with two positive numbers, as logarithmic axes need them."""
-    found = []
+    points = []
     for one in (raw if isinstance(raw, list) else [])[:POINTS_MAX]:
         if isinstance(one, list) and len(one) == 2:
             x, y = number(one[0]), number(one[1])
             if x is not None and y is not None and x > 0 and y > 0:
-                found.append((x, y))
-    return tuple(found)
+                points.append((x, y))
+    return tuple(points)
 
 
 def _triples(raw: object) -> list[tuple[float, float, float]]:
-    found = []
+    triples = []
     for one in (raw if isinstance(raw, list) else [])[:POINTS_MAX]:
         numbers = [number(value) for value in one] if isinstance(one, list) else []
         known = [value for value in numbers if value is not None]
         if len(known) == len(numbers) == 3:
-            found.append((known[0], known[1], known[2]))
-    return found
+            triples.append((known[0], known[1], known[2]))
+    return triples
 
 
 def _sentences(*texts: str) -> str:

@@ -249,7 +249,7 @@ def _processors(run: Run) -> float:
     if "python_cpu_seconds" in log:
         return sum(number(log.get(name)) or 0.0 for name in ("cpu_seconds", "python_cpu_seconds"))
     # Only where all processes of tasks are in it do tasks have it, too.
-    each = [mapping(one.get("each")) for one in objects(run.fields.get("stages"))]
+    each = [mapping(stage.get("each")) for stage in objects(run.fields.get("stages"))]
     return sum(sum(_numbers(one.get("cpu_seconds"))) for one in each)
 
 
@@ -329,7 +329,7 @@ def _intervals(line: Fields, ends: Sequence[float]) -> Iterator[_Interval]:
 
     def column(group: Fields, *names: str) -> list[float]:
         columns = [_numbers(group.get(name)) for name in names]
-        whole = [one for one in columns if len(one) == len(ends)]
+        whole = [column for column in columns if len(column) == len(ends)]
         return [sum(row) for row in zip(*whole, strict=True)] or [0.0] * len(ends)
 
     own = column(tree, "user_seconds", "system_seconds")
@@ -396,5 +396,5 @@ def _numbers(values: object) -> list[float]:
     """A column of the time line; empty when it is none."""
     if not isinstance(values, list) or len(values) > ROWS_MAX:
         return []
-    found = [number(value) for value in values]
-    return [value for value in found if value is not None] if None not in found else []
+    numbers = [number(value) for value in values]
+    return [value for value in numbers if value is not None] if None not in numbers else []

@@ -46,7 +46,7 @@ def card(folder: Path) -> str:
     (section,) = sections([group])
     compared = len(group.runs) > 1
     blocks = _blocks(section, "The comparison" if compared else "The answer")
-    alerts = tuple(one for one in section.alerts if one.grave)
+    alerts = tuple(alert for alert in section.alerts if alert.grave)
     return _render(
         _Card(
             question=section.question,

@@ -23,13 +23,13 @@ _Shown = tuple[Column, Callable[[Choice], Cell]]
 
 def possible(found: Mapping[str, Any]) -> list[Choice]:
     """Choices that are not refused, the fastest first, those with a caveat after all others."""
-    return sorted((one for one in found["choices"] if one["seconds"]), key=_seconds)
+    return sorted((choice for choice in found["choices"] if choice["seconds"]), key=_seconds)
 
 
-def time(one: Choice) -> str:
+def time(choice: Choice) -> str:
     """Its time in words; one that leaves something out is a lower bound."""
-    least = "at least " if one["caveat"] else ""
-    return f"{least}{format_seconds(one['seconds']['value'])}"
+    least = "at least " if choice["caveat"] else ""
+    return f"{least}{format_seconds(choice['seconds']['value'])}"
 
 
 def best(found: Mapping[str, Any]) -> list[Choice]:
@@ -48,10 +48,10 @@ def machine_name(found: Mapping[str, Any], key: str) -> str:
     return name
 
 
-def short(found: Mapping[str, Any], one: Choice) -> str:
+def short(found: Mapping[str, Any], choice: Choice) -> str:
     """A choice in a few words: nodes, machine, engine."""
-    nodes = f"{one['nodes']} x " if found["machines"] else ""
-    return f"{nodes}{machine_name(found, one['machine'])}, {one['engine']}"
+    nodes = f"{choice['nodes']} x " if found["machines"] else ""
+    return f"{nodes}{machine_name(found, choice['machine'])}, {choice['engine']}"
 
 
 def numbers(found: Mapping[str, Any]) -> Part:
@@ -65,7 +65,7 @@ def numbers(found: Mapping[str, Any]) -> Part:
         tables.append(_table(found, caption, others, tops))
     left = len(possible(found)) - len(rows) - len(others)
     more = [f"{n.plural(left, 'more choice')} in the JSON output."] if left > 0 else []
-    told = dict.fromkeys(one["caveat"] for one in [*rows, *others] if one["caveat"])
+    told = dict.fromkeys(row["caveat"] for row in [*rows, *others] if row["caveat"])
     aside = (*more, *(f"At least: {caveat}." for caveat in told))
     return Part(title="In numbers", aside=aside, blocks=(*tables, *_refused(found)))
 
@@ -86,12 +86,12 @@ def without_price(found: Mapping[str, Any]) -> list[Choice]:
     return [one for one in first.values() if one not in shown][:UNPRICED_MAX]
 
 
-def _seconds(one: Choice) -> tuple[bool, float]:
-    return one["caveat"] != "", float(one["seconds"]["value"])
+def _seconds(choice: Choice) -> tuple[bool, float]:
+    return choice["caveat"] != "", float(choice["seconds"]["value"])
 
 
-def _dollars(one: Choice) -> tuple[bool, float]:
-    return one["caveat"] != "", float(one["dollars"]["value"])
+def _dollars(choice: Choice) -> tuple[bool, float]:
+    return choice["caveat"] != "", float(choice["dollars"]["value"])
 
 
 def _table(
@@ -106,11 +106,11 @@ def _table(
         ),
         rows=tuple(
             Row(
-                header=machine_name(found, one["machine"]),
-                cells=tuple(cell(one) for _, cell in columns),
-                tone="best" if one in tops else "",
+                header=machine_name(found, row["machine"]),
+                cells=tuple(cell(row) for _, cell in columns),
+                tone="best" if row in tops else "",
             )
-            for one in rows
+            for row in rows
         ),
     )
 
@@ -121,21 +121,21 @@ def _columns(found: Mapping[str, Any], rows: Sequence[Choice]) -> Iterator[_Show
         yield Column(title="nodes"), lambda one: Cell(text=n.count(one["nodes"]))
     yield Column(title="engine", words=True), lambda one: Cell(text=one["engine"])
     yield Column(title="time"), _time
-    if any(one["dollars"] for one in rows):
+    if any(row["dollars"] for row in rows):
         yield Column(title="dollars"), _price
         yield Column(title="runs for a dollar"), _runs
     if found["machines"]:
         yield Column(title="limit", words=True), lambda one: Cell(text=one["limit"])
 
 
-def _time(one: Choice) -> Cell:
-    seconds = one["seconds"]
+def _time(choice: Choice) -> Cell:
+    seconds = choice["seconds"]
     spread = f"{format_seconds(seconds['low'])} to {format_seconds(seconds['high'])}"
-    return Cell(text=time(one), note=spread)
+    return Cell(text=time(choice), note=spread)
 
 
-def _price(one: Choice) -> Cell:
-    dollars = one["dollars"]
+def _price(choice: Choice) -> Cell:
+    dollars = choice["dollars"]
     if not dollars:
         return Cell(text=NO_PRICE)
     return Cell(
@@ -143,14 +143,14 @@ def _price(one: Choice) -> Cell:
     )
 
 
-def _runs(one: Choice) -> Cell:
-    runs = one["runs_per_dollar"]
+def _runs(choice: Choice) -> Cell:
+    runs = choice["runs_per_dollar"]
     return Cell(text=n.significant(runs["value"]) if runs else "")
 
 
 def _refused(found: Mapping[str, Any]) -> Iterator[Fold]:
     """Why choices cannot be, those with the same reason together; nothing where all can be."""
-    refused = [one for one in found["choices"] if one["refused"]]
+    refused = [choice for choice in found["choices"] if choice["refused"]]
     reasons: dict[tuple[str, int, str], list[str]] = {}
     for one in refused:
         key = one["machine"], one["nodes"], one["refused"]

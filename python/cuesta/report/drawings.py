@@ -47,16 +47,16 @@ def strands(frame: shapes.Frame, found: Sequence[Strand], high: int) -> Markup:
     return shapes.drawing(frame, (WIDE, high), parts, "strands")
 
 
-def _line(one: Strand) -> Markup:
-    width = min(max(STROKE * math.sqrt(max(one.ratio, 0.0)), STROKE_MIN), STROKE_MAX)
-    look = {"class_": f"strand {one.tone}", "stroke_width": shapes.number(width)}
-    if one.radius:
-        ((x, y),) = one.points
+def _line(strand: Strand) -> Markup:
+    width = min(max(STROKE * math.sqrt(max(strand.ratio, 0.0)), STROKE_MIN), STROKE_MAX)
+    look = {"class_": f"strand {strand.tone}", "stroke_width": shapes.number(width)}
+    if strand.radius:
+        ((x, y),) = strand.points
         place = {"cx": shapes.number(x), "cy": shapes.number(y)}
-        return shapes.tag("circle", **place, r=shapes.number(one.radius), **look)
-    (x1, y1), (x2, y2), (x3, y3) = ((shapes.number(x), shapes.number(y)) for x, y in one.points)
-    if one.points[0] == one.points[2]:
-        return shapes.tag("path", d=_loop(one.points), **look)
+        return shapes.tag("circle", **place, r=shapes.number(strand.radius), **look)
+    (x1, y1), (x2, y2), (x3, y3) = ((shapes.number(x), shapes.number(y)) for x, y in strand.points)
+    if strand.points[0] == strand.points[2]:
+        return shapes.tag("path", d=_loop(strand.points), **look)
     return shapes.tag("path", d=f"M{x1} {y1}Q{x2} {y2} {x3} {y3}", **look)
 
 

@@ -74,7 +74,7 @@ def explain(path: Path) -> str:
 def lines(group: Group) -> Iterator[str]:
     """The lines for a group of one run."""
     run, finding = group.first, find(group)
-    asked = question(run.workload, run.parameters, [one.path for one in run.inputs])
+    asked = question(run.workload, run.parameters, [item.path for item in run.inputs])
     yield from _wrapped([asked])
     yield ""
     yield from _titled("Done", [_done(run), answer(run), agreement(group, finding)])

@@ -48,7 +48,7 @@ def scatter(identifier: str, view: Fields) -> Block | None:
     raw = view.get("groups")
     groups = [str(one) for one in raw][: len(TONES)] if isinstance(raw, list) else []
     panels = [(panel, list(_points(panel, len(groups)))) for panel in objects(view.get("panels"))]
-    panels = [one for one in panels[:PANELS_MAX] if one[1]]
+    panels = [panel for panel in panels[:PANELS_MAX] if panel[1]]
     if not panels:
         return None
     depths = [point.y for _, points in panels for point in points]
@@ -112,7 +112,7 @@ def _cloud(
             tone=TONES[one.group],
             text=_told(one, names),
         )
-        for one in sorted(points, key=lambda one: (one.group, -one.count))
+        for one in sorted(points, key=lambda point: (point.group, -point.count))
     ]
     title = text(panel.get("title"))
     frame = shapes.Frame(

@@ -142,11 +142,11 @@ def cloud(frame: shapes.Frame, spots: Sequence[Spot], names: Sequence[Name], axe
     """Points of different sizes, and names of some of them where there is room."""
     # Names below the points, so that none hides a point.
     parts = [_plot_frame(axes), _where_free(names, axes)]
-    for one in spots:
-        x, y = axes.across.place(one.x), axes.down(one.y)
-        place = {"cx": shapes.percent(x), "cy": shapes.number(y), "r": shapes.number(one.radius)}
+    for spot in spots:
+        x, y = axes.across.place(spot.x), axes.down(spot.y)
+        place = {"cx": shapes.percent(x), "cy": shapes.number(y), "r": shapes.number(spot.radius)}
         parts.append(
-            shapes.group(one.text, shapes.tag("circle", **place, class_=f"point {one.tone}"))
+            shapes.group(spot.text, shapes.tag("circle", **place, class_=f"point {spot.tone}"))
         )
     return shapes.chart(frame, axes.height + _PLOT_FOOT, parts, "plot")
 
@@ -172,7 +172,7 @@ def curves(frame: shapes.Frame, lines: Sequence[Curve], axes: Axes) -> Markup:
     """Lines through points, each with its interval."""
     parts = [_plot_frame(axes)]
     for curve in lines:
-        spots = [(axes.across.place(one.x), axes.down(one.y)) for one in curve.places]
+        spots = [(axes.across.place(place.x), axes.down(place.y)) for place in curve.places]
         for (x1, y1), (x2, y2) in pairwise(spots):
             parts.append(shapes.line(x1, y1, x2, y2, f"curve {curve.tone}"))
         if curve.tone == "ideal":

@@ -168,7 +168,7 @@ class Run:
     @property
     def input_bytes(self) -> int:
         """Bytes of all inputs."""
-        return sum(one.bytes or 0 for one in self.inputs)
+        return sum(item.bytes or 0 for item in self.inputs)
 
     def number(self, name: str) -> float | None:
         """A number of the record's first level, None when it has none."""
@@ -216,7 +216,7 @@ def group(runs: Sequence[Run]) -> tuple[Group, ...]:
     """Runs by question, in order of first appearance."""
     found: dict[str, list[Run]] = {}
     for run in runs:
-        files = [[Path(one.path).name, one.bytes] for one in run.inputs]
+        files = [[Path(item.path).name, item.bytes] for item in run.inputs]
         key = json.dumps([run.workload, run.parameters, files], sort_keys=True, default=str)
         found.setdefault(key, []).append(run)
     return tuple(Group(runs=tuple(group), labels=_labels(group)) for group in found.values())
@@ -231,9 +231,9 @@ def to_run(fields: Fields, source: str) -> Run:
               if isinstance(value, int) and abs(value) < COUNT_MAX}  # fmt: skip
     verified = fields.get("verified")
     phases = _phases(fields)
-    samples = tuple(_sample(one) for one in objects(fields.get("samples"))[:SAMPLES_MAX])
+    samples = tuple(_sample(sample) for sample in objects(fields.get("samples"))[:SAMPLES_MAX])
     only = Sample(
-        wall_seconds=number(fields.get("wall_seconds")) or sum(one.seconds for one in phases),
+        wall_seconds=number(fields.get("wall_seconds")) or sum(phase.seconds for phase in phases),
         phases=phases,
         load_average=None,
     )
@@ -243,7 +243,7 @@ def to_run(fields: Fields, source: str) -> Run:
         workload=_name(fields.get("workload")),
         engine=_name(fields.get("engine")),
         parameters=mapping(fields.get("parameters")),
-        inputs=tuple(_input(one) for one in objects(fields.get("inputs"))),
+        inputs=tuple(_input(item) for item in objects(fields.get("inputs"))),
         digest=text(answer.get("digest")),
         counts=counts,
         verified=verified if isinstance(verified, bool) else None,
@@ -334,7 +334,7 @@ def _input(fields: Fields) -> Input:
 def _sample(fields: Fields) -> Sample:
     phases = _phases(fields)
     return Sample(
-        wall_seconds=number(fields.get("wall_seconds")) or sum(one.seconds for one in phases),
+        wall_seconds=number(fields.get("wall_seconds")) or sum(phase.seconds for phase in phases),
         phases=phases,
         load_average=number(fields.get("load_average")),
     )
@@ -343,16 +343,16 @@ def _sample(fields: Fields) -> Sample:
 def _phases(fields: Fields) -> tuple[Phase, ...]:
     return tuple(
         Phase(
-            name=_name(one.get("name")),
-            seconds=max(0.0, number(one.get("seconds")) or 0.0),
-            bytes=_whole(one.get("bytes")),
-            rows=_whole(one.get("rows")),
-            ceiling=text(one.get("ceiling"))[:NAME_CHARACTERS_MAX],
-            ceiling_per_s=number(one.get("ceiling_per_s")),
-            rate_per_s=number(one.get("rate_per_s")),
-            fraction=number(one.get("fraction_of_ceiling")),
+            name=_name(phase.get("name")),
+            seconds=max(0.0, number(phase.get("seconds")) or 0.0),
+            bytes=_whole(phase.get("bytes")),
+            rows=_whole(phase.get("rows")),
+            ceiling=text(phase.get("ceiling"))[:NAME_CHARACTERS_MAX],
+            ceiling_per_s=number(phase.get("ceiling_per_s")),
+            rate_per_s=number(phase.get("rate_per_s")),
+            fraction=number(phase.get("fraction_of_ceiling")),
         )
-        for one in objects(fields.get("phases"))
+        for phase in objects(fields.get("phases"))
     )
 
 

@@ -48,7 +48,7 @@ def section(identifier: str, group: Group) -> Section:
     return Section(
         identifier=identifier,
         kind=_kind(group),
-        question=question(first.workload, first.parameters, [one.path for one in first.inputs]),
+        question=question(first.workload, first.parameters, [item.path for item in first.inputs]),
         lead=tuple(sentence for sentence in lead if sentence),
         verdict=words.verdict(finding),
         marks=tuple(_marks(group, finding)),

@@ -35,7 +35,11 @@ class Slots:
     def part_between(self, begin: float, end: float) -> float:
         """Which part of some time no stage ran, 0 to 1."""
         overlaps = (min(end, to) - max(begin, since) for since, to in self.between)
-        return sum(one for one in overlaps if one > 0) / (end - begin) if end > begin else 0.0
+        return (
+            sum(overlap for overlap in overlaps if overlap > 0) / (end - begin)
+            if end > begin
+            else 0.0
+        )
 
 
 UNKNOWN = Slots(between=(), staged_seconds=0.0, few_seconds=0.0)
@@ -69,8 +73,8 @@ def slots(run: Run, cores: int) -> Slots:
 
 def _rows(run: Run, start: float) -> Iterator[tuple[float, float, int]]:
     """From when to when each stage ran after the start, and how many tasks it had."""
-    for one in objects(run.fields.get("stages"))[:STAGES_MAX]:
-        began, seconds = number(one.get("began")) or 0.0, number(one.get("seconds")) or 0.0
+    for stage in objects(run.fields.get("stages"))[:STAGES_MAX]:
+        began, seconds = number(stage.get("began")) or 0.0, number(stage.get("seconds")) or 0.0
         if seconds > 0 and began + seconds > start:
-            tasks = int(number(one.get("tasks")) or 0)
+            tasks = int(number(stage.get("tasks")) or 0)
             yield max(start, began), began + seconds, tasks

@@ -94,15 +94,17 @@ def what_if(run: Run) -> WhatIf | None:
     """The replay of a run's tasks; None where its record has no times of them."""
     cores = int(run.number("threads") or 0)
     wall = run.number("wall_seconds") or 0.0
-    rows = [one for one in objects(run.fields.get("stages"))[:STAGES_MAX] if _ends(one)[1] > 0]
-    if cores < 1 or wall <= 0 or not any(_column(one, "task_seconds") for one in rows):
+    rows = [
+        stage for stage in objects(run.fields.get("stages"))[:STAGES_MAX] if _ends(stage)[1] > 0
+    ]
+    if cores < 1 or wall <= 0 or not any(_column(row, "task_seconds") for row in rows):
         return None
     pieces = _pieces(run, sorted(rows, key=_ends), wall)
-    count = sum(len(one.tasks) for one in pieces[1::2])
+    count = sum(len(piece.tasks) for piece in pieces[1::2])
     asis = _replayed(pieces, cores, "") if count <= TASKS_MAX else 0.0
     if asis <= 0:
         return None
-    causes = dict.fromkeys(name for one in pieces for task in one.tasks for name in task)
+    causes = dict.fromkeys(name for piece in pieces for task in piece.tasks for name in task)
     found = {
         cause: wall * _replayed(pieces, cores, cause) / asis
         for cause in [*causes, SKEW, LEADER]
@@ -114,7 +116,7 @@ def what_if(run: Run) -> WhatIf | None:
         cores=cores,
         wall_seconds=wall,
         replayed_seconds=asis,
-        without=dict(sorted(gaining.items(), key=lambda one: one[1])),
+        without=dict(sorted(gaining.items(), key=lambda item: item[1])),
     )
 
 
@@ -148,18 +150,18 @@ def _pieces(run: Run, rows: Sequence[Fields], wall: float) -> list[_Piece]:
     line = spans(run)
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
     ends = [_ends(one) for one in rows]
-    found: list[_Piece] = []
+    pieces: list[_Piece] = []
     for row, (began, ended) in zip(rows, ends, strict=True):
         earlier = before(ends, began)
         since = max((ends[index][1] for index in earlier), default=0.0)
         after = tuple(2 * index + 1 for index in earlier)
-        found.append(_Piece(tasks=[_between(line, since, began, start)], after=after))
+        pieces.append(_Piece(tasks=[_between(line, since, began, start)], after=after))
         tasks = _tasks(row, _window(line, began, ended)) or [{COMPUTING: ended - began}]
-        found.append(_Piece(tasks=tasks, after=(len(found) - 1,)))
+        pieces.append(_Piece(tasks=tasks, after=(len(pieces) - 1,)))
     last = before(ends, wall)
     since = max((ends[index][1] for index in last), default=0.0)
     after = tuple(2 * index + 1 for index in last)
-    return [*found, _Piece(tasks=[_between(line, since, wall, start)], after=after)]
+    return [*pieces, _Piece(tasks=[_between(line, since, wall, start)], after=after)]
 
 
 def _between(line: Sequence[Span], begin: float, end: float, start: float) -> Parts:
@@ -188,7 +190,7 @@ def _tasks(row: Fields, window: Parts) -> list[Parts]:
     """What each task of a stage spent its time on."""
     columns = {cause: _column(row, name) for cause, name in _LOGGED.items()}
     processors = _column(row, "cpu_seconds")
-    found = []
+    tasks = []
     for index, whole in enumerate(_column(row, "task_seconds")):
         left, parts = whole, dict[str, float]()
         for cause, column in columns.items():
@@ -199,10 +201,10 @@ def _tasks(row: Fields, window: Parts) -> list[Parts]:
         if index < len(processors):
             inside = sum(parts.get(cause, 0.0) for cause in (COLLECTION, SERIALIZATION))
             computing = min(left, max(0.0, processors[index] - inside))
-            found.append(parts | {COMPUTING: computing, UNSEEN: left - computing})
+            tasks.append(parts | {COMPUTING: computing, UNSEEN: left - computing})
         else:
-            found.append(parts | {cause: left * part for cause, part in window.items()})
-    return found
+            tasks.append(parts | {cause: left * part for cause, part in window.items()})
+    return tasks
 
 
 def _ends(row: Fields) -> tuple[float, float]:

@@ -69,18 +69,18 @@ def _check_columns(source: _Source, wanted: Sequence[str] | None) -> None:
 
 def _sources(folder: Path, files: Sequence[str]) -> Mapping[str, _Source]:
     """The tables, by name."""
-    found: dict[str, _Source] = {}
+    sources: dict[str, _Source] = {}
     for file in files:
         path = within(folder, file)
         if path.is_dir() and path.suffix != ".zarr":
-            found |= _sources(folder, sorted(f"{file}/{one.name}" for one in path.iterdir()))
+            sources |= _sources(folder, sorted(f"{file}/{entry.name}" for entry in path.iterdir()))
             continue
         stem = file.removesuffix(path.suffix)
         for name, read, columns in _READERS.get(path.suffix, ()):
-            found[name or stem] = _Source(path=path, read=read, columns=columns)
+            sources[name or stem] = _Source(path=path, read=read, columns=columns)
         if path.name in text.WITH_WHOLE:
-            found[text.WHOLE] = _Source(path=path, read=text.read_whole, columns=text.header_of)
-    return found
+            sources[text.WHOLE] = _Source(path=path, read=text.read_whole, columns=text.header_of)
+    return sources
 
 
 _READERS: dict[str, tuple[tuple[str, Reader, Callable[[Path], tuple[str, ...]]], ...]] = {

@@ -99,12 +99,12 @@ def _segments(path: Path) -> Iterator[Record]:
 
 def _facts(words: Iterator[str] | Sequence[str]) -> Record:
     """Values by column of words such as `length:30` and `LN:i:30`."""
-    found: Record = {}
+    facts: Record = {}
     for word in words:
         name, _, value = word.partition(":")
         column = "circular" if name == "TP" else _NAMES.get(name, name)
-        found[column] = _READERS[_KINDS.get(column, "number")](value.rpartition(":")[2])
-    return found
+        facts[column] = _READERS[_KINDS.get(column, "number")](value.rpartition(":")[2])
+    return facts
 
 
 _READERS: dict[Kind, Callable[[str], Any]] = {

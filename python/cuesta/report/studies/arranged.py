@@ -61,8 +61,8 @@ class Arranged:
     @property
     def names(self) -> list[tuple[int, str]]:
         """Colours and titles of the curves that are drawn."""
-        found = {line.index: line.title for panel in self.panels for line in panel.lines}
-        return sorted((index, title) for index, title in found.items() if title)
+        names = {line.index: line.title for panel in self.panels for line in panel.lines}
+        return sorted((index, title) for index, title in names.items() if title)
 
 
 def arranged(study: FoundStudy, view: View) -> Arranged | None:
@@ -77,7 +77,7 @@ def arranged(study: FoundStudy, view: View) -> Arranged | None:
         return None
     curves = study.factor(view.curves)
     named = {across.name, curves.name if curves else ""}
-    several = [one for one in study.factors if len(_levels(one, cells)) > 1]
+    several = [factor for factor in study.factors if len(_levels(factor, cells)) > 1]
     free = [one for one in several if one.name not in named]
     first = [one for one in free if one.name == view.panels]
     splitting = first + [one for one in free if one.name != view.panels]
@@ -90,7 +90,9 @@ def arranged(study: FoundStudy, view: View) -> Arranged | None:
             panels.append(Panel(title=_title(splitting, combination), lines=lines))
     if not panels:
         return None
-    fixed = [one for one in study.factors if one not in several and one.name not in named]
+    fixed = [
+        factor for factor in study.factors if factor not in several and factor.name not in named
+    ]
     return Arranged(
         across=across,
         curves=curves,
@@ -106,7 +108,9 @@ def _fits(cell: StudyCell, where: Mapping[str, tuple[str, ...]]) -> bool:
 
 def _first(study: FoundStudy, cells: Sequence[StudyCell]) -> Factor | None:
     """The factor to lay across where the view names none: one with values, else one that varies."""
-    several = [one for one in study.factors if len(_levels(one, cells)) > 1] or [*study.factors]
+    several = [factor for factor in study.factors if len(_levels(factor, cells)) > 1] or [
+        *study.factors
+    ]
     return next((one for one in several if one.numeric), several[0] if several else None)
 
 

@@ -36,8 +36,8 @@ def everything(study: FoundStudy) -> Part | None:
         return None
     measures = _measures(study)
     columns = [Column(title=_factors(study), words=True)]
-    for one in measures:
-        columns += [Column(title=one.title), Column(title="interval")]
+    for measure in measures:
+        columns += [Column(title=measure.title), Column(title="interval")]
     columns += [Column(title="runs"), Column(title="peak memory")]
     rows = []
     for cell in study.measured:
@@ -65,8 +65,8 @@ def _measures(study: FoundStudy) -> list[Measure]:
     """What views and claims are about, at most three; the work first."""
     names = ["work", *(view.measure for view in study.views if view.kind != "timeline")]
     known = {name for cell in study.measured for name in cell.measures}
-    found = [name for name in dict.fromkeys(names) if name in known and name != "peak"]
-    return [Measure(name=name) for name in found[:3]]
+    measures = [name for name in dict.fromkeys(names) if name in known and name != "peak"]
+    return [Measure(name=name) for name in measures[:3]]
 
 
 def _figures(cell: StudyCell, measure: Measure) -> tuple[Cell, Cell]:
@@ -78,7 +78,7 @@ def _figures(cell: StudyCell, measure: Measure) -> tuple[Cell, Cell]:
 
 
 def _factors(study: FoundStudy) -> str:
-    return ", ".join(one.title for one in study.factors if len(one.levels) > 1) or "trial"
+    return ", ".join(factor.title for factor in study.factors if len(factor.levels) > 1) or "trial"
 
 
 def missing(study: FoundStudy) -> Part | None:
@@ -217,7 +217,7 @@ def _machine(machine: Fields) -> list[Pair]:
 
 
 def _versions(records: Sequence[Run]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    versions: dict[str, object] = {}
     for run in records:
-        found |= run.object("versions")
-    return found
+        versions |= run.object("versions")
+    return versions

@@ -146,11 +146,13 @@ class FoundStudy:
 
     def factor(self, name: str) -> Factor | None:
         """The factor of that name."""
-        return next((one for one in self.factors if one.name == name), None)
+        return next((factor for factor in self.factors if factor.name == name), None)
 
     def words(self, levels: Mapping[str, str]) -> str:
         """The titles of levels, in the order of the factors; factors of one level say nothing."""
-        known = [one for one in self.factors if one.name in levels and len(one.levels) > 1]
+        known = [
+            factor for factor in self.factors if factor.name in levels and len(factor.levels) > 1
+        ]
         return ", ".join(one.told(one.level(levels[one.name])) for one in known) or "all"
 
     @cached_property

@@ -35,7 +35,9 @@ class StudyPage:
 def made(study: FoundStudy) -> StudyPage:
     """The page of a study."""
     spoiling = [alarm for alarm in study.alarms if alarm.grave and alarm.rule in SPOILING]
-    alerts = [Alert(text=one.text, grave=one.grave) for one in study.alarms if one not in spoiling]
+    alerts = [
+        Alert(text=alarm.text, grave=alarm.grave) for alarm in study.alarms if alarm not in spoiling
+    ]
     alerts += scaling.not_flat(study)
     views = study.views or _derived(study)
     drawn = [_part(f"v{index}", study, view) for index, view in enumerate(views, 1)]
@@ -50,7 +52,7 @@ def made(study: FoundStudy) -> StudyPage:
         summary=verdicts.summary(study),
         verdicts=verdicts.rows(study),
         marks=tuple(_marks(study)),
-        alerts=tuple(sorted(alerts, key=lambda one: not one.grave)),
+        alerts=tuple(sorted(alerts, key=lambda alert: not alert.grave)),
         views=tuple(part for part in drawn if part is not None),
         rest=tuple(part for part in rest if part is not None),
         origin=(
@@ -80,7 +82,7 @@ def _marks(study: FoundStudy) -> list[Mark]:
 
 def _derived(study: FoundStudy) -> tuple[View, ...]:
     """What to draw where the study says nothing: the work over the first factor with values."""
-    several = [one for one in study.factors if len(one.levels) > 1]
+    several = [factor for factor in study.factors if len(factor.levels) > 1]
     across = next((one for one in several if one.numeric), several[0] if several else None)
     others = [one.name for one in several if one is not across]
     name = across.name if across else ""

@@ -206,12 +206,12 @@ def _bars(panel: Panel, level: Level, measure: Measure, size: float) -> list[gro
     return drawn
 
 
-def said(line: Line, spot: Spot, measure: Measure, one: Statistic) -> str:
+def said(line: Line, spot: Spot, measure: Measure, statistic: Statistic) -> str:
     """A cell in words: which, its median, its interval."""
     words = [word for word in (line.title, spot.level.title) if word]
-    value = measure.words(one.median)
-    if one.high > one.low:
-        value += f" ({measure.words(one.low)} to {measure.words(one.high)})"
+    value = measure.words(statistic.median)
+    if statistic.high > statistic.low:
+        value += f" ({measure.words(statistic.low)} to {measure.words(statistic.high)})"
     return f"{', '.join(words)}: {value}"
 
 

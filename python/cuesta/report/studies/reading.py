@@ -61,19 +61,19 @@ def to_study(fields: Fields, record: Callable[[str], Run | None]) -> FoundStudy:
     """The values of one result."""
     name = _words(fields.get("name"))
     given = mapping(fields.get("file"))
-    factors = tuple(_factor(one) for one in objects(fields.get("factors")))
+    factors = tuple(_factor(factor) for factor in objects(fields.get("factors")))
     return FoundStudy(
         title=_words(fields.get("title")) or _words(fields.get("question")) or name,
         question=_words(fields.get("question")),
         paper=_words(fields.get("paper")),
         smoke=fields.get("smoke") is True,
         factors=factors,
-        cells=tuple(_cell(one) for one in objects(fields.get("cells"))),
-        claims=tuple(_claim(one) for one in objects(fields.get("claims"))),
-        views=tuple(_view(one) for one in objects(fields.get("views"))),
+        cells=tuple(_cell(cell) for cell in objects(fields.get("cells"))),
+        claims=tuple(_claim(claim) for claim in objects(fields.get("claims"))),
+        views=tuple(_view(view) for view in objects(fields.get("views"))),
         phases=_names(fields.get("phases")),
         local_phases=_names(fields.get("local_phases")),
-        alarms=tuple(_alarm(one) for one in objects(fields.get("alarms"))),
+        alarms=tuple(_alarm(alarm) for alarm in objects(fields.get("alarms"))),
         file=given,
         fields=fields,
         record=record,
@@ -104,11 +104,11 @@ def _factor(fields: Fields) -> Factor:
         unit=_words(fields.get("unit")),
         levels=tuple(
             Level(
-                name=_words(one.get("name")),
-                title=_words(one.get("title")) or _words(one.get("name")),
-                value=number(one.get("value")),
+                name=_words(level.get("name")),
+                title=_words(level.get("title")) or _words(level.get("name")),
+                value=number(level.get("value")),
             )
-            for one in objects(fields.get("levels"))
+            for level in objects(fields.get("levels"))
         ),
     )
 
@@ -141,7 +141,7 @@ def _claim(fields: Fields) -> Claim:
         said=_words(fields.get("said")) or untested,
         is_trend="trend" in fields,
         parts=tuple(
-            _part(one, is_power="exponent" in fields) for one in objects(fields.get("parts"))
+            _part(part, is_power="exponent" in fields) for part in objects(fields.get("parts"))
         ),
     )
 

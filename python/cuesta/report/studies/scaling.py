@@ -73,7 +73,9 @@ def efficiency(identifier: str, study: FoundStudy, given: Arranged, measure: Mea
         ideal = plots.Curve(name="ideal", tone="ideal", places=tuple(_bare(x, 1) for x in places))
         return [ideal, *(_efficient(study, line, measure) for line in panel.lines)]
 
-    tops = [place.high for panel in given.panels for one in curves(panel) for place in one.places]
+    tops = [
+        place.high for panel in given.panels for curve in curves(panel) for place in curve.places
+    ]
     caption = (
         "Of a curve against itself on the smallest machine: 1 is ideal, dashed. Under strong "
         "scaling it is the speed-up over the growth of the machine, under weak scaling the time "
@@ -118,7 +120,7 @@ def not_flat(study: FoundStudy) -> list[Alert]:
     """Phases that need nothing from other cores, and yet take longer when there are more."""
     alerts = []
     for name in sizes(study):
-        curves = next((one.name for one in study.factors if one.name != name), "")
+        curves = next((factor.name for factor in study.factors if factor.name != name), "")
         view = View(title="", kind="lines", across=name, curves=curves, panels="",
                     measure="work", where={})  # fmt: skip
         given = arranged(study, view)

@@ -65,7 +65,7 @@ class Lanes:
 def lanes_of(bands: Sequence[Band], most: int) -> tuple[tuple[Band, ...], ...]:
     """Bands in as few lanes as hold them; what finds no place in `most` lanes is left out."""
     lanes: list[list[Band]] = []
-    for band in sorted(bands, key=lambda one: one.begin):
+    for band in sorted(bands, key=lambda band: band.begin):
         free = next((lane for lane in lanes if lane[-1].end <= band.begin), None)
         if free is not None:
             free.append(band)

@@ -172,7 +172,7 @@ def _strips(all_traces: Sequence[Traces], cores: float) -> list[list[Strip]]:
 
     rows = []
     for make in (processor, memory, rates, requests, pressure, networks):
-        made = [make(one) for one in all_traces]
+        made = [make(trace) for trace in all_traces]
         first = next((strip for strip in made if strip is not None), None)
         if first is not None:
             empty = replace(first, traces=())
@@ -218,25 +218,27 @@ def _each(
 
 
 def _highest(all_traces: Sequence[Traces], key: str) -> float:
-    return max((max(one.columns[key]) for one in all_traces if key in one.columns), default=1.0)
+    return max(
+        (max(trace.columns[key]) for trace in all_traces if key in trace.columns), default=1.0
+    )
 
 
 def _fastest(all_traces: Sequence[Traces], keys: Keys) -> float:
     values = [
         max(columns[key])
-        for one in all_traces
-        for columns in (*one.devices.values(), *one.networks.values())
+        for trace in all_traces
+        for columns in (*trace.devices.values(), *trace.networks.values())
         for key, _ in keys
         if key in columns
     ]
     return max(values, default=1.0) or 1.0
 
 
-def _lanes(one: Shown, size: float) -> list[Lanes]:
+def _lanes(shown: Shown, size: float) -> list[Lanes]:
     """Phases, laid end to end, a lane each; below them the stages of the engine's log."""
     begin = 0.0
     by_name: dict[str, list[Band]] = {}
-    for phase in one.run.phases:
+    for phase in shown.run.phases:
         end = begin + phase.seconds
         band = Band(
             name=phase.name,
@@ -245,11 +247,11 @@ def _lanes(one: Shown, size: float) -> list[Lanes]:
             text=f"{phase.name}: {n.duration(phase.seconds)}",
             tone="p7" if phase.name in SETUP else "p0",
         )
-        if phase.seconds >= one.seconds / 2000:
+        if phase.seconds >= shown.seconds / 2000:
             by_name.setdefault(phase.name, []).append(band)
         begin = end
     named = [Lanes(title="phases", lanes=tuple(tuple(bands) for bands in by_name.values()))]
-    if not one.stages:
+    if not shown.stages:
         return named
     bands = [
         Band(
@@ -259,7 +261,7 @@ def _lanes(one: Shown, size: float) -> list[Lanes]:
             text=f"{stage.name}: {n.duration(stage.seconds)}, {n.plural(stage.tasks, 'task')}",
             tone="p1",
         )
-        for stage in one.stages
+        for stage in shown.stages
     ]
     if len(bands) <= NAMED_MAX:
         return [*named, Lanes(title="stages", lanes=tuple((band,) for band in bands))]
@@ -296,9 +298,9 @@ def _caption(found: Sequence[Shown], cells: int, *, shared: bool) -> str:
     return words
 
 
-def _described(one: Shown) -> str:
-    words = [f"{phase.name} {n.duration(phase.seconds)}" for phase in one.run.phases]
-    return f"{n.duration(one.seconds)} in all; {'; '.join(words)}"
+def _described(shown: Shown) -> str:
+    words = [f"{phase.name} {n.duration(phase.seconds)}" for phase in shown.run.phases]
+    return f"{n.duration(shown.seconds)} in all; {'; '.join(words)}"
 
 
 def _longest(shown: Sequence[Shown]) -> tuple[Block, ...]:

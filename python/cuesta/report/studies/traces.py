@@ -77,8 +77,8 @@ class _Grid:
 
     def columns(self, given: object) -> dict[str, Column]:
         """Columns of a group that are as long as the times."""
-        found = {name[:40]: _column(values) for name, values in mapping(given).items()}
-        return {name: one for name, one in found.items() if len(one) == len(self.ends)}
+        columns = {name[:40]: _column(values) for name, values in mapping(given).items()}
+        return {name: one for name, one in columns.items() if len(one) == len(self.ends)}
 
 
 def traces(run: Run) -> Traces | None:
@@ -96,7 +96,7 @@ def traces(run: Run) -> Traces | None:
     if "resident_bytes" in tree:
         columns["memory"] = grid.tops(tree["resident_bytes"])
     if "io_some_seconds" in waits:
-        columns["waiting"] = tuple(min(1.0, one) for one in grid.rates(waits["io_some_seconds"]))
+        columns["waiting"] = tuple(min(1.0, rate) for rate in grid.rates(waits["io_some_seconds"]))
     return Traces(
         seconds=grid.seconds,
         columns=columns,
@@ -109,12 +109,12 @@ def stages(run: Run) -> list[StageTime]:
     """The stages of a record, in the order they began."""
     found = [
         StageTime(
-            name=text(one.get("name"))[:80],
-            began=max(0.0, number(one.get("began")) or 0.0),
-            seconds=max(0.0, number(one.get("seconds")) or 0.0),
-            tasks=int(number(one.get("tasks")) or 0),
+            name=text(stage.get("name"))[:80],
+            began=max(0.0, number(stage.get("began")) or 0.0),
+            seconds=max(0.0, number(stage.get("seconds")) or 0.0),
+            tasks=int(number(stage.get("tasks")) or 0),
         )
-        for one in objects(run.fields.get("stages"))[:STAGES_MAX]
+        for stage in objects(run.fields.get("stages"))[:STAGES_MAX]
     ]
     return sorted(found, key=lambda one: one.began)
 

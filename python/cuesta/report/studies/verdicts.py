@@ -75,8 +75,8 @@ def summary(study: FoundStudy) -> str:
 def figure_names(figures: Sequence[str]) -> str:
     """Figures and tables as people write them: `000:figure-2` is Figure 2 of paper 000."""
     by_paper: dict[str, list[str]] = {}
-    for one in figures:
-        paper, _, place = one.rpartition(":")
+    for figure in figures:
+        paper, _, place = figure.rpartition(":")
         kind, _, number = place.partition("-")
         words = f"{kind.capitalize()}{n.NBSP}{number}" if number else place
         by_paper.setdefault(paper, []).append(words)
