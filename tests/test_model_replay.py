@@ -29,14 +29,14 @@ def stage(count: int, place: str = "disk", **amounts: float | tuple[float, ...])
     return Stage(name="s", count=count, after=(), place=place, **fields)
 
 
-def after(one: Stage, *stages: int) -> Stage:
-    return Stage(**{**vars(one), "after": stages})
+def after(successor: Stage, *stages: int) -> Stage:
+    return Stage(**{**vars(successor), "after": stages})
 
 
 def test_equal_tasks_go_in_waves() -> None:
     result = replay([stage(10, cpu_s=3.0)], Cluster(nodes=2, cores=2))
     assert result.seconds == pytest.approx(9.0)
-    assert result.spent["cpu"] == pytest.approx(30.0)
+    assert result.core_seconds["cpu"] == pytest.approx(30.0)
 
 
 def test_a_leader_that_launches_slowly_is_the_limit() -> None:
@@ -55,7 +55,7 @@ def test_unequal_users_of_a_disk_leave_it_to_the_rest() -> None:
     cluster = Cluster(nodes=1, cores=2, disk=100.0)
     result = replay([stage(2, input_bytes=(1000.0, 3000.0))], cluster)
     assert result.seconds == pytest.approx(40.0)
-    assert result.spent["disk"] == pytest.approx(20.0 + 40.0)
+    assert result.core_seconds["disk"] == pytest.approx(20.0 + 40.0)
 
 
 @pytest.mark.parametrize("nodes", [1, 4, 9, 40])
@@ -113,26 +113,28 @@ def test_no_job_beats_its_resources_and_all_time_is_accounted_for(
     stages: list[Stage], cluster: Cluster
 ) -> None:
     result = replay(stages, cluster)
-    cpu = sum(one.count * one.cpu_s[0] for one in stages)
-    assert result.spent["cpu"] == pytest.approx(cpu)
+    cpu = sum(job_stage.count * job_stage.cpu_s[0] for job_stage in stages)
+    assert result.core_seconds["cpu"] == pytest.approx(cpu)
     assert result.seconds >= cpu / (cluster.nodes * cluster.cores) * (1 - 1e-9)
     assert result.seconds >= cluster.launch_s * result.tasks * (1 - 1e-9)
     moved = sum(o.count * o.exchange_bytes[0] for o in stages)
     assert result.seconds >= moved / (cluster.nodes * cluster.network) * (1 - 1e-9)
-    assert sum(result.spent.values()) <= result.seconds * cluster.nodes * cluster.cores * (1 + 1e-9)
+    assert sum(result.core_seconds.values()) <= result.seconds * cluster.nodes * cluster.cores * (
+        1 + 1e-9
+    )
     assert replay(stages, cluster) == result
 
 
 @given(st.integers(1, 60), _clusters)
 @settings(max_examples=60, deadline=None)
 def test_equal_tasks_are_fastest_where_all_but_cores_is_free(count: int, cluster: Cluster) -> None:
-    one = [stage(count, "shared", cpu_s=1.0, input_bytes=500.0)]
+    stages = [stage(count, "shared", cpu_s=1.0, input_bytes=500.0)]
     free = cluster
     for name in FREE:
         free = free if name == "cpu" else freed(free, name)
     waves = math.ceil(count / (cluster.nodes * cluster.cores))
-    assert replay(one, free).seconds == pytest.approx(waves)
-    assert replay(one, cluster).seconds >= waves * (1 - 1e-9)
+    assert replay(stages, free).seconds == pytest.approx(waves)
+    assert replay(stages, cluster).seconds >= waves * (1 - 1e-9)
 
 
 def test_thousands_of_nodes_are_replayed() -> None:
@@ -154,10 +156,10 @@ def test_the_command_tries_numbers_of_nodes_and_free_resources(
     file = str(trace(tmp_path / "t.json"))
     words = ["model", "replay", file, "--nodes", "1,4", "--cores", "2", "--disk", "1MB/s"]
     assert call([*words, "--what-if", "--json"]) == 0
-    one, four = json.loads(capsys.readouterr().out)
-    assert one["seconds"] > four["seconds"]
-    assert one["free_s"]["disk"] == pytest.approx(14.0)
-    assert one["cluster"]["network"] is None
+    single, four = json.loads(capsys.readouterr().out)
+    assert single["seconds"] > four["seconds"]
+    assert single["free_s"]["disk"] == pytest.approx(14.0)
+    assert single["cluster"]["network"] is None
     assert call([*words, "--what-if"]) == 0
     assert "free disk" in capsys.readouterr().out
     assert call(["model", "replay", file, "--machine", "ec2-d3"]) == 0
@@ -170,12 +172,12 @@ def test_the_command_tries_numbers_of_nodes_and_free_resources(
 
 def test_a_scaled_trace_has_so_many_tasks_of_the_same_kind(tmp_path: Path) -> None:
     stages = read(trace(tmp_path / "t.json"))
-    assert [one.count for one in scaled(stages, 100)] == [800, 800]
+    assert [job_stage.count for job_stage in scaled(stages, 100)] == [800, 800]
     assert stages[1].after == (0,)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"count": 0}, "stage 0, map: count is 0, give a number of tasks"),
         ({"cpu_s": -1}, "cpu_s is not a number, or numbers, from zero up"),
@@ -185,11 +187,11 @@ def test_a_scaled_trace_has_so_many_tasks_of_the_same_kind(tmp_path: Path) -> No
     ],
 )
 def test_a_bad_trace_is_named_with_its_stage(
-    change: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    change: dict[str, Any], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = trace(tmp_path / "t.json", **change)
     assert call(["model", "replay", str(file)]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert call(["model", "replay", str(file), "--nodes", "many"]) == 2
 
 
@@ -236,8 +238,8 @@ def test_simgrid_says_the_same(case: dict[str, Any], simgrid_python: str, tmp_pa
 
 def run_record(stages: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     phases = [{"name": "start", "seconds": 1.0}, {"name": "sort", "seconds": 5.0}]
-    whole = {"schema": "cuesta.run/1", "phases": phases, "wall_seconds": 6.0, "stages": stages}
-    return {**whole, **more}
+    defaults = {"schema": "cuesta.run/1", "phases": phases, "wall_seconds": 6.0, "stages": stages}
+    return {**defaults, **more}
 
 
 def test_the_tasks_of_a_run_are_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,7 +249,7 @@ def test_the_tasks_of_a_run_are_a_trace(tmp_path: Path, capsys: pytest.CaptureFi
     second = {"name": "reduce", "began": 4.0, "seconds": 1.0, "tasks": 1}
     second["each"] = {"task_seconds": [1.0], "exchange_bytes": [1e8]}
     (tmp_path / "run.json").write_text(json.dumps(run_record([first, second])))
-    names = [(one.name, one.count) for one in read(tmp_path)]
+    names = [(job_stage.name, job_stage.count) for job_stage in read(tmp_path)]
     leader = ("leader", 1)
     assert names == [leader, ("map", 4), leader, ("reduce", 1), leader]
     # Waits for others' bytes are gone, and the bytes take as long as the links need.
@@ -255,8 +257,8 @@ def test_the_tasks_of_a_run_are_a_trace(tmp_path: Path, capsys: pytest.CaptureFi
     assert result.seconds == pytest.approx(0.5 + 1.0 + 0.5 + 2.0 + 1.0)
     words = ["model", "replay", str(tmp_path), "--cores", "4", "--json"]
     assert call(words) == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    assert found["seconds"] == pytest.approx(0.5 + 0.5 + 0.5 + 1.0 + 1.0)
+    (replayed,) = json.loads(capsys.readouterr().out)
+    assert replayed["seconds"] == pytest.approx(0.5 + 0.5 + 0.5 + 1.0 + 1.0)
 
 
 def test_a_run_without_times_of_tasks_is_no_trace(

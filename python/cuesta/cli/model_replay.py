@@ -127,12 +127,12 @@ def _print(results: list[tuple[Cluster, Replayed, dict[str, float]]]) -> None:
     from cuesta.cli.tables_plain import print_aligned
     from cuesta.units import format_seconds
 
-    names = list(results[0][1].spent)
+    names = list(results[0][1].core_seconds)
     free = list(results[0][2])
     rows = [["nodes", "time", *names, "idle", *(f"free {name}" for name in free)]]
     for cluster, result, without in results:
         whole = result.seconds * cluster.nodes * cluster.cores or 1.0
-        shares = [result.spent[name] / whole for name in names]
+        shares = [result.core_seconds[name] / whole for name in names]
         cells = [f"{100 * share:.0f} %" for share in (*shares, max(0.0, 1 - sum(shares)))]
         ends = [format_seconds(without[name]) for name in free]
         rows.append([f"{cluster.nodes:,}", format_seconds(result.seconds), *cells, *ends])

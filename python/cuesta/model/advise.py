@@ -1,4 +1,4 @@
-"""Which machine, how many nodes, which engine: all choices, the best three, and why."""
+"""Advice on machine, nodes and engine for a job: all choices, the best three, and the reasons."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from cuesta.units import format_bytes, format_bytes_si, format_count, format_sec
 
 SCHEMA = "cuesta.advice/1"
 BETWEEN = 2.0
-"""The choice in between costs at most so many times the cheapest."""
+"""Largest price of the choice in between, as a multiple of the cheapest."""
 AS_FAST = 1.1
-"""Times that differ by less are the same, for a prediction."""
+"""Smallest ratio of two predicted times that counts as a difference."""
 SIZE_MAX = 1e15
 SEVERAL = (
     "Times on several nodes follow from runs on one machine, none was measured; which engine is the"
@@ -39,7 +39,7 @@ DATES = "Prices are of different days, {first} to {last}, and none is adjusted t
 
 @dataclass(frozen=True, kw_only=True)
 class Advised:
-    """One of the best choices, with the reason in plain words."""
+    """A recommended choice, with the reason in plain words."""
 
     title: str
     choice: Choice
@@ -47,18 +47,18 @@ class Advised:
 
 
 def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) -> dict[str, Any]:
-    """All choices, the best three, the COST of scale-out, and what it all rests on, as JSON.
+    """Rank all choices: the best three, the COST of scale-out, and their data, as JSON.
 
-    Errors: `InputError` for a size that says nothing, or where no machine has room.
+    Errors: `InputError` for a size far from any measured, or where no machine has room.
     """
     _check(job, demands)
-    found = list(choices(job, machines, demands))
-    names = {one.key: one.name for one in machines}
-    possible = [one for one in found if one.seconds]
+    options = list(choices(job, machines, demands))
+    names = {machine.key: machine.name for machine in machines}
+    possible = [option for option in options if option.seconds]
     if not possible:
         reasons = "; ".join(
-            f"{names[one.machine]}, {format_count(one.nodes, 'node')}: {one.refused}"
-            for one in found[-3:]
+            f"{names[option.machine]}, {format_count(option.nodes, 'node')}: {option.refused}"
+            for option in options[-3:]
         )
         raise InputError(
             f"advise: no machine has room for {format_bytes_si(job.size_bytes)}"
@@ -70,153 +70,162 @@ def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) ->
         "workload": demands[0].workload,
         "size_bytes": job.size_bytes,
         "years": job.years,
-        "best": [asdict(one) for one in best],
+        "best": [asdict(advised) for advised in best],
         "turns": _turn(job, machines, demands, best[0].choice),
-        "scale_out": [_scale_out(job, one, demands) for one in machines],
-        "left_out": [why for one in demands if (why := size_refused(job, one))],
-        "choices": [asdict(one) for one in found],
-        "machines": {one.key: asdict(one) for one in machines},
-        "demands": [asdict(one) for one in demands],
+        "scale_out": [_scale_out(job, machine, demands) for machine in machines],
+        "left_out": [why for demand in demands if (why := size_refused(job, demand))],
+        "choices": [asdict(option) for option in options],
+        "machines": {machine.key: asdict(machine) for machine in machines},
+        "demands": [asdict(demand) for demand in demands],
     }
 
 
-def among(workload: str, job: Job, found: Sequence[Choice]) -> dict[str, Any]:
-    """The same of settings that were run here, which have no price."""
+def among(workload: str, job: Job, options: Sequence[Choice]) -> dict[str, Any]:
+    """Rank choices predicted from the user's own runs, which have no price; as `advise`."""
     if job.size_bytes <= 0:
         raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
-    possible = [one for one in found if one.seconds]
+    possible = [option for option in options if option.seconds]
     if not possible:
-        raise InputError(f"advise: {found[0].engine}, {found[0].machine}: {found[0].refused}")
-    names = {one.machine: one.machine for one in found}
+        raise InputError(f"advise: {options[0].engine}, {options[0].machine}: {options[0].refused}")
+    names = {option.machine: option.machine for option in options}
     return {
         "schema": SCHEMA,
         "workload": workload,
         "size_bytes": job.size_bytes,
         "years": job.years,
-        "best": [asdict(one) for one in three_best(possible, names)],
+        "best": [asdict(advised) for advised in three_best(possible, names)],
         "turns": None,
         "scale_out": [],
         "left_out": [],
-        "choices": [asdict(one) for one in found],
+        "choices": [asdict(option) for option in options],
         "machines": {},
         "demands": [],
     }
 
 
 def _check(job: Job, demands: Sequence[Demand]) -> None:
-    """Errors: `InputError` for no input, and where it is too large, or small, for every engine."""
+    """Raise `InputError` for an empty input, or if it is too large, or small, for all engines."""
     if job.size_bytes <= 0:
         raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
-    if all(size_refused(job, one) for one in demands):
-        widest = max(demands, key=lambda one: one.sizes[1])
+    if all(size_refused(job, demand) for demand in demands):
+        widest = max(demands, key=lambda demand: demand.sizes[1])
         if job.size_bytes < widest.sizes[0]:
-            widest = min(demands, key=lambda one: one.sizes[0])
+            widest = min(demands, key=lambda demand: demand.sizes[0])
         raise InputError(f"advise: {size_refused(job, widest)}")
 
 
 def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Advised]:
-    """The cheapest, the fastest, and the fastest of those that cost at most twice the cheapest.
+    """Return the cheapest choice, the fastest, and the fastest at up to twice the lowest price.
 
-    Of those that are as fast within a tenth, the one with the fewest nodes counts as the fastest.
-    Those of lower rank follow where two are the same, of another machine if there is one. Those
-    with a caveat, whose time leaves something out, come after all others, however short it is.
+    Among choices within a tenth of the shortest time, the one with the fewest nodes counts as the
+    fastest. Where two of the three are the same, a choice of lower rank replaces the second,
+    preferably on another machine. A choice with a caveat, whose time is incomplete, ranks after
+    all choices without one, however short its time is.
     """
-    priced = [one for one in possible if one.dollars]
+    priced = [option for option in possible if option.dollars]
     by_time = _fastest_first(possible)
-    by_price = sorted(priced, key=lambda one: (one.caveat != "", _dollars(one), _seconds(one)))
-    wanted: list[tuple[str, Sequence[Choice]]] = [("fastest", by_time)]
+    by_price = sorted(
+        priced, key=lambda option: (option.caveat != "", _dollars(option), _seconds(option))
+    )
+    rankings: list[tuple[str, Sequence[Choice]]] = [("fastest", by_time)]
     if by_price:
         limit = BETWEEN * _dollars(by_price[0])
-        between = _fastest_first([one for one in priced if _dollars(one) <= limit])
-        wanted = [("most for a dollar", by_price), ("fastest", by_time), ("in between", between)]
-    taken: list[Advised] = []
-    for title, ranked in [*wanted, ("next", by_price or by_time), ("next", by_time)]:
-        chosen = [_same(one.choice) for one in taken]
+        between = _fastest_first([option for option in priced if _dollars(option) <= limit])
+        rankings = [("most for a dollar", by_price), ("fastest", by_time), ("in between", between)]
+    recommended: list[Advised] = []
+    for title, ranked in [*rankings, ("next", by_price or by_time), ("next", by_time)]:
+        chosen = [_same(advised.choice) for advised in recommended]
         if title == "next":
-            there = {one.choice.machine for one in taken}
-            ranked = sorted(ranked, key=lambda one: (one.caveat != "", one.machine in there))
-        new = next((one for one in ranked if _same(one) not in chosen), None)
-        if new and len(taken) < 3:
-            taken.append(Advised(title=title, choice=new, words=words(new, names[new.machine])))
-    return taken
+            machines_taken = {advised.choice.machine for advised in recommended}
+            ranked = sorted(
+                ranked, key=lambda option: (option.caveat != "", option.machine in machines_taken)
+            )
+        new = next((option for option in ranked if _same(option) not in chosen), None)
+        if new and len(recommended) < 3:
+            recommended.append(
+                Advised(title=title, choice=new, words=words(new, names[new.machine]))
+            )
+    return recommended
 
 
 def _fastest_first(possible: Sequence[Choice]) -> list[Choice]:
-    """By time; those that are as fast as the first, within `AS_FAST`, by nodes before.
+    """Sort choices by time; those within `AS_FAST` of the shortest come first, by their nodes.
 
-    Those with a caveat come last.
+    Choices with a caveat come last.
     """
-    whole = [one for one in possible if not one.caveat]
-    limit = AS_FAST * min(map(_seconds, whole or possible))
+    complete = [option for option in possible if not option.caveat]
+    limit = AS_FAST * min(map(_seconds, complete or possible))
 
-    def rank(one: Choice) -> tuple[float, ...]:
-        seconds, last = _seconds(one), float(bool(whole and one.caveat))
-        near = seconds <= limit and one.limit != ""
+    def rank(option: Choice) -> tuple[float, ...]:
+        seconds, last = _seconds(option), float(bool(complete and option.caveat))
+        near = seconds <= limit and option.limit != ""
         if near:
-            return (last, 0.0, one.nodes, seconds)
+            return (last, 0.0, option.nodes, seconds)
         return (last, 0.0 if seconds <= limit else 1.0, 0, seconds)
 
     return sorted(possible, key=rank)
 
 
-def _same(one: Choice) -> tuple[str, int, str]:
-    """What makes two choices the same to a reader."""
-    return one.machine, one.nodes, "" if one.limit else one.engine
+def _same(option: Choice) -> tuple[str, int, str]:
+    """Identity of a choice to a reader: two choices with the same key are shown once."""
+    return option.machine, option.nodes, "" if option.limit else option.engine
 
 
-def words(one: Choice, name: str) -> str:
-    """A choice in one sentence: nodes, engine, time, price, what limits it."""
-    assert one.seconds
+def words(option: Choice, name: str) -> str:
+    """Describe a choice in one sentence: nodes, engine, time, price and limit."""
+    assert option.seconds
     time = (
-        f"{format_seconds(one.seconds.value)} ({format_seconds(one.seconds.low)} to"
-        f" {format_seconds(one.seconds.high)})"
+        f"{format_seconds(option.seconds.value)} ({format_seconds(option.seconds.low)} to"
+        f" {format_seconds(option.seconds.high)})"
     )
-    if not one.limit:
-        return f"{one.engine} with {name}: {time}"
-    nodes = format_count(one.nodes, "node")
+    if not option.limit:
+        return f"{option.engine} with {name}: {time}"
+    nodes = format_count(option.nodes, "node")
     price = "no price"
-    if one.dollars:
-        price = f"{money(one.dollars.value)} $ ({money(one.dollars.low)} to"
-        price += f" {money(one.dollars.high)})"
-    caveat = f"; {one.caveat}" if one.caveat else ""
-    limit = RESOURCES[one.limit]
-    return f"{nodes} of {name}, {one.engine}: {time}, {price}; limited by {limit}{caveat}"
+    if option.dollars:
+        price = f"{money(option.dollars.value)} $ ({money(option.dollars.low)} to"
+        price += f" {money(option.dollars.high)})"
+    caveat = f"; {option.caveat}" if option.caveat else ""
+    limit = RESOURCES[option.limit]
+    return f"{nodes} of {name}, {option.engine}: {time}, {price}; limited by {limit}{caveat}"
 
 
-def headline(found: Mapping[str, Any]) -> str:
-    """What was asked, in one line."""
-    possible = sum(1 for one in found["choices"] if one["seconds"])
-    size = f"{format_bytes_si(found['size_bytes'])} ({format_bytes(found['size_bytes'])})"
-    return f"{found['workload']} of {size}: {possible} of {len(found['choices'])} choices can do it"
+def headline(advice: Mapping[str, Any]) -> str:
+    """Summarise the question in one line."""
+    possible = sum(1 for option in advice["choices"] if option["seconds"])
+    size = f"{format_bytes_si(advice['size_bytes'])} ({format_bytes(advice['size_bytes'])})"
+    return (
+        f"{advice['workload']} of {size}: {possible} of {len(advice['choices'])} choices can do it"
+    )
 
 
-def consequences(found: Mapping[str, Any]) -> Iterator[str]:
-    """What changes with more nodes and more data, and what to beware of, in plain sentences."""
-    yield from turns(found)
-    for name, text in costs(found):
+def consequences(advice: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the effects of more nodes and more data, and the caveats, in plain sentences."""
+    yield from turns(advice)
+    for name, text in costs(advice):
         yield f"COST on {name}: {text}"
-    yield from caveats(found)
+    yield from caveats(advice)
 
 
-def turns(found: Mapping[str, Any]) -> Iterator[str]:
-    """Up to what input as many nodes as now are best; nothing where it is not known."""
-    there = found["turns"]
-    if not there or not there["size_bytes"]:
+def turns(advice: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the input size up to which the same number of nodes is best; nothing if unknown."""
+    turn = advice["turns"]
+    if not turn or not turn["size_bytes"]:
         return
-    name = found["machines"][there["machine"]]["name"]
-    best = found["best"][0]["choice"]["nodes"]
+    name = advice["machines"][turn["machine"]]["name"]
+    best = advice["best"][0]["choice"]["nodes"]
     nodes = "one node stays" if best == 1 else f"{best} nodes stay"
-    then = "none is enough" if there["nodes"] is None else f"take {there['nodes']} nodes"
-    yield f"On {name} {nodes} best until about {_size(there['size_bytes'])}; then {then}."
+    then = "none is enough" if turn["nodes"] is None else f"take {turn['nodes']} nodes"
+    yield f"On {name} {nodes} best until about {_size(turn['size_bytes'])}; then {then}."
 
 
-def costs(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """By name of a machine among the best, how many nodes it takes to beat one."""
-    rows = {one["machine"]: one for one in found["scale_out"]}
-    for key in dict.fromkeys(one["choice"]["machine"] for one in found["best"]):
+def costs(advice: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield, for each recommended machine, its name and the nodes needed to beat a single one."""
+    rows = {row["machine"]: row for row in advice["scale_out"]}
+    for key in dict.fromkeys(advised["choice"]["machine"] for advised in advice["best"]):
         if key not in rows:
             continue
-        row, name = rows[key], found["machines"][key]["name"]
+        row, name = rows[key], advice["machines"][key]["name"]
         if row["one_node_s"] is None:
             yield name, f"one node cannot do it: {row['one_node_refused']}."
             continue
@@ -231,21 +240,21 @@ def costs(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, f"{', '.join(parts)}."
 
 
-def caveats(found: Mapping[str, Any]) -> Iterator[str]:
-    """What was left out, and what no measurement and no price says."""
-    yield from (f"Left out: {why}." for why in found["left_out"])
-    if any(one["choice"]["nodes"] > 1 for one in found["best"]):
+def caveats(advice: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the choices left out, and the limits of measurements and prices."""
+    yield from (f"Left out: {why}." for why in advice["left_out"])
+    if any(advised["choice"]["nodes"] > 1 for advised in advice["best"]):
         yield SEVERAL
-    prices = [one["price"] for one in found["machines"].values() if one["price"]]
-    if any(one["node"] for one in prices):
-        yield PRICES.format(years=found["years"])
-    dates = sorted({one["date"] for one in prices})
+    prices = [machine["price"] for machine in advice["machines"].values() if machine["price"]]
+    if any(price["node"] for price in prices):
+        yield PRICES.format(years=advice["years"])
+    dates = sorted({price["date"] for price in prices})
     if len(dates) > 1:
         yield DATES.format(first=dates[0], last=dates[-1])
 
 
 def price_words(price: Mapping[str, Any] | None, use: str = "") -> str:
-    """What a node costs, of what day and by whom; `use` follows the day of one that is bought."""
+    """Price of a node with its date and source; `use` follows the date of a bought node."""
     if price is None:
         return "no price"
     source = f"; {price['source']}" if price["source"] else ""
@@ -255,42 +264,42 @@ def price_words(price: Mapping[str, Any] | None, use: str = "") -> str:
 
 
 def _size(size_bytes: float) -> str:
-    """Two digits: it is about that."""
+    """Format a size, rounded to two digits because it is an estimate."""
     return format_bytes_si(float(f"{size_bytes:.2g}"))
 
 
 def money(dollars: float) -> str:
-    """Cents; one digit below a cent."""
+    """Format dollars to the cent, or to one digit below a cent."""
     if dollars >= 100:
         return f"{dollars:,.0f}"
     return f"{dollars:.2f}" if dollars >= 0.01 else f"{dollars:.1g}"
 
 
-def _seconds(one: Choice) -> float:
-    return one.seconds.value if one.seconds else float("inf")
+def _seconds(option: Choice) -> float:
+    return option.seconds.value if option.seconds else float("inf")
 
 
-def _dollars(one: Choice) -> float:
-    return one.dollars.value if one.dollars else float("inf")
+def _dollars(option: Choice) -> float:
+    return option.dollars.value if option.dollars else float("inf")
 
 
 def _scale_out(job: Job, machine: Hardware, demands: Sequence[Demand]) -> dict[str, Any]:
-    """How many nodes it takes until several are faster than one alone, by engine.
+    """Count the nodes from which several are faster than a single one, by engine.
 
     Engines that were not measured near such a size are left out.
     Source of the idea: McSherry, Isard, Murray, "Scalability! But at what COST?", HotOS 2015.
     """
-    alone = [choice(job, machine, one, 1) for one in demands if not one.many_nodes]
-    one_node = min(map(_seconds, alone), default=float("inf"))
+    alone = [choice(job, machine, demand, 1) for demand in demands if not demand.many_nodes]
+    single_node_s = min(map(_seconds, alone), default=float("inf"))
     nodes = {
-        demand.engine: _first_faster(job, machine, demand, one_node)
+        demand.engine: _first_faster(job, machine, demand, single_node_s)
         for demand in demands
         if demand.many_nodes and not size_refused(job, demand)
     }
     return {
         "machine": machine.key,
-        "one_node_s": None if one_node == float("inf") else one_node,
-        "one_node_refused": next((one.refused for one in alone if one.refused), ""),
+        "one_node_s": None if single_node_s == float("inf") else single_node_s,
+        "one_node_refused": next((option.refused for option in alone if option.refused), ""),
         "nodes_to_beat_it": nodes,
         "cores_to_beat_it": {
             engine: None if count is None else count * machine.cores
@@ -300,7 +309,7 @@ def _scale_out(job: Job, machine: Hardware, demands: Sequence[Demand]) -> dict[s
 
 
 def _first_faster(job: Job, machine: Hardware, demand: Demand, seconds: float) -> int | None:
-    """The smallest number of nodes, two or more, that takes less time; None where none does."""
+    """Smallest number of nodes, two or more, that takes less time; None if there is none."""
     return next(
         (
             nodes
@@ -314,18 +323,18 @@ def _first_faster(job: Job, machine: Hardware, demand: Demand, seconds: float) -
 def _turn(
     job: Job, machines: Sequence[Hardware], demands: Sequence[Demand], best: Choice
 ) -> dict[str, Any]:
-    """Up to what input the best machine is best with as many nodes as now, and what comes then.
+    """Find the input size from which another number of nodes is best on the best machine.
 
-    Nothing is said of sizes that an engine which can be had now was not measured near.
+    The search ends at sizes too far from those measured of an engine that is available now.
     """
-    machine = next(one for one in machines if one.key == best.machine)
+    machine = next(machine for machine in machines if machine.key == best.machine)
     size = job.size_bytes
-    measured = [one.sizes[1] for one in demands if not size_refused(job, one)]
+    measured = [demand.sizes[1] for demand in demands if not size_refused(job, demand)]
     limit = min(SIZE_MAX, SIZE_BEYOND * min(measured))
     while size * 1.25 <= limit:
         size *= 1.25
         bigger = replace(job, size_bytes=size)
-        ranked = [one for one in choices(bigger, [machine], demands) if one.seconds]
+        ranked = [option for option in choices(bigger, [machine], demands) if option.seconds]
         if not ranked:
             return {"machine": machine.key, "size_bytes": size, "nodes": None}
         first = min(ranked, key=_dollars) if machine.price else _fastest_first(ranked)[0]

@@ -1,5 +1,5 @@
-"""How well a model predicts what it was not fitted to: its own runs, left out in turn, and the runs
-on more nodes than those that it is fitted to.
+"""Errors of a model on runs that it was not fitted to: each run left out in turn, and the runs on
+more nodes than those of the fit.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 from cuesta.model.observed import Observed
 
 ERROR_MAX = 0.25
-"""A form whose median error on runs left out is larger does not describe the runs."""
+"""Largest median error on runs left out; a form with a larger one does not describe the runs."""
 RUNS_FOR_STRUCTURE = 5
 TREND_MAX = 0.9
 TREND_ERROR = 0.1
 
 
 def check(runs: Sequence[Observed], group: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Errors and coverage: each run left out, and the runs on the most nodes left out together."""
-    largest = max(one.nodes for one in runs)
-    below = [one for one in runs if one.nodes < largest]
-    above = [one for one in runs if one.nodes == largest]
-    single = [(one, [other for other in runs if other is not one]) for one in runs]
+    """Errors and coverage with each run left out, and with all runs on the most nodes left out."""
+    largest = max(run.nodes for run in runs)
+    below = [run for run in runs if run.nodes < largest]
+    above = [run for run in runs if run.nodes == largest]
+    pairs = [(run, [another for another in runs if another is not run]) for run in runs]
     return {
-        "left_out": _errors(single, group, seed),
-        "largest_left_out": _errors([(one, below) for one in above], group, seed),
+        "left_out": _errors(pairs, group, seed),
+        "largest_left_out": _errors([(run, below) for run in above], group, seed),
     }
 
 
@@ -37,56 +37,56 @@ def _errors(
 ) -> dict[str, Any]:
     """Median relative error and the share of runs within their intervals.
 
-    `missed` is the median error of those too whose interval is too wide to be told.
+    `missed` is the median error that includes runs whose interval is too wide for a prediction.
     """
     from cuesta.model.fit import fitted_range, views
     from cuesta.model.predict import in_group
 
-    errors, every, within, refused = [], [], 0, 0
-    for asked, rest in parts:
-        if len({one.shape for one in rest}) < 2:
+    errors, errors_all, within, refused = [], [], 0, 0
+    for question, rest in parts:
+        if len({run.shape for run in rest}) < 2:
             refused += 1
             continue
-        made = {**group, "refused": None, "runs": rest, "views": views(rest)}
-        made["range"] = fitted_range(rest)
-        if not made["views"]["overall"]:
+        model = {**group, "refused": None, "runs": rest, "views": views(rest)}
+        model["range"] = fitted_range(rest)
+        if not model["views"]["overall"]:
             refused += 1
             continue
-        seconds = asked.seconds or math.inf
-        wide = in_group(made, asked, seed, math.inf)
+        seconds = question.seconds or math.inf
+        wide = in_group(model, question, seed, math.inf)
         if not wide.refused:
-            every.append(abs((wide.predicted_s or 0.0) / seconds - 1))
-        found = in_group(made, asked, seed)
-        if found.refused:
+            errors_all.append(abs((wide.predicted_s or 0.0) / seconds - 1))
+        prediction = in_group(model, question, seed)
+        if prediction.refused:
             refused += 1
             continue
-        errors.append(every[-1])
-        within += (found.low_s or 0.0) <= seconds <= (found.high_s or math.inf)
+        errors.append(errors_all[-1])
+        within += (prediction.low_s or 0.0) <= seconds <= (prediction.high_s or math.inf)
     return {
         "runs": len(parts),
         "refused": refused,
         "median_error": median(errors) if errors else None,
         "within": within / len(errors) if errors else None,
-        "missed": median(every) if every else None,
+        "missed": median(errors_all) if errors_all else None,
     }
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldBack:
-    """What the runs of a group on few nodes say of those on more.
+    """Predictions of a group's runs on many nodes by a fit to its runs on few.
 
     Attributes
     ----------
     name, nodes_max, fitted
-        The group, the most nodes of the runs that it was fitted to, how many these are.
+        The group, the most nodes of the runs it was fitted to, and the number of these runs.
     asked
-        How many runs on more nodes there are.
+        Number of runs on more nodes.
     errors
-        Predicted by measured seconds, less 1, of those that are not refused.
+        Ratio of predicted to measured seconds, less 1, of each run that is not refused.
     within
-        How many of them are in their intervals.
+        Number of runs within their intervals.
     refused
-        Why others are, each reason once.
+        Distinct reasons of refusals.
     """
 
     name: str
@@ -99,41 +99,41 @@ class HeldBack:
 
     @property
     def median_error(self) -> float | None:
-        """Relative; None where all are refused."""
+        """Median relative error; None if all runs are refused."""
         return median(map(abs, self.errors)) if self.errors else None
 
     @property
     def worst_error(self) -> float | None:
-        """The largest relative error, with its sign; None where all are refused."""
+        """Largest relative error, with its sign; None if all runs are refused."""
         return max(self.errors, key=abs, default=None)
 
 
 def held_back(observed: Sequence[Observed], seed: int) -> Iterator[HeldBack]:
-    """For each group and each number of nodes but its largest: fitted up to there, asked beyond.
+    """For each group and each number of nodes but the largest, fit up to it and predict beyond.
 
-    Left out are numbers of nodes up to which there are too few runs for a model.
+    Numbers of nodes up to which there are too few runs for a model are left out.
     """
     from cuesta.model.fit import RUNS_MIN
 
     groups: dict[str, list[Observed]] = defaultdict(list)
-    for one in observed:
-        groups[one.key].append(one)
+    for run in observed:
+        groups[run.key].append(run)
     for name, runs in sorted(groups.items()):
-        for nodes_max in sorted({one.nodes for one in runs})[:-1]:
-            if len({one.shape for one in runs if one.nodes <= nodes_max}) >= RUNS_MIN:
+        for nodes_max in sorted({run.nodes for run in runs})[:-1]:
+            if len({run.shape for run in runs if run.nodes <= nodes_max}) >= RUNS_MIN:
                 yield _held_back(name, runs, nodes_max, seed)
 
 
 def together(name: str, parts: Sequence[HeldBack]) -> HeldBack:
-    """All of them as one."""
+    """Combine the results of several groups."""
     return HeldBack(
         name=name,
-        nodes_max=max((one.nodes_max for one in parts), default=0),
-        fitted=sum(one.fitted for one in parts),
-        asked=sum(one.asked for one in parts),
-        errors=tuple(error for one in parts for error in one.errors),
-        within=sum(one.within for one in parts),
-        refused=tuple(dict.fromkeys(why for one in parts for why in one.refused)),
+        nodes_max=max((part.nodes_max for part in parts), default=0),
+        fitted=sum(part.fitted for part in parts),
+        asked=sum(part.asked for part in parts),
+        errors=tuple(error for part in parts for error in part.errors),
+        within=sum(part.within for part in parts),
+        refused=tuple(dict.fromkeys(why for part in parts for why in part.refused)),
     )
 
 
@@ -141,24 +141,33 @@ def _held_back(name: str, runs: Sequence[Observed], nodes_max: int, seed: int) -
     from cuesta.model.fit import fit
     from cuesta.model.predict import predict
 
-    below = [one for one in runs if one.nodes <= nodes_max]
-    above = [one for one in runs if one.nodes > nodes_max]
+    below = [run for run in runs if run.nodes <= nodes_max]
+    above = [run for run in runs if run.nodes > nodes_max]
     model = fit(below, [], seed)
-    found = [(one.seconds or math.inf, predict(model, one)) for one in above]
-    told = [(seconds, one) for seconds, one in found if not one.refused]
+    predictions = [(run.seconds or math.inf, predict(model, run)) for run in above]
+    answered = [
+        (seconds, prediction) for seconds, prediction in predictions if not prediction.refused
+    ]
     return HeldBack(
         name=name,
         nodes_max=nodes_max,
         fitted=len(below),
         asked=len(above),
-        errors=tuple((one.predicted_s or 0.0) / seconds - 1 for seconds, one in told),
-        within=sum((o.low_s or 0.0) <= seconds <= (o.high_s or math.inf) for seconds, o in told),
-        refused=tuple(dict.fromkeys(one.refused for _, one in found if one.refused)),
+        errors=tuple(
+            (prediction.predicted_s or 0.0) / seconds - 1 for seconds, prediction in answered
+        ),
+        within=sum(
+            (prediction.low_s or 0.0) <= seconds <= (prediction.high_s or math.inf)
+            for seconds, prediction in answered
+        ),
+        refused=tuple(
+            dict.fromkeys(prediction.refused for _, prediction in predictions if prediction.refused)
+        ),
     )
 
 
 def structure(runs: Sequence[Observed], group: Mapping[str, Any], seed: int) -> str | None:
-    """Why the residuals forbid any prediction; None where they look like noise."""
+    """Reason why the residuals forbid any prediction; None if they look like noise."""
     if len(runs) < RUNS_FOR_STRUCTURE:
         return None
     error = group["check"]["left_out"]["missed"]
@@ -170,13 +179,16 @@ def structure(runs: Sequence[Observed], group: Mapping[str, Any], seed: int) -> 
     from cuesta.model.predict import estimate
 
     residuals = [
-        math.log((estimate(group, one, seed).predicted_s or 1.0) / (one.seconds or 1.0))
-        for one in runs
+        math.log((estimate(group, run, seed).predicted_s or 1.0) / (run.seconds or 1.0))
+        for run in runs
     ]
-    if math.sqrt(sum(one**2 for one in residuals) / len(runs)) < TREND_ERROR:
+    if math.sqrt(sum(residual**2 for residual in residuals) / len(runs)) < TREND_ERROR:
         return None
-    for name, scale in (("nodes", [one.nodes for one in runs]), ("work", [o.work for o in runs])):
-        if abs(_correlation([math.log(one) for one in scale], residuals)) > TREND_MAX:
+    for name, scale in (
+        ("nodes", [run.nodes for run in runs]),
+        ("work", [run.work for run in runs]),
+    ):
+        if abs(_correlation([math.log(value) for value in scale], residuals)) > TREND_MAX:
             return f"errors grow with the {name}: the form is not that of these runs"
     return None
 

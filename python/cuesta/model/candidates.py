@@ -1,12 +1,12 @@
-"""Which sums of terms describe some runs, with how much weight, and what they say of another run.
+"""Sums of terms that describe a set of runs, their weights, and their predictions of other runs.
 
 Every set of terms is fitted by least squares of relative errors; sets with a coefficient that is
 negative or beyond what is physical are dropped. The best of the rest is the non-negative least
 squares solution (it is the plain solution on its own terms). With few runs several sets fit about
 as well and disagree far away, so all are kept with a weight: the likelihood at the noise of a
-single run, times a price for each term, times what is likely before (`Term.prior`). A prediction
-draws sets by their weight and coefficients by their covariance, so that its interval has both what
-noise does and what we do not know of the form.
+single run, times a penalty for each term, times the prior (`Term.prior`). A prediction draws sets
+by their weight and coefficients by their covariance, so that its interval covers both the noise and
+the uncertainty of the form.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _DEPENDENT = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """One set of terms, fitted.
+    """A fitted set of terms.
 
     Attributes
     ----------
     covariance
-        Of the coefficients, row by row.
+        Covariance of the coefficients, row by row.
     error
-        Root mean square of relative errors.
+        Root mean square of the relative errors.
     """
 
     terms: tuple[str, ...]
@@ -55,7 +55,7 @@ class Candidate:
 
 
 def fitted(rows: Sequence[Mapping[str, float]], seconds: Sequence[float]) -> list[Candidate]:
-    """Candidates by falling weight; none where no set of terms fits at all.
+    """Fit all sets of terms; candidates by falling weight, none if no set fits at all.
 
     `rows` has the values of the terms of each run, `seconds` its time above zero.
     """
@@ -64,56 +64,56 @@ def fitted(rows: Sequence[Mapping[str, float]], seconds: Sequence[float]) -> lis
     times = np.asarray(seconds, dtype=float)
     usable = _usable(rows)
     columns = {name: np.array([row[name] for row in rows]) / times for name in usable}
-    found = []
+    fits = []
     for count in range(1, min(len(rows), TERMS_MAX) + 1):
         for names in itertools.combinations(usable, count):
             if not OF_WORK.isdisjoint(names) and WORK.isdisjoint(names):
-                continue  # What is slower, or done again, is done.
-            one = _candidate(names, np.stack([columns[name] for name in names], axis=1))
-            if one:
+                continue  # Slower or repeated work needs a term of work.
+            fit = _candidate(names, np.stack([columns[name] for name in names], axis=1))
+            if fit:
                 # Work of pairs grows with their square, however few sizes show it.
                 is_likely = OF_PAIRS.isdisjoint(usable) or not OF_PAIRS.isdisjoint(names)
-                found.append(one if is_likely else (one[0] + math.log(WITHOUT_WORK), one[1]))
-    if not found:
+                fits.append(fit if is_likely else (fit[0] + math.log(WITHOUT_WORK), fit[1]))
+    if not fits:
         return []
-    best = max(weight for weight, _ in found)
-    weights = [math.exp(weight - best) for weight, _ in found]
+    best = max(weight for weight, _ in fits)
+    weights = [math.exp(weight - best) for weight, _ in fits]
     total = sum(weights)
-    kept = [
+    candidates = [
         Candidate(**{**fields, "weight": weight / total})
-        for weight, (_, fields) in zip(weights, found, strict=True)
+        for weight, (_, fields) in zip(weights, fits, strict=True)
         if weight / total >= WEIGHT_MIN
     ]
-    return sorted(kept, key=lambda one: (-one.weight, one.terms))
+    return sorted(candidates, key=lambda candidate: (-candidate.weight, candidate.terms))
 
 
 def _usable(rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """Terms that all runs have and that tell them apart from work alone."""
+    """Terms that all runs have and that are not proportional to the work."""
     import numpy as np
 
     work = np.array([row["work"] for row in rows])
-    kept = []
-    for one in TERMS:
-        if any(one.name not in row for row in rows):
+    usable = []
+    for entry in TERMS:
+        if any(entry.name not in row for row in rows):
             continue
-        column = np.array([row[one.name] for row in rows])
+        column = np.array([row[entry.name] for row in rows])
         ratio = column / work
-        like_work = one.name != "work" and np.ptp(ratio) <= _DEPENDENT * ratio.max()
-        if column.any() and (one.name == "constant" or not like_work):
-            kept.append(one.name)
-    return kept
+        like_work = entry.name != "work" and np.ptp(ratio) <= _DEPENDENT * ratio.max()
+        if column.any() and (entry.name == "constant" or not like_work):
+            usable.append(entry.name)
+    return usable
 
 
 def _candidate(names: tuple[str, ...], design: Array) -> tuple[float, dict[str, Any]] | None:
-    """Log weight and fields of the fit of these terms; None where they are not possible."""
+    """Fit these terms: log weight and fields; None if the coefficients are impossible."""
     import numpy as np
 
     runs, count = design.shape
     scale = np.abs(design).max(axis=0)
-    found, _, rank, _ = np.linalg.lstsq(design / scale, np.ones(runs), rcond=_DEPENDENT)
+    solution, _, rank, _ = np.linalg.lstsq(design / scale, np.ones(runs), rcond=_DEPENDENT)
     if rank < count:
         return None
-    coefficients = found / scale
+    coefficients = solution / scale
     limits = [term(name).largest for name in names]
     if (coefficients <= 0).any() or (coefficients > limits).any():
         return None
@@ -135,25 +135,25 @@ def _candidate(names: tuple[str, ...], design: Array) -> tuple[float, dict[str, 
 def drawn(
     candidates: Sequence[Candidate], row: Mapping[str, float], draws: int, seed: int
 ) -> Array:
-    """Seconds of one run, `draws` times, without the noise of the run itself.
+    """Draw `draws` times of a run in seconds, without the noise of the run itself.
 
-    Coefficients that are drawn below zero, or beyond what is physical, are brought back.
+    Coefficients drawn below zero, or beyond what is physical, are clipped.
     """
     import numpy as np
 
     random = np.random.default_rng(seed)
-    weights = np.array([one.weight for one in candidates])
+    weights = np.array([candidate.weight for candidate in candidates])
     counts = random.multinomial(draws, weights / weights.sum())
     parts = []
-    for one, count in zip(candidates, counts, strict=True):
-        mean = np.array(one.coefficients)
+    for candidate, count in zip(candidates, counts, strict=True):
+        mean = np.array(candidate.coefficients)
         scale = np.maximum(mean, 1e-300)
-        spread = np.array(one.covariance) / np.outer(scale, scale)
+        spread = np.array(candidate.covariance) / np.outer(scale, scale)
         root = np.linalg.cholesky(spread + 1e-12 * np.eye(len(mean)))
-        limits = [term(name).largest for name in one.terms]
-        taken = mean + scale * (random.standard_normal((count, len(mean))) @ root.T)
-        taken = np.clip(taken, 0.0, limits)
-        parts.append(taken @ np.array([row.get(name, 0.0) for name in one.terms]))
+        limits = [term(name).largest for name in candidate.terms]
+        sampled = mean + scale * (random.standard_normal((count, len(mean))) @ root.T)
+        sampled = np.clip(sampled, 0.0, limits)
+        parts.append(sampled @ np.array([row.get(name, 0.0) for name in candidate.terms]))
     shuffled = np.concatenate(parts)
     random.shuffle(shuffled)
     return shuffled

@@ -1,9 +1,9 @@
 """Time and price of one job on one machine with some nodes: the bound of each resource, added up.
 
-Work, disks, network and storage that nodes share overlap, more or less: beside what one core does
-alone, a job takes at least as long as the busiest of them, and at most as long as all one after the
-other. The prediction is half way; the interval has both ends, and what is not known of the machine
-and of sizes never run.
+Work, disks, network and shared storage overlap, more or less: apart from the serial part, a job
+takes at least as long as the busiest of them, and at most as long as all in sequence. The
+prediction is half way. The interval covers both ends, and the uncertainty of the machine's numbers
+and of sizes that were not run.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from cuesta.model.machines import Hardware
 from cuesta.units import format_bytes_si, format_count
 
 SIZE_BEYOND = 1000.0
-"""How many times larger than the largest input measured of an engine, or smaller than the smallest,
-that of a job may be."""
+"""Largest ratio of a job's input to the largest input measured of an engine, or of the smallest
+input measured to the job's."""
 SURE = 1.645
-"""Standard deviations to either side of an interval of 90 %."""
+"""Half width of an interval of 90 %, in standard deviations."""
 USABLE = 0.9
 """Part of memory and disks that a job may fill."""
 ASSUMED = 0.25
-"""Relative error of a number that nobody measured."""
+"""Relative error of an assumed number."""
 MEASURED = 0.1
 TENFOLD = 0.1
 """Relative error for each factor of ten beyond the largest input measured."""
 TENTH = 0.3
-"""The same below the smallest one, where the start rules, which nobody measured for itself."""
+"""Relative error for each factor of ten below the smallest input measured: there the start, which
+was not measured by itself, takes most of the time."""
 DOUBLING = 0.1
 """Relative error for each doubling of nodes; demands were measured on one."""
 NOT_DESCRIBED = 0.5
@@ -63,34 +64,34 @@ class Range:
         return Range(value=self.value * factor, low=self.low * factor, high=self.high * factor)
 
     def inverse(self) -> Range:
-        """How many of them one of the unit is."""
+        """Reciprocal: units per value."""
         return Range(value=1 / self.value, low=1 / self.high, high=1 / self.low)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One way to run the job.
+    """A machine, a number of nodes and an engine for a job, with its predicted time and price.
 
     Attributes
     ----------
     machine, engine, nodes, cores
-        What, and how many cores in all.
+        Keys of the machine and the engine, number of nodes, and number of cores in all.
     seconds, dollars
-        None where the choice is refused; no dollars without a price.
+        Predicted time and price; None if the choice is refused; no dollars without a price.
     runs_per_dollar
-        Performance per dollar: how many such runs a dollar pays for.
+        Performance per dollar: number of such runs that a dollar pays for.
     resources
         Seconds that each resource is busy.
     limit
         The busiest resource.
     refused
-        Why it cannot be; empty where it can.
+        Reason why the choice is impossible; empty if it is possible.
     caveat
-        What the time leaves out, so that it may be longer; empty where it leaves out nothing.
+        Costs that the time omits, so that it may be longer; empty if it omits none.
     steps
-        The sums behind it, in words.
+        Calculation of the time, in words.
     runs
-        Files of the records that it rests on, where runs were given.
+        Files of the run records behind the prediction, if there are any.
     """
 
     machine: str
@@ -110,14 +111,14 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is to be done: bytes of input, and how long a node that is bought is used."""
+    """A job: bytes of input, and years for which a bought node is used."""
 
     size_bytes: float
     years: float
 
 
 def choices(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) -> Iterator[Choice]:
-    """Every machine with every number of nodes it has, for every engine that can use them."""
+    """Yield the choices of all machines, numbers of nodes, and engines that can use them."""
     for machine in machines:
         for nodes in node_counts(machine):
             for demand in demands:
@@ -126,16 +127,16 @@ def choices(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) -
 
 
 def node_counts(machine: Hardware) -> list[int]:
-    """Powers of two up to what a job gets, and that itself."""
+    """Powers of two up to `nodes_max` of the machine, and `nodes_max` itself."""
     powers = [2**power for power in range(machine.nodes_max.bit_length())]
     return sorted({*powers, machine.nodes_max})
 
 
 def choice(job: Job, machine: Hardware, demand: Demand, nodes: int) -> Choice:
-    """Time and price of one way to run the job, or why it cannot be.
+    """Predict time and price of a choice, or state why it is impossible.
 
-    Of a machine whose storage is not described the time is that of all else, with a caveat and an
-    interval that reaches further up.
+    For a machine whose storage is not described the time omits the storage; the choice has a caveat
+    and an interval that reaches further up.
     """
     bare = Choice(
         machine=machine.key,
@@ -177,18 +178,18 @@ def choice(job: Job, machine: Hardware, demand: Demand, nodes: int) -> Choice:
 
 
 def size_refused(job: Job, demand: Demand) -> str:
-    """Why runs of an engine say nothing of an input of that size; empty where they do."""
+    """Reason why the job's input is too far from an engine's runs; empty if it is not."""
     smallest, largest = demand.sizes
-    given, engine = format_bytes_si(job.size_bytes), demand.engine
+    size, engine = format_bytes_si(job.size_bytes), demand.engine
     if job.size_bytes > SIZE_BEYOND * largest:
         return (
-            f"{given} is more than {SIZE_BEYOND:,.0f} times the {format_bytes_si(largest)} of the"
+            f"{size} is more than {SIZE_BEYOND:,.0f} times the {format_bytes_si(largest)} of the"
             f" largest run of {engine}; measure one of at least"
             f" {format_bytes_si(job.size_bytes / SIZE_BEYOND)} and give it with --runs"
         )
     if job.size_bytes * SIZE_BEYOND < smallest:
         return (
-            f"{given} is less than 1/{SIZE_BEYOND:,.0f} of the {format_bytes_si(smallest)} of the"
+            f"{size} is less than 1/{SIZE_BEYOND:,.0f} of the {format_bytes_si(smallest)} of the"
             f" smallest run of {engine}; measure one of at most"
             f" {format_bytes_si(job.size_bytes * SIZE_BEYOND)} and give it with --runs"
         )
@@ -198,7 +199,7 @@ def size_refused(job: Job, demand: Demand) -> str:
 def resources(
     job: Job, machine: Hardware, demand: Demand, nodes: int
 ) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Seconds that each resource is busy, and the sums in words."""
+    """Seconds that each resource is busy, and the calculation in words."""
     size, gigabytes = job.size_bytes, job.size_bytes / 1e9
     speed = machine.core_speed
     spilled = _spilled(job, machine, demand, nodes)
@@ -241,14 +242,14 @@ def resources(
 
 
 def _spilled(job: Job, machine: Hardware, demand: Demand, nodes: int) -> float:
-    """Bytes that have no room in the memory of the nodes."""
+    """Bytes that exceed the memory of the nodes."""
     needed = demand.memory * job.size_bytes
-    there = USABLE * nodes * machine.memory_bytes
-    return demand.spill * job.size_bytes * max(0.0, 1 - there / needed) if needed else 0.0
+    available = USABLE * nodes * machine.memory_bytes
+    return demand.spill * job.size_bytes * max(0.0, 1 - available / needed) if needed else 0.0
 
 
 def _no_room(job: Job, machine: Hardware, demand: Demand, nodes: int) -> str:
-    """Why neither memory nor disks hold it; empty where they do."""
+    """Reason why neither memory nor disks hold the data; empty if they do."""
     spilled = _spilled(job, machine, demand, nodes)
     if spilled and not machine.disks:
         needed = math.ceil(demand.memory * job.size_bytes / (USABLE * machine.memory_bytes))
@@ -257,14 +258,16 @@ def _no_room(job: Job, machine: Hardware, demand: Demand, nodes: int) -> str:
         return ""
     held = spilled + job.size_bytes * demand.writes
     held += 0.0 if machine.shared else job.size_bytes
-    there = USABLE * nodes * machine.disks.count * machine.disks.size_bytes
-    if held > there:
-        return f"{format_bytes_si(held)} do not fit on its disks ({format_bytes_si(there)} usable)"
+    available = USABLE * nodes * machine.disks.count * machine.disks.size_bytes
+    if held > available:
+        return (
+            f"{format_bytes_si(held)} do not fit on its disks ({format_bytes_si(available)} usable)"
+        )
     return ""
 
 
 def _error(job: Job, machine: Hardware, demand: Demand, nodes: int) -> float:
-    """Relative standard deviation of what is not known."""
+    """Relative standard deviation of all unknowns."""
     guessed = any(text.startswith(("core_speed", "disks", "network")) for text in machine.assumed)
     smallest, largest = demand.sizes
     beyond = math.log10(max(1.0, job.size_bytes / largest))

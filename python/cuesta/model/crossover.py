@@ -1,4 +1,4 @@
-"""From how many nodes on local disks are faster, together, than storage that nodes share.
+"""Number of nodes from which their local disks are faster, together, than shared storage.
 
 The aggregate throughput of HDFS grows with the nodes; that of a parallel file system and of
 two-level storage has a limit. Source: section 4.1.5 and Figure 7 of "Accelerating big data
@@ -22,7 +22,7 @@ from cuesta.model.storage import (
 )
 
 NODES_MAX = 10_000_000
-"""No cluster has more; a crossing beyond is called none."""
+"""Largest number of nodes; a crossover beyond it counts as none."""
 
 PAPER = StorageRates(
     network=1170e6,
@@ -52,13 +52,13 @@ class Crossover:
     in_memory
         Fraction of the bytes in memory; 0 for `parallel` and for `both`.
     parallel_bytes_per_s
-        What the parallel file system moves at most.
+        Largest throughput of the parallel file system.
     nodes
-        None where HDFS never moves more.
+        Number of nodes; None if HDFS never moves more.
     aggregate_bytes_per_s
-        What the other storage moves in all with that many nodes.
+        Aggregate throughput of the other storage with that many nodes.
     limit_bytes_per_s
-        What it moves with as many nodes as one likes.
+        Its throughput with an unlimited number of nodes.
     """
 
     operation: str
@@ -71,9 +71,9 @@ class Crossover:
 
 
 def with_aggregate(rates: StorageRates, parallel_bytes_per_s: float) -> StorageRates:
-    """The same nodes before a parallel file system of a given throughput in all.
+    """Rates with a parallel file system of a given aggregate throughput.
 
-    It gets as few data nodes as their network interfaces allow.
+    It has as few data nodes as their network interfaces allow.
     """
     data_nodes = math.ceil(parallel_bytes_per_s / rates.network)
     disk = parallel_bytes_per_s / data_nodes
@@ -83,7 +83,7 @@ def with_aggregate(rates: StorageRates, parallel_bytes_per_s: float) -> StorageR
 def crossovers(
     rates: StorageRates, aggregates: Sequence[float], fractions: Sequence[float]
 ) -> Iterator[Crossover]:
-    """One crossing for each aggregate throughput, and for reads of each fraction in memory."""
+    """Yield a crossover for each aggregate throughput, and for reads of each fraction in memory."""
     for aggregate in aggregates:
         site = with_aggregate(rates, aggregate)
         for in_memory in (0.0, *fractions):
@@ -114,7 +114,7 @@ def _read(site: StorageRates, parallel: float, in_memory: float) -> Crossover:
 
 
 def _write(site: StorageRates, parallel: float) -> Crossover:
-    """Writing: two-level storage moves what the parallel file system does, equation (6)."""
+    """Crossover for writes: two-level storage equals the parallel file system, equation (6)."""
     return _crossing(
         Crossover(
             operation="write",
@@ -131,19 +131,19 @@ def _write(site: StorageRates, parallel: float) -> Crossover:
 
 
 def _crossing(
-    found: Crossover, local: Callable[[int], float], shared: Callable[[int], float]
+    crossover: Crossover, local: Callable[[int], float], shared: Callable[[int], float]
 ) -> Crossover:
-    """`found` with its number of nodes; what nodes share falls, per node, with their number."""
+    """Complete `crossover` by bisection; the shared rate per node falls with the node count."""
 
     def faster(nodes: int) -> bool:
         return local(nodes) > shared(nodes)
 
     if not faster(NODES_MAX):
-        return found
+        return crossover
     slow, fast = 0, 1
     while not faster(fast):
         slow, fast = fast, 2 * fast
     while fast - slow > 1:
         middle = (slow + fast) // 2
         slow, fast = (slow, middle) if faster(middle) else (middle, fast)
-    return replace(found, nodes=fast, aggregate_bytes_per_s=aggregate(shared, fast))
+    return replace(crossover, nodes=fast, aggregate_bytes_per_s=aggregate(shared, fast))

@@ -1,6 +1,6 @@
-"""What a workload needs of a machine for each byte of its input, as it was measured.
+"""Demands of a workload on a machine for each byte of input, as measured.
 
-`demands.toml` beside this file has what was measured on one machine, with the commands.
+`demands.toml`, next to this file, has the measurements of one machine, with the commands.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ FILE = Path(__file__).resolve().parent / "demands.toml"
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """What one engine needs for a workload; amounts are for a byte of input.
+    """Demands of an engine for a workload; amounts are per byte of input.
 
     Attributes
     ----------
     many_nodes
         Whether it runs on several nodes; else on one.
     start_s
-        Before any byte is looked at.
+        Seconds before the first byte is read.
     cpu_s
-        Seconds of cores, on the machine it was measured on, that any number of cores share.
+        Core seconds of parallel work, on the measured machine.
     serial_s
-        Seconds that one core works alone.
+        Core seconds of serial work.
     reads, writes
-        Bytes of input that are read, of answer that are written.
+        Bytes of input read, and of answer written.
     memory
-        Bytes of memory with which nothing goes to scratch.
+        Least bytes of memory with which nothing goes to scratch.
     spill
-        Bytes that go to scratch, and come back, where there is no memory at all.
+        Bytes written to scratch and read back without any memory.
     exchange
-        Bytes that nodes send to others, where there are many.
+        Bytes that each node sends to other nodes, with many nodes.
     error
         Relative error of a prediction at the sizes measured.
     sizes
         The smallest and largest input measured, bytes.
     measured
-        By what it was measured, in words.
+        Description of the measurement.
     """
 
     workload: str
@@ -61,18 +61,18 @@ class Demand:
 
 
 def demands(workload: str) -> list[Demand]:
-    """Of a workload, one for each engine. Errors: `InputError` where none was measured."""
+    """Return a workload's demands, one per engine. Errors: `InputError` if none was measured."""
     table = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    found = [
-        Demand(**{**one, "sizes": tuple(one["sizes"])})
-        for one in table["demand"]
-        if one["workload"] == workload
+    matches = [
+        Demand(**{**entry, "sizes": tuple(entry["sizes"])})
+        for entry in table["demand"]
+        if entry["workload"] == workload
     ]
-    if not found:
-        known = ", ".join(sorted({one["workload"] for one in table["demand"]}))
+    if not matches:
+        known = ", ".join(sorted({entry["workload"] for entry in table["demand"]}))
         raise InputError(
             f"advise: what {workload} needs was not measured (there is {known}); run two parts of"
             f" the input, each by `cuesta compare {workload} PART --engines native,mpi,spark -o"
             " DIR`, and give both folders with --runs"
         )
-    return found
+    return matches

@@ -1,9 +1,9 @@
-"""Limits of memory, disks and links that runs had, and how far from them a question may be.
+"""Limits of memory, disks and links that runs had, and the distance from them that is answered.
 
-What such a limit does is known where runs differ in it. A question within their range is answered;
-one beyond it up to `BEYOND` times where the fit has a term for it, up to `UNSEEN` times, with a
-wider interval, where it has none, and not at all where all runs had the same limit. A limit that
-cannot matter is no reason to refuse.
+The effect of a limit is known if the runs differ in it. A question within their range is answered.
+A question beyond it is answered up to `BEYOND` times if the fit has a term for the limit, and up to
+`UNSEEN` times, with a wider interval, if it has none. It is refused if all runs had the same limit,
+unless the limit cannot matter.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ TERMS = {
     "disk_bytes_per_s": ("disk",),
     "link_bytes_per_s": ("links",),
 }
-"""Each limit with the terms that know of it."""
+"""Terms that describe each limit."""
 BEYOND = 4.0
-"""How many times tighter, or looser, than any measured limit one may be that a term describes."""
+"""Largest ratio of a limit to the nearest one measured, where a term describes the limit."""
 UNSEEN = 2.0
-"""The same where runs differ in the limit and no term shows that it mattered to them."""
+"""Largest such ratio where runs differ in the limit but no term shows an effect."""
 SAME = 1.1
-"""Limits that differ by less are one."""
+"""Smallest ratio of two limits that counts as a difference."""
 COPIES = 2.0
-"""Copies of its data that a node holds at most: with room for them memory does not matter. The
-terms know of as many."""
+"""Most copies of its data that a node holds; with room for them memory does not matter. The terms
+describe as many."""
 PASSES = 4.0
-"""How often a run moves its data at most, where nobody measured it; a guess."""
+"""Assumed upper bound of the passes of a run over its data; not measured."""
 FITTED = 0.5
-"""Weight of the forms with a term from which on the runs are said to show it."""
+"""Least weight of the forms with a term for the runs to count as showing its effect."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """Whether the limits of a question are near enough, and what distance does to its interval.
+    """Verdict on the distance of a question's limits from those of the runs.
 
     Attributes
     ----------
     refused
-        Why they are not; empty where they are.
+        Reason why they are too far; empty if they are not.
     faster, slower
-        What the ends of the interval are multiplied with.
+        Factors for the low and the high end of the interval.
     """
 
     refused: str = ""
@@ -74,137 +74,137 @@ class _Span:
         return self.low if value < self.low else self.high
 
     def ratio(self, value: float) -> float:
-        """How many times tighter or looser a value is than the nearest one; 1 or more."""
+        """Ratio of a value to the nearest end of the span, 1 or more in either direction."""
         near = self.nearest(value)
         return max(value / near, near / value) if math.isfinite(near * value) else math.inf
 
 
 def ranges(runs: Sequence[Observed]) -> dict[str, Any]:
-    """By limit that any of the runs had: `low`, `high`, and whether some had none (`without`).
+    """Return `low`, `high` and `without` (whether some runs had none) for each limit of the runs.
 
-    Memory has `room` too, from the least to the most copies of the data of a node that it holds,
-    null for any number of them, where the size of the data is known.
+    Memory also has `room` if the size of the data is known: the fewest and the most copies of a
+    node's data that it holds, null for any number of copies.
     """
-    found: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
     for name in TERMS:
-        values = [one.factors[name] for one in runs if name in one.factors]
+        values = [run.factors[name] for run in runs if name in run.factors]
         if values:
             low, high = min(values), max(values)
-            found[name] = {"low": low, "high": high, "without": len(values) < len(runs)}
-    if MEMORY in found:
-        rooms = [room for one in runs if (room := _room(one)) is not None]
+            limits[name] = {"low": low, "high": high, "without": len(values) < len(runs)}
+    if MEMORY in limits:
+        rooms = [room for run in runs if (room := _room(run)) is not None]
         if len(rooms) == len(runs):
             ends = (min(rooms), max(rooms))
-            found[MEMORY]["room"] = [end if math.isfinite(end) else None for end in ends]
-    return found
+            limits[MEMORY]["room"] = [end if math.isfinite(end) else None for end in ends]
+    return limits
 
 
-def completed(found: Mapping[str, Any], asked: Observed) -> Observed:
-    """The question with the limits that all runs had alike, where it names no other."""
-    common = {name: one["low"] for name, one in found.items() if not _span(one).varies}
-    return replace(asked, factors={**common, **asked.factors})
+def completed(limits: Mapping[str, Any], question: Observed) -> Observed:
+    """Add to a question the limits that all runs had in common, unless it has its own."""
+    common = {name: limit["low"] for name, limit in limits.items() if not _span(limit).varies}
+    return replace(question, factors={**common, **question.factors})
 
 
-def reach(group: Mapping[str, Any], asked: Observed, seconds: float) -> Reach:
-    """How far the limits of a question, which is predicted to take `seconds`, are from the runs'.
+def reach(group: Mapping[str, Any], question: Observed, seconds: float) -> Reach:
+    """Check the distance of a question's limits from the runs'; `seconds` is its predicted time.
 
-    A model file from before its groups had `range.factors` answers questions without limits only.
+    An older model file, without `range.factors` in its groups, answers questions without limits.
     """
-    found = group["range"].get("factors")
-    if found is None:
-        if not asked.factors:
+    limits = group["range"].get("factors")
+    if limits is None:
+        if not question.factors:
             return Reach()
-        names = ", ".join(asked.factors)
+        names = ", ".join(question.factors)
         return Reach(refused=f"the model does not say what {names} its runs had; fit it anew")
-    parts = [_reach(name, group, asked, seconds) for name in TERMS]
+    parts = [_reach(name, group, question, seconds) for name in TERMS]
     return Reach(
-        refused=next((one.refused for one in parts if one.refused), ""),
-        faster=math.prod(one.faster for one in parts),
-        slower=math.prod(one.slower for one in parts),
+        refused=next((part.refused for part in parts if part.refused), ""),
+        faster=math.prod(part.faster for part in parts),
+        slower=math.prod(part.slower for part in parts),
     )
 
 
-def _reach(name: str, group: Mapping[str, Any], asked: Observed, seconds: float) -> Reach:
-    """The same of one limit."""
-    found = group["range"]["factors"].get(name)
+def _reach(name: str, group: Mapping[str, Any], question: Observed, seconds: float) -> Reach:
+    """Check one limit as `reach` does all."""
+    limits = group["range"]["factors"].get(name)
     weight = _weight(group["views"]["overall"], TERMS[name])
-    room = _room(asked) if name == MEMORY and "room" in (found or {"room": None}) else None
+    room = _room(question) if name == MEMORY and "room" in (limits or {"room": None}) else None
     if room is not None:
-        held, rooms = min(COPIES, room), _rooms(found)
+        held, rooms = min(COPIES, room), _rooms(limits)
         return _near(held, rooms, weight) or Reach(refused=_no_room(held, rooms))
-    given, span = asked.factors.get(name, math.inf), _span(found)
-    if span.holds(given):
+    limit, span = question.factors.get(name, math.inf), _span(limits)
+    if span.holds(limit):
         return Reach()
-    moves = _passes(name, asked, given, span.nearest(given))
+    moves = _passes(name, question, limit, span.nearest(limit))
     if moves is None:
-        return Reach(refused=_unmeasured(name, given, span))
+        return Reach(refused=_unmeasured(name, limit, span))
     if PASSES * moves <= NOISE * seconds:
         return Reach()
-    return _near(given, span, weight) or Reach(refused=_unmeasured(name, given, span))
+    return _near(limit, span, weight) or Reach(refused=_unmeasured(name, limit, span))
 
 
-def _near(given: float, span: _Span, weight: float) -> Reach | None:
-    """How a limit within or near the span of the runs is answered; None where it is too far.
+def _near(limit: float, span: _Span, weight: float) -> Reach | None:
+    """Judge a limit within or near the span of the runs; None if it is too far.
 
     `weight` is that of the forms with a term for the limit. Without such a term the interval grows
     as if time were in proportion to the limit.
     """
-    if span.holds(given):
+    if span.holds(limit):
         return Reach()
-    ratio = span.ratio(given)
+    ratio = span.ratio(limit)
     if not span.varies or ratio > (BEYOND if weight >= FITTED else UNSEEN):
         return None
     if weight >= FITTED:
         return Reach()
-    return Reach(slower=ratio) if given < span.low else Reach(faster=1 / ratio)
+    return Reach(slower=ratio) if limit < span.low else Reach(faster=1 / ratio)
 
 
-def _span(found: Mapping[str, Any] | None) -> _Span:
-    if found is None:
+def _span(limits: Mapping[str, Any] | None) -> _Span:
+    if limits is None:
         return _Span(low=math.inf, high=math.inf)
-    return _Span(low=found["low"], high=math.inf if found["without"] else found["high"])
+    return _Span(low=limits["low"], high=math.inf if limits["without"] else limits["high"])
 
 
-def _rooms(found: Mapping[str, Any] | None) -> _Span:
-    """Copies of a node's data that its memory has room for, as far as that matters."""
-    low, high = found["room"] if found else (None, None)
+def _rooms(limits: Mapping[str, Any] | None) -> _Span:
+    """Span of the copies of a node's data that its memory holds, capped at `COPIES`."""
+    low, high = limits["room"] if limits else (None, None)
     return _Span(
         low=COPIES if low is None else min(COPIES, low),
         high=COPIES if high is None else min(COPIES, high),
     )
 
 
-def _room(one: Observed) -> float | None:
-    """How many copies of a node's data its memory has room for; None where nobody knows."""
-    if one.data_bytes is None:
+def _room(run: Observed) -> float | None:
+    """Count the copies of a node's data that its memory holds; None if the data size is unknown."""
+    if run.data_bytes is None:
         return None
-    return one.factors.get(MEMORY, math.inf) * one.nodes / one.data_bytes
+    return run.factors.get(MEMORY, math.inf) * run.nodes / run.data_bytes
 
 
-def _passes(name: str, asked: Observed, given: float, near: float) -> float | None:
-    """Seconds between a pass over the data at one rate and at another; None where nobody knows."""
+def _passes(name: str, question: Observed, limit: float, near: float) -> float | None:
+    """Difference in seconds of a pass over the data at two rates; None if unknown."""
     if name == MEMORY:
         return None
     (only,) = TERMS[name]
     first, second = (
-        term(only).value(replace(asked, factors={name: rate})) for rate in (given, near)
+        term(only).value(replace(question, factors={name: rate})) for rate in (limit, near)
     )
     return None if first is None or second is None else abs(first - second)
 
 
 def _weight(forms: Sequence[Mapping[str, Any]], names: Iterable[str]) -> float:
-    """Share of the weight that forms with one of these terms have."""
+    """Share of the weight of the forms with any of these terms."""
     wanted = frozenset(names)
-    total = sum(one["weight"] for one in forms)
-    having = sum(one["weight"] for one in forms if not wanted.isdisjoint(one["terms"]))
+    total = sum(form["weight"] for form in forms)
+    having = sum(form["weight"] for form in forms if not wanted.isdisjoint(form["terms"]))
     return float(having / total) if total else 0.0
 
 
-def _no_room(given: float, span: _Span) -> str:
+def _no_room(room: float, span: _Span) -> str:
     return (
-        f"memory_bytes has room for {_copies(given)} of a node's data, the runs had room for"
+        f"memory_bytes has room for {_copies(room)} of a node's data, the runs had room for"
         f" {_copies(span.low)}{f' to {_copies(span.high)}' if span.varies else ''}; measure a run"
-        f" with room for about {_copies(given)}"
+        f" with room for about {_copies(room)}"
     )
 
 
@@ -214,7 +214,7 @@ def _copies(room: float) -> str:
     return f"{room:.2g} copies"
 
 
-def _unmeasured(name: str, given: float, span: _Span) -> str:
+def _unmeasured(name: str, limit: float, span: _Span) -> str:
     if math.isinf(span.low):
         runs = "no run had such a limit"
     elif math.isinf(span.high):
@@ -223,6 +223,6 @@ def _unmeasured(name: str, given: float, span: _Span) -> str:
         runs = f"the runs had {span.low:.3g} to {span.high:.3g}"
     else:
         runs = f"all runs had {span.low:.3g}"
-    if math.isinf(given):
+    if math.isinf(limit):
         return f"the question has no {name}, {runs}; give it, or measure a run without it"
-    return f"{name} is {given:.3g}, {runs}; measure a run with about {given:.3g}"
+    return f"{name} is {limit:.3g}, {runs}; measure a run with about {limit:.3g}"

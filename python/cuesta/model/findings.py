@@ -1,7 +1,8 @@
-"""Checks what PGA says of performance per dollar against its own prices and speedups.
+"""Checks of the PGA paper's claims on performance per dollar against its prices and speedups.
 
-The sentences are in `spec/machines/findings.toml`. A sentence follows when what its own numbers
-give is within 20 % of what it says: it has one digit, and its speedups are read from text.
+The sentences are in `spec/machines/findings.toml`. A sentence follows if the ratio derived from the
+paper's numbers is within 20 % of the claimed one: that has one digit, and the speedups are read
+from text.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ NOT_CHECKED = "cannot be checked"
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One sentence of the paper, with what its own numbers give.
+    """A sentence of the paper, with the ratio that the paper's numbers give.
 
     Attributes
     ----------
     claimed
-        What the paper says; for a comparison without a number, what the ratio has to exceed.
+        Ratio in the paper; for a comparison without a number, the ratio's lower bound.
     derived
-        The ratio out of its prices and speedups; None where the text has no speedup.
+        Ratio from its prices and speedups; None if the text has no speedup.
     """
 
     name: str
@@ -44,10 +45,10 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """All of them, in the order of the file."""
+    """Return all findings, in the order of the file."""
     table = tomllib.loads((FOLDER / "findings.toml").read_text(encoding="utf-8"))
     machines = known()
-    return [_finding(one, machines) for one in table["finding"]]
+    return [_finding(row, machines) for row in table["finding"]]
 
 
 def _finding(row: Mapping[str, Any], machines: Mapping[str, Hardware]) -> Finding:
@@ -56,7 +57,10 @@ def _finding(row: Mapping[str, Any], machines: Mapping[str, Hardware]) -> Findin
     claimed = float(row.get("claimed", row.get("at_least")))
     measure = row.get("measure", "performance per dollar")
     if measure != "performance per dollar":
-        sizes = {"cores": lambda one: one.cores, "memory": lambda one: one.memory_bytes}
+        sizes = {
+            "cores": lambda hardware: hardware.cores,
+            "memory": lambda hardware: hardware.memory_bytes,
+        }
         derived = nodes * sizes[measure](machine) / (base_nodes * sizes[measure](base))
         how = f"{nodes} x {machine.name} by {base_nodes} x {base.name}, {measure}"
     elif "speedup" in row:

@@ -1,7 +1,7 @@
-"""Fits a model to runs: one for each group of alike runs, with a test of itself.
+"""Fit of a model to runs: one for each group of alike runs, with a cross-validation.
 
-The file that comes out is described in `spec/formats/model.md`. It has all that a prediction
-needs, and each run that it was made from.
+`spec/formats/model.md` describes the model file. It has all that a prediction needs, and each run
+that it was fitted to.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from cuesta.model.terms import STEPS, over, values
 SCHEMA = "cuesta.model/1"
 RUNS_MIN = 3
 OVERLAP_MAX = 0.02
-"""Phases that add up to the whole run but for this have models of their own."""
+"""Largest relative difference of a run's time and the sum of its phases for which each phase is
+modelled."""
 
 Record = dict[str, Any]
 
 
 def fit(observed: Sequence[Observed], sources: Iterable[str], seed: int) -> Record:
-    """The model of all groups, as a JSON object."""
+    """Fit the model of all groups, as a JSON object."""
     groups: dict[str, list[Observed]] = defaultdict(list)
-    for one in observed:
-        groups[one.key].append(one)
+    for run in observed:
+        groups[run.key].append(run)
     return {
         "schema": SCHEMA,
         "sources": list(sources),
@@ -39,14 +40,14 @@ def fit(observed: Sequence[Observed], sources: Iterable[str], seed: int) -> Reco
 
 
 def once(runs: Sequence[Observed]) -> list[Observed]:
-    """One run for each shape: repeats become the one with the median of their times.
+    """Merge the repeats of each shape into one run with the median of their times.
 
-    The slowest of them say what else the machine did, and one repeat says too much of another that
-    is left out to test a model.
+    The slowest repeats show what else the machine did, and a repeat gives away too much of another
+    one that is left out to test a model.
     """
     shapes: dict[tuple[object, ...], list[Observed]] = defaultdict(list)
-    for one in runs:
-        shapes[(one.unit, *one.shape)].append(one)
+    for run in runs:
+        shapes[(run.unit, *run.shape)].append(run)
     return [_median(same) for same in shapes.values()]
 
 
@@ -54,24 +55,24 @@ def _median(same: Sequence[Observed]) -> Observed:
     first = same[0]
     if len(same) == 1:
         return first
-    names = [name for name in first.phases if all(name in one.phases for one in same)]
+    names = [name for name in first.phases if all(name in run.phases for run in same)]
     return replace(
         first,
-        seconds=median(one.seconds or 0.0 for one in same),
-        phases={name: median(one.phases[name] for one in same) for name in names},
-        repeats=sum(one.repeats for one in same),
+        seconds=median(run.seconds or 0.0 for run in same),
+        phases={name: median(run.phases[name] for run in same) for name in names},
+        repeats=sum(run.repeats for run in same),
     )
 
 
 def _group(key: str, repeated: Sequence[Observed], seed: int) -> Record:
-    """The model of alike runs, or why there is none."""
+    """Fit the model of alike runs, or state why there is none."""
     runs = once(repeated)
     first = runs[0]
     group: Record = {
         "name": key,
         "group": dict(first.group),
         "unit": first.unit,
-        "runs": [_run(one) for one in runs],
+        "runs": [_run(run) for run in runs],
         "refused": _refused(runs),
     }
     if group["refused"]:
@@ -87,11 +88,11 @@ def _group(key: str, repeated: Sequence[Observed], seed: int) -> Record:
 
 
 def _refused(runs: Sequence[Observed]) -> str | None:
-    """Why runs are too few or too different for a model."""
-    units = sorted({one.unit for one in runs})
+    """Reason why runs are too few or too different for a model; None if they are not."""
+    units = sorted({run.unit for run in runs})
     if len(units) > 1:
         return f"runs of different units ({', '.join(units)}); give one column for all"
-    shapes = {one.shape for one in runs}
+    shapes = {run.shape for run in runs}
     if len(shapes) < RUNS_MIN:
         return (
             f"{len(shapes)} different size{'s' * (len(shapes) != 1)} measured, at least"
@@ -101,79 +102,82 @@ def _refused(runs: Sequence[Observed]) -> str | None:
 
 
 def views(runs: Sequence[Observed]) -> dict[str, list[Record]]:
-    """Candidates of the whole run and, where phases add up to it, of each phase."""
-    rows = [values(one) for one in runs]
-    overall = fitted(rows, [one.seconds or 0.0 for one in runs])
-    found = {"overall": overall}
+    """Fit candidates to the complete run and, if its phases add up to it, to each phase."""
+    rows = [values(run) for run in runs]
+    overall = fitted(rows, [run.seconds or 0.0 for run in runs])
+    candidates_of = {"overall": overall}
     names = list(runs[0].phases)
-    if names and all(_adds_up(one, names) for one in runs):
+    if names and all(_adds_up(run, names) for run in runs):
         phases = {name: _phase(name, runs, rows) for name in names}
         if all(phases.values()):
-            found |= phases
-    return {name: [asdict(one) for one in candidates] for name, candidates in found.items()}
+            candidates_of |= phases
+    return {
+        name: [asdict(candidate) for candidate in candidates]
+        for name, candidates in candidates_of.items()
+    }
 
 
 def _phase(
     name: str, runs: Sequence[Observed], rows: Sequence[Mapping[str, float]]
 ) -> list[Candidate]:
-    """Candidates of a phase; a phase that took nothing counts as a thousandth of the run."""
-    return fitted(rows, [max(one.phases[name], 1e-3 * (one.seconds or 0.0)) for one in runs])
+    """Fit candidates to a phase; one that took no time counts as a thousandth of the run."""
+    return fitted(rows, [max(run.phases[name], 1e-3 * (run.seconds or 0.0)) for run in runs])
 
 
-def _adds_up(one: Observed, names: Sequence[str]) -> bool:
-    if list(one.phases) != list(names) or not one.seconds:
+def _adds_up(run: Observed, names: Sequence[str]) -> bool:
+    if list(run.phases) != list(names) or not run.seconds:
         return False
-    return abs(sum(one.phases.values()) / one.seconds - 1) <= OVERLAP_MAX
+    return abs(sum(run.phases.values()) / run.seconds - 1) <= OVERLAP_MAX
 
 
 def fitted_range(runs: Sequence[Observed]) -> Record:
-    """Between what the runs lie; a question far from it is refused."""
-    works = [one.work for one in runs]
-    nodes = sorted({one.nodes for one in runs})
-    sides = {name: {over(one, copies) for one in runs} for name, copies in STEPS.items()}
+    """Ranges of the runs; a question far from them is refused."""
+    works = [run.work for run in runs]
+    nodes = sorted({run.nodes for run in runs})
+    sides = {name: {over(run, copies) for run in runs} for name, copies in STEPS.items()}
     known = {
-        name: sorted(side is True for side in found)
-        for name, found in sides.items()
-        if None not in found
+        name: sorted(side is True for side in sides_of)
+        for name, sides_of in sides.items()
+        if None not in sides_of
     }
     return {
         "nodes": nodes,
-        "cores": sorted({one.cores_per_node for one in runs}),
+        "cores": sorted({run.cores_per_node for run in runs}),
         "work": [min(works), max(works)],
         "steps": known,
         "factors": factors.ranges(runs),
     }
 
 
-def _run(one: Observed) -> Record:
+def _run(run: Observed) -> Record:
     return {
-        "source": one.source,
-        "nodes": one.nodes,
-        "cores_per_node": one.cores_per_node,
-        "amount": one.amount,
-        "seconds": one.seconds,
-        "repeats": one.repeats,
+        "source": run.source,
+        "nodes": run.nodes,
+        "cores_per_node": run.cores_per_node,
+        "amount": run.amount,
+        "seconds": run.seconds,
+        "repeats": run.repeats,
     }
 
 
 def _laws(runs: Sequence[Observed], seed: int) -> Iterable[laws.Law]:
-    """Amdahl and USL for the largest series of equal work, Gustafson for equal work by core."""
-    fixed = _series(runs, lambda one: one.amount)
+    """Fit Amdahl and USL to the largest series of equal work, Gustafson to equal work by core."""
+    fixed = _series(runs, lambda run: run.amount)
     if fixed:
-        nodes = [one.nodes for one in fixed]
-        seconds = [one.seconds or 0.0 for one in fixed]
+        nodes = [run.nodes for run in fixed]
+        seconds = [run.seconds or 0.0 for run in fixed]
         yield laws.amdahl(nodes, seconds, seed)
-        yield laws.usl(nodes, [one.amount / (one.seconds or 1.0) for one in fixed], seed)
-    scaled = _series(runs, lambda one: round(one.work, 9))
+        yield laws.usl(nodes, [run.amount / (run.seconds or 1.0) for run in fixed], seed)
+    scaled = _series(runs, lambda run: round(run.work, 9))
     if scaled:
-        seconds = [one.seconds or 0.0 for one in scaled]
-        yield laws.gustafson([one.nodes for one in scaled], seconds, seed)
+        seconds = [run.seconds or 0.0 for run in scaled]
+        yield laws.gustafson([run.nodes for run in scaled], seconds, seed)
 
 
 def _series(runs: Sequence[Observed], key: Any) -> list[Observed]:
-    """The longest series of runs that agree in `key`, by nodes; empty below three nodes' counts."""
-    found: dict[Any, dict[int, Observed]] = defaultdict(dict)
-    for one in runs:
-        found[key(one)][one.nodes] = one
-    longest = max(found.values(), key=len)
+    """Longest series of runs that agree in `key`, by nodes; empty below `RUNS_MIN` node counts."""
+    series: dict[Any, dict[int, Observed]] = defaultdict(dict)
+    for run in runs:
+        series[key(run)][run.nodes] = run
+    longest = max(series.values(), key=len)
     return [longest[count] for count in sorted(longest)] if len(longest) >= RUNS_MIN else []

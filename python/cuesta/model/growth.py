@@ -1,12 +1,12 @@
-"""With which power of the bytes of its input the work of a workload grows."""
+"""Power of the input size with which the work of a workload grows."""
 
 from __future__ import annotations
 
 PAIRS = 2
-"""Of workloads that look at all pairs of rows, where rows are equally long."""
+"""Power of workloads that look at all pairs of rows of equal length."""
 _POWERS = {"correlate": PAIRS}
 
 
 def power(workload: str) -> int:
-    """1 for what goes over its input."""
+    """Return the power of a workload; 1 if it passes over its input."""
     return _POWERS.get(workload, 1)

@@ -1,8 +1,8 @@
-"""Choices among runs that were made: engines, their settings and where they ran.
+"""Choices among the user's runs: engines, their settings and machines.
 
-Each setting that was run (`setting`) is a choice. Its time grows with the input as a start and a
-part for each byte, or each pair of them where a workload looks at all pairs of rows; with one size
-only, what the record calls start is the start.
+Each setting of the runs (`setting`) is a choice. Its time is a start plus a part for each byte, or
+for each pair of bytes if the workload looks at all pairs of rows. With one size only, the phase
+`start` of the record is the start.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from cuesta.model.setting import SYSTEM, Setting, setting
 from cuesta.units import format_bytes_si, format_count
 
 BEYOND = 30.0
-"""How many times larger than the largest input of a setting, or smaller than the smallest, that of
-a question may be."""
+"""Largest ratio of a question's input to the largest input of a setting, or of the smallest input
+to the question's."""
 DOUBLING = 0.05
 """Relative error for each doubling of the input beyond the largest, or halving of the smallest."""
 APART = 1.5
-"""Sizes that differ by less are one: a line through them would say nothing."""
+"""Smallest ratio of the largest size to the smallest for which a line is fitted."""
 ONE_SIZE = 0.15
-"""More of it for each doubling where only one size was run."""
+"""Relative error for each doubling where only one size was run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,74 +44,83 @@ class _Sized:
 
 
 def choices(workload: str, size_bytes: float, paths: Sequence[Path]) -> list[Choice]:
-    """One for each setting of the runs of that workload.
+    """Return a choice for each setting of the workload's runs.
 
-    Errors: `InputError` where there are no runs of it, and for no input.
+    Errors: `InputError` if there are no such runs, and for an empty input.
     """
     if size_bytes <= 0:
         raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
     groups: dict[Setting, list[_Sized]] = defaultdict(list)
-    others = set()
+    other_workloads = set()
     for path in paths:
         for file in record_files(path):
             record = records.read(file)
             if record["workload"] != workload:
-                others.add(record["workload"])
+                other_workloads.add(record["workload"])
             elif record["verified"] is not False:
                 groups[setting(record)].append(_sized(file, record))
     if not groups:
-        there = f"; there is {', '.join(sorted(others))}" if others else ""
-        raise InputError(f"advise: no run of {workload} in what --runs names{there}")
+        available = f"; there is {', '.join(sorted(other_workloads))}" if other_workloads else ""
+        raise InputError(f"advise: no run of {workload} in what --runs names{available}")
     named = _named(sorted(groups))
-    return [_choice(one, named[one], groups[one], size_bytes) for one in named]
+    return [_choice(key, named[key], groups[key], size_bytes) for key in named]
 
 
 def _named(settings: Sequence[Setting]) -> dict[Setting, str]:
-    """The words of each setting, and those of its place in which not all settings agree."""
-    places = [dict(_place(one)) for one in settings]
+    """Name each setting by its words and by the parts of its place in which settings differ."""
+    places = [dict(_place(run_setting)) for run_setting in settings]
     names = list(dict.fromkeys(name for place in places for name in place))
     apart = [name for name in names if len({place.get(name) for place in places}) > 1]
     return {
-        one: ", ".join([_words(one), *(place.get(name, f"no {name}") for name in apart)])
-        for one, place in zip(settings, places, strict=True)
+        run_setting: ", ".join(
+            [_words(run_setting), *(place.get(name, f"no {name}") for name in apart)]
+        )
+        for run_setting, place in zip(settings, places, strict=True)
     }
 
 
-def _words(one: Setting) -> str:
-    """Cores, memory, options and parameters."""
-    each = format_count(one.cores_per_node, "core")
-    words = [each if one.nodes == 1 else f"{one.nodes} nodes with {each} each"]
-    if one.memory_bytes:
-        words.append(f"{one.memory_bytes / 2**30:.3g} GiB")
-    return ", ".join([*words, *one.options, *([one.parameters] if one.parameters else [])])
+def _words(run_setting: Setting) -> str:
+    """Describe cores, memory, options and parameters of a setting."""
+    each = format_count(run_setting.cores_per_node, "core")
+    words = [each if run_setting.nodes == 1 else f"{run_setting.nodes} nodes with {each} each"]
+    if run_setting.memory_bytes:
+        words.append(f"{run_setting.memory_bytes / 2**30:.3g} GiB")
+    return ", ".join(
+        [
+            *words,
+            *run_setting.options,
+            *([run_setting.parameters] if run_setting.parameters else []),
+        ]
+    )
 
 
-def _place(one: Setting) -> Iterator[tuple[str, str]]:
-    """By name what the machine of a run was and was held to, in words."""
-    for name, text in one.place:
+def _place(run_setting: Setting) -> Iterator[tuple[str, str]]:
+    """Yield names and descriptions of the machine of a run and of the limits it was held to."""
+    for name, text in run_setting.place:
         words = f"{name} {text}"
         if name == "machine":
             words = f"on {text}"
         elif name.startswith(SYSTEM):
             words = f"{name.removeprefix(SYSTEM)} on {text}"
         yield name, words
-    yield from ((name, f"{name} {value}") for name, value in one.factors)
+    yield from ((name, f"{name} {value}") for name, value in run_setting.factors)
 
 
 def _sized(file: Path, record: Mapping[str, Any]) -> _Sized:
-    size = float(sum(one["bytes"] for one in record["inputs"]))
+    size = float(sum(entry["bytes"] for entry in record["inputs"]))
     if not size:
         raise InputError(f"{file}: its run has no input, so that bytes say nothing of it")
-    start = sum(one["seconds"] for one in record["phases"] if one["name"] == "start")
+    start = sum(phase["seconds"] for phase in record["phases"] if phase["name"] == "start")
     seconds = float(record["statistics"]["wall_seconds"]["median"])
     return _Sized(file=str(file), size_bytes=size, seconds=seconds, start=min(start, seconds))
 
 
-def _choice(one: Setting, name: str, runs: Sequence[_Sized], size: float) -> Choice:
-    sized = [one.size_bytes for one in runs]
+def _choice(run_setting: Setting, name: str, runs: Sequence[_Sized], size: float) -> Choice:
+    sized = [run.size_bytes for run in runs]
     smallest, largest = min(sized), max(sized)
     bare: dict[str, Any] = {
-        "machine": name, "engine": one.engine, "nodes": one.nodes, "cores": one.cores,
+        "machine": name, "engine": run_setting.engine,
+        "nodes": run_setting.nodes, "cores": run_setting.cores,
         "runs": tuple(run.file for run in runs),
     }  # fmt: skip
     if size > BEYOND * largest:
@@ -126,7 +135,7 @@ def _choice(one: Setting, name: str, runs: Sequence[_Sized], size: float) -> Cho
             refused=f"its smallest run had {format_bytes_si(smallest)}; measure at most"
             f" {format_bytes_si(size * BEYOND)}",
         )
-    exponent = power(one.workload)
+    exponent = power(run_setting.workload)
     start, growth, error = _line(runs, exponent, size)
     doublings = math.log2(max(1.0, size / largest, smallest / size))
     sizes = len(set(sized))
@@ -146,37 +155,37 @@ def _choice(one: Setting, name: str, runs: Sequence[_Sized], size: float) -> Cho
 
 
 def _sizes(count: int, smallest: float, largest: float) -> str:
-    """How many sizes, and which."""
+    """Describe the number and range of the sizes."""
     if count == 1:
         return f"one size, {format_bytes_si(largest)}"
     return f"{count} sizes, {format_bytes_si(smallest)} to {format_bytes_si(largest)}"
 
 
 def _power(size: float, square: str) -> str:
-    """The size, with the power that it has."""
+    """Format the size with its exponent."""
     return f"({size / 1e9:.4g} GB){square}" if square else f"{size / 1e9:.4g} GB"
 
 
-def _line(runs: Sequence[_Sized], exponent: int, asked: float) -> tuple[float, float, float]:
-    """Start, seconds for a power of GB, and relative error at a size; no time is negative.
+def _line(runs: Sequence[_Sized], exponent: int, size: float) -> tuple[float, float, float]:
+    """Fit start, seconds per power of GB, and relative error at `size`; no time is negative.
 
-    Where starts take most of all times, their noise is much of what runs differ by, so that a line
-    through them is far off at a size that is much larger: the error counts that.
+    If starts take most of the times, their noise is much of the difference between runs, so that a
+    line through them is far off at a much larger size; the error includes that.
     """
     import numpy as np
 
     from cuesta.model.laws import nonnegative
 
-    sizes = [one.size_bytes for one in runs]
+    sizes = [run.size_bytes for run in runs]
     if max(sizes) < APART * min(sizes):
-        seconds = median(one.seconds for one in runs)
-        start = median(one.start for one in runs)
+        seconds = median(run.seconds for run in runs)
+        start = median(run.start for run in runs)
         return start, (seconds - start) / (median(sizes) / 1e9) ** exponent, NOISE
-    times = np.array([one.seconds for one in runs])
-    design = np.array([[1.0, (one.size_bytes / 1e9) ** exponent] for one in runs]) / times[:, None]
-    start, growth = (float(one) for one in nonnegative(design, np.ones(len(runs))))
+    times = np.array([run.seconds for run in runs])
+    design = np.array([[1.0, (run.size_bytes / 1e9) ** exponent] for run in runs]) / times[:, None]
+    start, growth = (float(value) for value in nonnegative(design, np.ones(len(runs))))
     residuals = design @ np.array([start, growth]) - 1
     noise = max(NOISE, float(np.sqrt((residuals**2).mean())))
-    at = np.array([1.0, (asked / 1e9) ** exponent])
+    at = np.array([1.0, (size / 1e9) ** exponent])
     drift = float(np.sqrt(at @ np.linalg.inv(design.T @ design) @ at)) / (start + growth * at[1])
     return start, growth, noise * math.hypot(1.0, drift)

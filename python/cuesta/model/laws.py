@@ -26,7 +26,7 @@ CONFIDENCE = 0.9
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A value, and the interval that holds the true one with a confidence of 0.9.
+    """A value, and its interval at a confidence of 0.9.
 
     None stands for infinite.
     """
@@ -45,12 +45,12 @@ class Law:
     error: float
 
     def record(self) -> dict[str, Any]:
-        """As a model file has it."""
+        """Return the law as an object of a model file."""
         return asdict(self)
 
 
 def amdahl(nodes: Sequence[float], seconds: Sequence[float], seed: int) -> Law:
-    """One amount of work on more and more nodes: t = t1 (s + (1 - s) / n).
+    """Fit Amdahl's law, fixed work on more and more nodes: t = t1 (s + (1 - s) / n).
 
     Parameters: `one_node_s` (t1) and `serial` (s, 0 to 1). Source: Amdahl, AFIPS 1967.
     """
@@ -65,7 +65,7 @@ def amdahl(nodes: Sequence[float], seconds: Sequence[float], seed: int) -> Law:
 
 
 def gustafson(nodes: Sequence[float], seconds: Sequence[float], seed: int) -> Law:
-    """As much work for each node on more and more nodes: t = t1 (1 + g (n - 1)).
+    """Fit Gustafson's law, fixed work per node on more and more nodes: t = t1 (1 + g (n - 1)).
 
     Parameters: `one_node_s` (t1) and `growth` (g), which is 0 where time does not grow; the scaled
     speedup is n / (1 + g (n - 1)). Source: Gustafson, CACM 1988, in terms of time.
@@ -81,7 +81,7 @@ def gustafson(nodes: Sequence[float], seconds: Sequence[float], seed: int) -> La
 
 
 def usl(nodes: Sequence[float], rates: Sequence[float], seed: int) -> Law:
-    """Throughput by nodes: x = rate n / (1 + contention (n - 1) + crosstalk n (n - 1)).
+    """Fit the USL, throughput: x = rate n / (1 + contention (n - 1) + crosstalk n (n - 1)).
 
     Parameters: `rate` of one node, `contention`, `crosstalk`, and `best_nodes`, beyond which
     throughput falls (infinite without crosstalk). Source: Gunther, Guerrilla Capacity Planning.
@@ -91,7 +91,7 @@ def usl(nodes: Sequence[float], rates: Sequence[float], seed: int) -> Law:
         return _columns(n**0, n - 1, n * (n - 1))
 
     def parameters(c: Array) -> dict[str, float]:
-        if not c[0]:  # One node as fast as one likes: the points do not say.
+        if not c[0]:  # The points do not bound the rate of a node.
             return dict.fromkeys(("rate", "contention", "crosstalk", "best_nodes"), math.inf)
         best = math.sqrt(max(0.0, c[0] - c[1]) / c[2]) if c[2] else math.inf
         rate = 1 / c[0]
@@ -107,7 +107,7 @@ def usl(nodes: Sequence[float], rates: Sequence[float], seed: int) -> Law:
 
 
 def nonnegative(design: Array, target: Array) -> Array:
-    """The non-negative least squares solution of a few columns, by trying every set of them."""
+    """Solve non-negative least squares of a few columns by trying all sets of them."""
     import numpy as np
 
     count = design.shape[1]
@@ -115,11 +115,11 @@ def nonnegative(design: Array, target: Array) -> Array:
     for size in range(1, count + 1):
         for chosen in itertools.combinations(range(count), size):
             part = design[:, list(chosen)]
-            found, _, rank, _ = np.linalg.lstsq(part, target, rcond=None)
-            squares = float(((part @ found - target) ** 2).sum())
-            if rank == size and (found >= 0).all() and squares < least:
+            solution, _, rank, _ = np.linalg.lstsq(part, target, rcond=None)
+            squares = float(((part @ solution - target) ** 2).sum())
+            if rank == size and (solution >= 0).all() and squares < least:
                 best, least = np.zeros(count), squares
-                best[list(chosen)] = found
+                best[list(chosen)] = solution
     return best
 
 
@@ -144,8 +144,8 @@ def _law(
         raise ValueError(f"{name} needs {columns.shape[1]} points, there are {len(nodes)}")
     weighted = columns / values[:, None]
     ones = np.ones(len(values))
-    found = nonnegative(weighted, ones)
-    error = float(np.sqrt(((weighted @ found - 1) ** 2).mean()))
+    solution = nonnegative(weighted, ones)
+    error = float(np.sqrt(((weighted @ solution - 1) ** 2).mean()))
     noise = max(NOISE, error)
     random = np.random.default_rng(seed)
     samples = [
@@ -153,23 +153,23 @@ def _law(
         for _ in range(DRAWS)
     ]
     tail = (1 - CONFIDENCE) / 2
-    given = parameters(found)
+    estimates = parameters(solution)
     return Law(
         name=name,
         parameters={
             key: Interval(
                 value=_finite(float(value)),
-                low=_quantile([one[key] for one in samples], tail),
-                high=_quantile([one[key] for one in samples], 1 - tail),
+                low=_quantile([sample[key] for sample in samples], tail),
+                high=_quantile([sample[key] for sample in samples], 1 - tail),
             )
-            for key, value in given.items()
+            for key, value in estimates.items()
         },
         error=error,
     )
 
 
 def _quantile(values: Sequence[float], at: float) -> float | None:
-    """Of values that may be infinite: the nearest one."""
+    """Nearest sample to a quantile; values may be infinite, which gives None."""
     return _finite(float(sorted(values)[round(at * (len(values) - 1))]))
 
 

@@ -1,4 +1,4 @@
-"""Reads descriptions of machines, `spec/machines/*.toml` or a user's own.
+"""Reader of machine descriptions, `spec/machines/*.toml` or a user's file.
 
 The format is `spec/formats/machine.md`; `spec/machines/template.toml` is one to fill in.
 """
@@ -33,7 +33,7 @@ class Disks:
 
 @dataclass(frozen=True, kw_only=True)
 class SharedStorage:
-    """What all nodes of a job read and write together, bytes per second."""
+    """Aggregate throughput of storage for all nodes of a job, in bytes per second."""
 
     what: str
     read: float
@@ -42,16 +42,16 @@ class SharedStorage:
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What a node costs, in dollars.
+    """Price of a node, in dollars.
 
     Attributes
     ----------
     node
-        To buy one; None where it is rented.
+        Purchase price; None for a rented node.
     hour
-        To rent one for an hour; None where it is bought.
+        Rent per hour; None for a bought node.
     parts
-        What its parts cost together; None where they are not listed.
+        Total price of the parts; None if they are not listed.
     """
 
     node: float | None
@@ -61,7 +61,7 @@ class Price:
     parts: float | None
 
     def by_hour(self, years: float) -> float:
-        """Dollars for an hour of a node; one that is bought is used for so many years."""
+        """Dollars per node hour; a bought node is used for `years`."""
         if self.hour is not None:
             return self.hour
         return (self.node or 0.0) / (years * HOURS_A_YEAR)
@@ -74,15 +74,15 @@ class Hardware:
     Attributes
     ----------
     name
-        For people; `key` is the name of its file.
+        Display name; `key` is the name of its file.
     nodes_max
-        How many nodes a job gets at most.
+        Largest number of nodes of a job.
     cores, core_speed
-        Of one node; the speed of a core beside one of the machine that demands were measured on.
+        Cores of a node; speed of a core relative to the machine that demands were measured on.
     network
         Bytes per second between two nodes, in each direction.
     assumed
-        Numbers that nobody measured, and why they are what they are.
+        Numbers that were not measured, with reasons.
     """
 
     key: str
@@ -102,39 +102,39 @@ class Hardware:
 
     @property
     def has_storage(self) -> bool:
-        """Whether it is described where input is read from and answers are written to."""
+        """Whether the storage for input and answers is described."""
         return self.disks is not None or self.shared is not None
 
 
 def known() -> dict[str, Hardware]:
-    """The machines that come with Cuesta, by key."""
+    """Return the machines that come with Cuesta, by key."""
     paths = (path for path in sorted(FOLDER.glob("*.toml")) if path.stem not in NOT_MACHINES)
     return {path.stem: read(path) for path in paths}
 
 
 def chosen(names: Iterable[str]) -> list[Hardware]:
-    """Machines by key or by the path of their file; all that come with Cuesta without any name.
+    """Read machines by key or by file path; all that come with Cuesta if there is no name.
 
-    Errors: `InputError` for one that is neither.
+    Errors: `InputError` for a name that is neither.
     """
     words = list(names)
     if not words:
         return list(known().values())
-    found = []
+    machines = []
     for word in words:
         path = FOLDER / f"{word}.toml"
         if "/" not in word and word not in NOT_MACHINES and path.is_file():
-            found.append(read(path))
+            machines.append(read(path))
         elif Path(word).is_file():
-            found.append(read(Path(word)))
+            machines.append(read(Path(word)))
         else:
             keys = ", ".join(known())
             raise InputError(f"--machines {word}: no such file, and no machine of: {keys}")
-    return found
+    return machines
 
 
 def read(path: Path) -> Hardware:
-    """The machine in a file. Errors: `InputError` naming the file and the field."""
+    """Read the machine in a file. Errors: `InputError` with the file and the field."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -148,8 +148,8 @@ def read(path: Path) -> Hardware:
         name=top.text("name"),
         what=top.text("what", ""),
         source=top.text("source", ""),
-        nodes_max=top.whole("nodes_max"),
-        cores=node.whole("cores"),
+        nodes_max=top.integer("nodes_max"),
+        cores=node.integer("cores"),
         core_speed=node.number("core_speed", 1.0),
         memory_bytes=node.size("memory"),
         network=node.rate("network"),
@@ -169,23 +169,23 @@ def _disks(node: _Fields) -> Disks:
     kind = fields.text("kind")
     if kind not in KINDS:
         raise fields.wrong("kind", f"{kind!r}, give one of {', '.join(KINDS)}")
-    found = Disks(
+    disks = Disks(
         kind=kind,
-        count=fields.whole("count"),
+        count=fields.integer("count"),
         size_bytes=fields.size("size"),
         read=fields.rate("read"),
         write=fields.rate("write"),
     )
     fields.end()
-    return found
+    return disks
 
 
 def _shared(fields: _Fields) -> SharedStorage:
-    found = SharedStorage(
+    storage = SharedStorage(
         what=fields.text("what"), read=fields.rate("read"), write=fields.rate("write")
     )
     fields.end()
-    return found
+    return storage
 
 
 def _price(fields: _Fields) -> Price:
@@ -194,19 +194,19 @@ def _price(fields: _Fields) -> Price:
         raise fields.wrong("node", "give either what a node costs (node) or what an hour (hour)")
     parts = fields.table_.get("parts")
     fields.used.add("parts")
-    found = Price(
+    price = Price(
         node=node,
         hour=hour,
         date=fields.text("date"),
         source=fields.text("source", ""),
-        parts=sum(one["count"] * one["each"] for one in parts) if parts else None,
+        parts=sum(part["count"] * part["each"] for part in parts) if parts else None,
     )
     fields.end()
-    return found
+    return price
 
 
 class _Fields:
-    """Takes fields out of a table and says which one is wrong."""
+    """Typed access to the fields of a table, with errors that name the field."""
 
     def __init__(self, path: Path, place: str, table: Mapping[str, Any]) -> None:
         self.path, self.place, self.table_ = path, place, table
@@ -216,7 +216,7 @@ class _Fields:
         return InputError(f"{self.path}: {self.place}{name}: {what}")
 
     def end(self) -> None:
-        """No field is left that nobody knows."""
+        """Raise `InputError` if the table has unknown fields."""
         for name in self.table_:
             if name not in self.used:
                 raise self.wrong(name, f"not known; the fields are {', '.join(sorted(self.used))}")
@@ -235,12 +235,12 @@ class _Fields:
 
     def texts(self, name: str) -> tuple[str, ...]:
         value = self._value(name, [])
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.wrong(name, "not a list of texts")
         return tuple(value)
 
     def number(self, name: str, default: Any) -> Any:
-        """A number above zero."""
+        """Return a number above zero."""
         value = self._value(name, default)
         if value is default and name not in self.table_:
             return value
@@ -248,7 +248,7 @@ class _Fields:
             raise self.wrong(name, f"{value!r}, give a number above zero")
         return float(value)
 
-    def whole(self, name: str) -> int:
+    def integer(self, name: str) -> int:
         value = self.number(name, _REQUIRED)
         if value != int(value):
             raise self.wrong(name, f"{value:g}, not a whole number")

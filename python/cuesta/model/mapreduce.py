@@ -14,16 +14,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class MovedBytes:
-    """What one node moves in the phases of a job.
+    """Bytes that a node moves in the phases of a job.
 
     Attributes
     ----------
     read
         Input of the map tasks (D).
     spilled
-        What map tasks leave behind (I_M).
+        Output of the map tasks (I_M).
     shuffled
-        What reduce tasks fetched and left on their side (I_S).
+        Data that reduce tasks fetched and stored locally (I_S).
     written
         Output of the reduce tasks (O_R).
     """
@@ -36,7 +36,7 @@ class MovedBytes:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRates:
-    """At what rate a node reads input, writes output and moves intermediate data, bytes/s."""
+    """Rates at which a node reads input, writes output and moves intermediate data, bytes/s."""
 
     read: float
     write: float

@@ -1,4 +1,4 @@
-"""How long a job takes on each of several numbers of nodes, and up to which of them more pay."""
+"""Time of a job on several numbers of nodes, and the number up to which more nodes pay."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cuesta.model import table
 from cuesta.model.predict import NODES_BEYOND, Prediction, in_group
 
 PAYS = 1.5
-"""Twice the nodes pay where they make a job so many times as fast."""
+"""Least speed-up for which doubling the nodes pays."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnNodes:
-    """A job on so many nodes: what is predicted, and what was measured there, if anything was."""
+    """A job on a number of nodes: its prediction, and its measured time if there is one."""
 
     nodes: int
     prediction: Prediction
@@ -27,7 +27,7 @@ class OnNodes:
 
     @property
     def node_hours(self) -> float | None:
-        """What it takes of nodes; None where nothing is predicted."""
+        """Predicted node hours; None without a prediction."""
         seconds = self.prediction.predicted_s
         return None if seconds is None else self.nodes * seconds / 3600
 
@@ -39,38 +39,40 @@ def on_nodes(
     counts: Sequence[int] = (),
     numbers: Mapping[str, str] | None = None,
 ) -> Iterator[OnNodes]:
-    """The largest job measured, or one of `amount`, on numbers of nodes.
+    """Predict the largest job measured, or one of `amount`, on several numbers of nodes.
 
-    Without `counts` these are doubled from the fewest measured nodes as far as a model answers.
-    `numbers` are other columns of a question, such as `memory_bytes`. Errors: `InputError` for a
-    number that no question can have.
+    Without `counts` these double from the fewest measured nodes as far as the model answers.
+    `numbers` are further columns of the question, such as `memory_bytes`. Errors: `InputError` for
+    an invalid number.
     """
-    asked = largest(group) if amount is None else amount
+    job_amount = largest(group) if amount is None else amount
     for nodes in counts or _doubled(group):
-        known = [one["cores_per_node"] for one in group["runs"]]
+        cores = [run["cores_per_node"] for run in group["runs"]]
         row = {
-            **group["group"], "nodes": str(nodes), "cores_per_node": str(max(known)),
-            group["unit"]: repr(asked), **(numbers or {}),
+            **group["group"], "nodes": str(nodes), "cores_per_node": str(max(cores)),
+            group["unit"]: repr(job_amount), **(numbers or {}),
         }  # fmt: skip
         question = table.question("question", row)
-        alike = [one for one in group["runs"] if (one["nodes"], one["amount"]) == (nodes, asked)]
+        alike = [
+            run for run in group["runs"] if (run["nodes"], run["amount"]) == (nodes, job_amount)
+        ]
         yield OnNodes(
             nodes=nodes,
             prediction=in_group(group, question, seed),
-            measured_s=median(one["seconds"] for one in alike) if alike else None,
+            measured_s=median(run["seconds"] for run in alike) if alike else None,
         )
 
 
 def largest(group: Mapping[str, Any]) -> float:
-    """Amount of the largest job that was measured."""
-    return float(max(one["amount"] for one in group["runs"]))
+    """Amount of the largest measured job."""
+    return float(max(run["amount"] for run in group["runs"]))
 
 
 def pays_up_to(rows: Sequence[OnNodes]) -> int | None:
-    """The most nodes that pay beside those before them in `rows`; None where none do."""
-    told = [one for one in rows if one.prediction.predicted_s]
+    """Most nodes that pay, compared with the preceding entry of `rows`; None if none do."""
+    predicted = [row for row in rows if row.prediction.predicted_s]
     last = None
-    for fewer, more in pairwise(told):
+    for fewer, more in pairwise(predicted):
         gain = (fewer.prediction.predicted_s or 0.0) / (more.prediction.predicted_s or math.inf)
         if gain >= PAYS ** math.log2(more.nodes / fewer.nodes):
             last = more.nodes
@@ -78,23 +80,23 @@ def pays_up_to(rows: Sequence[OnNodes]) -> int | None:
 
 
 def fastest(rows: Sequence[OnNodes]) -> OnNodes | None:
-    """The one with the least predicted time; None where all are refused."""
-    told = [one for one in rows if one.prediction.predicted_s]
-    return min(told, key=lambda one: one.prediction.predicted_s or math.inf, default=None)
+    """Entry with the least predicted time; None if all are refused."""
+    predicted = [row for row in rows if row.prediction.predicted_s]
+    return min(predicted, key=lambda row: row.prediction.predicted_s or math.inf, default=None)
 
 
 def counts(text: str) -> list[int]:
-    """Numbers of nodes between commas, rising. Errors: `InputError`."""
+    """Parse comma-separated numbers of nodes into a sorted list. Errors: `InputError`."""
     try:
-        found = sorted({int(word) for word in text.split(",")})
+        numbers = sorted({int(word) for word in text.split(",")})
     except ValueError:
-        found = []
-    if not found or found[0] < 1:
+        numbers = []
+    if not numbers or numbers[0] < 1:
         raise InputError(f"--nodes is {text!r}, give numbers of nodes such as 1,2,4,8")
-    return found
+    return numbers
 
 
 def _doubled(group: Mapping[str, Any]) -> list[int]:
-    measured = sorted({one["nodes"] for one in group["runs"]})
+    measured = sorted({run["nodes"] for run in group["runs"]})
     doublings = int(math.log2(NODES_BEYOND * measured[-1] / measured[0]))
     return [measured[0] * 2**power for power in range(doublings + 1)]

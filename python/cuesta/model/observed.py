@@ -1,4 +1,4 @@
-"""What was measured, or is asked for: one run of one size on some nodes, as a model sees it."""
+"""A run of one size on some nodes as a model sees it: a measurement, or a question."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """One run; without `seconds` it is a question.
+    """A run; without `seconds` it is a question.
 
     Attributes
     ----------
     group
-        What must be equal for one model to serve two runs: machine, engine, cached and so on.
+        Properties that runs of one model have in common: machine, engine, cached and so on.
     nodes, cores_per_node
-        Where it ran.
+        Number of nodes, and of cores on each.
     amount
-        How much there was to do, in `unit`.
+        Amount of work, in `unit`.
     data_bytes
-        What one copy of the data takes in memory, on all nodes; None where nobody knows.
+        Size of a copy of the data in memory, on all nodes; None if unknown.
     cache_bytes
-        Memory of one node for cached data; None where the run caches nothing, or nobody knows.
+        Memory of a node for cached data; None if the run caches nothing, or if unknown.
     tasks
-        How many tasks one stage has; None for engines that launch none.
+        Number of tasks of a stage; None for engines that launch none.
     factors
         Other numbers that a model may use: `memory_bytes` and `disk_bytes_per_s` of a node.
     seconds
-        The whole run.
+        Time of the complete run.
     phases
-        Seconds of its parts by name.
+        Seconds of its phases by name.
     source
-        File and line, for messages and for following a prediction.
+        File and line, for messages and for tracing a prediction.
     repeats
-        Of how many runs of one shape it has the median.
+        Number of runs of the shape whose median this run has.
     """
 
     group: Mapping[str, str]
@@ -52,20 +52,20 @@ class Observed:
 
     @property
     def key(self) -> str:
-        """The group in words: `cooley spark-scala cached=1`; what is empty is left out."""
+        """Name of the group: `cooley spark-scala cached=1`; empty properties are left out."""
         plain = ("machine", "workload", "engine")
         words = [self.group[name] for name in plain if name in self.group]
-        others = {name: text for name, text in self.group.items() if name not in plain and text}
-        words += [f"{name}={text}" for name, text in others.items()]
+        further = {name: text for name, text in self.group.items() if name not in plain and text}
+        words += [f"{name}={text}" for name, text in further.items()]
         return " ".join(words)
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """All that its time may depend on."""
+        """Properties on which the time may depend."""
         where = (self.nodes, self.cores_per_node, self.cache_bytes, self.tasks)
         return (*where, self.amount, *sorted(self.factors.items()))
 
     @property
     def work(self) -> float:
-        """Amount for each core."""
+        """Amount of work for each core."""
         return self.amount / (self.nodes * self.cores_per_node)

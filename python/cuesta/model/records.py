@@ -1,4 +1,4 @@
-"""Runs out of run records: one for each record, at its median."""
+"""Reader of runs from run records: a run for each record, with its median time."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from cuesta.model.setting import AMOUNT, setting
 
 
 def observed(paths: Sequence[Path]) -> list[Observed]:
-    """Runs of CSV files, run records, and folders of them, in this order. Errors: `InputError`."""
-    found: list[Observed] = []
+    """Read runs of CSV files, run records and folders of them, in order. Errors: `InputError`."""
+    runs: list[Observed] = []
     for path in paths:
         if path.suffix == ".csv":
-            found += table.read(path, timed=True).observed
+            runs += table.read(path, timed=True).observed
         else:
-            found += [_observed(file) for file in record_files(path)]
-    return found
+            runs += [_observed(file) for file in record_files(path)]
+    return runs
 
 
 def record_files(path: Path) -> Iterator[Path]:
-    """The record files below a path; folders that are not finished have another name."""
+    """Yield the record files below a path, without those of unfinished runs."""
     if not path.is_dir():
         yield path
         return
@@ -41,21 +41,21 @@ def _observed(path: Path) -> Observed:
             f"{path}: its answer is wrong, so that its time says nothing; leave it out"
         )
     parameters = record["parameters"]
-    bytes_read = sum(one["bytes"] for one in record["inputs"])
+    bytes_read = sum(entry["bytes"] for entry in record["inputs"])
     if not bytes_read and AMOUNT not in parameters:
         raise InputError(f"{path}: has neither an input nor {AMOUNT}; its size is not known")
     amount, unit = (bytes_read, "input_bytes") if bytes_read else (parameters[AMOUNT], AMOUNT)
-    found = setting(record)
-    launches = found.engine.startswith(published.LAUNCHING)
+    run_setting = setting(record)
+    launches = run_setting.engine.startswith(published.LAUNCHING)
     return Observed(
-        group=found.group,
-        nodes=found.nodes,
-        cores_per_node=found.cores_per_node,
+        group=run_setting.group,
+        nodes=run_setting.nodes,
+        cores_per_node=run_setting.cores_per_node,
         amount=float(amount),
         unit=unit,
         data_bytes=float(bytes_read) if bytes_read else None,
-        tasks=found.nodes * found.cores_per_node if launches else None,
-        factors=found.limits,
+        tasks=run_setting.nodes * run_setting.cores_per_node if launches else None,
+        factors=run_setting.limits,
         seconds=float(record["statistics"]["wall_seconds"]["median"]),
         phases={},
         source=str(path),

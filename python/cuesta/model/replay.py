@@ -1,9 +1,9 @@
-"""Runs tasks on a cluster that exists only as numbers: a discrete-event simulation.
+"""Discrete-event simulation of tasks on a described cluster.
 
-A leader launches tasks one after the other on free cores. A task reads its input, gets what others
-send it, computes and writes, in this order, and keeps its core meanwhile. Tasks share what they use
-at the same time, each alike: the disks of a node, the interface of a node, and the storage of all
-nodes, behind which is no more than min(storage, nodes x interface), as in equation (3) of the
+A leader launches tasks one after the other on free cores. A task reads its input, receives its
+exchange, computes and writes, in this order, and holds its core meanwhile. Tasks that use a
+resource at the same time share it equally: the disks of a node, the interface of a node, and the
+storage of all nodes, whose throughput is min(storage, nodes x interface), as in equation (3) of the
 two-level paper. Cost: O(log tasks) for an event, about five events a task.
 """
 
@@ -18,23 +18,23 @@ from dataclasses import dataclass, field
 from cuesta.model.tasks import Stage
 
 FREE = ("launch", "cpu", "disk", "network", "shared")
-"""What may be made infinitely fast, and what the time of cores is spent on."""
+"""Resources that may be made infinitely fast, and by which core seconds are split."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Nodes that are alike; rates in bytes per second, infinite where nothing limits.
+    """Identical nodes; rates in bytes per second, infinite without a limit.
 
     Attributes
     ----------
     disk
-        All disks of a node together.
+        Rate of all disks of a node together.
     shared
-        Storage of all nodes together.
+        Rate of the storage of all nodes together.
     launch_s
-        What a leader needs to start one task.
+        Seconds that the leader needs to start a task.
     speed
-        Of a core, beside the one that the trace is from.
+        Speed of a core, relative to the traced one.
     """
 
     nodes: int
@@ -48,21 +48,21 @@ class Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class Replayed:
-    """How long it took, and what cores did: core seconds by what they waited for or did."""
+    """Result of a replay: its time, and core seconds by the resource worked with or waited for."""
 
     seconds: float
     tasks: int
     stage_ends: tuple[float, ...]
-    spent: dict[str, float] = field(default_factory=dict)
+    core_seconds: dict[str, float] = field(default_factory=dict)
 
 
 def replay(stages: Sequence[Stage], cluster: Cluster) -> Replayed:
-    """Run all stages; the same input has the same result to the last bit."""
+    """Simulate all stages; the same input gives the same result to the last bit."""
     return _Simulation(stages, cluster).run()
 
 
 def freed(cluster: Cluster, what: str) -> Cluster:
-    """The same cluster where one of `FREE` takes no time."""
+    """Cluster in which the resource `what`, one of `FREE`, takes no time."""
     values = vars(cluster)
     if what == "launch":
         return Cluster(**{**values, "launch_s": 0.0})
@@ -72,10 +72,10 @@ def freed(cluster: Cluster, what: str) -> Cluster:
 
 @dataclass
 class _Pool:
-    """Something that its users share alike: each gets `capacity` / users, at most `each`.
+    """Resource that its users share equally: each gets `capacity` / users, at most `each`.
 
-    `done` is what a user that was there from the start would have got; a user leaves when it has
-    grown by the user's amount, so that a change of users costs no look at each of them.
+    `done` is the amount served to a user present from the start. A user leaves when `done` has
+    grown by the user's amount, so that a change of users needs no update of each of them.
     """
 
     capacity: float
@@ -110,7 +110,7 @@ class _Task:
 
 
 class _Simulation:
-    """State of one replay; time goes from event to event."""
+    """State of a replay; time advances from event to event."""
 
     def __init__(self, stages: Sequence[Stage], cluster: Cluster) -> None:
         self.stages, self.cluster = stages, cluster
@@ -119,17 +119,17 @@ class _Simulation:
         self.count = 0
         self.tasks: list[_Task] = []
         self.free = deque(node for _ in range(cluster.cores) for node in range(cluster.nodes))
-        self.left = [one.count for one in stages]
-        self.waits = [len(set(one.after)) for one in stages]
+        self.remaining = [stage.count for stage in stages]
+        self.waits = [len(set(stage.after)) for stage in stages]
         self.waiting: list[list[int]] = [[] for _ in stages]
-        for index, one in enumerate(stages):
-            for before in set(one.after):
+        for index, stage in enumerate(stages):
+            for before in set(stage.after):
                 self.waiting[before].append(index)
         self.pending: deque[tuple[int, int]] = deque()
         self.ends = [0.0] * len(stages)
-        self.spent = dict.fromkeys(FREE, 0.0)
-        whole = min(cluster.shared, cluster.nodes * cluster.network)
-        self.shared = _Pool(capacity=whole, each=cluster.network, name="shared")
+        self.core_seconds = dict.fromkeys(FREE, 0.0)
+        total = min(cluster.shared, cluster.nodes * cluster.network)
+        self.shared = _Pool(capacity=total, each=cluster.network, name="shared")
         self.disks = self._pools(cluster.disk, "disk")
         self.networks = self._pools(cluster.network, "network")
         self.pools = [self.shared, *self.disks, *self.networks]
@@ -151,16 +151,16 @@ class _Simulation:
                 self._advance(number)
         return Replayed(
             seconds=self.now,
-            tasks=sum(one.count for one in self.stages),
+            tasks=sum(stage.count for stage in self.stages),
             stage_ends=tuple(self.ends),
-            spent=self.spent,
+            core_seconds=self.core_seconds,
         )
 
     def _release(self, stage: int) -> None:
         self.pending.append((stage, 0))
 
     def _launch(self) -> None:
-        """Start tasks while there are cores; the leader takes one after the other."""
+        """Start tasks while there are free cores; the leader starts one after the other."""
         while self.pending and self.free:
             stage, index = self.pending[0]
             begins = max(self.now, self.leader_free)
@@ -174,12 +174,12 @@ class _Simulation:
                 self.pending[0] = (stage, index + 1)
 
     def _advance(self, number: int) -> None:
-        """A task begins its next step; steps of nothing are passed."""
+        """Begin the next step of a task; steps without an amount are skipped."""
         task = self.tasks[number]
         stage = self.stages[task.stage]
         before = ("launch", "", "", "cpu", "")[task.step]
         if before:
-            self.spent[before] += self.now - task.since
+            self.core_seconds[before] += self.now - task.since
         while task.step < 4:
             task.step += 1
             task.since = self.now
@@ -207,7 +207,7 @@ class _Simulation:
         self._expect(pool)
 
     def _pool_event(self, pool: _Pool, version: int) -> None:
-        """The first user of a pool has what it came for, unless users changed since."""
+        """End the use of a pool's first user, unless the users changed since the event was set."""
         if version != pool.version:
             return
         pool.advance(self.now)
@@ -215,7 +215,7 @@ class _Simulation:
         pool.done = max(pool.done, end)
         self._expect(pool)
         task = self.tasks[number]
-        self.spent[pool.name] += self.now - task.since
+        self.core_seconds[pool.name] += self.now - task.since
         self._advance(number)
 
     def _expect(self, pool: _Pool) -> None:
@@ -225,8 +225,8 @@ class _Simulation:
 
     def _end(self, task: _Task) -> None:
         self.free.append(task.node)
-        self.left[task.stage] -= 1
-        if self.left[task.stage] == 0:
+        self.remaining[task.stage] -= 1
+        if self.remaining[task.stage] == 0:
             self.ends[task.stage] = self.now
             for index in self.waiting[task.stage]:
                 self.waits[index] -= 1
@@ -235,13 +235,13 @@ class _Simulation:
         self._launch()
 
     def _at(self, when: float, what: int, number: int) -> None:
-        """An event: of the pool `what`, or, where that is negative, of a task."""
+        """Schedule an event of the pool `what`, or of a task if `what` is negative."""
         self.count += 1
         heapq.heappush(self.events, (when, self.count, what, number))
 
 
 def _amount(stage: Stage, step: int, index: int) -> float:
-    """What a task needs in a step: 1 input, 2 exchange, 3 seconds of a core, 4 output."""
+    """Amount of a task's step: 1 input, 2 exchange, 3 core seconds, 4 output."""
     values = (
         stage.input_bytes, stage.exchange_bytes, stage.cpu_s, stage.output_bytes
     )[step - 1]  # fmt: skip

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class StorageRates:
-    """What one node, or all of the network, moves at most, in bytes per second.
+    """Largest throughput of a node's devices and of the network, in bytes per second.
 
     Attributes
     ----------
@@ -25,11 +25,11 @@ class StorageRates:
     memory
         Memory of a compute node (nu).
     data_nodes
-        How many nodes the parallel file system has (M).
+        Number of nodes of the parallel file system (M).
     data_disk_read, data_disk_write
         Disks of one data node: mu', of which the paper measured 400 and 200 MB/s (section 5.1).
     backplane
-        All of the network's switches together (Phi); infinite where nobody measured it.
+        All of the network's switches together (Phi); infinite if not measured.
     """
 
     network: float
@@ -92,9 +92,10 @@ def two_level_write(rates: StorageRates, nodes: int) -> float:
 def two_level_read(rates: StorageRates, nodes: int, in_memory: float, remote: float = 0.0) -> float:
     """Rate at which each of `nodes` reads its data in two-level storage, equation (7).
 
-    `in_memory` is the fraction f of the bytes that lie in the node's own memory, 0 to 1, `remote`
-    that in the memory of other nodes, which the paper's nodes do not read: it comes at the rate of
-    equation (4) for such. The rest comes from the data nodes, all one after the other.
+    `in_memory` is the fraction f of the bytes in the node's memory, 0 to 1. `remote` is the
+    fraction in the memory of other nodes, which the paper's nodes do not read: its rate is that of
+    equation (4) for remote memory. The rest is read from the data nodes. The parts are read one
+    after the other.
     """
     if in_memory < 0 or remote < 0 or in_memory + remote > 1:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Reads a CSV of runs, or of questions: a line each, times in seconds in columns that end in _s."""
+"""Reader of a CSV of runs or questions: a line each, seconds in columns that end in `_s`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from cuesta.model import published
 from cuesta.model.observed import Observed
 
 AMOUNTS = ("blocks", "input_bytes", "rows")
-"""Columns that may say how much there was to do; the first that is there counts."""
+"""Columns for the amount of work; the first present one counts."""
 
 TOTALS = ("overall_s", "wall_s")
 _SHAPES = ("nodes", "cores_per_node")
 _NUMBERS = ("tasks", "heap_gib", "memory_bytes", "disk_bytes_per_s", "link_bytes_per_s")
 _IGNORED = ("scaling", "repeat", "predicted_s", "low_s", "high_s", "refused")
-"""Columns that follow from others, and those that a prediction adds."""
+"""Columns that follow from other columns, and columns that a prediction adds."""
 _OTHER_UNITS = ("_ms", "_us", "_min", "_h", "_seconds", "_sec")
 _NOT_CACHED = ("", "0", "0.0", "no", "false")
 _PHASES_BEYOND = 2.0
-"""Phases of one run overlap a little; that they add up to more is a mistake of units."""
+"""Largest ratio of the sum of phases to the run's time: phases overlap a little, a larger sum is a
+mistake of units."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A CSV as it is, and what its lines say."""
+    """Columns and lines of a CSV, and the runs or questions in them."""
 
     columns: Sequence[str]
     rows: Sequence[Mapping[str, str]]
@@ -36,7 +37,7 @@ class Table:
 
 
 def read(path: Path, *, timed: bool) -> Table:
-    """The runs in a CSV; with `timed`, each must have its time. Errors: `InputError`."""
+    """Read the runs in a CSV; with `timed`, each must have its time. Errors: `InputError`."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -57,23 +58,23 @@ def read(path: Path, *, timed: bool) -> Table:
 
 
 def question(place: str, row: Mapping[str, str]) -> Observed:
-    """One line of questions, by its columns; `place` names it in errors. Errors: `InputError`."""
+    """Parse a question from its columns; `place` names it in errors. Errors: `InputError`."""
     return _observed(place, row, timed=False)
 
 
 def of_runs(observed: Sequence[Observed]) -> Table:
-    """Runs that come from elsewhere, as lines of a table."""
+    """Make a table of runs from another source."""
     columns: list[str] = ["source"]
     rows = []
-    for one in observed:
+    for run in observed:
         row = {
-            "source": one.source,
-            **one.group,
-            "nodes": str(one.nodes),
-            "cores_per_node": str(one.cores_per_node),
-            one.unit: f"{one.amount:g}" if one.amount < 1e6 else f"{one.amount:.0f}",
-            **{name: f"{value:.0f}" for name, value in one.factors.items()},
-            TOTALS[0]: "" if one.seconds is None else f"{one.seconds:.6g}",
+            "source": run.source,
+            **run.group,
+            "nodes": str(run.nodes),
+            "cores_per_node": str(run.cores_per_node),
+            run.unit: f"{run.amount:g}" if run.amount < 1e6 else f"{run.amount:.0f}",
+            **{name: f"{value:.0f}" for name, value in run.factors.items()},
+            TOTALS[0]: "" if run.seconds is None else f"{run.seconds:.6g}",
         }
         columns += [name for name in row if name not in columns]
         rows.append(row)
@@ -98,7 +99,7 @@ def _check_columns(path: Path, columns: Sequence[str], *, timed: bool) -> None:
 
 
 def _observed(place: str, row: Mapping[str, str | None], *, timed: bool) -> Observed:
-    """One line; `place` names it in errors."""
+    """Parse a line; `place` names it in errors."""
     if None in row or None in row.values():
         raise InputError(f"{place}: has not as many fields as there are names of columns")
     words = {name: (text or "").strip() for name, text in row.items()}
@@ -123,8 +124,8 @@ def _observed(place: str, row: Mapping[str, str | None], *, timed: bool) -> Obse
         )
     return Observed(
         group=group,
-        nodes=_whole(place, "nodes", numbers["nodes"]),
-        cores_per_node=_whole(place, "cores_per_node", numbers["cores_per_node"]),
+        nodes=_integer(place, "nodes", numbers["nodes"]),
+        cores_per_node=_integer(place, "cores_per_node", numbers["cores_per_node"]),
         amount=numbers[amount],
         unit=amount,
         data_bytes=_data_bytes(amount, numbers[amount]),
@@ -143,9 +144,9 @@ def _names_a_group(name: str) -> bool:
 
 
 def _phases(place: str, words: Mapping[str, str]) -> dict[str, float]:
-    """Seconds of the columns that end in _s, but the total, rates and what a prediction adds."""
-    others = (*TOTALS, *_NUMBERS, *_IGNORED)
-    names = [name for name in words if name.endswith("_s") and name not in others]
+    """Seconds of columns that end in `_s`, except the total, rates and a prediction's columns."""
+    not_phases = (*TOTALS, *_NUMBERS, *_IGNORED)
+    names = [name for name in words if name.endswith("_s") and name not in not_phases]
     for name in names:
         if not words[name]:
             raise InputError(f"{place}: phase {name} is missing; give all phases, or none of it")
@@ -159,7 +160,7 @@ def _data_bytes(unit: str, amount: float) -> float | None:
 
 
 def _cache_bytes(group: Mapping[str, str], numbers: Mapping[str, float]) -> float | None:
-    """Memory for cached data where a run caches any."""
+    """Memory for cached data; None for a run that caches nothing."""
     if group.get("cached", "0") == "0":
         return None
     heap = numbers["heap_gib"] * 2**30 if "heap_gib" in numbers else None
@@ -184,7 +185,7 @@ def _number(place: str, name: str, text: str, *, zero: bool = False) -> float:
     return value
 
 
-def _whole(place: str, name: str, value: float) -> int:
+def _integer(place: str, name: str, value: float) -> int:
     if value != int(value):
         raise InputError(f"{place}: {name} is {value:g}, not a whole number")
     return int(value)

@@ -1,6 +1,6 @@
-"""Reads a trace of tasks, `cuesta.tasks/1`: what stages of a job do, for a replay elsewhere.
+"""Reader of task traces, `cuesta.tasks/1`: the work of a job's stages, for a replay elsewhere.
 
-A run record is one, too, where it has the times of its tasks (`recorded`).
+A run record with the times of its tasks is a trace, too (`recorded`).
 
 The format is `spec/formats/task-trace.md`.
 """
@@ -29,15 +29,15 @@ class Stage:
     Attributes
     ----------
     count
-        How many tasks; their amounts are taken from the lists again and again.
+        Number of tasks; their amounts cycle through the lists.
     after
-        Indices of stages that must be done before.
+        Indices of stages that must end before.
     cpu_s
-        Seconds of a core that each needs.
+        Core seconds of each task.
     input_bytes, output_bytes
-        What each reads and writes, at `place`: the node's disks, or storage that nodes share.
+        Bytes that each task reads and writes at `place`: the node's disks, or shared storage.
     exchange_bytes
-        What each gets from other nodes.
+        Bytes that each task receives from other nodes.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Stage:
 
 
 def read(path: Path) -> list[Stage]:
-    """The stages in a file, or of a run. Errors: `InputError` naming file, stage and field."""
+    """Read the stages of a trace or run record. Errors: `InputError` with file, stage and field."""
     path = path / records.FILE_NAME if path.is_dir() else path
     try:
         trace = json.loads(path.read_text(encoding="utf-8"))
@@ -71,15 +71,17 @@ def read(path: Path) -> list[Stage]:
         raise InputError(f"{path}: has no stages")
     stages: list[Stage] = []
     for index, row in enumerate(rows):
-        stages.append(_stage(f"{path}: stage {index}", row, [one.name for one in stages]))
-    if sum(one.count for one in stages) > TASKS_MAX:
+        stages.append(_stage(f"{path}: stage {index}", row, [stage.name for stage in stages]))
+    if sum(stage.count for stage in stages) > TASKS_MAX:
         raise InputError(f"{path}: more than {TASKS_MAX:,} tasks")
     return stages
 
 
 def scaled(stages: Sequence[Stage], factor: float) -> list[Stage]:
-    """The same with `factor` times as many tasks, at least one a stage, each as before."""
-    return [Stage(**{**vars(one), "count": max(1, round(one.count * factor))}) for one in stages]
+    """Stages with `factor` times as many tasks, at least one per stage, of unchanged amounts."""
+    return [
+        Stage(**{**vars(stage), "count": max(1, round(stage.count * factor))}) for stage in stages
+    ]
 
 
 def _stage(place: str, row: Any, before: Sequence[str]) -> Stage:
@@ -97,7 +99,7 @@ def _stage(place: str, row: Any, before: Sequence[str]) -> Stage:
 
 
 def _after(place: str, row: Mapping[str, Any], before: Sequence[str]) -> tuple[int, ...]:
-    """Stages by name; without any the one before."""
+    """Indices of the named stages, or of the preceding stage if none is named."""
     names = row.get("after", before[-1:])
     unknown = [name for name in names if name not in before]
     if unknown:
@@ -106,12 +108,12 @@ def _after(place: str, row: Mapping[str, Any], before: Sequence[str]) -> tuple[i
 
 
 def _amounts(place: str, field: str, row: Mapping[str, Any]) -> tuple[float, ...]:
-    """One number for all tasks, or a list."""
-    given = row.get(field, 0.0)
-    values = given if isinstance(given, list) else [given]
+    """Parse an amount: a number for all tasks, or a list."""
+    raw = row.get(field, 0.0)
+    values = raw if isinstance(raw, list) else [raw]
     if not values or not all(
-        isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < 1e18
-        for one in values
+        isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
+        for value in values
     ):
         raise InputError(f"{place}: {field} is not a number, or numbers, from zero up")
-    return tuple(float(one) for one in values)
+    return tuple(float(value) for value in values)

@@ -1,10 +1,10 @@
-"""The terms that the time of a run is put together from, each with a unit and a reason.
+"""Terms of the time of a run, each with a unit and a reason.
 
 Time is a sum of terms with coefficients that are not negative, as in Ernest (NSDI 2016), whose
 terms are a constant, work by machines, log of machines and machines. Here work is divided by cores,
 the last term counts tasks that a leader starts one after the other, and there are terms for data
-that is cached beyond the memory for it. Which terms a run has is decided by what it says of itself;
-which of them matter, by the runs (`candidates`).
+that is cached beyond the memory for it. The properties of a run decide which terms it has; the fit
+(`candidates`) decides which of them matter.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from cuesta.model.observed import Observed
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """One part of the time.
+    """A part of the time: a coefficient times `value`.
 
     Attributes
     ----------
     unit
-        Of its coefficient, with `{unit}` for that of the amount.
+        Unit of the coefficient, with `{unit}` for that of the amount.
     why
-        What it stands for.
+        Cause of this part of the time.
     value
-        What the coefficient is multiplied with; None where a run cannot say.
+        Factor of the coefficient; None for a run without the data for it.
     prior
-        How likely it is to matter before any run was seen, beside a term of 1.
+        Prior weight, relative to a term of 1.
     largest
-        No coefficient is above: what a launch or a message takes is known in its order.
+        Upper bound of the coefficient: the order of a launch or a message is known.
     of_work
-        Whether it is more of the work, so that there is none of it without work.
+        Whether the term is an addition to the work, which needs a term of work in the same set.
     """
 
     name: str
@@ -46,76 +46,76 @@ class Term:
     of_work: bool = False
 
 
-def over(one: Observed, copies: int) -> bool | None:
-    """Whether so many copies of the data have no room in the memory for cached data."""
-    if one.cache_bytes is None or one.data_bytes is None:
+def over(run: Observed, copies: int) -> bool | None:
+    """Whether `copies` of the data exceed the memory for cached data; None if unknown."""
+    if run.cache_bytes is None or run.data_bytes is None:
         return None
-    return copies * one.data_bytes > one.nodes * one.cache_bytes
+    return copies * run.data_bytes > run.nodes * run.cache_bytes
 
 
 def _recomputed(copies: int) -> Callable[[Observed], float | None]:
-    def value(one: Observed) -> float | None:
-        beyond = over(one, copies)
-        return None if beyond is None else one.work * beyond
+    def value(run: Observed) -> float | None:
+        beyond = over(run, copies)
+        return None if beyond is None else run.work * beyond
 
     return value
 
 
 def _spilled(copies: float) -> Callable[[Observed], float | None]:
-    """Bytes of a node beyond its memory, where so many copies of the data are held."""
+    """Bytes of a node beyond its memory when it holds `copies` of its data."""
 
-    def value(one: Observed) -> float | None:
-        if one.data_bytes is None:
+    def value(run: Observed) -> float | None:
+        if run.data_bytes is None:
             return None
-        memory = one.factors.get("memory_bytes", math.inf)
-        return max(0.0, copies * one.data_bytes / one.nodes - memory)
+        memory = run.factors.get("memory_bytes", math.inf)
+        return max(0.0, copies * run.data_bytes / run.nodes - memory)
 
     return value
 
 
 def _beyond(copies: int) -> Callable[[Observed], float | None]:
-    """All work, where so many copies of a node's data have no room in its memory."""
+    """All work if `copies` of a node's data exceed its memory, else 0."""
 
-    def value(one: Observed) -> float | None:
-        if one.data_bytes is None:
+    def value(run: Observed) -> float | None:
+        if run.data_bytes is None:
             return None
-        memory = one.factors.get("memory_bytes", math.inf)
-        return one.work * (copies * one.data_bytes / one.nodes > memory)
+        memory = run.factors.get("memory_bytes", math.inf)
+        return run.work * (copies * run.data_bytes / run.nodes > memory)
 
     return value
 
 
-def _from_disk(one: Observed) -> float | None:
-    """Seconds that a node needs to read its data once; none from a disk that nothing slows."""
-    if one.data_bytes is None:
+def _from_disk(run: Observed) -> float | None:
+    """Seconds that a node needs to read its data once; 0 where no limit slows the disk."""
+    if run.data_bytes is None:
         return None
-    return one.data_bytes / one.nodes / one.factors.get("disk_bytes_per_s", math.inf)
+    return run.data_bytes / run.nodes / run.factors.get("disk_bytes_per_s", math.inf)
 
 
-def _over_links(one: Observed) -> float | None:
-    """Seconds that a node needs to send its data to all others once."""
-    if one.data_bytes is None:
+def _over_links(run: Observed) -> float | None:
+    """Seconds that a node needs to send its data to all other nodes once."""
+    if run.data_bytes is None:
         return None
-    sent = one.data_bytes / one.nodes * (1 - 1 / one.nodes)
-    return sent / one.factors.get("link_bytes_per_s", math.inf)
+    sent = run.data_bytes / run.nodes * (1 - 1 / run.nodes)
+    return sent / run.factors.get("link_bytes_per_s", math.inf)
 
 
-def _pairs(one: Observed) -> float | None:
-    """Work that grows with the square of the data; none of other workloads."""
-    if power(one.group.get("workload", "")) != PAIRS:
+def _pairs(run: Observed) -> float | None:
+    """Work that grows with the square of the data; None for workloads without such work."""
+    if power(run.group.get("workload", "")) != PAIRS:
         return None
-    return one.work * one.amount
+    return run.work * run.amount
 
 
-def _pairs_alone(one: Observed) -> float | None:
-    """The same where more cores do not make it faster."""
-    divided = _pairs(one)
-    return None if divided is None else divided * one.nodes * one.cores_per_node
+def _pairs_alone(run: Observed) -> float | None:
+    """Work that grows with the square of the data and that more cores do not speed up."""
+    divided = _pairs(run)
+    return None if divided is None else divided * run.nodes * run.cores_per_node
 
 
 def _unlaunched(value: Callable[[Observed], float]) -> Callable[[Observed], float | None]:
-    """A term of programs whose processes run all along."""
-    return lambda one: value(one) if one.tasks is None else None
+    """Restrict a term to programs whose processes run from start to end."""
+    return lambda run: value(run) if run.tasks is None else None
 
 
 TERMS = (
@@ -138,14 +138,14 @@ TERMS = (
         name="tasks",
         unit="s by task",
         why="a leader launches tasks one after the other",
-        value=lambda one: None if one.tasks is None else float(one.tasks),
+        value=lambda run: None if run.tasks is None else float(run.tasks),
         largest=0.01,
     ),
     Term(
         name="slowest",
         unit="s for {unit} by core and doubling of nodes",
         why="all wait for the slowest of more nodes",
-        value=lambda one: one.work * math.log2(one.nodes),
+        value=lambda run: run.work * math.log2(run.nodes),
         prior=0.5,
         of_work=True,
     ),
@@ -153,7 +153,7 @@ TERMS = (
         name="tree",
         unit="s by doubling of nodes",
         why="combining results in a tree",
-        value=lambda one: math.log2(one.nodes),
+        value=lambda run: math.log2(run.nodes),
         prior=0.3,
         largest=1.0,
     ),
@@ -161,7 +161,7 @@ TERMS = (
         name="apart",
         unit="s for {unit} by core",
         why="work that is slower on several nodes than on one",
-        value=_unlaunched(lambda one: one.work * (one.nodes > 1)),
+        value=_unlaunched(lambda run: run.work * (run.nodes > 1)),
         prior=0.3,
         of_work=True,
     ),
@@ -169,14 +169,14 @@ TERMS = (
         name="gathered",
         unit="s for {unit}",
         why="one process looks at what each part of the data gave",
-        value=_unlaunched(lambda one: one.amount),
+        value=_unlaunched(lambda run: run.amount),
         prior=0.3,
     ),
     Term(
         name="processes",
         unit="s by process",
         why="one process talks to each other",
-        value=_unlaunched(lambda one: float(one.nodes * one.cores_per_node)),
+        value=_unlaunched(lambda run: float(run.nodes * run.cores_per_node)),
         prior=0.3,
         largest=1e-3,
     ),
@@ -223,27 +223,27 @@ TERMS = (
 )  # fmt: skip
 
 STEPS = {"over-1": 1, "over-2": 2}
-"""Terms that are there or not, with their copies: runs must have been on both sides."""
+"""Terms that a run has or lacks, with their copies: the runs must have been on both sides."""
 BY_WORK = frozenset(
     {
         "work", "pairs", "pairs-alone", "slowest", "apart", "gathered", "beyond-1", "beyond-2",
         "disk", "links",
     }
 )  # fmt: skip
-"""Terms that grow with any data; a run without one is hardly one."""
+"""Terms that grow with any data; a set without any of them is unlikely."""
 OF_PAIRS = frozenset({"pairs", "pairs-alone"})
-"""Terms of which a run that looks at all pairs has one."""
-OF_WORK = frozenset(one.name for one in TERMS if one.of_work)
+"""Terms of runs that look at all pairs; a set for such runs has at least one."""
+OF_WORK = frozenset(entry.name for entry in TERMS if entry.of_work)
 WORK = frozenset({"work", *OF_PAIRS})
-"""Terms of which a set has one that has any of `OF_WORK`."""
+"""Terms of work; a set with any of `OF_WORK` has at least one."""
 
 
 def term(name: str) -> Term:
-    """The term of that name."""
-    return next(one for one in TERMS if one.name == name)
+    """Return the term of that name."""
+    return next(term for term in TERMS if term.name == name)
 
 
-def values(one: Observed) -> dict[str, float]:
-    """The value of every term that a run has."""
-    found = {term.name: term.value(one) for term in TERMS}
-    return {name: value for name, value in found.items() if value is not None}
+def values(run: Observed) -> dict[str, float]:
+    """Values of all terms that a run has."""
+    all_values = {term.name: term.value(run) for term in TERMS}
+    return {name: value for name, value in all_values.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What looks wrong in runs before any model: units, and phases that nodes must not change."""
+"""Warnings about runs before a fit: units, and local phases that change with the nodes."""
 
 from __future__ import annotations
 
@@ -8,36 +8,39 @@ from collections.abc import Iterator, Sequence
 from cuesta.model.observed import Observed
 
 LOCAL_PHASES = ("generate", "shift")
-"""Phases without communication: with as much work for a core their time does not change."""
+"""Phases without communication: with equal work for a core their time does not change."""
 CHANGE_MAX = 1.5
 PHASES_LEAST = 1 / 30
-"""Phases that add up to less of the whole run may be in another unit: 60 and 1000 are usual."""
+"""Least share of a run's time that its phases add up to; less hints at another unit (60 and 1000
+are usual)."""
 
 
 def of(runs: Sequence[Observed]) -> Iterator[str]:
-    """A sentence for each thing that looks wrong."""
+    """Yield a sentence for each suspicious property of the runs."""
     yield from _units(runs)
     yield from _local(runs)
 
 
 def _units(runs: Sequence[Observed]) -> Iterator[str]:
-    """Runs whose phases add up to next to nothing of the whole."""
-    parts = [(sum(one.phases.values()), one.seconds or 0.0, one) for one in runs if one.phases]
-    few = [(phases, whole, one) for phases, whole, one in parts if phases < PHASES_LEAST * whole]
-    for phases, whole, one in few[:1]:
+    """Warn of runs whose phases add up to a tiny share of their time."""
+    parts = [(sum(run.phases.values()), run.seconds or 0.0, run) for run in runs if run.phases]
+    few = [
+        (phases, seconds, run) for phases, seconds, run in parts if phases < PHASES_LEAST * seconds
+    ]
+    for phases, seconds, run in few[:1]:
         yield (
-            f"phases add up to {phases:.4g} s of {whole:.4g} s in {one.source}, and to as little in"
-            f" {len(few)} of {len(parts)} runs; are all columns in seconds?"
+            f"phases add up to {phases:.4g} s of {seconds:.4g} s in {run.source}, and to as little"
+            f" in {len(few)} of {len(parts)} runs; are all columns in seconds?"
         )
 
 
 def _local(runs: Sequence[Observed]) -> Iterator[str]:
-    """Local phases whose time changes though the work of a core does not."""
-    if any(one.tasks is not None for one in runs):
+    """Warn of local phases whose time changes with the nodes at equal work of a core."""
+    if any(run.tasks is not None for run in runs):
         return  # A leader launches tasks within such phases, the more the more nodes.
     series: dict[float, dict[int, Observed]] = defaultdict(dict)
-    for one in runs:
-        series[round(one.work, 9)][one.nodes] = one
+    for run in runs:
+        series[round(run.work, 9)][run.nodes] = run
     for same in series.values():
         first, last = same[min(same)], same[max(same)]
         for name in LOCAL_PHASES:
