@@ -57,7 +57,7 @@ proptest! {
             2 => Just(("metagenome", "auto")),
             1 => Just(("metagenome", "ranking")),
         ],
-        means in (1usize..4, prop_oneof![Just(1u64 << 30), Just(24 << 20)]),
+        resources in (1usize..4, prop_oneof![Just(1u64 << 30), Just(24 << 20)]),
     ) {
         let k: usize = sizes.split(',').next().unwrap().parse().unwrap();
         prop_assume!(reads.iter().any(|read| read.len() >= k));
@@ -67,7 +67,7 @@ proptest! {
             "kmer_sizes": sizes, "min_count": min_count, "profile": profile, "chains": chains,
             "drop_reads_with_n": drop_reads_with_n, "min_contig": 40,
         });
-        let mut request = request(folder.path(), &parameters, means);
+        let mut request = request(folder.path(), &parameters, resources);
         run(&request).unwrap();
         let full = verified(&request);
         request.verify = VerificationLevel::Sample;

@@ -1,6 +1,6 @@
-//! Adjacency lists as text, which the reducers of the paper's first stage make of pairs: a line has
-//! a k-mer, how often it was read, and the distinct k-mers that followed it, all on the strand that
-//! was read. A k-mer may have several lines.
+//! Adjacency lists as text, which the reducers of the paper's first stage make of pairs. A line has
+//! a k-mer, its count in the reads, and the distinct k-mers that followed it, all on the strand
+//! that was read. A k-mer may have several lines.
 
 use cuesta_core::Result;
 
@@ -8,28 +8,28 @@ use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Kmer, with_kmer};
 use crate::kernel::scan::{self, ReadCounts};
 
-/// Letters of the bases.
+/// Letters of the bases by code.
 pub const LETTERS: [u8; 4] = *b"ACGT";
-/// The key of what is no k-mer: the number of bases of the reads.
+/// Key of the lines with the number of bases of the reads, which is not a k-mer.
 pub const BASES: &[u8] = b"bases";
 
-/// A line.
+/// A line of an adjacency list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adjacent<K> {
-    /// As it was read.
+    /// The k-mer, on the strand that was read.
     pub kmer: K,
-    /// How often.
+    /// Number of its occurrences.
     pub count: u32,
-    /// The bits of the bases that followed.
+    /// A bit for each base that followed.
     pub followers: u8,
 }
 
-/// Makes adjacency lists of lines of a k-mer and those that follow it, a value each time that it
-/// was read and an empty one at the end of a read; adds them to the `lists` of their buckets. What
-/// was counted on the way.
+/// Makes adjacency lists from lines of a k-mer and its followers, and adds them to the `lists` of
+/// their buckets; returns the counts of the reads. An input line has a value for each occurrence of
+/// the k-mer, which is empty at the end of a read.
 ///
 /// # Errors
-/// `Defect` for what no task has sent.
+/// `Defect` for lines that no task sends.
 pub fn add_lines(text: &[u8], k: usize, lists: &mut [Vec<u8>]) -> Result<ReadCounts> {
     with_kmer!(k, K => add_lines_of::<K>(text, k, lists))
 }
@@ -71,7 +71,7 @@ fn add_lines_of<K: Kmer>(text: &[u8], k: usize, lists: &mut [Vec<u8>]) -> Result
 /// Calls `take` for each line of adjacency lists.
 ///
 /// # Errors
-/// `Defect` for what [`add_lines`] has not made; those of `take`.
+/// `Defect` for lines that [`add_lines`] does not make; errors of `take`.
 pub fn each<K: Kmer>(
     text: &[u8],
     k: usize,
@@ -96,11 +96,11 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn parsed<K: Kmer>(word: &[u8], k: usize) -> Result<K> {
     let codes: Vec<Base> = word.iter().map(|&letter| scan::code(letter)).collect();
-    let is_one = codes.len() == k && codes.iter().all(|&code| code < 4);
-    if is_one { Ok(K::of(&codes, k)) } else { Err(internal("a line of no k-mer")) }
+    let is_kmer = codes.len() == k && codes.iter().all(|&code| code < 4);
+    if is_kmer { Ok(K::of(&codes, k)) } else { Err(internal("a line of no k-mer")) }
 }
 
-/// None of an empty word.
+/// Returns the last base of a word; `None` if it is empty.
 fn last_base(word: &[u8]) -> Result<Option<Base>> {
     match word.last().map(|&letter| scan::code(letter)) {
         Some(4..) => Err(internal("a value that is no k-mer")),
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_a_key_become_its_list_however_they_are_divided_among_lines() {
+    fn values_of_a_key_become_its_list_however_lines_divide_them() {
         let lines = [
             "ACGTA\tCGTAG\tCGTAC\tCGTAG\nACGTA\t\nbases\t12\t30\nTTTTT\t\n",
             "ACGTA\tCGTAG\nACGTA\tCGTAC\nACGTA\tCGTAG\t\nbases\t42\nTTTTT\t\n",
@@ -127,18 +127,18 @@ mod tests {
             let mut lists = vec![Vec::new()];
             let tally = add_lines(text.as_bytes(), 5, &mut lists).unwrap();
             assert_eq!((tally.bases, tally.pairs), (42, 3));
-            let mut found = (0, 0);
+            let mut sums = (0, 0);
             let mut last = None;
             each::<u64>(&lists[0], 5, |list| {
                 if list.kmer == u64::of(&[0, 1, 2, 3, 0], 5) {
-                    found = (found.0 + list.count, found.1 | list.followers);
+                    sums = (sums.0 + list.count, sums.1 | list.followers);
                 } else {
                     last = Some(*list);
                 }
                 Ok(())
             })
             .unwrap();
-            assert_eq!(found, (4, 1 << 1 | 1 << 2));
+            assert_eq!(sums, (4, 1 << 1 | 1 << 2));
             let kmer = u64::of(&[3; 5], 5);
             assert_eq!(last, Some(Adjacent { kmer, count: 1, followers: 0 }));
         }
@@ -148,10 +148,10 @@ mod tests {
     }
 
     #[test]
-    fn what_no_task_sends_is_refused() {
+    fn lines_that_no_task_sends_are_refused() {
         for text in ["ACGT\tCGTAG\n", "ACGTN\tCGTAG\n", "ACGTA\tCGTA?\n", "bases\tmany\n"] {
-            let told = add_lines(text.as_bytes(), 5, &mut [Vec::new()]);
-            assert!(told.is_err(), "{text}");
+            let result = add_lines(text.as_bytes(), 5, &mut [Vec::new()]);
+            assert!(result.is_err(), "{text}");
         }
         assert!(each::<u64>(b"ACGTA\n", 5, |_| Ok(())).is_err());
     }

@@ -1,4 +1,4 @@
-//! Where reads lie on paths, by sampled k-mers that are on one path once.
+//! Positions of reads on paths, found by sampled k-mers that occur exactly once in all paths.
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
@@ -9,61 +9,61 @@ use crate::kernel::glue::End;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::sequences::Paths;
 
-/// Bases of an anchor.
+/// Bases in an anchor.
 const ANCHOR_BASES: usize = 31;
-/// One k-mer in so many is an anchor.
+/// Sampling rate: 1 of this many k-mers, by hash, is an anchor.
 const SAMPLE: u64 = 8;
-/// Slots for each anchor that is expected, in tenths, and more for few of them.
+/// Slots per expected anchor, in tenths, and extra slots for small tables.
 const SLOTS_TENTHS: usize = 16;
 const SLOTS_MORE: usize = 64;
-/// Anchors that are added together, once memory was asked for their slots.
+/// Anchors that are inserted together after their slots have been prefetched.
 const TOGETHER: usize = 64;
-/// Anchors of a read that are looked at first: one may be of an error, or of a repeat.
+/// Anchors of a read that are tried first: the first alone may have a wrong base or be in a repeat.
 const LOOKED_AT: usize = 2;
-/// Stands for the path of a k-mer that is on paths more than once.
+/// Path number of a k-mer that occurs more than once in the paths.
 const SEVERAL: u32 = u32::MAX;
 
 /// A sampled k-mer of a read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sampled {
-    /// Where it begins.
+    /// Base of the read at which it begins.
     place: usize,
-    /// Its canonical form, and whether that is the other strand.
+    /// Canonical form, and whether the canonical form is the reverse complement.
     kmer: u64,
     turned: bool,
 }
 
-/// The first anchors of a read, for which memory was asked.
+/// The first anchors of a read, whose slots have been prefetched.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seeds {
     first: [Sampled; LOOKED_AT],
     count: usize,
 }
 
-/// An anchor; a free slot has [`Kmer::NONE`].
+/// An anchor; a free slot contains [`Kmer::NONE`].
 #[derive(Clone, Copy)]
 struct Slot {
     kmer: u64,
-    /// Twice where it begins, and 1 more where its canonical form is the other strand.
+    /// Twice its start on the path, plus 1 if its canonical form is the reverse complement.
     place: u64,
     path: u32,
 }
 
 const FREE: Slot = Slot { kmer: u64::NONE, place: 0, path: SEVERAL };
 
-/// All anchors of some paths.
+/// Index of all anchors of a set of paths.
 pub struct Anchors<'a> {
     slots: Vec<Slot>,
     lengths: Vec<u64>,
     _lease: Lease<'a>,
 }
 
-/// Where a read lies.
+/// Position of a read on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// The end of the path by which the read leaves it if it goes on.
+    /// End of the path towards which the read points.
     pub end: End,
-    /// Bases from the beginning of the read to that end.
+    /// Bases from the start of the read to that end.
     pub left: i64,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Anchors<'a> {
         let slots = in_large_pages(count, || FREE);
         let lengths = (0..paths.len()).map(|index| paths.codes(index).len() as u64).collect();
         let mut anchors = Self { slots, lengths, _lease };
-        // One of them stays free.
+        // One slot always stays free, so that a search ends.
         let mut room = count - 1;
         let mut waiting = Vec::with_capacity(TOGETHER);
         for index in 0..paths.len() {
@@ -97,7 +97,7 @@ impl<'a> Anchors<'a> {
         Ok(anchors)
     }
 
-    /// Adds those that are waiting, while there is room.
+    /// Inserts the waiting anchors while there is room.
     fn add(&mut self, waiting: &mut Vec<Slot>, room: &mut usize) {
         for new in waiting.drain(..) {
             let index = self.slot(new.kmer);
@@ -111,13 +111,13 @@ impl<'a> Anchors<'a> {
         }
     }
 
-    /// The first slot where a k-mer may be.
+    /// Returns the first slot in which a k-mer may be.
     #[inline(always)]
     fn start(&self, kmer: u64) -> usize {
         ((u128::from(kmer.mixed()) * self.slots.len() as u128) >> u64::BITS) as usize
     }
 
-    /// Where a k-mer is, or the free slot where it would be.
+    /// Returns the slot of a k-mer, or the free slot where it would be inserted.
     #[inline(always)]
     fn slot(&self, kmer: u64) -> usize {
         let mut index = self.start(kmer);
@@ -127,7 +127,7 @@ impl<'a> Anchors<'a> {
         index
     }
 
-    /// Asks memory for what [`Anchors::locate`] looks at first, which it is given.
+    /// Returns the first anchors of a read for [`Anchors::locate`], and prefetches their slots.
     #[inline]
     pub fn seeds(&self, codes: &[u8]) -> Seeds {
         let mut seeds = Seeds::default();
@@ -140,29 +140,29 @@ impl<'a> Anchors<'a> {
         seeds
     }
 
-    /// Bases of a path.
+    /// Returns the length of a path in bases.
     pub fn length(&self, path: End) -> i64 {
         self.lengths[path as usize] as i64
     }
 
-    /// Where the first anchor of a read, as codes, places it.
+    /// Locates a read, as codes, by its first anchor that is in the index.
     pub fn locate(&self, codes: &[u8], seeds: &Seeds) -> Option<Located> {
         let first = &seeds.first[..seeds.count];
-        let found = first.iter().find_map(|&sampled| self.located(sampled));
-        if found.is_some() || seeds.count < LOOKED_AT {
-            return found;
+        let located = first.iter().find_map(|&sampled| self.located(sampled));
+        if located.is_some() || seeds.count < LOOKED_AT {
+            return located;
         }
-        let (mut found, last) = (None, first[LOOKED_AT - 1].place);
+        let (mut located, last) = (None, first[LOOKED_AT - 1].place);
         each_anchor(codes.iter().copied(), |place, kmer, turned| {
             if place > last {
-                found = self.located(Sampled { place, kmer, turned });
+                located = self.located(Sampled { place, kmer, turned });
             }
-            found.is_none()
+            located.is_none()
         });
-        found
+        located
     }
 
-    /// Where an anchor places its read.
+    /// Returns the position that an anchor implies for its read.
     #[inline(always)]
     fn located(&self, Sampled { place, kmer, turned }: Sampled) -> Option<Located> {
         let Slot { path, place: on_path, .. } = self.slots[self.slot(kmer)];
@@ -178,20 +178,20 @@ impl<'a> Anchors<'a> {
     }
 }
 
-/// Calls `take` for each sampled k-mer with where it begins, its canonical form and whether that
-/// is the other strand, until it returns false.
+/// Calls `take` for each sampled k-mer with its start, its canonical form and whether that is the
+/// reverse complement, until `take` returns false.
 fn each_anchor(codes: impl Iterator<Item = u8>, mut take: impl FnMut(usize, u64, bool) -> bool) {
-    let (mut forward, mut backward, mut whole) = (0u64, 0u64, 0);
+    let (mut forward, mut backward, mut valid_bases) = (0u64, 0u64, 0);
     for (place, code) in codes.enumerate() {
         if code > 3 {
-            whole = 0;
+            valid_bases = 0;
             continue;
         }
         forward = forward.append(code, ANCHOR_BASES);
         backward = backward.prepend(3 - code, ANCHOR_BASES);
-        whole += 1;
+        valid_bases += 1;
         let canonical = forward.min(backward);
-        if whole >= ANCHOR_BASES
+        if valid_bases >= ANCHOR_BASES
             && canonical.mixed() % SAMPLE == 0
             && !take(place + 1 - ANCHOR_BASES, canonical, backward < forward)
         {
@@ -220,13 +220,13 @@ mod tests {
             let anchors = Anchors::new(&paths, &budget).unwrap();
             let part = &codes[start..start + 100];
             let read = if turned { reverse_complement(part).collect() } else { part.to_vec() };
-            if let Some(found) = anchors.locate(&read, &anchors.seeds(&read)) {
+            if let Some(located) = anchors.locate(&read, &anchors.seeds(&read)) {
                 let (start, lengths) = (start as i64, [350, codes.len() as i64 - 350]);
-                let path = i64::from(found.end / 2);
+                let path = i64::from(located.end / 2);
                 let from = start - 350 * path;
                 let left = if turned { from + 100 } else { lengths[path as usize] - from };
-                prop_assert_eq!(found.left, left);
-                prop_assert_eq!(found.end % 2 == 1, !turned);
+                prop_assert_eq!(located.left, left);
+                prop_assert_eq!(located.end % 2 == 1, !turned);
             }
         }
     }

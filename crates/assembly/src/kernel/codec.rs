@@ -1,4 +1,4 @@
-//! Sequences, k-mers by count and blocks of super-k-mers as little-endian bytes.
+//! Little-endian encoding of sequences, k-mer spectra and blocks of super-k-mers.
 
 use cuesta_core::Result;
 
@@ -8,14 +8,14 @@ use super::scan::ReadCounts;
 use super::sequences::FragmentSummary;
 use super::spectrum::Spectrum;
 
-/// Bases of a byte.
+/// Bases in a byte.
 pub(crate) const PACKED: usize = 4;
 const LEFT_OPEN: u8 = 1;
 const RIGHT_OPEN: u8 = 2;
 const CIRCULAR: u8 = 4;
-/// A flag besides those of every fragment.
+/// Flag of a fragment that has a merge count; it shares the byte with the flags above.
 pub(crate) const MERGED: u8 = 8;
-/// Stands in the place of a bucket's number before what was counted in the reads.
+/// Stands in place of a bucket number before the counts of the reads.
 const NO_BUCKET: u32 = u32::MAX;
 
 /// Appends a block of a bucket.
@@ -25,7 +25,7 @@ pub fn put_block(bucket: usize, block: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(block);
 }
 
-/// Appends what was counted in the reads whose blocks these are.
+/// Appends the counts of the reads from which these blocks were cut.
 pub fn put_tally(tally: &ReadCounts, bytes: &mut Vec<u8>) {
     let counted = tally_bytes(tally);
     bytes.extend(NO_BUCKET.to_le_bytes());
@@ -33,10 +33,10 @@ pub fn put_tally(tally: &ReadCounts, bytes: &mut Vec<u8>) {
     bytes.extend(counted);
 }
 
-/// Calls `take` for each block with its bucket; what was counted in their reads.
+/// Calls `take` for each block with its bucket number; returns the summed counts of the reads.
 ///
 /// # Errors
-/// `Defect` when bytes are missing; those of `take`.
+/// `Defect` when bytes are missing; errors of `take`.
 pub fn each_block(
     bytes: &[u8],
     mut take: impl FnMut(usize, &[u8]) -> Result<()>,
@@ -56,12 +56,12 @@ pub fn each_block(
     Ok(all)
 }
 
-/// What was counted in reads, as bytes.
+/// Encodes the counts of reads.
 pub fn tally_bytes(tally: &ReadCounts) -> Vec<u8> {
     tally.numbers().into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-/// What [`tally_bytes`] gave.
+/// Decodes the output of [`tally_bytes`].
 ///
 /// # Errors
 /// `Defect` when bytes are missing.
@@ -69,14 +69,14 @@ pub fn tally(bytes: &[u8]) -> Result<ReadCounts> {
     ByteReader(bytes).tally()
 }
 
-/// Numbers of k-mers by count.
+/// Encodes a k-mer spectrum.
 pub fn spectrum_bytes(spectrum: &Spectrum) -> Vec<u8> {
     let mut bytes = Vec::new();
     put_spectrum(spectrum, &mut bytes);
     bytes
 }
 
-/// Adds numbers of k-mers by count.
+/// Decodes a k-mer spectrum and adds it to `spectrum`.
 ///
 /// # Errors
 /// `Defect` when bytes are missing.
@@ -84,7 +84,7 @@ pub fn add_spectrum(bytes: &[u8], spectrum: &mut Spectrum) -> Result<()> {
     ByteReader(bytes).spectrum(spectrum)
 }
 
-/// What a fragment is, as flags.
+/// Returns the flags of a fragment.
 pub(crate) fn flags_of(piece: &FragmentSummary) -> u8 {
     let circular = if piece.circular { CIRCULAR } else { 0 };
     let left = if piece.left_open { LEFT_OPEN } else { 0 };
@@ -92,7 +92,7 @@ pub(crate) fn flags_of(piece: &FragmentSummary) -> u8 {
     left | right | circular
 }
 
-/// A fragment that has these flags, and no counts yet.
+/// Returns a fragment with these flags and with zero counts.
 pub(crate) fn of_flags(flags: u8) -> FragmentSummary {
     FragmentSummary {
         left_open: flags & LEFT_OPEN != 0,
@@ -115,7 +115,7 @@ pub fn put_fragment(piece: &FragmentSummary, codes: &[Base], bytes: &mut Vec<u8>
 /// Calls `take` for each fragment.
 ///
 /// # Errors
-/// `Defect` when bytes are missing; those of `take`.
+/// `Defect` when bytes are missing; errors of `take`.
 pub fn each_fragment(
     bytes: &[u8],
     mut take: impl FnMut(FragmentSummary, &[Base]) -> Result<()>,
@@ -135,14 +135,14 @@ pub(crate) fn put_codes(codes: &[Base], bytes: &mut Vec<u8>) {
     put_packed(codes, bytes);
 }
 
-/// Appends bases without their number.
+/// Appends packed bases without their number.
 pub(crate) fn put_packed(codes: &[Base], bytes: &mut Vec<u8>) {
     bytes.extend(
         codes.chunks(PACKED).map(|four| four.iter().rev().fold(0, |byte, &code| byte << 2 | code)),
     );
 }
 
-/// Appends the bases of some bytes, four of each.
+/// Appends the bases of packed bytes, four per byte.
 pub(crate) fn unpack(bytes: &[u8], codes: &mut Vec<Base>) {
     let start = codes.len();
     codes.resize(start + PACKED * bytes.len(), 0);
@@ -160,7 +160,7 @@ fn unpacked(byte: u8) -> [Base; PACKED] {
     ((bits | bits << 6) & 0x0303_0303).to_le_bytes()
 }
 
-/// Only counts that there are.
+/// Appends a spectrum without its zero entries.
 pub(crate) fn put_spectrum(spectrum: &Spectrum, bytes: &mut Vec<u8>) {
     let kmers = spectrum.kmers().iter().enumerate().filter(|(_, kmers)| **kmers > 0);
     bytes.extend((kmers.clone().count() as u32).to_le_bytes());
@@ -170,7 +170,7 @@ pub(crate) fn put_spectrum(spectrum: &Spectrum, bytes: &mut Vec<u8>) {
     }
 }
 
-/// What reads bytes one value after the other; each fails where bytes are missing.
+/// Reads values from a byte slice one after another; each method fails where bytes are missing.
 pub(crate) struct ByteReader<'b>(pub(crate) &'b [u8]);
 
 impl<'b> ByteReader<'b> {
@@ -178,7 +178,7 @@ impl<'b> ByteReader<'b> {
         self.0.is_empty()
     }
 
-    /// A fragment, whose bases are appended to `codes`.
+    /// Reads a fragment and appends its bases to `codes`.
     pub(crate) fn fragment(&mut self, codes: &mut Vec<Base>) -> Result<FragmentSummary> {
         let [flags] = self.array()?;
         let piece = FragmentSummary {
@@ -193,12 +193,12 @@ impl<'b> ByteReader<'b> {
     }
 
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'b [u8]> {
-        let (found, rest) = self
+        let (bytes, rest) = self
             .0
             .split_at_checked(count)
             .ok_or_else(|| internal("bytes of a message are gone"))?;
         self.0 = rest;
-        Ok(found)
+        Ok(bytes)
     }
 
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
@@ -250,13 +250,13 @@ mod tests {
             blocks.iter().for_each(|(bucket, block)| put_block(*bucket, block, &mut bytes));
             put_tally(&ReadCounts::of([5, 1, 2, 3, 4, 9]), &mut bytes);
             put_tally(&ReadCounts::of([6, 10, 20, 30, 40, 7]), &mut bytes);
-            let mut found = Vec::new();
+            let mut decoded = Vec::new();
             let tally = each_block(&bytes, |bucket, block| {
-                found.push((bucket, block.to_vec()));
+                decoded.push((bucket, block.to_vec()));
                 Ok(())
             })
             .unwrap();
-            prop_assert_eq!(found, blocks);
+            prop_assert_eq!(decoded, blocks);
             prop_assert_eq!(tally, ReadCounts::of([11, 11, 22, 33, 44, 9]));
         }
     }

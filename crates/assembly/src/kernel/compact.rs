@@ -1,9 +1,9 @@
-//! The paths without branches inside one bucket: fragments of unitigs.
+//! Unbranched paths inside one bucket: fragments of unitigs.
 //!
 //! Two k-mers are joined where they share a (k-1)-mer that no other solid k-mer begins or ends
-//! with, on either strand. A (k-1)-mer that is its own reverse complement joins nothing: a path
-//! would turn back on itself there. So all ends of solid k-mers are put together by their
-//! (k-1)-mers; paths then go from end to end, and nothing is looked up on the way.
+//! with, on either strand. A (k-1)-mer that is its own reverse complement joins nothing, since a
+//! path would turn back on itself there. All ends of solid k-mers are grouped by their (k-1)-mers
+//! first; walking a path then needs no look-up.
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
@@ -17,63 +17,63 @@ use crate::kernel::packed::{LEFT_INSIDE, RIGHT_INSIDE};
 use crate::kernel::sequences::FragmentSummary;
 use crate::kernel::table::{KmerTable, TOGETHER, first_of};
 
-/// Most k-mers of a bucket: the slots of the table of their ends have numbers of 31 bits.
+/// Most k-mers in a bucket: slot numbers of the table of their ends have 31 bits.
 const KMERS_MAX: usize = 1 << 29;
-/// Slots for the two ends of a k-mer, most of which share theirs with an end of another k-mer, and
-/// slots besides: those of the table that no hash chooses, and that of ends without a partner.
+/// Slots per k-mer for its two ends, most of which share a slot with an end of another k-mer, and
+/// extra slots: those past the range of the hash, and the one of ends without a partner.
 const SLOTS_EACH: usize = 3;
 const SLOTS_MORE: usize = TOGETHER + 1;
-/// More than one end.
+/// Marks a slot with more than one end.
 const SEVERAL: End = NOWHERE - 1;
 
-/// What becomes a fragment.
+/// Unit of which fragments are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grain {
-    /// A path as far as it goes in the bucket.
+    /// A path, extended as far as it goes within the bucket.
     Path,
-    /// A k-mer.
+    /// A single k-mer.
     Kmer,
 }
 
-/// A (k-1)-mer, the end of a k-mer that is left by its canonical form, and that of one which is
-/// left by its other strand.
+/// A (k-1)-mer with two ends of k-mers: the end that is left by its canonical form, and the end
+/// that is left by its reverse complement.
 #[derive(Clone, Copy)]
 struct Junction<K> {
     overlap: K,
     ends: [End; 2],
 }
 
-/// A solid k-mer in canonical form; the left one of two things comes first.
+/// A solid k-mer in canonical form. In each pair the left end comes first.
 #[derive(Clone, Copy)]
 struct Vertex {
-    /// The ends that its ends are joined to.
+    /// Ends of other k-mers to which its two ends are joined.
     partners: [End; 2],
     count: u32,
-    /// The base that a path gets when it enters the k-mer by an end.
+    /// Base that a path gains when it enters the k-mer by an end.
     bases: [Base; 2],
     inside: [bool; 2],
-    /// Whether it is in a fragment.
+    /// Whether the k-mer is already part of a fragment.
     is_taken: bool,
 }
 
-/// Finds the fragments of the k-mers of buckets, one after the other.
+/// Builds the fragments of one bucket after another.
 pub struct Compactor<'a, K> {
     k: usize,
     grain: Grain,
-    /// By hash; the last one is that of all ends that are joined to none.
+    /// Hash table; the last slot is shared by all ends that are joined to none.
     junctions: Vec<Junction<K>>,
-    /// By number of the k-mer.
+    /// Indexed by the number of the k-mer.
     vertices: Vec<Vertex>,
-    /// Of each end its junction, twice, and 1 where it is left by the other strand.
+    /// For each end twice its junction, plus 1 if the end is left by the reverse complement.
     meetings: Vec<u32>,
-    /// What a path gets to the left and to the right of the k-mer that it begins with.
+    /// Bases that a path gains to the left and to the right of its first k-mer.
     bases: [Vec<Base>; 2],
     budget: &'a Budget,
     lease: Option<Lease<'a>>,
 }
 
 impl<'a, K: Kmer> Compactor<'a, K> {
-    /// For k-mers of `k` bases.
+    /// Creates a compactor for k-mers of `k` bases.
     pub fn new(k: usize, grain: Grain, budget: &'a Budget) -> Self {
         Self {
             k,
@@ -87,8 +87,8 @@ impl<'a, K: Kmer> Compactor<'a, K> {
         }
     }
 
-    /// Appends the fragments of the solid k-mers of a bucket, which are in these slots; others are
-    /// taken for absent.
+    /// Appends the fragments of the solid k-mers of a bucket, which are in these slots; all other
+    /// k-mers count as absent.
     ///
     /// # Errors
     /// `Input` when they do not fit in the budget.
@@ -112,7 +112,7 @@ impl<'a, K: Kmer> Compactor<'a, K> {
         Ok(())
     }
 
-    /// Makes room for the ends of so many k-mers, each of which may be alone.
+    /// Makes room for the ends of `kmers` k-mers, none of which may share a junction.
     fn reserve(&mut self, kmers: usize) -> Result<()> {
         if kmers > KMERS_MAX {
             return Err(internal("a bucket has more k-mers than can be numbered"));
@@ -139,7 +139,7 @@ impl<'a, K: Kmer> Compactor<'a, K> {
         Ok(())
     }
 
-    /// Puts the ends of all k-mers together by the (k-1)-mers there.
+    /// Groups the ends of all k-mers by their (k-1)-mers.
     fn find_junctions(&mut self, table: &KmerTable<'_, K>, solid: &[usize]) {
         let vectors = Avx2::get();
         fastest(
@@ -161,7 +161,7 @@ impl<'a, K: Kmer> Compactor<'a, K> {
             let (kmer, inside) = (table.key(slot), table.inside(slot));
             let turned = kmer.reverse_complement(k);
             let inside = [LEFT_INSIDE, RIGHT_INSIDE].map(|side| inside & side != 0);
-            // The (k-1)-mer by which an end is left, and its other strand.
+            // The (k-1)-mer by which an end is left, and its reverse complement.
             let left_by = [[turned.suffix(k), kmer.prefix()], [kmer.suffix(k), turned.prefix()]];
             for (side, [ahead, behind]) in left_by.into_iter().enumerate() {
                 let meeting = if inside[side] && ahead != behind {
@@ -183,52 +183,53 @@ impl<'a, K: Kmer> Compactor<'a, K> {
         }
     }
 
-    /// Adds an end to those at a (k-1)-mer.
+    /// Adds an end to its junction; returns its entry in `meetings`.
     #[inline(always)]
     fn meet(&mut self, (overlap, strand): (K, usize), end: End, vectors: Option<Avx2>) -> u32 {
         let chosen = (self.junctions.len() - SLOTS_MORE) as u64;
         let start = ((u64::from(overlap.mixed() as u32) * chosen) >> 32) as usize;
         let here = &self.junctions[start..start + TOGETHER];
-        let others = std::array::from_fn(|place| here[place].overlap);
-        let slot = match first_of(overlap, others, vectors) {
+        let overlaps = std::array::from_fn(|place| here[place].overlap);
+        let slot = match first_of(overlap, overlaps, vectors) {
             Some(place) => start + place,
             None => self.slot_from(start + TOGETHER, overlap),
         };
         let junction = &mut self.junctions[slot];
         junction.overlap = overlap;
-        let there = &mut junction.ends[strand];
-        *there = if *there == NOWHERE { end } else { SEVERAL };
+        let joined = &mut junction.ends[strand];
+        *joined = if *joined == NOWHERE { end } else { SEVERAL };
         (2 * slot + strand) as u32
     }
 
-    /// Where a (k-1)-mer is, or would be, from a slot on.
+    /// Returns the slot of a (k-1)-mer, or the free one where it would be, searching from `slot`
+    /// on.
     #[inline(never)]
     fn slot_from(&self, mut slot: usize, overlap: K) -> usize {
         let slots = self.junctions.len() - 1;
         loop {
             slot = if slot == slots { 0 } else { slot };
-            let other = self.junctions[slot].overlap;
-            if other == overlap || other == K::NONE {
+            let candidate = self.junctions[slot].overlap;
+            if candidate == overlap || candidate == K::NONE {
                 return slot;
             }
             slot += 1;
         }
     }
 
-    /// Joins each two ends that are alone at a (k-1)-mer, one on either strand.
+    /// Joins two ends if they are the only ones at a (k-1)-mer, one on either strand.
     fn join(&mut self) {
         let (meetings, _) = self.meetings.as_chunks::<2>();
         for (vertex, meetings) in self.vertices.iter_mut().zip(meetings) {
             vertex.partners = meetings.map(|meeting| {
                 let (slot, strand) = (meeting as usize / 2, meeting as usize % 2);
                 let ends = self.junctions[slot].ends;
-                let (own, other) = (ends[strand], ends[1 - strand]);
-                if own < SEVERAL && other < SEVERAL { other } else { NOWHERE }
+                let (this, other) = (ends[strand], ends[1 - strand]);
+                if this < SEVERAL && other < SEVERAL { other } else { NOWHERE }
             });
         }
     }
 
-    /// Appends the path through a k-mer.
+    /// Appends the path through a k-mer as a fragment.
     fn push_path(
         &mut self,
         (start, kmer): (usize, K),
@@ -257,8 +258,8 @@ impl<'a, K: Kmer> Compactor<'a, K> {
         })
     }
 
-    /// Goes on from an end of `start` as long as there is one way; whether that led back to
-    /// `start`, and whether it may go on in another bucket.
+    /// Follows joined k-mers from an end of `start`; returns whether the path came back to `start`,
+    /// and whether it may continue in another bucket.
     fn walk(
         &mut self,
         (start, side): (usize, usize),
@@ -289,7 +290,7 @@ impl<'a, K: Kmer> Compactor<'a, K> {
     }
 }
 
-/// Appends each k-mer by itself, in the bucket of its left end.
+/// Appends each k-mer as a fragment of its own, in the bucket of its left end.
 fn push_kmers<K: Kmer>(
     (table, k): (&KmerTable<'_, K>, usize),
     solid: &[usize],

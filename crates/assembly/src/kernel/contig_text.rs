@@ -1,4 +1,4 @@
-//! Contigs packed one after the other, and where *seeds* lie in them: short k-mers, one in eight by
+//! Contigs packed one after another, and an index of their *seeds*: short k-mers, one in eight by
 //! hash.
 
 use cuesta_core::budget::{Budget, Lease};
@@ -10,48 +10,48 @@ use crate::kernel::words::{
     PADDING_WORDS, WORD_BASES, base_at, differences, kmer_at, pack, turned, window,
 };
 
-/// Longest seed.
+/// Longest seed, in bases.
 const SEED_MAX: usize = 31;
-/// One k-mer in so many is a seed, as a power of two.
+/// Sampling rate of seeds, as a power of two: 1 in 8 k-mers.
 const SAMPLE_BITS: u32 = 3;
-/// Slots for a k-mer, as a part of those of the contigs: twice as many as seeds.
+/// K-mers of the contigs per slot: half as many as per seed, so that half of the slots stay free.
 const SLOTS_PART: usize = 4;
 const SLOTS_MIN: usize = 64;
-/// Slots looked at before a seed is given up.
+/// Slots that are probed before a seed counts as absent.
 const PROBES_MAX: usize = 32;
-/// No seed.
+/// A free slot.
 const EMPTY: u64 = u64::MAX;
-/// Bases that can have a place in a slot.
+/// Most bases whose positions fit into a slot.
 const PLACES_MAX: usize = u32::MAX as usize;
 
-/// Contigs, and their seeds.
+/// Packed contigs with a seed index.
 pub struct ContigText<'a> {
-    /// A word that is no contig's, then each contig from a word of its own on, then padding.
+    /// One word of no contig, then the contigs, each starting a new word, then padding.
     words: Vec<u64>,
-    /// Where each contig begins and ends.
+    /// Start and end of each contig.
     ranges: Vec<(usize, usize)>,
-    /// The contig that each word is of.
+    /// Contig that each word belongs to.
     owners: Vec<u32>,
     seed_bases: usize,
-    /// The place of a seed in the lower half, bits of its hash in the upper one.
+    /// Position of a seed in the lower half, bits of its hash in the upper half.
     slots: Vec<u64>,
     _lease: Lease<'a>,
 }
 
-/// A read beside a contig: its base `i` is that at `origin + i`, or, on the other strand, the
-/// complement of that at `origin - i`.
+/// Alignment of a read with a contig, without gaps: base `i` of the read is at `origin + i`, or, on
+/// the reverse strand, its complement is at `origin - i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Diagonal {
-    /// Where base 0 of the read is, or would be.
+    /// Position of base 0 of the read, which may be outside the contig.
     pub origin: i64,
-    /// Whether the read is on the other strand.
+    /// Whether the read is on the reverse strand.
     pub is_turned: bool,
-    /// The bases of the read that may be the contig's.
+    /// Range of the bases of the read that overlap the contig.
     pub bases: (usize, usize),
 }
 
 impl Diagonal {
-    /// Where the k-mer at a base of the read begins.
+    /// Returns the position in the text at which the k-mer at a base of the read begins.
     #[inline(always)]
     pub fn kmer_place(&self, base: usize, k: usize) -> usize {
         let (base, k) = (base as i64, k as i64);
@@ -65,14 +65,14 @@ fn is_seed(hash: u64) -> bool {
     hash >> (u64::BITS - SAMPLE_BITS) == 0
 }
 
-/// The bits of a hash that are in a slot.
+/// Returns the bits of a hash that are stored in a slot.
 #[inline(always)]
 fn tag(hash: u64) -> u64 {
     hash << SAMPLE_BITS >> 32
 }
 
 impl<'a> ContigText<'a> {
-    /// Bytes that contigs take, of so many bases in all, places of bases not counted.
+    /// Returns the bytes that contigs with `bases` bases in all take, without any counts.
     pub fn size_bytes(contigs: usize, bases: usize) -> u64 {
         let words = bases / WORD_BASES + contigs + 1 + PADDING_WORDS;
         let word_bytes = words * (size_of::<u64>() + size_of::<u32>());
@@ -80,9 +80,9 @@ impl<'a> ContigText<'a> {
         (word_bytes + slot_bytes + contigs * size_of::<(usize, usize)>()) as u64
     }
 
-    /// The contigs that `codes` gives, `count` of them, beside which k-mers of `k` bases are looked
-    /// for; one without bases has no seed. Nothing where they do not fit in the budget, or have too
-    /// many bases.
+    /// Packs and indexes the `count` contigs that `codes` returns, to align reads with k-mers of
+    /// `k` bases; a contig without bases has no seed. Returns `None` where they do not fit in the
+    /// budget or have too many bases.
     pub fn new<'c>(
         count: usize,
         codes: impl Fn(usize) -> &'c [Base],
@@ -128,39 +128,39 @@ impl<'a> ContigText<'a> {
         });
     }
 
-    /// Places of bases: all are less.
+    /// Returns an upper bound (exclusive) of all positions of bases.
     pub fn end(&self) -> usize {
         self.words.len() * WORD_BASES
     }
 
-    /// Where a sequence begins and ends.
+    /// Returns the start and end of a contig.
     pub fn range(&self, index: usize) -> (usize, usize) {
         self.ranges[index]
     }
 
-    /// Bases of a seed.
+    /// Returns the number of bases in a seed.
     pub fn seed_bases(&self) -> usize {
         self.seed_bases
     }
 
-    /// The first seed in a range of the bases of a read, with its hash.
+    /// Returns the first seed in a range of the bases of a read, with its hash.
     #[inline]
     pub fn seed(&self, read: &[u64], bases: (usize, usize)) -> Option<(usize, u64)> {
-        let mut found = None;
+        let mut first = None;
         each_seed(read, bases, self.seed_bases, |place, hash| {
-            found = Some((place, hash));
+            first = Some((place, hash));
             false
         });
-        found
+        first
     }
 
-    /// Asks memory for the slot in which a seed would be found.
+    /// Prefetches the first slot of a seed.
     #[inline(always)]
     pub fn prefetch_slot(&self, hash: u64) {
         prefetch(&self.slots, slot(hash, self.slots.len()));
     }
 
-    /// Asks memory for a place where a seed may be.
+    /// Prefetches the contig at the first candidate position of a seed.
     #[inline(always)]
     pub fn prefetch_place(&self, hash: u64) {
         if let Some(place) = self.places(hash).next() {
@@ -169,7 +169,7 @@ impl<'a> ContigText<'a> {
         }
     }
 
-    /// Places where a seed may be.
+    /// Iterates over the candidate positions of a seed.
     #[inline(always)]
     fn places(&self, hash: u64) -> impl Iterator<Item = usize> {
         let mut slot = slot(hash, self.slots.len());
@@ -182,8 +182,8 @@ impl<'a> ContigText<'a> {
         entries.filter(is_it).map(|entry| entry as u32 as usize)
     }
 
-    /// Calls `take` for each diagonal on which a seed of a read is that of a contig, with the bases
-    /// from `start` to `end` of the read that are beside the contig, until it returns true.
+    /// Calls `take` for each diagonal on which a seed of a read matches a contig, with the bases
+    /// from `start` to `end` of the read that overlap the contig, until `take` returns true.
     #[inline]
     pub fn find(
         &self,
@@ -193,9 +193,9 @@ impl<'a> ContigText<'a> {
     ) {
         let seed = kmer_at(read, place, self.seed_bases);
         for at in self.places(hash) {
-            let there = kmer_at(&self.words, at, self.seed_bases);
-            let is_turned = there != seed;
-            if is_turned && there.reverse_complement(self.seed_bases) != seed {
+            let text_kmer = kmer_at(&self.words, at, self.seed_bases);
+            let is_turned = text_kmer != seed;
+            if is_turned && text_kmer.reverse_complement(self.seed_bases) != seed {
                 continue;
             }
             let (first, last) = self.ranges[self.owners[at / WORD_BASES] as usize];
@@ -215,7 +215,7 @@ impl<'a> ContigText<'a> {
     }
 
     /// Calls `take` for each base of the diagonal in which read and contig differ, in order, until
-    /// it returns false.
+    /// `take` returns false.
     #[inline(always)]
     pub fn each_mismatch(
         &self,
@@ -225,30 +225,30 @@ impl<'a> ContigText<'a> {
     ) {
         let (mut base, end) = diagonal.bases;
         while base < end {
-            let there = if diagonal.is_turned {
-                // A word is before the first contig, so this is within the text.
+            let text = if diagonal.is_turned {
+                // A word precedes the first contig, so this is within the text.
                 let last = diagonal.origin - base as i64;
                 turned(window(&self.words, (last + 1 - WORD_BASES as i64) as usize))
             } else {
                 window(&self.words, (diagonal.origin + base as i64) as usize)
             };
-            let mut other = differences(window(read, base), there);
+            let mut mismatches = differences(window(read, base), text);
             if end - base < WORD_BASES {
-                other &= u64::MAX << (2 * (WORD_BASES - (end - base)));
+                mismatches &= u64::MAX << (2 * (WORD_BASES - (end - base)));
             }
-            while other != 0 {
-                let bit = other.leading_zeros();
+            while mismatches != 0 {
+                let bit = mismatches.leading_zeros();
                 if !take(base + bit as usize / 2) {
                     return;
                 }
-                other &= !(1 << (u64::BITS - 1 - bit));
+                mismatches &= !(1 << (u64::BITS - 1 - bit));
             }
             base += WORD_BASES;
         }
     }
 }
 
-/// How many slots there are for the seeds of so many bases.
+/// Returns the number of slots for the seeds of `bases` bases.
 fn slots(bases: usize) -> usize {
     bases / SLOTS_PART + SLOTS_MIN
 }
@@ -258,8 +258,8 @@ fn slot(hash: u64, slots: usize) -> usize {
     ((u64::from(hash as u32) * slots as u64) >> 32) as usize
 }
 
-/// Calls `take` for each seed in a range of packed bases, with its place and hash, until it returns
-/// false.
+/// Calls `take` for each seed in a range of packed bases, with its position and hash, until `take`
+/// returns false.
 #[inline(always)]
 fn each_seed(
     words: &[u64],
@@ -291,7 +291,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_read_is_found_beside_its_contig_and_mismatches_are_those_of_its_bases(
+        fn a_read_aligns_with_its_contig_and_mismatches_are_those_of_its_bases(
             contigs in prop::collection::vec(prop::collection::vec(0u8..4, 40..300), 1..4),
             [which, start, length] in [0usize..4, 0usize..300, 33usize..120],
             errors in prop::collection::vec(0usize..120, 0..4),
@@ -332,18 +332,18 @@ mod tests {
                         (0..read.len()).filter(|&base| is_inside(base)).collect();
                     assert_eq!((inside[0], inside[inside.len() - 1] + 1), (first, last));
                     let is_same = |&base: &usize| {
-                        let there = contig[at(base) as usize];
-                        read[base] == if diagonal.is_turned { 3 - there } else { there }
+                        let text_base = contig[at(base) as usize];
+                        read[base] == if diagonal.is_turned { 3 - text_base } else { text_base }
                     };
                     assert!((seed.0..seed.0 + 31).all(|base| is_same(&base)));
                     let expected: Vec<usize> =
                         inside.into_iter().filter(|base| !is_same(base)).collect();
-                    let mut found = Vec::new();
+                    let mut mismatches = Vec::new();
                     text.each_mismatch(&words, &diagonal, |base| {
-                        found.push(base);
+                        mismatches.push(base);
                         true
                     });
-                    assert_eq!(found, expected);
+                    assert_eq!(mismatches, expected);
                     false
                 });
             }
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn every_seed_of_a_contig_is_found_where_it_is() {
+    fn all_seeds_of_a_contig_are_at_their_positions() {
         let budget = Budget::new(1 << 20);
         let stream = cuesta_core::random::Stream::new(5, 0);
         let codes: Vec<Base> = (0..20_000).map(|place| (stream.bits(place) & 3) as Base).collect();
@@ -360,12 +360,12 @@ mod tests {
         pack(&codes, &mut words);
         let (mut from, mut seeds) = (0, 0);
         while let Some(seed) = text.seed(&words, (from, codes.len())) {
-            let mut found = Vec::new();
+            let mut diagonals = Vec::new();
             text.find(&words, (seed, (0, codes.len())), |diagonal| {
-                found.push((diagonal.kmer_place(seed.0, 31), diagonal.is_turned));
+                diagonals.push((diagonal.kmer_place(seed.0, 31), diagonal.is_turned));
                 false
             });
-            assert_eq!(found, [(text.range(0).0 + seed.0, false)]);
+            assert_eq!(diagonals, [(text.range(0).0 + seed.0, false)]);
             (from, seeds) = (seed.0 + 1, seeds + 1);
         }
         assert!((2000..3000).contains(&seeds), "{seeds}");

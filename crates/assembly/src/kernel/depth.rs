@@ -1,35 +1,35 @@
-//! How deep the reads cover a path: the mean number of reads over each of its bases.
+//! Depth of a path: the mean number of reads that cover each of its bases.
 
 use crate::kernel::sequences::Paths;
 
-/// What turns the mean count of the k-mers of a path into its depth.
+/// Converts the mean count of the k-mers of a path to its depth.
 ///
-/// A read has fewer k-mers than bases, and a wrong base spoils up to k of them, so counts of k-mers
-/// are smaller than the depth. The bases of all reads are shared out over the k-mers of all paths
-/// in proportion to their counts, which makes up for both.
+/// A read has fewer k-mers than bases, and a wrong base spoils up to k of them, so k-mer counts are
+/// smaller than the depth. The bases of all reads are therefore distributed over the k-mers of all
+/// paths in proportion to their counts, which corrects for both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Depth {
     bases_per_count: f64,
 }
 
 impl Depth {
-    /// For paths whose k-mers were counted in reads of so many bases.
+    /// Creates the conversion for paths whose k-mers were counted in reads of `read_bases` bases.
     pub fn of_reads(read_bases: u64, paths: &Paths<'_>) -> Self {
         let counts: u64 = (0..paths.len()).map(|path| paths.facts(path).count_sum).sum();
         Self::shared_out(read_bases, counts)
     }
 
-    /// For paths the counts of whose k-mers add up to `counts`.
+    /// Creates the conversion for paths whose k-mer counts sum to `counts`.
     pub fn shared_out(read_bases: u64, counts: u64) -> Self {
         Self { bases_per_count: read_bases as f64 / counts.max(1) as f64 }
     }
 
-    /// For paths whose k-mers count as often as they are deep already.
+    /// Creates the conversion for k-mer counts that are depths already.
     pub fn counted() -> Self {
         Self { bases_per_count: 1.0 }
     }
 
-    /// The depth of `kmers` k-mers whose counts add up to `count_sum`.
+    /// Returns the depth of `kmers` k-mers whose counts sum to `count_sum`.
     pub fn of(&self, count_sum: u64, kmers: usize) -> f64 {
         count_sum as f64 / kmers as f64 * self.bases_per_count
     }

@@ -1,7 +1,7 @@
-//! Fragments of unitigs as bytes: some 18 for one of a random genome, and 8 for where they are.
+//! Fragments of unitigs as bytes: some 18 per fragment of a random genome, plus 8 for its position.
 //!
-//! A genome is cut into some fragments for each hundred bases, so that this is most of what has to
-//! be in memory when they are joined.
+//! A genome is cut into some fragments per hundred bases, so they are most of the memory that
+//! joining them needs.
 
 use std::ops::Range;
 
@@ -14,28 +14,28 @@ use super::internal;
 use super::kmer::Base;
 use super::sequences::{FragmentSummary, Meter, SequenceSource};
 
-/// Bytes of a block, but of one that has a longer fragment.
+/// Bytes in a block, unless a single fragment is longer.
 const BLOCK_BITS: u32 = 20;
 const BLOCK_BYTES: usize = 1 << BLOCK_BITS;
-/// Most bytes of a fragment besides its bases: flags and five numbers.
+/// Most bytes of a fragment without its bases: flags and five numbers.
 const HEADER_BYTES_MAX: usize = 1 + 5 * 10;
-/// Bits of a number in one byte, and the flag of one that goes on.
+/// Bits of a number in a byte, and the flag of a byte that is not the last of its number.
 const NUMBER_BITS: u32 = 7;
 const MORE: u8 = 1 << NUMBER_BITS;
 
 /// Fragments, in any order.
 pub struct Fragments<'a> {
     blocks: Vec<Vec<u8>>,
-    /// The number of the block, and the place in it.
+    /// Block number and offset in the block of each fragment.
     places: Vec<u64>,
     bases: usize,
-    /// Bases of one that is added.
+    /// Buffer for the bases of the fragment that is being added.
     codes: Vec<Base>,
     meter: Meter<'a>,
 }
 
 impl<'a> Fragments<'a> {
-    /// None yet.
+    /// Creates an empty collection.
     pub fn none(budget: &'a Budget) -> Self {
         Self {
             blocks: Vec::new(),
@@ -46,7 +46,7 @@ impl<'a> Fragments<'a> {
         }
     }
 
-    /// Adds one with the bases that `append` appends.
+    /// Adds a fragment with the bases that `append` appends.
     ///
     /// # Errors
     /// `Input` when it does not fit in the budget.
@@ -73,12 +73,12 @@ impl<'a> Fragments<'a> {
         self.meter.absorb(other.meter);
     }
 
-    /// The bytes of all, some at a time.
+    /// Iterates over the bytes of all fragments, block by block.
     pub fn blocks(&self) -> impl Iterator<Item = &[u8]> {
         self.blocks.iter().map(Vec::as_slice)
     }
 
-    /// Adds those of some bytes.
+    /// Adds the encoded fragments in `bytes`.
     ///
     /// # Errors
     /// `Defect` when bytes are missing; `Input` when they do not fit in the budget.
@@ -86,28 +86,28 @@ impl<'a> Fragments<'a> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (_, bases, packed) = opened(rest)?;
-            let (own, after) = rest.split_at(packed.end);
-            self.add(own.len(), bases, |block| block.extend_from_slice(own))?;
+            let (fragment, after) = rest.split_at(packed.end);
+            self.add(fragment.len(), bases, |block| block.extend_from_slice(fragment))?;
             rest = after;
         }
         Ok(())
     }
 
-    /// How many there are.
+    /// Returns the number of fragments.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no fragments.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// What is known of one, with `codes` of at least that many bases, the first and last of which
-    /// are its own.
+    /// Returns the summary of a fragment, and fills `codes` so that its first `count` and its last
+    /// `count` bases are those of the fragment.
     ///
     /// # Errors
-    /// `Defect` where it has fewer than `count`.
+    /// `Defect` where the fragment has fewer than `count` bases.
     pub fn ends(
         &self,
         index: usize,
@@ -187,7 +187,7 @@ fn put(piece: &FragmentSummary, codes: &[Base], bytes: &mut Vec<u8>) {
     put_packed(codes, bytes);
 }
 
-/// What is known of a fragment, how many bases it has, and where these are.
+/// Decodes the header of a fragment: its summary, its number of bases, and their byte range.
 fn opened(bytes: &[u8]) -> Result<(FragmentSummary, usize, Range<usize>)> {
     let open = || {
         let (&flags, mut rest) = bytes.split_first()?;
@@ -210,7 +210,7 @@ fn damaged() -> Error {
     internal("bytes of a fragment are gone")
 }
 
-/// Appends a number, [`NUMBER_BITS`] a byte, the lowest first.
+/// Appends a number with [`NUMBER_BITS`] per byte, the lowest first.
 fn put_number(mut number: u64, bytes: &mut Vec<u8>) {
     while number >= u64::from(MORE) {
         bytes.push(number as u8 | MORE);
@@ -269,19 +269,19 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_added_comes_back_from_memory_and_from_bytes(
-            one in prop::collection::vec(drawn(), 0..9),
-            two in prop::collection::vec(drawn(), 0..9),
+            first in prop::collection::vec(drawn(), 0..9),
+            second in prop::collection::vec(drawn(), 0..9),
         ) {
             let budget = Budget::new(1 << 30);
-            let make = |given: &[(FragmentSummary, Vec<Base>)]| {
+            let make = |pieces: &[(FragmentSummary, Vec<Base>)]| {
                 let mut made = Fragments::none(&budget);
-                for (piece, codes) in given {
+                for (piece, codes) in pieces {
                     made.push(*piece, |all| all.extend_from_slice(codes)).unwrap();
                 }
                 made
             };
-            let (mut fragments, other) = (make(&one), make(&two));
-            let both = [one, two].concat();
+            let (mut fragments, other) = (make(&first), make(&second));
+            let both = [first, second].concat();
             let mut from_bytes = Fragments::none(&budget);
             for block in fragments.blocks().chain(other.blocks()) {
                 from_bytes.append_bytes(block).unwrap();

@@ -1,4 +1,4 @@
-//! Joins sequences whose ends belong together, each end to one other at most.
+//! Joins sequences at their ends; an end has at most one partner.
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -11,32 +11,32 @@ use crate::kernel::sequences::{
     PathSummary, Paths, SequenceSource, orient, reverse_complement, rotate,
 };
 
-/// The left end of sequence `i` is `2 i`, the right end `2 i + 1`.
+/// An end of a sequence: the left end of sequence `i` is `2 i`, its right end `2 i + 1`.
 pub type End = u32;
 /// No end.
 pub const NOWHERE: End = End::MAX;
-/// Most sequences whose ends have numbers.
+/// Most sequences whose ends can be numbered.
 pub const SEQUENCES_MAX: usize = (End::MAX / 2) as usize;
 
-/// Sequences of a chain whose bases are asked of memory together.
+/// Sequences of a chain whose bases are prefetched together.
 const TOGETHER: usize = 16;
 
-/// A sequence in a chain, and whether it is read backwards.
+/// A sequence in a chain, and whether it is reversed.
 pub type Link = (usize, bool);
 
-/// Calls `found` for each chain of sequences, with whether it is a circle. `partner` has the end
-/// that each end is joined to; sequences for which `alive` is false are passed over.
+/// Calls `take` for each chain of sequences, with whether it is circular. `partner` maps each end
+/// to the end that it is joined to; sequences for which `alive` is false are skipped.
 pub fn chains(
     partner: &[End],
     alive: impl Fn(usize) -> bool,
-    mut found: impl FnMut(&[Link], bool) -> Result<()>,
+    mut take: impl FnMut(&[Link], bool) -> Result<()>,
 ) -> Result<()> {
     let count = partner.len() / 2;
-    let mut seen = vec![false; count];
+    let mut visited = vec![false; count];
     let mut chain = Vec::new();
     for circles in [false, true] {
         for start in 0..count {
-            if seen[start] || !alive(start) {
+            if visited[start] || !alive(start) {
                 continue;
             }
             let free = |side: usize| partner[2 * start + side] == NOWHERE;
@@ -46,54 +46,55 @@ pub fn chains(
             chain.clear();
             let (mut at, mut turned) = (start, !circles && !free(0));
             loop {
-                seen[at] = true;
+                visited[at] = true;
                 chain.push((at, turned));
                 let next = partner[2 * at + usize::from(!turned)];
                 if next == NOWHERE || (next / 2) as usize == start {
                     break;
                 }
                 (at, turned) = ((next / 2) as usize, next % 2 == 1);
-                if seen[at] {
+                if visited[at] {
                     return Err(internal("two chains meet"));
                 }
             }
-            found(&chain, circles)?;
+            take(&chain, circles)?;
         }
     }
     Ok(())
 }
 
-/// Bases of a chain, and of one of its sequences.
+/// Buffers for the bases of a chain and of one of its sequences.
 #[derive(Default)]
 pub struct ChainCodes {
     all: Vec<Base>,
-    one: Vec<Base>,
+    sequence: Vec<Base>,
 }
 
-/// A chain, and whether its last sequence is joined to its first.
+/// A chain, and whether its last sequence is joined to its first one.
 type Chain<'l> = (&'l [Link], bool);
 
-/// Fills `codes` with the bases of a chain whose neighbours share `overlap` bases; of a circle as
-/// many as it has k-mers, then its first k - 1 again. In the one form that either strand gives.
+/// Fills `codes` with the bases of a chain whose neighbours share `overlap` bases, in the canonical
+/// form that does not depend on the strand. A circle has as many bases as k-mers, followed by its
+/// first k - 1 bases again.
 fn joined(
     from: &impl SequenceSource,
     (chain, closed): Chain<'_>,
     (overlap, k): (usize, usize),
     codes: &mut ChainCodes,
 ) -> Result<PathSummary> {
-    let ChainCodes { all, one } = codes;
+    let ChainCodes { all, sequence } = codes;
     all.clear();
     let (mut path, mut last_count) =
         (PathSummary { circular: closed, ..PathSummary::default() }, 0);
     let mut first_count = 0;
     for links in chain.chunks(TOGETHER) {
-        // They come at once then, and not one after the other.
+        // Prefetched together, their cache misses overlap.
         for &(index, _) in links {
             from.prefetch(index);
         }
         for &(index, turned) in links {
-            one.clear();
-            let piece = from.read(index, one)?;
+            sequence.clear();
+            let piece = from.read(index, sequence)?;
             path.count_sum += piece.count_sum;
             path.merges += piece.merges;
             let piece = if turned { piece.turned() } else { piece };
@@ -102,15 +103,15 @@ fn joined(
                 path.circular |= piece.circular;
                 0
             } else {
-                // It is counted in both.
+                // The shared k-mer is counted in both sequences.
                 path.count_sum -= u64::from(last_count);
                 overlap
             };
             last_count = piece.last_count;
             if turned {
-                all.extend(reverse_complement(one).skip(skip));
+                all.extend(reverse_complement(sequence).skip(skip));
             } else {
-                all.extend_from_slice(&one[skip..]);
+                all.extend_from_slice(&sequence[skip..]);
             }
         }
     }
@@ -127,7 +128,7 @@ fn joined(
     Ok(path)
 }
 
-/// Turns the bases of a circle into its one form, and repeats its first k - 1.
+/// Rotates the bases of a circle into its canonical form, and appends its first k - 1 bases.
 fn close(codes: &mut Vec<Base>, k: usize) {
     rotate(codes);
     let count = codes.len();
@@ -136,9 +137,9 @@ fn close(codes: &mut Vec<Base>, k: usize) {
     }
 }
 
-/// Fills `chains` with those that go from some sequences, each of which has a free end, a link of
-/// each at a time, so that what they need of memory comes at once. Where the other end of a chain
-/// is before it, there are no links.
+/// Fills `chains` with the chains that start at `starts`, sequences with a free end. All chains
+/// grow by a link at a time, so that their cache misses overlap. A chain whose other end has a
+/// smaller number is left empty: it starts there.
 ///
 /// # Errors
 /// A defect, where `partner` is not mutual.
@@ -148,15 +149,15 @@ pub fn chains_from(partner: &[End], starts: &[usize], chains: &mut Vec<Vec<Link>
         chain.clear();
         chain.push((start, partner[2 * start] != NOWHERE));
     }
-    let mut going: Vec<usize> = (0..starts.len()).collect();
+    let mut growing: Vec<usize> = (0..starts.len()).collect();
     let mut links = 0;
-    while !going.is_empty() {
-        going.retain(|&one| {
-            let chain = &mut chains[one];
+    while !growing.is_empty() {
+        growing.retain(|&index| {
+            let chain = &mut chains[index];
             let (at, turned) = chain[chain.len() - 1];
             let next = partner[2 * at + usize::from(!turned)];
             if next == NOWHERE {
-                if at < starts[one] {
+                if at < starts[index] {
                     chain.clear();
                 }
                 return false;
@@ -176,7 +177,7 @@ pub fn chains_from(partner: &[End], starts: &[usize], chains: &mut Vec<Vec<Link>
 /// Adds the unitig of a chain of fragments; neighbours share a k-mer.
 ///
 /// # Errors
-/// `Input` when it does not fit in the budget.
+/// `Input` when the unitig does not fit in the budget.
 pub fn push_unitig(
     fragments: &Fragments<'_>,
     chain: Chain<'_>,
@@ -187,7 +188,7 @@ pub fn push_unitig(
     paths.push(path, |all| all.extend_from_slice(&codes.all))
 }
 
-/// Calls `take` for each open end of a fragment with the k-mer there.
+/// Calls `take` for each open end of a fragment with the k-mer at that end.
 ///
 /// # Errors
 /// A defect, where the fragment has no k-mer.
@@ -206,22 +207,24 @@ pub fn open_ends<K: Kmer>(
     Ok(())
 }
 
-/// Calls `take` for each two ends that are open at the same k-mer; sorts them.
+/// Sorts `open` and calls `take` for each two ends that are open at the same k-mer.
 ///
 /// # Errors
-/// A defect, where an end is alone, or three are together.
+/// A defect, where an end has no counterpart, or three share a k-mer.
 pub fn pair_up<K: Kmer>(open: &mut [(K, End)], mut take: impl FnMut(End, End)) -> Result<()> {
     open.sort_unstable();
     for pair in open.chunks(2) {
         match *pair {
-            [(one_kmer, one), (two_kmer, two)] if one_kmer == two_kmer => take(one, two),
+            [(first_kmer, first), (second_kmer, second)] if first_kmer == second_kmer => {
+                take(first, second)
+            }
             _ => return Err(internal("an open end has no counterpart")),
         }
     }
     Ok(())
 }
 
-/// Joins paths that share k - 1 bases, where `partner` says so; those not `alive` are left out.
+/// Joins paths that share k - 1 bases at the ends in `partner`; paths not `alive` are left out.
 ///
 /// # Errors
 /// `Input` when the new paths do not fit in the budget.

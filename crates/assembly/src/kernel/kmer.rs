@@ -1,8 +1,8 @@
-//! K-mers as whole numbers, two bits a base: A 0, C 1, G 2, T 3, the first base highest.
+//! K-mers as integers, two bits a base: A 0, C 1, G 2, T 3, the first base in the highest bits.
 //!
-//! So numbers compare as texts do, and the complement of a base is its bits inverted. A k-mer and
-//! its reverse complement are the same thing read on either strand; the smaller of the two is the
-//! canonical one. Where k is odd no k-mer is its own reverse complement.
+//! So integers compare as texts do, and the complement of a base is its bits inverted. The
+//! canonical form of a k-mer is the smaller of itself and its reverse complement, which is the same
+//! stretch on the other strand. Where k is odd no k-mer is its own reverse complement.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -19,7 +19,7 @@ pub fn complement(base: Base) -> Base {
     3 - base
 }
 
-/// A hash for maps of k-mers: a multiplication a word, where the default one takes many times that.
+/// A hash for maps of k-mers: one multiplication per word, many times faster than the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mixer(u64);
 
@@ -42,80 +42,81 @@ impl Hasher for Mixer {
     }
 }
 
-/// A map from k-mers, or other numbers.
+/// A map from k-mers, or other integers.
 pub type KmerMap<K, T> = HashMap<K, T, BuildHasherDefault<Mixer>>;
 /// A set of k-mers.
 pub type KmerSet<K> = HashSet<K, BuildHasherDefault<Mixer>>;
 
-/// A number wide enough for k-mers up to some size.
+/// An integer type wide enough for k-mers up to some size.
 pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
-    /// Longest k-mer that it takes; two bits are left over.
+    /// Longest k-mer that fits, with two bits unused.
     const BASES_MAX: usize;
     /// No k-mer.
     const NONE: Self;
-    /// The k-mer of no base.
+    /// The k-mer with zero bases.
     const ZERO: Self;
-    /// A number with room for about twice as many bases, or the widest.
+    /// A type with room for about twice as many bases, or the widest type.
     type Wider: Kmer;
 
-    /// Adds a base after the last one and drops the first.
+    /// Adds a base at the end and drops the first one.
     fn append(self, base: Base, k: usize) -> Self;
 
-    /// Adds a base before the first one and drops the last.
+    /// Adds a base at the start and drops the last one.
     fn prepend(self, base: Base, k: usize) -> Self;
 
-    /// The base `index` places before the last one.
+    /// Returns the base `index` places before the last one.
     fn last_but(self, index: usize) -> Base;
 
-    /// The first `bases`, at most 31, as a number.
+    /// Returns the first `bases` bases, at most 31, as an integer.
     fn first(self, bases: usize, k: usize) -> u64;
 
-    /// The same stretch on the other strand.
+    /// Returns the reverse complement.
     fn reverse_complement(self, k: usize) -> Self;
 
-    /// All bases but the last, as a k-mer that is one shorter.
+    /// Returns all bases but the last, as a (k-1)-mer.
     fn prefix(self) -> Self;
 
-    /// All bases but the first, as a k-mer that is one shorter.
+    /// Returns all bases but the first, as a (k-1)-mer.
     fn suffix(self, k: usize) -> Self;
 
-    /// 64 bits that depend on all bases.
+    /// Returns a hash of 64 bits that depends on all bases.
     fn mixed(self) -> u64;
 
-    /// Which of some others are the same or nothing, a bit each, the first one's lowest.
+    /// Compares with [`LANES`] candidates: bit `i` is set where candidate `i` is equal or
+    /// [`Kmer::NONE`].
     #[inline(always)]
-    fn is_or_none(self, others: [Self; LANES], _vectors: Option<Avx2>) -> u32 {
-        is_or_none(self, others)
+    fn is_or_none(self, candidates: [Self; LANES], _vectors: Option<Avx2>) -> u32 {
+        is_or_none(self, candidates)
     }
 
-    /// The first `k` bases of `codes`.
+    /// Creates a k-mer from the first `k` bases of `codes`.
     fn of(codes: &[Base], k: usize) -> Self {
-        codes[..k].iter().fold(Self::ZERO, |found, &base| found.append(base, k))
+        codes[..k].iter().fold(Self::ZERO, |kmer, &base| kmer.append(base, k))
     }
 
-    /// The first `k` bases of bytes that hold four each, the first one highest. There must be as
-    /// many bytes as a number of this type has.
+    /// Creates a k-mer from the first `k` bases of packed bytes, four a byte, the first base
+    /// highest. `bytes` must be at least as long as an integer of this type.
     fn unpack(bytes: &[u8], k: usize) -> Self;
 
-    /// Appends its bytes.
+    /// Appends the k-mer as little-endian bytes.
     fn put(self, bytes: &mut Vec<u8>);
 
-    /// What [`Kmer::put`] has put into bytes, as many as a number of this type has.
+    /// Decodes the output of [`Kmer::put`].
     fn take(bytes: &[u8]) -> Self;
 
-    /// The smaller of it and its reverse complement.
+    /// Returns the smaller of the k-mer and its reverse complement.
     #[inline(always)]
     fn canonical(self, k: usize) -> Self {
         self.min(self.reverse_complement(k))
     }
 }
 
-/// [`Kmer::is_or_none`] without vectors, and without a branch.
+/// [`Kmer::is_or_none`] without vector instructions and without a branch.
 #[inline(always)]
-fn is_or_none<K: Kmer>(kmer: K, others: [K; LANES]) -> u32 {
+fn is_or_none<K: Kmer>(kmer: K, candidates: [K; LANES]) -> u32 {
     let mut bits = 0;
-    for (place, &other) in others.iter().enumerate() {
-        bits |= u32::from((other == kmer) | (other == K::NONE)) << place;
+    for (place, &candidate) in candidates.iter().enumerate() {
+        bits |= u32::from((candidate == kmer) | (candidate == K::NONE)) << place;
     }
     bits
 }
@@ -210,10 +211,10 @@ kmer_of_an_integer!(
     },
     {
         #[inline(always)]
-        fn is_or_none(self, others: [Self; LANES], vectors: Option<Avx2>) -> u32 {
+        fn is_or_none(self, candidates: [Self; LANES], vectors: Option<Avx2>) -> u32 {
             match vectors {
-                Some(vectors) => vectors.either(others, [self, Self::NONE]),
-                None => is_or_none(self, others),
+                Some(vectors) => vectors.either(candidates, [self, Self::NONE]),
+                None => is_or_none(self, candidates),
             }
         }
     }
@@ -228,22 +229,22 @@ kmer_of_an_integer!(
     {}
 );
 
-/// A number of 128 `N` bits, the highest word first.
+/// An integer of 128 `N` bits, the highest word first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wide<const N: usize>([u128; N]);
 
-/// Bases of a word of a [`Wide`].
+/// Bases in a word of a [`Wide`].
 const WORD_BASES: usize = 64;
 
 impl<const N: usize> Wide<N> {
-    /// The bits of a word that k-mers of `k` bases use.
+    /// Returns the mask of the bits of a word that k-mers of `k` bases use.
     #[inline(always)]
     fn used(word: usize, k: usize) -> u128 {
         let bases = k.saturating_sub((N - 1 - word) * WORD_BASES);
         if bases >= WORD_BASES { u128::MAX } else { (1 << (2 * bases)) - 1 }
     }
 
-    /// Moves all bits down, by 2 `bases`.
+    /// Shifts all bits right, by 2 `bases`.
     #[inline(always)]
     fn down(self, bases: usize) -> Self {
         let (words, bits) = (bases / WORD_BASES, 2 * (bases % WORD_BASES) as u32);
@@ -272,10 +273,10 @@ impl<const N: usize> Kmer for Wide<N> {
 
     #[inline(always)]
     fn prepend(self, base: Base, k: usize) -> Self {
-        let mut found = self.prefix();
+        let mut kmer = self.prefix();
         let word = N - 1 - (k - 1) / WORD_BASES;
-        found.0[word] |= u128::from(base) << (2 * ((k - 1) % WORD_BASES));
-        found
+        kmer.0[word] |= u128::from(base) << (2 * ((k - 1) % WORD_BASES));
+        kmer
     }
 
     #[inline(always)]
@@ -331,7 +332,8 @@ impl<const N: usize> Kmer for Wide<N> {
     }
 }
 
-/// Does work with the type of k-mers that has room for `k` bases: the one place that chooses it.
+/// Runs `$work` with the narrowest k-mer type that has room for `$k` bases; no other code chooses
+/// it.
 macro_rules! with_kmer {
     ($k:expr, $kmer:ident => $work:expr) => {
         match $k {
@@ -356,7 +358,7 @@ macro_rules! with_kmer {
 }
 pub(crate) use with_kmer;
 
-/// Every k-mer of some bases.
+/// Iterates over all k-mers of a sequence, left to right.
 pub fn kmers<K: Kmer>(codes: &[Base], k: usize) -> impl Iterator<Item = K> {
     let mut kmer = K::ZERO;
     codes.iter().enumerate().filter_map(move |(place, &base)| {

@@ -1,5 +1,5 @@
-//! Libraries of read pairs: how the two reads of a pair lie to each other, how long what they span
-//! is, and which contigs they lie on.
+//! Libraries of read pairs: the orientation of their reads, their insert sizes, and the contigs on
+//! which both reads are.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,20 @@ use serde::{Deserialize, Serialize};
 use super::anchors::{Anchors, Located};
 use super::placements::Ends;
 
-/// Pairs that span more are not taken for pairs: of reads that point to each other, as those of
-/// paired ends do, and of those that point away from each other, as mate pairs do.
+/// Most bases that a pair may span; longer ones are not counted as pairs. The first limit is for
+/// reads that point towards each other (paired ends), the second for reads that point away (mate
+/// pairs).
 const INWARD_MAX: i64 = 2000;
 const OUTWARD_MAX: i64 = 20_000;
-/// With fewer pairs on one path, the insert and the orientation of a file are not known.
+/// Pairs on one path that a file needs before its insert size and orientation count as known.
 const KNOWN_PAIRS_MIN: u64 = 100;
-/// Files are of one library if the median of one is less than so many times that of another.
+/// Two files belong to one library if the median insert of one is less than this times the other's.
 const ALIKE_TIMES: f64 = 1.25;
 
-/// How the two reads of a pair lie to each other on the genome.
+/// Relative orientation of the two reads of a pair on the genome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Orientation {
-    /// They point to each other, forward then reverse.
+    /// They point towards each other, forward then reverse.
     #[default]
     #[serde(rename = "fr")]
     Inward,
@@ -29,17 +30,17 @@ pub enum Orientation {
     Outward,
 }
 
-/// Where a read lies, and how many bases it has.
+/// Position of a read on a path, with its length.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedRead {
-    /// Where.
+    /// Position on the path.
     pub at: Located,
-    /// Its bases.
+    /// Length of the read in bases.
     pub bases: i64,
 }
 
 impl PlacedRead {
-    /// Where its reverse complement lies.
+    /// Returns the position of its reverse complement.
     fn turned(self, anchors: &Anchors<'_>) -> Self {
         let Located { end, left } = self.at;
         let left = anchors.length(end / 2) - left + self.bases;
@@ -47,38 +48,38 @@ impl PlacedRead {
     }
 }
 
-/// Where the pairs of a library lie.
+/// Positions of the pairs of a library.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Library {
-    /// How the reads of a pair lie to each other.
+    /// Relative orientation of the reads of a pair.
     pub orientation: Orientation,
-    /// By length of what a pair on one path spans, as far as there are any.
+    /// Histogram of insert sizes, in bases, of pairs with both reads on one path.
     pub inserts: Vec<u64>,
-    /// Pairs on two paths, or at both ends of a long one, and the bases from reads to ends added
-    /// up.
+    /// For two ends of paths: the pairs across them, and the sum of the bases from reads to ends.
+    /// The ends are on two paths, or are both ends of a long circular one.
     pub across: HashMap<Ends, (u64, i64)>,
 }
 
-/// What is told of a library.
+/// Statistics of a library for the report.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LibraryFacts {
-    /// How the reads of a pair lie to each other.
+    /// Relative orientation of the reads of a pair.
     pub orientation: Orientation,
-    /// Median length of what a pair spans, in bases.
+    /// Median insert size, in bases.
     pub insert: f64,
-    /// Its standard deviation, from the quantiles.
+    /// Standard deviation of the insert size, from quantiles.
     pub deviation: f64,
     /// Pairs on one path.
     pub pairs: u64,
 }
 
 impl Library {
-    /// Without a pair so far.
+    /// Creates a library without pairs.
     pub fn new(orientation: Orientation) -> Self {
         Self { orientation, inserts: Vec::new(), across: HashMap::new() }
     }
 
-    /// Most bases that a pair may span.
+    /// Returns the most bases that a pair may span.
     pub fn insert_max(&self) -> i64 {
         match self.orientation {
             Orientation::Inward => INWARD_MAX,
@@ -86,20 +87,20 @@ impl Library {
         }
     }
 
-    /// Adds a pair by where its reads lie.
-    pub fn add(&mut self, anchors: &Anchors<'_>, one: PlacedRead, two: PlacedRead) {
-        let [one, two] = match self.orientation {
-            Orientation::Inward => [one.at, two.at],
-            Orientation::Outward => [one, two].map(|read| read.turned(anchors).at),
+    /// Adds a pair by the positions of its reads.
+    pub fn add(&mut self, anchors: &Anchors<'_>, first: PlacedRead, second: PlacedRead) {
+        let [first, second] = match self.orientation {
+            Orientation::Inward => [first.at, second.at],
+            Orientation::Outward => [first, second].map(|read| read.turned(anchors).at),
         };
         let most = self.insert_max();
-        let both = one.left + two.left;
-        if one.end / 2 == two.end / 2 {
-            let bases = anchors.length(one.end / 2);
+        let both = first.left + second.left;
+        if first.end / 2 == second.end / 2 {
+            let bases = anchors.length(first.end / 2);
             let insert = both - bases;
-            // Across the ends of a path that is longer than any pair spans, where it is a circle.
+            // Across the ends of a path that is longer than any insert: the path is a circle.
             let is_around = insert < 1 && bases > most;
-            if one.end == two.end || !is_around && insert < 1 || insert > most {
+            if first.end == second.end || !is_around && insert < 1 || insert > most {
                 return;
             }
             if !is_around {
@@ -110,13 +111,13 @@ impl Library {
             }
         }
         if (0..=most).contains(&both) {
-            let ends = (one.end.min(two.end), one.end.max(two.end));
+            let ends = (first.end.min(second.end), first.end.max(second.end));
             let entry = self.across.entry(ends).or_insert((0, 0));
             *entry = (entry.0 + 1, entry.1 + both);
         }
     }
 
-    /// Adds what was placed elsewhere.
+    /// Adds the pairs of `other`.
     pub fn merge(&mut self, other: Self) {
         self.inserts.resize(self.inserts.len().max(other.inserts.len()), 0);
         self.inserts.iter_mut().zip(other.inserts).for_each(|(sum, more)| *sum += more);
@@ -126,12 +127,12 @@ impl Library {
         }
     }
 
-    /// Pairs on one path.
+    /// Returns the number of pairs with both reads on one path.
     pub fn pairs(&self) -> u64 {
         self.inserts.iter().sum()
     }
 
-    /// The length below which this part of the pairs on one path spans.
+    /// Returns the quantile `part`, from 0 to 1, of the insert size in bases.
     pub fn quantile(&self, part: f64) -> f64 {
         let all = self.pairs();
         let mut below = 0;
@@ -144,12 +145,12 @@ impl Library {
         0.0
     }
 
-    /// The standard deviation of what pairs span, from the quantiles.
+    /// Returns the standard deviation of the insert size, from quantiles.
     pub fn deviation(&self) -> f64 {
         (self.quantile(0.841) - self.quantile(0.159)) / 2.0
     }
 
-    /// What is told of it.
+    /// Returns the statistics of the library.
     pub fn facts(&self) -> LibraryFacts {
         LibraryFacts {
             orientation: self.orientation,
@@ -160,7 +161,7 @@ impl Library {
     }
 }
 
-/// How pairs of one source lie, counted until enough are known.
+/// Counts of the orientations of the pairs of one source, until enough have been counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrientationCounts {
     inward: u64,
@@ -168,26 +169,28 @@ pub struct OrientationCounts {
 }
 
 impl OrientationCounts {
-    /// Adds a pair by where its reads lie, if they lie on one path, on different strands of it.
-    pub fn add(&mut self, anchors: &Anchors<'_>, one: PlacedRead, two: PlacedRead) {
-        if one.at.end ^ 1 != two.at.end {
+    /// Counts a pair if its reads are on one path, on different strands.
+    pub fn add(&mut self, anchors: &Anchors<'_>, first: PlacedRead, second: PlacedRead) {
+        if first.at.end ^ 1 != second.at.end {
             return;
         }
-        let insert = |one: Located, two: Located| one.left + two.left - anchors.length(one.end / 2);
-        let outward = insert(one.turned(anchors).at, two.turned(anchors).at);
-        if (1..=INWARD_MAX).contains(&insert(one.at, two.at)) {
+        let insert = |first: Located, second: Located| {
+            first.left + second.left - anchors.length(first.end / 2)
+        };
+        let outward = insert(first.turned(anchors).at, second.turned(anchors).at);
+        if (1..=INWARD_MAX).contains(&insert(first.at, second.at)) {
             self.inward += 1;
         } else if (1..=OUTWARD_MAX).contains(&outward) {
             self.outward += 1;
         }
     }
 
-    /// Pairs that were counted.
+    /// Returns the number of counted pairs.
     pub fn pairs(&self) -> u64 {
         self.inward + self.outward
     }
 
-    /// How most pairs lie; without enough of them, as paired ends do.
+    /// Returns the orientation of most pairs; [`Orientation::Inward`] if too few have been counted.
     pub fn most(&self) -> Orientation {
         if self.pairs() >= KNOWN_PAIRS_MIN && self.outward > self.inward {
             Orientation::Outward
@@ -197,14 +200,14 @@ impl OrientationCounts {
     }
 }
 
-/// Files whose pairs are alike, as one library each; the one that spans least is the first. It does
-/// not matter in which order the files are.
+/// Groups files with alike pairs into libraries, sorted by insert size. The result does not depend
+/// on the order of the files.
 pub fn grouped(files: Vec<Library>) -> Vec<Library> {
     let (mut known, unknown): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| file.pairs() >= KNOWN_PAIRS_MIN);
-    known.sort_by(|one, two| {
-        let medians = one.quantile(0.5).total_cmp(&two.quantile(0.5));
-        one.orientation.cmp(&two.orientation).then(medians)
+    known.sort_by(|first, second| {
+        let medians = first.quantile(0.5).total_cmp(&second.quantile(0.5));
+        first.orientation.cmp(&second.orientation).then(medians)
     });
     let mut groups: Vec<(f64, Library)> = Vec::new();
     for file in known {
@@ -218,22 +221,23 @@ pub fn grouped(files: Vec<Library>) -> Vec<Library> {
             _ => groups.push((median, file)),
         }
     }
-    let mut found: Vec<Library> = groups.into_iter().map(|(_, group)| group).collect();
+    let mut libraries: Vec<Library> = groups.into_iter().map(|(_, group)| group).collect();
     let mut largest = [Orientation::Inward, Orientation::Outward].map(|orientation| {
-        let alike = (0..found.len()).filter(|&index| found[index].orientation == orientation);
-        alike.max_by_key(|&index| found[index].pairs())
+        let alike =
+            (0..libraries.len()).filter(|&index| libraries[index].orientation == orientation);
+        alike.max_by_key(|&index| libraries[index].pairs())
     });
     for file in unknown {
         match &mut largest[file.orientation as usize] {
-            Some(index) => found[*index].merge(file),
+            Some(index) => libraries[*index].merge(file),
             none => {
-                *none = Some(found.len());
-                found.push(file);
+                *none = Some(libraries.len());
+                libraries.push(file);
             }
         }
     }
-    found.sort_by(|one, two| one.quantile(0.5).total_cmp(&two.quantile(0.5)));
-    found
+    libraries.sort_by(|first, second| first.quantile(0.5).total_cmp(&second.quantile(0.5)));
+    libraries
 }
 
 #[cfg(test)]
@@ -245,7 +249,7 @@ mod tests {
     const BASES: usize = 30_000;
     const READ: i64 = 100;
 
-    /// Inserts of a library, each so often.
+    /// Returns a library with these insert sizes and their numbers of pairs.
     fn of(orientation: Orientation, inserts: &[(usize, u64)]) -> Library {
         let mut library = Library::new(orientation);
         for &(insert, pairs) in inserts {
@@ -255,7 +259,7 @@ mod tests {
         library
     }
 
-    /// A read that begins at a place of the only path, on either strand.
+    /// Returns a read that begins at `place` of the only path, on either strand.
     fn read(place: i64, is_turned: bool) -> PlacedRead {
         let at = if is_turned {
             Located { end: 0, left: place }
@@ -266,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_tell_how_their_reads_lie() {
+    fn orientations_and_inserts_follow_from_positions_of_pairs() {
         let budget = Budget::new(1 << 20);
         let mut paths = Paths::new(&budget, "a test");
         paths.push(PathSummary::default(), |all| all.resize(BASES, 0)).unwrap();
@@ -274,21 +278,23 @@ mod tests {
         let mut counts = [OrientationCounts::default(); 2];
         let mut libraries = [Orientation::Inward, Orientation::Outward].map(Library::new);
         for place in 5000..5200 {
-            // To each other over 400 bases; away from each other, 3,000 bases from end to end.
+            // 400 bases, towards each other; 3,000 bases from end to end, away from each other.
             let inward = [read(place, false), read(place + 400, true)];
             let outward = [read(place + READ, true), read(place + 3000 - READ, false)];
-            for (index, [one, two]) in [inward, outward].into_iter().enumerate() {
-                counts[index].add(&anchors, two, one);
-                libraries[index].add(&anchors, one, two);
-                // Pairs that lie otherwise are none.
-                libraries[1 - index].add(&anchors, one, two);
+            for (index, [first, second]) in [inward, outward].into_iter().enumerate() {
+                counts[index].add(&anchors, second, first);
+                libraries[index].add(&anchors, first, second);
+                // Pairs of the other orientation do not count.
+                libraries[1 - index].add(&anchors, first, second);
             }
         }
-        assert_eq!(counts.map(|one| one.most()), [Orientation::Inward, Orientation::Outward]);
+        assert_eq!(counts.map(|counts| counts.most()), [Orientation::Inward, Orientation::Outward]);
         assert_eq!(OrientationCounts::default().most(), Orientation::Inward);
-        let facts = libraries.each_ref().map(|one| (one.quantile(0.5), one.inserts[400..].len()));
+        let facts = libraries
+            .each_ref()
+            .map(|library| (library.quantile(0.5), library.inserts[400..].len()));
         assert_eq!(facts, [(400.0, 1), (3000.0, 2601)]);
-        assert!(libraries.iter().all(|one| one.pairs() == 200), "{counts:?}");
+        assert!(libraries.iter().all(|library| library.pairs() == 200), "{counts:?}");
     }
 
     #[test]
@@ -303,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_one_library_are_one_whatever_their_order() {
+    fn files_group_into_the_same_libraries_in_any_order() {
         let all = [
             of(Orientation::Inward, &[(300, 500)]),
             of(Orientation::Inward, &[(310, 900)]),
@@ -314,9 +320,11 @@ mod tests {
         for turn in 0..all.len() {
             let mut files = all.to_vec();
             files.rotate_left(turn);
-            let found: Vec<(f64, u64)> =
-                grouped(files).iter().map(|one| (one.quantile(0.5), one.pairs())).collect();
-            assert_eq!(found, [(310.0, 1499), (600.0, 700), (3000.0, 200)], "{turn}");
+            let libraries: Vec<(f64, u64)> = grouped(files)
+                .iter()
+                .map(|library| (library.quantile(0.5), library.pairs()))
+                .collect();
+            assert_eq!(libraries, [(310.0, 1499), (600.0, 700), (3000.0, 200)], "{turn}");
         }
         assert_eq!(grouped(vec![of(Orientation::Inward, &[(300, 7)])]).len(), 1);
     }

@@ -1,4 +1,4 @@
-//! Which paths follow each other: they share k - 1 bases.
+//! Links between paths: the end of one path shares k - 1 bases with the start of the next.
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
@@ -7,18 +7,18 @@ use crate::kernel::glue::{End, NOWHERE};
 use crate::kernel::kmer::Kmer;
 use crate::kernel::sequences::Paths;
 
-/// For every end of a path, the ends by which others are entered when it is left there.
+/// For each end of a path, the ends by which it enters other paths.
 pub struct Links<'a> {
     starts: Vec<u32>,
     to: Vec<End>,
     _lease: Lease<'a>,
 }
 
-/// A (k-1)-mer where ends meet, whether it is left in canonical form there, and the end.
+/// A (k-1)-mer at an end, whether the end is left by its canonical form, and the end.
 type Meeting<K> = (K, bool, End);
 
 impl<'a> Links<'a> {
-    /// The links of all paths.
+    /// Finds the links between all paths.
     ///
     /// # Errors
     /// `Input` when they do not fit in the budget.
@@ -38,49 +38,51 @@ impl<'a> Links<'a> {
         }
         meetings.sort_unstable();
         let mut counts = vec![0u32; ends + 1];
-        each_meeting(&meetings, k, |end, others| counts[end as usize + 1] = others.len() as u32);
+        each_meeting(&meetings, k, |end, partners| {
+            counts[end as usize + 1] = partners.len() as u32
+        });
         for end in 0..ends {
             counts[end + 1] += counts[end];
         }
         let mut to = vec![NOWHERE; counts[ends] as usize];
-        each_meeting(&meetings, k, |end, others| {
+        each_meeting(&meetings, k, |end, partners| {
             let start = counts[end as usize] as usize;
-            for (place, other) in to[start..].iter_mut().zip(others) {
-                *place = other.2;
+            for (place, partner) in to[start..].iter_mut().zip(partners) {
+                *place = partner.2;
             }
         });
         Ok(Self { starts: counts, to, _lease })
     }
 
-    /// Where the path that is left by `end` goes on.
+    /// Returns the ends by which paths are entered after a path is left by `end`.
     pub fn after(&self, end: End) -> &[End] {
         let start = self.starts[end as usize] as usize;
         &self.to[start..self.starts[end as usize + 1] as usize]
     }
 
-    /// Calls `found` for every link once, with the end that is left and the one that is entered.
-    pub fn each(&self, mut found: impl FnMut(End, End)) {
+    /// Calls `take` for each link once, with the end that is left and the end that is entered.
+    pub fn each(&self, mut take: impl FnMut(End, End)) {
         for end in 0..self.starts.len() as End - 1 {
-            for &other in self.after(end).iter().filter(|&&other| end <= other) {
-                found(end, other);
+            for &entered in self.after(end).iter().filter(|&&entered| end <= entered) {
+                take(end, entered);
             }
         }
     }
 }
 
-/// Calls `found` for each end with those it meets. At a (k-1)-mer that is its own reverse
-/// complement all ends meet all, themselves too.
+/// Calls `take` for each end with its partners. At a (k-1)-mer that is its own reverse complement
+/// all ends are partners of all, including themselves.
 fn each_meeting<'m, K: Kmer>(
     meetings: &'m [Meeting<K>],
     k: usize,
-    mut found: impl FnMut(End, &'m [Meeting<K>]),
+    mut take: impl FnMut(End, &'m [Meeting<K>]),
 ) {
-    for group in meetings.chunk_by(|one, two| one.0 == two.0) {
-        let (one, two) = group.split_at(group.partition_point(|meeting| !meeting.1));
+    for group in meetings.chunk_by(|first, second| first.0 == second.0) {
+        let (reverse, canonical) = group.split_at(group.partition_point(|meeting| !meeting.1));
         let palindrome = group[0].0 == group[0].0.reverse_complement(k - 1);
-        for (these, those) in [(one, two), (two, one)] {
-            let those = if palindrome { group } else { those };
-            these.iter().for_each(|meeting| found(meeting.2, those));
+        for (ends, partners) in [(reverse, canonical), (canonical, reverse)] {
+            let partners = if palindrome { group } else { partners };
+            ends.iter().for_each(|meeting| take(meeting.2, partners));
         }
     }
 }

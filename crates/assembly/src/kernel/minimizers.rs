@@ -1,5 +1,6 @@
-//! The buckets of (k-1)-mers: that of the minimizer of each, the m-mer of least hash on either
-//! strand. All places of a stretch of packed bases are worked on together, without a branch.
+//! Buckets of (k-1)-mers. The bucket of a (k-1)-mer follows from its minimizer, the m-mer of least
+//! hash on either strand. All positions of a stretch of packed bases are processed together,
+//! without a branch.
 
 use cuesta_core::cpu;
 
@@ -9,10 +10,10 @@ use crate::kernel::words::{WORD_BASES, turned};
 /// Longest minimizer: a hash takes 32 bits.
 const MINIMIZER_MAX: usize = 13;
 const MINIMIZER_MIN: usize = 7;
-/// Places that one word of bases has the m-mers of.
+/// Positions whose m-mers are contained in one word of bases.
 const TOGETHER: usize = 16;
 
-/// Buckets by place, and where they change.
+/// Bucket of each position, and the positions at which the bucket changes.
 pub struct Minimizers {
     minimizer: usize,
     /// M-mers of a (k-1)-mer.
@@ -24,7 +25,7 @@ pub struct Minimizers {
 }
 
 impl Minimizers {
-    /// Those of k-mers of `k` bases, for 2^`bucket_bits` buckets.
+    /// Creates a finder for k-mers of `k` bases and 2^`bucket_bits` buckets.
     pub fn new(k: usize, bucket_bits: u32) -> Self {
         let minimizer = (k / 3).clamp(MINIMIZER_MIN, MINIMIZER_MAX);
         Self {
@@ -37,8 +38,8 @@ impl Minimizers {
         }
     }
 
-    /// Finds the bucket of the (k-1)-mer at each of `count` places of packed bases; those of the
-    /// last ones, which are not whole, mean nothing.
+    /// Finds the bucket of the (k-1)-mer at each of `count` positions of packed bases. The results
+    /// at the last positions, where the (k-1)-mer is incomplete, are meaningless.
     pub fn find(&mut self, words: &[u64], count: usize) {
         let places = count.next_multiple_of(PLACES);
         for values in [&mut self.buckets, &mut self.spare] {
@@ -58,7 +59,8 @@ impl Minimizers {
                     span += away;
                 }
                 for bucket in buckets.iter_mut() {
-                    // The least of many hashes is small; multiplying spreads it again.
+                    // The least of many hashes is small; a multiplication spreads it over all
+                    // buckets.
                     *bucket = bucket.wrapping_mul(0x85EB_CA6B) >> (32 - bucket_bits);
                 }
                 runs.find(&buckets[..=places]);
@@ -66,21 +68,21 @@ impl Minimizers {
         );
     }
 
-    /// The bucket of a place.
+    /// Returns the bucket of a position.
     #[inline(always)]
     pub fn bucket(&self, place: usize) -> usize {
         self.buckets[place] as usize
     }
 
-    /// The place after the last one that has the bucket of `first`, as all between; those after
-    /// `last` do not count.
+    /// Returns the position after the run that starts at `first` and has one bucket; positions
+    /// after `last` do not count.
     #[inline(always)]
     pub fn run_end(&self, first: usize, last: usize) -> usize {
         self.runs.end(first, last)
     }
 }
 
-/// The hash of the m-mer at each place, the same on both strands.
+/// Computes the hash of the m-mer at each position, which is the same on both strands.
 #[inline(always)]
 fn hashes(words: &[u64], minimizer: usize, hashes: &mut [u32]) {
     let (groups, _) = hashes.as_chunks_mut::<WORD_BASES>();
@@ -93,25 +95,25 @@ fn hashes(words: &[u64], minimizer: usize, hashes: &mut [u32]) {
     }
 }
 
-/// The hashes of the m-mers that begin in the first half of a word of bases.
+/// Computes the hashes of the m-mers that begin in the first half of a word of bases.
 #[inline(always)]
 fn hashes_of_word(bases: u64, minimizer: usize, hashes: &mut [u32; TOGETHER]) {
-    let other = turned(bases);
+    let reversed = turned(bases);
     let unused = (u64::BITS as usize - 2 * minimizer) as u32;
     let mask = u32::MAX >> (u32::BITS as usize - 2 * minimizer);
     for (place, hash) in hashes.iter_mut().enumerate() {
         let forward = (bases << (2 * place) >> unused) as u32;
-        let backward = (other >> (2 * place)) as u32 & mask;
+        let backward = (reversed >> (2 * place)) as u32 & mask;
         let product = (forward.min(backward) ^ 0x5BD1_E995).wrapping_mul(0x9E37_79B1);
         *hash = product ^ product >> 15;
     }
 }
 
-/// Of each value and the one `away` places on, the smaller.
+/// Computes for each value the smaller of it and the value `away` positions later.
 #[inline(always)]
 fn least(values: &[u32], away: usize, smaller: &mut [u32]) {
-    for ((smaller, one), two) in smaller.iter_mut().zip(values).zip(&values[away..]) {
-        *smaller = (*one).min(*two);
+    for ((smaller, value), later) in smaller.iter_mut().zip(values).zip(&values[away..]) {
+        *smaller = (*value).min(*later);
     }
 }
 
@@ -128,7 +130,7 @@ mod tests {
         codes.fold(0, |number, code| number << 2 | u32::from(code))
     }
 
-    /// From the definition, a (k-1)-mer after the other.
+    /// Computes the buckets from the definition, one (k-1)-mer at a time.
     fn expected(codes: &[Base], k: usize, bits: u32) -> Vec<usize> {
         let hash = |mmer: &[Base]| {
             let forward = number(mmer.iter().copied());
@@ -143,7 +145,7 @@ mod tests {
         codes.windows(k - 1).map(bucket).collect()
     }
 
-    fn found(minimizers: &mut Minimizers, codes: &[Base], k: usize) -> Vec<usize> {
+    fn computed(minimizers: &mut Minimizers, codes: &[Base], k: usize) -> Vec<usize> {
         let mut words = Vec::new();
         pack(codes, &mut words);
         minimizers.find(&words, codes.len());
@@ -158,16 +160,17 @@ mod tests {
             bases in 0usize..400,
             bits in 1u32..14,
         ) {
-            // The same one for all: what it had before must not show.
+            // One instance for all stretches: results must not depend on what it computed before.
             let mut minimizers = Minimizers::new(k, bits);
             for stretch in stretches {
                 let codes = &stretch[..stretch.len().min(k + bases)];
-                let wanted = expected(codes, k, bits);
-                let buckets = found(&mut minimizers, codes, k);
-                prop_assert_eq!(&buckets, &wanted);
-                let last = wanted.len() - 1;
-                for (first, bucket) in wanted.iter().enumerate() {
-                    let same = wanted[first..].iter().take_while(|one| *one == bucket).count();
+                let expected_buckets = expected(codes, k, bits);
+                let buckets = computed(&mut minimizers, codes, k);
+                prop_assert_eq!(&buckets, &expected_buckets);
+                let last = expected_buckets.len() - 1;
+                for (first, bucket) in expected_buckets.iter().enumerate() {
+                    let run = expected_buckets[first..].iter();
+                    let same = run.take_while(|other| *other == bucket).count();
                     prop_assert_eq!(minimizers.run_end(first, last), first + same);
                     let sooner = first + (last - first) / 2;
                     let end = (first + same).min(sooner + 1);
@@ -180,8 +183,8 @@ mod tests {
         fn a_bucket_is_the_same_on_both_strands(codes in prop::collection::vec(0u8..4, 40..200)) {
             let turned: Vec<Base> = codes.iter().rev().map(|&code| 3 - code).collect();
             let mut minimizers = Minimizers::new(31, BITS);
-            let forward = found(&mut minimizers, &codes, 31);
-            let mut backward = found(&mut minimizers, &turned, 31);
+            let forward = computed(&mut minimizers, &codes, 31);
+            let mut backward = computed(&mut minimizers, &turned, 31);
             backward.reverse();
             prop_assert_eq!(forward, backward);
         }

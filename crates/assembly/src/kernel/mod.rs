@@ -1,4 +1,4 @@
-//! What the workload computes, on slices and budgets: no file, clock or thread is known here.
+//! Kernels of the assembly, on slices and budgets. They use no files, clock or threads.
 
 pub mod anchors;
 pub mod codec;
@@ -14,7 +14,7 @@ pub mod minimizers;
 pub mod packed;
 pub mod path_search;
 pub mod placements;
-pub mod read_layer;
+pub mod read_aligner;
 pub mod repeated;
 pub mod runs;
 pub mod scan;
@@ -29,7 +29,7 @@ pub mod words;
 
 use cuesta_core::Error;
 
-/// Something that cannot be; said rather than answered wrongly.
+/// Creates the error for a violated invariant, which is reported rather than answered wrongly.
 pub fn internal(what: &str) -> Error {
     Error::defect("assembly", what)
 }

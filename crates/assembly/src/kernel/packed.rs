@@ -1,74 +1,74 @@
-//! Super-k-mers as bytes: how many k-mers, flags, a weight where they are solid or a count for each
-//! k-mer where these are known, then the bases, four a byte.
+//! Super-k-mers as bytes: the number of k-mers, flags, a weight where they are solid or a count per
+//! k-mer where counts are known, then the bases, four a byte.
 
 use crate::kernel::kmer::{Base, Kmer};
 use crate::kernel::scan::{COUNTED, KMERS_MAX, LEFT_OUTSIDE, RIGHT_OUTSIDE, SOLID, SuperKmer};
 
-/// Readable bytes after those of a block.
+/// Readable bytes that must follow a block.
 pub const PADDING: usize = 72;
-/// Bytes before the bases, and before those of a solid one.
+/// Bytes before the bases of a record, and of a solid record.
 const HEADER_BYTES: usize = 2;
 const SOLID_HEADER_BYTES: usize = 4;
-/// Bytes of the count of a k-mer.
+/// Bytes in the count of a k-mer.
 const COUNT_BYTES: usize = size_of::<u32>();
 
-/// Bytes of a record of so many bases that has neither a weight nor counts.
+/// Returns the bytes of a record of `bases` bases with neither weight nor counts.
 pub fn plain_bytes(bases: usize) -> usize {
     HEADER_BYTES + bases.div_ceil(4)
 }
 
-/// Most bytes of a record while it is being written.
+/// Returns the most bytes of a record while it is being written.
 pub fn record_bytes_max(k: usize) -> usize {
     SOLID_HEADER_BYTES + (KMERS_MAX + k).div_ceil(4) + size_of::<u64>()
 }
 
-/// Most bytes of one with counts.
+/// Returns the most bytes of a record with counts.
 pub fn counted_bytes_max(k: usize) -> usize {
     record_bytes_max(k) + KMERS_MAX * COUNT_BYTES
 }
 
-/// The left end of a k-mer, as it stands in the record, is inside the bucket.
+/// Flag: the left end of a k-mer, as stored in the record, is inside the bucket.
 pub const LEFT_INSIDE: u32 = 1;
-/// Its right end is.
+/// Flag: its right end is inside the bucket.
 pub const RIGHT_INSIDE: u32 = 2;
 
 /// A super-k-mer inside a block.
 pub struct PackedSuperKmer<'a> {
-    /// How many k-mers.
+    /// Number of k-mers.
     pub kmers: usize,
     /// The flags of [`crate::kernel::scan`].
     pub flags: u8,
-    /// How often its k-mers count as seen, where it is solid.
+    /// Count of each of its k-mers, where it is solid.
     pub weight: u16,
-    /// The counts of its k-mers, where they are known.
+    /// Counts of its k-mers, where they are known.
     pub counts: &'a [u8],
-    /// Its bases, then at least [`PADDING`] bytes.
+    /// Its packed bases, then at least [`PADDING`] bytes.
     pub bytes: &'a [u8],
 }
 
-/// Writes a super-k-mer of a read at the beginning of `room`, which has [`record_bytes_max`]; how
-/// many bytes it takes.
+/// Writes a super-k-mer of a read at the start of `room`, which has [`record_bytes_max`] bytes;
+/// returns the number of bytes written.
 #[inline(always)]
 pub fn write(part: &SuperKmer<'_>, k: usize, room: &mut [u8]) -> usize {
     room[..HEADER_BYTES].copy_from_slice(&[part.kmers as u8, part.flags]);
     HEADER_BYTES + part.pack(k, &mut room[HEADER_BYTES..])
 }
 
-/// Appends a record of a block, one that has neither a weight nor counts, to another block.
+/// Appends a record with neither weight nor counts to another block.
 pub fn append_record(record: &PackedSuperKmer<'_>, k: usize, block: &mut Vec<u8>) {
     block.extend_from_slice(&[record.kmers as u8, record.flags]);
     block.extend_from_slice(&record.bytes[..(record.kmers + k - 1).div_ceil(4)]);
 }
 
-/// Writes a solid super-k-mer, whose k-mers count as seen `weight` times, as [`write`].
+/// Writes a solid super-k-mer, whose k-mers each count `weight` times; otherwise like [`write`].
 pub fn write_solid(part: &SuperKmer<'_>, weight: u16, k: usize, room: &mut [u8]) -> usize {
     room[..HEADER_BYTES].copy_from_slice(&[part.kmers as u8, part.flags | SOLID]);
     room[HEADER_BYTES..SOLID_HEADER_BYTES].copy_from_slice(&weight.to_le_bytes());
     SOLID_HEADER_BYTES + part.pack(k, &mut room[SOLID_HEADER_BYTES..])
 }
 
-/// Writes a super-k-mer of a contig, whose k-mers were seen so often, as [`write`]; in `room` are
-/// [`counted_bytes_max`].
+/// Writes a super-k-mer of a contig with the counts of its k-mers, like [`write`]; `room` has
+/// [`counted_bytes_max`] bytes.
 pub fn write_counted(part: &SuperKmer<'_>, counts: &[u32], k: usize, room: &mut [u8]) -> usize {
     room[..HEADER_BYTES].copy_from_slice(&[part.kmers as u8, part.flags | COUNTED]);
     let header_bytes = HEADER_BYTES + counts.len() * COUNT_BYTES;
@@ -79,7 +79,7 @@ pub fn write_counted(part: &SuperKmer<'_>, counts: &[u32], k: usize, room: &mut 
     header_bytes + part.pack(k, &mut room[header_bytes..])
 }
 
-/// Appends what `write` writes in at most `most` bytes of room.
+/// Appends the bytes that `write` writes into a room of `most` bytes.
 #[inline]
 pub fn append(block: &mut Vec<u8>, most: usize, write: impl FnOnce(&mut [u8]) -> usize) {
     let start = block.len();
@@ -88,12 +88,12 @@ pub fn append(block: &mut Vec<u8>, most: usize, write: impl FnOnce(&mut [u8]) ->
     block.truncate(start + size_bytes);
 }
 
-/// The records of a block of `size_bytes`, which is followed by [`PADDING`] readable bytes.
+/// Iterates over the records of a block of `size_bytes`, which [`PADDING`] readable bytes follow.
 pub fn records(block: &[u8], size_bytes: usize, k: usize) -> PackedRecords<'_> {
     PackedRecords { block, size_bytes, k, place: 0 }
 }
 
-/// See [`records`].
+/// Iterator of [`records`].
 pub struct PackedRecords<'b> {
     block: &'b [u8],
     size_bytes: usize,
@@ -128,13 +128,14 @@ impl<'b> Iterator for PackedRecords<'b> {
 }
 
 impl PackedSuperKmer<'_> {
-    /// The counts of its k-mers, where they are known.
+    /// Returns the counts of its k-mers, where they are known.
     pub fn counts(&self) -> impl Iterator<Item = u32> {
         let (counts, _) = self.counts.as_chunks::<COUNT_BYTES>();
         counts.iter().map(|&bytes| u32::from_le_bytes(bytes))
     }
 
-    /// Calls `take` for each k-mer with its reverse complement and the ends that are inside.
+    /// Calls `take` for each k-mer with its reverse complement and the flags of ends that are
+    /// inside.
     #[inline(always)]
     pub fn each<K: Kmer>(&self, k: usize, mut take: impl FnMut(K, K, u32)) {
         let mut forward = K::unpack(self.bytes, k);

@@ -1,4 +1,4 @@
-//! Where reads and pairs of reads lie on the paths of a graph.
+//! Positions of reads and of pairs of reads on the paths of a graph.
 
 use std::collections::HashMap;
 
@@ -11,62 +11,63 @@ use super::libraries::{self, Library, Orientation};
 use super::sequences::reverse_complement;
 use super::simplify::PathGraph;
 
-/// Fewest bases that two paths share where only pairs say that they meet.
+/// Fewest bases that two paths share where only pairs show that they meet.
 pub const OVERLAP_MIN: usize = 31;
-/// A read that begins and ends on one path goes around a circle only if that is so many times
-/// longer.
+/// A read that begins and ends on one path goes around a circle only if the path is this many times
+/// longer than the read.
 const AROUND_TIMES: i64 = 2;
 
-/// Two ends that paths are left by, the smaller one first.
+/// Two ends by which paths are left, the smaller one first.
 pub type Ends = (End, End);
 
-/// How far a path is from the next: bases that they share, or bases in between.
+/// Joint between two consecutive paths: bases that they share, or bases in between.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Joint {
-    /// The last bases of the one are the first of the other.
+    /// Number of last bases of the first path that are the first bases of the second.
     Shared(usize),
-    /// These are in between.
+    /// Bases in between.
     Between(Vec<Base>),
 }
 
-/// Reads on two paths, or from the end of a path to its beginning, by how these meet as the read
-/// has it.
+/// Reads across two ends, by the joint that they show. The ends are on two paths, or are the end
+/// and the start of a circular one.
 pub type Spans = HashMap<Ends, HashMap<Joint, u64>>;
 
-/// What reads and read pairs say.
+/// Evidence of reads and read pairs for joints between paths.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Placements {
-    /// What pairs say, by source until they are [`grouped`](Self::grouped), then by library.
+    /// Evidence of pairs, by source until they are [`grouped`](Self::grouped), then by library.
     pub libraries: Vec<Library>,
-    /// What reads say.
+    /// Evidence of reads that cross from one path to another.
     pub spans: Spans,
 }
 
 impl Placements {
-    /// Adds a read that goes from one path to another, by where it lies on the one and, turned, on
-    /// the other, if it is theirs where they meet.
+    /// Adds a read that crosses from one path to another, if its bases at the joint are theirs. The
+    /// positions are that of the read on the first path, and that of its reverse complement on the
+    /// second.
     pub fn add_span(
         &mut self,
         (graph, anchors): (&PathGraph<'_>, &Anchors<'_>),
         read: &[Base],
-        (one, two): (Located, Located),
+        (first, second): (Located, Located),
     ) {
         let bases = read.len() as i64;
-        if one.end / 2 == two.end / 2 {
-            let is_around = one.end != two.end
-                && anchors.length(one.end / 2) > AROUND_TIMES * bases
-                && one.left + two.left <= AROUND_TIMES * bases;
+        if first.end / 2 == second.end / 2 {
+            let is_around = first.end != second.end
+                && anchors.length(first.end / 2) > AROUND_TIMES * bases
+                && first.left + second.left <= AROUND_TIMES * bases;
             if !is_around {
                 return;
             }
         }
-        let gap = bases - one.left - two.left;
+        let gap = bases - first.left - second.left;
         let near = |place: i64| (0..=bases).contains(&place).then_some(place as usize);
-        let Some((end, start)) = near(one.left).zip(near(one.left + gap)) else { return };
+        let Some((end, start)) = near(first.left).zip(near(first.left + gap)) else { return };
         let before = end.checked_sub(OVERLAP_MIN).map(|from| &read[from..end]);
         let after = read.get(start..start + OVERLAP_MIN);
-        if before != Some(&graph.last(one.end, OVERLAP_MIN))
-            || after != Some(&graph.first(two.end, OVERLAP_MIN))
+        if before != Some(&graph.last(first.end, OVERLAP_MIN))
+            || after != Some(&graph.first(second.end, OVERLAP_MIN))
         {
             return;
         }
@@ -74,34 +75,34 @@ impl Placements {
             Joint::Shared(end - start)
         } else {
             let between = &read[end..start];
-            // What a read does not know, it cannot say of the gap.
+            // An ambiguous base in the read leaves the bases of the gap unknown.
             if between.iter().any(|&base| base > 3) {
                 return;
             }
-            if one.end < two.end {
+            if first.end < second.end {
                 Joint::Between(between.to_vec())
             } else {
                 Joint::Between(reverse_complement(between).collect())
             }
         };
-        let ends = (one.end.min(two.end), one.end.max(two.end));
+        let ends = (first.end.min(second.end), first.end.max(second.end));
         *self.spans.entry(ends).or_default().entry(joint).or_insert(0) += 1;
     }
 
-    /// Nothing so far, of sources whose reads lie so.
+    /// Creates empty evidence for sources of these orientations.
     pub fn of_sources(orientations: &[Orientation]) -> Self {
         let libraries = orientations.iter().copied().map(Library::new).collect();
         Self { libraries, ..Self::default() }
     }
 
-    /// With sources that are alike as one library each.
+    /// Groups sources that are alike into libraries.
     #[must_use]
     pub fn grouped(mut self) -> Self {
         self.libraries = libraries::grouped(self.libraries);
         self
     }
 
-    /// Adds what was placed elsewhere, of the same libraries in the same order.
+    /// Adds the evidence of `other`, which has the same libraries in the same order.
     pub fn merge(&mut self, other: Self) {
         for (library, more) in self.libraries.iter_mut().zip(other.libraries) {
             library.merge(more);

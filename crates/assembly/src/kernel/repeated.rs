@@ -1,7 +1,7 @@
-//! Which k-mers the reads may have more than once: a Bloom filter of one word for each k-mer.
+//! Bloom filter of the k-mers that may occur more than once in the reads, with one word per k-mer.
 //!
-//! A k-mer that the filter does not have is in the reads once at most, and so is every longer k-mer
-//! that it is a part of.
+//! A k-mer that is not in the filter occurs once at most in the reads, and so does each longer
+//! k-mer that contains it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,14 +12,14 @@ use cuesta_core::pages::in_large_pages;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::words::kmer_at;
 
-/// Bits of a word that a k-mer sets: the best number for 6 to 20 bits a k-mer, about.
+/// Bits that a k-mer sets in a word: about the best number for 6 to 20 bits per k-mer.
 const BITS: u32 = 4;
-/// Hashes that are worked on together, so that their words come from memory at once.
+/// Hashes that are processed together, so that the cache misses of their words overlap.
 const TOGETHER: usize = 64;
 /// Odd constant of a multiplicative hash: the fractional part of the root of 3.
 const SPREAD: u64 = 0xBB67_AE85_84CA_A73B;
 
-/// All k-mers of one size that the reads have more than once, and few others.
+/// Set of all k-mers of one size that occur more than once in the reads, and of a few others.
 pub struct RepeatedKmers<'a> {
     k: usize,
     words: Vec<AtomicU64>,
@@ -27,8 +27,8 @@ pub struct RepeatedKmers<'a> {
 }
 
 impl<'a> RepeatedKmers<'a> {
-    /// None yet, of k-mers of `k` bases; nothing where so many bytes are not free, or where k-mers
-    /// are too long.
+    /// Creates an empty filter for k-mers of `k` bases. Returns `None` where `size_bytes` bytes are
+    /// not free, or where k-mers are too long.
     pub fn new(k: usize, size_bytes: u64, budget: &'a Budget) -> Option<Self> {
         let count = (size_bytes as usize / size_of::<u64>()).max(1);
         if k > <u64 as Kmer>::BASES_MAX || count > u32::MAX as usize {
@@ -39,37 +39,37 @@ impl<'a> RepeatedKmers<'a> {
         Some(Self { k, words, _lease: lease })
     }
 
-    /// Bases of its k-mers.
+    /// Returns the number of bases in a k-mer.
     pub fn k(&self) -> usize {
         self.k
     }
 
     /// Adds k-mers by the hashes of their canonical forms ([`Kmer::mixed`]).
     pub fn add(&self, hashes: impl Iterator<Item = u64>) {
-        let mut some = [0; TOGETHER];
+        let mut batch = [0; TOGETHER];
         let mut hashes = hashes.peekable();
         while hashes.peek().is_some() {
             let mut count = 0;
-            for (place, hash) in some.iter_mut().zip(hashes.by_ref()) {
+            for (place, hash) in batch.iter_mut().zip(hashes.by_ref()) {
                 *place = hash;
                 count += 1;
             }
-            let some = &some[..count];
-            for &hash in some {
+            let batch = &batch[..count];
+            for &hash in batch {
                 prefetch(&self.words, self.word(hash));
             }
-            for &hash in some {
+            for &hash in batch {
                 self.words[self.word(hash)].fetch_or(bits(hash), Ordering::Relaxed);
             }
         }
     }
 
-    /// Whether it may have the k-mer at a place of packed bases.
+    /// Returns whether the filter may contain the k-mer at a position of packed bases.
     #[inline(always)]
     pub fn may_have(&self, words: &[u64], place: usize) -> bool {
         let hash = kmer_at(words, place, self.k).canonical(self.k).mixed();
-        let wanted = bits(hash);
-        self.words[self.word(hash)].load(Ordering::Relaxed) & wanted == wanted
+        let mask = bits(hash);
+        self.words[self.word(hash)].load(Ordering::Relaxed) & mask == mask
     }
 
     #[inline(always)]
@@ -78,7 +78,7 @@ impl<'a> RepeatedKmers<'a> {
     }
 }
 
-/// The bits of a hash in its word.
+/// Returns the mask of the bits of a hash in its word.
 #[inline(always)]
 fn bits(hash: u64) -> u64 {
     let spread = hash.wrapping_mul(SPREAD);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_what_was_added_on_either_strand_and_little_else() {
+    fn it_contains_added_kmers_of_either_strand_and_little_else() {
         let budget = Budget::new(1 << 20);
         let repeated = RepeatedKmers::new(K, 15_000, &budget).unwrap();
         let codes = drawn(1);
@@ -117,10 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn there_is_none_where_it_does_not_fit() {
+    fn it_is_not_created_where_it_does_not_fit() {
         let budget = Budget::new(1000);
         assert!(RepeatedKmers::new(K, 1008, &budget).is_none());
         assert!(RepeatedKmers::new(33, 100, &budget).is_none());
-        assert_eq!(RepeatedKmers::new(15, 0, &budget).map(|one| one.k()), Some(15));
+        assert_eq!(RepeatedKmers::new(15, 0, &budget).map(|repeated| repeated.k()), Some(15));
     }
 }

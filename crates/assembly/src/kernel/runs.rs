@@ -1,28 +1,29 @@
-//! Where runs of equal values end, as bits, so that going from run to run takes no branch a value.
+//! Ends of runs of equal values, as bits, so that stepping from run to run takes no branch per
+//! value.
 
-/// Values that a word has the bits of.
+/// Values whose bits fit into a word.
 pub const PLACES: usize = u64::BITS as usize;
-/// What moves the lowest bits of eight bytes next to each other, into the highest byte.
+/// Multiplier that gathers the lowest bits of eight bytes in the highest byte.
 const LOWEST_BITS: u64 = 0x0102_0408_1020_4080;
 
-/// The ends of runs.
+/// Ends of runs of equal values.
 #[derive(Default)]
 pub struct BucketRuns {
-    /// 1 where the value after is another.
+    /// 1 at each value that differs from the next one.
     differs: Vec<u8>,
-    /// The same, a bit a value.
+    /// `differs` with one bit per value.
     ends: Vec<u64>,
 }
 
 impl BucketRuns {
-    /// Finds those of some values: of a multiple of [`PLACES`], and one more.
+    /// Finds the ends of the runs of `values`; their number is a multiple of [`PLACES`], plus one.
     #[inline(always)]
     pub fn find(&mut self, values: &[u32]) {
         let count = values.len() - 1;
         self.differs.resize(count, 0);
         self.ends.resize(count / PLACES, 0);
-        for ((differs, one), two) in self.differs.iter_mut().zip(values).zip(&values[1..]) {
-            *differs = u8::from(one != two);
+        for ((differs, value), next) in self.differs.iter_mut().zip(values).zip(&values[1..]) {
+            *differs = u8::from(value != next);
         }
         let (groups, _) = self.differs.as_chunks::<PLACES>();
         for (word, group) in self.ends.iter_mut().zip(groups) {
@@ -33,8 +34,8 @@ impl BucketRuns {
         }
     }
 
-    /// The place after the last of the values that are equal to that at `first`, as all between;
-    /// those after `last` do not count.
+    /// Returns the position after the run of values that are equal to the value at `first`; values
+    /// after `last` do not count.
     #[inline(always)]
     pub fn end(&self, first: usize, last: usize) -> usize {
         let mut place = first;
@@ -56,7 +57,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_run_ends_before_another_value_or_at_the_last_one(
+        fn a_run_ends_before_a_different_value_or_at_the_last(
             runs in prop::collection::vec((0u32..3, 1usize..100), 1..20),
             [first, last] in any::<[prop::sample::Index; 2]>(),
         ) {
@@ -65,12 +66,13 @@ mod tests {
             let count = values.len();
             values.resize(count.next_multiple_of(PLACES) + 1, 7);
             let mut runs = BucketRuns::default();
-            // What it had before must not show.
+            // Results must not depend on the values before.
             runs.find(&[[1, 2].repeat(PLACES), vec![3]].concat());
             runs.find(&values);
             let last = last.index(count);
             let first = first.index(last + 1);
-            let same = values[first..=last].iter().take_while(|&&one| one == values[first]).count();
+            let run = values[first..=last].iter();
+            let same = run.take_while(|&&value| value == values[first]).count();
             prop_assert_eq!(runs.end(first, last), first + same);
         }
     }

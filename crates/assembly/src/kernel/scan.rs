@@ -1,9 +1,9 @@
-//! Cuts reads into super-k-mers: stretches whose (k-1)-mers belong to one bucket.
+//! Cutting of reads into super-k-mers: stretches whose (k-1)-mers belong to one bucket.
 //!
 //! The bucket of a (k-1)-mer is that of its minimizer, the m-mer of least hash on either strand.
-//! Where two k-mers meet in a (k-1)-mer, all k-mers that could meet there are in its bucket, so
-//! whether a path branches is decided inside the bucket. A k-mer whose two ends belong to different
-//! buckets is in both; [`crate::kernel::table`] knows which of its ends are inside.
+//! All k-mers that share a (k-1)-mer are therefore in its bucket, so whether a path branches there
+//! is decided inside the bucket. A k-mer whose two ends belong to different buckets is in both;
+//! [`crate::kernel::table`] records which of its ends are inside.
 
 use cuesta_core::cpu;
 use serde::{Deserialize, Serialize};
@@ -14,24 +14,24 @@ use crate::kernel::words::{WORD_BASES, pack, window};
 
 /// Code of a letter that stands for more than one base.
 const AMBIGUOUS: u8 = 4;
-/// Code of a byte that is no letter of a nucleotide.
+/// Code of a byte that is not a IUPAC letter for nucleotides.
 const NO_BASE: u8 = 5;
-/// Codes that are worked on together: their arrays stay in the first-level cache.
+/// Codes that are processed together: their arrays fit in the first-level cache.
 const CHUNK_CODES: usize = 4096;
-/// Letters that are worked on together.
+/// Letters that are processed together.
 const TOGETHER: usize = 32;
-/// Most k-mers of a super-k-mer.
+/// Most k-mers in a super-k-mer.
 pub const KMERS_MAX: usize = 255;
 
-/// The first k-mer has its left end in another bucket.
+/// Flag: the first k-mer has its left end in another bucket.
 pub const LEFT_OUTSIDE: u8 = 1;
-/// The last k-mer has its right end in another bucket.
+/// Flag: the last k-mer has its right end in another bucket.
 pub const RIGHT_OUTSIDE: u8 = 2;
-/// From a contig, not from a read.
+/// Flag: the super-k-mer is from a contig, not from a read.
 pub const SOLID: u8 = 4;
-/// The first k-mer is the last one of the super-k-mer before, which was too long.
+/// Flag: the first k-mer is the last one of the super-k-mer before, which reached [`KMERS_MAX`].
 pub const REPEATED: u8 = 8;
-/// From a contig, with the counts of its k-mers in the reads that were laid along it.
+/// Flag: the super-k-mer is from a contig, with the counts of its k-mers in the aligned reads.
 pub const COUNTED: u8 = 16;
 
 const CODES: [u8; 256] = {
@@ -50,38 +50,38 @@ const CODES: [u8; 256] = {
     codes
 };
 
-/// The base that a letter stands for, or a number above 3.
+/// Returns the base that a letter stands for, or a number above 3.
 pub fn code(letter: u8) -> u8 {
     CODES[usize::from(letter)]
 }
 
-/// Whether a byte is no letter of IUPAC's for nucleotides.
+/// Returns whether a byte is not a IUPAC letter for nucleotides.
 pub fn is_no_base(letter: u8) -> bool {
     code(letter) == NO_BASE
 }
 
-/// Whether a byte is a letter of IUPAC's that stands for an amino acid and for no nucleotide.
+/// Returns whether a byte is a IUPAC letter for an amino acid and not for a nucleotide.
 pub fn is_amino_acid(letter: u8) -> bool {
     b"EFIJLOPQZ".contains(&letter.to_ascii_uppercase())
 }
 
-/// A stretch of bases for one bucket.
+/// A stretch of consecutive k-mers for one bucket.
 pub struct SuperKmer<'a> {
-    /// Where it goes.
+    /// Bucket that it goes to.
     pub bucket: usize,
-    /// How many k-mers it has.
+    /// Number of its k-mers.
     pub kmers: usize,
     /// [`LEFT_OUTSIDE`], [`RIGHT_OUTSIDE`], [`REPEATED`].
     pub flags: u8,
-    /// The first base of its first k-mer, of what the scanner was given since it was flushed.
+    /// First base of its first k-mer, among the bases that the scanner has received since a flush.
     pub first: usize,
-    /// These bases.
+    /// The packed bases of the scanner.
     words: &'a [u64],
 }
 
 impl SuperKmer<'_> {
-    /// Writes the bases of its k-mers, four a byte, at the beginning of `room`, a word of them at a
-    /// time; how many bytes they take, the last of which may hold more.
+    /// Writes the packed bases of its k-mers at the start of `room`, a word at a time; returns the
+    /// number of bytes, of which the last may contain further bases.
     #[inline(always)]
     pub fn pack(&self, k: usize, room: &mut [u8]) -> usize {
         let size_bytes = (self.kmers + k - 1).div_ceil(4);
@@ -95,59 +95,59 @@ impl SuperKmer<'_> {
     }
 }
 
-/// What is counted while reads are cut.
+/// Counts taken while reads are cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadCounts {
-    /// Bases of the reads: letters that stand for one base, of reads that are not left out.
+    /// Bases of the reads that are not dropped: letters that stand for one base.
     pub bases: u64,
-    /// K-mers that follow one another in a read.
+    /// Pairs of consecutive k-mers in reads.
     pub pairs: u64,
-    /// Distinct k-mers that another one follows in a read, on the strand that was read. Only
-    /// counted for the program of the paper, as the next.
+    /// Distinct k-mers that are followed by another one in a read, on the strand that was read.
+    /// Counted for the program of the paper only, like `edges`.
     pub followed: u64,
-    /// Distinct pairs of k-mers that follow one another in a read, on the strand that was read.
+    /// Distinct pairs of consecutive k-mers in reads, on the strand that was read.
     pub edges: u64,
-    /// K-mers that are in the reads once and in no bucket.
+    /// K-mers that occur once in the reads and are in no bucket.
     pub singles: u64,
-    /// Letters of the longest read.
+    /// Length of the longest read, in letters.
     pub longest: u64,
 }
 
 impl ReadCounts {
-    /// As numbers.
+    /// Returns the counts as an array.
     pub fn numbers(&self) -> [u64; 6] {
         [self.bases, self.pairs, self.followed, self.edges, self.singles, self.longest]
     }
 
-    /// From numbers.
+    /// Creates counts from the array of [`ReadCounts::numbers`].
     pub fn of([bases, pairs, followed, edges, singles, longest]: [u64; 6]) -> Self {
         Self { bases, pairs, followed, edges, singles, longest }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of other reads.
     pub fn add(&mut self, other: &Self) {
         let longest = self.longest.max(other.longest);
-        let (mine, others) = (self.numbers(), other.numbers());
-        *self = Self::of(std::array::from_fn(|index| mine[index].saturating_add(others[index])));
+        let (numbers, added) = (self.numbers(), other.numbers());
+        *self = Self::of(std::array::from_fn(|index| numbers[index].saturating_add(added[index])));
         self.longest = longest;
     }
 }
 
-/// What makes super-k-mers of reads.
+/// Cuts reads into super-k-mers.
 pub trait ReadCutter {
-    /// Takes a read; gives out the super-k-mers of what has come together, now and then.
+    /// Adds a read to a buffer; emits the buffered super-k-mers when the buffer is full.
     ///
     /// # Errors
-    /// The place of a byte that is no letter of a nucleotide.
+    /// Position of a byte that is not a IUPAC letter for nucleotides.
     fn take(&mut self, read: &[u8], emit: &mut impl FnMut(&SuperKmer<'_>)) -> Result<(), usize>;
 
-    /// Gives out the super-k-mers of what was taken since the last time.
+    /// Emits all buffered super-k-mers.
     fn flush(&mut self, emit: &mut impl FnMut(&SuperKmer<'_>));
 }
 
-/// What cuts reads, with its buffers.
+/// Cutter of reads, with its buffers.
 pub struct Scanner {
-    /// Of all reads taken so far.
+    /// Counts of all reads so far.
     pub tally: ReadCounts,
     k: usize,
     drop_ambiguous: bool,
@@ -158,8 +158,8 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// For k-mers of `k` bases and 2^`bucket_bits` buckets. Reads with ambiguous letters are cut
-    /// there, or left out whole.
+    /// Creates a scanner for k-mers of `k` bases and 2^`bucket_bits` buckets. Reads are cut at
+    /// ambiguous letters, or dropped if they have any.
     pub fn new(k: usize, bucket_bits: u32, drop_ambiguous: bool) -> Self {
         Self {
             tally: ReadCounts::default(),
@@ -172,7 +172,7 @@ impl Scanner {
         }
     }
 
-    /// Like [`Scanner::take`] for bases as numbers.
+    /// Like [`Scanner::take`], for bases as numbers.
     pub fn take_codes(&mut self, codes: &[Base], emit: &mut impl FnMut(&SuperKmer<'_>)) {
         if self.codes.len() + codes.len() > CHUNK_CODES {
             self.flush(emit);
@@ -185,12 +185,12 @@ impl Scanner {
 
     #[inline(always)]
     fn cut(&self, start: usize, end: usize, emit: &mut impl FnMut(&SuperKmer<'_>)) {
-        // The place of the last (k-1)-mer, which no k-mer begins with.
+        // Position of the last (k-1)-mer, with which no k-mer begins.
         let last = end + 1 - self.k;
         let mut first = start;
         while first <= last {
             let next = self.minimizers.run_end(first, last);
-            // The (k-1)-mers at `first..next`, and the k-mers that end or begin with one of them.
+            // The (k-1)-mers at `first..next`, and the k-mers that begin or end with one of them.
             let run = start.max(first.saturating_sub(1))..next.min(last);
             let mut flags = if first > start { LEFT_OUTSIDE } else { 0 };
             let mut from = run.start;
@@ -228,7 +228,7 @@ impl ReadCutter for Scanner {
 
     fn flush(&mut self, emit: &mut impl FnMut(&SuperKmer<'_>)) {
         if !self.stretches.is_empty() {
-            // An ambiguous letter belongs to no stretch; any base may stand in for it.
+            // No stretch contains an ambiguous letter, so any base may stand in for it.
             self.codes.iter_mut().for_each(|code| *code &= 3);
             pack(&self.codes, &mut self.words);
             self.minimizers.find(&self.words, self.codes.len());
@@ -241,12 +241,12 @@ impl ReadCutter for Scanner {
     }
 }
 
-/// Appends the codes of a read; calls `take` for where each stretch of bases between ambiguous
-/// letters begins and ends, or for none where there is such a letter and `drop_ambiguous`. The
-/// bases of the stretches.
+/// Appends the codes of a read, and calls `take` with the start and end of each stretch of bases
+/// between ambiguous letters; with `drop_ambiguous`, a read with such a letter has no stretches.
+/// Returns the number of bases in the stretches.
 ///
 /// # Errors
-/// The place of a byte that is no letter of a nucleotide; nothing is appended then.
+/// Position of a byte that is not a IUPAC letter for nucleotides; nothing is appended then.
 #[inline]
 pub fn append_codes(
     read: &[u8],
@@ -277,7 +277,7 @@ pub fn append_codes(
     Ok(bases)
 }
 
-/// Appends the codes of a read; whether all of its letters stand for one base.
+/// Appends the codes of a read; returns whether all of its letters stand for one base.
 #[inline]
 pub fn put_codes(read: &[u8], codes: &mut Vec<u8>) -> bool {
     let start = codes.len();
@@ -290,7 +290,7 @@ pub fn put_codes(read: &[u8], codes: &mut Vec<u8>) -> bool {
     are_bases
 }
 
-/// Adds a stretch of bases that has k-mers, and how many of these follow another one.
+/// Adds a stretch if it has k-mers, and counts its pairs of consecutive k-mers.
 #[inline(always)]
 fn add_stretch(
     (start, end): (usize, usize),
@@ -303,8 +303,8 @@ fn add_stretch(
     }
 }
 
-/// Writes the codes of letters, some at a time, where all of these stand for one base; whether they
-/// do.
+/// Writes the codes of letters, many at a time; returns whether all letters stand for one base. The
+/// codes are valid only then.
 #[inline]
 fn codes_of_bases(letters: &[u8], codes: &mut [u8]) -> bool {
     if letters.len() < TOGETHER {
@@ -316,37 +316,37 @@ fn codes_of_bases(letters: &[u8], codes: &mut [u8]) -> bool {
     cpu::fastest(
         #[inline(always)]
         || {
-            let mut others = [0; TOGETHER];
+            let mut invalid = [0; TOGETHER];
             let (groups, _) = letters.as_chunks();
             for (letters, codes) in groups.iter().zip(codes.as_chunks_mut().0) {
-                code_together(letters, codes, &mut others);
+                code_together(letters, codes, &mut invalid);
             }
-            // The last ones may be among those before them, too.
+            // The last chunk may overlap the one before it.
             if let (Some(letters), Some(codes)) = (letters.last_chunk(), codes.last_chunk_mut()) {
-                code_together(letters, codes, &mut others);
+                code_together(letters, codes, &mut invalid);
             }
-            others.iter().fold(0, |any, other| any | other) == 0
+            invalid.iter().fold(0, |any, mark| any | mark) == 0
         },
     )
 }
 
-/// The codes of letters; each of `others` is no longer 0 where one stands for no base.
+/// Writes the codes of letters, and marks in `invalid` the lanes with a letter that is not a base.
 #[inline(always)]
 fn code_together(
     letters: &[u8; TOGETHER],
     codes: &mut [u8; TOGETHER],
-    others: &mut [u8; TOGETHER],
+    invalid: &mut [u8; TOGETHER],
 ) {
-    for ((&letter, code), other) in letters.iter().zip(codes).zip(others) {
+    for ((&letter, code), mark) in letters.iter().zip(codes).zip(invalid) {
         let upper = letter & !0x20;
         let is_base = u8::from(upper == b'A')
             | u8::from(upper == b'C')
             | u8::from(upper == b'G')
             | u8::from(upper == b'T')
             | u8::from(upper == b'U');
-        // Bits 1 and 2 of these letters tell them apart: 00, 01, 11, 10, and 10 for U too.
+        // Bits 1 and 2 distinguish these letters: 00, 01, 11, 10, and 10 for U too.
         *code = (letter >> 1 ^ letter >> 2) & 3;
-        *other |= is_base ^ 1;
+        *mark |= is_base ^ 1;
     }
 }
 
@@ -360,9 +360,9 @@ mod tests {
 
     const BITS: u32 = 4;
 
-    /// Every k-mer with the (k-1)-mers by which it is in a bucket, from the definition.
+    /// Counts each k-mer by the buckets of its (k-1)-mers, from the definition.
     fn expected(read: &[u8], k: usize) -> BTreeMap<(usize, u64), u32> {
-        let mut found = BTreeMap::new();
+        let mut kmer_counts = BTreeMap::new();
         for stretch in read.split(|byte| !b"ACGT".contains(byte)).filter(|part| part.len() >= k) {
             let codes: Vec<u8> = stretch.iter().map(|&byte| CODES[usize::from(byte)]).collect();
             let (mut words, mut minimizers) = (Vec::new(), Minimizers::new(k, BITS));
@@ -373,21 +373,21 @@ mod tests {
                 let mut both = [start, start + 1].map(|place| minimizers.bucket(place)).to_vec();
                 both.dedup();
                 for bucket in both {
-                    *found.entry((bucket, key)).or_insert(0) += 1;
+                    *kmer_counts.entry((bucket, key)).or_insert(0) += 1;
                 }
             }
         }
-        found
+        kmer_counts
     }
 
     proptest! {
         #[test]
-        fn every_kmer_is_in_the_buckets_of_its_ends(
+        fn all_kmers_are_in_the_buckets_of_their_ends(
             reads in prop::collection::vec("[ACGTN]{0,3}[ACGT]{0,700}[N]?[ACGT]{0,60}", 1..12),
             k in (7usize..=15).prop_map(|half| 2 * half + 1),
         ) {
-            let mut wanted = BTreeMap::new();
-            let mut found = BTreeMap::new();
+            let mut expected_counts = BTreeMap::new();
+            let mut kmer_counts = BTreeMap::new();
             let mut scanner = Scanner::new(k, BITS, false);
             let mut bytes = Vec::new();
             let mut emit = |part: &SuperKmer<'_>| {
@@ -402,17 +402,17 @@ mod tests {
                     if std::mem::take(&mut is_repeated) {
                         return;
                     }
-                    *found.entry((part.bucket, forward)).or_insert(0) += 1;
+                    *kmer_counts.entry((part.bucket, forward)).or_insert(0) += 1;
                 });
             };
             for read in &reads {
                 for (key, count) in expected(read.as_bytes(), k) {
-                    *wanted.entry(key).or_insert(0) += count;
+                    *expected_counts.entry(key).or_insert(0) += count;
                 }
                 scanner.take(read.as_bytes(), &mut emit).unwrap();
             }
             scanner.flush(&mut emit);
-            prop_assert_eq!(found, wanted);
+            prop_assert_eq!(kmer_counts, expected_counts);
         }
 
         #[test]
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_read_in_either_case_and_others_are_refused() {
+    fn letters_are_read_in_either_case_and_foreign_bytes_are_refused() {
         let mut scanner = Scanner::new(15, BITS, true);
         let mut kmers = 0;
         let mut emit = |part: &SuperKmer<'_>| kmers += part.kmers;

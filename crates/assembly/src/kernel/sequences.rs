@@ -1,4 +1,4 @@
-//! Many sequences of bases one after the other, and what is known of each.
+//! Sequences of bases in one buffer, with a summary of each.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use cuesta_core::pages::large_pages;
 
 use crate::kernel::kmer::{Base, complement};
 
-/// Most that is taken from the budget at a time, and the part of the budget that it is at most.
+/// Most bytes that are leased from the budget in a step, and the largest part of the budget.
 const STEP_BYTES_MAX: u64 = 1 << 20;
 const STEP_PART: u64 = 256;
 
-/// Memory that grows, taken from a budget in steps.
+/// Lease of memory that grows, taken from a budget in steps.
 pub struct Meter<'a> {
     budget: &'a Budget,
     purpose: &'static str,
@@ -23,13 +23,13 @@ pub struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// Nothing taken yet.
+    /// Creates a meter with nothing leased.
     pub fn new(budget: &'a Budget, purpose: &'static str) -> Self {
         let step_bytes = (budget.limit_bytes() / STEP_PART).min(STEP_BYTES_MAX);
         Self { budget, purpose, leases: Vec::new(), left_bytes: 0, step_bytes }
     }
 
-    /// Takes more.
+    /// Adds `size_bytes` to the lease.
     ///
     /// # Errors
     /// `Input` when it does not fit in the budget.
@@ -43,14 +43,14 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    /// Goes on with what another one took, too.
+    /// Takes over the lease of another meter.
     pub fn absorb(&mut self, other: Self) {
         self.leases.extend(other.leases);
         self.left_bytes += other.left_bytes;
     }
 }
 
-/// Sequences, each with a `T`.
+/// Sequences of bases, each with a `T`.
 pub struct Sequences<'a, T> {
     codes: Vec<Base>,
     ends: Vec<usize>,
@@ -59,29 +59,30 @@ pub struct Sequences<'a, T> {
 }
 
 impl<'a, T> Sequences<'a, T> {
-    /// Bytes of a sequence besides its bases.
+    /// Bytes of a sequence without its bases.
     const EACH_BYTES: usize = size_of::<usize>() + size_of::<T>();
 
-    /// None, for `purpose`.
+    /// Creates an empty collection; `purpose` names it in messages.
     pub fn new(budget: &'a Budget, purpose: &'static str) -> Self {
         let meter = Meter::new(budget, purpose);
         Self { codes: Vec::new(), ends: Vec::new(), facts: Vec::new(), meter }
     }
 
-    /// None, for one of `parts` that together take hardly more at a time than one does.
+    /// Creates one of `parts` empty collections, which lease memory in smaller steps so that
+    /// together they hardly exceed the steps of one.
     pub fn part(budget: &'a Budget, purpose: &'static str, parts: usize) -> Self {
         let mut part = Self::new(budget, purpose);
         part.meter.step_bytes /= parts.max(1) as u64;
         part
     }
 
-    /// An empty one that takes its memory from the same budget.
-    pub fn none_yet(&self) -> Self {
+    /// Creates an empty collection that leases from the same budget.
+    pub fn empty_like(&self) -> Self {
         Self::new(self.meter.budget, self.meter.purpose)
     }
 
-    /// Makes room for `count` more, of so many bases together: one piece of memory in large pages,
-    /// where growing would take new small ones each time. Takes nothing from the budget yet.
+    /// Makes room for `count` more sequences of `bases` bases in all, in large pages, whereas
+    /// growing would fault in new small pages each time. Leases nothing from the budget yet.
     pub fn reserve(&mut self, count: usize, bases: usize) {
         self.codes.reserve_exact(bases);
         large_pages(self.codes.spare_capacity_mut());
@@ -89,10 +90,10 @@ impl<'a, T> Sequences<'a, T> {
         self.facts.reserve_exact(count);
     }
 
-    /// Adds the bases that `append` appends.
+    /// Adds a sequence with the bases that `append` appends.
     ///
     /// # Errors
-    /// `Input` when they do not fit in the budget.
+    /// `Input` when it does not fit in the budget.
     pub fn push(&mut self, facts: T, append: impl FnOnce(&mut Vec<Base>)) -> Result<()> {
         let before = self.codes.len();
         append(&mut self.codes);
@@ -101,7 +102,7 @@ impl<'a, T> Sequences<'a, T> {
         self.meter.take((self.codes.len() - before + Self::EACH_BYTES) as u64)
     }
 
-    /// Adds all of `other`.
+    /// Adds all sequences of `other`.
     ///
     /// # Errors
     /// `Input` when they do not fit in the budget.
@@ -114,60 +115,60 @@ impl<'a, T> Sequences<'a, T> {
         Ok(())
     }
 
-    /// How many there are.
+    /// Returns the number of sequences.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no sequences.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Bases of all.
+    /// Returns the number of bases of all sequences.
     pub fn bases(&self) -> usize {
         self.codes.len()
     }
 
-    /// The bases of one.
+    /// Returns the bases of a sequence.
     pub fn codes(&self, index: usize) -> &[Base] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.codes[start..self.ends[index]]
     }
 
-    /// What is known of one.
+    /// Returns the summary of a sequence.
     pub fn facts(&self, index: usize) -> &T {
         &self.facts[index]
     }
 }
 
-/// What is known of a fragment.
+/// Summary of a fragment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FragmentSummary {
-    /// The counts of its k-mers, added up.
+    /// Sum of the counts of its k-mers.
     pub count_sum: u64,
-    /// The count of its first k-mer.
+    /// Count of its first k-mer.
     pub first_count: u32,
-    /// The count of its last k-mer.
+    /// Count of its last k-mer.
     pub last_count: u32,
-    /// How often another vertex was merged into it, in the program of the paper.
+    /// Number of vertices that were merged into it in the program of the paper.
     pub merges: u32,
-    /// Its first k-mer is also the last or first of a fragment of another bucket.
+    /// Whether its first k-mer is also the first or last of a fragment in another bucket.
     pub left_open: bool,
-    /// So is its last k-mer.
+    /// Whether its last k-mer is also the first or last of a fragment in another bucket.
     pub right_open: bool,
-    /// Its last k-mer is followed by its first.
+    /// Whether it is a circle: its last k-mer is followed by its first.
     pub circular: bool,
 }
 
 impl FragmentSummary {
-    /// Of a path, whose ends are not open.
+    /// Creates the summary of a path, whose ends are not open.
     pub fn of(path: &PathSummary) -> Self {
         let PathSummary { count_sum, circular, merges } = *path;
         Self { count_sum, circular, merges, ..Self::default() }
     }
 
-    /// The same on the other strand.
+    /// Returns the summary of its reverse complement.
     pub fn turned(self) -> Self {
         Self {
             first_count: self.last_count,
@@ -179,32 +180,32 @@ impl FragmentSummary {
     }
 }
 
-/// What is joined, or becomes vertices: fragments, or paths.
+/// Source of sequences that are joined, or become vertices: fragments or paths.
 pub trait SequenceSource {
-    /// The numbers of all.
+    /// Returns the range of their indices.
     fn range(&self) -> Range<usize>;
 
-    /// Bases of all.
+    /// Returns the number of bases of all sequences.
     fn bases(&self) -> usize;
 
-    /// Asks memory for one that is read soon.
+    /// Prefetches a sequence that is read soon.
     fn prefetch(&self, index: usize);
 
-    /// What is known of one, whose bases are appended to `codes`.
+    /// Returns the summary of a sequence and appends its bases to `codes`.
     ///
     /// # Errors
-    /// `Defect` where it is damaged.
+    /// `Defect` where the sequence is damaged.
     fn read(&self, index: usize, codes: &mut Vec<Base>) -> Result<FragmentSummary>;
 }
 
-/// What is known of a unitig or contig.
+/// Summary of a unitig or contig.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSummary {
-    /// The counts of its k-mers, added up.
+    /// Sum of the counts of its k-mers.
     pub count_sum: u64,
-    /// Its last k-mer is followed by its first.
+    /// Whether it is a circle: its last k-mer is followed by its first.
     pub circular: bool,
-    /// How often another vertex was merged into it, in the program of the paper.
+    /// Number of vertices that were merged into it in the program of the paper.
     pub merges: u32,
 }
 
@@ -212,23 +213,23 @@ pub struct PathSummary {
 pub type Paths<'a> = Sequences<'a, PathSummary>;
 
 impl<'a> Paths<'a> {
-    /// The bases of a path as they are written: those of a circle once around, without its first
-    /// k - 1 at its end.
+    /// Returns the bases of a path as they are written: a circle once around, without the repeat of
+    /// its first k - 1 bases at its end.
     pub fn written(&self, index: usize, k: usize) -> &[Base] {
         let codes = self.codes(index);
         if self.facts[index].circular { &codes[..codes.len() + 1 - k] } else { codes }
     }
 
-    /// Sorts them: the longest as written first, those of one length in the order of their bases.
+    /// Sorts the paths by written length, the longest first, and by bases where lengths are equal.
     ///
     /// # Errors
     /// `Input` when a second copy does not fit in the budget.
     pub fn sorted(self, k: usize, budget: &'a Budget) -> Result<Self> {
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_unstable_by(|&one, &two| {
-            let [length_one, length_two] = [one, two].map(|path| self.written(path, k).len());
-            let in_order = || self.codes(one).cmp(self.codes(two));
-            length_two.cmp(&length_one).then_with(in_order)
+        order.sort_unstable_by(|&left, &right| {
+            let [left_length, right_length] = [left, right].map(|path| self.written(path, k).len());
+            let by_bases = || self.codes(left).cmp(self.codes(right));
+            right_length.cmp(&left_length).then_with(by_bases)
         });
         let mut sorted = Self::new(budget, self.meter.purpose);
         sorted.reserve(self.len(), self.bases());
@@ -259,12 +260,12 @@ impl SequenceSource for Paths<'_> {
     }
 }
 
-/// The bases of the other strand.
+/// Iterates over the bases of the reverse complement.
 pub fn reverse_complement(codes: &[Base]) -> impl ExactSizeIterator<Item = Base> {
     codes.iter().rev().map(|&base| complement(base))
 }
 
-/// Replaces a linear sequence by the smaller of it and its reverse complement.
+/// Replaces a linear sequence by the smaller of itself and its reverse complement.
 pub fn orient(codes: &mut Vec<Base>) {
     let smaller = codes.iter().copied().le(reverse_complement(codes));
     if !smaller {
@@ -272,36 +273,37 @@ pub fn orient(codes: &mut Vec<Base>) {
     }
 }
 
-/// Replaces a circle, which has as many bases as k-mers, by its least rotation on either strand.
+/// Replaces a circle, which has as many bases as k-mers, by the least of its rotations on both
+/// strands.
 pub fn rotate(circle: &mut Vec<Base>) {
-    let other: Vec<Base> = reverse_complement(circle).collect();
-    let (one, two) = (least_rotation(circle), least_rotation(&other));
-    circle.rotate_left(one);
-    let mut other = other;
-    other.rotate_left(two);
-    if other < *circle {
-        *circle = other;
+    let mut reverse: Vec<Base> = reverse_complement(circle).collect();
+    let starts = [least_rotation(circle), least_rotation(&reverse)];
+    circle.rotate_left(starts[0]);
+    reverse.rotate_left(starts[1]);
+    if reverse < *circle {
+        *circle = reverse;
     }
 }
 
-/// Where the least rotation starts: two candidates race, the loser skips what it has compared.
+/// Returns the start of the least rotation: two candidates race, the loser skips what it has
+/// compared.
 fn least_rotation(circle: &[Base]) -> usize {
     let count = circle.len();
-    let (mut one, mut two, mut same) = (0, 1, 0);
-    while one < count && two < count && same < count {
-        let (a, b) = (circle[(one + same) % count], circle[(two + same) % count]);
+    let (mut first, mut second, mut same) = (0, 1, 0);
+    while first < count && second < count && same < count {
+        let (a, b) = (circle[(first + same) % count], circle[(second + same) % count]);
         if a == b {
             same += 1;
             continue;
         }
-        let loser = if a > b { &mut one } else { &mut two };
+        let loser = if a > b { &mut first } else { &mut second };
         *loser += same + 1;
-        if one == two {
-            two += 1;
+        if first == second {
+            second += 1;
         }
         same = 0;
     }
-    one.min(two)
+    first.min(second)
 }
 
 #[cfg(test)]
@@ -317,16 +319,16 @@ mod tests {
             let turned: Vec<u8> = reverse_complement(&codes).collect();
             for strand in [&codes, &turned] {
                 for start in 0..strand.len() {
-                    let mut other = strand.clone();
-                    other.rotate_left(start);
-                    prop_assert!(best <= other);
+                    let mut rotated = strand.clone();
+                    rotated.rotate_left(start);
+                    prop_assert!(best <= rotated);
                 }
             }
-            let mut other = turned;
-            let count = other.len();
-            other.rotate_left(by % count);
-            rotate(&mut other);
-            prop_assert_eq!(best, other);
+            let mut rotated = turned;
+            let count = rotated.len();
+            rotated.rotate_left(by % count);
+            rotate(&mut rotated);
+            prop_assert_eq!(best, rotated);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Takes errors out of the graph of unitigs: tips, bubbles, weak connections, round after round.
+//! Removal of errors from the graph of unitigs in rounds: tips, bubbles and weak connections.
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -9,36 +9,37 @@ use crate::kernel::kmer::{Base, Kmer};
 use crate::kernel::links::Links;
 use crate::kernel::sequences::{Paths, reverse_complement};
 
-/// Most rounds.
+/// Most rounds of removal.
 pub(crate) const ROUNDS_MAX: usize = 12;
 
-/// What is taken for an error. Lengths are in bases.
+/// Rules by which paths count as errors. Lengths are in bases.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Rules {
-    /// A dead end shorter than this goes where another path is stronger.
+    /// A dead end shorter than this is removed where another path is stronger.
     pub tip: usize,
-    /// A dead end shorter than this goes where another path is twice as strong; 0 for none.
+    /// A dead end shorter than this is removed where another path is twice as strong; 0 for none.
     pub weak_tip: usize,
-    /// A path without links shorter than this goes when it is [`Rules::times`] weaker than the
-    /// mean; 0 for none.
+    /// A path without links shorter than this is removed when it is [`Rules::times`] weaker than
+    /// the mean; 0 for none.
     pub island: usize,
-    /// Of two paths shorter than this between the same places the weaker one goes.
+    /// Of two paths shorter than this between the same ends, the weaker one is removed.
     pub bubble: usize,
-    /// Most edits between them, as a part of the longer one.
+    /// Most edits between the sides of a bubble, as a part of the longer side.
     pub edits: f64,
-    /// A side of at least this part of the mean coverage stays: the genome has both.
+    /// A side of at least this part of the mean coverage is retained: the genome has both.
     pub deep: f64,
-    /// Whether that is the mean of all paths, as where one genome was read evenly; otherwise it is
+    /// Whether the mean is that of all paths, as where one genome was read evenly; otherwise it is
     /// the coverage of the other side.
     pub is_even: bool,
-    /// A path shorter than this goes that is at both ends [`Rules::times`] weaker than another.
+    /// A path shorter than this is removed if it is [`Rules::times`] weaker than a rival at both
+    /// ends.
     pub connection: usize,
-    /// See there.
+    /// Ratio of coverages for islands and connections.
     pub times: f64,
 }
 
 impl Rules {
-    /// The rules for one genome that was read evenly.
+    /// Returns the rules for one genome that was read evenly.
     pub fn for_isolate(k: usize) -> Self {
         Self {
             tip: 3 * k,
@@ -53,8 +54,8 @@ impl Rules {
         }
     }
 
-    /// The rules for many genomes, each as deep as it happens to be: a path is held against those
-    /// beside it alone, and what is thin may be a genome.
+    /// Returns the rules for many genomes of unknown depths: a path is compared with its rivals
+    /// alone, and a path of low coverage may be a genome.
     pub fn for_metagenome(k: usize) -> Self {
         Self {
             tip: 2 * k,
@@ -67,7 +68,7 @@ impl Rules {
     }
 }
 
-/// What a round took out.
+/// Numbers of paths that a round removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
     /// Dead ends.
@@ -80,29 +81,29 @@ pub struct Removed {
     pub connections: u64,
 }
 
-/// What is known of a path when it is judged.
+/// Measures of a path by which it is judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathMeasures {
     /// Mean count of its k-mers.
     pub(crate) coverage: f64,
-    /// Its bases.
+    /// Length in bases.
     pub(crate) length: usize,
 }
 
-/// A graph of paths.
+/// A graph of paths and their links.
 pub struct PathGraph<'a> {
-    /// Size of its k-mers.
+    /// Bases in a k-mer.
     pub k: usize,
     budget: &'a Budget,
     /// The paths.
     pub paths: Paths<'a>,
-    /// Their links.
+    /// Links between the paths.
     pub links: Links<'a>,
     alive: Vec<bool>,
 }
 
 impl<'a> PathGraph<'a> {
-    /// The graph of some paths.
+    /// Creates the graph of `paths`.
     ///
     /// # Errors
     /// `Input` when it does not fit in the budget.
@@ -112,8 +113,8 @@ impl<'a> PathGraph<'a> {
         Ok(Self { k, budget, paths, links, alive })
     }
 
-    /// Applies the rules until nothing changes; returns what each round took out. The longest path
-    /// is the first one afterwards.
+    /// Applies the rules until nothing changes, and returns what each round removed. The longest
+    /// path is the first one afterwards.
     ///
     /// # Errors
     /// `Input` when the new graph does not fit in the budget.
@@ -138,30 +139,31 @@ impl<'a> PathGraph<'a> {
             rounds.push(removed);
         }
         if !rounds.is_empty() {
-            let none = self.paths.none_yet();
-            self.paths = std::mem::replace(&mut self.paths, none).sorted(self.k, self.budget)?;
+            let empty = self.paths.empty_like();
+            self.paths = std::mem::replace(&mut self.paths, empty).sorted(self.k, self.budget)?;
             self.links = Links::find::<K>(&self.paths, self.k, self.budget)?;
         }
         Ok(rounds)
     }
 
-    /// Takes out the paths that `goes` names, all judged by the graph as it is before, and joins
-    /// what has one continuation then.
-    fn remove<K: Kmer>(&mut self, goes: impl Fn(&Self, usize) -> bool) -> Result<u64> {
-        let gone: Vec<usize> = (0..self.paths.len()).filter(|&path| goes(self, path)).collect();
-        if gone.is_empty() {
+    /// Removes the paths for which `is_error` holds, all judged on the graph as it is before, and
+    /// merges paths with only one continuation.
+    fn remove<K: Kmer>(&mut self, is_error: impl Fn(&Self, usize) -> bool) -> Result<u64> {
+        let removed: Vec<usize> =
+            (0..self.paths.len()).filter(|&path| is_error(self, path)).collect();
+        if removed.is_empty() {
             return Ok(0);
         }
-        for &path in &gone {
+        for &path in &removed {
             self.alive[path] = false;
         }
         self.paths = self.merged()?;
         self.links = Links::find::<K>(&self.paths, self.k, self.budget)?;
         self.alive = vec![true; self.paths.len()];
-        Ok(gone.len() as u64)
+        Ok(removed.len() as u64)
     }
 
-    /// The same graph, in which what has one continuation is one path.
+    /// Returns the same graph, in which chains of paths with only one continuation are merged.
     ///
     /// # Errors
     /// `Input` when it does not fit in the budget.
@@ -175,7 +177,7 @@ impl<'a> PathGraph<'a> {
         glue::merge(&self.paths, &partner, &self.alive, (self.k, self.budget))
     }
 
-    /// The end that `end` is joined to when nothing else is there, on either side.
+    /// Returns the end to which `end` is joined if neither end meets another one, else [`NOWHERE`].
     fn only(&self, end: End) -> End {
         if !self.alive[(end / 2) as usize] {
             return NOWHERE;
@@ -191,7 +193,7 @@ impl<'a> PathGraph<'a> {
         self.links.after(end).iter().copied().filter(|&next| self.alive[(next / 2) as usize])
     }
 
-    /// The bases of a path as they follow when it is entered by `end`, at most the first `most`.
+    /// Returns the first bases, at most `most`, of a path that is entered by `end`.
     pub fn first(&self, end: End, most: usize) -> Vec<Base> {
         let codes = self.paths.codes((end / 2) as usize);
         let count = most.min(codes.len());
@@ -202,22 +204,22 @@ impl<'a> PathGraph<'a> {
         }
     }
 
-    /// The bases of a path as they follow until it is left by `end`, at most the last `most`.
+    /// Returns the last bases, at most `most`, of a path that is left by `end`.
     pub fn last(&self, end: End, most: usize) -> Vec<Base> {
         reverse_complement(&self.first(end, most)).collect()
     }
 
-    /// Number of k-mers of a path.
+    /// Returns the number of k-mers of a path.
     pub fn kmers(&self, path: usize) -> usize {
         self.paths.codes(path).len() + 1 - self.k
     }
 
-    /// Mean count of the k-mers of a path.
+    /// Returns the mean count of the k-mers of a path.
     pub fn coverage(&self, path: usize) -> f64 {
         self.paths.facts(path).count_sum as f64 / self.kmers(path) as f64
     }
 
-    /// Mean count of the k-mers of all paths.
+    /// Returns the mean count of the k-mers of all paths.
     pub fn mean_coverage(&self) -> f64 {
         let paths = 0..self.paths.len();
         let sum: u64 = paths.clone().map(|path| self.paths.facts(path).count_sum).sum();
@@ -229,22 +231,22 @@ impl<'a> PathGraph<'a> {
         self.paths.codes(path).len()
     }
 
-    /// Whether `other` is to be kept rather than `path`.
+    /// Returns whether `other` is retained rather than `path`.
     fn stronger(&self, other: usize, path: usize) -> bool {
-        let known = |path: usize| {
+        let measured = |path: usize| {
             let facts = PathMeasures { coverage: self.coverage(path), length: self.length(path) };
             (facts, self.paths.codes(path))
         };
-        stronger(known(other), known(path))
+        stronger(measured(other), measured(path))
     }
 
-    /// The paths besides that of `end` by which one may go on from where `end` is met.
+    /// Iterates over the paths that compete with the path of `end` for the continuations at `end`.
     fn rivals(&self, end: End) -> impl Iterator<Item = usize> {
         let path = (end / 2) as usize;
         self.after(end)
-            .flat_map(|met| self.after(met))
-            .map(|other| (other / 2) as usize)
-            .filter(move |&other| other != path)
+            .flat_map(|entered| self.after(entered))
+            .map(|rival| (rival / 2) as usize)
+            .filter(move |&rival| rival != path)
     }
 
     fn is_tip(&self, path: usize, rules: &Rules) -> bool {
@@ -253,13 +255,13 @@ impl<'a> PathGraph<'a> {
             return false;
         }
         let [left, right] = [2 * path as End, 2 * path as End + 1];
-        let held = match (self.after(left).next(), self.after(right).next()) {
+        let linked = match (self.after(left).next(), self.after(right).next()) {
             (Some(_), None) => left,
             (None, Some(_)) => right,
             _ => return false,
         };
         let coverage = self.coverage(path);
-        self.rivals(held).any(|rival| {
+        self.rivals(linked).any(|rival| {
             length < rules.tip && self.stronger(rival, path)
                 || length < rules.weak_tip && self.coverage(rival) > 2.0 * coverage
         })
@@ -300,8 +302,8 @@ impl<'a> PathGraph<'a> {
         })
     }
 
-    fn same_neighbours(&self, one: End, two: End) -> bool {
-        self.after(one).eq(self.after(two))
+    fn same_neighbours(&self, left: End, right: End) -> bool {
+        self.after(left).eq(self.after(right))
     }
 
     fn is_weak(&self, path: usize, rules: &Rules) -> bool {
@@ -315,30 +317,31 @@ impl<'a> PathGraph<'a> {
     }
 }
 
-/// Whether of two paths the first one is to be kept. Bases decide between equals.
+/// Returns whether the first of two paths is retained. Bases decide between equals.
 pub(crate) fn stronger(
-    (one, codes): (PathMeasures, &[Base]),
-    (two, others): (PathMeasures, &[Base]),
+    (path, codes): (PathMeasures, &[Base]),
+    (rival, rival_codes): (PathMeasures, &[Base]),
 ) -> bool {
-    one.coverage
-        .total_cmp(&two.coverage)
-        .then(one.length.cmp(&two.length))
-        .then_with(|| others.cmp(codes))
+    path.coverage
+        .total_cmp(&rival.coverage)
+        .then(path.length.cmp(&rival.length))
+        .then_with(|| rival_codes.cmp(codes))
         .is_gt()
 }
 
-/// Whether two sequences differ by few edits; the second may be turned.
-pub(crate) fn similar(one: &[Base], (two, turned): (&[Base], bool), part: f64) -> bool {
-    let longer = one.len().max(two.len());
+/// Returns whether two sequences differ by at most `part` edits per base of the longer one;
+/// `second` is the reverse complement if `is_turned`.
+pub(crate) fn similar(first: &[Base], (second, is_turned): (&[Base], bool), part: f64) -> bool {
+    let longer = first.len().max(second.len());
     let most = (part * longer as f64) as usize;
-    if one.len().abs_diff(two.len()) > most {
+    if first.len().abs_diff(second.len()) > most {
         return false;
     }
-    let other: Vec<Base> = if turned { reverse_complement(two).collect() } else { two.to_vec() };
+    let second = if is_turned { reverse_complement(second).collect() } else { second.to_vec() };
     let bound = rapidfuzz::distance::levenshtein::Args::default().score_cutoff(most);
     rapidfuzz::distance::levenshtein::distance_with_args(
-        one.iter().copied(),
-        other.iter().copied(),
+        first.iter().copied(),
+        second.iter().copied(),
         &bound,
     )
     .is_some()
@@ -352,9 +355,9 @@ mod tests {
 
     const K: usize = 15;
 
-    /// How many paths are left of a bubble between paths that were seen 100 times, with sides that
-    /// were seen so often.
-    fn left_of_bubble(rules: &Rules, sides: [u64; 2]) -> usize {
+    /// Returns how many paths remain of a bubble between paths with coverage 100, whose sides have
+    /// these coverages.
+    fn paths_left_of_bubble(rules: &Rules, sides: [u64; 2]) -> usize {
         let stream = Stream::new(11, 0);
         let drawn = |first: u64| -> Vec<Base> {
             (first..first + 60).map(|place| (stream.bits(place) & 3) as Base).collect()
@@ -379,14 +382,14 @@ mod tests {
     }
 
     #[test]
-    fn sides_of_a_bubble_are_held_against_the_mean_or_against_each_other() {
+    fn sides_of_a_bubble_are_compared_with_the_mean_or_with_each_other() {
         let isolate = Rules::for_isolate(K);
-        for (sides, left) in [([50, 50], 1), ([60, 40], 1), ([90, 80], 4)] {
-            assert_eq!(left_of_bubble(&isolate, sides), left, "{sides:?}");
+        for (sides, paths) in [([50, 50], 1), ([60, 40], 1), ([90, 80], 4)] {
+            assert_eq!(paths_left_of_bubble(&isolate, sides), paths, "{sides:?}");
         }
         let metagenome = Rules::for_metagenome(K);
-        for (sides, left) in [([50, 50], 4), ([60, 40], 1), ([90, 80], 4), ([9, 6], 1)] {
-            assert_eq!(left_of_bubble(&metagenome, sides), left, "{sides:?}");
+        for (sides, paths) in [([50, 50], 4), ([60, 40], 1), ([90, 80], 4), ([9, 6], 1)] {
+            assert_eq!(paths_left_of_bubble(&metagenome, sides), paths, "{sides:?}");
         }
     }
 }

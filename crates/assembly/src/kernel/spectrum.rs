@@ -1,21 +1,21 @@
-//! How many k-mers were counted how often, and what that says about genome and errors.
+//! Spectrum of k-mer counts, and what it shows of genome size and errors.
 
 use serde::{Deserialize, Serialize};
 
-/// Counts that have a place of their own.
+/// Largest count with an entry of its own.
 pub const COUNTS: usize = 10_000;
-/// Used where the spectrum shows no valley.
+/// Cutoff where the spectrum has no valley.
 const MIN_COUNT_DEFAULT: u32 = 2;
-/// The last count at which a valley is looked for in the numbers themselves, and by how many
-/// standard deviations they rise after it.
+/// Largest count at which the unsmoothed spectrum is searched for a valley, and the standard
+/// deviations by which it must rise after it.
 const EARLY_MAX: usize = 4;
 const DEVIATIONS: f64 = 6.0;
-/// Fewer distinct k-mers than this say nothing.
+/// Fewest distinct k-mers for which a spectrum is fitted.
 const KMERS_MIN: u64 = 1000;
-/// The part of the genome's k-mers that the cutoff leaves out by chance alone, at most.
+/// Largest part of the genome's k-mers that the cutoff may lose by chance alone.
 const LOST_PART_MAX: f64 = 1e-6;
 
-/// Numbers of distinct k-mers by count; the last place has all that were counted more often.
+/// Numbers of distinct k-mers by count; the last entry has all k-mers with higher counts.
 #[derive(Clone, Debug)]
 pub struct Spectrum(Vec<u64>);
 
@@ -25,12 +25,12 @@ impl Default for Spectrum {
     }
 }
 
-/// What a spectrum says.
+/// Parameters fitted to a spectrum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
-    /// The count from which on k-mers are taken for real: where errors end and the genome begins.
+    /// Least count of a k-mer that is taken for real: where errors end and the genome begins.
     pub min_count: u32,
-    /// Mean count of the k-mers that are once in the genome, 0 where there is no peak.
+    /// Mean count of the k-mers that occur once in the genome; 0 where there is no peak.
     pub depth: f64,
     /// Standard deviation of their counts.
     pub deviation: f64,
@@ -58,17 +58,17 @@ impl Spectrum {
         self.0.iter_mut().zip(&other.0).for_each(|(sum, more)| *sum += more);
     }
 
-    /// K-mers by count, from 0 on.
+    /// Returns the numbers of k-mers by count, from 0 on.
     pub fn kmers(&self) -> &[u64] {
         &self.0
     }
 
-    /// Distinct k-mers counted at least so often.
+    /// Returns the number of distinct k-mers with at least this count.
     pub fn distinct(&self, min_count: u32) -> u64 {
         self.0.iter().skip(min_count as usize).sum()
     }
 
-    /// Finds the valley between errors and genome, and the peak after it.
+    /// Fits the valley between errors and genome, and the peak after it.
     pub fn fit(&self, k: usize) -> Fit {
         let smooth = self.smoothed();
         let valley = (2..COUNTS / 2).find(|&count| {
@@ -76,13 +76,13 @@ impl Spectrum {
             smooth[count] <= smooth[count - 1] && ahead.clone().any(|&next| next > smooth[count])
         });
         let peak = match self.early_valley() {
-            Some(early) => Some((early, highest(&self.known(), early))),
+            Some(early) => Some((early, highest(&self.exact_entries(), early))),
             None => valley.map(|valley| (valley, highest(&smooth, valley))),
         };
         let Some((valley, peak)) = peak.filter(|_| self.distinct(1) >= KMERS_MIN) else {
             return self.without_peak();
         };
-        let (depth, deviation) = self.around(valley, peak);
+        let (depth, deviation) = self.moments_around(valley, peak);
         let occurrences = |range: std::ops::Range<usize>| -> f64 {
             range.map(|count| count as f64 * self.0[count] as f64).sum()
         };
@@ -97,18 +97,18 @@ impl Spectrum {
         }
     }
 
-    /// The valley of a genome that was read thinly, which the many errors beside it would hide from
-    /// means of neighbours: from there the numbers rise by more than chance.
+    /// Finds the valley of a thinly read genome: the count from which the entries rise by more than
+    /// chance. Smoothing would hide it behind the many errors next to it.
     fn early_valley(&self) -> Option<usize> {
-        let numbers = self.known();
+        let numbers = self.exact_entries();
         (2..=EARLY_MAX).find(|&count| {
             let (here, next) = (numbers[count], numbers[count + 1]);
             here < numbers[count - 1] && next - here > DEVIATIONS * (here + next).sqrt()
         })
     }
 
-    /// The numbers of k-mers whose counts are known.
-    fn known(&self) -> Vec<f64> {
+    /// Returns the numbers of k-mers whose counts are exact.
+    fn exact_entries(&self) -> Vec<f64> {
         self.0[..COUNTS].iter().map(|&kmers| kmers as f64).collect()
     }
 
@@ -118,15 +118,15 @@ impl Spectrum {
         Fit { min_count, depth: 0.0, deviation: 0.0, genome_size, error_rate: 0.0 }
     }
 
-    /// Means of three neighbours.
+    /// Returns the means of three neighbours.
     fn smoothed(&self) -> Vec<f64> {
         let at = |count: usize| self.0[count.clamp(1, COUNTS - 1)] as f64;
         (0..=COUNTS).map(|count| at(count.max(1) - 1) + at(count) + at(count + 1)).collect()
     }
 
-    /// Mean and standard deviation of the counts from the valley to as far beyond the peak, or as
-    /// chance leads.
-    fn around(&self, valley: usize, peak: usize) -> (f64, f64) {
+    /// Returns mean and standard deviation of the counts from the valley to equally far beyond the
+    /// peak, or to where chance reaches.
+    fn moments_around(&self, valley: usize, peak: usize) -> (f64, f64) {
         let chance = (3.0 * (peak as f64).sqrt()) as usize;
         let end = (2 * peak - valley).max(peak + chance).min(COUNTS - 1);
         let (mut kmers, mut sum, mut squares) = (0.0, 0.0, 0.0);
@@ -141,9 +141,9 @@ impl Spectrum {
     }
 }
 
-/// The highest cutoff that leaves out few k-mers of a genome that was read so deep, if chance alone
-/// makes counts differ (Poisson): in a genome that was read thinly, a k-mer that is lost ends a
-/// contig, and wrong ones are told from it by what is beside them in the graph.
+/// Returns the highest cutoff that loses few k-mers of a genome of this depth, if chance alone
+/// varies the counts (Poisson). In a thinly read genome a lost k-mer ends a contig, and the graph
+/// around them shows which k-mers are wrong.
 fn thin_cutoff(depth: f64) -> u32 {
     let mut count = 0;
     let mut here = (-depth).exp();
@@ -156,7 +156,7 @@ fn thin_cutoff(depth: f64) -> u32 {
     count.max(MIN_COUNT_DEFAULT)
 }
 
-/// The place of the highest value after the valley.
+/// Returns the position of the highest value after the valley.
 fn highest(smooth: &[f64], valley: usize) -> usize {
     let mut best = valley;
     for (count, &height) in smooth.iter().enumerate().take(COUNTS).skip(valley) {
@@ -172,18 +172,18 @@ mod tests {
     use super::*;
 
     fn spectrum(values: impl Fn(f64) -> f64) -> Spectrum {
-        let mut found = Spectrum::default();
+        let mut spectrum = Spectrum::default();
         for count in 1..=COUNTS {
-            found.0[count] = values(count as f64).round() as u64;
+            spectrum.0[count] = values(count as f64).round() as u64;
         }
-        found
+        spectrum
     }
 
     #[test]
     fn a_valley_and_a_peak_are_found() {
         let bell = |x: f64| 90_000.0 * (-(x - 35.0).powi(2) / (2.0 * 36.0)).exp();
-        let found = spectrum(|x| 1e7 / x.powi(5) + bell(x));
-        let fit = found.fit(31);
+        let spectrum = spectrum(|x| 1e7 / x.powi(5) + bell(x));
+        let fit = spectrum.fit(31);
         assert!((5..=20).contains(&fit.min_count), "{fit:?}");
         assert!((fit.depth - 35.0).abs() < 0.5 && (fit.deviation - 6.0).abs() < 0.7, "{fit:?}");
         let genome = 90_000.0 * 6.0 * (2.0 * std::f64::consts::PI).sqrt();
@@ -192,15 +192,15 @@ mod tests {
     }
 
     #[test]
-    fn a_genome_read_thinly_has_its_peak_beside_the_errors() {
+    fn a_thinly_read_genome_has_its_peak_next_to_the_errors() {
         // E. coli, 7.5x of reads of 100 bases with 1 % errors, and as many repeats at 27.
-        let seen = [6_905_942, 763_166, 948_083, 937_855, 740_740, 493_707, 280_241, 140_504];
+        let first = [6_905_942, 763_166, 948_083, 937_855, 740_740, 493_707, 280_241, 140_504];
         let more = [63_603, 26_611, 10_684, 4_739, 2_221, 1_165, 662, 443, 390, 351, 408, 357, 414];
-        let mut found = Spectrum::default();
-        for (count, kmers) in (1..).zip(seen.into_iter().chain(more).chain([500; 9])) {
-            found.0[count] = kmers;
+        let mut spectrum = Spectrum::default();
+        for (count, kmers) in (1..).zip(first.into_iter().chain(more).chain([500; 9])) {
+            spectrum.0[count] = kmers;
         }
-        let fit = found.fit(31);
+        let fit = spectrum.fit(31);
         assert_eq!(fit.min_count, 2);
         assert!((3.5..5.0).contains(&fit.depth), "{fit:?}");
         assert!((4_000_000..5_500_000).contains(&fit.genome_size), "{fit:?}");
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_thin_genome_loses_no_kmers_to_the_cutoff() {
-        // Of Poisson's distribution one in a million is below; never less than two are asked for.
+        // One in a million is below in Poisson's distribution; the cutoff is never less than two.
         for (depth, cutoff) in [(1.0, 2), (11.9, 2), (18.0, 2), (20.0, 3), (25.0, 5), (700.0, 578)]
         {
             assert_eq!(thin_cutoff(depth), cutoff, "{depth}");

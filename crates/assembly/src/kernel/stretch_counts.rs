@@ -1,4 +1,4 @@
-//! How often the k-mers of contigs were seen: a stretch of k-mers is counted at its two ends.
+//! Counts of the k-mers of contigs, as differences: a stretch of k-mers is counted at its two ends.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,26 +9,26 @@ use cuesta_core::pages::in_large_pages;
 
 use crate::kernel::table::COUNT_MAX;
 
-/// Bytes for each base.
+/// Bytes per base.
 pub const EACH_BYTES: u64 = size_of::<AtomicU32>() as u64;
 
-/// Counts by place, added to by all threads.
+/// Counts by position, to which all threads add.
 pub struct StretchCounts<'a> {
-    /// By so much more, modulo 2^32, the k-mer at a place was seen than that before.
+    /// Count of the k-mer at each position minus that of the k-mer before, modulo 2^32.
     differences: Vec<AtomicU32>,
     _lease: Lease<'a>,
 }
 
 impl<'a> StretchCounts<'a> {
-    /// None yet, of so many places; nothing where they do not fit in the budget.
+    /// Creates zero counts for `places` positions; `None` where they do not fit in the budget.
     pub fn new(places: usize, budget: &'a Budget) -> Option<Self> {
         let lease = budget.try_take(places as u64 * EACH_BYTES)?;
         let differences = in_large_pages(places, AtomicU32::default);
         Some(Self { differences, _lease: lease })
     }
 
-    /// Counts the k-mers of each stretch once more; where it ends must be a place too. Some
-    /// stretches at a time are faster: their memory comes at once.
+    /// Counts the k-mers of each stretch once more; the end of a stretch must be a position too.
+    /// Several stretches at a time are faster, since their cache misses overlap.
     pub fn add(&self, stretches: &[Range<usize>]) {
         for stretch in stretches {
             prefetch(&self.differences, stretch.start);
@@ -40,7 +40,7 @@ impl<'a> StretchCounts<'a> {
         }
     }
 
-    /// The counts of the k-mers of a contig, which begins there.
+    /// Returns in `counts` the counts of the k-mers of a contig, which starts at `places.start`.
     pub fn of(&self, places: Range<usize>, counts: &mut Vec<u32>) {
         counts.clear();
         let mut count = 0u32;
@@ -61,9 +61,9 @@ mod tests {
         let counts = StretchCounts::new(20, &budget).unwrap();
         (0..1000).for_each(|_| counts.add(&[3..10, 7..10, 3..4]));
         counts.add(&[10..19, 10..12]);
-        let mut found = Vec::new();
-        counts.of(3..12, &mut found);
-        assert_eq!(found, [2000, 1000, 1000, 1000, 2000, 2000, 2000, 2, 2]);
+        let mut contig_counts = Vec::new();
+        counts.of(3..12, &mut contig_counts);
+        assert_eq!(contig_counts, [2000, 1000, 1000, 1000, 2000, 2000, 2000, 2, 2]);
         assert!(StretchCounts::new(26, &budget).is_none());
     }
 }

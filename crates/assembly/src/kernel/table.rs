@@ -1,6 +1,6 @@
-//! Counts of the k-mers of one bucket: open addressing, linear probing, small enough for a cache.
-//! The first slots where a k-mer may be are looked at together: which of them it is cannot be
-//! foretold, and a branch would go wrong every second time.
+//! Counts of the k-mers of one bucket: a hash table with open addressing and linear probing, small
+//! enough for a cache. The first slots where a k-mer may be are compared together: which of them
+//! matches cannot be predicted, so a branch would be mispredicted half of the time.
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
@@ -8,32 +8,32 @@ use cuesta_core::cpu::{Avx2, LANES, fastest, prefetch};
 
 use crate::kernel::kmer::{Base, Kmer};
 
-/// Most that is counted; more is the same.
+/// Largest count; counts saturate.
 pub const COUNT_MAX: u32 = (1 << 28) - 1;
 const INSIDE_SHIFT: u32 = 30;
 const SOLID: u32 = 1 << 28;
 const SLOTS_MIN: usize = 1 << 12;
 const WAITING_MAX: usize = 64;
-/// Slots that are looked at together; as many follow those that hashes choose from.
+/// Slots that are compared together; this many extra slots follow the hash range.
 pub const TOGETHER: usize = LANES;
 
-/// Of slots that are looked at together, the first that has `key` or nothing, if one does.
+/// Returns the first of some slots that contains `key` or is free, if any.
 #[inline(always)]
 pub fn first_of<K: Kmer>(key: K, slots: [K; TOGETHER], vectors: Option<Avx2>) -> Option<usize> {
     let bits = key.is_or_none(slots, vectors);
     (bits != 0).then_some(bits.trailing_zeros() as usize)
 }
 
-/// A table from canonical k-mers to their counts and to the ends of theirs that are in the bucket.
+/// A table from canonical k-mers to their counts and the ends of theirs that are in the bucket.
 pub struct KmerTable<'a, K> {
     keys: Vec<K>,
     /// Two bits for the ends inside, one for being solid, then the count; 0 in a free slot.
     facts: Vec<u32>,
-    /// The bases that follow a k-mer in reads, a bit each, where they are wanted: of its canonical
-    /// form in the lower four bits, of the other strand in the upper ones.
+    /// Bases that follow a k-mer in reads, one bit each, if edges are counted: of its canonical
+    /// form in the lower four bits, of the reverse complement in the upper four.
     after: Option<Vec<u8>>,
     used: usize,
-    /// K-mers that are added together, with their facts, once memory was asked for their slots.
+    /// K-mers with their facts that are added together, after their slots have been prefetched.
     waiting: [(K, u32); WAITING_MAX],
     waiting_count: usize,
     budget: &'a Budget,
@@ -41,7 +41,7 @@ pub struct KmerTable<'a, K> {
 }
 
 impl<'a, K: Kmer> KmerTable<'a, K> {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new(budget: &'a Budget) -> Self {
         Self {
             keys: Vec::new(),
@@ -55,12 +55,12 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         }
     }
 
-    /// An empty one that knows what follows its k-mers in reads.
+    /// Creates an empty table that also records which bases follow its k-mers in reads.
     pub fn with_edges(budget: &'a Budget) -> Self {
         Self { after: Some(Vec::new()), ..Self::new(budget) }
     }
 
-    /// Forgets all k-mers.
+    /// Removes all k-mers.
     ///
     /// # Errors
     /// `Input` when the smallest table does not fit in the budget.
@@ -70,8 +70,8 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         if self.keys.is_empty() {
             return self.resize(SLOTS_MIN);
         }
-        // Where one bucket has many, those after it need not have a table as large.
-        let half = self.chosen() / 2;
+        // If one bucket has many k-mers, those after it need not have as large a table.
+        let half = self.hash_range() / 2;
         if half >= SLOTS_MIN && 8 * 2 * used < 5 * half {
             self.keys.truncate(half + TOGETHER);
             self.facts.truncate(half + TOGETHER);
@@ -106,19 +106,19 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         Ok(())
     }
 
-    /// Slots that hashes choose from, a power of two.
+    /// Returns the number of slots in the range of the hash, a power of two.
     #[inline(always)]
-    fn chosen(&self) -> usize {
+    fn hash_range(&self) -> usize {
         self.keys.len() - TOGETHER
     }
 
-    /// The first slot where `key` may be.
+    /// Returns the first slot in which `key` may be.
     #[inline(always)]
     fn start(&self, key: K) -> usize {
-        key.mixed() as usize & (self.chosen() - 1)
+        key.mixed() as usize & (self.hash_range() - 1)
     }
 
-    /// Where `key` is, or the empty place where it would be.
+    /// Returns the slot of `key`, or the free slot where it would be inserted.
     #[inline(always)]
     fn slot(&self, key: K) -> usize {
         self.slot_by(key, None)
@@ -134,7 +134,7 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         }
     }
 
-    /// The same, from a slot on.
+    /// Like `slot`, searching from a slot on.
     #[inline(never)]
     fn slot_from(&self, mut slot: usize, key: K) -> usize {
         loop {
@@ -146,7 +146,7 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         }
     }
 
-    /// Makes room for `more` k-mers that may be new.
+    /// Makes room for `more` new k-mers.
     ///
     /// # Errors
     /// `Input` when that does not fit in the budget.
@@ -157,16 +157,16 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         }
         self.settle();
         while !self.fits(more) {
-            self.resize(2 * self.chosen())?;
+            self.resize(2 * self.hash_range())?;
         }
         Ok(())
     }
 
     fn fits(&self, more: usize) -> bool {
-        8 * (self.used + more) <= 5 * self.chosen()
+        8 * (self.used + more) <= 5 * self.hash_range()
     }
 
-    /// Like [`KmerTable::add`], some k-mers later: all are there after [`KmerTable::settle`].
+    /// Like [`KmerTable::add`], but deferred: [`KmerTable::settle`] adds all deferred k-mers.
     #[inline(always)]
     pub fn add_soon(&mut self, key: K, inside: u32, count: u32) {
         let start = self.start(key);
@@ -179,7 +179,7 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         }
     }
 
-    /// Adds those that are waiting.
+    /// Adds the deferred k-mers.
     #[inline(never)]
     pub fn settle(&mut self) {
         let (count, vectors) = (std::mem::take(&mut self.waiting_count), Avx2::get());
@@ -194,8 +194,8 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         );
     }
 
-    /// Counts a canonical k-mer that was seen `count` times more; its ends `inside` are known from
-    /// now on. There must be room.
+    /// Adds `count` to the count of a canonical k-mer, and marks its ends `inside`. There must be
+    /// room.
     #[inline(always)]
     pub fn add(&mut self, key: K, inside: u32, count: u32) {
         self.add_by(key, (inside, count), None);
@@ -208,7 +208,7 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         self.facts[slot] = (facts | inside << INSIDE_SHIFT) + more;
     }
 
-    /// A base follows a k-mer that is there, as `forward` reads it or its other strand.
+    /// Records that a base follows a k-mer of the table; `forward` if its canonical form was read.
     pub fn follow(&mut self, key: K, forward: bool, base: Base) {
         let slot = self.slot(key);
         if let Some(after) = &mut self.after {
@@ -216,8 +216,8 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         }
     }
 
-    /// How many k-mers are followed by others, and by how many altogether, on the strands that were
-    /// read.
+    /// Returns how many k-mers are followed by others, and by how many altogether, on the strands
+    /// that were read.
     pub fn edges(&self) -> (u64, u64) {
         let after = self.after.iter().flatten();
         let strands = after.flat_map(|&bits| [bits & 15, bits >> 4]).filter(|&bits| bits > 0);
@@ -226,23 +226,23 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         })
     }
 
-    /// Marks a canonical k-mer as solid, whatever its count, which is at least `weight` then. There
-    /// must be room. Where weights are not 0 no k-mer may be counted by [`KmerTable::add`] too.
+    /// Marks a canonical k-mer as solid and raises its count to at least `weight`. There must be
+    /// room. Where weights are not 0, no k-mer may also be counted by [`KmerTable::add`].
     pub fn mark_solid(&mut self, key: K, inside: u32, weight: u32) {
         let (slot, facts) = self.insert(key, None);
         let more = weight.saturating_sub(facts & COUNT_MAX);
         self.facts[slot] = (facts | inside << INSIDE_SHIFT | SOLID) + more;
     }
 
-    /// Marks a canonical k-mer as solid that was seen `count` times more. There must be room.
+    /// Marks a canonical k-mer as solid and adds `count` to its count. There must be room.
     pub fn add_solid(&mut self, key: K, inside: u32, count: u32) {
         let (slot, facts) = self.insert(key, None);
         let more = count.min(COUNT_MAX - (facts & COUNT_MAX));
         self.facts[slot] = (facts | inside << INSIDE_SHIFT | SOLID) + more;
     }
 
-    /// The slot that `key` has from now on, and its facts so far. Whether it is new cannot be
-    /// foretold, so nothing branches on that.
+    /// Inserts `key` if it is new; returns its slot and its facts so far. Whether a k-mer is new
+    /// cannot be predicted, so the code does not branch on it.
     #[inline(always)]
     fn insert(&mut self, key: K, vectors: Option<Avx2>) -> (usize, u32) {
         let slot = self.slot_by(key, vectors);
@@ -251,38 +251,38 @@ impl<'a, K: Kmer> KmerTable<'a, K> {
         (slot, self.facts[slot])
     }
 
-    /// The slots that hold k-mers, into `found`.
-    pub fn slots(&self, found: &mut Vec<usize>) {
-        found.clear();
-        found.resize(self.used + 1, 0);
-        // Without a branch: nothing tells which slots are free.
+    /// Fills `occupied` with the slots that contain k-mers.
+    pub fn slots(&self, occupied: &mut Vec<usize>) {
+        occupied.clear();
+        occupied.resize(self.used + 1, 0);
+        // Without a branch, since free slots cannot be predicted.
         let mut count = 0;
         for (slot, key) in self.keys.iter().enumerate() {
-            found[count] = slot;
+            occupied[count] = slot;
             count += usize::from(*key != K::NONE);
         }
-        found.truncate(count);
+        occupied.truncate(count);
     }
 
-    /// The k-mer of a slot.
+    /// Returns the k-mer of a slot.
     #[inline(always)]
     pub fn key(&self, slot: usize) -> K {
         self.keys[slot]
     }
 
-    /// Its count.
+    /// Returns the count of a slot.
     #[inline(always)]
     pub fn count(&self, slot: usize) -> u32 {
         self.facts[slot] & COUNT_MAX
     }
 
-    /// Whether it is marked as solid or counted at least so often.
+    /// Returns whether a slot is marked as solid or has at least this count.
     #[inline(always)]
     pub fn solid(&self, slot: usize, min_count: u32) -> bool {
         self.count(slot) >= min_count || self.facts[slot] & SOLID != 0
     }
 
-    /// The ends of its canonical form that are inside the bucket.
+    /// Returns the ends of the canonical form that are inside the bucket.
     #[inline(always)]
     pub fn inside(&self, slot: usize) -> u32 {
         self.facts[slot] >> INSIDE_SHIFT
@@ -322,12 +322,12 @@ mod tests {
                 table.settle();
                 let mut slots = Vec::new();
                 table.slots(&mut slots);
-                let found: BTreeMap<_, _> = slots
+                let table_counts: BTreeMap<_, _> = slots
                     .into_iter()
                     .map(|slot| (table.key(slot), (table.inside(slot), table.count(slot))))
                     .collect();
                 prop_assert_eq!(table.used, expected.len());
-                prop_assert_eq!(found, expected);
+                prop_assert_eq!(table_counts, expected);
             }
         }
     }
@@ -343,11 +343,11 @@ mod tests {
         }
         let mut sizes = Vec::new();
         for _ in 0..10 {
-            sizes.push(table.chosen());
+            sizes.push(table.hash_range());
             table.clear().unwrap();
             (0..100).for_each(|key| table.add(key, 0, 1));
         }
-        // The first time it was full enough.
+        // The table was full enough only the first time.
         assert_eq!(sizes[..2], [1 << 18; 2]);
         assert!(sizes[1..].windows(2).all(|two| two[1] == (two[0] / 2).max(SLOTS_MIN)));
         assert_eq!(table.used, 100);

@@ -1,13 +1,13 @@
-//! Bases packed 32 to a word, the first one highest.
+//! Bases packed 32 to a word, the first base in the highest bits.
 
 use crate::kernel::kmer::{Base, Kmer};
 
-/// Bases of a word.
+/// Bases in a word.
 pub const WORD_BASES: usize = 32;
-/// Words after those of some bases, which are read together with the last ones.
+/// Words that must follow packed bases, which are read together with the last ones.
 pub const PADDING_WORDS: usize = 2;
 
-/// Packs bases, and appends [`PADDING_WORDS`]; what `words` had before is forgotten.
+/// Replaces `words` by the packed bases and [`PADDING_WORDS`].
 pub fn pack(codes: &[Base], words: &mut Vec<u64>) {
     words.clear();
     let mut eights = codes.chunks_exact(8);
@@ -34,7 +34,7 @@ pub fn pack(codes: &[Base], words: &mut Vec<u64>) {
     words.extend([0; PADDING_WORDS]);
 }
 
-/// The 32 bases from `place` on; those beyond the last one mean nothing.
+/// Returns the 32 bases from `place` on; those beyond the last base are meaningless.
 #[inline(always)]
 pub fn window(words: &[u64], place: usize) -> u64 {
     let (word, shift) = (place / WORD_BASES, 2 * (place % WORD_BASES));
@@ -42,30 +42,30 @@ pub fn window(words: &[u64], place: usize) -> u64 {
     (both << shift >> 64) as u64
 }
 
-/// The k-mer at a place, of less than 32 bases.
+/// Returns the k-mer at a position; `k` is less than 32.
 #[inline(always)]
 pub fn kmer_at(words: &[u64], place: usize, k: usize) -> u64 {
     window(words, place) >> (2 * (WORD_BASES - k))
 }
 
-/// The base at a place.
+/// Returns the base at a position.
 #[inline(always)]
 pub fn base_at(words: &[u64], place: usize) -> Base {
     (words[place / WORD_BASES] >> (62 - 2 * (place % WORD_BASES))) as Base & 3
 }
 
-/// The reverse complement of 32 bases.
+/// Returns the reverse complement of 32 bases.
 #[inline(always)]
 pub fn turned(word: u64) -> u64 {
     word.reverse_complement(WORD_BASES)
 }
 
-/// Where two stretches of 32 bases differ, the upper bit of each base of which is `0`: the lower
-/// one, the first base highest.
+/// Returns a mask of the positions where two stretches of 32 bases differ: the lower bit of each
+/// base, the first base highest.
 #[inline(always)]
-pub fn differences(one: u64, two: u64) -> u64 {
-    let other = one ^ two;
-    (other | other >> 1) & (u64::MAX / 3)
+pub fn differences(first: u64, second: u64) -> u64 {
+    let bits = first ^ second;
+    (bits | bits >> 1) & (u64::MAX / 3)
 }
 
 #[cfg(test)]
@@ -82,19 +82,19 @@ mod tests {
             let mut words = vec![7];
             pack(&codes, &mut words);
             let place = place % codes.len();
-            let there: Vec<Base> =
+            let bases: Vec<Base> =
                 codes[place..].iter().copied().chain([0; WORD_BASES]).take(WORD_BASES).collect();
-            let expected = there.iter().fold(0u64, |word, &base| word << 2 | u64::from(base));
+            let expected = bases.iter().fold(0u64, |word, &base| word << 2 | u64::from(base));
             prop_assert_eq!(window(&words, place), expected);
             prop_assert_eq!(base_at(&words, place), codes[place]);
-            prop_assert_eq!(kmer_at(&words, place, 21), u64::of(&there, 21));
-            let back = there.iter().rev().fold(0u64, |word, &base| word << 2 | u64::from(3 - base));
+            prop_assert_eq!(kmer_at(&words, place, 21), u64::of(&bases, 21));
+            let back = bases.iter().rev().fold(0u64, |word, &base| word << 2 | u64::from(3 - base));
             prop_assert_eq!(turned(expected), back);
-            let mut other = there.clone();
-            other[5] ^= 2;
-            other[31] ^= 1;
-            let other = other.iter().fold(0u64, |word, &base| word << 2 | u64::from(base));
-            prop_assert_eq!(differences(expected, other), 1 << (62 - 10) | 1);
+            let mut changed = bases.clone();
+            changed[5] ^= 2;
+            changed[31] ^= 1;
+            let changed = changed.iter().fold(0u64, |word, &base| word << 2 | u64::from(base));
+            prop_assert_eq!(differences(expected, changed), 1 << (62 - 10) | 1);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::ask::Ask;
 use crate::buckets::{BucketWriter, Buckets};
 use crate::kernel::contig_text::ContigText;
 use crate::kernel::kmer::{Base, Kmer, kmers};
-use crate::kernel::read_layer::KnownKmers;
+use crate::kernel::read_aligner::ContigKmers;
 use crate::kernel::repeated::RepeatedKmers;
 use crate::kernel::scan::{ReadCutter, Scanner, SuperKmer};
 use crate::kernel::stretch_counts::{self, StretchCounts};
@@ -64,8 +64,8 @@ impl<'s, 'c> KnownContigs<'s, 'c> {
     }
 
     /// What reads are laid along.
-    pub fn kmers(&self) -> KnownKmers<'_, 'c> {
-        KnownKmers { contigs: &self.text, counts: &self.counts, repeated: self.repeated }
+    pub fn kmers(&self) -> ContigKmers<'_, 'c> {
+        ContigKmers { contigs: &self.text, counts: &self.counts, repeated: self.repeated }
     }
 
     /// Puts the k-mers of all that is solid into buckets, those of contigs with their counts, once

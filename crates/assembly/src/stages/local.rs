@@ -13,7 +13,7 @@ use crate::buckets::cut::cut;
 use crate::buckets::{BucketWriter, Buckets};
 use crate::kernel::fragments::Fragments;
 use crate::kernel::placements::Placements;
-use crate::kernel::read_layer::ReadLayer;
+use crate::kernel::read_aligner::ReadAligner;
 use crate::kernel::repeated::RepeatedKmers;
 use crate::kernel::scan::{ReadCounts, ReadCutter, Scanner};
 use crate::kernel::sequences::{Paths, SequenceSource};
@@ -254,7 +254,7 @@ impl<'c> Local<'c> {
         sink: &mut BucketWriter<'_, 'c>,
     ) -> Result<ReadCounts> {
         let shape = (ask.k, ask.bits);
-        let mut layer = ReadLayer::new(known.kmers(), shape, ask.drop_reads_with_n);
+        let mut layer = ReadAligner::new(known.kmers(), shape, ask.drop_reads_with_n);
         add_reads(reads, &mut layer, sink, self.context)?;
         Ok(layer.tally())
     }

@@ -1,4 +1,4 @@
-//! What all parts do next: decided from what they told of the last superstep, added up.
+//! Choice of the next superstep of all parts, from the summed reports of the last one.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::internal;
 use crate::kernel::simplify::{ROUNDS_MAX, Removed, Rules};
 
-/// So many supersteps are never needed: a round of the coin toss merges a quarter of the vertices.
+/// Most supersteps: far more than needed, as a round of coin tosses merges a quarter of the
+/// vertices.
 const SUPERSTEPS_MAX: u64 = 1_000_000;
 
-/// The bounds of PGA.
+/// Bounds of PGA, the paper's program.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Paper {
     /// A tip has fewer bases than this.
@@ -20,29 +21,30 @@ pub struct Paper {
     pub bubble: usize,
     /// Most edits between sides of a bubble, as a part of the longer one.
     pub edits: f64,
-    /// Most rounds of the coin toss in a job.
+    /// Most rounds of coin tosses in a job.
     pub rounds_max: Option<u64>,
     /// Most jobs.
     pub jobs_max: u64,
 }
 
-/// What parts are to do with their vertices.
+/// Programs that parts run on their vertices.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Program {
-    /// Fragments that are open at the same k-mer become one, by list ranking.
+    /// Joins fragments that are open at the same k-mer, by list ranking.
     Glue,
-    /// Paths that the rules take for errors go, until nothing changes; by list ranking.
+    /// Removes paths that the rules take for errors, until nothing changes, and joins chains by
+    /// list ranking.
     Simplify(Rules),
-    /// Chains of k-mers are compressed as in the first job of the paper.
+    /// Compresses chains of k-mers as in the first job of the paper.
     Compress(Paper),
-    /// Tips and bubbles go as in the jobs of the paper; chains are compressed in all but the first.
+    /// Removes tips and bubbles as in the jobs of the paper; all but the first compress chains.
     Jobs(Paper),
 }
 
-/// What is taken out of a graph.
+/// Kinds of errors that are removed from a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum What {
+pub enum ErrorKind {
     /// Dead ends.
     Tips,
     /// Weak paths without links.
@@ -53,10 +55,10 @@ pub enum What {
     Connections,
 }
 
-impl What {
+impl ErrorKind {
     const ALL: [Self; 4] = [Self::Tips, Self::Islands, Self::Bubbles, Self::Connections];
 
-    fn is_wanted(self, rules: &Rules) -> bool {
+    fn is_removed_by(self, rules: &Rules) -> bool {
         match self {
             Self::Tips => rules.tip.max(rules.weak_tip) > 0,
             Self::Islands => rules.island > 0,
@@ -75,108 +77,111 @@ impl What {
     }
 }
 
-/// A superstep.
+/// A superstep. A junction is a (k-1)-mer, and an open end a k-mer, that vertices decide about for
+/// all ends there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
-    /// Each open end goes to who decides about its k-mer.
-    Tell,
-    /// Two ends that are open at one k-mer are joined.
+    /// Sends each open end to the vertex in charge of its k-mer.
+    #[serde(rename = "Tell")]
+    AnnounceEnds,
+    /// Joins two ends that are open at one k-mer.
     Pair,
-    /// Each end goes to who decides about its (k-1)-mer, with what is known of its path.
-    Meet(What),
-    /// Each end is told what it meets there.
-    Judge(What),
-    /// Paths that are taken for errors go.
-    Leave(What),
-    /// The ends that are left go there again.
+    /// Sends each end with the measures of its path to the part in charge of its (k-1)-mer.
+    Meet(ErrorKind),
+    /// Reports to each end which ends it meets there.
+    Judge(ErrorKind),
+    /// Removes paths that are taken for errors.
+    #[serde(rename = "Leave")]
+    Remove(ErrorKind),
+    /// Sends the remaining ends to their (k-1)-mers again.
     MeetAgain,
-    /// Two ends that meet nothing but each other are joined.
+    /// Joins two ends that meet only each other.
     Join,
-    /// Vertices begin to point at their neighbours.
+    /// Starts list ranking: vertices point to their neighbours.
     Point,
-    /// They point twice as far.
+    /// Doubles the distance to which vertices point.
     Double,
-    /// Circles, where no end was found, are cut.
+    /// Cuts circles, in which pointers reach no end.
     Cut,
-    /// Vertices of one chain go to one place.
+    /// Sends the vertices of each chain to one part.
     Send,
-    /// They become one there.
+    /// Merges the vertices of each chain.
     Gather,
-    /// Each end is told all that it meets.
+    /// Reports to each end all ends that it meets.
     Link,
-    /// Vertices are labelled head or tail, and send that to their neighbours.
+    /// Labels vertices head or tail by a coin toss, and sends the labels to neighbours.
     Toss,
-    /// Tails go into heads beside them.
+    /// Merges tails into neighbouring heads.
     Merge,
-    /// Tips are found, and tell their neighbours.
+    /// Finds tips, which notify their neighbours.
     FindTips,
-    /// Messages are received; what leaves is gone.
+    /// Receives messages and removes vertices that leave.
     Receive,
-    /// What may be a side of a bubble goes to its predecessor.
+    /// Sends possible sides of bubbles to their predecessors.
     FindBubbles,
-    /// Predecessors remove sides of bubbles.
+    /// Removes sides of bubbles at their predecessors.
     PopBubbles,
 }
 
-/// What all parts are to do in a superstep.
+/// Instructions to all parts for a superstep.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct SuperstepOrder {
-    /// What.
+    /// The superstep.
     pub step: Step,
-    /// How many supersteps were before.
+    /// Number of supersteps before.
     pub superstep: u64,
     /// Bases that joined vertices share.
     pub shared: usize,
-    /// What is taken for an error.
+    /// Rules for errors.
     pub rules: Option<Rules>,
     /// Mean count of the k-mers of all paths.
     pub mean: f64,
     /// The bounds of the paper.
     pub paper: Option<Paper>,
-    /// How many rounds of the coin toss were before.
+    /// Number of rounds of coin tosses before.
     pub round: u64,
 }
 
-/// What a part, or all of them, tell of a superstep.
+/// Report of a part, or the sum of all reports, on a superstep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aggregates {
     /// Messages sent.
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Vertices that changed, or went.
+    /// Vertices that changed or were removed.
     pub changed: u64,
-    /// Vertices that have work left.
+    /// Vertices with work left.
     pub live: u64,
-    /// K-mers of all paths, and their counts added up.
+    /// K-mers of all paths.
     pub kmers: u64,
-    /// See there.
+    /// Sum of the counts of these k-mers.
     pub count_sum: u64,
 }
 
 impl Aggregates {
-    /// How many numbers these are.
+    /// Number of fields.
     pub const NUMBERS: usize = 6;
 
-    /// As numbers.
+    /// Returns the fields as an array.
     pub fn numbers(&self) -> [u64; Self::NUMBERS] {
         [self.messages, self.bytes, self.changed, self.live, self.kmers, self.count_sum]
     }
 
-    /// From numbers.
+    /// Creates a report from the array of [`Aggregates::numbers`].
     pub fn of(numbers: [u64; Self::NUMBERS]) -> Self {
         let [messages, bytes, changed, live, kmers, count_sum] = numbers;
         Self { messages, bytes, changed, live, kmers, count_sum }
     }
 
-    /// Adds what another part tells.
+    /// Adds the report of another part.
     pub fn add(&mut self, other: &Self) {
-        let (mine, others) = (self.numbers(), other.numbers());
-        *self = Self::of(std::array::from_fn(|index| mine[index] + others[index]));
+        let (numbers, added) = (self.numbers(), other.numbers());
+        *self = Self::of(std::array::from_fn(|index| numbers[index] + added[index]));
     }
 }
 
-/// What a part of the work took.
+/// Supersteps and messages that a phase of the work took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Supersteps.
@@ -188,7 +193,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Adds what more work took.
+    /// Adds the traffic of more work.
     pub fn add(&mut self, other: &Self) {
         self.supersteps += other.supersteps;
         self.messages += other.messages;
@@ -196,54 +201,55 @@ impl Traffic {
     }
 }
 
-/// What chains, tips, bubbles ... took, by name.
+/// Traffic by the name of the phase: chains, tips, bubbles and so on.
 pub type Traffics = BTreeMap<String, Traffic>;
 
-/// Adds what more work took.
+/// Adds the traffic of more work, by phase.
 pub fn add_traffic(all: &mut Traffics, more: &Traffics) {
-    for (name, one) in more {
-        all.entry(name.clone()).or_default().add(one);
+    for (name, traffic) in more {
+        all.entry(name.clone()).or_default().add(traffic);
     }
 }
 
-/// A program under way.
+/// State of a running program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
-    /// Size of k-mers.
+    /// Bases in a k-mer.
     pub k: usize,
     pub(super) program: Program,
     step: Option<Step>,
     superstep: u64,
-    what: What,
+    #[serde(rename = "what")]
+    kind: ErrorKind,
     pub(super) now: Removed,
-    /// Rounds of the coin toss so far, and in the present job.
+    /// Rounds of coin tosses so far, and in the present job.
     pub(super) round: u64,
     pub(super) rounds_of_job: u64,
-    /// The chains of the last job are not whole.
+    /// Whether the last job may have left incomplete chains.
     pub(super) is_cut: bool,
-    /// Only messages are left to be received.
+    /// Whether only messages remain to be received.
     pub(super) is_ending: bool,
     kmers: u64,
     count_sum: u64,
-    /// What each round has taken out.
+    /// Removals of each round.
     pub rounds: Vec<Removed>,
-    /// What it took so far.
+    /// Traffic so far.
     pub traffic: Traffics,
 }
 
 impl Control {
-    /// Before the first superstep.
+    /// Creates the state before the first superstep.
     pub fn new(k: usize, program: Program) -> Self {
         let mut control = Self {
             k,
             program,
-            step: Some(Step::Tell),
+            step: Some(Step::AnnounceEnds),
             superstep: 0,
-            what: What::Tips,
+            kind: ErrorKind::Tips,
             now: Removed::default(),
             round: 0,
             rounds_of_job: 0,
-            // Whether the first job has left chains is not known here, where it may have.
+            // It is unknown here whether the first job, where it had a bound, has left chains.
             is_cut: matches!(program, Program::Jobs(Paper { rounds_max: Some(_), .. })),
             is_ending: false,
             kmers: 0,
@@ -255,14 +261,14 @@ impl Control {
             Program::Glue => {}
             Program::Simplify(rules) => {
                 control.step = None;
-                control.look_for(&What::ALL, &rules);
+                control.start_first(&ErrorKind::ALL, &rules);
             }
             Program::Compress(_) | Program::Jobs(_) => control.step = Some(Step::MeetAgain),
         }
         control
     }
 
-    /// What is to be done; nothing at the end.
+    /// Returns the instructions for the next superstep; `None` at the end.
     pub fn order(&self) -> Option<SuperstepOrder> {
         let (rules, paper) = match self.program {
             Program::Glue => (None, None),
@@ -275,19 +281,20 @@ impl Control {
         self.step.map(|step| SuperstepOrder { step, superstep, shared, rules, mean, paper, round })
     }
 
-    /// Goes on, after all parts have done what was ordered.
+    /// Chooses the next superstep after all parts have carried out the last one.
     ///
     /// # Errors
-    /// `Input` when there is no end of it.
+    /// `Defect` when the supersteps do not end.
     pub fn advance(&mut self, aggregates: &Aggregates) -> Result<()> {
         let Some(step) = self.step else { return Ok(()) };
         let name = match self.program {
             Program::Glue => "chains",
-            Program::Simplify(_) => self.what.name(),
+            Program::Simplify(_) => self.kind.name(),
             Program::Compress(_) | Program::Jobs(_) => self.work_of_paper(step),
         };
-        let one = Traffic { supersteps: 1, messages: aggregates.messages, bytes: aggregates.bytes };
-        self.traffic.entry(name.to_owned()).or_default().add(&one);
+        let traffic =
+            Traffic { supersteps: 1, messages: aggregates.messages, bytes: aggregates.bytes };
+        self.traffic.entry(name.to_owned()).or_default().add(&traffic);
         self.superstep += 1;
         if self.superstep > SUPERSTEPS_MAX {
             return Err(internal("the supersteps do not end"));
@@ -298,15 +305,15 @@ impl Control {
             return Ok(());
         }
         self.step = match step {
-            Step::Tell => Some(Step::Pair),
-            Step::Meet(what) => Some(Step::Judge(what)),
-            Step::Judge(what) => Some(Step::Leave(what)),
-            Step::Leave(what) => {
-                self.count(what, aggregates.changed);
+            Step::AnnounceEnds => Some(Step::Pair),
+            Step::Meet(kind) => Some(Step::Judge(kind)),
+            Step::Judge(kind) => Some(Step::Remove(kind)),
+            Step::Remove(kind) => {
+                self.count(kind, aggregates.changed);
                 if aggregates.changed > 0 {
                     Some(Step::MeetAgain)
                 } else {
-                    return self.after(what);
+                    return self.after(kind);
                 }
             }
             Step::MeetAgain => Some(Step::Join),
@@ -317,38 +324,40 @@ impl Control {
             Step::Double => Some(Step::Send),
             Step::Cut => Some(Step::Point),
             Step::Send => Some(Step::Gather),
-            _ => return self.after(self.what),
+            _ => return self.after(self.kind),
         };
         Ok(())
     }
 
-    fn count(&mut self, what: What, gone: u64) {
-        match what {
-            What::Tips => self.now.tips = gone,
-            What::Islands => self.now.islands = gone,
-            What::Bubbles => self.now.bubbles = gone,
-            What::Connections => self.now.connections = gone,
+    fn count(&mut self, kind: ErrorKind, removed: u64) {
+        match kind {
+            ErrorKind::Tips => self.now.tips = removed,
+            ErrorKind::Islands => self.now.islands = removed,
+            ErrorKind::Bubbles => self.now.bubbles = removed,
+            ErrorKind::Connections => self.now.connections = removed,
         }
     }
 
-    /// Goes on after all chains are one vertex each, or nothing went.
-    fn after(&mut self, what: What) -> Result<()> {
+    /// Continues after all chains are merged, or nothing was removed.
+    fn after(&mut self, kind: ErrorKind) -> Result<()> {
         self.step = None;
         let Program::Simplify(rules) = self.program else { return Ok(()) };
-        let later = What::ALL.iter().position(|&other| other == what).map_or(0, |place| place + 1);
-        self.look_for(&What::ALL[later..], &rules);
+        let later =
+            ErrorKind::ALL.iter().position(|&other| other == kind).map_or(0, |place| place + 1);
+        self.start_first(&ErrorKind::ALL[later..], &rules);
         if self.step.is_none() && self.now != Removed::default() {
             self.rounds.push(std::mem::take(&mut self.now));
             if self.rounds.len() < ROUNDS_MAX {
-                self.look_for(&What::ALL, &rules);
+                self.start_first(&ErrorKind::ALL, &rules);
             }
         }
         Ok(())
     }
 
-    fn look_for(&mut self, some: &[What], rules: &Rules) {
-        if let Some(&what) = some.iter().find(|what| what.is_wanted(rules)) {
-            (self.what, self.step) = (what, Some(Step::Meet(what)));
+    /// Starts the removal of the first of these kinds that the rules remove.
+    fn start_first(&mut self, kinds: &[ErrorKind], rules: &Rules) {
+        if let Some(&kind) = kinds.iter().find(|kind| kind.is_removed_by(rules)) {
+            (self.kind, self.step) = (kind, Some(Step::Meet(kind)));
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Tips, islands, bubbles and weak connections of a graph that is spread over parts.
+//! Tips, islands, bubbles and weak connections of a graph that is distributed over parts.
 //!
-//! The ends of paths meet at (k-1)-mers, which are vertices too: each end goes there with what is
-//! known of its path, and is told what it meets. All decisions are those of
+//! The ends of paths meet at (k-1)-mers, which act as vertices too: each end sends the measures of
+//! its path there, and receives a verdict. All decisions are those of
 //! [`crate::kernel::simplify::PathGraph`], by the state before the step.
 
 use cuesta_core::Result;
 
-use super::control::{SuperstepOrder, What};
+use super::control::{ErrorKind, SuperstepOrder};
 use super::messages::{Message, MessageKind, Name, Outbox, Side, put_edge};
 use super::part::{Vertex, VertexPart, hashed, join_ends};
 use crate::kernel::codec::{self, ByteReader};
@@ -15,16 +15,16 @@ use crate::kernel::kmer::Base;
 use crate::kernel::sequences::reverse_complement;
 use crate::kernel::simplify::{PathMeasures, Rules, similar, stronger};
 
-/// The kind of the names of (k-1)-mers.
+/// Kind byte in the names of (k-1)-mers.
 const JUNCTION: u8 = 9;
 const RIGHT: u8 = 1;
 const FORWARD: u8 = 2;
 const PALINDROME: u8 = 4;
-/// What an end is told: that others are met, and that its path is the worse one by a rule.
+/// Verdict bits of an end: it meets other ends; its path is the worse one by a rule.
 const MEETS: u8 = 1;
 const LOSES: u8 = 2;
 
-/// A place where ends meet: those that leave by one strand meet those that leave by the other.
+/// A (k-1)-mer where ends meet: ends that leave by one strand meet ends that leave by the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Junction {
     name: Name,
@@ -48,7 +48,7 @@ impl Junction {
         }
     }
 
-    /// Whether two ends meet the same others.
+    /// Returns whether two ends meet the same ends.
     fn is_same(&self, other: &Self) -> bool {
         self.name == other.name && (self.is_palindrome || self.is_forward == other.is_forward)
     }
@@ -65,23 +65,23 @@ impl Junction {
 }
 
 /// An end at a junction.
-struct Met {
+struct JunctionEnd {
     name: Name,
     side: Side,
     here: Junction,
-    path: Option<Judged>,
+    path: Option<MeasuredPath>,
 }
 
-/// What is known of its path.
-struct Judged {
+/// Measures of the path of an end.
+struct MeasuredPath {
     facts: PathMeasures,
-    /// Where its other end is.
-    other: Junction,
-    /// Its bases, if they may matter.
+    /// Junction of its other end.
+    far: Junction,
+    /// Bases of the path, if a rule may compare them.
     codes: Vec<Base>,
 }
 
-impl Met {
+impl JunctionEnd {
     fn read(message: &Message<'_>, k: usize) -> Result<Self> {
         let mut body = ByteReader(message.body);
         let [flags] = body.array()?;
@@ -95,10 +95,10 @@ impl Met {
         let kmers = (length + 1).checked_sub(k).ok_or_else(|| internal("a path without k-mers"))?;
         let facts = PathMeasures { coverage: count_sum as f64 / kmers as f64, length };
         let [flags] = body.array()?;
-        let other = Junction::of_flags(Name::from_le_bytes(body.array()?), flags);
+        let far = Junction::of_flags(Name::from_le_bytes(body.array()?), flags);
         let mut codes = Vec::new();
         body.codes(&mut codes)?;
-        Ok(Self { name, side, here, path: Some(Judged { facts, other, codes }) })
+        Ok(Self { name, side, here, path: Some(MeasuredPath { facts, far, codes }) })
     }
 
     fn meets(&self, other: &Self) -> bool {
@@ -109,62 +109,65 @@ impl Met {
         self.name != other.name && self.here.is_same(&other.here)
     }
 
-    /// Whether its path is the worse one of two.
-    fn loses(&self, rival: &Self, what: What, rules: &Rules) -> bool {
-        let (Some(mine), Some(other)) = (&self.path, &rival.path) else { return false };
-        let length = mine.facts.length;
-        let is_weaker = || stronger((other.facts, &other.codes), (mine.facts, &mine.codes));
-        match what {
-            What::Tips => {
+    /// Returns whether its path is worse than that of a rival.
+    fn loses(&self, rival: &Self, kind: ErrorKind, rules: &Rules) -> bool {
+        let (Some(path), Some(better)) = (&self.path, &rival.path) else { return false };
+        let length = path.facts.length;
+        let is_weaker = || stronger((better.facts, &better.codes), (path.facts, &path.codes));
+        match kind {
+            ErrorKind::Tips => {
                 length < rules.tip && is_weaker()
-                    || length < rules.weak_tip && other.facts.coverage > 2.0 * mine.facts.coverage
+                    || length < rules.weak_tip && better.facts.coverage > 2.0 * path.facts.coverage
             }
-            What::Islands => false,
-            What::Bubbles => {
-                // Both ends of a bubble say the same.
+            ErrorKind::Islands => false,
+            ErrorKind::Bubbles => {
+                // Both ends of a bubble would decide alike; one is enough.
                 self.side == Side::Left
                     && length < rules.bubble
-                    && other.facts.length < rules.bubble
+                    && better.facts.length < rules.bubble
                     && is_weaker()
-                    && (rules.is_even || mine.facts.coverage < rules.deep * other.facts.coverage)
-                    && mine.other.is_same(&other.other)
-                    && similar(&mine.codes, (&other.codes, rival.side == Side::Right), rules.edits)
+                    && (rules.is_even || path.facts.coverage < rules.deep * better.facts.coverage)
+                    && path.far.is_same(&better.far)
+                    && similar(&path.codes, (&better.codes, rival.side == Side::Right), rules.edits)
             }
-            What::Connections => {
+            ErrorKind::Connections => {
                 length < rules.connection
-                    && other.facts.coverage >= rules.times * mine.facts.coverage
+                    && better.facts.coverage >= rules.times * path.facts.coverage
             }
         }
     }
 }
 
 impl VertexPart {
-    /// Each end goes to where it meets others; with what is known of its path, if that is judged.
-    pub(super) fn meet(
+    /// Sends each end to its junction; with the measures of its path, if paths are judged.
+    pub(super) fn send_ends(
         &mut self,
-        what: Option<What>,
+        kind: Option<ErrorKind>,
         order: &SuperstepOrder,
         out: &mut Outbox,
     ) -> u64 {
-        let shown = match (what, &order.rules) {
-            (Some(What::Tips), Some(rules)) => rules.tip,
-            (Some(What::Bubbles), Some(rules)) => rules.bubble,
+        let length_max = match (kind, &order.rules) {
+            (Some(ErrorKind::Tips), Some(rules)) => rules.tip,
+            (Some(ErrorKind::Bubbles), Some(rules)) => rules.bubble,
             _ => 0,
         };
         for vertex in &self.vertices {
             let junctions = Side::BOTH.map(|side| Junction::of(vertex, side, self.k));
             for side in Side::BOTH {
-                let [here, other] = [side, side.other()].map(|side| junctions[side as usize]);
+                let [here, far] = [side, side.other()].map(|side| junctions[side as usize]);
                 out.add(here.name, MessageKind::End, |body| {
                     here.put(side as u8 * RIGHT, body);
                     body.extend(vertex.name.to_le_bytes());
-                    if what.is_some() {
+                    if kind.is_some() {
                         let length = vertex.codes.len();
                         body.extend(vertex.piece.count_sum.to_le_bytes());
                         body.extend((length as u64).to_le_bytes());
-                        other.put(0, body);
-                        body.extend(other.name.to_le_bytes());
-                        codec::put_codes(if length < shown { &vertex.codes } else { &[] }, body);
+                        far.put(0, body);
+                        body.extend(far.name.to_le_bytes());
+                        codec::put_codes(
+                            if length < length_max { &vertex.codes } else { &[] },
+                            body,
+                        );
                     }
                 });
             }
@@ -172,68 +175,71 @@ impl VertexPart {
         0
     }
 
-    /// Paths that are taken for errors go; how many.
-    pub(super) fn leave(
+    /// Removes paths that are taken for errors; returns their number.
+    pub(super) fn remove_errors(
         &mut self,
         messages: &[Message<'_>],
-        what: What,
+        kind: ErrorKind,
         order: &SuperstepOrder,
     ) -> Result<u64> {
         let Some(rules) = &order.rules else { return Err(internal("no rules")) };
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         let k = self.k;
-        let mut told = [None; 2];
+        let mut verdicts = [None; 2];
         self.each(messages, |vertex, _, mut body| {
             let [side, bits] = body.array()?;
-            told[usize::from(side & 1)] = Some(bits);
-            let [Some(left), Some(right)] = told else { return Ok(()) };
-            told = [None; 2];
-            if goes(vertex, [left, right], what, (rules, order.mean, k)) {
-                gone.push(vertex.name);
+            verdicts[usize::from(side & 1)] = Some(bits);
+            let [Some(left), Some(right)] = verdicts else { return Ok(()) };
+            verdicts = [None; 2];
+            if is_error(vertex, [left, right], kind, (rules, order.mean, k)) {
+                removed.push(vertex.name);
             }
             Ok(())
         })?;
-        let mut names = gone.iter().peekable();
+        let mut names = removed.iter().peekable();
         self.vertices.retain(|vertex| names.next_if(|&&name| name == vertex.name).is_none());
-        Ok(gone.len() as u64)
+        Ok(removed.len() as u64)
     }
 }
 
-/// Whether a path goes, by what its ends were told.
-fn goes(
+/// Returns whether a path is an error, by the verdicts on its ends.
+fn is_error(
     vertex: &Vertex,
     [left, right]: [u8; 2],
-    what: What,
+    kind: ErrorKind,
     (rules, mean, k): (&Rules, f64, usize),
 ) -> bool {
     let length = vertex.codes.len();
     let meet = [left & MEETS != 0, right & MEETS != 0];
     let lose = [left & LOSES != 0, right & LOSES != 0];
     let coverage = vertex.piece.count_sum as f64 / (length + 1 - k) as f64;
-    match what {
-        What::Tips => meet[0] != meet[1] && (meet[0] && lose[0] || meet[1] && lose[1]),
-        What::Islands => {
+    match kind {
+        ErrorKind::Tips => meet[0] != meet[1] && (meet[0] && lose[0] || meet[1] && lose[1]),
+        ErrorKind::Islands => {
             length < rules.island && rules.times * coverage < mean && meet == [false; 2]
         }
-        What::Bubbles => lose[0] && meet[1] && (!rules.is_even || coverage < rules.deep * mean),
-        What::Connections => lose == [true; 2],
+        ErrorKind::Bubbles => {
+            lose[0] && meet[1] && (!rules.is_even || coverage < rules.deep * mean)
+        }
+        ErrorKind::Connections => lose == [true; 2],
     }
 }
 
-/// Tells each end what it meets.
+/// Sends each end the verdict of its junction.
 pub(super) fn judge(
     messages: &[Message<'_>],
-    what: What,
+    kind: ErrorKind,
     (k, order): (usize, &SuperstepOrder),
     out: &mut Outbox,
 ) -> Result<u64> {
     let Some(rules) = &order.rules else { return Err(internal("no rules")) };
-    for ends in messages.chunk_by(|one, two| one.to == two.to) {
-        let ends: Vec<Met> = ends.iter().map(|end| Met::read(end, k)).collect::<Result<_>>()?;
+    for ends in messages.chunk_by(|left, right| left.to == right.to) {
+        let ends: Vec<JunctionEnd> =
+            ends.iter().map(|end| JunctionEnd::read(end, k)).collect::<Result<_>>()?;
         for end in &ends {
             let meets = ends.iter().any(|other| end.meets(other));
             let loses = meets
-                && ends.iter().any(|rival| end.is_rival(rival) && end.loses(rival, what, rules));
+                && ends.iter().any(|rival| end.is_rival(rival) && end.loses(rival, kind, rules));
             let bits = if meets { MEETS } else { 0 } | if loses { LOSES } else { 0 };
             out.add(end.name, MessageKind::Judged, |body| body.extend([end.side as u8, bits]));
         }
@@ -241,11 +247,12 @@ pub(super) fn judge(
     Ok(0)
 }
 
-/// Tells each end those that it meets.
+/// Sends each end the ends that it meets.
 pub(super) fn link(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
-    for ends in messages.chunk_by(|one, two| one.to == two.to) {
-        // A size of k-mers does not matter where nothing is told of paths.
-        let ends: Vec<Met> = ends.iter().map(|end| Met::read(end, 1)).collect::<Result<_>>()?;
+    for ends in messages.chunk_by(|left, right| left.to == right.to) {
+        // The size of k-mers does not matter where the ends come without measures.
+        let ends: Vec<JunctionEnd> =
+            ends.iter().map(|end| JunctionEnd::read(end, 1)).collect::<Result<_>>()?;
         for end in &ends {
             out.add(end.name, MessageKind::Edges, |body| {
                 body.push(end.side as u8);
@@ -258,14 +265,14 @@ pub(super) fn link(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
     Ok(0)
 }
 
-/// Tells two ends of each other that meet nothing else.
+/// Notifies two ends of each other that meet only each other.
 pub(super) fn join(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
-    for ends in messages.chunk_by(|one, two| one.to == two.to) {
-        let [one, two] = ends else { continue };
-        // A size of k-mers does not matter where nothing is told of paths.
-        let (one, two) = (Met::read(one, 1)?, Met::read(two, 1)?);
-        if !one.here.is_palindrome && one.meets(&two) {
-            join_ends((one.name, one.side), (two.name, two.side), out);
+    for ends in messages.chunk_by(|left, right| left.to == right.to) {
+        let [left, right] = ends else { continue };
+        // The size of k-mers does not matter where the ends come without measures.
+        let (left, right) = (JunctionEnd::read(left, 1)?, JunctionEnd::read(right, 1)?);
+        if !left.here.is_palindrome && left.meets(&right) {
+            join_ends((left.name, left.side), (right.name, right.side), out);
         }
     }
     Ok(0)

@@ -1,23 +1,23 @@
-//! What vertices send each other, as bytes: what it is, for whom, how many bytes, and these.
+//! Messages between vertices, encoded as kind, recipient, size in bytes, and body.
 
 use cuesta_core::Result;
 
 use crate::kernel::codec::ByteReader;
 
-/// The name of a vertex.
+/// Name of a vertex.
 pub type Name = u128;
 
 /// A side of a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// Where its bases begin.
+    /// Side at which its bases begin.
     Left,
-    /// Where they end.
+    /// Side at which its bases end.
     Right,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
     pub(super) fn of(byte: u8) -> Self {
@@ -31,34 +31,34 @@ impl Side {
 
 const HAS_NEXT: u8 = 1;
 
-/// What a message is. Where a vertex has several they are taken in this order.
+/// Kind of a message. A vertex receives its messages in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MessageKind {
-    /// An end is open at a k-mer, or meets others at a (k-1)-mer.
+    /// An end that is open at a k-mer, or meets other ends at a (k-1)-mer.
     End,
-    /// An end has a neighbour.
+    /// The neighbour at an end.
     Joined,
-    /// What an end meets.
+    /// The verdict on an end.
     Judged,
-    /// What is further away than a neighbour.
+    /// The rank of a vertex further away than a neighbour.
     Pointed,
-    /// The neighbour on this side is no longer one.
+    /// Notice that the neighbour on a side is cut off.
     Cut,
     /// A vertex of the same chain.
     Sent,
-    /// The edges of a side.
+    /// All edges of a side.
     Edges,
-    /// Whether the neighbour on a side is tail or head.
+    /// The label of the neighbour on a side: tail or head.
     Label,
-    /// The neighbour on a side has gone into another vertex.
+    /// Notice that the neighbour on a side was merged into another vertex.
     Moved,
-    /// The neighbour on a side has gone into the vertex.
+    /// The neighbour on a side, which merges into the recipient.
     Merged,
     /// A vertex that may be a side of a bubble.
     Candidate,
-    /// An edge is none any more.
-    Gone,
-    /// The vertex is removed.
+    /// Notice that an edge is removed.
+    EdgeRemoved,
+    /// Notice that the recipient is removed.
     Removed,
 }
 
@@ -75,17 +75,17 @@ impl MessageKind {
         Self::Moved,
         Self::Merged,
         Self::Candidate,
-        Self::Gone,
+        Self::EdgeRemoved,
         Self::Removed,
     ];
 }
 
-/// Messages by the part they are for, and what they were.
+/// Messages by the part that receives them, with their number.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// Bytes for each part.
+    /// Messages to each part.
     pub parts: Vec<Vec<u8>>,
-    /// How many messages there are.
+    /// Number of messages.
     pub messages: u64,
 }
 
@@ -94,7 +94,7 @@ impl Outbox {
         Self { parts: vec![Vec::new(); parts], messages: 0 }
     }
 
-    /// Bytes of all messages.
+    /// Returns the bytes of all messages.
     pub fn bytes(&self) -> u64 {
         self.parts.iter().map(|part| part.len() as u64).sum()
     }
@@ -122,9 +122,9 @@ pub(super) struct Message<'m> {
     pub(super) body: &'m [u8],
 }
 
-/// Messages by whom they are for, whatever the order in which they came.
+/// Decodes messages and sorts them by recipient, so that the order of arrival does not matter.
 pub(super) fn sorted<'m>(blocks: &[&'m [u8]]) -> Result<Vec<Message<'m>>> {
-    let mut found = Vec::new();
+    let mut messages = Vec::new();
     for block in blocks {
         let mut reader = ByteReader(block);
         while !reader.is_empty() {
@@ -132,14 +132,14 @@ pub(super) fn sorted<'m>(blocks: &[&'m [u8]]) -> Result<Vec<Message<'m>>> {
             let to = Name::from_le_bytes(reader.array()?);
             let size_bytes = reader.u32()? as usize;
             let kind = MessageKind::ALL[usize::from(kind) % MessageKind::ALL.len()];
-            found.push(Message { to, kind, body: reader.bytes(size_bytes)? });
+            messages.push(Message { to, kind, body: reader.bytes(size_bytes)? });
         }
     }
-    found.sort_unstable();
-    Ok(found)
+    messages.sort_unstable();
+    Ok(messages)
 }
 
-/// Where a side leads: to a vertex, which is entered on a side.
+/// Neighbour on a side, if any: a vertex and the side by which it is entered.
 pub type Neighbour = Option<Edge>;
 
 pub(super) fn put_neighbour(next: Neighbour, bytes: &mut Vec<u8>) {
@@ -160,7 +160,7 @@ pub(super) fn read_neighbour(reader: &mut ByteReader<'_>) -> Result<Neighbour> {
     Ok(Some((Name::from_le_bytes(reader.array()?), Side::of(flags >> 1))))
 }
 
-/// A side of a vertex, to which an edge leads.
+/// End of an edge: a vertex and the side to which the edge leads.
 pub type Edge = (Name, Side);
 
 /// Bytes of an edge in a message.

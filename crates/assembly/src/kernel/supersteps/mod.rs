@@ -1,5 +1,5 @@
-//! Vertex programs, superstep after superstep: chains of vertices become one vertex each, and paths
-//! that are taken for errors go.
+//! Vertex programs that run in supersteps: they merge chains of vertices and remove paths that are
+//! taken for errors.
 
 pub mod control;
 mod junctions;

@@ -1,10 +1,10 @@
 //! The vertex program of PGA (Big Data 2015, section IV) on both strands: chains compressed by a
 //! coin toss, then tips, then bubbles.
 //!
-//! A vertex is a k-mer, or what k-mers were merged into; it knows its edges, which lead to a side
-//! of another vertex. On one strand a link has a predecessor and a successor, on the other strand
-//! they change places. So what the paper sends to the predecessor goes to both neighbours, and a
-//! vertex has no outgoing edge where one of its sides has none.
+//! A vertex is a k-mer, or a chain of merged k-mers; its edges lead to a side of another vertex. A
+//! link has a predecessor and a successor on one strand, which change places on the other. So
+//! messages that the paper sends to the predecessor go to both neighbours, and a vertex has no
+//! outgoing edge where one of its sides has none.
 
 use cuesta_core::Result;
 use cuesta_core::random::Stream;
@@ -20,18 +20,18 @@ use crate::kernel::kmer::Base;
 use crate::kernel::sequences::reverse_complement;
 use crate::kernel::simplify::similar;
 
-/// Whether a vertex is labelled tail, not head, in a round of the coin toss.
+/// Returns whether a vertex is labelled tail, not head, in a round of the coin toss.
 pub fn is_tail(name: Name, round: u64) -> bool {
     Stream::new(name as u64, (name >> 64) as u64).bits(round) & 1 == 1
 }
 
 impl VertexPart {
-    /// Vertices change as messages say; those that leave are gone.
+    /// Applies messages to vertices, then removes the vertices that are marked as removed.
     pub(super) fn receive(&mut self, messages: &[Message<'_>]) -> Result<u64> {
         let k = self.k;
         self.each(messages, |vertex, kind, mut body| {
             if kind == MessageKind::Removed {
-                vertex.leaves = true;
+                vertex.is_removed = true;
                 return Ok(());
             }
             let [side] = body.array()?;
@@ -39,7 +39,7 @@ impl VertexPart {
             match kind {
                 MessageKind::Edges => {
                     let mut edges = Vec::new();
-                    // Of millions of vertices most have one edge a side.
+                    // Most of millions of vertices have one edge a side.
                     edges.reserve_exact(body.0.len() / EDGE_BYTES);
                     while !body.is_empty() {
                         edges.push(read_edge(&mut body)?);
@@ -52,16 +52,16 @@ impl VertexPart {
                         *edge = now;
                     }
                 }
-                MessageKind::Gone => {
-                    let gone = read_edge(&mut body)?;
-                    vertex.edges[side as usize].retain(|&edge| edge != gone);
+                MessageKind::EdgeRemoved => {
+                    let removed = read_edge(&mut body)?;
+                    vertex.edges[side as usize].retain(|&edge| edge != removed);
                 }
                 MessageKind::Merged => {
-                    let [its_side] = body.array()?;
+                    let [tail_side] = body.array()?;
                     vertex.edges[side as usize] = vec![read_edge(&mut body)?];
                     let mut codes = Vec::new();
                     let piece = body.fragment(&mut codes)?;
-                    let tail = Grown { side: Side::of(its_side), piece, codes };
+                    let tail = Grown { side: Side::of(tail_side), piece, codes };
                     vertex.grow(side, tail, (k, k - 1))?;
                     vertex.piece.merges += 1;
                 }
@@ -69,26 +69,27 @@ impl VertexPart {
             }
             Ok(())
         })?;
-        self.vertices.retain(|vertex| !vertex.leaves);
+        self.vertices.retain(|vertex| !vertex.is_removed);
         Ok(0)
     }
 
-    /// Each vertex with one edge in and one out is labelled head or tail, and sends its label to
-    /// its neighbours.
+    /// Labels each vertex with one edge in and one out as head or tail, and sends the label to its
+    /// neighbours.
     pub(super) fn toss(&self, round: u64, out: &mut Outbox) -> u64 {
         for vertex in self.vertices.iter().filter(|vertex| vertex.is_compressible()) {
             let label = u8::from(is_tail(vertex.name, round));
-            for &(to, its_side) in vertex.edges.iter().flatten() {
-                out.add(to, MessageKind::Label, |body| body.extend([its_side as u8, label]));
+            for &(to, to_side) in vertex.edges.iter().flatten() {
+                out.add(to, MessageKind::Label, |body| body.extend([to_side as u8, label]));
             }
         }
         0
     }
 
-    /// Tails go into heads beside them; how many labels came to vertices that have one.
+    /// Merges tails into neighbouring heads; returns the number of labels that reached vertices
+    /// with a label.
     ///
-    /// Of two tails side by side that with the smaller name may go: both strands know them as
-    /// neighbours, and neither may go to where the other has left.
+    /// Of two neighbouring tails only that with the smaller name may merge: both strands know them
+    /// as neighbours, and neither may merge into a vertex that has just left.
     pub(super) fn merge(
         &mut self,
         messages: &[Message<'_>],
@@ -96,42 +97,43 @@ impl VertexPart {
         out: &mut Outbox,
     ) -> Result<u64> {
         let mut links = 0;
-        for labels in messages.chunk_by(|one, two| one.to == two.to) {
-            let place = self.place(labels[0].to)?;
+        for received in messages.chunk_by(|left, right| left.to == right.to) {
+            let place = self.place(received[0].to)?;
             let vertex = &mut self.vertices[place];
             if !vertex.is_compressible() {
                 continue;
             }
-            let mut heard = [None; 2];
-            for label in labels {
+            let mut labels = [None; 2];
+            for label in received {
                 let [side, is_tail] = ByteReader(label.body).array()?;
-                heard[usize::from(side & 1)] = Some(is_tail != 0);
+                labels[usize::from(side & 1)] = Some(is_tail != 0);
                 links += 1;
             }
-            if let Some(side) = vertex.goes_to(heard, round) {
-                vertex.go(side, out);
+            if let Some(side) = vertex.merge_side(labels, round) {
+                vertex.merge_into(side, out);
             }
         }
-        self.vertices.retain(|vertex| !vertex.leaves);
+        self.vertices.retain(|vertex| !vertex.is_removed);
         Ok(links)
     }
 
-    /// Finds tips: short vertices without an edge on one side. They tell their neighbours.
+    /// Marks tips as removed, short vertices without an edge on one side, and notifies their
+    /// neighbours; returns their number.
     pub(super) fn find_tips(&mut self, paper: &Paper, out: &mut Outbox) -> u64 {
-        let mut found = 0;
+        let mut tips = 0;
         for vertex in &mut self.vertices {
             let is_open = vertex.edges.iter().any(Vec::is_empty);
             if is_open && vertex.codes.len() < paper.tip {
-                vertex.leaves = true;
-                vertex.tell_gone(out);
-                found += 1;
+                vertex.is_removed = true;
+                vertex.announce_removal(out);
+                tips += 1;
             }
         }
-        found
+        tips
     }
 
-    /// Short vertices with one edge in and one out, which may be sides of bubbles, send themselves
-    /// to a predecessor: of their two neighbours that of the smaller name.
+    /// Sends short vertices with one edge in and one out, which may be sides of bubbles, to a
+    /// predecessor: the neighbour with the smaller name.
     pub(super) fn find_bubbles(&self, paper: &Paper, out: &mut Outbox) -> u64 {
         for vertex in self.vertices.iter().filter(|vertex| vertex.codes.len() < paper.bubble) {
             let ([left], [right]) = (&vertex.edges[0][..], &vertex.edges[1][..]) else { continue };
@@ -155,8 +157,8 @@ impl VertexPart {
         0
     }
 
-    /// Predecessors compare the sides of bubbles, and remove those that are like a more frequent
-    /// one; how many.
+    /// Compares the sides of bubbles at their predecessors, and removes those that are similar to a
+    /// more frequent side; returns their number.
     pub(super) fn pop_bubbles(
         &mut self,
         messages: &[Message<'_>],
@@ -164,26 +166,26 @@ impl VertexPart {
         out: &mut Outbox,
     ) -> Result<u64> {
         let mut popped = 0;
-        for sent in messages.chunk_by(|one, two| one.to == two.to) {
+        for sent in messages.chunk_by(|left, right| left.to == right.to) {
             let place = self.place(sent[0].to)?;
             let mut sides: Vec<Candidate> =
                 sent.iter().map(Candidate::read).collect::<Result<_>>()?;
-            sides.sort_unstable_by(|one, two| one.rank().cmp(&two.rank()));
-            for bubble in sides.chunk_by(|one, two| one.between == two.between) {
-                let mut left: Vec<&Candidate> = Vec::new();
+            sides.sort_unstable_by(|left, right| left.rank().cmp(&right.rank()));
+            for bubble in sides.chunk_by(|left, right| left.between == right.between) {
+                let mut distinct: Vec<&Candidate> = Vec::new();
                 for side in bubble {
-                    let is_like = |other: &&Candidate| {
-                        similar(&side.codes, (&other.codes, false), paper.edits)
+                    let is_like = |larger: &&Candidate| {
+                        similar(&side.codes, (&larger.codes, false), paper.edits)
                     };
-                    if !left.iter().any(is_like) {
-                        left.push(side);
+                    if !distinct.iter().any(is_like) {
+                        distinct.push(side);
                         continue;
                     }
-                    let (own_side, after) = side.between;
-                    self.vertices[place].edges[own_side as usize].retain(|e| *e != side.edge);
+                    let (from_side, after) = side.between;
+                    self.vertices[place].edges[from_side as usize].retain(|e| *e != side.edge);
                     out.add(side.edge.0, MessageKind::Removed, |_| ());
                     let far = (side.edge.0, side.edge.1.other());
-                    put_gone(after, far, out);
+                    put_edge_removed(after, far, out);
                     popped += 1;
                 }
             }
@@ -191,22 +193,22 @@ impl VertexPart {
         Ok(popped)
     }
 
-    /// Where a vertex is.
+    /// Returns the index of a vertex.
     fn place(&self, name: Name) -> Result<usize> {
-        let found = self.vertices.binary_search_by_key(&name, |vertex| vertex.name);
-        found.map_err(|_| internal("a message for a vertex that is gone"))
+        let index = self.vertices.binary_search_by_key(&name, |vertex| vertex.name);
+        index.map_err(|_| internal("a message for a vertex that is gone"))
     }
 }
 
-/// A vertex that may be a side of a bubble, as it is sent to its predecessor.
+/// A possible side of a bubble, as its predecessor receives it.
 struct Candidate {
-    /// The predecessor's side that it leaves by, and the successor's that it leads to.
+    /// Side by which the predecessor is left, and the edge to the successor.
     between: (Side, Edge),
-    /// The vertex, and its side that is entered first.
+    /// The vertex, and its side that the predecessor enters.
     edge: Edge,
-    /// How many vertices were merged into it.
+    /// Number of vertices that were merged into it.
     merges: u32,
-    /// Its bases, from the predecessor on.
+    /// Its bases, as read from the predecessor on.
     codes: Vec<Base>,
 }
 
@@ -221,8 +223,8 @@ impl Candidate {
         Ok(Self { between: (Side::of(side), after), edge, merges, codes })
     }
 
-    /// Sides of one bubble together, the most frequent first; of equals the longest, then that
-    /// whose bases come first.
+    /// Returns the sort key: sides of one bubble together, then the most frequent first, the
+    /// longest first, and by bases.
     fn rank(&self) -> impl Ord {
         use std::cmp::Reverse;
         (
@@ -236,30 +238,30 @@ impl Candidate {
 }
 
 impl Vertex {
-    /// Whether it has one edge in and one out, neither to itself.
+    /// Returns whether it has one edge in and one out, neither to itself.
     fn is_compressible(&self) -> bool {
         self.edges.iter().all(|edges| matches!(edges[..], [(to, _)] if to != self.name))
     }
 
-    /// Whether its one edge out leads to where its one edge in comes from.
+    /// Returns whether its two sides are joined to each other.
     pub(super) fn is_loop(&self) -> bool {
         self.edges[0] == [(self.name, Side::Right)] && self.edges[1] == [(self.name, Side::Left)]
     }
 
-    /// The side by which a tail goes to a head, by the labels of its neighbours.
-    fn goes_to(&self, heard: [Option<bool>; 2], round: u64) -> Option<Side> {
+    /// Returns the side on which a tail merges into a head, by the labels of its neighbours.
+    fn merge_side(&self, labels: [Option<bool>; 2], round: u64) -> Option<Side> {
         let waits = Side::BOTH.iter().any(|&side| {
             let neighbour = self.edges[side as usize][0].0;
-            heard[side as usize] == Some(true) && neighbour < self.name
+            labels[side as usize] == Some(true) && neighbour < self.name
         });
         if waits || !is_tail(self.name, round) {
             return None;
         }
-        [Side::Right, Side::Left].into_iter().find(|&side| heard[side as usize] == Some(false))
+        [Side::Right, Side::Left].into_iter().find(|&side| labels[side as usize] == Some(false))
     }
 
-    /// Goes into the neighbour on a side; the one on the other side is told.
-    fn go(&mut self, side: Side, out: &mut Outbox) {
+    /// Merges into the neighbour on a side, and notifies the neighbour on the other side.
+    fn merge_into(&mut self, side: Side, out: &mut Outbox) {
         let (head, at) = self.edges[side as usize][0];
         let beyond = self.edges[side.other() as usize][0];
         out.add(head, MessageKind::Merged, |body| {
@@ -272,23 +274,23 @@ impl Vertex {
             put_edge((self.name, side.other()), body);
             put_edge((head, at), body);
         });
-        self.leaves = true;
+        self.is_removed = true;
     }
 
-    /// Tells all neighbours that it is gone.
-    fn tell_gone(&self, out: &mut Outbox) {
+    /// Notifies all neighbours of its removal.
+    fn announce_removal(&self, out: &mut Outbox) {
         for side in Side::BOTH {
             for &edge in &self.edges[side as usize] {
-                put_gone(edge, (self.name, side), out);
+                put_edge_removed(edge, (self.name, side), out);
             }
         }
     }
 }
 
-/// Tells the vertex that `to` leads to that its edge to `gone` is none any more.
-fn put_gone(to: Edge, gone: Edge, out: &mut Outbox) {
-    out.add(to.0, MessageKind::Gone, |body| {
+/// Notifies the vertex of the edge `to` that its edge to `removed` no longer exists.
+fn put_edge_removed(to: Edge, removed: Edge, out: &mut Outbox) {
+    out.add(to.0, MessageKind::EdgeRemoved, |body| {
         body.push(to.1 as u8);
-        put_edge(gone, body);
+        put_edge(removed, body);
     });
 }

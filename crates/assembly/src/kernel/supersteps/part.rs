@@ -1,8 +1,8 @@
-//! Some of the vertices of a graph that is spread over parts, as Pregel runs it: vertices know
-//! their neighbours and nothing else; in supersteps they take messages, change, and send messages.
+//! Part of the vertices of a distributed graph, run as in Pregel: a vertex knows only its
+//! neighbours; in a superstep it receives messages, changes, and sends messages.
 //!
-//! Names and coins are made of the bases, so that supersteps and messages do not depend on who
-//! holds which vertex.
+//! Names and coin tosses are hashes of bases, so that supersteps and messages do not depend on
+//! which part has which vertex.
 
 use std::borrow::Cow;
 use std::hash::Hasher;
@@ -21,48 +21,48 @@ use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Mixer};
 use crate::kernel::sequences::{FragmentSummary, SequenceSource, reverse_complement};
 
-/// Bytes of a vertex and of the messages about it, besides its bases.
+/// Bytes of a vertex and of the messages about it, without its bases.
 pub const VERTEX_BYTES: usize = 768;
 
-/// A fragment or path.
+/// A fragment or path as a vertex.
 pub(super) struct Vertex {
     pub(super) name: Name,
     pub(super) next: [Neighbour; 2],
     pub(super) piece: FragmentSummary,
     pub(super) codes: Vec<Base>,
-    /// How far the ends of its chain are, while that is being found.
+    /// Distances to the ends of its chain, during list ranking.
     pub(super) ranks: Option<Box<[Rank; 2]>>,
-    /// Where its sides lead, in the program of the paper.
+    /// Edges of each side, in the program of the paper.
     pub(super) edges: [Vec<Edge>; 2],
-    /// It is gone before the next superstep.
-    pub(super) leaves: bool,
+    /// Whether it is removed before the next superstep.
+    pub(super) is_removed: bool,
 }
 
-/// What a vertex grows by: a neighbour, by the side of it that is joined.
+/// A neighbour that is merged into a vertex, and the side on which it is joined.
 pub(super) struct Grown {
     pub(super) side: Side,
     pub(super) piece: FragmentSummary,
     pub(super) codes: Vec<Base>,
 }
 
-/// The vertices for each part.
+/// Encodes the vertices for each part.
 ///
 /// # Errors
-/// `Defect` where one is damaged.
+/// `Defect` where a sequence is damaged.
 pub fn spread(pieces: &impl SequenceSource, parts: usize) -> Result<Vec<Vec<u8>>> {
-    let mut found = vec![Vec::new(); parts];
+    let mut blocks = vec![Vec::new(); parts];
     let mut codes = Vec::new();
     for index in pieces.range() {
         codes.clear();
         let facts = pieces.read(index, &mut codes)?;
         let (piece, codes) = oriented(&facts, &codes);
         let part = (name(&piece, &codes) % parts as u128) as usize;
-        codec::put_fragment(&piece, &codes, &mut found[part]);
+        codec::put_fragment(&piece, &codes, &mut blocks[part]);
     }
-    Ok(found)
+    Ok(blocks)
 }
 
-/// Some of the vertices, in the order of their names, and those that have no work left.
+/// A part of the vertices, sorted by name, and its vertices without work left.
 pub struct VertexPart {
     pub(super) k: usize,
     pub(super) parts: usize,
@@ -71,7 +71,7 @@ pub struct VertexPart {
 }
 
 impl VertexPart {
-    /// With the vertices that [`spread`] has for this part.
+    /// Creates a part from the blocks that [`spread`] made for it.
     ///
     /// # Errors
     /// `Defect` when bytes are missing, or where two vertices have the same name.
@@ -99,16 +99,16 @@ impl VertexPart {
         Ok(())
     }
 
-    /// Bytes of its vertices and of the messages about them.
+    /// Returns the bytes of its vertices and of the messages about them.
     pub fn size_bytes(&self) -> usize {
         let bytes = |vertex: &Vertex| vertex.codes.len() + VERTEX_BYTES;
         self.vertices.iter().chain(&self.done).map(bytes).sum()
     }
 
-    /// Takes messages, in blocks, and sends others.
+    /// Runs a superstep: receives messages, in blocks, and returns the messages to send.
     ///
     /// # Errors
-    /// `Defect` when a message is damaged or its vertex is gone.
+    /// `Defect` when a message is damaged or its vertex does not exist.
     pub fn step(
         &mut self,
         order: &SuperstepOrder,
@@ -117,21 +117,21 @@ impl VertexPart {
         let mut out = Outbox::new(self.parts);
         let messages = sorted(messages)?;
         let changed = match order.step {
-            Step::Tell => self.tell(&mut out),
+            Step::AnnounceEnds => self.announce_ends(&mut out),
             Step::Pair => pair(&messages, &mut out)?,
-            Step::Meet(what) => {
-                self.begin_again()?;
-                self.meet(Some(what), order, &mut out)
+            Step::Meet(kind) => {
+                self.restore_done()?;
+                self.send_ends(Some(kind), order, &mut out)
             }
-            Step::Judge(what) => {
-                super::junctions::judge(&messages, what, (self.k, order), &mut out)?
+            Step::Judge(kind) => {
+                super::junctions::judge(&messages, kind, (self.k, order), &mut out)?
             }
-            Step::Leave(what) => self.leave(&messages, what, order)?,
-            Step::MeetAgain => self.meet(None, order, &mut out),
+            Step::Remove(kind) => self.remove_errors(&messages, kind, order)?,
+            Step::MeetAgain => self.send_ends(None, order, &mut out),
             Step::Join => super::junctions::join(&messages, &mut out)?,
             Step::Point => {
-                self.take(&messages)?;
-                self.settle(order.shared);
+                self.update_neighbours(&messages)?;
+                self.set_aside(order.shared);
                 self.point(&mut out)
             }
             Step::Double => self.double(&messages, &mut out)?,
@@ -180,14 +180,14 @@ impl VertexPart {
         aggregates
     }
 
-    /// Vertices that had no work left have some again.
-    fn begin_again(&mut self) -> Result<()> {
+    /// Gives all vertices work again.
+    fn restore_done(&mut self) -> Result<()> {
         self.vertices.append(&mut self.done);
         self.sort()
     }
 
-    /// Each open end goes to who decides about its k-mer.
-    fn tell(&self, out: &mut Outbox) -> u64 {
+    /// Sends each open end to the part in charge of its k-mer.
+    fn announce_ends(&self, out: &mut Outbox) -> u64 {
         for vertex in &self.vertices {
             let open = [vertex.piece.left_open, vertex.piece.right_open];
             for side in Side::BOTH.into_iter().filter(|&side| open[side as usize]) {
@@ -203,13 +203,13 @@ impl VertexPart {
         0
     }
 
-    /// Calls `deliver` for each message with the vertex that it is for.
+    /// Calls `deliver` for each message with its recipient.
     pub(super) fn each(
         &mut self,
         messages: &[Message<'_>],
         mut deliver: impl FnMut(&mut Vertex, MessageKind, ByteReader<'_>) -> Result<()>,
     ) -> Result<()> {
-        // In the order of the vertices, which is faster than to search for each.
+        // Walking the vertices in order is faster than a search for each message.
         let mut vertices = self.vertices.iter_mut().peekable();
         for message in messages {
             while vertices.peek().is_some_and(|vertex| vertex.name < message.to) {
@@ -222,8 +222,8 @@ impl VertexPart {
         Ok(())
     }
 
-    /// Changes neighbours.
-    fn take(&mut self, messages: &[Message<'_>]) -> Result<()> {
+    /// Sets or cuts neighbours as messages say.
+    fn update_neighbours(&mut self, messages: &[Message<'_>]) -> Result<()> {
         self.each(messages, |vertex, kind, mut body| {
             let [side] = body.array()?;
             let next = if kind == MessageKind::Joined { read_neighbour(&mut body)? } else { None };
@@ -232,8 +232,9 @@ impl VertexPart {
         })
     }
 
-    /// Puts aside what has no neighbour but itself.
-    fn settle(&mut self, shared: usize) {
+    /// Moves vertices whose only neighbours are themselves, or that have none, to those without
+    /// work.
+    fn set_aside(&mut self, shared: usize) {
         let alone = |vertex: &mut Vertex| match vertex.next {
             [None, None] => vertex.ranks.is_none(),
             [Some((name, _)), _] => name == vertex.name,
@@ -243,14 +244,14 @@ impl VertexPart {
             if vertex.next[0].is_some() {
                 vertex.close(self.k, shared);
             }
-            self.done.push(vertex.at_rest());
+            self.done.push(vertex.finished());
         }
     }
 
-    /// Appends what is left in the end to `fragments`.
+    /// Appends the final vertices to `fragments`.
     ///
     /// # Errors
-    /// `Input` when they do not fit in the budget, or something has work left.
+    /// `Input` when they do not fit in the budget; `Defect` when a vertex has work left.
     pub fn finish(self, fragments: &mut Fragments<'_>) -> Result<()> {
         if self.vertices.iter().any(Vertex::is_live) {
             return Err(internal("a chain is not compressed"));
@@ -267,34 +268,34 @@ impl VertexPart {
 impl Vertex {
     fn new(name: Name, piece: FragmentSummary, codes: Vec<Base>) -> Self {
         let edges = Default::default();
-        Self { name, next: [None; 2], piece, codes, ranks: None, edges, leaves: false }
+        Self { name, next: [None; 2], piece, codes, ranks: None, edges, is_removed: false }
     }
 
-    /// Whether it has a neighbour and is not done with it.
+    /// Returns whether it has a neighbour and list ranking has not found both ends.
     fn is_live(&self) -> bool {
         let is_ranked = |ranks: &[Rank; 2]| ranks.iter().all(Rank::is_end);
         self.next != [None; 2] && !self.ranks.as_deref().is_some_and(is_ranked)
     }
 
-    /// Takes a neighbour in on one side.
+    /// Merges a neighbour into the vertex, on one side.
     pub(super) fn grow(
         &mut self,
         side: Side,
         tail: Grown,
         (k, shared): (usize, usize),
     ) -> Result<()> {
-        let Grown { side: its_side, piece, codes } = tail;
+        let Grown { side: tail_side, piece, codes } = tail;
         check(&codes, k)?;
-        let far_count = if its_side == Side::Left { piece.last_count } else { piece.first_count };
-        let own = match side {
+        let far_count = if tail_side == Side::Left { piece.last_count } else { piece.first_count };
+        let near_count = match side {
             Side::Left => &mut self.piece.first_count,
             Side::Right => &mut self.piece.last_count,
         };
-        let twice = if shared == k { u64::from(*own) } else { 0 };
-        self.piece.count_sum += piece.count_sum - twice;
-        *own = far_count;
-        // Its joined side must face this one.
-        let turned = side == its_side;
+        let shared_count = if shared == k { u64::from(*near_count) } else { 0 };
+        self.piece.count_sum += piece.count_sum - shared_count;
+        *near_count = far_count;
+        // The joined side of the neighbour must face this vertex.
+        let turned = side == tail_side;
         let codes = if turned { reverse_complement(&codes).collect() } else { codes };
         if side == Side::Right {
             self.codes.extend_from_slice(&codes[shared..]);
@@ -304,18 +305,18 @@ impl Vertex {
         Ok(())
     }
 
-    /// Makes a circle of what ends as it begins.
+    /// Closes a chain whose ends are joined to a circle.
     pub(super) fn close(&mut self, k: usize, shared: usize) {
         if shared == k {
-            // The first k bases are the last k too.
+            // The first k bases are also the last k.
             self.codes.truncate(self.codes.len() - 1);
             self.piece.count_sum -= u64::from(self.piece.last_count);
         }
         self.piece.circular = true;
     }
 
-    /// Without neighbours, on the strand whose bases come first.
-    pub(super) fn at_rest(self) -> Self {
+    /// Returns the vertex without neighbours, on the strand whose bases are smaller.
+    pub(super) fn finished(self) -> Self {
         let piece = FragmentSummary { left_open: false, right_open: false, ..self.piece };
         let (piece, codes) = match oriented(&piece, &self.codes) {
             (piece, Cow::Owned(codes)) => (piece, codes),
@@ -324,7 +325,7 @@ impl Vertex {
         Self { next: [None; 2], ranks: None, piece, codes, ..self }
     }
 
-    /// To the other strand.
+    /// Replaces the vertex by its reverse complement.
     pub(super) fn turn(&mut self) {
         self.codes = reverse_complement(&self.codes).collect();
         self.piece = self.piece.turned();
@@ -332,16 +333,16 @@ impl Vertex {
     }
 }
 
-/// Refuses what is shorter than a k-mer.
+/// Checks that a vertex has at least one k-mer.
 pub(super) fn check(codes: &[Base], k: usize) -> Result<()> {
     if codes.len() < k { Err(internal("a vertex without k-mers")) } else { Ok(()) }
 }
 
-/// Two ends that are open at one k-mer are joined.
+/// Joins two ends that are open at one k-mer.
 fn pair(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
     for pair in messages.chunks(2) {
-        let [one, two] = pair else { return Err(internal("an open end has no counterpart")) };
-        if one.to != two.to {
+        let [left, right] = pair else { return Err(internal("an open end has no counterpart")) };
+        if left.to != right.to {
             return Err(internal("an open end has no counterpart"));
         }
         let end = |message: &Message<'_>| -> Result<(Name, Side)> {
@@ -350,14 +351,14 @@ fn pair(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
             let [side] = body.array()?;
             Ok((name, Side::of(side)))
         };
-        join_ends(end(one)?, end(two)?, out);
+        join_ends(end(left)?, end(right)?, out);
     }
     Ok(0)
 }
 
-/// Tells two ends of each other.
-pub(super) fn join_ends(one: (Name, Side), two: (Name, Side), out: &mut Outbox) {
-    for ((to, side), next) in [(one, two), (two, one)] {
+/// Notifies two ends of each other.
+pub(super) fn join_ends(left: (Name, Side), right: (Name, Side), out: &mut Outbox) {
+    for ((to, side), next) in [(left, right), (right, left)] {
         out.add(to, MessageKind::Joined, |body| {
             body.push(side as u8);
             put_neighbour(Some(next), body);
@@ -365,7 +366,7 @@ pub(super) fn join_ends(one: (Name, Side), two: (Name, Side), out: &mut Outbox) 
     }
 }
 
-/// A fragment on the strand whose bases come first.
+/// Returns a fragment on the strand whose bases are smaller.
 fn oriented<'f>(piece: &FragmentSummary, codes: &'f [Base]) -> (FragmentSummary, Cow<'f, [Base]>) {
     let turned: Vec<Base> = reverse_complement(codes).collect();
     if *codes <= *turned {
@@ -375,17 +376,17 @@ fn oriented<'f>(piece: &FragmentSummary, codes: &'f [Base]) -> (FragmentSummary,
     }
 }
 
-/// The name of a vertex that is no open fragment, by its bases on the strand that comes first.
+/// Returns the name of a vertex without open ends, from its bases on the smaller strand.
 pub fn name_of(codes: &[Base]) -> Name {
     name(&FragmentSummary::default(), codes)
 }
 
-/// The name of an oriented fragment.
+/// Returns the name of an oriented fragment.
 fn name(piece: &FragmentSummary, codes: &[Base]) -> Name {
     hashed(codes, 1 + u8::from(piece.left_open) + 2 * u8::from(piece.right_open))
 }
 
-/// 128 bits of some bases.
+/// Hashes bases to 128 bits.
 pub(super) fn hashed(codes: &[Base], kind: u8) -> Name {
     let half = |seed: u8| {
         let mut mixer = Mixer::default();

@@ -1,10 +1,10 @@
-//! Chains compressed by list ranking: every vertex points along its chain in both directions, twice
-//! as far in every superstep, until it knows both ends. Then all vertices of a chain go to its end
-//! of the smaller name, in the order of their distance, so each base travels once.
+//! Compression of chains by list ranking. Each vertex points along its chain in both directions,
+//! twice as far in each superstep, until it reaches both ends. Then all vertices of a chain are
+//! sent to its end of smaller name, in the order of their distance, so each base travels once.
 //!
-//! Two that point at each other are equally far apart, so each can send the other what it knows
-//! of its other side, and none has to ask. A circle has no end; when all others have found theirs,
-//! its vertex of the least name, which all of them know by then, becomes one.
+//! Two vertices that point at each other are equally far apart, so each sends the other the rank of
+//! its other side, and no request is needed. A circle has no end; when all other chains have found
+//! theirs, its vertex of the least name, which all its vertices know by then, becomes the end.
 
 use cuesta_core::Result;
 
@@ -14,21 +14,21 @@ use super::messages::{
 use super::part::{Grown, Vertex, VertexPart};
 use crate::kernel::codec::{self, ByteReader};
 
-/// What a vertex knows of a side.
+/// Rank of a vertex on a side: its distance to the end of the chain.
 #[derive(Clone, Copy)]
 pub(super) struct Rank {
-    /// Where it points; nowhere once the end is known.
+    /// Vertex to which it points; none once the end is known.
     to: Neighbour,
     /// The end, once it is known.
     end: Name,
-    /// How far away that is.
+    /// Distance to `to`, or to the end.
     distance: u64,
-    /// The least name from here to there.
+    /// Least name from this vertex to there.
     least: Name,
 }
 
 impl Rank {
-    /// Whether the end is known.
+    /// Returns whether the end is known.
     pub(super) fn is_end(&self) -> bool {
         self.to.is_none()
     }
@@ -56,14 +56,14 @@ pub(super) fn put_ranks(ranks: Option<&[Rank; 2]>, bytes: &mut Vec<u8>) {
 }
 
 pub(super) fn read_ranks(reader: &mut ByteReader<'_>) -> Result<Option<Box<[Rank; 2]>>> {
-    let [is_there] = reader.array()?;
+    let [is_some] = reader.array()?;
     let read =
         |reader: &mut ByteReader<'_>| Ok(Box::new([Rank::read(reader)?, Rank::read(reader)?]));
-    if is_there == 0 { Ok(None) } else { read(reader).map(Some) }
+    if is_some == 0 { Ok(None) } else { read(reader).map(Some) }
 }
 
 impl VertexPart {
-    /// Vertices point at their neighbours, and tell them.
+    /// Points vertices to their neighbours, and notifies these.
     pub(super) fn point(&mut self, out: &mut Outbox) -> u64 {
         for vertex in self.vertices.iter_mut().filter(|vertex| vertex.ranks.is_none()) {
             let name = vertex.name;
@@ -74,12 +74,13 @@ impl VertexPart {
                 least: name,
             };
             vertex.ranks = Some(Box::new(vertex.next.map(rank)));
-            vertex.tell_far(out);
+            vertex.send_ranks(out);
         }
         0
     }
 
-    /// Vertices point twice as far; how many sides have found their end or a lesser name.
+    /// Doubles the distance to which vertices point; returns the number of sides that have found
+    /// their end or a smaller name.
     pub(super) fn double(&mut self, messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
         let mut changed = 0;
         self.each(messages, |vertex, _, mut body| {
@@ -96,11 +97,11 @@ impl VertexPart {
             };
             Ok(())
         })?;
-        self.vertices.iter().for_each(|vertex| vertex.tell_far(out));
+        self.vertices.iter().for_each(|vertex| vertex.send_ranks(out));
         Ok(changed)
     }
 
-    /// Cuts each circle before its vertex of the least name, and forgets where its vertices point.
+    /// Cuts each circle before its vertex of the least name, and resets the ranks of its vertices.
     pub(super) fn cut(&mut self, out: &mut Outbox) -> u64 {
         let mut cut = 0;
         for vertex in &mut self.vertices {
@@ -112,8 +113,8 @@ impl VertexPart {
             if vertex.name != left.least {
                 continue;
             }
-            if let Some((before, its_side)) = vertex.next[Side::Left as usize].take() {
-                out.add(before, MessageKind::Cut, |body| body.push(its_side as u8));
+            if let Some((before, before_side)) = vertex.next[Side::Left as usize].take() {
+                out.add(before, MessageKind::Cut, |body| body.push(before_side as u8));
             }
             vertex.piece.circular = true;
             cut += 1;
@@ -121,7 +122,8 @@ impl VertexPart {
         cut
     }
 
-    /// Every vertex but the end of the smaller name goes there; how many.
+    /// Sends all vertices of a chain to its end of smaller name; returns the number of sent
+    /// vertices.
     pub(super) fn send(&mut self, out: &mut Outbox) -> u64 {
         let before = self.vertices.len();
         self.vertices.retain(|vertex| {
@@ -132,7 +134,7 @@ impl VertexPart {
                 return true;
             }
             out.add(nearer.end, MessageKind::Sent, |body| {
-                // Messages are taken in the order of their bytes.
+                // Messages are received in the order of their bytes: big-endian sorts by distance.
                 body.extend(nearer.distance.to_be_bytes());
                 body.push(u8::from(is_turned));
                 codec::put_fragment(&vertex.piece, &vertex.codes, body);
@@ -142,7 +144,7 @@ impl VertexPart {
         (before - self.vertices.len()) as u64
     }
 
-    /// Ends take in the vertices of their chains.
+    /// Merges the vertices of each chain into its end.
     pub(super) fn gather(&mut self, messages: &[Message<'_>], shared: usize) -> Result<u64> {
         let k = self.k;
         for vertex in &mut self.vertices {
@@ -162,19 +164,19 @@ impl VertexPart {
         for vertex in gathered.iter_mut().filter(|vertex| vertex.piece.circular) {
             vertex.close(k, shared);
         }
-        self.done.extend(gathered.into_iter().map(Vertex::at_rest));
+        self.done.extend(gathered.into_iter().map(Vertex::finished));
         Ok(0)
     }
 }
 
 impl Vertex {
-    /// Tells those that it points at what it knows of its other side.
-    fn tell_far(&self, out: &mut Outbox) {
+    /// Sends the rank of each side to the vertex to which the other side points.
+    fn send_ranks(&self, out: &mut Outbox) {
         let Some(ranks) = &self.ranks else { return };
         for side in Side::BOTH {
-            if let Some((to, its_side)) = ranks[side as usize].to {
+            if let Some((to, to_side)) = ranks[side as usize].to {
                 out.add(to, MessageKind::Pointed, |body| {
-                    body.push(its_side as u8);
+                    body.push(to_side as u8);
                     ranks[side.other() as usize].put(body);
                 });
             }

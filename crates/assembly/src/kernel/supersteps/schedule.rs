@@ -1,9 +1,10 @@
-//! The supersteps of PGA: chains in rounds of two, tips in two, bubbles in two, job after job.
+//! Order of the supersteps of PGA: chains in rounds of two, tips in two, bubbles in two, job after
+//! job.
 
 use super::control::{Aggregates, Control, Paper, Program, Step};
 
 impl Control {
-    /// What comes after a superstep of the paper's program; nothing at its end.
+    /// Returns the superstep that follows one of the paper's program; `None` at its end.
     pub(super) fn after_of_paper(
         &mut self,
         step: Step,
@@ -18,14 +19,14 @@ impl Control {
             Step::Merge => {
                 self.round += 1;
                 self.rounds_of_job += 1;
-                let is_whole = aggregates.changed == 0;
+                let is_complete = aggregates.changed == 0;
                 let is_cut = paper.rounds_max.is_some_and(|most| self.rounds_of_job >= most);
-                if !is_whole && !is_cut {
+                if !is_complete && !is_cut {
                     return Some(Step::Toss);
                 }
-                (self.rounds_of_job, self.is_cut) = (0, !is_whole);
+                (self.rounds_of_job, self.is_cut) = (0, !is_complete);
                 match self.program {
-                    Program::Compress(_) if is_whole => None,
+                    Program::Compress(_) if is_complete => None,
                     Program::Compress(_) => {
                         self.is_ending = true;
                         Some(Step::Receive)
@@ -48,7 +49,7 @@ impl Control {
         }
     }
 
-    /// After the bubbles of a job: the next job, or the end where nothing has changed.
+    /// Returns the first superstep of the next job; ends the program where nothing has changed.
     fn after_job(&mut self, paper: &Paper) -> Option<Step> {
         let removed = std::mem::take(&mut self.now);
         self.rounds.push(removed);
@@ -63,7 +64,7 @@ impl Control {
         Some(Step::Receive)
     }
 
-    /// What the traffic of a superstep of the paper's program counts for.
+    /// Returns the phase to which the traffic of a superstep of the paper's program counts.
     pub(super) fn work_of_paper(&self, step: Step) -> &'static str {
         match step {
             Step::MeetAgain | Step::Link => "edges",

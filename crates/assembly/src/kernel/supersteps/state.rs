@@ -1,4 +1,4 @@
-//! A part of the vertices as bytes, between supersteps of engines that keep no state.
+//! Encoding of a part of the vertices, for engines that keep no state between supersteps.
 
 use cuesta_core::Result;
 
@@ -9,7 +9,7 @@ use crate::kernel::codec::{self, ByteReader};
 use crate::kernel::internal;
 
 impl VertexPart {
-    /// The part as bytes.
+    /// Encodes the part.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend((self.vertices.len() as u64).to_le_bytes());
@@ -21,13 +21,13 @@ impl VertexPart {
                 bytes.extend((edges.len() as u32).to_le_bytes());
                 edges.iter().for_each(|&edge| put_edge(edge, &mut bytes));
             }
-            bytes.push(u8::from(vertex.leaves));
+            bytes.push(u8::from(vertex.is_removed));
             codec::put_fragment(&vertex.piece, &vertex.codes, &mut bytes);
         }
         bytes
     }
 
-    /// The part that [`VertexPart::to_bytes`] gave; no bytes are a part without vertices.
+    /// Decodes the output of [`VertexPart::to_bytes`]; empty bytes are a part without vertices.
     ///
     /// # Errors
     /// `Defect` when bytes are missing.
@@ -43,12 +43,12 @@ impl VertexPart {
             let next = [read_neighbour(&mut reader)?, read_neighbour(&mut reader)?];
             let ranks = read_ranks(&mut reader)?;
             let edges = [read_edges(&mut reader)?, read_edges(&mut reader)?];
-            let [leaves] = reader.array()?;
+            let [is_removed] = reader.array()?;
             let mut codes = Vec::new();
             let piece = reader.fragment(&mut codes)?;
             check(&codes, k)?;
-            let leaves = leaves != 0;
-            vertices.push(Vertex { name, next, piece, codes, ranks, edges, leaves });
+            let is_removed = is_removed != 0;
+            vertices.push(Vertex { name, next, piece, codes, ranks, edges, is_removed });
         }
         if live > vertices.len() {
             return Err(internal("vertices of a part are gone"));

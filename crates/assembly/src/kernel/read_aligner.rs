@@ -1,9 +1,11 @@
-//! Lays reads along the contigs of the size of k-mers before, and counts the k-mers that both have,
-//! a stretch at a time. Of the others those go to buckets that may be in the reads more than once.
+//! Aligns reads to the contigs of the previous k-mer size, and counts the k-mers that both share, a
+//! stretch at a time. K-mers that may occur more than once in the reads but in no contig go to
+//! buckets.
 //!
-//! Each k-mer of a read is counted in one of three ways, and it does not matter in which: with the
-//! contig's, which has the same bases; by itself, where a shorter k-mer in it is in the reads once
-//! and in no contig or bridge; or in its bucket. So a seed that is missed costs time alone.
+//! Each k-mer of a read is counted in one of three ways, all of which give the same counts: at its
+//! position on a contig with the same bases; as a single, where it contains a shorter k-mer that
+//! occurs once in the reads and in no contig or bridge; or in its bucket. So a missed seed costs
+//! only time.
 
 use std::ops::Range;
 
@@ -13,67 +15,67 @@ use crate::kernel::scan::{self, ReadCounts, ReadCutter, Scanner, SuperKmer};
 use crate::kernel::stretch_counts::StretchCounts;
 use crate::kernel::words::pack;
 
-/// Bases that are worked on together: their arrays stay in the first-level cache.
+/// Bases that are processed together: their arrays fit in the first-level cache.
 const CHUNK_BASES: usize = 4096;
-/// Stretches that are shorter than a k-mer, one after the other, before a contig is given up.
+/// Consecutive matching stretches shorter than a k-mer after which a diagonal is given up.
 const SHORT_MAX: usize = 4;
-/// Bases before a seed that are compared: of a long read not all, after each seed.
+/// Most bases before a seed that are compared, which bounds the cost per seed of a long read.
 const BEHIND_MAX: usize = 1024;
 
-/// What reads are laid along.
+/// Contigs to which reads are aligned, with the counts of their k-mers.
 #[derive(Clone, Copy)]
-pub struct KnownKmers<'t, 'a> {
-    /// Contigs.
+pub struct ContigKmers<'t, 'a> {
+    /// The contigs.
     pub contigs: &'t ContigText<'a>,
-    /// How often their k-mers were seen.
+    /// Counts of their k-mers.
     pub counts: &'t StretchCounts<'a>,
-    /// Shorter k-mers: all that are in the reads more than once or in contigs or bridges.
+    /// Shorter k-mers: all that occur more than once in the reads, or in contigs or bridges.
     pub repeated: Option<&'t RepeatedKmers<'a>>,
 }
 
-/// What lays reads, with its buffers.
-pub struct ReadLayer<'t, 'a> {
-    known: KnownKmers<'t, 'a>,
+/// Aligner of reads, with its buffers.
+pub struct ReadAligner<'t, 'a> {
+    known: ContigKmers<'t, 'a>,
     k: usize,
     drop_ambiguous: bool,
-    /// Cuts what is left of the reads.
+    /// Cuts the unaligned parts of the reads.
     scanner: Scanner,
     codes: Vec<u8>,
     words: Vec<u64>,
-    /// Stretches of bases, of the codes.
+    /// Stretches of bases without ambiguous letters, as ranges of `codes`.
     stretches: Vec<(usize, usize)>,
-    /// Those that are being laid along contigs.
-    laid: Vec<Laid>,
-    /// What is found in a chunk.
-    found: Found,
+    /// Stretches that are being aligned to contigs.
+    active: Vec<ActiveStretch>,
+    /// Results of the current chunk.
+    chunk: ChunkKmers,
 }
 
-/// How far a stretch is laid along contigs.
+/// State of a stretch that is being aligned.
 #[derive(Clone, Copy)]
-struct Laid {
-    /// The first k-mer that is not counted yet.
+struct ActiveStretch {
+    /// First k-mer that is not counted yet.
     next: usize,
     end: usize,
-    /// The seed that is looked up next, and its hash.
+    /// Seed that is looked up next, and its hash.
     seed: Option<(usize, u64)>,
 }
 
-/// What is found about the k-mers of reads.
+/// K-mers of a chunk by the way in which they are counted.
 #[derive(Default)]
-struct Found {
-    /// K-mers of contigs.
+struct ChunkKmers {
+    /// Ranges of positions in the contigs, of k-mers that match them.
     counted: Vec<Range<usize>>,
-    /// Bases whose k-mers go to buckets.
-    others: Vec<Range<usize>>,
-    /// K-mers that are in the reads once.
+    /// Ranges of bases whose k-mers go to buckets.
+    to_buckets: Vec<Range<usize>>,
+    /// Number of k-mers that occur once in the reads.
     singles: u64,
 }
 
-impl<'t, 'a> ReadLayer<'t, 'a> {
-    /// For k-mers of `k` bases and 2^`bucket_bits` buckets. Reads with ambiguous letters are cut
-    /// there, or left out whole.
+impl<'t, 'a> ReadAligner<'t, 'a> {
+    /// Creates an aligner for k-mers of `k` bases and 2^`bucket_bits` buckets. Reads are cut at
+    /// ambiguous letters, or dropped if they have any.
     pub fn new(
-        known: KnownKmers<'t, 'a>,
+        known: ContigKmers<'t, 'a>,
         (k, bucket_bits): (usize, u32),
         drop_ambiguous: bool,
     ) -> Self {
@@ -85,26 +87,26 @@ impl<'t, 'a> ReadLayer<'t, 'a> {
             codes: Vec::new(),
             words: Vec::new(),
             stretches: Vec::new(),
-            laid: Vec::new(),
-            found: Found::default(),
+            active: Vec::new(),
+            chunk: ChunkKmers::default(),
         }
     }
 
-    /// What was counted in the reads so far.
+    /// Returns the counts of the reads so far.
     pub fn tally(&self) -> ReadCounts {
         self.scanner.tally
     }
 
-    fn lay(&mut self, emit: &mut impl FnMut(&SuperKmer<'_>)) {
-        // An ambiguous letter belongs to no stretch; any base may stand in for it.
+    fn align(&mut self, emit: &mut impl FnMut(&SuperKmer<'_>)) {
+        // No stretch contains an ambiguous letter, so any base may stand in for it.
         self.codes.iter_mut().for_each(|code| *code &= 3);
         pack(&self.codes, &mut self.words);
         let search = Search { known: &self.known, words: &self.words, k: self.k };
-        search.all(&self.stretches, &mut self.laid, &mut self.found);
-        let Found { counted, others, singles } = &mut self.found;
+        search.all(&self.stretches, &mut self.active, &mut self.chunk);
+        let ChunkKmers { counted, to_buckets, singles } = &mut self.chunk;
         self.known.counts.add(counted);
         counted.clear();
-        for bases in others.drain(..) {
+        for bases in to_buckets.drain(..) {
             self.scanner.take_codes(&self.codes[bases], emit);
         }
         self.scanner.tally.singles += std::mem::take(singles);
@@ -113,10 +115,10 @@ impl<'t, 'a> ReadLayer<'t, 'a> {
     }
 }
 
-impl ReadCutter for ReadLayer<'_, '_> {
+impl ReadCutter for ReadAligner<'_, '_> {
     fn take(&mut self, read: &[u8], emit: &mut impl FnMut(&SuperKmer<'_>)) -> Result<(), usize> {
         if self.codes.len() + read.len() > CHUNK_BASES {
-            self.lay(emit);
+            self.align(emit);
         }
         let Self { codes, stretches, k, .. } = self;
         let bases = scan::append_codes(read, self.drop_ambiguous, codes, |start, end| {
@@ -131,70 +133,78 @@ impl ReadCutter for ReadLayer<'_, '_> {
     }
 
     fn flush(&mut self, emit: &mut impl FnMut(&SuperKmer<'_>)) {
-        self.lay(emit);
+        self.align(emit);
         self.scanner.flush(emit);
     }
 }
 
-/// What a stretch of bases is laid along.
+/// Contigs and reads of an alignment.
 struct Search<'s, 't, 'a> {
-    known: &'s KnownKmers<'t, 'a>,
-    /// The reads.
+    known: &'s ContigKmers<'t, 'a>,
+    /// The packed reads.
     words: &'s [u64],
     k: usize,
 }
 
 impl Search<'_, '_, '_> {
-    /// Lays stretches along contigs, a seed of each at a time, so that what is needed of memory
-    /// comes at once and not one after the other.
-    fn all(&self, stretches: &[(usize, usize)], laid: &mut Vec<Laid>, found: &mut Found) {
+    /// Aligns stretches to contigs. All stretches advance by a seed at a time, so that their cache
+    /// misses overlap.
+    fn all(
+        &self,
+        stretches: &[(usize, usize)],
+        active: &mut Vec<ActiveStretch>,
+        chunk: &mut ChunkKmers,
+    ) {
         let contigs = self.known.contigs;
-        laid.clear();
-        laid.extend(stretches.iter().map(|&(start, end)| {
+        active.clear();
+        active.extend(stretches.iter().map(|&(start, end)| {
             let seed = contigs.seed(self.words, (start, end));
-            Laid { next: start, end, seed }
+            ActiveStretch { next: start, end, seed }
         }));
-        while !laid.is_empty() {
-            for (_, hash) in laid.iter().filter_map(|one| one.seed) {
+        while !active.is_empty() {
+            for (_, hash) in active.iter().filter_map(|stretch| stretch.seed) {
                 contigs.prefetch_slot(hash);
             }
-            for (_, hash) in laid.iter().filter_map(|one| one.seed) {
+            for (_, hash) in active.iter().filter_map(|stretch| stretch.seed) {
                 contigs.prefetch_place(hash);
             }
-            laid.retain_mut(|one| {
-                self.step(one, found);
-                let is_done = one.seed.is_none();
+            active.retain_mut(|stretch| {
+                self.step(stretch, chunk);
+                let is_done = stretch.seed.is_none();
                 if is_done {
-                    self.beside(one.next..(one.end + 1 - self.k).max(one.next), found);
+                    self.count_unaligned(
+                        stretch.next..(stretch.end + 1 - self.k).max(stretch.next),
+                        chunk,
+                    );
                 }
                 !is_done
             });
         }
     }
 
-    /// Lays a stretch along the contigs that have its seed, and finds the next one.
+    /// Aligns a stretch to the contigs that contain its seed, and finds its next seed.
     #[inline]
-    fn step(&self, one: &mut Laid, found: &mut Found) {
-        let Some(at) = one.seed else { return };
+    fn step(&self, stretch: &mut ActiveStretch, chunk: &mut ChunkKmers) {
+        let Some(at) = stretch.seed else { return };
         let contigs = self.known.contigs;
         let mut from = at.0 + 1;
-        let bases = (one.next.max(at.0.saturating_sub(BEHIND_MAX)), one.end);
+        let bases = (stretch.next.max(at.0.saturating_sub(BEHIND_MAX)), stretch.end);
         contigs.find(self.words, (at, bases), |diagonal| {
-            let reached = self.count(&diagonal, at.0, (&mut one.next, &mut *found));
+            let reached = self.count(&diagonal, at.0, (&mut stretch.next, &mut *chunk));
             from = from.max(reached.unwrap_or(0));
             reached.is_some()
         });
-        one.seed = contigs.seed(self.words, (from, one.end));
+        stretch.seed = contigs.seed(self.words, (from, stretch.end));
     }
 
-    /// Counts the k-mers of a read from `next` on that are those of a contig; where to look for the
-    /// next seed, if there were some.
+    /// Counts the k-mers of a stretch from `next` on that match a contig. If there are any, returns
+    /// the base from which to search for the next seed.
     #[inline]
     fn count(
         &self,
         diagonal: &Diagonal,
         seed: usize,
-        (next, found): (&mut usize, &mut Found),
+        (next, chunk): (&mut usize, &mut ChunkKmers),
     ) -> Option<usize> {
         let (k, (start, end)) = (self.k, diagonal.bases);
         let (mut first, mut short, mut has_some) = (start, 0, false);
@@ -203,10 +213,10 @@ impl Search<'_, '_, '_> {
             if kmers.is_empty() {
                 return false;
             }
-            self.beside(*next..kmers.start, found);
+            self.count_unaligned(*next..kmers.start, chunk);
             *next = kmers.end;
             let place = |base: usize| diagonal.kmer_place(base, k);
-            found.counted.push(if diagonal.is_turned {
+            chunk.counted.push(if diagonal.is_turned {
                 place(kmers.end - 1)..place(kmers.start) + 1
             } else {
                 place(kmers.start)..place(kmers.end)
@@ -225,37 +235,39 @@ impl Search<'_, '_, '_> {
             given_up.is_none()
         });
         has_some |= given_up.is_none() && take(first, end);
-        // Where the contig ends another one may begin, with a seed that is not whole in this one.
+        // Another contig may begin where this one ends, with a seed that is partly outside this
+        // one.
         let seed_bases = self.known.contigs.seed_bases();
         has_some.then(|| given_up.unwrap_or((end + 1).saturating_sub(seed_bases)))
     }
 
-    /// K-mers that are not laid along a contig.
+    /// Counts k-mers that match no contig: as singles, or in their buckets.
     #[inline]
-    fn beside(&self, kmers: Range<usize>, found: &mut Found) {
+    fn count_unaligned(&self, kmers: Range<usize>, chunk: &mut ChunkKmers) {
         let Some(repeated) = self.known.repeated else {
-            return self.to_buckets(kmers, found);
+            return self.to_buckets(kmers, chunk);
         };
         let within = self.k + 1 - repeated.k();
-        // From here on k-mers are to go to buckets.
-        let mut others = kmers.start;
+        // First k-mer that is neither counted nor sent to a bucket yet.
+        let mut pending = kmers.start;
         let mut first = kmers.start;
         while first < kmers.end {
-            // All these k-mers have the shorter ones from the last of them on.
+            // All k-mers from `first` to `end` contain the shorter k-mers at the positions
+            // `shared`.
             let end = (first + within).min(kmers.end);
             let shared = end - 1..first + within;
             if self.has_single(repeated, shared) {
-                self.to_buckets(others..first, found);
-                found.singles += (end - first) as u64;
-                others = end;
+                self.to_buckets(pending..first, chunk);
+                chunk.singles += (end - first) as u64;
+                pending = end;
             }
             first = end;
         }
-        self.to_buckets(others..kmers.end, found);
+        self.to_buckets(pending..kmers.end, chunk);
     }
 
-    /// Whether of the shorter k-mers at some places the first or the last is in the reads once: a
-    /// wrong base is in one of these, where the k-mers around it are all that have it.
+    /// Returns whether the first or the last shorter k-mer in a range of positions occurs once in
+    /// the reads. A wrong base in the k-mers around is in one of these two.
     #[inline(always)]
     fn has_single(&self, repeated: &RepeatedKmers<'_>, places: Range<usize>) -> bool {
         !repeated.may_have(self.words, places.start)
@@ -263,9 +275,9 @@ impl Search<'_, '_, '_> {
     }
 
     #[inline]
-    fn to_buckets(&self, kmers: Range<usize>, found: &mut Found) {
+    fn to_buckets(&self, kmers: Range<usize>, chunk: &mut ChunkKmers) {
         if !kmers.is_empty() {
-            found.others.push(kmers.start..kmers.end + self.k - 1);
+            chunk.to_buckets.push(kmers.start..kmers.end + self.k - 1);
         }
     }
 }
@@ -279,7 +291,7 @@ mod tests {
     use cuesta_core::budget::Budget;
     use proptest::prelude::*;
 
-    /// How often each k-mer is in some reads.
+    /// Counts each k-mer of the reads.
     fn counted(reads: &[Vec<Base>], k: usize) -> KmerMap<u128, u32> {
         let mut counts = KmerMap::default();
         for kmer in reads.iter().flat_map(|read| kmers::<u128>(read, k)) {
@@ -288,21 +300,21 @@ mod tests {
         counts
     }
 
-    /// K-mers that a super-k-mer counts, each in the bucket of its left end.
+    /// Adds the k-mers that a super-k-mer counts, each in the bucket of its left end.
     fn add(part: &SuperKmer<'_>, k: usize, counts: &mut KmerMap<u128, u32>) {
         let mut bytes = [0; 200];
         part.pack(k, &mut bytes);
         let (kmers, flags) = (part.kmers, part.flags);
         let record = PackedSuperKmer { kmers, flags, weight: 0, counts: &[], bytes: &bytes };
         let mut is_repeated = flags & REPEATED != 0;
-        record.each(k, |one: u128, two, inside| {
+        record.each(k, |forward: u128, backward, inside| {
             if inside & LEFT_INSIDE != 0 && !std::mem::take(&mut is_repeated) {
-                *counts.entry(one.min(two)).or_insert(0) += 1;
+                *counts.entry(forward.min(backward)).or_insert(0) += 1;
             }
         });
     }
 
-    /// Reads of either strand of sequences, each base of which may be wrong.
+    /// Draws sequences and reads of either strand, with or without a wrong base.
     fn reads() -> impl Strategy<Value = (Vec<Vec<Base>>, Vec<Vec<Base>>)> {
         let sequence = prop_oneof![
             3 => prop::collection::vec(0u8..4, 60..500),
@@ -333,7 +345,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_kmer_of_the_reads_is_counted_once(
+        fn all_kmers_of_the_reads_are_counted_once(
             (contigs, reads) in reads(),
             (k, shorter) in prop::sample::select(vec![(21, 15), (33, 15), (43, 31), (63, 31)]),
             has_filter in any::<bool>(),
@@ -351,63 +363,63 @@ mod tests {
             filter.add(short.map(|(kmer, _)| hash(kmer as u64)));
             filter.add(contigs.iter().flat_map(|codes| kmers::<u64>(codes, shorter)).map(hash));
             let repeated = has_filter.then_some(&filter);
-            let known = KnownKmers { contigs: &text, counts: &counts, repeated };
-            let mut layer = ReadLayer::new(known, (k, 4), false);
-            let mut found = KmerMap::default();
-            let mut emit = |part: &SuperKmer<'_>| add(part, k, &mut found);
+            let known = ContigKmers { contigs: &text, counts: &counts, repeated };
+            let mut aligner = ReadAligner::new(known, (k, 4), false);
+            let mut kmer_counts = KmerMap::default();
+            let mut emit = |part: &SuperKmer<'_>| add(part, k, &mut kmer_counts);
             for read in &reads {
                 let letters: Vec<u8> =
                     read.iter().map(|&base| b"ACGT"[usize::from(base)]).collect();
-                layer.take(&letters, &mut emit).unwrap();
+                aligner.take(&letters, &mut emit).unwrap();
             }
-            layer.flush(&mut emit);
+            aligner.flush(&mut emit);
             let mut of_contig = Vec::new();
             for (index, _) in contigs.iter().enumerate().filter(|(_, codes)| codes.len() >= k) {
                 let (start, end) = text.range(index);
                 counts.of(start..end + 1 - k, &mut of_contig);
                 for (kmer, count) in kmers::<u128>(long(index), k).zip(&of_contig) {
-                    *found.entry(kmer.canonical(k)).or_insert(0) += count;
+                    *kmer_counts.entry(kmer.canonical(k)).or_insert(0) += count;
                 }
             }
             let solid = counted(&contigs, k);
             let mut singles = 0;
             for (kmer, count) in counted(&reads, k) {
-                let there = found.remove(&kmer).unwrap_or(0);
-                if there != count {
-                    prop_assert_eq!((there, count, solid.get(&kmer)), (0, 1, None));
+                let observed = kmer_counts.remove(&kmer).unwrap_or(0);
+                if observed != count {
+                    prop_assert_eq!((observed, count, solid.get(&kmer)), (0, 1, None));
                     singles += 1;
                 }
             }
-            prop_assert_eq!(layer.tally().singles, singles);
+            prop_assert_eq!(aligner.tally().singles, singles);
             prop_assert!(has_filter || singles == 0);
-            prop_assert!(found.values().all(|&count| count == 0));
+            prop_assert!(kmer_counts.values().all(|&count| count == 0));
             let bases: usize = reads.iter().map(Vec::len).sum();
-            prop_assert_eq!(layer.tally().bases, bases as u64);
+            prop_assert_eq!(aligner.tally().bases, bases as u64);
         }
     }
 
-    /// Reads of a contig without errors are counted along it alone.
+    /// Reads of a contig without errors are counted at their positions on it alone.
     #[test]
-    fn what_is_on_a_contig_goes_to_no_bucket() {
+    fn kmers_on_a_contig_are_sent_to_no_bucket() {
         let stream = cuesta_core::random::Stream::new(1, 0);
         let contig: Vec<Base> = (0..5000).map(|place| (stream.bits(place) & 3) as Base).collect();
         let budget = Budget::new(1 << 20);
         let text = ContigText::new(1, |_| &contig[..], (43, &budget)).unwrap();
         let counts = StretchCounts::new(text.end(), &budget).unwrap();
-        let known = KnownKmers { contigs: &text, counts: &counts, repeated: None };
-        let mut layer = ReadLayer::new(known, (43, 4), false);
+        let known = ContigKmers { contigs: &text, counts: &counts, repeated: None };
+        let mut aligner = ReadAligner::new(known, (43, 4), false);
         let letters: Vec<u8> = contig.iter().map(|&base| b"ACGT"[usize::from(base)]).collect();
-        let mut others = 0;
-        let mut emit = |part: &SuperKmer<'_>| others += part.kmers;
+        let mut bucketed = 0;
+        let mut emit = |part: &SuperKmer<'_>| bucketed += part.kmers;
         for start in 0..4900 {
-            layer.take(&letters[start..start + 100], &mut emit).unwrap();
+            aligner.take(&letters[start..start + 100], &mut emit).unwrap();
         }
-        layer.flush(&mut emit);
-        // A read has no seed now and then.
-        assert!(others < 4900 * 58 / 100, "{others}");
+        aligner.flush(&mut emit);
+        // Some reads have no seed.
+        assert!(bucketed < 4900 * 58 / 100, "{bucketed}");
     }
 
-    /// A wrong base that no other read has leaves nothing for buckets, wherever it is in its read.
+    /// A wrong base that no other read has sends nothing to buckets, wherever it is in its read.
     #[test]
     fn kmers_with_a_wrong_base_are_counted_by_number_alone() {
         let stream = cuesta_core::random::Stream::new(2, 0);
@@ -418,10 +430,10 @@ mod tests {
             let counts = StretchCounts::new(text.end(), &budget).unwrap();
             let filter = RepeatedKmers::new(31, 50_000, &budget).unwrap();
             filter.add(kmers::<u64>(&contig, 31).map(|kmer| kmer.canonical(31).mixed()));
-            let known = KnownKmers { contigs: &text, counts: &counts, repeated: Some(&filter) };
-            let mut layer = ReadLayer::new(known, (k, 4), false);
-            let mut others = 0;
-            let mut emit = |part: &SuperKmer<'_>| others += part.kmers;
+            let known = ContigKmers { contigs: &text, counts: &counts, repeated: Some(&filter) };
+            let mut aligner = ReadAligner::new(known, (k, 4), false);
+            let mut bucketed = 0;
+            let mut emit = |part: &SuperKmer<'_>| bucketed += part.kmers;
             let mut wrong = 0;
             for start in 0..1800 {
                 let mut read = contig[start..start + 100].to_vec();
@@ -430,30 +442,30 @@ mod tests {
                 wrong += (place + 1).min(101 - k) - (place + 1).saturating_sub(k);
                 let letters: Vec<u8> =
                     read.iter().map(|&base| b"ACGT"[usize::from(base)]).collect();
-                layer.take(&letters, &mut emit).unwrap();
+                aligner.take(&letters, &mut emit).unwrap();
             }
-            layer.flush(&mut emit);
-            let singles = layer.tally().singles as usize;
+            aligner.flush(&mut emit);
+            let singles = aligner.tally().singles as usize;
             assert!(singles <= wrong && singles > wrong / 100 * 98, "{k} {singles} {wrong}");
         }
     }
 
     #[test]
-    fn what_is_no_base_is_refused_and_ambiguous_letters_cut() {
+    fn letters_of_no_base_are_refused_and_ambiguous_letters_cut() {
         let budget = Budget::new(1 << 20);
         let text = ContigText::new(0, |_| &[], (15, &budget)).unwrap();
         let counts = StretchCounts::new(text.end(), &budget).unwrap();
-        let known = KnownKmers { contigs: &text, counts: &counts, repeated: None };
+        let known = ContigKmers { contigs: &text, counts: &counts, repeated: None };
         for (drop_ambiguous, kmers) in [(false, 3), (true, 1)] {
-            let mut layer = ReadLayer::new(known, (15, 4), drop_ambiguous);
-            let mut found = KmerMap::default();
-            let mut emit = |part: &SuperKmer<'_>| add(part, 15, &mut found);
-            layer.take(b"ACGTTACGTTAGGCA", &mut emit).unwrap();
-            assert_eq!(layer.take(b"ACGTELVIS", &mut emit), Err(4));
-            layer.take(b"ACGTTACGTTAGGCANacguuacguuaggcg", &mut emit).unwrap();
-            layer.flush(&mut emit);
-            assert_eq!(found.values().sum::<u32>(), kmers);
-            assert_eq!(layer.tally().bases, if drop_ambiguous { 15 } else { 45 });
+            let mut aligner = ReadAligner::new(known, (15, 4), drop_ambiguous);
+            let mut kmer_counts = KmerMap::default();
+            let mut emit = |part: &SuperKmer<'_>| add(part, 15, &mut kmer_counts);
+            aligner.take(b"ACGTTACGTTAGGCA", &mut emit).unwrap();
+            assert_eq!(aligner.take(b"ACGTELVIS", &mut emit), Err(4));
+            aligner.take(b"ACGTTACGTTAGGCANacguuacguuaggcg", &mut emit).unwrap();
+            aligner.flush(&mut emit);
+            assert_eq!(kmer_counts.values().sum::<u32>(), kmers);
+            assert_eq!(aligner.tally().bases, if drop_ambiguous { 15 } else { 45 });
         }
     }
 }
