@@ -28,7 +28,7 @@ from cuesta.cluster import (
 )
 from cuesta.cluster.agent import Agent
 from cuesta.cluster.driver import Driver
-from cuesta.cluster.folder import SCHEMA, ClusterFolder, telling_line
+from cuesta.cluster.folder import SCHEMA, ClusterFolder, error_line
 from cuesta.cluster.members import Members
 from cuesta.cluster.schedulers import GONE, UNKNOWN, process
 from cuesta.cluster.schedulers.pbs import PbsScheduler
@@ -54,14 +54,14 @@ def made(tmp_path: Path) -> ClusterFolder:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "line",
     [
         '{"nonce": "n", "proof": "é"}'.encode(),
         b'{"nonce": "\\ud800", "proof": "p"}',
         b'{"nonce": ' + b"[" * 100_000,
     ],
 )
-def test_a_stranger_does_not_end_the_cluster(said: bytes) -> None:
+def test_a_stranger_does_not_end_the_cluster(line: bytes) -> None:
     """
     Who connects proves that it knows the secret. A proof that was no ASCII, half a character and
     deep JSON raised errors that were no `WireError`, and the leader ended with all of its nodes.
@@ -69,8 +69,8 @@ def test_a_stranger_does_not_end_the_cluster(said: bytes) -> None:
     listener = wire.listen("127.0.0.1")
     members = Members(listener, "secret")
     with socket.create_connection(("127.0.0.1", members.port)) as stranger:
-        stranger.sendall(said + b"\n")
-        assert members.hear() == []
+        stranger.sendall(line + b"\n")
+        assert members.receive() == []
     assert members.channels() == [listener]
     peers: list[wire.Peer] = []
     known = threading.Thread(
@@ -79,7 +79,7 @@ def test_a_stranger_does_not_end_the_cluster(said: bytes) -> None:
     known.start()
     while known.is_alive():
         wire.ready([listener], 0.05)
-        members.hear()
+        members.receive()
     assert len(members.channels()) == 2
 
 
@@ -88,7 +88,7 @@ def test_a_leader_without_free_descriptors_goes_on() -> None:
         def accept(self) -> None:
             raise OSError(24, "Too many open files")
 
-    assert Members(cast(Any, Full()), "secret").hear() == []
+    assert Members(cast(Any, Full()), "secret").receive() == []
 
 
 def test_a_process_of_another_machine_is_neither_gone_nor_ended(made: ClusterFolder) -> None:
@@ -107,19 +107,19 @@ def test_a_process_of_another_machine_is_neither_gone_nor_ended(made: ClusterFol
 
 def test_a_process_of_this_machine_that_is_gone_has_failed(made: ClusterFolder) -> None:
     write_private(made.job_file, f"process-1:0@{os.uname().nodename}")
-    found = control.status(made)
-    assert (found["state"], found["code"]) == ("failed", 3)
-    assert "the leader has ended without a word" in found["why"]
+    status = control.status(made)
+    assert (status["state"], status["code"]) == ("failed", 3)
+    assert "the leader has ended without a word" in status["why"]
 
 
 def test_the_scheduler_is_asked_now_and_then_and_the_file_always(
     made: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[ClusterFolder] = []
+    polled: list[ClusterFolder] = []
     status = control.status
 
     def counted(place: ClusterFolder) -> dict[str, Any]:
-        asked.append(place)
+        polled.append(place)
         return status(place)
 
     monkeypatch.setattr(control, "status", counted)
@@ -127,7 +127,7 @@ def test_the_scheduler_is_asked_now_and_then_and_the_file_always(
     assert observer.state()["state"] == "submitted"
     made.write(made.read() | {"state": "running"})
     assert [observer.state()["state"] for _ in range(3)] == ["running"] * 3
-    assert len(asked) == 1
+    assert len(polled) == 1
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_a_job_that_is_refused_or_interrupted_has_failed(
     place = ClusterFolder(tmp_path / "cluster")
     with pytest.raises(type(error)):
         control.submit(PLAN, place)
-    found = place.read()
-    assert (found["state"], found["why"], found["code"]) == ("failed", why, code)
+    state = place.read()
+    assert (state["state"], state["why"], state["code"]) == ("failed", why, code)
     # A leader that the scheduler starts all the same.
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert leader.main([str(place.root)]) == 3
@@ -191,18 +191,18 @@ def test_a_file_that_does_not_reach_the_disk_leaves_the_old_one(
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         write_private(tmp_path / "state", "new")
-    assert [one.name for one in tmp_path.iterdir()] == ["state"]
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
     assert (tmp_path / "state").read_text() == "old"
 
 
 def test_who_follows_hears_why_where_the_leader_did_not_say_it(made: ClusterFolder) -> None:
     made.write(made.read() | {"state": "failed", "why": "the leader was killed", "code": 3})
-    said: list[str] = []
-    assert following.followed(made, said.append) == 3
-    assert said == ["cuesta: the leader was killed"]
+    lines: list[str] = []
+    assert following.followed(made, lines.append) == 3
+    assert lines == ["cuesta: the leader was killed"]
     made.log("leader").write_text("cuesta: the leader was killed\n")
-    assert following.followed(made, said.append) == 3
-    assert said == ["cuesta: the leader was killed"] * 2
+    assert following.followed(made, lines.append) == 3
+    assert lines == ["cuesta: the leader was killed"] * 2
 
 
 def ended_by(made: ClusterFolder, monkeypatch: pytest.MonkeyPatch, work: Any, end: Any) -> Any:
@@ -211,11 +211,11 @@ def ended_by(made: ClusterFolder, monkeypatch: pytest.MonkeyPatch, work: Any, en
     monkeypatch.setattr(watchdog, "watch_leader", lambda *_: 0)
     monkeypatch.setattr(leader.Leader, "_work", work)
     monkeypatch.setattr(leader.Leader, "_end", end)
-    one = leader.Leader(PLAN, made)
-    code = one.run()
-    found = made.read()
-    assert found["code"] == code
-    return found
+    cluster_leader = leader.Leader(PLAN, made)
+    code = cluster_leader.run()
+    state = made.read()
+    assert state["code"] == code
+    return state
 
 
 def raising(error: Exception) -> Any:
@@ -229,12 +229,12 @@ def test_a_full_disk_is_no_defect_and_an_end_that_fails_is_told(
     made: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = raising(OSError(28, "No space left on device", "/x"))
-    found = ended_by(made, monkeypatch, full, lambda *_: None)
-    assert (found["state"], found["code"]) == ("failed", 3)
-    assert found["why"] == "/x: no space left on device"
-    found = ended_by(made, monkeypatch, lambda _: 7, full)
-    assert (found["state"], found["code"]) == ("failed", 7)
-    assert found["why"] == "/x: no space left on device"
+    state = ended_by(made, monkeypatch, full, lambda *_: None)
+    assert (state["state"], state["code"]) == ("failed", 3)
+    assert state["why"] == "/x: no space left on device"
+    state = ended_by(made, monkeypatch, lambda _: 7, full)
+    assert (state["state"], state["code"]) == ("failed", 7)
+    assert state["why"] == "/x: no space left on device"
 
 
 def test_what_a_store_could_not_write_makes_the_cluster_fail(
@@ -249,9 +249,9 @@ def test_what_a_store_could_not_write_makes_the_cluster_fail(
         member = cast(Any, SimpleNamespace(name="n1"))
         self._take_note(member, {"unwritten": "2 files are not in /data yet, but in /dev/shm/x"})
 
-    found = ended_by(made, monkeypatch, lambda _: 0, end)
-    assert (found["state"], found["code"]) == ("failed", 3)
-    assert found["why"] == "node n1: 2 files are not in /data yet, but in /dev/shm/x"
+    state = ended_by(made, monkeypatch, lambda _: 0, end)
+    assert (state["state"], state["code"]) == ("failed", 3)
+    assert state["why"] == "node n1: 2 files are not in /data yet, but in /dev/shm/x"
 
 
 def test_files_that_a_store_was_to_write_are_counted(tmp_path: Path) -> None:
@@ -270,29 +270,32 @@ def test_an_agent_keeps_the_only_copy_of_a_file_and_tells_the_leader(
 ) -> None:
     monkeypatch.setattr(node_store, "MEMORY_ROOT", tmp_path / "memory")
     share = NodeShare(scratch=str(tmp_path / scratch))
-    one = Agent(replace(PLAN, share=share, store_under="/data"), made, "n1")
+    agent = Agent(replace(PLAN, share=share, store_under="/data"), made, "n1")
     store = node_store.folder_of(PLAN, "n1")
     store.parent.mkdir()
     store.mkdir(mode=0o700)
     (store / "writes").mkdir()
     record = store / "writes" / "1.json"
     record.write_text('{"state": "dirty"}')
-    told: list[Any] = []
-    one._leader = cast(Any, SimpleNamespace(send=told.append))
-    one.end()
-    assert told == [{"unwritten": f"1 files are not in /data yet, but in {store}"}]
-    one.clear()
+    sent: list[Any] = []
+    agent._leader = cast(Any, SimpleNamespace(send=sent.append))
+    agent.end()
+    assert sent == [{"unwritten": f"1 files are not in /data yet, but in {store}"}]
+    agent.clear()
     assert record.exists()
     record.unlink()
-    one.clear()
+    agent.clear()
     assert not store.exists()
 
 
 def test_a_command_that_does_not_exist_is_bad_input(made: ClusterFolder) -> None:
-    one = leader.Leader(replace(PLAN, command=("no-such-program",)), made)
-    one.state |= {"nodes": [{"name": "n1", "host": "elsewhere"}], "leader": {"node": "n1"}}
+    cluster_leader = leader.Leader(replace(PLAN, command=("no-such-program",)), made)
+    cluster_leader.state |= {
+        "nodes": [{"name": "n1", "host": "elsewhere"}],
+        "leader": {"node": "n1"},
+    }
     with pytest.raises(InputError, match=r"^no-such-program: no such file or directory$"):
-        Driver(one).run()
+        Driver(cluster_leader).run()
 
 
 def test_a_master_that_dies_is_named_with_its_log(made: ClusterFolder) -> None:
@@ -305,8 +308,8 @@ def test_a_master_that_dies_is_named_with_its_log(made: ClusterFolder) -> None:
     service.check({"agents-1": 1})
     with pytest.raises(EngineError) as error:
         service.check({MASTER: -9})
-    said = "Spark's master has ended with code -9: java.lang.OutOfMemoryError; "
-    assert str(error.value) == f"{said}{made.log(MASTER)}"
+    message = "Spark's master has ended with code -9: java.lang.OutOfMemoryError; "
+    assert str(error.value) == f"{message}{made.log(MASTER)}"
 
 
 def test_the_telling_line_of_a_trace_is_the_exception(tmp_path: Path) -> None:
@@ -314,16 +317,16 @@ def test_the_telling_line_of_a_trace_is_the_exception(tmp_path: Path) -> None:
     trace = "java.io.IOException: no\n\tat a.B$C.<init>(B.java:1)\nCaused by: x.Y: of this\n"
     frames = "\tat java.base/java.lang.Thread.run(Thread.java:840)\n\t... 7 more\n"
     log.write_text(f"WARN hello\n{trace}{frames}")
-    assert telling_line(log) == "Caused by: x.Y: of this"
+    assert error_line(log) == "Caused by: x.Y: of this"
 
 
 def test_a_store_that_dies_later_is_in_the_state(
     made: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leader.Leader, "wait_until", lambda *_: None)
-    one = leader.Leader(PLAN, made)
-    start_stores(one)
-    one._take_note(cast(Any, SimpleNamespace(name="n1")), {"ended": "store", "code": -9})
+    cluster_leader = leader.Leader(PLAN, made)
+    start_stores(cluster_leader)
+    cluster_leader._take_note(cast(Any, SimpleNamespace(name="n1")), {"ended": "store", "code": -9})
     assert made.read()["services_lost"] == {"n1": {"store": "it has ended with code -9"}}
 
 
@@ -368,7 +371,7 @@ def test_the_classes_of_two_clusters_do_not_meet(
         used.append(target.name)
         copy(source, target)
 
-    monkeypatch.setattr(class_archive, "kept", lambda _version: place)
+    monkeypatch.setattr(class_archive, "archive_path", lambda _version: place)
     monkeypatch.setattr(shutil, "copyfile", copied)
     for name in ("one", "two"):
         (tmp_path / name / "conf").mkdir(parents=True)

@@ -67,7 +67,7 @@ def wait_for_agent(members: Members, agent: Agent, name: str = "n1") -> None:
     """Let the leader go on until it knows an agent, or the agent has given up."""
     while name not in members.known and not agent.errors:
         wire.ready(members.channels(), 0.05)
-        members.hear()
+        members.receive()
     agent.thread.join()
     assert not agent.errors
 
@@ -106,7 +106,7 @@ def test_a_leader_that_listens_waits_for_no_idle_connection() -> None:
     members = Members(listener, SECRET)
     with idle_connections(members.port, 6) as idle:
         while len(members.channels()) < 1 + len(idle):
-            assert members.hear() == []
+            assert members.receive() == []
         assert members.room.closed == 0
     listener.close()
 
@@ -153,10 +153,10 @@ def test_half_a_handshake_and_single_bytes_hold_up_no_agent() -> None:
     with idle_connections(members.port, 20) as slow:
         for channel in slow[:10]:
             channel.sendall(b'{"nonce": "n", ')
-        members.hear()
+        members.receive()
         for channel in slow[10:]:
             channel.sendall(b"{")
-            members.hear()
+            members.receive()
         wait_for_agent(members, Agent(members.port))
         assert members.room.closed == 0
     listener.close()

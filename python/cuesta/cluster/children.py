@@ -1,4 +1,4 @@
-"""Processes that a leader or an agent has started, each in a session of its own."""
+"""Child processes of a leader or an agent, each in a separate session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cuesta.processes import die_with_parent
 
 
 class Children:
-    """Processes by name, which have a signal when the thread that started them ends."""
+    """Processes by name; each receives a signal when the thread that started it ends."""
 
     def __init__(self) -> None:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -28,13 +28,13 @@ class Children:
         log: Path | None,
         last_signal: int = signal.SIGKILL,
     ) -> int:
-        """Start a process whose output goes into a log, or to ours; its pid.
+        """Start a process and return its pid. Its output goes into a log, or to ours.
 
-        Arguments: `last_signal` is what it has when this process is gone. Errors: `OSError` where
+        Arguments: `last_signal` is sent to it when this process ends. Errors: `OSError` where
         there is no such program.
         """
-        with contextlib.ExitStack() as held:
-            sink = held.enter_context(log.open("ab")) if log else None
+        with contextlib.ExitStack() as open_files:
+            sink = open_files.enter_context(log.open("ab")) if log else None
             self._running[name] = subprocess.Popen(
                 list(words),
                 stdin=subprocess.DEVNULL,
@@ -48,31 +48,31 @@ class Children:
         return self._running[name].pid
 
     def ended(self) -> dict[str, int]:
-        """Those that have ended since the last call, with their codes; below 0 is a signal."""
-        codes = {name: one.poll() for name, one in self._running.items()}
-        found = {name: code for name, code in codes.items() if code is not None}
-        for name in found:
+        """Return exit codes of processes that ended since the last call; below 0 is a signal."""
+        codes = {name: process.poll() for name, process in self._running.items()}
+        exit_codes = {name: code for name, code in codes.items() if code is not None}
+        for name in exit_codes:
             del self._running[name]
-        return found
+        return exit_codes
 
     def any(self, beginning: str) -> bool:
-        """Whether one whose name begins so has not been found to have ended."""
+        """Whether a process whose name begins so is not known to have ended."""
         return any(name.startswith(beginning) for name in self._running)
 
     def end(self, names: Sequence[str], seconds: float) -> dict[str, int]:
-        """Ask some to end, wait so long, then kill them with their groups; their codes."""
-        asked = {name: self._running.pop(name) for name in names if name in self._running}
-        for process in asked.values():
+        """Terminate processes, kill them with their groups after `seconds`; return exit codes."""
+        processes = {name: self._running.pop(name) for name in names if name in self._running}
+        for process in processes.values():
             process.terminate()
         deadline = time.monotonic() + seconds
-        for process in asked.values():
+        for process in processes.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        return {name: process.returncode for name, process in asked.items()}
+        return {name: process.returncode for name, process in processes.items()}
 
     def end_but(self, spared: str, seconds: float) -> None:
-        """All but one of that name, at once."""
+        """End all processes but that of one name, at once."""
         self.end([name for name in self._running if name != spared], seconds)

@@ -1,7 +1,7 @@
 """Classes of Spark's master and workers, loaded once and mapped from then on (AppCDS).
 
-Half of the time until they are there is spent on loading classes. A JVM that ends in order can
-write those it has loaded to a file, which others of the same version and class path map.
+Half of the time until they are ready is spent on loading classes. A JVM that exits normally can
+write the classes it has loaded to a file, which JVMs of the same version and class path map.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cuesta.machine import cache_folder
 from cuesta.private import is_trusted
 
 
-def kept(java_version: str) -> Path:
-    """Where the classes are kept of this very Spark, on such a Java."""
+def archive_path(java_version: str) -> Path:
+    """Return the path of the archive for this installation of Spark and a version of Java."""
     jars = jars_folder()
     text = f"{jars} {jars.stat().st_mtime_ns} {java_version}"
     name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
@@ -28,22 +28,22 @@ def kept(java_version: str) -> Path:
 
 
 def reading(java_version: str) -> list[str]:
-    """Options of a JVM that maps the classes, where there are any that others cannot change."""
-    place = kept(java_version)
+    """Return options of a JVM that maps the archive, if one exists that others cannot change."""
+    place = archive_path(java_version)
     return [f"-XX:SharedArchiveFile={place}"] if is_trusted(place) else []
 
 
 def writing(java_version: str, made: Path) -> list[str]:
-    """Options of a JVM that maps the classes, or else writes them to `made` when it ends."""
+    """Return options of a JVM that maps the archive, or else writes it to `made` at its end."""
     return reading(java_version) or [f"-XX:ArchiveClassesAtExit={made}"]
 
 
 def keep(java_version: str, made: Path) -> None:
-    """Keep what a JVM has written that has ended in order. It is no loss where that fails.
+    """Save the archive that a JVM has written at its normal exit; a failure does no harm.
 
     Arguments: `made` is in the settings' folder of a cluster.
     """
-    place = kept(java_version)
+    place = archive_path(java_version)
     if not made.exists() or place.exists():
         return
     # Clusters of other machines may have the same home, and folders of the same name.
@@ -62,7 +62,7 @@ def keep(java_version: str, made: Path) -> None:
 
 
 def jars_folder() -> Path:
-    """Of PySpark. Errors: `EngineMissing`."""
+    """Return the folder of PySpark's jars. Errors: `EngineMissing`."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise EngineMissing("PySpark is not installed; pip install 'cuesta[spark]'")

@@ -1,4 +1,4 @@
-"""What a user's process does with a cluster: hand it in, wait for it, look at it, end it."""
+"""A user's operations on a cluster: submit it, wait for it, query it, end it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from cuesta.cluster import hadoop_classes, watchdog
-from cuesta.cluster.folder import CANCELLED, OVER, ClusterFolder, telling_line
+from cuesta.cluster.folder import CANCELLED, OVER, ClusterFolder, error_line
 from cuesta.cluster.limits import CONNECT_SECONDS, FOLLOW_SECONDS, STOP_SECONDS
 from cuesta.cluster.schedulers import GONE, JobReport, Scheduler, get_scheduler, process
 from cuesta.cluster.settings import ClusterPlan, check, from_json, to_json
@@ -22,31 +22,31 @@ from cuesta.private import write_private
 
 _LOOK_SECONDS = 0.05
 _GONE_SECONDS = 10.0
-"""How long a state may be old before one that a job which is gone has left is taken for wrong:
-folders that nodes share show changes late, and a watchdog has the last word."""
+"""Age at which the state file of a job that has ended is taken to be final: folders that nodes
+share show changes late, and a watchdog may write it last."""
 _START_PHASES = 6
-"""What a leader waits for in turn, each for `start` seconds at most: agents, stores, Spark's
+"""Steps that a leader waits for in turn, each `start` seconds at most: agents, stores, Spark's
 master, its workers, YARN's ResourceManager, its NodeManagers."""
 _INTERRUPTED = 130
 
 
 def new_name() -> str:
-    """A name for a cluster that no other has."""
+    """Return a unique name for a cluster."""
     return secrets.token_hex(4)
 
 
 def completed(plan: ClusterPlan) -> ClusterPlan:
-    """A plan that was checked, with what its scheduler adds. Errors: `InputError`."""
+    """Check a plan and add the values that its scheduler determines. Errors: `InputError`."""
     check(plan)
     preset(plan.preset, 1)
     return get_scheduler(plan.allocation.scheduler).complete(plan)
 
 
 def submit(plan: ClusterPlan, folder: ClusterFolder) -> str:
-    """Make the folder and hand the job in; return its name. Errors: `InputError`, `EngineMissing`.
+    """Make the folder and submit the job; return its name. Errors: `InputError`, `EngineMissing`.
 
-    Arguments: `plan` is one that is `completed`. Guarantee: where it is refused or interrupted no
-    job is left, and the state says `failed`.
+    Arguments: `plan` was returned by `completed`. Guarantee: where it is refused or interrupted no
+    job is left, and the state is `failed`.
     """
     scheduler = get_scheduler(plan.allocation.scheduler)
     lacking = scheduler.missing()
@@ -72,7 +72,7 @@ def submit(plan: ClusterPlan, folder: ClusterFolder) -> str:
     job = ""
     try:
         job = scheduler.submit(folder)
-        # The leader may write by now, so the name of its job goes into a file of its own.
+        # The leader may write by now, so the name of its job goes into a separate file.
         write_private(folder.job_file, job)
     except BaseException as error:
         _withdraw(folder, scheduler, job, error)
@@ -81,7 +81,7 @@ def submit(plan: ClusterPlan, folder: ClusterFolder) -> str:
 
 
 def _withdraw(folder: ClusterFolder, scheduler: Scheduler, job: str, error: BaseException) -> None:
-    """End a job that was not handed in whole. A leader that comes later finds the state failed."""
+    """End a job whose submission failed. A leader that starts later reads the state `failed`."""
     if job:
         with contextlib.suppress(CuestaError, OSError):
             scheduler.cancel(job)
@@ -94,12 +94,12 @@ def _withdraw(folder: ClusterFolder, scheduler: Scheduler, job: str, error: Base
 
 
 def _fail(folder: ClusterFolder, state: dict[str, Any], why: str, code: int) -> dict[str, Any]:
-    """Write that a cluster has failed which has no leader that could; the state from then on."""
+    """Write that a cluster without a leader has failed; return its new state."""
     return _close(folder, state, {"state": "failed", "why": why, "code": code})
 
 
 def _close(folder: ClusterFolder, state: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
-    """Write the outcome of a cluster that has no leader, unless it has one already."""
+    """Write the outcome of a cluster without a leader, unless an outcome is written already."""
     if state["state"] in OVER:
         return state
     closed = state | outcome
@@ -108,26 +108,26 @@ def _close(folder: ClusterFolder, state: dict[str, Any], outcome: dict[str, Any]
 
 
 class Observer:
-    """Looks at a cluster often: its file at each call, its scheduler every `FOLLOW_SECONDS`."""
+    """Polls a cluster: its file at each call, its scheduler every `FOLLOW_SECONDS`."""
 
     def __init__(self, folder: ClusterFolder) -> None:
         self._folder = folder
-        self._asked = float("-inf")
+        self._queried_at = float("-inf")
 
     def state(self) -> dict[str, Any]:
-        """As `status`."""
-        if time.monotonic() - self._asked < FOLLOW_SECONDS:
+        """Return the state, as `status` does."""
+        if time.monotonic() - self._queried_at < FOLLOW_SECONDS:
             return self._folder.read()
-        found = status(self._folder)
-        # A scheduler that takes its time is left in peace afterwards, too.
-        self._asked = time.monotonic()
-        return found
+        state_now = status(self._folder)
+        # Taken after the reply, so that a slow scheduler is not queried more often.
+        self._queried_at = time.monotonic()
+        return state_now
 
 
 def wait(
     folder: ClusterFolder, until: Callable[[dict[str, Any]], bool], seconds: float | None
 ) -> dict[str, Any]:
-    """The state once `until` holds for it, or all is over. Errors: `EngineError` after so long."""
+    """Return the state once `until` holds or it is final. Errors: `EngineError`: time-out."""
     deadline = None if seconds is None else time.monotonic() + seconds
     observer = Observer(folder)
     while True:
@@ -143,23 +143,23 @@ def wait(
 
 
 def wait_until_ready(folder: ClusterFolder, queued_seconds: float | None) -> dict[str, Any]:
-    """The state when services are there. Errors: `EngineError` in the words of what failed.
+    """Return the state when services are ready. Errors: `EngineError` with the failure's message.
 
-    Arguments: `queued_seconds` is how long the scheduler may take; None is as long as it likes.
+    Arguments: `queued_seconds` limits the time in the scheduler's queue; None is no limit.
     """
     wait(folder, lambda state: state["state"] != "submitted", queued_seconds)
     plan = from_json(folder.plan())
-    # One that does not come up ends all that it has started before it says so.
-    seconds = _START_PHASES * plan.own("start") + _end_seconds(plan)
-    found = wait(folder, lambda state: "ready" in state["times"], seconds)
-    if found["state"] in OVER:
-        kind = InputError if found.get("code") == InputError.exit_code else EngineError
-        raise kind(found.get("why") or "the cluster has ended")
-    return found
+    # A cluster that fails to start ends all its processes before it reports that.
+    seconds = _START_PHASES * plan.setting("start") + _end_seconds(plan)
+    state = wait(folder, lambda state: "ready" in state["times"], seconds)
+    if state["state"] in OVER:
+        kind = InputError if state.get("code") == InputError.exit_code else EngineError
+        raise kind(state.get("why") or "the cluster has ended")
+    return state
 
 
 def status(folder: ClusterFolder) -> dict[str, Any]:
-    """The state as it is: one that was left behind by a leader that is gone is put right."""
+    """Return the current state, after correcting that of a leader which has been killed."""
     state = folder.read()
     job = folder.job()
     if state["state"] in OVER or not job:
@@ -181,20 +181,20 @@ def status(folder: ClusterFolder) -> dict[str, Any]:
 
 
 def _silent(folder: ClusterFolder, report: JobReport) -> str:
-    """Describe the end of a leader that has not written its state itself."""
+    """Describe the end of a leader that did not write its final state."""
     log = folder.log("leader")
-    line = telling_line(log)[:300]
+    line = error_line(log)[:300]
     state = f", its job is {report.state}" if report.state else ""
     return f"the leader has ended without a word{state}{f': {line}' if line else ''}; see {log}"
 
 
 def exit_code(state: Mapping[str, Any]) -> int:
-    """Return 0 for a cluster that waits, runs or has ended well, else the code of its end."""
+    """Return 0 for a cluster that waits, runs or succeeded, else its exit code."""
     return int(state.get("code", EngineError.exit_code)) if state["state"] in OVER else 0
 
 
 def waiting_reason(folder: ClusterFolder, state: Mapping[str, Any]) -> str:
-    """Return the cause for which the job of a cluster waits, in the words of its scheduler."""
+    """Return the scheduler's reason for which the job of a cluster waits."""
     job = folder.job()
     if state["state"] != "submitted" or not job:
         return ""
@@ -202,7 +202,7 @@ def waiting_reason(folder: ClusterFolder, state: Mapping[str, Any]) -> str:
 
 
 def _is_quiet(folder: ClusterFolder, state: dict[str, Any], job: str) -> bool:
-    """Whether nobody is there who would still write the state, as far as can be seen from here."""
+    """Whether no process that would still write the state is visible from this machine."""
     if not process.is_process(job):
         return time.time() - folder.state_file.stat().st_mtime > _GONE_SECONDS
     # Its watchdog has the cluster's mark, and may be at work for as long as a store writes.
@@ -210,7 +210,7 @@ def _is_quiet(folder: ClusterFolder, state: dict[str, Any], job: str) -> bool:
 
 
 def down(folder: ClusterFolder) -> dict[str, Any]:
-    """End a cluster, and wait until nothing is left of it. Ending it twice does no harm.
+    """End a cluster, and wait until none of its processes is left. A second call does no harm.
 
     Errors: `InputError` where only another machine can end it; `EngineError` where it does not end.
     """
@@ -227,7 +227,7 @@ def down(folder: ClusterFolder) -> dict[str, Any]:
 
 
 def _ask_to_stop(folder: ClusterFolder, state: dict[str, Any]) -> None:
-    """By a word to the leader, or by the scheduler where it does not hear."""
+    """Ask the leader to stop, or have the scheduler cancel the job if it does not answer."""
     leader = state.get("leader")
     try:
         if leader is None:
@@ -255,10 +255,10 @@ def _ended(folder: ClusterFolder) -> dict[str, Any]:
 
 
 def _end_seconds(plan: ClusterPlan) -> float:
-    """How long a leader may take to end all: the command, the agents, Spark's master, the rest."""
-    return CONNECT_SECONDS + 3 * plan.own("stop") + plan.end_seconds + STOP_SECONDS
+    """Return the time limit of a leader's end: command, agents, Spark's master, the rest."""
+    return CONNECT_SECONDS + 3 * plan.setting("stop") + plan.end_seconds + STOP_SECONDS
 
 
 def planned(plan: ClusterPlan) -> ClusterPlan:
-    """A plan with a name, checked and completed."""
+    """Return a plan with a name, checked and completed."""
     return completed(replace(plan, cluster=plan.cluster or new_name()))

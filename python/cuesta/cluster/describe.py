@@ -1,4 +1,4 @@
-"""Says in words what a cluster will be, and what one is."""
+"""Describes a planned cluster, and the state of a running one, in words."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from cuesta.cluster import yarn
 from cuesta.cluster.folder import OVER, ClusterFolder
 from cuesta.cluster.limits import MEMORY_SHARE
 from cuesta.cluster.schedulers import get_scheduler
-from cuesta.cluster.settings import OWN_SETTINGS, ClusterPlan
+from cuesta.cluster.settings import CLUSTER_SETTINGS, ClusterPlan
 from cuesta.cluster.spark import NodeUse, derived
 from cuesta.units import format_bytes, format_seconds
 
 
 def described(plan: ClusterPlan, folder: ClusterFolder) -> str:
-    """The job's script, and all settings with their values."""
+    """Return the job's script, and all settings with their values."""
     script = get_scheduler(plan.allocation.scheduler).script(plan, folder)
     return "\n".join([script, *_settings(plan), ""])
 
@@ -30,8 +30,8 @@ def _settings(plan: ClusterPlan) -> Iterator[str]:
     yield f"scratch {share.scratch or '$TMPDIR, else /tmp'}"
     yield f"with {', '.join(plan.services)}"
     yield "# of the cluster, --set NAME=VALUE"
-    for name, (_, meaning) in OWN_SETTINGS.items():
-        yield f"{name} {plan.own(name):g} ({meaning})"
+    for name, (_, meaning) in CLUSTER_SETTINGS.items():
+        yield f"{name} {plan.setting(name):g} ({meaning})"
     use = NodeUse(cores=share.cores or 1, memory_bytes=memory or 1 << 30)
     of_services = {
         "spark": ("Spark, --set spark.NAME=VALUE", derived(plan, use)),
@@ -47,7 +47,7 @@ def _settings(plan: ClusterPlan) -> Iterator[str]:
 
 
 def _of_yarn(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
-    """Those of all daemons; what is known on the nodes alone is in capitals."""
+    """Return settings of all daemons; values known on the nodes alone are in capitals."""
     ports = ["PORT"] * (yarn.MANAGER_PORTS + yarn.HISTORY_PORTS)
     return {
         **yarn.derived(plan, use),
@@ -58,7 +58,7 @@ def _of_yarn(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
 
 
 def state_lines(state: dict[str, Any], waits: str = "") -> Iterator[str]:
-    """Describe a cluster, a fact a line. Arguments: `waits` is why its job waits."""
+    """Describe a cluster, one fact in a line. Arguments: `waits` is why its job waits."""
     yield f"{_outcome(state)}: the job waits: {waits}" if waits else _outcome(state)
     is_over = state["state"] in OVER
     for node in state.get("nodes", ()):
@@ -79,7 +79,7 @@ def state_lines(state: dict[str, Any], waits: str = "") -> Iterator[str]:
 
 
 def _outcome(state: dict[str, Any]) -> str:
-    """The state, with the reason for it; of a command that has failed, how it ended."""
+    """Return the state with its reason, and the exit of a command that failed."""
     code = state.get("command_code", 0)
     if state["state"] == "ended" and code:
         how = f"killed by signal {-code}" if code < 0 else f"exit {code}"
@@ -88,21 +88,21 @@ def _outcome(state: dict[str, Any]) -> str:
 
 
 def time_lines(times: dict[str, float]) -> Iterator[str]:
-    """Time to the first task, apart for who took it."""
-    found = time_to_first_task(times)
-    if found:
-        parts = ", ".join(f"{name} {format_seconds(found[name])}" for name in _WHOSE)
-        yield f"first task after {format_seconds(found['whole'])}: {parts}"
+    """Describe the time to the first task, in the parts of `time_to_first_task`."""
+    parts_s = time_to_first_task(times)
+    if parts_s:
+        parts = ", ".join(f"{name} {format_seconds(parts_s[name])}" for name in _PARTS)
+        yield f"first task after {format_seconds(parts_s['whole'])}: {parts}"
 
 
-_WHOSE = ("scheduler", "ours", "Spark")
+_PARTS = ("scheduler", "ours", "Spark")
 
 
 def time_to_first_task(times: dict[str, float]) -> dict[str, float]:
-    """Seconds from handing in to Spark's first task, and of these the scheduler's, ours, Spark's.
+    """Return seconds from submission to Spark's first task, and the parts of these.
 
-    The scheduler's are until the leader runs, and from asking for agents until they run; Spark's
-    are bringing up master and workers, and a session. Empty where there was no task.
+    The scheduler's part is until the leader runs, and from the request for agents until they run;
+    Spark's is the start of master, workers and a session; the rest is ours. Empty without a task.
     """
     needed = ("submitted", "began", "allocated", "agents", "checked", "ready", "session", "task")
     if any(name not in times for name in needed):
@@ -110,6 +110,6 @@ def time_to_first_task(times: dict[str, float]) -> dict[str, float]:
     scheduler = times["began"] - times["submitted"]
     scheduler += max(0.0, times["agents"] - times["allocated"])
     spark = times["ready"] - times["checked"] + times["task"] - times["session"]
-    whole = times["task"] - times["submitted"]
-    ours = whole - scheduler - spark
-    return {"whole": whole, "scheduler": scheduler, "ours": ours, "Spark": spark}
+    total = times["task"] - times["submitted"]
+    ours = total - scheduler - spark
+    return {"whole": total, "scheduler": scheduler, "ours": ours, "Spark": spark}

@@ -1,4 +1,4 @@
-"""The command that a cluster is for: with the cluster's address filled in, and timed."""
+"""The command of a cluster: started with the cluster's addresses, and timed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "driver"
 _RUNS = ("run", "compare")
-"""Commands of ours that take an engine."""
+"""Commands of cuesta that take an engine."""
 
 
 class Driver:
@@ -30,7 +30,7 @@ class Driver:
     Attributes
     ----------
     spark, yarn
-        Where they are up.
+        The services, once they are ready.
     """
 
     def __init__(self, leader: Leader) -> None:
@@ -39,7 +39,7 @@ class Driver:
         self.yarn: YarnService | None = None
 
     def run(self) -> int:
-        """Run it to its end; its exit code. Errors: `InputError` where it cannot be started."""
+        """Run the command, return its exit code. Errors: `InputError` where it does not start."""
         leader = self._leader
         words = self.words(list(leader.plan.command))
         environment = {
@@ -50,8 +50,8 @@ class Driver:
         environment |= node_store.variables(leader.plan, nearest(leader.state)["name"])
         scratch = scratch_here(leader.state)
         if scratch and leader.plan.command[0] not in _RUNS:
-            # It is removed with the agent of the node, whatever the command leaves there. Ours have
-            # a --scratch, and sockets whose paths must be short.
+            # The agent of the node removes it, with any file the command leaves there. Commands of
+            # cuesta have a --scratch, and sockets whose paths must be short.
             environment["TMPDIR"] = scratch
         if self.spark:
             environment |= {
@@ -61,7 +61,7 @@ class Driver:
         if self.yarn:
             environment["HADOOP_CONF_DIR"] = str(leader.folder.conf)
         leader.state["command"] = words
-        leader.say("running", command=time.time())
+        leader.set_state("running", command=time.time())
         try:
             leader.children.start(NAME, words, environment, None)
         except (FileNotFoundError, PermissionError) as error:
@@ -73,44 +73,44 @@ class Driver:
         first = time_to_first_task(leader.state["times"])
         if first:
             leader.state["first_task"] = first
-        leader.say("stopping")
+        leader.set_state("stopping")
         return code if code >= 0 else 128 - code
 
     def words(self, command: list[str]) -> list[str]:
-        """The command as it is run: ours by this very Python, others as they are."""
+        """Return the command as it is run: cuesta's by this Python, others unchanged."""
         if command[0] not in _RUNS:
             return command
         engines = _value(command, ("--engine", "--engines")).split(",")
         use, count = node_use(self._leader), len(self._leader.members.facts())
-        given: dict[str, str] = {}
+        options: dict[str, str] = {}
         more: dict[str, str] = {}
-        if self.spark and any(one.startswith("spark") for one in engines):
-            given = {"--master": self.spark.master, "--threads": str(use.cores)}
+        if self.spark and any(engine.startswith("spark") for engine in engines):
+            options = {"--master": self.spark.master, "--threads": str(use.cores)}
             more |= self._leader.plan.spark_sets
         if "mpi" in engines:
-            given["--ranks"] = str(count * use.cores)
-        if given:
-            given["--memory"] = str(use.memory_bytes)
+            options["--ranks"] = str(count * use.cores)
+        if options:
+            options["--memory"] = str(use.memory_bytes)
         if self.yarn and "hadoop" in engines:
-            # Beside other engines it has what they have.
-            own = {"--threads": str(count * use.cores), "--memory": str(self.yarn.job_bytes)}
-            given = own | given
+            # With other engines it uses the same cores and memory as they do.
+            defaults = {"--threads": str(count * use.cores), "--memory": str(self.yarn.job_bytes)}
+            options = defaults | options
             more |= self._leader.plan.hadoop_sets if len(engines) == 1 else {}
-        options = [(name, value) for name, value in given.items() if not _value(command, (name,))]
-        options += [("--engine-option", f"{key}={value}") for key, value in more.items()]
-        words = [word for option in options for word in option]
+        pairs = [(name, value) for name, value in options.items() if not _value(command, (name,))]
+        pairs += [("--engine-option", f"{key}={value}") for key, value in more.items()]
+        words = [word for pair in pairs for word in pair]
         return [self._leader.plan.python, "-m", "cuesta", *command, *words]
 
     def _times(self) -> dict[str, float]:
         try:
-            found: dict[str, float] = json.loads(self._leader.folder.times_file.read_text())
+            times: dict[str, float] = json.loads(self._leader.folder.times_file.read_text())
         except (OSError, ValueError):
             return {}
-        return found
+        return times
 
 
 def _value(command: list[str], names: tuple[str, ...]) -> str:
-    """The value of an option in a command line; empty where it is not there."""
+    """Return the value of an option in a command line, empty without it."""
     for number, word in enumerate(command):
         name, equals, value = word.partition("=")
         if name in names:

@@ -1,4 +1,4 @@
-"""The folder of a cluster: what was asked for, what became of it, its logs and its settings."""
+"""The folder of a cluster: its plan, state, logs and settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATE = "cluster.json"
 CANCELLED = "cancelled"
 """State of a cluster whose job was cancelled before it began."""
 OVER = ("ended", "failed", CANCELLED)
-"""States after which nothing happens any more."""
+"""Final states."""
 
 
 class ClusterFolder:
@@ -42,7 +42,7 @@ class ClusterFolder:
         self.page_header = self.conf / "page-header"
 
     def make(self) -> None:
-        """Make it, for this user alone, with a new secret. Errors: `InputError` if it is taken."""
+        """Create it, private to the user, with a new secret. Errors: `InputError`: it is in use."""
         outputs.check_local(self.given)
         if self.state_file.exists():
             self._clear()
@@ -69,7 +69,7 @@ class ClusterFolder:
                 file.unlink()
             with contextlib.suppress(FileNotFoundError):
                 folder.rmdir()
-        # The state goes last: until then the folder is known for what it is.
+        # The state is removed last: it marks the folder as a cluster's.
         for file in (
             self.plan_file, self.script, self.secret_file, self.store_secret_file, self.times_file,
             self.job_file, self.state_file,
@@ -77,50 +77,50 @@ class ClusterFolder:
             file.unlink(missing_ok=True)
 
     def secret(self) -> str:
-        """What leader, agents and Spark prove to each other that they know."""
+        """Return the secret that leader, agents and Spark prove to each other that they know."""
         return self.secret_file.read_text()
 
     def job(self) -> str:
-        """What the scheduler calls the job; empty before it was handed in."""
+        """Return the scheduler's name of the job; empty before submission."""
         try:
             return self.job_file.read_text()
         except FileNotFoundError:
             return ""
 
     def read(self) -> dict[str, Any]:
-        """The state. Errors: `InputError` where there is none."""
+        """Return the state. Errors: `InputError` where there is none."""
         try:
-            found: dict[str, Any] = json.loads(self.state_file.read_text())
+            state: dict[str, Any] = json.loads(self.state_file.read_text())
         except FileNotFoundError:
             raise InputError(
                 f"{self.root}: no cluster was started here; name the folder that was given to -o"
             ) from None
-        if found.get("schema") != SCHEMA:
-            raise InputError(f"{self.state_file}: is of another version, {found.get('schema')}")
-        return found
+        if state.get("schema") != SCHEMA:
+            raise InputError(f"{self.state_file}: is of another version, {state.get('schema')}")
+        return state
 
     def write(self, state: Mapping[str, Any]) -> None:
-        """Replace the state, whole."""
+        """Replace the state atomically."""
         write_private(self.state_file, json.dumps(state, indent=1) + "\n")
 
     def plan(self) -> dict[str, Any]:
-        """What was asked for."""
-        found: dict[str, Any] = json.loads(self.plan_file.read_text())
-        return found
+        """Return the plan, as `settings.to_json` wrote it."""
+        plan: dict[str, Any] = json.loads(self.plan_file.read_text())
+        return plan
 
     def log(self, name: str) -> Path:
-        """Where a process of that name writes what it says."""
+        """Return the path of the log of the process `name`."""
         return self.logs / f"{name}.log"
 
 
-def telling_line(log: Path) -> str:
-    """The first line of a log that speaks of an error, else its last; empty without one.
+def error_line(log: Path) -> str:
+    """Return the first line of a log with `error:`, else its last; empty without one.
 
-    Of a trace of Java that is the exception, not the place in the code.
+    For a stack trace of Java that is the exception, not a frame.
     """
     try:
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
     except OSError:
         return ""
-    said = [line for line in lines if line and not _FRAME.match(line)]
-    return next((line for line in said if "error:" in line), said[-1] if said else "")
+    messages = [line for line in lines if line and not _FRAME.match(line)]
+    return next((line for line in messages if "error:" in line), messages[-1] if messages else "")

@@ -1,4 +1,4 @@
-"""Stays with a job until it has ended, and says what it says."""
+"""Follows a job until it has ended, and reports its output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def followed(
     report: Callable[[str], None],
     note: Callable[[str], None] | None = None,
 ) -> int:
-    """The exit code of the job of a folder; Ctrl-C ends it.
+    """Follow the job of a folder and return its exit code; Ctrl-C ends the job.
 
     Arguments: `report` is called with output of the command, `note` with the reason for which the
     job waits, when it changes.
@@ -31,9 +31,9 @@ def followed(
         while True:
             state = observer.state()
             if state["state"] == "submitted" and time.monotonic() - looked_at > FOLLOW_SECONDS:
-                known, reason = reason, control.waiting_reason(folder, state)
+                previous, reason = reason, control.waiting_reason(folder, state)
                 looked_at = time.monotonic()
-                if note and reason and reason != known:
+                if note and reason and reason != previous:
                     note(f"job {folder.job()} waits: {reason}")
             text = log.read_text(errors="replace") if log.exists() else ""
             complete = len(text) if state["state"] in OVER else text.rfind("\n") + 1
@@ -48,7 +48,7 @@ def followed(
         raise
     why = state.get("why")
     if why and why not in text:
-        # A leader that was killed, or never ran, has not said it.
+        # A leader that was killed, or never ran, has not written the reason.
         report(f"cuesta: {why}")
     for line in time_lines(state["times"]):
         report(line)

@@ -1,4 +1,4 @@
-"""Has an agent started on every node of the allocation, and waits until each has said its facts."""
+"""Starts an agent on each node of the allocation, and waits until each has sent its facts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from cuesta.cluster.folder import telling_line
-from cuesta.cluster.limits import LATE_SECONDS, SAID_CHARACTERS_MAX
+from cuesta.cluster.folder import error_line
+from cuesta.cluster.limits import LATE_SECONDS, REPORT_CHARACTERS_MAX
 from cuesta.cluster.members import Members
 from cuesta.cluster.node import interface_of, listening_address
 from cuesta.cluster.script import agent_words
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cuesta.cluster.leader import Leader
 
 AGENTS = "agents"
-"""How the names of processes of the leader begin that start agents."""
+"""Prefix of the names of the leader's processes that start agents."""
 
 
 class Gathering:
@@ -30,7 +30,7 @@ class Gathering:
     Attributes
     ----------
     names
-        Of the nodes.
+        Names of the nodes.
     """
 
     def __init__(self, leader: Leader) -> None:
@@ -42,11 +42,13 @@ class Gathering:
         self._report_at = float("inf")
 
     def run(self) -> None:
-        """Start agents; when it returns all have connected. Errors: `EngineError`, `InputError`."""
+        """Start agents and wait until all connect. Errors: `EngineError`, `InputError`."""
         leader = self._leader
         plan, folder = leader.plan, leader.folder
-        own = leader.scheduler.own_name()
-        address = listening_address(plan.share.interface, plan.allocation.scheduler == "local", own)
+        leader_node = leader.scheduler.current_node()
+        address = listening_address(
+            plan.share.interface, plan.allocation.scheduler == "local", leader_node
+        )
         raise_limit_of_files()
         leader.members = Members(listen(address), folder.secret())
         port = leader.members.port
@@ -55,9 +57,9 @@ class Gathering:
             "interface": interface_of(address),
             "port": port,
             "pid": os.getpid(),
-            "node": own,
+            "node": leader_node,
         }
-        leader.say("starting", allocated=time.time())
+        leader.set_state("starting", allocated=time.time())
         place = [address, str(port), plan.share.interface]
 
         def words(name: str) -> list[str]:
@@ -69,10 +71,12 @@ class Gathering:
         for number, command in enumerate(commands, start=1):
             name = f"{AGENTS}-{number}"
             leader.children.start(name, command, marking, folder.log(name))
-        self._report_at = time.monotonic() + min(LATE_SECONDS, plan.own("start") / 4)
+        self._report_at = time.monotonic() + min(LATE_SECONDS, plan.setting("start") / 4)
         leader.wait_until(self._all_here, "start", self._missing)
         leader.state.pop("awaited", None)
-        leader.say("starting", agents=max(one.began for one in leader.members.known.values()))
+        leader.set_state(
+            "starting", agents=max(member.began for member in leader.members.known.values())
+        )
 
     def _all_here(self) -> bool:
         facts = self._leader.members.facts()
@@ -88,11 +92,11 @@ class Gathering:
         self._report_at = time.monotonic() + seconds
         late = [name for name in self.names if name not in here]
         leader.state["awaited"] = dict.fromkeys(late, round(seconds, 1))
-        leader.say(leader.state["state"])
-        limit = leader.plan.own("start")
+        leader.set_state(leader.state["state"])
+        limit = leader.plan.setting("start")
         number = self.names.index(late[0]) + 1 if self._launched > 1 else 1
-        line = telling_line(leader.folder.log(f"{AGENTS}-{number}"))
-        cause = f" ({line[:SAID_CHARACTERS_MAX]})" if "error:" in line else ""
+        line = error_line(leader.folder.log(f"{AGENTS}-{number}"))
+        cause = f" ({line[:REPORT_CHARACTERS_MAX]})" if "error:" in line else ""
         with contextlib.suppress(OSError):
             sys.stderr.write(
                 f"cuesta: waiting for node {', '.join(late)} for {seconds:.0f} s of {limit:.0f} s; "
@@ -101,7 +105,7 @@ class Gathering:
             sys.stderr.flush()
 
     def note_ended(self, ended: dict[str, int]) -> bool:
-        """Take note of commands that have ended; whether one of them failed."""
+        """Record commands that have ended; return whether one of them failed."""
         self._failed += [
             int(name.rpartition("-")[2])
             for name, code in ended.items()
@@ -110,15 +114,15 @@ class Gathering:
         return bool(self._failed)
 
     def _missing(self) -> str:
-        """Which nodes have not said anything, and what is known of it."""
+        """Describe the nodes that have not connected, with the log of the first."""
         names, members = self.names, self._leader.members
         if self._launched == len(names) and self._failed:
             silent = [names[number - 1] for number in self._failed]
         else:
-            heard = members.known.keys() | members.lost.keys()
-            silent = [name for name in names if name not in heard]
-        gone = [f"{name} ({why})" for name, why in members.lost.items()]
+            connected = members.known.keys() | members.lost.keys()
+            silent = [name for name in names if name not in connected]
+        lost = [f"{name} ({why})" for name, why in members.lost.items()]
         number = names.index(silent[0]) + 1 if silent and self._launched > 1 else 1
-        said = telling_line(self._leader.folder.log(f"{AGENTS}-{number}")) or "it has said nothing"
-        who = ", ".join(silent or gone or names)
-        return f"node {who} did not start: {said[:SAID_CHARACTERS_MAX]}"
+        line = error_line(self._leader.folder.log(f"{AGENTS}-{number}")) or "it has said nothing"
+        nodes = ", ".join(silent or lost or names)
+        return f"node {nodes} did not start: {line[:REPORT_CHARACTERS_MAX]}"

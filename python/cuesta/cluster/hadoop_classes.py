@@ -1,6 +1,6 @@
-"""Where Hadoop's daemons are: in the Hadoop of `$HADOOP_HOME`, or for a checkout from Maven.
+"""Class path of Hadoop's daemons: from the Hadoop of `$HADOOP_HOME`, or in a checkout from Maven.
 
-PySpark brings Hadoop's client alone.
+PySpark includes Hadoop's client only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PARTS = ("common", "hdfs", "mapreduce", "yarn")
 
 
 def find() -> tuple[str, ...]:
-    """Words of a class path. Errors: `EngineMissing`, `InputError` for a wrong `$HADOOP_HOME`."""
+    """Return entries of a class path. Errors: `EngineMissing`, `InputError` (`$HADOOP_HOME`)."""
     home = os.environ.get("HADOOP_HOME")
     if home:
         return _of_home(Path(home).absolute())
@@ -30,14 +30,14 @@ def find() -> tuple[str, ...]:
     command = [sys.executable, str(_TOOL)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
-        said = "".join(done.stderr.strip().splitlines()[-1:])
-        raise EngineMissing(f"{HOW_TO_GET} ({said})")
+        last_line = "".join(done.stderr.strip().splitlines()[-1:])
+        raise EngineMissing(f"{HOW_TO_GET} ({last_line})")
     return (f"{done.stdout.strip()}/*",)
 
 
 def _of_home(home: Path) -> tuple[str, ...]:
     folders = [home / "share" / "hadoop" / part for part in _PARTS]
-    lacking = next((one for one in folders if not one.is_dir()), None)
+    lacking = next((folder for folder in folders if not folder.is_dir()), None)
     if lacking:
         raise InputError(f"HADOOP_HOME is {home}, which has no {lacking.relative_to(home)}")
     return tuple(f"{place}/*" for folder in folders for place in (folder, folder / "lib"))

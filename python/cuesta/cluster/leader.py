@@ -1,7 +1,7 @@
-"""What runs once in an allocation: brings the cluster up, runs the command, takes all down.
+"""The leader of an allocation: starts the cluster, runs the command, stops all processes.
 
-`python -m cuesta.cluster lead FOLDER`. Its state is in the folder, for whoever asks; the leader
-alone writes it.
+`python -m cuesta.cluster lead FOLDER`. Its state is in the folder, where any process of the user
+can read it; the leader alone writes it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SUBMITTED, ENDED, FAILED = "submitted", "ended", "failed"
 
 
 class Ending(Exception):
-    """Somebody or something wants the cluster to end; the exit code tells how that counts."""
+    """A request to end the cluster, with the reason and the exit code."""
 
     def __init__(self, why: str, code: int) -> None:
         super().__init__(why)
@@ -47,34 +47,34 @@ class Ending(Exception):
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the leader of the command line; its exit code is that of the command."""
-    signal.signal(signal.SIGTERM, _ask)
-    signal.signal(signal.SIGINT, _ask)
+    """Run the leader that the command line describes; return the exit code of its command."""
+    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGINT, _terminate)
     folder = ClusterFolder(Path(words[0]))
     state = folder.read()["state"]
     if state != SUBMITTED:
-        # Who has handed it in was interrupted, or has ended it since.
+        # The submitting process was interrupted, or has ended the cluster since.
         sys.stderr.write(f"cuesta: the cluster is {state} already\n")
         return EngineError.exit_code
     return Leader(from_json(folder.plan()), folder).run()
 
 
-def _ask(number: int, _frame: FrameType | None) -> None:
-    # Once is enough: a second one would come in the middle of the end.
-    for one in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(one, signal.SIG_IGN)
+def _terminate(number: int, _frame: FrameType | None) -> None:
+    # A second signal would interrupt the end.
+    for stop_signal in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(stop_signal, signal.SIG_IGN)
     raise Ending(f"the cluster was ended by {signal.Signals(number).name}", 128 + number)
 
 
 class Leader:
-    """A cluster, from inside.
+    """The leading process of a cluster.
 
     Attributes
     ----------
     state
-        What `cluster.json` says.
+        Content of `cluster.json`.
     on_ended
-        By the name of a service: told the node when it has ended there, and the agent's message.
+        Callbacks by the name of a service, called when it ends on a node: node, agent's message.
     """
 
     def __init__(self, plan: ClusterPlan, folder: ClusterFolder) -> None:
@@ -92,9 +92,9 @@ class Leader:
         self._asked_at = self._pinged_at = self._secret_at = time.monotonic()
 
     def run(self) -> int:
-        """All of it. Whatever happens, nothing that was started is left."""
+        """Run the cluster to its end. Guarantee: no process that was started is left."""
         seconds = self.plan.end_seconds
-        dog = watchdog.watch_leader(self.plan.cluster, seconds, self._told_by_watchdog)
+        watchdog_pid = watchdog.watch_leader(self.plan.cluster, seconds, self._record_killed)
         try:
             state, why, code = ENDED, "", self._work()
         except Exception as error:
@@ -103,39 +103,39 @@ class Leader:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)
         try:
-            self._end(dog)
+            self._end(watchdog_pid)
         except Exception as error:
-            failed, said, end_code = _outcome(error)
-            state, why, code = failed, why or said, code or end_code
+            failed, end_reason, end_code = _outcome(error)
+            state, why, code = failed, why or end_reason, code or end_code
         if self._unwritten:
-            lost = "; ".join(f"node {name}: {said}" for name, said in self._unwritten.items())
+            lost = "; ".join(f"node {name}: {text}" for name, text in self._unwritten.items())
             code = code if state == FAILED else EngineError.exit_code
             state, why = FAILED, f"{why}; {lost}" if why else lost
-        self._tell_outcome(state, why, code)
+        self._report_outcome(state, why, code)
         return code
 
-    def _tell_outcome(self, state: str, why: str, code: int) -> None:
-        """Wherever there is somebody to hear it; a full disk keeps nobody else from that."""
+    def _report_outcome(self, state: str, why: str, code: int) -> None:
+        """Write the outcome to log, state and users; a failed write does not stop the others."""
         self.state["code"] = code
         if why:
             self.state["why"] = why
-            # Whoever follows the log reads it for the last time when the state says that all ended.
+            # Followers of the log read it for the last time when the state is final.
             with contextlib.suppress(OSError):
                 sys.stderr.write(f"cuesta: {why}\n")
                 sys.stderr.flush()
         with contextlib.suppress(OSError):
-            self.say(state, ended=time.time())
+            self.set_state(state, ended=time.time())
         self._answer()
 
     def _work(self) -> int:
-        self.say("starting", began=time.time() - age_seconds())
+        self.set_state("starting", began=time.time() - age_seconds())
         self._gather()
         names = self._gathering.names
         self.limit_memory(self.members.facts())
-        found = sorted(self.members.facts(), key=lambda one: names.index(one.name))
-        check_nodes(self.plan, found)
-        self.state["nodes"] = [one.to_json() for one in found]
-        self.say("starting", checked=time.time())
+        facts = sorted(self.members.facts(), key=lambda node: names.index(node.name))
+        check_nodes(self.plan, facts)
+        self.state["nodes"] = [node.to_json() for node in facts]
+        self.set_state("starting", checked=time.time())
         driver = Driver(self)
         if self.plan.store_bytes:
             start_stores(self)
@@ -147,13 +147,13 @@ class Leader:
             driver.yarn = YarnService(self)
             self._services.append(driver.yarn)
             driver.yarn.start()
-        self.say("ready", ready=time.time())
+        self.set_state("ready", ready=time.time())
         code = driver.run() if self.plan.command else self._serve()
-        self.say("stopping")
+        self.set_state("stopping")
         return code
 
     def _gather(self) -> None:
-        """Start the agents and wait for what all of them say."""
+        """Start the agents and wait for the facts of all nodes."""
         self._ends_at = self._end_of_time()
         self._check_time_left()
         self._gathering = Gathering(self)
@@ -164,31 +164,31 @@ class Leader:
         return watchdog.mark(self.plan.cluster, "leader")
 
     def _end_of_time(self) -> float | None:
-        """When the scheduler ends the allocation, or the minutes asked for have passed."""
+        """Return when the scheduler ends the allocation, or the requested minutes have passed."""
         minutes = self.plan.allocation.minutes
-        asked = None if minutes is None else self.state["times"]["began"] + 60 * minutes
-        found = [at for at in (asked, self.scheduler.ends_at()) if at is not None]
-        return min(found, default=None)
+        requested_end = None if minutes is None else self.state["times"]["began"] + 60 * minutes
+        ends = [at for at in (requested_end, self.scheduler.ends_at()) if at is not None]
+        return min(ends, default=None)
 
     def _check_time_left(self) -> None:
         if self._ends_at is None:
             return
-        left = self._ends_at - time.time()
-        guard = self.plan.own("guard")
-        if left <= guard:
+        remaining_s = self._ends_at - time.time()
+        guard = self.plan.setting("guard")
+        if remaining_s <= guard:
             raise InputError(
-                f"the allocation ends in {max(0, left):.0f} s, and work is stopped {guard:.0f} s "
-                "before; ask for more --time, or give less with --set guard=SECONDS"
+                f"the allocation ends in {max(0, remaining_s):.0f} s, and work is stopped "
+                f"{guard:.0f} s before; ask for more --time, or give less with --set guard=SECONDS"
             )
 
     def _serve(self) -> int:
-        """Be there until somebody ends it."""
+        """Wait until a user, the scheduler or an error ends the cluster."""
         while True:
             self.pump()
 
     def limit_memory(self, facts: Sequence[NodeFacts]) -> None:
-        """Have nodes count for the memory that the job has on them, where that is less."""
-        job = self.scheduler.own_job()
+        """Lower the memory of nodes to the job's memory limit on them."""
+        job = self.scheduler.current_job()
         limits = self.scheduler.memory_bytes(job) if job else {}
         for node in facts:
             member = self.members.known[node.name]
@@ -198,41 +198,41 @@ class Leader:
     def wait_until(
         self, reached: Callable[[], bool], setting: str, missing: Callable[[], str]
     ) -> None:
-        """Go on with what happens until it is so.
+        """Process messages and events until `reached`.
 
-        Errors: `EngineError` with the words of `missing` after the seconds of that setting, or
+        Errors: `EngineError` with the text of `missing` after the seconds of that setting, or
         where a node is lost or its agent does not start.
         """
-        deadline = time.monotonic() + self.plan.own(setting)
+        deadline = time.monotonic() + self.plan.setting(setting)
         while not reached():
             failed = self._gathering.note_ended(self.pump())
             if failed or self.members.lost or time.monotonic() > deadline:
                 raise EngineError(missing())
 
     def pump(self) -> dict[str, int]:
-        """Let happen what happens meanwhile; processes of the leader that have ended.
+        """Process messages and events once; return processes of the leader that have ended.
 
         Errors: `Ending` when there is a reason to end; `InputError` of a node that refuses;
-        `EngineError` when a service of the leader is gone.
+        `EngineError` when a service of the leader has ended.
         """
         ready(self.members.channels(), TICK_SECONDS)
-        for member, message in self.members.hear():
+        for member, message in self.members.receive():
             self._take_note(member, message)
         self._answer()
         now = time.monotonic()
         if now - self._pinged_at > PING_SECONDS:
             self._pinged_at = now
             for name in list(self.members.known):
-                self.members.tell(name, {"ping": now})
+                self.members.send(name, {"ping": now})
             self._lose_silent(now)
-        if self.plan.store_bytes and now - self._secret_at > self.plan.own("store-secret"):
+        if self.plan.store_bytes and now - self._secret_at > self.plan.setting("store-secret"):
             self._secret_at = now
-            # On a full disk the current one goes on.
+            # On a full disk the current secret remains in use.
             with contextlib.suppress(OSError):
                 make_secret(self.folder.store_secret_file)
         if len(self.members.lost) > len(self.state.get("lost", ())):
             self.state["lost"] = dict(self.members.lost)
-            self.say(self.state["state"])
+            self.set_state(self.state["state"])
         self._look_for_ends(now)
         ended = self.children.ended()
         for service in self._services:
@@ -242,48 +242,48 @@ class Leader:
     def _take_note(self, member: Member, message: Message) -> None:
         if "unwritten" in message:
             self._unwritten[member.name] = message["unwritten"]
-        told = self.on_ended.get(message.get("ended", ""))
-        if told:
-            told(member.name, message)
+        on_ended = self.on_ended.get(message.get("ended", ""))
+        if on_ended:
+            on_ended(member.name, message)
 
     def lose_service(self, node: str, service: str, why: str) -> None:
-        """Say in the state that a service of a node is gone for good."""
+        """Record in the state that a service of a node has ended and is not restarted."""
         self.state.setdefault("services_lost", {}).setdefault(node, {})[service] = why
-        self.say(self.state["state"])
+        self.set_state(self.state["state"])
 
     def _lose_silent(self, now: float) -> None:
         for member in list(self.members.known.values()):
-            if now - member.peer.heard > self.plan.own("lost"):
-                self.members.lose(member.name, f"silent for {self.plan.own('lost'):.0f} s")
+            if now - member.peer.received_at > self.plan.setting("lost"):
+                self.members.lose(member.name, f"silent for {self.plan.setting('lost'):.0f} s")
 
     def _look_for_ends(self, now: float) -> None:
-        """Errors: `Ending`; `EngineError` when no node is left."""
+        """Check for reasons to end. Errors: `Ending`; `EngineError` when no node is left."""
         if "nodes" in self.state and not self.members.known:
             name, why = list(self.members.lost.items())[-1]
             raise EngineError(f"no node is left; {name} was the last: {why}")
         owner = self.plan.owner
         if owner and not processes.lives(owner):
             raise Ending("the process that the cluster was for has ended", 3)
-        if self._ends_at is not None and time.time() > self._ends_at - self.plan.own("guard"):
+        if self._ends_at is not None and time.time() > self._ends_at - self.plan.setting("guard"):
             raise Ending(
-                f"stopped {self.plan.own('guard'):.0f} s before the end of the allocation; ask for "
-                "more --time",
+                f"stopped {self.plan.setting('guard'):.0f} s before the end of the allocation; "
+                "ask for more --time",
                 3,
             )
-        if now - self._asked_at > self.plan.own("poll"):
+        if now - self._asked_at > self.plan.setting("poll"):
             self._asked_at = now
             if not self.folder.state_file.exists():
                 raise Ending(f"{self.folder.root} was removed", 3)
-            job = self.scheduler.own_job() or self.folder.job()
-            # Meanwhile nothing is heard of the nodes, nor they of the leader.
-            seconds = min(ASK_SECONDS, self.plan.own("lost") / 4)
+            job = self.scheduler.current_job() or self.folder.job()
+            # During the query no messages of nodes are received, and none are sent to them.
+            seconds = min(ASK_SECONDS, self.plan.setting("lost") / 4)
             if job and self.scheduler.state(job, seconds) in (ENDING, GONE):
                 raise Ending("the scheduler has ended the allocation", 3)
 
     def _answer(self) -> None:
-        """Tell users the state. Errors: `Ending` when one of them wants that."""
-        asked, self.members.asked = self.members.asked, []
-        for peer, message in asked:
+        """Send users the state. Errors: `Ending` when a user requests the end."""
+        requests, self.members.requests = self.members.requests, []
+        for peer, message in requests:
             if "stop" in message and self.state["state"] not in (ENDED, FAILED):
                 raise Ending("", 0)
             try:
@@ -291,27 +291,27 @@ class Leader:
             except WireError:
                 continue
 
-    def say(self, state: str, **times: float) -> None:
-        """Write the state, and when it was reached."""
+    def set_state(self, state: str, **times: float) -> None:
+        """Write the state, and the times at which steps were reached."""
         self.state["state"] = state
         self.state.setdefault("times", {}).update(times)
         if self.folder.root.exists():
             self.folder.write(self.state)
 
     def _end(self, dog: int) -> None:
-        """End driver, agents and services in order, then whatever is left."""
-        seconds = self.plan.own("stop")
+        """End driver, agents and services in order, then any remaining process."""
+        seconds = self.plan.setting("stop")
         # Nothing is started again from now on.
         self.on_ended = {}
         self.children.end(["driver"], seconds)
         for name in list(self.members.known):
-            self.members.tell(name, {"end": True})
+            self.members.send(name, {"end": True})
         deadline = time.monotonic() + self.plan.end_seconds
         while (self.members.known or self.children.any(AGENTS)) and time.monotonic() < deadline:
             ready(self.members.channels(), TICK_SECONDS)
-            # Another node may refuse, too.
+            # Another node may refuse during the end.
             with contextlib.suppress(CuestaError):
-                for member, message in self.members.hear():
+                for member, message in self.members.receive():
                     self._take_note(member, message)
             self.children.ended()
         for service in self._services:
@@ -321,8 +321,8 @@ class Leader:
         watchdog.sweep(watchdog.mark(cluster, "driver"))
         watchdog.sweep(self._mark, (dog,))
 
-    def _told_by_watchdog(self) -> None:
-        """What the watchdog writes when the leader could not."""
+    def _record_killed(self) -> None:
+        """Write the state of a leader that was killed; called by the watchdog."""
         state = self.folder.read()
         if state["state"] not in (ENDED, FAILED):
             state |= {"state": FAILED, "why": "the leader was killed", "code": 3}
@@ -330,12 +330,12 @@ class Leader:
 
 
 def _outcome(error: Exception) -> tuple[str, str, int]:
-    """State, reason and exit code of a cluster that such an error ends."""
+    """Return state, reason and exit code of a cluster that `error` ends."""
     if isinstance(error, Ending):
         return ENDED, str(error), error.code
     if isinstance(error, OSError):
-        said = (error.strerror or str(error)).lower()
-        return FAILED, f"{error.filename or 'system'}: {said}", EngineError.exit_code
+        message = (error.strerror or str(error)).lower()
+        return FAILED, f"{error.filename or 'system'}: {message}", EngineError.exit_code
     if not isinstance(error, CuestaError):
         error = Defect.of(error)
     return FAILED, str(error), error.exit_code

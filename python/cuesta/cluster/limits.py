@@ -1,53 +1,53 @@
-"""Every bound of time and number of this package, in one place."""
+"""Limits of time and number of this package."""
 
 from __future__ import annotations
 
 START_SECONDS = 120.0
-"""For agents to connect, and then for Spark's workers to register."""
+"""Time for agents to connect, and then for Spark's workers to register."""
 LATE_SECONDS = 10.0
-"""A node whose agent has not connected after so long is named."""
+"""Time after which a node is reported whose agent has not connected."""
 LOST_SECONDS = 60.0
-"""A node or a leader that was not heard of for so long is lost."""
+"""Silence after which a node or a leader counts as lost."""
 PING_SECONDS = 2.0
-"""How often leader and agents say that they are there."""
+"""Interval of messages by which leader and agents show that they run."""
 POLL_SECONDS = 15.0
-"""How often the leader asks the scheduler whether the allocation is still there."""
+"""Interval of the leader's queries to the scheduler for the state of the allocation."""
 ASK_SECONDS = 10.0
-"""How long a scheduler may take to say how a job is."""
+"""Time for a scheduler to report the state of a job."""
 FOLLOW_SECONDS = 1.0
-"""How often who waits for a cluster asks the scheduler; its file is read far more often."""
+"""Interval of a waiting client's queries to the scheduler; it reads the state file far oftener."""
 GUARD_SECONDS = 60.0
-"""How long before the allocation ends the leader stops what runs."""
+"""Time before the end of the allocation at which the leader stops the cluster."""
 STOP_SECONDS = 10.0
-"""How long a process may take to end before it is killed."""
+"""Time for a process to end before it is killed."""
 STORE_GRACE_SECONDS = 30.0
-"""How long the store of a node may take to bring what is dirty to the shared folder."""
+"""Time for the store of a node to write dirty files to the shared folder."""
 STORE_SECRET_SECONDS = 3600.0
-"""How often the stores of a cluster get a new secret."""
+"""Interval at which the stores of a cluster receive a new secret."""
 TICK_SECONDS = 0.05
-"""How long the leader and an agent wait for anything to happen before they look around."""
+"""Longest wait of leader and agents for a message between their periodic checks."""
 HANDSHAKE_SECONDS = 5.0
-"""For an answer to who connects, and for a proven peer to read what is sent."""
+"""Time for an answer in a handshake, and for a proven peer to read a message."""
 HANDSHAKE_BYTES_MAX = 1 << 10
-"""So much of what a stranger sends is looked at."""
+"""Bytes that are read from an unproven peer."""
 STRANGERS_MAX = 2048
-"""Connections whose other end has proven nothing; the oldest of the most crowded address goes."""
+"""Unproven connections; beyond that the oldest of the most crowded address is closed."""
 ACCEPTED_AT_ONCE = 256
-"""Connections that are let in before those that have got in are heard."""
+"""Connections that are accepted before messages of accepted ones are read."""
 CONNECT_SECONDS = 30.0
-"""For an agent to reach the leader."""
+"""Time for an agent to connect to the leader."""
 MESSAGE_BYTES_MAX = 1 << 20
-SAID_CHARACTERS_MAX = 300
-"""So much of what a process has said is part of a message."""
+REPORT_CHARACTERS_MAX = 300
+"""Characters of a process's output that are part of a message."""
 RESTARTS_MAX = 3
-"""How often a worker that dies on a node is started again."""
+"""Restarts of a worker that dies on a node."""
 NODE_MANAGER_LOST_SECONDS = 20
-"""YARN takes a NodeManager for lost that was silent for so long; they say something every second,
-and what has run there is done again elsewhere only then."""
+"""Silence after which YARN takes a NodeManager for lost and repeats its work elsewhere;
+NodeManagers send heartbeats every second."""
 PORT_TRIES_MAX = 5
-"""How often a service is tried on other ports when somebody was faster."""
+"""Starts of a service on other ports when another process has taken the chosen ones."""
 NODES_MAX = 10_000
 SCRATCH_BYTES_MIN = 1 << 30
-"""Less than this on a node's scratch is refused; a guess, `--set scratch-min=SIZE` changes it."""
+"""Least free space on a node's scratch; an estimate, `--set scratch-min=SIZE` changes it."""
 MEMORY_SHARE = 0.8
-"""Part of a node's memory that is used where nobody says how much."""
+"""Fraction of a node's memory that is used unless the user sets the amount."""

@@ -1,4 +1,4 @@
-"""A cluster on this machine that lives as long as a `with` statement."""
+"""A cluster on this machine for the duration of a `with` statement."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from cuesta.cluster.settings import Allocation, ClusterPlan, NodeShare
 
 @dataclass(frozen=True, kw_only=True)
 class LocalCluster:
-    """A cluster that is up.
+    """A running cluster.
 
     Attributes
     ----------
     master
         The URL of Spark's master.
     hosts
-        Where ranks of MPI go: this machine, once for each node.
+        Hosts of MPI ranks: this machine, once for each node.
     folder
-        Of its state and its logs.
+        Folder of its state and its logs.
     """
 
     master: str
@@ -42,7 +42,7 @@ def session(
     scratch: Path,
     sets: Mapping[str, str] | None = None,
 ) -> Iterator[LocalCluster]:
-    """So many nodes of this machine, each with such a share; all is taken down afterwards.
+    """Run a cluster of nodes on this machine, each with these resources; end it afterwards.
 
     Errors: as `session_on`.
     """
@@ -55,10 +55,10 @@ def session(
 def session_on(
     allocation: Allocation, share: NodeShare, sets: Mapping[str, str] | None = None
 ) -> Iterator[LocalCluster]:
-    """A cluster on these nodes, each with such a share; all is taken down afterwards.
+    """Run a cluster on these nodes, each with these resources; end it afterwards.
 
-    The cluster ends, too, when this process does, however that goes. Errors: `InputError`,
-    `EngineError` where it does not come up.
+    The cluster also ends when this process ends or is killed. Errors: `InputError`,
+    `EngineError` where it does not start.
     """
     root = Path(tempfile.mkdtemp(prefix="cuesta-cluster-", dir=share.scratch)).absolute()
     folder = ClusterFolder(root)
@@ -73,7 +73,7 @@ def session_on(
         control.submit(control.completed(plan), folder)
         try:
             state = control.wait_until_ready(folder, None)
-            hosts = tuple(one["address"] for one in state["nodes"])
+            hosts = tuple(node["address"] for node in state["nodes"])
             yield LocalCluster(master=state["spark"]["master"], hosts=hosts, folder=root)
         finally:
             control.down(folder)

@@ -1,4 +1,4 @@
-"""The nodes of a cluster as its leader knows them: who has connected, what they said."""
+"""The nodes of a cluster that are connected to its leader, and their messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Member:
     Attributes
     ----------
     ready, addresses, pids
-        By name, what runs there for us: whether it can be used, where, and as which process.
+        Services that run there, by name: whether they are ready, their addresses and processes.
     """
 
     name: str
@@ -33,44 +33,44 @@ class Member:
 
 
 class Members:
-    """All agents, and users who ask.
+    """The connections of agents and users.
 
     Attributes
     ----------
     known
-        Nodes by name; those that are lost stay in `lost` alone.
-    asked
-        What users have said, and whom to answer.
+        Connected nodes by name; lost nodes are in `lost` only, with the reason.
+    requests
+        Messages of users, with the connections to answer on.
     room
-        Who has connected and has not proven to have the secret.
+        Connections that have not proven to have the secret.
     """
 
     def __init__(self, listener: socket, secret: str) -> None:
         self.known: dict[str, Member] = {}
         self.lost: dict[str, str] = {}
-        self.asked: list[tuple[Peer, Message]] = []
+        self.requests: list[tuple[Peer, Message]] = []
         self.room = WaitingRoom(listener, secret)
         self._listener = listener
         self._unnamed: list[Peer] = []
 
     @property
     def port(self) -> int:
-        """Where agents and users connect."""
-        found: int = self._listener.getsockname()[1]
-        return found
+        """Port that agents and users connect to."""
+        port: int = self._listener.getsockname()[1]
+        return port
 
     def channels(self) -> list[Any]:
-        """What to wait for."""
-        peers = [one.peer for one in self.known.values()]
+        """Return the channels to poll."""
+        peers = [member.peer for member in self.known.values()]
         return [*peers, *self._unnamed, *self.room.channels()]
 
-    def hear(self) -> list[tuple[Member, Message]]:
-        """What nodes have said since the last call; those that are gone are in `lost`.
+    def receive(self) -> list[tuple[Member, Message]]:
+        """Return messages of nodes since the last call; move disconnected nodes to `lost`.
 
-        Errors: `InputError` with the words of a node that refuses.
+        Errors: `InputError` with the message of a node that refuses.
         """
         self._unnamed += self.room.proven()
-        said: list[tuple[Member, Message]] = []
+        unhandled: list[tuple[Member, Message]] = []
         for peer in list(self._unnamed):
             self._introduce(peer)
         for member in list(self.known.values()):
@@ -90,27 +90,27 @@ class Members:
                 elif "started" in message:
                     member.pids[message["started"]] = message["pid"]
                 elif "ping" not in message:
-                    said.append((member, message))
-        return said
+                    unhandled.append((member, message))
+        return unhandled
 
     def facts(self) -> list[NodeFacts]:
-        """Of the nodes that have said them."""
-        return [one.facts for one in self.known.values() if one.facts]
+        """Return the facts of nodes that have sent them."""
+        return [member.facts for member in self.known.values() if member.facts]
 
-    def tell(self, name: str, message: Message) -> None:
-        """Say something to a node, which is lost where it does not hear."""
+    def send(self, name: str, message: Message) -> None:
+        """Send a message to a node, which is lost if that fails."""
         try:
             self.known[name].peer.send(message)
         except WireError as error:
             self.lose(name, str(error))
 
     def lose(self, name: str, why: str) -> None:
-        """A node is gone."""
+        """Close the connection to a node and record it as lost."""
         self.known.pop(name).peer.close()
         self.lost[name] = why
 
     def _introduce(self, peer: Peer) -> None:
-        """An agent says hello first; a user asks."""
+        """Identify a peer by its first message: `hello` of an agent, or a user's request."""
         try:
             messages = peer.received()
         except WireError:
@@ -122,7 +122,7 @@ class Members:
                 name = str(message["hello"])
                 self._unnamed.remove(peer)
                 self.known[name] = Member(name, peer, message["began"], message["pid"])
-                # What follows in the same packet is heard with the others.
+                # Messages that follow in the same packet are received with the next ones.
                 peer.unread(messages[messages.index(message) + 1 :])
                 return
-            self.asked.append((peer, message))
+            self.requests.append((peer, message))

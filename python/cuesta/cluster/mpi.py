@@ -1,7 +1,7 @@
-"""How MPI's launcher reaches the nodes of a cluster.
+"""Settings by which MPI's launcher reaches the nodes of a cluster.
 
-In a job of Slurm launchers find the nodes and `srun` themselves. For hosts that a command reaches,
-MPICH's is given a list of them, and a program that it takes for `rsh`.
+In a job of Slurm, launchers find the nodes and `srun` themselves. For hosts that a command reaches,
+MPICH's launcher receives a list of the hosts, and a program to call in place of `rsh`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _HOSTS = "mpi-hosts"
 
 
 def variables(plan: ClusterPlan, folder: ClusterFolder, state: Mapping[str, Any]) -> dict[str, str]:
-    """Variables for a command that starts ranks."""
-    found = {"CUESTA_NODES": str(plan.allocation.nodes)}
+    """Return environment variables for a command that starts ranks."""
+    environment = {"CUESTA_NODES": str(plan.allocation.nodes)}
     if "mpi" not in plan.services or plan.allocation.scheduler != "hosts":
-        return found
-    return found | {
+        return environment
+    return environment | {
         "HYDRA_LAUNCHER": "rsh",
         "HYDRA_LAUNCHER_EXEC": str(_write_reach(plan, folder)),
         "HYDRA_HOST_FILE": str(_write_hosts(folder, state)),
@@ -33,7 +33,7 @@ def variables(plan: ClusterPlan, folder: ClusterFolder, state: Mapping[str, Any]
 
 
 def _write_reach(plan: ClusterPlan, folder: ClusterFolder) -> Path:
-    """A program that is called like `rsh`: with a host, and words for its shell."""
+    """Write a program that is called like `rsh`: with a host, and words for its shell."""
     script = folder.conf / _REACH
     words = reaching(plan.allocation, "@host@")
     if not reaches_a_shell(words):
@@ -45,8 +45,8 @@ def _write_reach(plan: ClusterPlan, folder: ClusterFolder) -> Path:
 
 
 def _write_hosts(folder: ClusterFolder, state: Mapping[str, Any]) -> Path:
-    """A line a node: its name, and how many ranks go there before the next has any."""
-    lines = [f"{one['name']}:{one['cores']}\n" for one in state["nodes"]]
+    """Write one line for each node: its name, and how many ranks fill it."""
+    lines = [f"{node['name']}:{node['cores']}\n" for node in state["nodes"]]
     place = folder.conf / _HOSTS
     place.write_text("".join(lines))
     return place

@@ -1,4 +1,4 @@
-"""What a node says of itself: software, memory, its place in the network, and its scratch."""
+"""Facts about the node of this process: software, memory, network address and scratch."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ NETWORKS = Path("/sys/class/net")
 _ADDRESS_REQUEST = 0x8915
 """SIOCGIFADDR of <linux/sockios.h>."""
 PEOPLE = range(1000, 60_001)
-"""Numbers that systems give to accounts of people."""
+"""Numbers of accounts of people, by convention of Linux distributions."""
 ACCOUNTS_MAX = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFacts:
-    """A node, as its agent found it.
+    """Facts about a node, collected by its agent.
 
     Attributes
     ----------
     name
-        As the scheduler calls it.
+        Name by which the scheduler knows it.
     host
-        As it calls itself.
+        Host name.
     interface, address
-        Where its services listen.
+        Network interface and address that its services listen on.
     python, wheel, spark, java
-        Versions; empty for what is not there.
+        Versions; empty for missing software.
     java_home
-        Of that Java, as Spark takes it.
+        Home of that Java, as Spark takes it.
     scratch, scratch_free_bytes, scratch_error
         The folder for temporary files, and what is wrong with it.
     accounts
-        Numbers of other accounts of people that have processes here, a few of them.
+        Numbers of at most `ACCOUNTS_MAX` other accounts of people that have processes here.
     """
 
     name: str
@@ -66,12 +66,12 @@ class NodeFacts:
     accounts: Sequence[int] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """For a message."""
+        """Return the facts as an object for a message."""
         return asdict(self)
 
 
 def facts(name: str, address: str, scratch: Path) -> NodeFacts:
-    """What this node has; nothing is started."""
+    """Return the facts of this node; nothing is started."""
     from cuesta.engines.spark.java import find_java
 
     free_bytes, scratch_error = _check_scratch(scratch)
@@ -97,34 +97,34 @@ def facts(name: str, address: str, scratch: Path) -> NodeFacts:
 
 
 def nearest(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The node that the leader is on, or else the first."""
+    """Return the node that the leader runs on, or else the first."""
     nodes: list[dict[str, Any]] = state["nodes"]
     name = state["leader"]["node"]
     return next((node for node in nodes if node["name"] == name), nodes[0])
 
 
 def scratch_here(state: Mapping[str, Any]) -> str:
-    """The scratch folder of the node that the leader is on; empty where it is on none."""
+    """Return the scratch folder of the leader's node; empty where it runs on none."""
     node = nearest(state)
     return str(node["scratch"]) if node["host"] == platform.node() else ""
 
 
 def interfaces() -> dict[str, str]:
-    """IPv4 addresses by the names of the interfaces of this machine that have one."""
-    found = {}
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    """Return IPv4 addresses by the names of the interfaces of this machine that have one."""
+    addresses = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode()[:15])
             try:
-                answer = fcntl.ioctl(asked, _ADDRESS_REQUEST, request)
+                answer = fcntl.ioctl(probe, _ADDRESS_REQUEST, request)
             except OSError:
                 continue
-            found[name] = socket.inet_ntoa(answer[20:24])
-    return found
+            addresses[name] = socket.inet_ntoa(answer[20:24])
+    return addresses
 
 
 def _ends_here(name: str) -> bool:
-    """Whether it is a bridge to guests and containers of this machine alone, such as `docker0`."""
+    """Whether an interface is a bridge to local guests and containers alone, such as `docker0`."""
     members = NETWORKS / name / "brif"
     leads_out = ("device", "bonding", "lower_*")
     return members.is_dir() and not any(
@@ -135,75 +135,76 @@ def _ends_here(name: str) -> bool:
 
 
 def interface_of(address: str) -> str:
-    """The interface that has an address; empty where none has."""
-    return next((name for name, own in interfaces().items() if own == address), "")
+    """Return the interface that has an address; empty where none has."""
+    return next((name for name, candidate in interfaces().items() if candidate == address), "")
 
 
 def address_on(names: str) -> str:
-    """The address of an interface, the first of these that is here: `ib0,eth0`.
+    """Return the address of the first of these interfaces that exists here: `ib0,eth0`.
 
-    Errors: `InputError` naming those that there are.
+    Errors: `InputError` naming the existing interfaces.
     """
     known = interfaces()
-    found = next((known[name] for name in names.split(",") if name in known), None)
-    if found is None:
-        there = ", ".join(f"{one} ({own})" for one, own in known.items())
+    address = next((known[name] for name in names.split(",") if name in known), None)
+    if address is None:
+        existing = ", ".join(f"{interface} ({ip})" for interface, ip in known.items())
         raise InputError(
             f"--interface {names}: {platform.node()} has none of that name with an IPv4 address; "
-            f"it has {there}"
+            f"it has {existing}"
         )
-    return found
+    return address
 
 
-def listening_address(named: str, others_are_here: bool, own_name: str) -> str:
-    """Where the leader listens: on the interface that was named, or the one its own name is of.
+def listening_address(interface_names: str, nodes_are_local: bool, host_name: str) -> str:
+    """Return the address for the leader to listen on: a named interface's, or its host name's.
 
-    Errors: `InputError` where the name is of none and there are several to choose from.
+    Errors: `InputError` where the host name resolves to none of several interfaces.
     """
-    if named:
-        return address_on(named)
-    if others_are_here:
+    if interface_names:
+        return address_on(interface_names)
+    if nodes_are_local:
         return "127.0.0.1"
     known = {
-        name: own
-        for name, own in interfaces().items()
-        if not own.startswith("127.") and not _ends_here(name)
+        name: address
+        for name, address in interfaces().items()
+        if not address.startswith("127.") and not _ends_here(name)
     }
     try:
-        resolved = {str(one[4][0]) for one in socket.getaddrinfo(own_name, None, socket.AF_INET)}
+        records = socket.getaddrinfo(host_name, None, socket.AF_INET)
+        resolved = {str(record[4][0]) for record in records}
     except OSError:
         resolved = set()
-    found = [own for own in known.values() if own in resolved]
-    if len(found) == 1 or len(known) == 1:
-        return (found or list(known.values()))[0]
+    matching = [address for address in known.values() if address in resolved]
+    if len(matching) == 1 or len(known) == 1:
+        return (matching or list(known.values()))[0]
     if not known:
         return "127.0.0.1"
-    there = ", ".join(f"{one} ({own})" for one, own in known.items())
+    existing = ", ".join(f"{name} ({address})" for name, address in known.items())
     raise InputError(
-        f"{own_name} has {len(known)} network interfaces, {there}, and its name is the address of "
-        "none of them; choose one with --interface NAME"
+        f"{host_name} has {len(known)} network interfaces, {existing}, and its name is the address "
+        "of none of them; choose one with --interface NAME"
     )
 
 
 def free_ports(address: str, count: int) -> list[int]:
-    """So many ports of an address, each another, that nobody listens on now."""
-    with contextlib.ExitStack() as held:
-        found = []
+    """Return `count` distinct ports of an address that no process listens on now."""
+    with contextlib.ExitStack() as open_sockets:
+        ports = []
         for _ in range(count):
-            asked = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-            asked.bind((address, 0))
-            found.append(int(asked.getsockname()[1]))
-        return found
+            probe = open_sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            probe.bind((address, 0))
+            ports.append(int(probe.getsockname()[1]))
+        return ports
 
 
 def _allotted(names: Sequence[str]) -> int:
-    """What the scheduler has given to this job here; 0 where it does not say."""
-    found = (os.environ.get(name, "") for name in names)
-    return next((int(text) for text in found if text.isdecimal()), 0)
+    """Return this job's amount from variables of the scheduler; 0 where it sets none."""
+    texts = (os.environ.get(name, "") for name in names)
+    return next((int(text) for text in texts if text.isdecimal()), 0)
 
 
 def _memory_bytes() -> int:
-    """Memory of the node, or less where the job has less."""
+    """Return the memory of the node, or less where the job has less."""
     allotted = _allotted(("SLURM_MEM_PER_NODE",)) << 20
     return min(allotted or machine.memory_bytes(), machine.memory_bytes())
 
@@ -226,7 +227,7 @@ def _package(name: str) -> str:
 
 
 def _other_accounts() -> list[int]:
-    """Accounts of people, not of the system, that have processes here, but this one."""
+    """Return other accounts of people, not of the system, that have processes here."""
     uids = set()
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
@@ -237,7 +238,7 @@ def _other_accounts() -> list[int]:
 
 
 def _check_scratch(scratch: Path) -> tuple[int, str]:
-    """Free bytes, and what is wrong: it must be a folder that takes a file."""
+    """Return free bytes, and the error of a folder in which no file can be written."""
     if not scratch.parent.is_dir():
         return 0, f"{scratch.parent} is no folder"
     try:

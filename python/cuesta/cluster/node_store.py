@@ -1,4 +1,4 @@
-"""The store of a node: a daemon of its own over the folder that all nodes share."""
+"""The store of a node: a daemon for each node, over the folder that all nodes share."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from cuesta.store.control import MEMORY_ROOT, VARIABLE, StoreSettings, to_reques
 from cuesta.store.peers import PeerSettings
 
 NAME = "store"
-MET = "stores"
-"""What an agent says is ready once the store of its node reaches all others."""
+STORES = "stores"
+"""Name that an agent reports as ready once the store of its node reaches all others."""
 _TO_WRITE = ("dirty", "synced")
-"""States of files that the shared folder does not have under their names, and was to have."""
+"""States of files that are still to be written to the shared folder."""
 
 
 def folder_of(plan: ClusterPlan, node: str) -> Path:
-    """Where the store of a node has its memory."""
+    """Return the folder in memory of the store of a node."""
     return MEMORY_ROOT / f"cuesta-{plan.cluster}-{node}"
 
 
 def words(plan: ClusterPlan, node: str, peers: PeerSettings) -> list[str]:
-    """The command of the daemon; its first line says `ready`, or why it has ended."""
+    """Return the command of the daemon; its first output line is `ready`, or its error."""
     settings = StoreSettings(
         under=Path(plan.store_under),
         memory_bytes=plan.store_bytes,
-        grace_seconds=plan.own("store-grace"),
+        grace_seconds=plan.setting("store-grace"),
         peers=peers,
     )
     request = to_request(settings, folder_of(plan, node))
@@ -37,27 +37,27 @@ def words(plan: ClusterPlan, node: str, peers: PeerSettings) -> list[str]:
 
 
 def variables(plan: ClusterPlan, node: str) -> Mapping[str, str]:
-    """What processes on a node need in order to find its store."""
+    """Return environment variables by which processes on a node find its store."""
     return {VARIABLE: str(folder_of(plan, node))} if plan.store_bytes else {}
 
 
 def spark_settings(plan: ClusterPlan) -> dict[str, str]:
-    """Settings with which all programs of Spark read `cuesta://`, each process by its own node.
+    """Return settings with which Spark reads `cuesta://`, each process by the store of its node.
 
     Jars of the user's come after ours. Errors: `EngineMissing` in a checkout without a compiler.
     """
     if not plan.store_bytes:
         return {}
     jars = [str(hadoop_jar.current()), plan.spark_sets.get("spark.jars", "")]
-    found = {f"spark.hadoop.{name}": value for name, value in hadoop_jar.CLASSES.items()}
-    return found | {"spark.jars": ",".join(filter(None, jars))}
+    settings = {f"spark.hadoop.{name}": value for name, value in hadoop_jar.CLASSES.items()}
+    return settings | {"spark.jars": ",".join(filter(None, jars))}
 
 
 def unwritten(folder: Path) -> int:
-    """How many files are in the folder of a store that has ended, and were to be written.
+    """Return how many files an ended store did not write to the shared folder.
 
-    By the records that it keeps for a store that comes after it: one that was killed has no exit
-    code of its own.
+    They are counted by the records that it leaves for its successor: a store that was killed has
+    no exit code of its own.
     """
     return sum(_is_to_be_written(record) for record in folder.glob("writes/*.json"))
 
@@ -66,5 +66,5 @@ def _is_to_be_written(record: Path) -> bool:
     try:
         return json.loads(record.read_text())["state"] in _TO_WRITE
     except (OSError, ValueError, KeyError, TypeError):
-        # What cannot be read may be the only copy.
+        # A file with an unreadable record may be the only copy.
         return True

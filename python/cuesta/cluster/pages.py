@@ -1,6 +1,6 @@
-"""Pages of the daemons of Spark and YARN, asked for what they say of themselves.
+"""Queries to the web pages of the daemons of Spark and YARN.
 
-Pages of Spark answer to who has a token, which is made from the secret of the cluster.
+Pages of Spark answer clients with a token, which is made from the secret of the cluster.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HEAD, _CLAIMS = {"alg": "HS256", "typ": "JWT"}, {"sub": "cuesta"}
 def ask(
     host: str, path: str, port: int | None = None, authorization: str = ""
 ) -> dict[str, Any] | None:
-    """What a daemon says; None while it does not answer.
+    """Return the reply of a daemon; None while it does not answer.
 
     `host` is a name or address, or `HOST:PORT` where no `port` is given.
     """
@@ -30,12 +30,12 @@ def ask(
         headers["Authorization"] = authorization
     try:
         connection.request("GET", path, headers=headers)
-        found: dict[str, Any] = json.loads(connection.getresponse().read())
+        reply: dict[str, Any] = json.loads(connection.getresponse().read())
     except (OSError, ValueError, http.client.HTTPException):
         return None
     finally:
         connection.close()
-    return found
+    return reply
 
 
 def spark_filter(secret: str) -> dict[str, str]:
@@ -47,7 +47,7 @@ def spark_filter(secret: str) -> dict[str, str]:
 
 
 def authorization(secret: str) -> str:
-    """Return the header `Authorization` that the pages of a cluster want."""
+    """Return the header `Authorization` that the pages of a cluster require."""
     signed = ".".join(_text(json.dumps(part).encode()) for part in (_HEAD, _CLAIMS))
     signature = hmac.digest(_key(secret), signed.encode(), "sha256")
     return f"Bearer {signed}.{_text(signature)}"

@@ -1,4 +1,4 @@
-"""The text of a job: what a shell does until it becomes the leader."""
+"""The script of a job: commands of a shell before it becomes the leader."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cuesta.cluster.settings import ClusterPlan
 from cuesta.cluster.watchdog import MARK, mark
 
 _CARRIED = ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH", "JAVA_HOME")
-"""Variables of who submits that a job is to have, whatever the site makes of its environment."""
+"""Variables of the submitting process that a job receives, whatever the site's environment."""
 
 
 def leader_lines(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
-    """Lines of a script that turn its shell into the leader of a cluster.
+    """Return lines of a script that turn its shell into the leader of a cluster.
 
-    It is where this process is, so that paths of the command mean the same. Some schedulers start
-    scripts at home.
+    It runs in the working folder of this process, so that paths of the command mean the same. Some
+    schedulers start scripts in the home folder.
     """
     carried = [f"export {name}={shlex.quote(text)}" for name, text in _carried().items()]
     words = [plan.python, "-m", "cuesta.cluster", "lead", str(folder.root)]
@@ -30,24 +30,24 @@ def leader_lines(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
 
 
 def job_name(folder: ClusterFolder) -> str:
-    """What the job is called in lists of the scheduler, which do not take every character."""
+    """Return the job's name in lists of the scheduler, which restrict the characters."""
     return f"cuesta-{re.sub(r'[^A-Za-z0-9_.-]', '_', folder.root.name)}"
 
 
 def agent_words(plan: ClusterPlan, folder: ClusterFolder, leader: Sequence[str]) -> list[str]:
-    """The command of an agent. Arguments: `leader` is where it listens: address and port."""
+    """Return the command of an agent. Arguments: `leader` is its address, port and interface."""
     return [plan.python, "-m", "cuesta.cluster", "agent", str(folder.root), *leader]
 
 
 def carried_words() -> list[str]:
-    """What to put before a command that is started elsewhere, so that it finds its software."""
+    """Return words to put before a command on another node, so that it finds its software."""
     known = _carried()
     wanted = (name for name in ("PYTHONPATH", "JAVA_HOME") if name in known)
     return ["env", *(f"{name}={known[name]}" for name in wanted)]
 
 
 def clock(minutes: float) -> str:
-    """Hours, minutes and seconds, as schedulers read them."""
+    """Return minutes as hours, minutes and seconds, in the format of schedulers."""
     seconds = round(minutes * 60)
     return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
 

@@ -1,4 +1,4 @@
-"""Services on the nodes of a cluster: Spark, mended where a worker dies, and stores."""
+"""Services on the nodes of a cluster: Spark, with restarts of its workers, and stores."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cuesta.cluster import class_archive, node_store, pages, spark
-from cuesta.cluster.folder import telling_line
-from cuesta.cluster.limits import MEMORY_SHARE, PORT_TRIES_MAX, SAID_CHARACTERS_MAX
+from cuesta.cluster.folder import error_line
+from cuesta.cluster.limits import MEMORY_SHARE, PORT_TRIES_MAX, REPORT_CHARACTERS_MAX
 from cuesta.cluster.node import NodeFacts, free_ports, scratch_here
 from cuesta.cluster.watchdog import MARK, mark
 from cuesta.cluster.wire import Message
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 WORKER = "spark-worker"
 MASTER = "spark-master"
 _IN_ORDER = (0, 143, -15)
-"""Codes of a JVM that was asked to end and has done so."""
+"""Exit codes of a JVM that ended on request."""
 
 
 class Service(Protocol):
-    """What a leader has brought up beside agents and stores."""
+    """A service that a leader runs in addition to agents and stores."""
 
     def check(self, ended: Mapping[str, int]) -> None:
-        """Look at processes of the leader that have ended. Errors: `EngineError`."""
+        """Check processes of the leader that have ended. Errors: `EngineError`."""
 
     def end(self) -> None:
-        """End what runs beside the leader."""
+        """End the service's processes on the leader's node."""
 
 
 class SparkService:
-    """A master beside the leader, and a worker on each node.
+    """A master on the leader's node, and a worker on each node.
 
     Attributes
     ----------
     master
-        Its URL.
+        URL of the master.
     use
-        What is used of each node.
+        Cores and memory that are used of each node.
     """
 
     def __init__(self, leader: Leader) -> None:
@@ -58,7 +58,7 @@ class SparkService:
         self.use = node_use(leader)
 
     def start(self) -> None:
-        """Bring it up; when it returns all workers are registered. Errors: `EngineError`."""
+        """Start Spark and wait until all workers are registered. Errors: `EngineError`."""
         leader = self._leader
         placed = {
             "spark.authenticate.secret": leader.folder.secret(),
@@ -69,7 +69,7 @@ class SparkService:
         }
         spark.write_settings(leader.folder.conf, leader.plan, self.use, placed)
         self._start_master()
-        # Now any program of Spark finds it, too.
+        # Settings by which any program of Spark finds the master.
         placed["spark.master"] = self.master
         settings = spark.write_settings(leader.folder.conf, leader.plan, self.use, placed)
         self._workers.start()
@@ -89,41 +89,41 @@ class SparkService:
         }
 
     def check(self, ended: Mapping[str, int]) -> None:
-        """Look at processes of the leader that have ended. Errors: `EngineError` for the master."""
+        """Check processes of the leader that have ended. Errors: `EngineError` for the master."""
         if self.master and MASTER in ended:
             log = self._leader.folder.log(MASTER)
-            code, said = ended[MASTER], telling_line(log)[:SAID_CHARACTERS_MAX]
-            raise EngineError(f"Spark's master has ended with code {code}: {said}; {log}")
+            code, line = ended[MASTER], error_line(log)[:REPORT_CHARACTERS_MAX]
+            raise EngineError(f"Spark's master has ended with code {code}: {line}; {log}")
 
     def end(self) -> None:
-        """End the master; its address leads nowhere from now on."""
+        """End the master and forget its address."""
         masters.forget(self.master)
-        codes = self._leader.children.end([MASTER], self._leader.plan.own("stop"))
+        codes = self._leader.children.end([MASTER], self._leader.plan.setting("stop"))
         if codes.get(MASTER) in _IN_ORDER:
             class_archive.keep(self._java, self._classes)
 
     def _start_master(self) -> None:
-        """On ports that are free; somebody may be faster. Errors: `EngineError`."""
+        """Start the master on free ports, on others if they are taken. Errors: `EngineError`."""
         leader, folder = self._leader, self._leader.folder
         home, self._java = spark.usable_java(folder.conf)
         options = class_archive.writing(self._java, self._classes)
         environment = spark.daemon_environment(self._address, str(folder.logs), folder.conf, home)
         environment[MARK] = mark(leader.plan.cluster, "leader")
         for _ in range(PORT_TRIES_MAX):
-            own, page = free_ports(self._address, 2)
-            words = spark.master_words(folder.conf, self._address, (own, page), (home, options))
+            port, page = free_ports(self._address, 2)
+            words = spark.master_words(folder.conf, self._address, (port, page), (home, options))
             leader.children.start(MASTER, words, environment, folder.log(MASTER))
-            deadline = time.monotonic() + leader.plan.own("start")
+            deadline = time.monotonic() + leader.plan.setting("start")
             while time.monotonic() < deadline:
                 if MASTER in leader.pump():
                     break
                 if self._ask(page) is not None:
-                    self.master = f"spark://{self._address}:{own}"
+                    self.master = f"spark://{self._address}:{port}"
                     self._page = page
                     return
-        said = telling_line(folder.log(MASTER))
+        line = error_line(folder.log(MASTER))
         raise EngineError(
-            f"Spark's master does not start: {said[:SAID_CHARACTERS_MAX]}; {folder.log(MASTER)}"
+            f"Spark's master does not start: {line[:REPORT_CHARACTERS_MAX]}; {folder.log(MASTER)}"
         )
 
     def _start_worker(self, node: NodeFacts) -> None:
@@ -133,21 +133,21 @@ class SparkService:
             node.address, node.scratch, leader.folder.conf, home
         ) | {"CUESTA_NODE": node.name, **node_store.variables(leader.plan, node.name)}
         message = {"start": WORKER, "words": words, "environment": environment}
-        leader.members.tell(node.name, message)
+        leader.members.send(node.name, message)
 
     def _registered(self) -> int:
         return spark.workers_alive(self._ask(self._page))
 
     def _filter(self) -> dict[str, str]:
-        """Settings for pages that want the token, unless the user has a filter."""
+        """Return settings for pages that require the token, unless the user has a filter."""
         if "spark.ui.filters" in self._leader.plan.spark_sets:
             return {}
         return pages.spark_filter(self._leader.folder.secret())
 
     def _temporary(self) -> dict[str, str]:
-        """Settings by which a driver beside the leader has its files in the node's scratch.
+        """Return settings that place files of a driver on the leader's node in the node's scratch.
 
-        Executors have that of their own node by a variable.
+        Executors receive the scratch of their node by a variable.
         """
         scratch = scratch_here(self._leader.state)
         if not scratch:
@@ -163,50 +163,50 @@ class SparkService:
         return spark.ask_master(self._address, page, self._leader.folder.secret())
 
     def _unregistered(self) -> str:
-        """Which workers are not there, and what they said."""
-        found = self._ask(self._page) or {}
-        there = {one["host"] for one in found.get("workers", []) if one["state"] == "ALIVE"}
-        return self._workers.unregistered("Spark's worker", there)
+        """Describe a worker that has not registered, with its log."""
+        workers = (self._ask(self._page) or {}).get("workers", [])
+        registered = {worker["host"] for worker in workers if worker["state"] == "ALIVE"}
+        return self._workers.unregistered("Spark's worker", registered)
 
 
 def start_stores(leader: Leader) -> None:
-    """A store on each node; when it returns all reach each other. Errors: `EngineError`."""
+    """Start a store on each node and wait until all are connected. Errors: `EngineError`."""
     failed: dict[str, str] = {}
 
     def ended(name: str, message: Message) -> None:
         log = leader.folder.log(f"{node_store.NAME}-{name}")
-        failed[name] = message.get("why") or telling_line(log)
+        failed[name] = message.get("why") or error_line(log)
 
     def ready(what: str) -> bool:
         if failed:
-            name, said = next(iter(failed.items()))
+            name, line = next(iter(failed.items()))
             raise EngineError(
-                f"node {name}: the store does not start: {said[:SAID_CHARACTERS_MAX]}"
+                f"node {name}: the store does not start: {line[:REPORT_CHARACTERS_MAX]}"
             )
-        return all(what in one.ready for one in leader.members.known.values())
+        return all(what in member.ready for member in leader.members.known.values())
 
     def lost(name: str, message: Message) -> None:
-        # What reads through it goes on without; it is not started again.
+        # Its clients read the shared folder without it; it is not started again.
         leader.lose_service(name, node_store.NAME, f"it has ended with code {message['code']}")
 
     leader.on_ended[node_store.NAME] = ended
     for name in list(leader.members.known):
-        leader.members.tell(name, {"store": True})
+        leader.members.send(name, {"store": True})
     leader.wait_until(lambda: ready(node_store.NAME), "start", lambda: "a store is not ready")
     members = leader.members.known.values()
-    names = [one.addresses[node_store.NAME] for one in members]
+    names = [member.addresses[node_store.NAME] for member in members]
     for name in list(leader.members.known):
-        leader.members.tell(name, {node_store.MET: names})
+        leader.members.send(name, {node_store.STORES: names})
     unreached = "a store does not reach that of another node; see `cuesta store status` there"
-    leader.wait_until(lambda: ready(node_store.MET), "start", lambda: unreached)
+    leader.wait_until(lambda: ready(node_store.STORES), "start", lambda: unreached)
     leader.on_ended[node_store.NAME] = lost
 
 
 def node_use(leader: Leader) -> spark.NodeUse:
-    """The same of every node: what was asked for, or what the smallest has."""
+    """Return cores and memory to use of each node: those requested, or the smallest node's."""
     share, facts = leader.plan.share, leader.members.facts()
-    least = min(int(one.memory_bytes * MEMORY_SHARE) for one in facts)
+    least = min(int(node.memory_bytes * MEMORY_SHARE) for node in facts)
     return spark.NodeUse(
-        cores=share.cores or min(one.cores for one in facts),
+        cores=share.cores or min(node.cores for node in facts),
         memory_bytes=share.memory_bytes or least,
     )

@@ -1,4 +1,4 @@
-"""What is asked for: an allocation, what runs in it, and what each node gives."""
+"""The plan of a cluster: allocation, services, resources of each node, settings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cuesta.units import parse_size
 
 SERVICES = ("spark", "mpi", "yarn")
 HADOOP_PREFIXES = ("yarn.", "mapreduce.", "hadoop.", "security.")
-"""How settings of Hadoop begin that `--set` takes."""
+"""Prefixes of settings of Hadoop that `--set` takes."""
 
-OWN_SETTINGS: dict[str, tuple[float, str]] = {
+CLUSTER_SETTINGS: dict[str, tuple[float, str]] = {
     "start": (limits.START_SECONDS, "seconds for nodes, and then for workers, to be there"),
     "lost": (limits.LOST_SECONDS, "seconds of silence after which a node is lost"),
     "poll": (limits.POLL_SECONDS, "seconds between questions to the scheduler"),
@@ -26,23 +26,23 @@ OWN_SETTINGS: dict[str, tuple[float, str]] = {
     "yarn-strangers": (0.0, "1 has YARN start where other accounts are at work; it has no secret"),
     "scratch-min": (limits.SCRATCH_BYTES_MIN, "bytes that must be free on a node's scratch"),
 }
-"""Settings of `--set` that are not Spark's: default and meaning."""
+"""Settings of `--set` that belong to cuesta: default and meaning."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Allocation:
-    """Whom to ask for nodes, and for how many.
+    """A request to a scheduler for nodes.
 
     Attributes
     ----------
     minutes
-        How long; None is as long as the scheduler gives.
+        Requested time; None is the scheduler's default.
     queue, account
-        As the site calls them; empty where none is named.
+        Names at the site; empty where none is chosen.
     hosts
-        For `hosts`: their names.
+        Host names, for the scheduler `hosts`.
     starter
-        For `hosts`: words that run a command on `{host}`.
+        Command words that run a command on `{host}`, for the scheduler `hosts`.
     """
 
     scheduler: str = "local"
@@ -56,16 +56,16 @@ class Allocation:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeShare:
-    """What is used of each node; None and empty are what the node has.
+    """Resources to use of each node; None and empty stand for the node's defaults.
 
     Attributes
     ----------
     cores, memory_bytes
-        For the work of a run.
+        Cores and memory for the work of a run.
     interface
         The network interface that services listen on.
     scratch
-        A folder on a disk of the node's own.
+        A folder on a local disk of the node.
     """
 
     cores: int | None = None
@@ -76,7 +76,7 @@ class NodeShare:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterPlan:
-    """All that a leader has to know.
+    """The input of a leader.
 
     Attributes
     ----------
@@ -85,13 +85,13 @@ class ClusterPlan:
     services
         Some of `SERVICES`.
     store_bytes, store_under
-        Memory of a store on each node, and the folder that it is over; 0 is no store.
+        Memory of a store on each node, and the shared folder under it; 0 is no store.
     hadoop_classes
-        Where Hadoop's daemons are: words of a class path.
+        Class path of Hadoop's daemons.
     preset, sets
-        Settings of Spark, of Hadoop and of ours that were chosen.
+        Chosen settings of Spark, Hadoop and cuesta.
     command
-        What to run when all is there; empty means to wait for `down`.
+        Command to run once the cluster is ready; empty means to wait for `down`.
     owner
         A process of the leader's machine with which the cluster ends, by `processes.identity`.
     """
@@ -109,29 +109,31 @@ class ClusterPlan:
     python: str = sys.executable
     owner: str = ""
 
-    def own(self, name: str) -> float:
-        """The value of one of `OWN_SETTINGS`."""
-        given = self.sets.get(name)
-        return OWN_SETTINGS[name][0] if given is None else _own(name, given)
+    def setting(self, name: str) -> float:
+        """Return the value of a setting of `CLUSTER_SETTINGS`."""
+        text = self.sets.get(name)
+        return CLUSTER_SETTINGS[name][0] if text is None else _setting_value(name, text)
 
     @property
     def end_seconds(self) -> float:
-        """How long an agent may take to end: what runs on its node, then the store of the node."""
-        return 2 * self.own("stop") + (self.own("store-grace") + 1 if self.store_bytes else 0)
+        """Time limit of an agent's end: services of its node, then the node's store."""
+        return 2 * self.setting("stop") + (
+            self.setting("store-grace") + 1 if self.store_bytes else 0
+        )
 
     @property
     def spark_sets(self) -> dict[str, str]:
-        """Settings of Spark that were given."""
+        """Chosen settings of Spark."""
         return {key: value for key, value in self.sets.items() if key.startswith("spark.")}
 
     @property
     def hadoop_sets(self) -> dict[str, str]:
-        """Settings of Hadoop that were given."""
+        """Chosen settings of Hadoop."""
         return {key: value for key, value in self.sets.items() if key.startswith(HADOOP_PREFIXES)}
 
 
 def check(plan: ClusterPlan) -> None:
-    """Refuse what can be refused before anything starts. Errors: `InputError`."""
+    """Check a plan before anything starts. Errors: `InputError`."""
     allocation = plan.allocation
     if not 1 <= allocation.nodes <= limits.NODES_MAX:
         raise InputError(f"--nodes is {allocation.nodes}, give 1 to {limits.NODES_MAX}")
@@ -141,25 +143,25 @@ def check(plan: ClusterPlan) -> None:
         if name not in SERVICES:
             raise InputError(f"--with {name}: is not known; choose from {', '.join(SERVICES)}")
     for name, value in plan.sets.items():
-        if name in OWN_SETTINGS:
-            _own(name, value)
+        if name in CLUSTER_SETTINGS:
+            _setting_value(name, value)
         elif not name.startswith(("spark.", *HADOOP_PREFIXES)):
             raise InputError(
-                f"--set {name}: is not known; give {', '.join(OWN_SETTINGS)}, one of Spark's own "
-                "spark.*, or of Hadoop's yarn.* and mapreduce.*"
+                f"--set {name}: is not known; give {', '.join(CLUSTER_SETTINGS)}, one of Spark's "
+                "own spark.*, or of Hadoop's yarn.* and mapreduce.*"
             )
     if plan.store_bytes and not plan.store_under:
         raise InputError("--store: name the folder that it is over with --under DIR")
 
 
 def to_json(plan: ClusterPlan) -> dict[str, Any]:
-    """As it is in `plan.json`."""
+    """Return the plan as an object for `plan.json`."""
     return asdict(plan)
 
 
-def from_json(found: Mapping[str, Any]) -> ClusterPlan:
-    """What `to_json` made, read again."""
-    values = {one.name: found[one.name] for one in fields(ClusterPlan)}
+def from_json(record: Mapping[str, Any]) -> ClusterPlan:
+    """Return the plan that `to_json` wrote."""
+    values = {field.name: record[field.name] for field in fields(ClusterPlan)}
     allocation = dict(values["allocation"])
     allocation["hosts"] = tuple(allocation["hosts"])
     return ClusterPlan(
@@ -174,19 +176,19 @@ def from_json(found: Mapping[str, Any]) -> ClusterPlan:
     )
 
 
-def parse_sets(given: list[str]) -> dict[str, str]:
-    """`KEY=VALUE` words as a mapping. Errors: `InputError`."""
-    found = {}
-    for word in given:
+def parse_sets(words: list[str]) -> dict[str, str]:
+    """Return `KEY=VALUE` words as a mapping. Errors: `InputError`."""
+    sets = {}
+    for word in words:
         key, equals, value = word.partition("=")
         if not (key and equals):
             raise InputError(f"--set {word}: give KEY=VALUE")
-        found[key] = value
-    return found
+        sets[key] = value
+    return sets
 
 
 def parse_minutes(text: str) -> float:
-    """Minutes in `30`, `1:30:00` (hours), `90:00` (minutes and seconds). Errors: `InputError`."""
+    """Parse minutes: `30`, `1:30:00` (hours), `90:00` (minutes, seconds). Errors: `InputError`."""
     parts = text.split(":")
     try:
         numbers = [float(part) for part in parts]
@@ -202,7 +204,7 @@ def parse_minutes(text: str) -> float:
     return seconds / 60
 
 
-def _own(name: str, text: str) -> float:
+def _setting_value(name: str, text: str) -> float:
     if name == "scratch-min":
         return float(parse_size(text, f"--set {name}"))
     try:

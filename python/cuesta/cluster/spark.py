@@ -1,4 +1,4 @@
-"""Spark's own processes: their command lines, their settings, and whether they are ready."""
+"""Spark's daemons: their command lines, their settings, and whether they are ready."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from cuesta.private import write_private
 
 DAEMON_HEAP = "512m"
 _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
-"""Master and workers do little: they should be there soon."""
+"""Options for a quick start: master and workers do little work."""
 HEARTBEAT_SECONDS = 10
 NODES_A_HEARTBEAT_SECOND = 16
-"""So many more nodes, and heartbeats come a second later."""
+"""The heartbeat interval is a second longer for each such number of nodes."""
 TIMEOUT_HEARTBEATS = 12
 GC_THREADS_MAX = 8
 
@@ -35,7 +35,7 @@ PRESETS: dict[str, dict[str, str]] = {
         "spark.executor.extraJavaOptions": "-XX:+UseParallelGC -XX:ParallelGCThreads=8",
     },
 }
-"""Settings by name. `paper` is what Spark ran with on two supercomputers in "Spark on
+"""Settings by name. `paper` has those of two supercomputers in "Spark on
 supercomputers" (2 garbage collection threads on the machine with 12 cores a node, else 8)."""
 
 _PRESET_SMALL_NODE_CORES = 16
@@ -43,33 +43,33 @@ _PRESET_SMALL_NODE_CORES = 16
 
 @dataclass(frozen=True, kw_only=True)
 class NodeUse:
-    """What is used of a node."""
+    """Cores and memory to use of a node."""
 
     cores: int
     memory_bytes: int
 
 
 def preset(name: str, cores: int) -> dict[str, str]:
-    """The settings of a preset for nodes with so many cores. Errors: `InputError`."""
+    """Return the settings of a preset for nodes with this many cores. Errors: `InputError`."""
     if not name:
         return {}
     if name not in PRESETS:
         raise InputError(f"--preset {name}: is not known; choose from {', '.join(PRESETS)}")
-    found = dict(PRESETS[name])
+    settings = dict(PRESETS[name])
     if cores < _PRESET_SMALL_NODE_CORES:
         key = "spark.executor.extraJavaOptions"
-        found[key] = found[key].replace("Threads=8", "Threads=2")
-    return found
+        settings[key] = settings[key].replace("Threads=8", "Threads=2")
+    return settings
 
 
 def derived(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
-    """Settings that follow from the nodes; over them the preset's, over those the user's."""
+    """Return settings derived from the nodes; the preset's, then the user's override them."""
     nodes = plan.allocation.nodes
     heartbeat = HEARTBEAT_SECONDS + nodes // NODES_A_HEARTBEAT_SECOND
     threads = max(1, min(use.cores, GC_THREADS_MAX))
     return {
         "spark.executor.cores": str(use.cores),
-        # The session of the engine says otherwise where a run has a --memory of its own.
+        # The session of the engine overrides it where a run has a --memory of its own.
         "spark.executor.memory": f"{max(512, use.memory_bytes // 2 >> 20)}m",
         "spark.cores.max": str(nodes * use.cores),
         "spark.scheduler.minRegisteredResourcesRatio": "1",
@@ -88,34 +88,38 @@ def write_settings(
 ) -> dict[str, str]:
     """Write `spark-defaults.conf` for masters, workers and drivers; return the settings.
 
-    Arguments: `placed` are those that follow from where the leader is, and the secret.
+    Arguments: `placed` are settings that depend on the leader's address, and the secret.
     """
-    found = with_archive(derived(plan, use)) | {
+    settings = with_archive(derived(plan, use)) | {
         "spark.authenticate": "true",
         "spark.port.maxRetries": "64",
         "spark.ui.killEnabled": "false",
         "spark.master.rest.enabled": "false",
     }
-    lines = "".join(f"{key} {value}\n" for key, value in sorted({**found, **placed}.items()))
+    lines = "".join(f"{key} {value}\n" for key, value in sorted({**settings, **placed}.items()))
     write_private(folder / "spark-defaults.conf", lines)
-    return found
+    return settings
 
 
 def with_archive(settings: dict[str, str]) -> dict[str, str]:
-    """Settings with an archive of classes for executors, unless their class path was set."""
-    found = archive.of_executors()
-    if not found or "spark.executor.extraClassPath" in settings:
+    """Add the archive of classes for executors, unless their class path is set."""
+    archive_settings = archive.of_executors()
+    if not archive_settings or "spark.executor.extraClassPath" in settings:
         return settings
     options = "spark.executor.extraJavaOptions"
-    return settings | found | {options: f"{found[options]} {settings.get(options, '')}".strip()}
+    return (
+        settings
+        | archive_settings
+        | {options: f"{archive_settings[options]} {settings.get(options, '')}".strip()}
+    )
 
 
 def master_words(
     conf: Path, address: str, ports: tuple[int, int], jvm: tuple[str, Sequence[str]]
 ) -> list[str]:
-    """The command of a master.
+    """Return the command of a master.
 
-    Arguments: `ports` are its own and that of its page; `jvm` the home of its Java, and options.
+    Arguments: `ports` are the master's and its page's; `jvm` the home of its Java, and options.
     """
     return [
         *_jvm(*jvm, "org.apache.spark.deploy.master.Master"),
@@ -125,7 +129,7 @@ def master_words(
 
 
 def worker_words(conf: Path, node: NodeFacts, use: NodeUse, master: str) -> list[str]:
-    """The command of the worker on a node."""
+    """Return the command of the worker on a node."""
     return [
         *_jvm(
             node.java_home,
@@ -140,7 +144,7 @@ def worker_words(conf: Path, node: NodeFacts, use: NodeUse, master: str) -> list
 
 
 def daemon_environment(address: str, scratch: str, conf: Path, java_home: str) -> dict[str, str]:
-    """Variables of a master or a worker, which executors inherit."""
+    """Return environment variables of a master or a worker, which executors inherit."""
     return {
         "SPARK_HOME": str(_home()),
         "JAVA_HOME": java_home,
@@ -153,23 +157,23 @@ def daemon_environment(address: str, scratch: str, conf: Path, java_home: str) -
 
 
 def usable_java(folder: Path) -> tuple[str, str]:
-    """The home of this node's Java as Spark likes it, its version. Errors: `EngineMissing`."""
-    found = java.find_java(os.environ)
-    if found is None:
+    """Return a home of this node's Java for Spark, and its version. Errors: `EngineMissing`."""
+    installation = java.find_java(os.environ)
+    if installation is None:
         raise EngineMissing(java.HOW_TO_GET)
     folder.mkdir(parents=True, exist_ok=True)
-    return str(found.home_for_spark(folder)), found.version
+    return str(installation.home_for_spark(folder)), installation.version
 
 
 def ask_master(address: str, port: int, secret: str) -> dict[str, Any] | None:
-    """Return what the page of the master says; None while it does not answer."""
+    """Return the content of the master's page; None while it does not answer."""
     return pages.ask(address, "/json/", port, pages.authorization(secret))
 
 
-def workers_alive(told: Mapping[str, Any] | None) -> int:
-    """How many workers are registered and alive, by what the master says."""
-    workers = (told or {}).get("workers", [])
-    return sum(one.get("state") == "ALIVE" for one in workers)
+def workers_alive(report: Mapping[str, Any] | None) -> int:
+    """Count the registered workers that are alive in a report of the master."""
+    workers = (report or {}).get("workers", [])
+    return sum(worker.get("state") == "ALIVE" for worker in workers)
 
 
 def _jvm(java_home: str, options: Sequence[str], name: str) -> list[str]:
@@ -180,7 +184,7 @@ def _jvm(java_home: str, options: Sequence[str], name: str) -> list[str]:
 
 
 def _scala_version() -> str:
-    """That of the jars, such as `2.13`."""
+    """Return the Scala version of Spark's jars, such as `2.13`."""
     core = next((_home() / "jars").glob("spark-core_*.jar"), None)
     return core.name.removeprefix("spark-core_").partition("-")[0] if core else ""
 

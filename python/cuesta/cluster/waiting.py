@@ -1,8 +1,8 @@
-"""Connections whose other end has proven nothing yet: none of them holds up another.
+"""Connections whose peer has not proven its identity yet: none of them delays another.
 
-A handshake goes on as its bytes come. So many take part in one at most, and for a newcomer the
-oldest of the address that has most of them is closed, so that a host that connects a thousand times
-takes its places from itself alone.
+A handshake proceeds as its bytes arrive. The number of handshakes is limited: a newcomer displaces
+the oldest of the address that has most of them, so that a host that connects a thousand times
+displaces only its own connections.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class WaitingRoom:
         self._listener = listener
         self._secret = secret
         self._places = places or _places()
-        # From the oldest to the newest, with the address of the other end.
+        # From the oldest to the newest, with the address of the peer.
         self._greetings: dict[Greeting, str] = {}
 
     def channels(self) -> list[Any]:
-        """Return what to wait for."""
+        """Return the channels to poll."""
         return [self._listener, *self._greetings]
 
     def proven(self) -> list[Peer]:
-        """Let newcomers in and go on with all handshakes; return those that have the secret."""
+        """Accept newcomers and continue all handshakes; return peers that proved the secret."""
         self._admit()
         poll = select.poll()
         by_number = {greeting.fileno(): greeting for greeting in self._greetings}
@@ -63,7 +63,7 @@ class WaitingRoom:
         return peers
 
     def _admit(self) -> None:
-        """Accept some who wait: so few that most of the room is heard again before it is full."""
+        """Accept some connections: so few that handshakes proceed before the room is full."""
         for _ in range(min(ACCEPTED_AT_ONCE, self._places // 4 + 1)):
             try:
                 channel, address = self._listener.accept()
@@ -79,7 +79,7 @@ class WaitingRoom:
                 self._make_room()
 
     def _make_room(self) -> bool:
-        """Close the oldest of the address that has most; whether there was any."""
+        """Close the oldest handshake of the address that has most; return whether one existed."""
         if not self._greetings:
             return False
         crowded = Counter(self._greetings.values()).most_common(1)[0][0]
@@ -93,7 +93,7 @@ class WaitingRoom:
 
 
 def _places() -> int:
-    """Half of the descriptors is for the cluster."""
+    """Return the limit of handshakes: half of the descriptors is for the cluster."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = FILES_MAX if soft == resource.RLIM_INFINITY else soft
     return max(1, min(STRANGERS_MAX, limit // 2))

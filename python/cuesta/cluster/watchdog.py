@@ -1,6 +1,6 @@
-"""Ends what a process has started when that process is gone, however it went.
+"""Ends the processes that a leader or an agent has started, once it has exited or been killed.
 
-Everything of a cluster carries a mark in its environment, `CUESTA_CLUSTER=ID/PART`, which children
+Each process of a cluster has a mark in its environment, `CUESTA_CLUSTER=ID/PART`, which children
 inherit. A watchdog is a `guardian` of a leader or an agent.
 """
 
@@ -20,43 +20,43 @@ MARK = "CUESTA_CLUSTER"
 
 
 def mark(cluster: str, part: str) -> str:
-    """The value of `MARK` for a part of a cluster."""
+    """Return the value of `MARK` for a part of a cluster."""
     return f"{cluster}/{part}"
 
 
 def marked(value: str) -> list[int]:
-    """Processes of this machine with that mark, or of a part of it, but this one.
+    """Return other processes of this machine with that mark, or the mark of a part of it.
 
-    All of a cluster for `ID/`; for `ID/NODE` also those of `ID/NODE/SERVICE`.
+    `ID/` matches all processes of a cluster; `ID/NODE` also matches `ID/NODE/SERVICE`.
     """
     wanted = f"{MARK}={value}".encode()
     parts = wanted.rstrip(b"/") + b"/"
-    found = []
+    pids = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
                 words = Path(entry.path, "environ").read_bytes().split(b"\0")
                 if any(word == wanted or word.startswith(parts) for word in words):
-                    found.append(int(entry.name))
-    return found
+                    pids.append(int(entry.name))
+    return pids
 
 
 def sweep(value: str, spared: Sequence[int] = ()) -> int:
-    """Kill every process with such a mark, and those that they start meanwhile; how many."""
+    """Kill all processes with a mark, and those they start meanwhile; return how many."""
     killed: set[int] = set()
-    while found := [pid for pid in marked(value) if pid not in spared and identity(pid)]:
-        for pid in found:
+    while pids := [pid for pid in marked(value) if pid not in spared and identity(pid)]:
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        killed.update(found)
+        killed.update(pids)
         time.sleep(0.01)
     return len(killed)
 
 
 def watch_agent(value: str, clear: Callable[[], None], store_seconds: float) -> int:
-    """Start the watchdog of an agent: kill what is marked, then `clear` its folders. Its pid.
+    """Start the watchdog of an agent: kill marked processes, `clear` its folders. Return its pid.
 
-    Arguments: `store_seconds` is how long a store may take to write what is dirty.
+    Arguments: `store_seconds` is the time for a store to write dirty files.
     """
 
     def act() -> None:
@@ -75,9 +75,9 @@ def watch_agent(value: str, clear: Callable[[], None], store_seconds: float) -> 
 
 
 def watch_leader(cluster: str, agent_seconds: float, last: Callable[[], None]) -> int:
-    """Start the watchdog of a leader: kill its own, let agents here end, then kill all. Its pid.
+    """Start the watchdog of a leader: kill its processes, then agents here. Return its pid.
 
-    Arguments: `agent_seconds` is how long agents may take; `last` is called at the end.
+    Arguments: `agent_seconds` is the time for agents to end by themselves; `last` is called last.
     """
 
     def act() -> None:

@@ -1,9 +1,9 @@
-"""Connections of leader, agents and users: JSON objects, a line each, between who has the secret.
+"""Connections of leader, agents and users: JSON lines between processes that share a secret.
 
-Both ends prove that they know the secret before anything else is said, by a keyed hash of random
+Both ends prove that they know the secret before any other message, by a keyed hash of random
 numbers of both (HMAC-SHA256). Each line after that begins with a keyed hash of its text, of its
 place in the order and of these numbers, so that none can be added, changed, repeated or left out.
-They are not encrypted.
+The lines are not encrypted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Message = dict[str, Any]
 
 
 class WireError(Exception):
-    """The other end is gone, or is not who it should be."""
+    """The peer has closed the connection, or has not proven its identity."""
 
 
 LISTENS, CONNECTS = "listens", "connects"
@@ -42,7 +42,7 @@ class Sealing:
         return self._next(text) + b" " + text
 
     def opened(self, line: bytes) -> bytes:
-        """Return the text of the next line. Errors: `WireError` where it is not that."""
+        """Return the text of the next line. Errors: `WireError` where its hash is wrong."""
         proof, _, text = line.partition(b" ")
         if not hmac.compare_digest(proof, self._next(text)):
             raise WireError("a message is not by the other end, or not in its place")
@@ -55,7 +55,7 @@ class Sealing:
 
 
 class Peer:
-    """An end of a connection that is open, and proven.
+    """An open connection to a peer that has proven to know the secret.
 
     Arguments: `sends` and `receives` are for the lines of the two directions; `pending` are bytes
     that came with the handshake.
@@ -67,21 +67,21 @@ class Peer:
         self._channel = channel
         self._sends, self._receives = sends, receives
         self._pending = pending
-        self._again: list[Message] = []
-        self.heard = time.monotonic()
+        self._put_back: list[Message] = []
+        self.received_at = time.monotonic()
 
     def fileno(self) -> int:
-        """For `select`."""
+        """Return the descriptor, for `poll`."""
         return self._channel.fileno()
 
     @property
     def address(self) -> str:
-        """Of this end."""
-        found: str = self._channel.getsockname()[0]
-        return found
+        """Address of the local end."""
+        address: str = self._channel.getsockname()[0]
+        return address
 
     def send(self, message: Message) -> None:
-        """Say something. Errors: `WireError` when nobody listens."""
+        """Send a message. Errors: `WireError` when the peer does not read it."""
         try:
             self._channel.settimeout(HANDSHAKE_SECONDS)
             self._channel.sendall(self._sends.sealed(json.dumps(message).encode()) + b"\n")
@@ -89,27 +89,27 @@ class Peer:
             raise WireError(str(error)) from None
 
     def received(self) -> list[Message]:
-        """What has arrived by now. Errors: `WireError` when the other end is gone."""
-        found, self._again = self._again, []
-        if found:
-            return found
+        """Return messages received by now. Errors: `WireError` when the peer has closed."""
+        messages, self._put_back = self._put_back, []
+        if messages:
+            return messages
         try:
             while ready([self], 0):
                 self._pending += self._read()
         except WireError:
-            # What was said before the end counts; the end is met again next time.
+            # Complete lines before the end count; the next call meets the end again.
             if b"\n" not in self._pending:
                 raise
         *lines, self._pending = self._pending.split(b"\n")
         self._check_size()
         for line in lines:
-            self.heard = time.monotonic()
-            found.append(_parsed(self._receives.opened(line)))
-        return found
+            self.received_at = time.monotonic()
+            messages.append(_parsed(self._receives.opened(line)))
+        return messages
 
     def unread(self, messages: list[Message]) -> None:
-        """Give back messages, which come first when it is asked again."""
-        self._again = messages + self._again
+        """Put messages back, for the next call of `received` to return first."""
+        self._put_back = messages + self._put_back
 
     def close(self) -> None:
         """End it."""
@@ -130,24 +130,24 @@ class Peer:
 
 
 def ready(channels: Iterable[Any], seconds: float) -> bool:
-    """Wait until one of them can be read, so long at most."""
+    """Wait until a channel can be read, `seconds` at most; return whether one can."""
     poll = select.poll()
-    for one in channels:
-        poll.register(one, select.POLLIN)
+    for channel in channels:
+        poll.register(channel, select.POLLIN)
     return bool(poll.poll(seconds * 1e3))
 
 
 def listen(address: str) -> socket.socket:
-    """A listener on a free port of an address of this machine."""
+    """Return a listener on a free port of an address of this machine."""
     listener = socket.create_server((address, 0), backlog=1024)
     listener.setblocking(False)
     return listener
 
 
 class Greeting:
-    """The listening end of a handshake, which goes on as bytes come and waits for none.
+    """The listening end of a handshake, which proceeds as bytes arrive and never blocks.
 
-    Errors: `WireError` where the other end is gone already.
+    Errors: `WireError` where the peer has closed already.
     """
 
     def __init__(self, channel: socket.socket, secret: str) -> None:
@@ -160,13 +160,13 @@ class Greeting:
         self._send({"nonce": self._nonce})
 
     def fileno(self) -> int:
-        """Return the descriptor, for `select`."""
+        """Return the descriptor, for `poll`."""
         return self._channel.fileno()
 
     def step(self) -> Peer | None:
-        """Take what has come; return the peer once it has proven to know the secret.
+        """Read available bytes; return the peer once it has proven to know the secret.
 
-        Errors: `WireError` where it does not know it, says too much, or is gone.
+        Errors: `WireError` where it does not know it, sends too much, or has closed.
         """
         try:
             data = self._channel.recv(HANDSHAKE_BYTES_MAX - len(self._text))
@@ -203,10 +203,10 @@ class Greeting:
 
 
 def connect(address: str, port: int, secret: str, seconds: float) -> Peer:
-    """A connection to a listener, which is waited for. Errors: `WireError`.
+    """Connect to a listener, retrying until it exists. Errors: `WireError`.
 
-    Arguments: `seconds` is for the connection and the answers of the other end, which may have
-    others to answer first.
+    Arguments: `seconds` is for the connection and the answers of the listener, which may have
+    other peers to answer first.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -229,15 +229,15 @@ def connect(address: str, port: int, secret: str, seconds: float) -> Peer:
 
 
 def _dialled(channel: socket.socket, secret: str, deadline: float) -> Peer:
-    """The connecting end of a handshake."""
+    """Perform the connecting end of a handshake."""
     text = b""
 
     def answer() -> Message:
         nonlocal text
         last = max(time.monotonic() + HANDSHAKE_SECONDS, deadline)
         while b"\n" not in text:
-            left = last - time.monotonic()
-            if left <= 0 or not ready([channel], left):
+            remaining_s = last - time.monotonic()
+            if remaining_s <= 0 or not ready([channel], remaining_s):
                 raise WireError("nothing is said")
             data = channel.recv(HANDSHAKE_BYTES_MAX)
             if not data:
@@ -257,43 +257,43 @@ def _dialled(channel: socket.socket, secret: str, deadline: float) -> Peer:
 
 
 def _peer(
-    channel: socket.socket, secret: str, roles: tuple[str, str], got: tuple[str, bytes]
+    channel: socket.socket, secret: str, roles: tuple[str, str], handshake: tuple[str, bytes]
 ) -> Peer:
-    """A proven connection.
+    """Return a proven connection.
 
-    Arguments: `roles` are that of this end and that of the other; `got` the random numbers of
-    both and what came after the handshake.
+    Arguments: `roles` are those of the local end and the peer; `handshake` the random numbers of
+    both and the bytes that followed.
     """
-    nonces, pending = got
+    nonces, pending = handshake
     sends, receives = (Sealing(secret, role, nonces) for role in roles)
     return Peer(channel, sends, receives, pending)
 
 
 def _proof(secret: str, text: str) -> str:
-    # JSON may have halves of a character, which a stranger sends on purpose.
-    said = text.encode(errors="surrogatepass")
-    return hmac.new(secret.encode(), said, "sha256").hexdigest()
+    # JSON may have lone surrogates, which an attacker sends on purpose.
+    data = text.encode(errors="surrogatepass")
+    return hmac.new(secret.encode(), data, "sha256").hexdigest()
 
 
 def _check(message: Message, secret: str, text: str) -> None:
     # Of strings `compare_digest` takes ASCII alone.
-    given = _word(message, "proof").encode(errors="replace")
-    if not hmac.compare_digest(given, _proof(secret, text).encode()):
+    proof = _word(message, "proof").encode(errors="replace")
+    if not hmac.compare_digest(proof, _proof(secret, text).encode()):
         raise WireError("the other end does not know the secret")
 
 
 def _word(message: Message, name: str) -> str:
-    found = message.get(name)
-    if not isinstance(found, str):
+    value = message.get(name)
+    if not isinstance(value, str):
         raise WireError(f"the other end says no {name}")
-    return found
+    return value
 
 
 def _parsed(line: bytes) -> Message:
     try:
-        found = json.loads(line)
+        message = json.loads(line)
     except (ValueError, RecursionError):
         raise WireError("what the other end says is no JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(message, dict):
         raise WireError("what the other end says is no object")
-    return found
+    return message

@@ -1,12 +1,12 @@
-"""A service that has a process on each node: it is started again where it dies, not for ever."""
+"""A service with a process on each node, restarted `RESTARTS_MAX` times where it dies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cuesta.cluster.folder import telling_line
-from cuesta.cluster.limits import RESTARTS_MAX, SAID_CHARACTERS_MAX
+from cuesta.cluster.folder import error_line
+from cuesta.cluster.limits import REPORT_CHARACTERS_MAX, RESTARTS_MAX
 from cuesta.cluster.node import NodeFacts
 from cuesta.cluster.wire import Message
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class Workers:
-    """The processes of one name.
+    """The processes of a service.
 
     Attributes
     ----------
     name
-        As agents know it.
+        Name of the service in messages to agents.
     gone
-        Nodes where it is not started again, and why.
+        Nodes where it is not restarted any more, with the reason.
     """
 
     def __init__(self, leader: Leader, name: str, start: Callable[[NodeFacts], None]) -> None:
-        """Arguments: `start` has one started on a node, and does not wait for it."""
+        """Arguments: `start` starts a process on a node, and does not wait for it."""
         self.name = name
         self.gone: dict[str, str] = {}
         self._leader = leader
@@ -34,37 +34,38 @@ class Workers:
         self._restarts: dict[str, int] = {}
 
     def start(self) -> None:
-        """One on each node."""
+        """Start a process on each node."""
         self._leader.on_ended[self.name] = self._mend
         for node in self._leader.members.facts():
             self._start(node)
 
-    def unregistered(self, called: str, there: set[str]) -> str:
-        """Which node has none that has registered, and what it said.
+    def unregistered(self, process: str, registered: set[str]) -> str:
+        """Describe a node whose process has not registered, with its log.
 
-        Arguments: `there` are the addresses of those that have.
+        Arguments: `process` names the process in the message; `registered` has the addresses of
+        those that have registered.
         """
         leader = self._leader
-        silent = [one for one in leader.members.facts() if one.address not in there]
+        silent = [node for node in leader.members.facts() if node.address not in registered]
         node = (silent or leader.members.facts())[0]
         log = leader.folder.log(f"{self.name}-{node.name}")
-        seconds = leader.plan.own("start")
+        seconds = leader.plan.setting("start")
         return (
-            f"node {node.name}: {called} did not register within {seconds:.0f} s: "
-            f"{telling_line(log)[:SAID_CHARACTERS_MAX]}; {log}"
+            f"node {node.name}: {process} did not register within {seconds:.0f} s: "
+            f"{error_line(log)[:REPORT_CHARACTERS_MAX]}; {log}"
         )
 
     def _mend(self, name: str, message: Message) -> None:
         leader = self._leader
         self._restarts[name] = self._restarts.get(name, 0) + 1
         leader.state["workers_lost"] = leader.state.get("workers_lost", 0) + 1
-        leader.say(leader.state["state"])
+        leader.set_state(leader.state["state"])
         facts = leader.members.known[name].facts if name in leader.members.known else None
         if facts and self._restarts[name] <= RESTARTS_MAX:
             self._start(facts)
         elif facts:
             log = leader.folder.log(f"{self.name}-{name}")
-            said = message.get("why") or telling_line(log)[:SAID_CHARACTERS_MAX]
+            line = message.get("why") or error_line(log)[:REPORT_CHARACTERS_MAX]
             why = f"it has died {self._restarts[name]} times, at last with code {message['code']}"
-            self.gone[name] = f"{why}: {said}; {log}"
+            self.gone[name] = f"{why}: {line}; {log}"
             leader.lose_service(name, self.name, self.gone[name])

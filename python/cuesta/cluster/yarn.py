@@ -1,4 +1,4 @@
-"""YARN's own processes: their command lines, their settings, and whether they are ready."""
+"""YARN's daemons: their command lines, their settings, and whether they are ready."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ PAGE = "yarn.resourcemanager.webapp.address"
 HISTORY_PAGE = "mapreduce.jobhistory.webapp.address"
 CONTAINERS_PAGE = "yarn.nodemanager.webapp.address"
 HEARTBEAT_MS = 250
-"""Containers come at heartbeats. Many nodes send theirs less often: one a millisecond in all."""
+"""Containers are assigned at heartbeats. In large clusters all nodes together send 1 per ms."""
 
 _MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 _HISTORY = "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer"
 _NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
 _SHUFFLE = "org.apache.hadoop.mapred.ShuffleHandler"
 _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData")
-"""Daemons do little: they should be there soon."""
+"""Options for a quick start: daemons do little work."""
 _PASSED_ON = (
     *("JAVA_HOME", "HADOOP_COMMON_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR"),
     *("CLASSPATH_PREPEND_DISTCACHE", "HADOOP_YARN_HOME", "HADOOP_HOME", "PATH", "LANG", "TZ"),
     *(MARK, "CUESTA_NODE", store_control.VARIABLE),
 )
-"""Variables of a NodeManager that its containers have: those of Hadoop's default, and ours."""
+"""Variables of a NodeManager that its containers inherit: Hadoop's default, and cuesta's."""
 _PAGES = {
-    # With none, or with that for a static user, YARN adds a filter that believes whoever a request
-    # says it is from: a request to start containers, too. This one is off by itself.
+    # With none, or with that for a static user, YARN adds a filter that trusts the user name in a
+    # request, also in one to start containers. This initializer is inactive by default.
     "hadoop.http.filter.initializers": "org.apache.hadoop.security"
     ".HttpCrossOriginFilterInitializer",
     "yarn.resourcemanager.webapp.ui-actions.enabled": "false",
-    # Logs and settings of applications and jobs are for their user, which no page knows.
+    # Logs and settings of applications and jobs are for their user, whom pages cannot identify.
     "yarn.acl.enable": "true",
     "mapreduce.cluster.acls.enabled": "true",
 }
@@ -60,13 +60,13 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c: %m%n
 _QUEUE = {
     "yarn.scheduler.capacity.root.queues": "default",
     "yarn.scheduler.capacity.root.default.capacity": "100",
-    # Masters of jobs: a tenth, the default, is one job at a time on few nodes.
+    # Share of application masters: with the default, 0.1, few nodes run one job at a time.
     "yarn.scheduler.capacity.maximum-am-resource-percent": "0.5",
 }
 
 
 def derived(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
-    """Settings that follow from the nodes, which all processes have; over them the user's."""
+    """Return settings derived from the nodes, for all processes; the user's override them."""
     memory = str(use.memory_bytes >> 20)
     heartbeat = max(HEARTBEAT_MS, plan.allocation.nodes)
     return {
@@ -79,22 +79,22 @@ def derived(plan: ClusterPlan, use: NodeUse) -> dict[str, str]:
         "yarn.scheduler.maximum-allocation-vcores": str(use.cores),
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": str(heartbeat),
         "yarn.nm.liveness-monitor.expiry-interval-ms": str(1000 * NODE_MANAGER_LOST_SECONDS),
-        # Java reserves far more than it uses; what it uses is looked at.
+        # Java reserves far more virtual memory than it uses; physical memory is checked.
         "yarn.nodemanager.vmem-check-enabled": "false",
-        # Room on scratch is looked at before anything starts.
+        # Free space on scratch is checked before anything starts.
         "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.5",
         "yarn.nodemanager.env-whitelist": ",".join(_PASSED_ON),
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
         "yarn.nodemanager.aux-services.mapreduce_shuffle.class": _SHUFFLE,
         "mapreduce.framework.name": "yarn",
-        # By name, and no account of a node but root has this one.
+        # By name; no account of a node but root has this one.
         "yarn.admin.acl": _account(),
         **_PAGES,
     }
 
 
 def placed(address: str, ports: Sequence[int | str], folder: str) -> dict[str, str]:
-    """Settings that follow from where the leader is, and the folder that all nodes share."""
+    """Return settings that depend on the leader's address, and the folder all nodes share."""
     names = (
         *("yarn.resourcemanager.address", "yarn.resourcemanager.scheduler.address"),
         *("yarn.resourcemanager.resource-tracker.address", "yarn.resourcemanager.admin.address"),
@@ -109,7 +109,7 @@ def placed(address: str, ports: Sequence[int | str], folder: str) -> dict[str, s
 
 
 def of_node(address: str, scratch: str) -> dict[str, str]:
-    """Settings of the NodeManager of a node: any free port, and folders that go with the cluster.
+    """Return settings of a NodeManager: any free port, and folders that end with the cluster.
 
     Containers write their logs there, too.
     """
@@ -124,18 +124,18 @@ def of_node(address: str, scratch: str) -> dict[str, str]:
 
 
 def job_bytes(use: NodeUse, nodes: int) -> int:
-    """Memory of a job that fills so many nodes, its master on one of them, and its client."""
-    beside = MASTER_BYTES + CLIENT_BYTES
-    return nodes * (use.memory_bytes - beside) + beside
+    """Return memory of a job that fills `nodes`, including its master on a node and its client."""
+    overhead_bytes = MASTER_BYTES + CLIENT_BYTES
+    return nodes * (use.memory_bytes - overhead_bytes) + overhead_bytes
 
 
 def write_settings(
     folder: Path, settings: Mapping[str, str], classes: str, addresses: Sequence[str]
 ) -> None:
-    """Write the files of a site, for daemons, jobs and whoever submits these.
+    """Write the files of a site, for daemons, jobs and submitting clients.
 
-    Arguments: `classes` is the class path of daemons; `addresses` are those of all nodes, from
-    which alone anybody is heard.
+    Arguments: `classes` is the class path of daemons; `addresses` are those of all nodes, the only
+    ones from which requests are accepted.
     """
     known = {
         "yarn.application.classpath": classes,
@@ -146,47 +146,47 @@ def write_settings(
     files: dict[str, dict[str, str]] = {name: {} for name in _FILES}
     for name, value in known.items():
         files[_file_of(name)][name] = value
-    for file, found in (files | {"capacity-scheduler": _QUEUE}).items():
-        write(found, folder / f"{file}.xml")
+    for file, properties in (files | {"capacity-scheduler": _QUEUE}).items():
+        write(properties, folder / f"{file}.xml")
     write_private(folder / "log4j.properties", _LOG)
 
 
 def manager_words(java_home: str, classes: str, scratch: Path) -> list[str]:
-    """The command of the ResourceManager; `scratch` is for its temporary files."""
+    """Return the command of the ResourceManager; `scratch` is for its temporary files."""
     return [*_jvm(java_home, classes, str(scratch)), _MANAGER]
 
 
 def history_words(java_home: str, classes: str, scratch: Path) -> list[str]:
-    """The command of the server that knows jobs that have ended."""
+    """Return the command of the JobHistoryServer, which serves jobs that have ended."""
     return [*_jvm(java_home, classes, str(scratch)), _HISTORY]
 
 
-def node_manager_words(node: NodeFacts, classes: str, given: Mapping[str, str]) -> list[str]:
-    """The command of the NodeManager of a node; `given` are the user's settings, which stand."""
-    own = of_node(node.address, node.scratch)
-    words = [f"-D{name}={value}" for name, value in own.items() if name not in given]
+def node_manager_words(node: NodeFacts, classes: str, chosen: Mapping[str, str]) -> list[str]:
+    """Return the command of a node's NodeManager; `chosen` settings of the user take priority."""
+    settings = of_node(node.address, node.scratch)
+    words = [f"-D{name}={value}" for name, value in settings.items() if name not in chosen]
     return [*_jvm(node.java_home, classes, node.scratch), _NODE_MANAGER, *words]
 
 
 def daemon_environment(conf: Path, java_home: str) -> dict[str, str]:
-    """Variables of a daemon."""
+    """Return environment variables of a daemon."""
     return {"JAVA_HOME": java_home, "HADOOP_CONF_DIR": str(conf)}
 
 
 def running_nodes(page: str) -> list[dict[str, Any]]:
-    """The NodeManagers that have registered and live, as the ResourceManager's page says."""
-    told = pages.ask(page, "/ws/v1/cluster/nodes?states=RUNNING") or {}
-    found: list[dict[str, Any]] = (told.get("nodes") or {}).get("node", [])
-    return found
+    """Return registered, live NodeManagers from the ResourceManager's page."""
+    reply = pages.ask(page, "/ws/v1/cluster/nodes?states=RUNNING") or {}
+    nodes: list[dict[str, Any]] = (reply.get("nodes") or {}).get("node", [])
+    return nodes
 
 
 def class_path(conf: Path, classes: Sequence[str]) -> str:
-    """Of daemons and jobs: settings first."""
+    """Return the class path of daemons and jobs, with the settings' folder first."""
     return os.pathsep.join([str(conf), *classes])
 
 
 def _file_of(name: str) -> str:
-    """Each kind of file goes over the defaults of its own kind."""
+    """Return the file of a setting: each file overrides the defaults of its kind."""
     if name.startswith(("mapreduce.", "yarn.app.mapreduce.")):
         return "mapred-site"
     if name.startswith("yarn."):
@@ -202,7 +202,7 @@ def _jvm(java_home: str, classes: str, scratch: str) -> list[str]:
 
 
 def _account() -> str:
-    """The name of this account, or its number where it has no name."""
+    """Return the name of this account, or its number where it has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

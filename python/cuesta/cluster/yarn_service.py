@@ -1,4 +1,4 @@
-"""YARN on the nodes of a cluster: a ResourceManager beside the leader, a NodeManager on each."""
+"""YARN on a cluster: a ResourceManager on the leader's node, a NodeManager on each node."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from cuesta import removal
 from cuesta.cluster import node_store, pages, yarn
-from cuesta.cluster.folder import telling_line
-from cuesta.cluster.limits import PORT_TRIES_MAX, SAID_CHARACTERS_MAX
+from cuesta.cluster.folder import error_line
+from cuesta.cluster.limits import PORT_TRIES_MAX, REPORT_CHARACTERS_MAX
 from cuesta.cluster.node import NodeFacts, free_ports
 from cuesta.cluster.services import node_use
 from cuesta.cluster.spark import usable_java
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 NODE_MANAGER = "yarn-nodemanager"
 MANAGER = "yarn-resourcemanager"
 HISTORY = "yarn-jobhistory"
-"""Jobs that have ended are asked after there."""
-_CALLED = {MANAGER: "ResourceManager", HISTORY: "JobHistoryServer"}
+"""Name of the JobHistoryServer, which answers queries about jobs that have ended."""
+_DAEMONS = {MANAGER: "ResourceManager", HISTORY: "JobHistoryServer"}
 
 
 class YarnService:
@@ -35,7 +35,7 @@ class YarnService:
     Attributes
     ----------
     use
-        What is used of each node.
+        Cores and memory that are used of each node.
     """
 
     def __init__(self, leader: Leader) -> None:
@@ -50,11 +50,11 @@ class YarnService:
 
     @property
     def job_bytes(self) -> int:
-        """Memory of a job that uses all nodes."""
+        """Memory of a job that uses all nodes, in bytes."""
         return yarn.job_bytes(self.use, len(self._leader.members.facts()))
 
     def start(self) -> None:
-        """Bring it up; when it returns all NodeManagers have registered. Errors: `EngineError`."""
+        """Start YARN and wait until all NodeManagers register. Errors: `EngineError`."""
         leader = self._leader
         self._start_managers()
         self._workers.start()
@@ -71,47 +71,47 @@ class YarnService:
         }
 
     def check(self, ended: Mapping[str, int]) -> None:
-        """Look at processes of the leader that have ended.
+        """Check processes of the leader that have ended.
 
-        Errors: `EngineError` for one of them, or where no NodeManager is left: jobs would wait for
-        ever.
+        Errors: `EngineError` for a daemon of YARN, or where no NodeManager is left: jobs would wait
+        forever.
         """
         if not self._is_up:
             return
-        for name in _CALLED.keys() & ended.keys():
-            said = self._said(name)
-            raise EngineError(f"YARN's {_CALLED[name]} has ended with code {ended[name]}{said}")
+        for name in _DAEMONS.keys() & ended.keys():
+            excerpt = self._log_excerpt(name)
+            raise EngineError(f"YARN's {_DAEMONS[name]} has ended with code {ended[name]}{excerpt}")
         known = self._leader.members.known.keys()
         if known and known <= self._workers.gone.keys():
             name, why = list(self._workers.gone.items())[-1]
             raise EngineError(f"no NodeManager of YARN is left; {name} was the last: {why}")
 
     def end(self) -> None:
-        """End what runs beside the leader."""
-        self._leader.children.end(list(_CALLED), self._leader.plan.own("stop"))
+        """End the daemons on the leader's node."""
+        self._leader.children.end(list(_DAEMONS), self._leader.plan.setting("stop"))
         with contextlib.suppress(OSError):
             removal.remove_marked(self._scratch)
 
     def _start_managers(self) -> None:
-        """On ports that are free; somebody may be faster. Errors: `EngineError`."""
+        """Start the daemons on free ports, on others if they are taken. Errors: `EngineError`."""
         leader = self._leader
-        deadline = time.monotonic() + leader.plan.own("start")
+        deadline = time.monotonic() + leader.plan.setting("start")
         silent = MANAGER
         for _ in range(PORT_TRIES_MAX):
             self._write_settings()
             self._start_both()
             ended: Mapping[str, int] = {}
-            while not _CALLED.keys() & ended.keys() and time.monotonic() < deadline:
+            while not _DAEMONS.keys() & ended.keys() and time.monotonic() < deadline:
                 ended = leader.pump()
                 silent = self._silent()
                 if not silent:
                     self._is_up = True
                     return
-            silent = next(iter(_CALLED.keys() & ended.keys()), silent)
-            leader.children.end(list(_CALLED), leader.plan.own("stop"))
+            silent = next(iter(_DAEMONS.keys() & ended.keys()), silent)
+            leader.children.end(list(_DAEMONS), leader.plan.setting("stop"))
             if time.monotonic() > deadline:
                 break
-        raise EngineError(f"YARN's {_CALLED[silent]} does not start{self._said(silent)}")
+        raise EngineError(f"YARN's {_DAEMONS[silent]} does not start{self._log_excerpt(silent)}")
 
     def _start_both(self) -> None:
         leader, conf = self._leader, self._leader.folder.conf
@@ -133,7 +133,7 @@ class YarnService:
             **yarn.placed(self._address, ports, str(folder.root)),
             **leader.plan.hadoop_sets,
         }
-        nodes = [one.address for one in leader.members.facts()]
+        nodes = [node.address for node in leader.members.facts()]
         yarn.write_settings(folder.conf, self._settings, self._classes, [self._address, *nodes])
 
     def _start_node_manager(self, node: NodeFacts) -> None:
@@ -143,28 +143,28 @@ class YarnService:
             **yarn.daemon_environment(conf, node.java_home),
             **node_store.variables(leader.plan, node.name),
             "CUESTA_NODE": node.name,
-            # Containers have it, too, and go with their NodeManager.
+            # Containers inherit it, and end with their NodeManager.
             MARK: mark(leader.plan.cluster, f"{node.name}/{NODE_MANAGER}"),
         }
         message = {"start": NODE_MANAGER, "words": words, "environment": environment}
-        leader.members.tell(node.name, message)
+        leader.members.send(node.name, message)
 
     def _silent(self) -> str:
-        """The first daemon beside the leader that does not answer; empty when both do."""
+        """Return the first daemon that does not answer; empty when both do."""
         if pages.ask(self._settings[yarn.PAGE], "/ws/v1/cluster/info") is None:
             return MANAGER
-        told = pages.ask(self._settings[yarn.HISTORY_PAGE], "/ws/v1/history/info")
-        return HISTORY if told is None else ""
+        reply = pages.ask(self._settings[yarn.HISTORY_PAGE], "/ws/v1/history/info")
+        return HISTORY if reply is None else ""
 
     def _registered(self) -> int:
         return len(yarn.running_nodes(self._settings[yarn.PAGE]))
 
     def _unregistered(self) -> str:
-        """Which NodeManagers are not there, and what they said."""
-        found = yarn.running_nodes(self._settings[yarn.PAGE])
-        there = {socket.gethostbyname(one["nodeHostName"]) for one in found}
-        return self._workers.unregistered("YARN's NodeManager", there)
+        """Describe a NodeManager that has not registered, with its log."""
+        nodes = yarn.running_nodes(self._settings[yarn.PAGE])
+        registered = {socket.gethostbyname(node["nodeHostName"]) for node in nodes}
+        return self._workers.unregistered("YARN's NodeManager", registered)
 
-    def _said(self, name: str) -> str:
+    def _log_excerpt(self, name: str) -> str:
         log = self._leader.folder.log(name)
-        return f": {telling_line(log)[:SAID_CHARACTERS_MAX]}; {log}"
+        return f": {error_line(log)[:REPORT_CHARACTERS_MAX]}; {log}"

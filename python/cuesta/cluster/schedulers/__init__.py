@@ -1,4 +1,4 @@
-"""Schedulers: who gives nodes. One Protocol, one module for each, imported when asked for.
+"""Schedulers, which allocate nodes: a Protocol, and one module for each, imported on demand.
 
 To add one: write `schedulers/<name>.py` with a class that satisfies `Scheduler`, and add it to
 `_CLASSES`.
@@ -26,17 +26,17 @@ _CLASSES = {
 SCHEDULER_NAMES = tuple(_CLASSES)
 
 WAITING, RUNNING, ENDING, GONE, UNKNOWN = "waiting", "running", "ending", "gone", "unknown"
-"""What a scheduler says of a job: it waits for nodes, has them, is being ended, is no more."""
+"""States of a job: it waits for nodes, has nodes, is ending, has ended, or cannot be queried."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobReport:
-    """A job in the scheduler's own words; empty where it does not say.
+    """The scheduler's report of a job; empty where it has none.
 
     Attributes
     ----------
     state
-        For example `PENDING`.
+        The scheduler's name of the state, such as `PENDING`.
     reason
         The cause for which the job waits.
     is_withdrawn
@@ -49,81 +49,81 @@ class JobReport:
 
 
 AgentWords = Callable[[str], list[str]]
-"""The command of the agent of a node; with an empty name it finds its own."""
+"""Command of the agent of a node; with an empty name the agent finds the node's name itself."""
 
 
 class Scheduler(Protocol):
-    """Gives nodes and starts processes on them. Made without arguments, and cheap to make."""
+    """Allocates nodes and starts processes on them. Constructed without arguments, and cheap."""
 
     @property
     def name(self) -> str:
-        """Its name on the command line."""
+        """Name of the scheduler on the command line."""
         ...
 
     def missing(self) -> str | None:
-        """One sentence that says what is not there, or None."""
+        """Describe in a sentence what the scheduler lacks here, or return None."""
         ...
 
     def complete(self, plan: ClusterPlan) -> ClusterPlan:
-        """The plan with what this scheduler knows beforehand. Errors: `InputError`."""
+        """Add values to a plan that the scheduler knows in advance. Errors: `InputError`."""
         ...
 
     def script(self, plan: ClusterPlan, folder: ClusterFolder) -> str:
-        """The text of the job: a shell script that becomes the leader. Errors: `InputError`."""
+        """Return the job: a shell script that becomes the leader. Errors: `InputError`."""
         ...
 
     def submit(self, folder: ClusterFolder) -> str:
-        """Hand the script of the folder in; return the name of the job.
+        """Submit the script of the folder; return the name of the job.
 
-        Errors: `InputError` with the scheduler's own words.
+        Errors: `InputError` with the scheduler's message.
         """
         ...
 
     def state(self, job: str, seconds: float = ASK_SECONDS) -> str:
-        """One of `WAITING` ...; `UNKNOWN` where the scheduler does not answer in that time."""
+        """Return `WAITING` ... `GONE`; `UNKNOWN` where the scheduler does not answer in time."""
         ...
 
     def report(self, job: str) -> JobReport:
-        """Ask the scheduler for its words about a job; all empty where it does not answer."""
+        """Return the scheduler's report of a job; empty where it does not answer."""
         ...
 
     def memory_bytes(self, job: str) -> Mapping[str, int]:
-        """Memory that a job has on each node, by name; nothing where the scheduler counts none."""
+        """Return memory of a job on each node, by name; empty where the scheduler counts none."""
         ...
 
     def cancel(self, job: str) -> None:
-        """End the job; nothing happens where it has ended.
+        """End the job; has no effect where it has ended.
 
         Errors: `InputError` for a process of another machine; `EngineError` where the scheduler
         does not answer.
         """
         ...
 
-    def own_job(self) -> str:
-        """In the allocation: its job, where the scheduler has one for it."""
+    def current_job(self) -> str:
+        """Return the job of the current allocation, empty where the scheduler has none."""
         ...
 
     def nodes(self, plan: ClusterPlan) -> list[str]:
-        """In the allocation: the names of its nodes. Errors: `InputError`."""
+        """Return the names of the nodes of the current allocation. Errors: `InputError`."""
         ...
 
-    def own_name(self) -> str:
-        """In the allocation: the name of this node."""
+    def current_node(self) -> str:
+        """Return the name of this node of the current allocation."""
         ...
 
     def launches(
         self, plan: ClusterPlan, nodes: Sequence[str], agent: AgentWords
     ) -> list[list[str]]:
-        """Commands that start an agent on each node, and go on while it does."""
+        """Return commands that start an agent on each node, and run as long as it does."""
         ...
 
     def ends_at(self) -> float | None:
-        """In the allocation: when it ends, in seconds of the clock; None if nobody says."""
+        """Return when the current allocation ends, in Unix time; None if that is unknown."""
         ...
 
 
 def get_scheduler(name: str) -> Scheduler:
-    """The scheduler called `name`. Errors: `InputError`."""
+    """Return the scheduler called `name`. Errors: `InputError`."""
     if name not in _CLASSES:
         raise InputError(
             f"--scheduler {name}: is not known; choose from {', '.join(SCHEDULER_NAMES)}"
@@ -133,7 +133,7 @@ def get_scheduler(name: str) -> Scheduler:
 
 
 def chosen(plan: ClusterPlan, nodes: list[str]) -> list[str]:
-    """Of the nodes of an allocation: those that were named, or the first. Errors: `InputError`."""
+    """Return the nodes of an allocation to use: named, or the first. Errors: `InputError`."""
     hosts, count = list(plan.allocation.hosts), plan.allocation.nodes
     missing = [host for host in hosts if host not in nodes]
     if missing:

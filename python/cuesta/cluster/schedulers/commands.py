@@ -1,4 +1,4 @@
-"""Runs the commands of a scheduler, and turns what they say into one line."""
+"""Runs the commands of a scheduler, and reports their errors in one line."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from cuesta.errors import EngineError, InputError
 
 SECONDS_MAX = 60.0
-"""For a command of a scheduler to answer."""
+"""Time for a command of a scheduler to answer."""
 
 
 def run(words: Sequence[str]) -> str:
-    """What a command prints. Errors: `InputError` in its own words, `EngineError` if it hangs."""
-    code, out, said = ask(words)
+    """Return a command's output. Errors: `InputError` with its message, `EngineError`: it hangs."""
+    code, out, errors = ask(words)
     if code:
-        lines = [line.strip() for line in (said or out).splitlines() if line.strip()]
+        lines = [line.strip() for line in (errors or out).splitlines() if line.strip()]
         raise InputError(f"{words[0]}: {'; '.join(lines)[:300] or f'ended with code {code}'}")
     return out
 
 
 def ask(words: Sequence[str], seconds: float = SECONDS_MAX) -> tuple[int, str, str]:
-    """Exit code, output and errors of a command. Errors: `EngineError` if it hangs so long."""
+    """Return exit code, output and errors of a command. Errors: `EngineError` after `seconds`."""
     try:
         done = subprocess.run(
             list(words),

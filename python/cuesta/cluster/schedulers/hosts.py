@@ -1,4 +1,4 @@
-"""Hosts that are there, without a scheduler: the leader runs here, `--start` reaches the others."""
+"""Named hosts without a scheduler: the leader runs here, `--start` reaches the hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuesta.cluster.settings import Allocation, ClusterPlan
 from cuesta.errors import InputError
 
 _SHELLS = ("ssh", "rsh")
-"""Programs that give what they are told to a shell, in one piece."""
+"""Programs that pass their arguments to a shell, as one text."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class HostsScheduler(ProcessJobs):
     name: str = "hosts"
 
     def missing(self) -> str | None:
-        """Found out when it is used."""
+        """Return None: a missing host is detected when it is used."""
         return None
 
     def complete(self, plan: ClusterPlan) -> ClusterPlan:
-        """As many nodes as hosts. Errors: `InputError` without hosts, or a way to reach them."""
+        """Set a node for each host. Errors: `InputError` without hosts, or a command for them."""
         allocation = plan.allocation
         if not allocation.hosts:
             raise InputError("--scheduler hosts: name them with --hosts A,B")
@@ -44,31 +44,31 @@ class HostsScheduler(ProcessJobs):
         return replace(plan, allocation=replace(allocation, nodes=len(allocation.hosts)))
 
     def nodes(self, plan: ClusterPlan) -> list[str]:
-        """The hosts."""
+        """Return the hosts."""
         return list(plan.allocation.hosts)
 
-    def own_name(self) -> str:
-        """The machine of the leader, which need not be one of them."""
+    def current_node(self) -> str:
+        """Return the host name of the leader, which need not be one of the hosts."""
         return os.uname().nodename
 
     def launches(
         self, plan: ClusterPlan, nodes: Sequence[str], agent: AgentWords
     ) -> list[list[str]]:
-        """One command a host."""
+        """Return a command for each host."""
         return [on_host(plan.allocation, node, [*carried_words(), *agent(node)]) for node in nodes]
 
 
 def on_host(allocation: Allocation, host: str, words: Sequence[str]) -> list[str]:
-    """The command that runs `words` on a host."""
+    """Return the command that runs `words` on a host."""
     reach = reaching(allocation, host)
     return [*reach, shlex.join(words)] if reaches_a_shell(reach) else [*reach, *words]
 
 
 def reaching(allocation: Allocation, host: str) -> list[str]:
-    """What comes before a command for a host."""
+    """Return the words to put before a command to run it on a host."""
     return [word.replace("{host}", host) for word in shlex.split(allocation.starter)]
 
 
 def reaches_a_shell(reach: Sequence[str]) -> bool:
-    """Whether what comes after is read by a shell there."""
+    """Whether a shell on the host parses the words that follow."""
     return Path(reach[0]).name in _SHELLS

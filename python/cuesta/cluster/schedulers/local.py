@@ -1,4 +1,4 @@
-"""Several nodes that are all this machine: each has a share of its cores and of its memory."""
+"""Several nodes on this machine: each has a share of its cores and its memory."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class LocalScheduler(ProcessJobs):
     name: str = "local"
 
     def missing(self) -> str | None:
-        """Nothing is needed."""
+        """Return None: no software is needed."""
         return None
 
     def complete(self, plan: ClusterPlan) -> ClusterPlan:
-        """An even share for each node, where none is named."""
+        """Set an even share of cores and memory for each node, where none is chosen."""
         nodes, share = plan.allocation.nodes, plan.share
         cores = share.cores or max(1, machine.cores_usable() // nodes)
         memory = share.memory_bytes or int(machine.memory_bytes() * MEMORY_SHARE) // nodes
         return replace(plan, share=replace(share, cores=cores, memory_bytes=memory))
 
     def nodes(self, plan: ClusterPlan) -> list[str]:
-        """`local-1`, `local-2`..."""
+        """Return `local-1`, `local-2` ..."""
         return [f"local-{number}" for number in range(1, plan.allocation.nodes + 1)]
 
-    def own_name(self) -> str:
-        """The first of them."""
+    def current_node(self) -> str:
+        """Return the name of the first node."""
         return "local-1"
 
     def launches(
@@ -43,5 +43,5 @@ class LocalScheduler(ProcessJobs):
         nodes: Sequence[str],
         agent: AgentWords,
     ) -> list[list[str]]:
-        """One process a node."""
+        """Return a command for each node."""
         return [agent(node) for node in nodes]

@@ -1,4 +1,4 @@
-"""Nodes from PBS: `qsub` hands the job in, its task manager starts agents.
+"""Nodes from PBS: `qsub` submits the job, its task manager starts agents.
 
 OpenPBS has `pbs_tmrsh` for that, Torque `pbsdsh -u`. Where PBS's commands are a layer over Slurm
 (Debian's `slurm-wlm-torque`), `srun` does it.
@@ -37,29 +37,29 @@ _STATES = {
     **dict.fromkeys("RB", RUNNING),
     "E": ENDING,
 }
-_SAYS_STATE = re.compile(r"job_state\s*=\s*(\w)")
+_STATE_LINE = re.compile(r"job_state\s*=\s*(\w)")
 _COMMENT = re.compile(r"comment\s*=\s*(.+)")
 _UNKNOWN_JOB = ("unknown job", "has finished", "invalid job")
 
 
 @dataclass(frozen=True)
 class PbsScheduler:
-    """Hands jobs in, or uses the allocation that it is started in."""
+    """Submits jobs, or uses the allocation that it is started in."""
 
     name: str = "pbs"
 
     def missing(self) -> str | None:
-        """Its commands."""
+        """Check for the commands of PBS."""
         if shutil.which("qsub"):
             return None
         return "there is no qsub; run this where jobs are handed in, or load the site's PBS"
 
     def complete(self, plan: ClusterPlan) -> ClusterPlan:
-        """Nothing is known before the job runs."""
+        """Return the plan unchanged: PBS determines no value before the job runs."""
         return plan
 
     def script(self, plan: ClusterPlan, folder: ClusterFolder) -> str:
-        """A batch script. Errors: `InputError` for a folder that no directive can name."""
+        """Return a batch script. Errors: `InputError` for a folder that no directive can name."""
         if any(character.isspace() for character in str(folder.root)):
             raise InputError(
                 f"{folder.root}: PBS does not take a path with spaces; name another folder with -o"
@@ -68,7 +68,7 @@ class PbsScheduler:
         return "\n".join(["#!/bin/sh", *lines, *leader_lines(plan, folder), ""])
 
     def submit(self, folder: ClusterFolder) -> str:
-        """Hand it in; inside an allocation the leader is started here."""
+        """Submit the script; inside an allocation start the leader here."""
         if os.environ.get("PBS_NODEFILE"):
             return process.start(folder)
         # Slurm's qsub does not read from the script where output goes.
@@ -76,28 +76,30 @@ class PbsScheduler:
         return run(["qsub", *where, str(folder.script)]).strip()
 
     def state(self, job: str, seconds: float = ASK_SECONDS) -> str:
-        """By `qstat`."""
+        """Query the state with `qstat`."""
         if process.is_process(job):
             return process.state(job)
         try:
-            code, out, said = ask(["qstat", "-f", job], seconds)
+            code, out, errors = ask(["qstat", "-f", job], seconds)
         except (EngineError, OSError):
             return UNKNOWN
-        found = _SAYS_STATE.search(out)
-        if found:
-            return _STATES.get(found[1], GONE)
-        is_gone = any(words in said.lower() for words in _UNKNOWN_JOB) or not (code or out.strip())
+        match = _STATE_LINE.search(out)
+        if match:
+            return _STATES.get(match[1], GONE)
+        is_gone = any(words in errors.lower() for words in _UNKNOWN_JOB) or not (
+            code or out.strip()
+        )
         return GONE if is_gone else UNKNOWN
 
     def report(self, job: str) -> JobReport:
-        """By `qstat`."""
+        """Query state and comment with `qstat`."""
         if process.is_process(job):
             return JobReport()
         try:
             _, out, _ = ask(["qstat", "-f", job], ASK_SECONDS)
         except (EngineError, OSError):
             return JobReport()
-        state, comment = _SAYS_STATE.search(out), _COMMENT.search(out)
+        state, comment = _STATE_LINE.search(out), _COMMENT.search(out)
         is_waiting = state is not None and _STATES.get(state[1]) == WAITING
         return JobReport(
             state=state[1] if state else "",
@@ -105,22 +107,22 @@ class PbsScheduler:
         )
 
     def memory_bytes(self, job: str) -> Mapping[str, int]:  # noqa: ARG002
-        """Not known."""
+        """Return nothing: PBS does not report it."""
         return {}
 
     def cancel(self, job: str) -> None:
-        """By `qdel`."""
+        """Cancel the job with `qdel`."""
         if process.is_process(job):
             process.cancel(job)
         else:
             ask(["qdel", job])
 
-    def own_job(self) -> str:
-        """The file of the folder has it."""
+    def current_job(self) -> str:
+        """Return nothing: the job's name is in the cluster's folder."""
         return ""
 
     def nodes(self, plan: ClusterPlan) -> list[str]:
-        """Those of the allocation, or the hosts that were named of them."""
+        """Return the nodes of the allocation, or the named hosts among them."""
         listed = os.environ.get("PBS_NODEFILE", "")
         if not listed and shutil.which("generate_pbs_nodefile"):
             listed = run(["generate_pbs_nodefile"]).strip()
@@ -133,14 +135,14 @@ class PbsScheduler:
             ) from None
         return chosen(plan, list(dict.fromkeys(line.partition(".")[0] for line in lines)))
 
-    def own_name(self) -> str:
-        """The node that the batch script runs on."""
+    def current_node(self) -> str:
+        """Return the node that the batch script runs on."""
         return os.environ.get("SLURMD_NODENAME") or os.uname().nodename.partition(".")[0]
 
     def launches(
         self, plan: ClusterPlan, nodes: Sequence[str], agent: AgentWords
     ) -> list[list[str]]:
-        """One command a node, or one for all. Errors: `InputError` where there is no way."""
+        """Return a command for each node, or for all. Errors: `InputError` without a launcher."""
         if shutil.which("pbs_tmrsh"):
             return [["pbs_tmrsh", node, *carried_words(), *agent(node)] for node in nodes]
         if shutil.which("pbsdsh"):
@@ -150,19 +152,19 @@ class PbsScheduler:
         raise InputError("there is neither pbs_tmrsh nor pbsdsh to start processes on nodes with")
 
     def ends_at(self) -> float | None:
-        """Nobody says; the leader keeps to the minutes that were asked for."""
+        """Return None: the end is unknown, and the leader ends after the requested minutes."""
         return None
 
 
 def _directives(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
     allocation, share = plan.allocation, plan.share
     cores = f":ppn={share.cores}" if share.cores else ""
-    # Names of jobs are short in PBS.
-    found = [f"-N {job_name(folder)[:15]}", f"-l nodes={allocation.nodes}{cores}"]
+    # PBS limits job names to 15 characters.
+    directives = [f"-N {job_name(folder)[:15]}", f"-l nodes={allocation.nodes}{cores}"]
     if allocation.minutes is not None:
-        found.append(f"-l walltime={clock(allocation.minutes)}")
+        directives.append(f"-l walltime={clock(allocation.minutes)}")
     if allocation.queue:
-        found.append(f"-q {allocation.queue}")
+        directives.append(f"-q {allocation.queue}")
     if allocation.account:
-        found.append(f"-A {allocation.account}")
-    return [*found, "-j oe", f"-o {folder.log('leader')}", "-r n"]
+        directives.append(f"-A {allocation.account}")
+    return [*directives, "-j oe", f"-o {folder.log('leader')}", "-r n"]

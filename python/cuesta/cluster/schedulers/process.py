@@ -1,4 +1,4 @@
-"""Jobs that are a process of a machine: the script of a folder, which becomes the leader.
+"""Jobs that are processes of a machine: the script of a folder, which becomes the leader.
 
 The name of such a job is `process-PID:START@HOST`: folders are shared, processes are not.
 """
@@ -33,34 +33,34 @@ def start(folder: ClusterFolder) -> str:
             start_new_session=True,
         )
     try:
-        # One that has ended already has no identity any more, and is gone.
+        # A process that has ended already has no identity, and counts as gone.
         known = processes.identity(process.pid) or f"{process.pid}:0"
         return f"{_PREFIX}{known}@{os.uname().nodename}"
     except BaseException:
-        # Nobody would know of it.
+        # No record of the process would exist.
         process.kill()
         raise
 
 
 def is_process(job: str) -> bool:
-    """Whether a job is one of these."""
+    """Whether a job is a process."""
     return job.startswith(_PREFIX)
 
 
 def is_here(job: str) -> bool:
-    """Whether it is a process of this machine, which can be seen and ended."""
+    """Whether a job is a process of this machine, which can be queried and ended."""
     return _parts(job)[1] in ("", os.uname().nodename)
 
 
 def state(job: str) -> str:
-    """`running` or `gone`; `unknown` for a process of another machine."""
+    """Return `running` or `gone`; `unknown` for a process of another machine."""
     if not is_here(job):
         return UNKNOWN
     return RUNNING if processes.lives(_parts(job)[0]) else GONE
 
 
 def cancel(job: str) -> None:
-    """Ask it to end. Errors: `InputError` for a process of another machine."""
+    """Send SIGTERM to the job. Errors: `InputError` for a process of another machine."""
     known, host = _parts(job)
     if not is_here(job):
         raise InputError(f"the cluster runs on {host}; end it there")
@@ -70,16 +70,16 @@ def cancel(job: str) -> None:
 
 
 def _parts(job: str) -> tuple[str, str]:
-    """The identity of the process, and its machine; names of earlier versions have none."""
+    """Return identity and machine of the process; names of earlier versions have no machine."""
     known, _, host = job.removeprefix(_PREFIX).partition("@")
     return known, host
 
 
 class ProcessJobs:
-    """What schedulers share that start at once: a job is the process of its leader."""
+    """Methods of schedulers that start jobs at once: a job is the process of its leader."""
 
     def script(self, plan: ClusterPlan, folder: ClusterFolder) -> str:
-        """A script without directives."""
+        """Return a script without directives."""
         return "\n".join(["#!/bin/sh", *leader_lines(plan, folder), ""])
 
     def submit(self, folder: ClusterFolder) -> str:
@@ -87,25 +87,25 @@ class ProcessJobs:
         return start(folder)
 
     def state(self, job: str, seconds: float = ASK_SECONDS) -> str:  # noqa: ARG002
-        """By the process."""
+        """Return the state of the process."""
         return state(job)
 
     def report(self, job: str) -> JobReport:  # noqa: ARG002
-        """There is no scheduler."""
+        """Return an empty report, for lack of a scheduler."""
         return JobReport()
 
     def memory_bytes(self, job: str) -> Mapping[str, int]:  # noqa: ARG002
-        """There is no scheduler."""
+        """Return no limits, for lack of a scheduler."""
         return {}
 
     def cancel(self, job: str) -> None:
-        """By a signal."""
+        """End the process with a signal."""
         cancel(job)
 
-    def own_job(self) -> str:
-        """There is no scheduler."""
+    def current_job(self) -> str:
+        """Return no job, for lack of a scheduler."""
         return ""
 
     def ends_at(self) -> float | None:
-        """Nobody says; the leader keeps to the minutes that were asked for."""
+        """Return None: the end is unknown, and the leader ends after the requested minutes."""
         return None

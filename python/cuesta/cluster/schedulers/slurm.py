@@ -1,4 +1,4 @@
-"""Nodes from Slurm: `sbatch` hands the job in, one `srun` starts all agents."""
+"""Nodes from Slurm: `sbatch` submits the job, one `srun` starts all agents."""
 
 from __future__ import annotations
 
@@ -41,46 +41,46 @@ _ON_NODES = re.compile(r"\bNodes=(\S+) CPU_IDs=\S* Mem=(\d+)")
 
 @dataclass(frozen=True)
 class SlurmScheduler:
-    """Hands jobs in, or uses the allocation that it is started in."""
+    """Submits jobs, or uses the allocation that it is started in."""
 
     name: str = "slurm"
 
     def missing(self) -> str | None:
-        """Slurm's commands."""
+        """Check for the commands of Slurm."""
         if shutil.which("sbatch") and shutil.which("srun"):
             return None
         return "there is no sbatch; run this where jobs are handed in, or load the site's Slurm"
 
     def complete(self, plan: ClusterPlan) -> ClusterPlan:
-        """Nothing is known before the job runs."""
+        """Return the plan unchanged: Slurm determines no value before the job runs."""
         return plan
 
     def script(self, plan: ClusterPlan, folder: ClusterFolder) -> str:
-        """A batch script."""
+        """Return a batch script."""
         lines = [f"#SBATCH {line}" for line in _directives(plan, folder)]
         return "\n".join(["#!/bin/sh", *lines, *leader_lines(plan, folder), ""])
 
     def submit(self, folder: ClusterFolder) -> str:
-        """Hand it in; inside an allocation the leader is started here."""
+        """Submit the script; inside an allocation start the leader here."""
         if _JOB in os.environ:
             return process.start(folder)
         return run(["sbatch", "--parsable", str(folder.script)]).strip().partition(";")[0]
 
     def state(self, job: str, seconds: float = ASK_SECONDS) -> str:
-        """By `squeue`, or by the process of a leader that was started inside an allocation."""
+        """Query `squeue`, or the process of a leader that was started inside an allocation."""
         if process.is_process(job):
             return process.state(job)
         try:
             words = ["squeue", "--noheader", "--jobs", job, "--format", "%T"]
-            code, out, said = ask(words, seconds)
+            code, out, errors = ask(words, seconds)
         except (EngineError, OSError):
             return UNKNOWN
         if code:
-            return GONE if "Invalid job id" in said else UNKNOWN
+            return GONE if "Invalid job id" in errors else UNKNOWN
         return _STATES.get(out.strip(), GONE)
 
     def report(self, job: str) -> JobReport:
-        """By `squeue`, which knows a job for some minutes after its end."""
+        """Query `squeue`, which reports a job for some minutes after its end."""
         if process.is_process(job):
             return JobReport()
         words = ["squeue", "--noheader", "--states", "all", "--jobs", job]
@@ -97,7 +97,7 @@ class SlurmScheduler:
         )
 
     def memory_bytes(self, job: str) -> Mapping[str, int]:
-        """By `scontrol`, which says 0 where the site does not count memory."""
+        """Query `scontrol`, which reports 0 where the site does not count memory."""
         try:
             _, out, _ = ask(["scontrol", "show", "job", "--details", job], ASK_SECONDS)
             listed = [(nodes, int(size)) for nodes, size in _ON_NODES.findall(out)]
@@ -111,25 +111,25 @@ class SlurmScheduler:
             return {}
 
     def cancel(self, job: str) -> None:
-        """By `scancel`."""
+        """Cancel the job with `scancel`."""
         if process.is_process(job):
             process.cancel(job)
         else:
             ask(["scancel", job])
 
-    def own_job(self) -> str:
-        """The job around a leader, also where that is a process which was started inside it."""
+    def current_job(self) -> str:
+        """Return the job around the leader, also where the leader was started inside it."""
         return os.environ.get(_JOB, "")
 
     def nodes(self, plan: ClusterPlan) -> list[str]:
-        """Those of the allocation, or the hosts that were named of them."""
+        """Return the nodes of the allocation, or the named hosts among them."""
         listed = os.environ.get("SLURM_JOB_NODELIST")
         if not listed:
             raise InputError("no Slurm job runs here; give --nodes and --time to `submit`")
         return chosen(plan, run(["scontrol", "show", "hostnames", listed]).split())
 
-    def own_name(self) -> str:
-        """The node that the batch script runs on."""
+    def current_node(self) -> str:
+        """Return the node that the batch script runs on."""
         return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
 
     def launches(
@@ -138,7 +138,7 @@ class SlurmScheduler:
         nodes: Sequence[str],
         agent: AgentWords,
     ) -> list[list[str]]:
-        """One step with a task on each node; it shares them with other steps."""
+        """Return a job step with a task on each node, which shares the nodes with other steps."""
         count = str(len(nodes))
         return [
             [
@@ -150,7 +150,7 @@ class SlurmScheduler:
         ]
 
     def ends_at(self) -> float | None:
-        """By `squeue`, which has whatever was changed meanwhile."""
+        """Query `squeue`, which includes later changes of the time limit."""
         job = os.environ.get(_JOB, "")
         _, out, _ = ask(["squeue", "--noheader", "--jobs", job, "--format", "%e"])
         try:
@@ -162,7 +162,7 @@ class SlurmScheduler:
 def _directives(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
     allocation, share = plan.allocation, plan.share
     log = _file_pattern(folder.log("leader"))
-    found = [
+    directives = [
         f"--job-name={job_name(folder)}",
         f"--nodes={allocation.nodes}",
         "--ntasks-per-node=1",
@@ -173,17 +173,17 @@ def _directives(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
         "--no-kill",
     ]
     if share.memory_bytes:
-        found.append(f"--mem={-(-share.memory_bytes >> 20)}M")
+        directives.append(f"--mem={-(-share.memory_bytes >> 20)}M")
     if allocation.minutes is not None:
-        found.append(f"--time={clock(allocation.minutes)}")
+        directives.append(f"--time={clock(allocation.minutes)}")
     if allocation.queue:
-        found.append(f"--partition={allocation.queue}")
+        directives.append(f"--partition={allocation.queue}")
     if allocation.account:
-        found.append(f"--account={allocation.account}")
-    return found
+        directives.append(f"--account={allocation.account}")
+    return directives
 
 
 def _file_pattern(path: Path) -> str:
-    """A path as `sbatch` reads it in a directive: quoted, and `%` begins what it fills in."""
+    """Quote a path for a directive of `sbatch`, where `%` begins a placeholder."""
     escaped = str(path).replace("\\", r"\\").replace('"', r"\"").replace("%", "%%")
     return f'"{escaped}"'
