@@ -60,7 +60,7 @@ def random_rows(seed: int, count: int = 300, genes: int = 40) -> list[Row]:
 
 def trial(workload: str, inputs: list[str], parameters: dict[str, Any], **changes: Any) -> Trial:
     """A trial on two threads."""
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "workload": workload,
         "engine": "array",
         "inputs": tuple(inputs),
@@ -68,7 +68,7 @@ def trial(workload: str, inputs: list[str], parameters: dict[str, Any], **change
         "threads": 2,
         "memory_bytes": 64 << 20,
     }
-    return Trial(**(given | changes))
+    return Trial(**(defaults | changes))
 
 
 def run(wanted: Trial, folder: Path, engine: Engine | None = None) -> Outcome:
@@ -79,8 +79,8 @@ def run(wanted: Trial, folder: Path, engine: Engine | None = None) -> Outcome:
     scratch.mkdir(exist_ok=True)
     outcome = chosen.run(wanted, output, scratch)
     assert not any(scratch.iterdir())
-    found = verify(wanted, output, scratch)
-    assert found.verified, found
+    verification = verify(wanted, output, scratch)
+    assert verification.verified, verification
     return outcome
 
 
@@ -91,10 +91,10 @@ def both(workload: str, inputs: list[str], parameters: dict[str, Any], folder: P
     run(wanted, folder, get_engine("native"))
     for file in (folder / "native").iterdir():
         expected = file.read_bytes()
-        found = (folder / "array" / file.name).read_bytes()
+        actual = (folder / "array" / file.name).read_bytes()
         if workload == "scan":
-            expected, found = sorted_text(expected), found
-        assert found == expected, file.name
+            expected, actual = sorted_text(expected), actual
+        assert actual == expected, file.name
     return outcome
 
 

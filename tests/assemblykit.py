@@ -28,7 +28,7 @@ def drawn(length: int, seed: int) -> str:
 def reads_of(genome: str, depth: int, errors: float, seed: int) -> list[str]:
     """Reads of 100 bases from either strand of a circular genome."""
     chance = random.Random(seed)
-    double, found = genome + genome[:100], []
+    double, reads = genome + genome[:100], []
     for _ in range(depth * len(genome) // 100):
         start = chance.randrange(len(genome))
         read = list(double[start : start + 100])
@@ -36,8 +36,8 @@ def reads_of(genome: str, depth: int, errors: float, seed: int) -> list[str]:
             if chance.random() < errors:
                 read[place] = chance.choice("ACGT")
         text = "".join(read)
-        found.append(text if chance.random() < 0.5 else turned(text))
-    return found
+        reads.append(text if chance.random() < 0.5 else turned(text))
+    return reads
 
 
 def mates_of(genome: str, depth: int, insert: int, seed: int) -> tuple[list[str], list[str]]:
@@ -69,9 +69,9 @@ def assemble(inputs: list[Path], output: Path, *more: str) -> Path:
 
 def record(answer: Path) -> dict[str, Any]:
     """What was recorded of a run that was verified."""
-    found: dict[str, Any] = json.loads((answer / "run.json").read_text())
-    assert found["verified"]
-    return found
+    fields: dict[str, Any] = json.loads((answer / "run.json").read_text())
+    assert fields["verified"]
+    return fields
 
 
 def contigs(answer: Path) -> list[str]:
@@ -82,6 +82,6 @@ def contigs(answer: Path) -> list[str]:
 def fault(answer: Path, scratch: Path) -> str:
     """What the verifier, which is not told the checksums of the files, says is wrong with them."""
     scratch.mkdir(exist_ok=True)
-    found = verify(records.trial_of(records.read(answer)), answer, scratch)
-    assert not found.verified
-    return found.fault
+    verification = verify(records.trial_of(records.read(answer)), answer, scratch)
+    assert not verification.verified
+    return verification.fault

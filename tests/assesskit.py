@@ -32,5 +32,5 @@ def write_answer(folder: Path, *contigs: str) -> Path:
 def assessed(folder: Path, *words: str) -> dict[str, Any]:
     """What `cuesta assess` writes beside the answer."""
     assert call(["assess", str(folder), *words]) == 0
-    found: dict[str, Any] = json.loads((folder / "assessment.json").read_text())
-    return found
+    assessment: dict[str, Any] = json.loads((folder / "assessment.json").read_text())
+    return assessment

@@ -46,17 +46,17 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def state(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "cluster.json").read_text())
-    return found
+    cluster_state: dict[str, Any] = json.loads((folder / "cluster.json").read_text())
+    return cluster_state
 
 
 def wait_for(reached: Callable[[], Any], what: str, seconds: float = GONE_SECONDS) -> Any:
     """What `reached` returns once it is true."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        found = reached()
-        if found:
-            return found
+        result = reached()
+        if result:
+            return result
         time.sleep(0.05)
     raise AssertionError(f"waited {seconds} s: {what}")
 

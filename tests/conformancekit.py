@@ -59,15 +59,15 @@ def golden_cases() -> list[Case]:
 
 
 def _case(path: Path) -> Case:
-    found = json.loads(path.read_text())
+    fields = json.loads(path.read_text())
     return Case(
         workload=path.parent.parent.name,
         name=path.stem,
-        inputs=tuple(str(SPEC / "cases" / name) for name in found["inputs"]),
-        parameters=found["parameters"],
-        seed=found["seed"],
-        digest=found["digest"],
-        native_only=found.get("native_only", False),
+        inputs=tuple(str(SPEC / "cases" / name) for name in fields["inputs"]),
+        parameters=fields["parameters"],
+        seed=fields["seed"],
+        digest=fields["digest"],
+        native_only=fields.get("native_only", False),
     )
 
 
@@ -200,27 +200,27 @@ class RandomThreads:
 
     def _found(self, job: Job, round_: Round) -> list[bytes]:
         done = self._all(partial(self._task, job, round_), len(round_.tasks))
-        found = [one for one, _ in done]
+        outputs = [output for output, _ in done]
         if round_.parts:
             sent = [blocks for _, blocks in done]
-            found = self._all(partial(self._part, job, round_, sent), round_.parts)
-        while round_.combines and len(found) > 1:
-            one, other = (found.pop(self._below(len(found))) for _ in range(2))
-            found.append(job.worker().combine(round_.shared, one, other))
-        return found
+            outputs = self._all(partial(self._part, job, round_, sent), round_.parts)
+        while round_.combines and len(outputs) > 1:
+            left, right = (outputs.pop(self._below(len(outputs))) for _ in range(2))
+            outputs.append(job.worker().combine(round_.shared, left, right))
+        return outputs
 
     def _all(self, work: Callable[[int], Any], count: int) -> list[Any]:
         numbers = [number for number in range(count) for _ in range(1 + self._below(2))]
         self._chance.shuffle(numbers)
         with ThreadPoolExecutor(3) as pool:
             done = dict(zip(numbers, pool.map(work, numbers), strict=True))
-        return [one for _, one in sorted(done.items())]
+        return [output for _, output in sorted(done.items())]
 
     def _task(self, job: Job, round_: Round, number: int) -> tuple[bytes, list[bytes]]:
-        found, blocks, ends = job.worker().task(number, round_.shared, round_.tasks[number])
+        output, blocks, ends = job.worker().task(number, round_.shared, round_.tasks[number])
         data = bytes(blocks)
         pieces = [data[start:end] for start, end in pairwise([0, *ends])]
-        return found, pieces + [b""] * (round_.parts - len(pieces))
+        return output, pieces + [b""] * (round_.parts - len(pieces))
 
     def _part(self, job: Job, round_: Round, sent: list[list[bytes]], part: int) -> bytes:
         for attempt in range(1 + self._below(2), -1, -1):
@@ -232,5 +232,5 @@ class RandomThreads:
             for number in order[: len(order) // 2] if attempt else order:
                 block = np.frombuffer(sent[number][part], np.uint8)
                 worker.take((part, number), round_.shared, block)
-        found: bytes = worker.part(part, round_.shared)
-        return found
+        output: bytes = worker.part(part, round_.shared)
+        return output

@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def place(name: str) -> int:
     """Where a file comes: those that are not of `LAST` first."""
-    return next((at for at, one in enumerate(LAST, 1) if name.startswith(one)), 0)
+    return next((at for at, prefix in enumerate(LAST, 1) if name.startswith(prefix)), 0)
 
 
 @pytest.fixture(scope="session")

@@ -21,16 +21,16 @@ def package_files(package: str, folder: str, cache: pytest.Cache) -> Path:
     installed = Path("/usr/share", folder)
     if installed.is_dir():
         return installed
-    kept = cache.mkdir("debian") / package
-    if not kept.is_dir():
-        with tempfile.TemporaryDirectory(dir=kept.parent) as name:
+    package_folder = cache.mkdir("debian") / package
+    if not package_folder.is_dir():
+        with tempfile.TemporaryDirectory(dir=package_folder.parent) as name:
             unpacked = _unpacked(package, Path(name))
-            if not kept.is_dir():
-                unpacked.rename(kept)
-    found = kept / "usr" / "share" / folder
-    if not found.is_dir():
+            if not package_folder.is_dir():
+                unpacked.rename(package_folder)
+    share = package_folder / "usr" / "share" / folder
+    if not share.is_dir():
         pytest.skip(f"{package} has no /usr/share/{folder} here")
-    return found
+    return share
 
 
 def _unpacked(package: str, folder: Path) -> Path:

@@ -35,9 +35,9 @@ def micro(text: str) -> int:
     """Millionths of a decimal with at most six places."""
     if not text or text == "nan":
         return -(2**31)
-    whole, _, places = text.partition(".")
+    integer, _, places = text.partition(".")
     assert re.fullmatch(r"-?\d+(\.\d{0,6})?", text)
-    return int(f"{whole}{places:0<6}")
+    return int(f"{integer}{places:0<6}")
 
 
 def rows(path: Path, header: bool = True) -> Iterator[list[str]]:

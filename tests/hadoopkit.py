@@ -87,7 +87,7 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Hadoop:
     needs_spark()
     version = hadoop_jar.client().stem.rpartition("-")[2]
     try:
-        jars = maven.jars("hadoop-clients", [one.format(version) for one in ARTIFACTS])
+        jars = maven.jars("hadoop-clients", [artifact.format(version) for artifact in ARTIFACTS])
     except maven.MavenError as error:
         pytest.skip(str(error))
     tests = hadoop_jar.PROJECTS / hadoop_jar.STORE / "src" / "test"

@@ -30,9 +30,9 @@ def cluster(cluster_folder: Path) -> Iterator[Running]:
     if lacking:
         pytest.skip(lacking)
     with counted(cluster_folder.with_name("hdfs-users")) as users:
-        found = testbed_hdfs.up(cluster_folder)
+        service = testbed_hdfs.up(cluster_folder)
         users.write_text(users.read_text() + "x")
-    yield found
+    yield service
     with counted(cluster_folder.with_name("hdfs-users")) as users:
         users.write_text(users.read_text()[1:])
         if not users.read_text():

@@ -55,8 +55,12 @@ def check(model: Model, initial: Hashable, operations: Sequence[Operation]) -> V
     Cost grows with the number of operations that are under way at once, ambiguous ones included.
     """
     events = sorted(
-        [(one.start, 0, index) for index, one in enumerate(operations)]
-        + [(one.end, 1, index) for index, one in enumerate(operations) if not one.is_ambiguous]
+        [(operation.start, 0, index) for index, operation in enumerate(operations)]
+        + [
+            (operation.end, 1, index)
+            for index, operation in enumerate(operations)
+            if not operation.is_ambiguous
+        ]
     )
     pending: list[int] = []
     configurations = {(initial, frozenset[int]())}

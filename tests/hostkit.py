@@ -69,7 +69,7 @@ def hosts(count: int) -> Iterator[str | None]:
         ip("link", "del", BRIDGE)
 
 
-def make_host(name: str, link: tuple[str, str], own: str) -> bool:
+def make_host(name: str, link: tuple[str, str], ip_address: str) -> bool:
     """Make a namespace with an address on a bridge; `link` is the end there and the bridge."""
     end, bridge = link
     within = ("netns", "exec", name, "ip")
@@ -78,7 +78,7 @@ def make_host(name: str, link: tuple[str, str], own: str) -> bool:
             ip("netns", "add", name),
             ip("link", "add", end, "type", "veth", "peer", "name", "eth0", "netns", name),
             ip("link", "set", end, "master", bridge, "up"),
-            ip(*within, "addr", "add", f"{own}/24", "dev", "eth0"),
+            ip(*within, "addr", "add", f"{ip_address}/24", "dev", "eth0"),
             ip(*within, "link", "set", "eth0", "up"),
             ip(*within, "link", "set", "lo", "up"),
         ]
@@ -136,8 +136,8 @@ class HostStore:
         )
         self.pids.append(self.process.pid)
         assert self.process.stdout is not None
-        said = self.process.stdout.readline().decode()
-        assert said == "ready\n", said
+        line = self.process.stdout.readline().decode()
+        assert line == "ready\n", line
 
     def signal(self, number: int) -> None:
         """Send a signal; with SIGKILL it is gone when this returns."""
@@ -152,8 +152,8 @@ class HostStore:
 
     def peers(self) -> dict[str, Any]:
         """What it knows of the others."""
-        found: dict[str, Any] = self.status()["peers"]
-        return found
+        peers: dict[str, Any] = self.status()["peers"]
+        return peers
 
     def live(self) -> set[int]:
         """The hosts whose stores live, as this one sees it."""
@@ -161,7 +161,7 @@ class HostStore:
 
     def from_peers(self) -> int:
         """Bytes of blocks that came from others."""
-        return sum(one["read_bytes"] for one in self.peers()["members"])
+        return sum(member["read_bytes"] for member in self.peers()["members"])
 
     def ask(self, question: str, **fields: Any) -> dict[str, Any]:
         """One question."""
@@ -189,13 +189,15 @@ class HostJob:
 
     def wait_until_live(self, numbers: Sequence[int]) -> None:
         """Until each of these hosts sees these, and no others."""
-        wait_for(lambda: all(self.stores[one].live() == set(numbers) - {one} for one in numbers))
+        wait_for(
+            lambda: all(self.stores[number].live() == set(numbers) - {number} for number in numbers)
+        )
 
 
 def read(store: HostStore, name: str) -> bytes:
     """A file, through the store of a host."""
-    found: bytes = CuestaFileSystem(str(store.folder)).cat_file(f"/{name}")
-    return found
+    content: bytes = CuestaFileSystem(str(store.folder)).cat_file(f"/{name}")
+    return content
 
 
 def write(store: HostStore, name: str, content: bytes, mode: str = "memory") -> None:
@@ -213,7 +215,7 @@ def write_under(job: HostJob, name: str, content: bytes) -> None:
 def wait_for_places(job: HostJob, blocks: int) -> None:
     """Until the directories of the job know the places of so many blocks."""
     stores = job.stores.values()
-    wait_for(lambda: sum(one.peers()["directory_blocks"] for one in stores) == blocks)
+    wait_for(lambda: sum(store.peers()["directory_blocks"] for store in stores) == blocks)
 
 
 @contextmanager
@@ -239,7 +241,7 @@ def host_job(
     """Stores on hosts that know each other; `environment` gives the variables of a host."""
     job = HostJob(place, under)
     make_secret(place / "secret")
-    write_members(place / "members", [f"{address(one)}:7070" for one in range(1, count + 1)])
+    write_members(place / "members", [f"{address(host)}:7070" for host in range(1, count + 1)])
     job.stores = {number: job.make(number, **settings) for number in range(1, count + 1)}
     for number, store in job.stores.items():
         store.environment = environment(number)

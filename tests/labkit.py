@@ -127,7 +127,7 @@ def below(pid: int, word: str, other_than: str = "\0\0") -> list[int]:
 
     Those with `other_than` in it are left out.
     """
-    found = []
+    pids = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             command = (entry / "cmdline").read_bytes().decode(errors="replace")
@@ -135,17 +135,17 @@ def below(pid: int, word: str, other_than: str = "\0\0") -> list[int]:
         except OSError:
             continue
         if pid in parents and word in command and other_than not in command:
-            found.append(int(entry.name))
-    return sorted(found)
+            pids.append(int(entry.name))
+    return sorted(pids)
 
 
 def _parents(entry: Path) -> list[int]:
-    found = []
+    pids = []
     while entry.name not in ("0", "1"):
         # The name in brackets may hold anything.
         entry = entry.with_name((entry / "stat").read_text().rpartition(")")[2].split()[1])
-        found.append(int(entry.name))
-    return found
+        pids.append(int(entry.name))
+    return pids
 
 
 def digest(text: str) -> str:
@@ -154,11 +154,11 @@ def digest(text: str) -> str:
 
 def same_as_input(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
     """The verifier of `CopyEngine`."""
-    found = digest((answer / "pairs.txt").read_text())
+    answer_digest = digest((answer / "pairs.txt").read_text())
     expected = digest(Path(trial.inputs[0]).read_text())
     return Verification(
-        verified=found == expected,
-        digest=found,
+        verified=answer_digest == expected,
+        digest=answer_digest,
         expected=expected,
         method="reading the input",
         seconds=0.25,
@@ -169,8 +169,8 @@ def same_as_input(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Veri
 
 def anything(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
     """A verifier that lets every answer pass."""
-    found = same_as_input(trial, answer, scratch, **how)
-    return replace(found, verified=True, expected=found.digest)
+    verification = same_as_input(trial, answer, scratch, **how)
+    return replace(verification, verified=True, expected=verification.digest)
 
 
 def scan_trial(folder: Path, **changes: Any) -> Trial:
@@ -195,10 +195,10 @@ def plan(folder: Path, **changes: Any) -> Plan:
 
 def rewrite_checksums(folder: Path) -> None:
     """Make the record of an answer folder say what its files are now."""
-    found = json.loads((folder / "run.json").read_text())
+    record = json.loads((folder / "run.json").read_text())
     text = _native.answer_checksums(folder, list(BESIDE_ANSWER), 1)
-    found["answer"]["files"] = json.loads(text)
-    (folder / "run.json").write_text(json.dumps(found))
+    record["answer"]["files"] = json.loads(text)
+    (folder / "run.json").write_text(json.dumps(record))
 
 
 def names(folder: Path) -> set[str]:

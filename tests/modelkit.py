@@ -56,10 +56,10 @@ def runs(
     ]
 
 
-def predictions(tmp_path: Path, fitted: Path, asked: Path) -> list[dict[str, str]]:
+def predictions(tmp_path: Path, fitted: Path, questions: Path) -> list[dict[str, str]]:
     """The lines of OUT.csv of `model fit` on one file and `model predict` on another."""
     model, out = tmp_path / "model.json", tmp_path / "out.csv"
     assert call(["model", "fit", str(fitted), "-o", str(model)]) == 0
-    assert call(["model", "predict", str(model), str(asked), "-o", str(out)]) == 0
+    assert call(["model", "predict", str(model), str(questions), "-o", str(out)]) == 0
     with out.open() as file:
         return list(csv.DictReader(file))

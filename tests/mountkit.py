@@ -71,11 +71,11 @@ def script(text: str, *words: Any) -> list[str]:
     return [sys.executable, "-c", BEGIN + text, *map(str, words)]
 
 
-def run(text: str, *words: Any, is_whole: bool = True) -> str:
+def run(text: str, *words: Any, must_succeed: bool = True) -> str:
     """What a script prints, or where it fails what it says then."""
     done = system(script(text, *words))
-    assert not is_whole or done.returncode == 0, done.stderr
-    return done.stdout if is_whole else done.stderr
+    assert not must_succeed or done.returncode == 0, done.stderr
+    return done.stdout if must_succeed else done.stderr
 
 
 def system(command: list[str]) -> subprocess.CompletedProcess[str]:

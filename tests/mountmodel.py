@@ -42,12 +42,12 @@ class Side:
 
     def seen(self) -> dict[str, Any]:
         """All that is there."""
-        found: dict[str, Any] = {}
+        contents: dict[str, Any] = {}
         for folder, folders, files in os.walk(self.root):
             place = Path(folder).relative_to(self.root)
-            found |= {f"{place / name}/": None for name in folders}
-            found |= {str(place / name): (Path(folder) / name).read_bytes() for name in files}
-        return found
+            contents |= {f"{place / name}/": None for name in folders}
+            contents |= {str(place / name): (Path(folder) / name).read_bytes() for name in files}
+        return contents
 
 
 def path_of(rng: random.Random) -> str:
@@ -82,8 +82,8 @@ def on_path(rng: random.Random, moves_folders: bool) -> tuple[str, Work]:
     size = rng.choice(SIZES)
 
     def stat(side: Side) -> Any:
-        found = (side.root / path).stat()
-        return found.st_mode & 0o170000, 0 if (side.root / path).is_dir() else found.st_size
+        status = (side.root / path).stat()
+        return status.st_mode & 0o170000, 0 if (side.root / path).is_dir() else status.st_size
 
     def append(side: Side) -> None:
         with (side.root / path).open("ab") as file:
@@ -105,7 +105,7 @@ def on_path(rng: random.Random, moves_folders: bool) -> tuple[str, Work]:
         "mkdir": lambda side: (side.root / path).mkdir(),
         "make folder": lambda side: (side.root / path).mkdir(),
         "rmdir": lambda side: (side.root / path).rmdir(),
-        "list": lambda side: sorted(one.name for one in (side.root / path).iterdir()),
+        "list": lambda side: sorted(entry.name for entry in (side.root / path).iterdir()),
         "stat": stat,
     }
     name = rng.choice(list(works))
@@ -124,8 +124,8 @@ def on_file(rng: random.Random, handle: int) -> tuple[str, Work]:
             return view[:]
 
     def stat(side: Side) -> int:
-        found = os.fstat(side.files[handle])
-        return 0 if found.st_mode & 0o040000 else found.st_size
+        status = os.fstat(side.files[handle])
+        return 0 if status.st_mode & 0o040000 else status.st_size
 
     def close(side: Side) -> None:
         os.close(side.files.pop(handle))
@@ -165,7 +165,7 @@ def main(plain: Path, mount: Path, seed: int, steps: int, moves_folders: bool) -
         if "MODEL_TRACE" in os.environ:
             sys.stdout.write(f"{step} {name} -> {str(answers[0])[:40]}\n")
         if answers[0] != answers[1]:
-            names = [str(one)[:80] for one in answers]
+            names = [str(answer)[:80] for answer in answers]
             sys.exit(f"seed {seed}, step {step}, {name}: {names}")
         if step % 20 == 0:
             compare(sides, seed, step)
@@ -181,9 +181,9 @@ def compare(sides: list[Side], seed: int, step: int) -> None:
     plain, mounted = (side.seen() for side in sides)
     for name in sorted(plain.keys() | mounted.keys()):
         if plain.get(name, 0) != mounted.get(name, 0):
-            sizes = [len(one.get(name) or b"") for one in (plain, mounted)]
-            there = [name in one for one in (plain, mounted)]
-            sys.exit(f"seed {seed}, step {step}: {name} differs: there {there}, sizes {sizes}")
+            sizes = [len(tree.get(name) or b"") for tree in (plain, mounted)]
+            exists = [name in tree for tree in (plain, mounted)]
+            sys.exit(f"seed {seed}, step {step}: {name} differs: there {exists}, sizes {sizes}")
 
 
 if __name__ == "__main__":

@@ -77,8 +77,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 def check_columns(workload: str, answer: Path) -> None:
     """Every gene of the table has its name behind it."""
     name, genes = NAMED[workload]
-    found = rows(answer / name)
-    assert found
-    for row in found:
+    table = rows(answer / name)
+    assert table
+    for row in table:
         for gene in genes:
             assert row[gene.replace("gene", "name")] == ALL[int(row[gene]) - 1]

@@ -83,14 +83,14 @@ VERIFICATION_SECONDS = 0.31
 
 
 def _time(timings: Sequence[Timing]) -> Record:
-    spent = {
+    durations = {
         "work_seconds": sum(timing.wall_seconds for timing in timings),
         "naming_seconds": 0.0,
         "verification_seconds": VERIFICATION_SECONDS,
         "disk_seconds": 0.012,
         "rest_seconds": 0.143,
     }
-    return spent | {"as_typed_seconds": sum(spent.values())}
+    return durations | {"as_typed_seconds": sum(durations.values())}
 
 
 def record(engine: str, timings: Sequence[Timing], peak_bytes: int, **changes: Any) -> Record:
@@ -236,9 +236,9 @@ def timings(phases: Mapping[str, float], repeats: int, first_only: str = "") -> 
     made = []
     for index in range(repeats):
         factor = 1 + 0.03 * ((index * 5) % 7 - 2) / 2
-        kept = {name: seconds * factor for name, seconds in phases.items()
+        repeat_phases = {name: seconds * factor for name, seconds in phases.items()
                 if index == 0 or name != first_only}  # fmt: skip
-        made.append(Timing(phases=kept))
+        made.append(Timing(phases=repeat_phases))
     return made
 
 
@@ -263,33 +263,33 @@ def degrees(**changes: Any) -> Record:
     counts = {"edges": 41_220, "genes": 6_830, "genes_with_edges": 5_387, "largest_degree": 312,
               "rows_read": 2_059_315}  # fmt: skip
     times = timings({"open": 0.0004, "count": 0.1577, "write": 0.0009}, 1)
-    own = {
+    defaults = {
         "workload": "degrees",
         "parameters": FILTER | {"genes": None, "min_cluster_samples": 0},
         "answer": {"digest": OTHER_DIGEST, "counts": counts, "files": []},
         "preview": [DEGREES],
     }
-    return record("native", times, 42_203_712, **(own | changes))
+    return record("native", times, 42_203_712, **(defaults | changes))
 
 
 def communities(**changes: Any) -> Record:
     counts = {"communities": 5, "edges": 41_220, "genes": 6_830, "genes_grouped": 4_060,
               "largest_community": 3_811, "rows_read": 2_059_315}  # fmt: skip
     times = timings({"open": 0.0004, "components": 0.1702, "write": 0.0009}, 7)
-    own = {
+    defaults = {
         "workload": "communities",
         "parameters": FILTER | {"method": "components", "iterations": 10, "genes": None},
         "answer": {"digest": OTHER_DIGEST, "counts": counts, "files": []},
         "preview": [COMMUNITIES],
     }
-    return record("native", times, 42_203_712, **(own | changes))
+    return record("native", times, 42_203_712, **(defaults | changes))
 
 
 def assembly(**changes: Any) -> Record:
     counts = {"bases": 8_355, "contigs": 4, "kmers": 8_235, "largest": 3_308, "n50": 1_967,
               "unitigs": 17}  # fmt: skip
     times = timings({"partition": 0.139, "compact": 0.0489, "glue": 0.0007, "write": 0.0022}, 1)
-    own = {
+    defaults = {
         "workload": "assemble",
         "parameters": {"kmer_sizes": None, "profile": "default", "pairs": True},
         "inputs": [{"path": f"data/ecoli_{mate}.fq.gz", "bytes": 2_091_457, "files": 1}
@@ -297,7 +297,7 @@ def assembly(**changes: Any) -> Record:
         "answer": {"digest": OTHER_DIGEST, "counts": counts, "files": []},
         "preview": [SPECTRUM, LENGTHS],
     }  # fmt: skip
-    return record("native", times, 52_781_056, **(own | changes))
+    return record("native", times, 52_781_056, **(defaults | changes))
 
 
 def write_run(folder: Path, made: Record) -> Path:
@@ -309,13 +309,15 @@ def write_run(folder: Path, made: Record) -> Path:
 
 def write_comparison(folder: Path, records: Sequence[Record]) -> Path:
     """Answer folders an engine and the `compare.json` that names them."""
-    for one in records:
-        write_run(folder / one["engine"], one)
+    for run_record in records:
+        write_run(folder / run_record["engine"], run_record)
     result = {
         "schema": "cuesta.compare/1",
         "workload": records[0]["workload"],
-        "engines": [one["engine"] for one in records],
-        "records": {one["engine"]: f"{one['engine']}/run.json" for one in records},
+        "engines": [run_record["engine"] for run_record in records],
+        "records": {
+            run_record["engine"]: f"{run_record['engine']}/run.json" for run_record in records
+        },
     }
     (folder / "compare.json").write_text(json.dumps(result), encoding="utf-8")
     return folder
@@ -330,8 +332,8 @@ def hostile() -> Record:
         {f"{MARKUP[:12]}{index}{'x' * 40}": 0.01 * (index + 1) for index in range(30)}, 3
     )
     made = record(MARKUP + "y" * 200, times, 41_203_712)
-    for index, one in enumerate(made["phases"]):
-        one["ceiling"] = f"{MARKUP}{'z' * 60}{index}_bytes_per_s"
+    for index, phase_record in enumerate(made["phases"]):
+        phase_record["ceiling"] = f"{MARKUP}{'z' * 60}{index}_bytes_per_s"
     made["inputs"][0]["path"] = f"/data/{MARKUP}/{'long' * 60}.txt"
     made["parameters"][MARKUP] = MARKUP
     made["engine_options"] = {MARKUP: "w" * 300}

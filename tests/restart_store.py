@@ -21,9 +21,9 @@ def main(request: str, how: str) -> None:
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
     if pid is None or how == "restart":
-        said = control.launch("cuesta.store.serve", request)
-        if said != "ready":
-            sys.exit(said)
+        answer = control.launch("cuesta.store.serve", request)
+        if answer != "ready":
+            sys.exit(answer)
 
 
 def running(folder: Path) -> int | None:

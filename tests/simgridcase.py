@@ -80,12 +80,12 @@ def link(zone: Any, name: str, rate: float) -> Any:
     return zone.create_link(name, rate).seal()
 
 
-def route(zone: Any, one: Any, other: Any, links: list[Any]) -> None:
-    ways = [simgrid.LinkInRoute(each) for each in links]
+def route(zone: Any, begin: Any, end: Any, links: list[Any]) -> None:
+    hops = [simgrid.LinkInRoute(each) for each in links]
     try:
-        zone.add_route(one, other, ways, True)
+        zone.add_route(begin, end, hops, True)
     except TypeError:
-        zone.add_route(one.netpoint, other.netpoint, None, None, ways, True)
+        zone.add_route(begin.netpoint, end.netpoint, None, None, hops, True)
 
 
 def start(engine: Any, name: str, where: Any, what: Any, *words: Any) -> None:

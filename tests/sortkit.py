@@ -30,7 +30,7 @@ def sorting(engine: str, path: Path, memory_bytes: int, **options: str) -> Trial
 
 def places(folder: Path) -> tuple[Path, Path]:
     """New folders for an answer and for scratch."""
-    found = folder / "answer", folder / "scratch"
-    for place in found:
+    folders = folder / "answer", folder / "scratch"
+    for place in folders:
         place.mkdir(parents=True)
-    return found
+    return folders

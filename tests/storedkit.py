@@ -35,10 +35,10 @@ def under(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def stored(under: Path) -> Iterator[RunningStore]:
     """A store that has room for some of their blocks."""
     time.sleep(0.12)
-    with running_store(under, memory_bytes=300 * BLOCK_BYTES, block_bytes=BLOCK_BYTES) as one:
+    with running_store(under, memory_bytes=300 * BLOCK_BYTES, block_bytes=BLOCK_BYTES) as store:
         before = os.environ.get("CUESTA_STORE")
-        os.environ["CUESTA_STORE"] = str(one.folder)
-        yield one
+        os.environ["CUESTA_STORE"] = str(store.folder)
+        yield store
         if before is None:
             del os.environ["CUESTA_STORE"]
         else:

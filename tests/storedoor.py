@@ -26,7 +26,7 @@ class Fsspec:
 
     def list(self, path: str) -> str:
         """The names in a folder."""
-        return " ".join(sorted(one.rpartition("/")[2] for one in self._files.ls(path, False)))
+        return " ".join(sorted(entry.rpartition("/")[2] for entry in self._files.ls(path, False)))
 
     def all(self, path: str) -> str:
         """Of all bytes of a file."""
@@ -40,8 +40,8 @@ class Fsspec:
     def at(self, place: str) -> str:
         """Bytes of the file that is kept."""
         self._open.seek(int(place))
-        found: bytes = self._open.read(BYTES)
-        return found.hex()
+        content: bytes = self._open.read(BYTES)
+        return content.hex()
 
 
 class Paths:
@@ -52,7 +52,7 @@ class Paths:
 
     def list(self, path: str) -> str:
         """The names in a folder."""
-        return " ".join(sorted(one.name for one in Path(f"{self._place}{path}").iterdir()))
+        return " ".join(sorted(entry.name for entry in Path(f"{self._place}{path}").iterdir()))
 
     def all(self, path: str) -> str:
         """Of all bytes of a file."""

@@ -52,7 +52,7 @@ class RunningStore:
 
     def live_peers(self) -> set[str]:
         """The names of the other stores of its job that answer."""
-        return {one["name"] for one in self.status()["peers"]["members"] if one["is_live"]}
+        return {member["name"] for member in self.status()["peers"]["members"] if member["is_live"]}
 
 
 class Program:
@@ -60,8 +60,8 @@ class Program:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        said = self._line()
-        assert said == "ready", said
+        line = self._line()
+        assert line == "ready", line
 
     def ask(self, question: str) -> str:
         """Its answer, which begins with `ok` or `failed`."""

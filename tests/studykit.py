@@ -11,10 +11,10 @@ Levels = Mapping[str, str]
 
 def factor(name: str, levels: Sequence[str], values: Sequence[float] = ()) -> dict[str, Any]:
     """A factor as `study.json` has it; `values` put its levels on an axis."""
-    found = [*values, *[None] * (len(levels) - len(values))]
+    padded = [*values, *[None] * (len(levels) - len(values))]
     rows = [
         {"name": level, "title": level, "value": value}
-        for level, value in zip(levels, found, strict=True)
+        for level, value in zip(levels, padded, strict=True)
     ]
     return {"name": name, "title": name, "unit": "", "levels": rows}
 
@@ -25,11 +25,11 @@ def result(
     samples: Callable[[Levels], Mapping[str, Sequence[float]]],
 ) -> dict[str, Any]:
     """A `study.json` whose cells have what `samples` gives of their levels."""
-    names = [[level["name"] for level in one["levels"]] for one in factors]
+    names = [[level["name"] for level in axis["levels"]] for axis in factors]
     cells: list[dict[str, Any]] = []
     for chosen in itertools.product(*names):
-        levels = {one["name"]: level for one, level in zip(factors, chosen, strict=True)}
-        measures = {name: list(found) for name, found in samples(levels).items()}
+        levels = {axis["name"]: level for axis, level in zip(factors, chosen, strict=True)}
+        measures = {name: list(values) for name, values in samples(levels).items()}
         cells.append(
             {
                 "levels": levels,

@@ -30,7 +30,7 @@ def factor(name: str, title: str, levels: Sequence[tuple[str, float | None]], un
 def cell(levels: Mapping[str, str], measures: Mapping[str, list[Any]], **changes: Any) -> Result:
     made = {
         "levels": dict(levels),
-        "runs": [f"runs/{'_'.join(levels.values())}/{one}" for one in
+        "runs": [f"runs/{'_'.join(levels.values())}/{repeat}" for repeat in
                  range(1, len(next(iter(measures.values()), [])) + 1)],
         "digest": kit.DIGEST if measures else None,
         "left_out": None,
@@ -64,8 +64,8 @@ def result(factors: Sequence[Result], cells: Sequence[Result], **changes: Any) -
     return made | changes
 
 
-def phases(spent: Mapping[str, float], repeats: int) -> dict[str, list[float]]:
-    return {f"phase {name}": samples(seconds, repeats) for name, seconds in spent.items()}
+def phases(phase_seconds: Mapping[str, float], repeats: int) -> dict[str, list[float]]:
+    return {f"phase {name}": samples(seconds, repeats) for name, seconds in phase_seconds.items()}
 
 
 SIZES = factor("size", "gene pairs", [("100k", 1e5), ("300k", 3e5), ("1M", 1e6), ("3M", 3e6)])
@@ -86,13 +86,13 @@ def loading(repeats: int = 7, **changes: Any) -> Result:
                     continue
                 work = size["value"] / rate * slow + (0.05 if tool == "array" else 0.01)
                 load = size["value"] / 1.2e5 if tool == "array" else 0.0
-                spent = {"start": start, "load": load, "scan": work * 0.8, "write": work * 0.1}
-                kept = {name: seconds for name, seconds in spent.items() if seconds}
+                durations = {"start": start, "load": load, "scan": work * 0.8, "write": work * 0.1}
+                nonzero = {name: seconds for name, seconds in durations.items() if seconds}
                 measures = {
                     "work": samples(work, repeats),
                     "wall": samples(work + start + load, repeats),
                     "peak": samples(size["value"] * 300, repeats, 0.01),
-                    **phases(kept, repeats),
+                    **phases(nonzero, repeats),
                 }
                 more: Result = {}
                 if tool == "cluster engine" and cache == "cold" and size["name"] == "1M":
@@ -106,8 +106,12 @@ def loading(repeats: int = 7, **changes: Any) -> Result:
         {"title": "From nothing to the answer", "kind": "bars", "across": "tool",
          "curves": "cache", "measure": "wall", "where": {"size": ["1M"]}},
     ]  # fmt: skip
-    own: Result = {"claims": CLAIMS, "views": views, "phases": ["start", "load", "scan", "write"]}
-    return result([SIZES, TOOLS, CACHES], cells, **(own | changes))
+    defaults: Result = {
+        "claims": CLAIMS,
+        "views": views,
+        "phases": ["start", "load", "scan", "write"],
+    }
+    return result([SIZES, TOOLS, CACHES], cells, **(defaults | changes))
 
 
 CLAIMS: list[Result] = [
@@ -183,16 +187,19 @@ def scaling(kind: str = "strong", repeats: int = 6, **changes: Any) -> Result:
                 measures = {"work": samples(work, repeats), "wall": samples(work + 0.2, repeats),
                             **phases({"generate": local, "reduce": work / 3}, repeats)}  # fmt: skip
                 cells.append(cell(levels, measures))
-    cores_levels = [{"name": one["name"], "cores": int(one["value"])} for one in CORES["levels"]]
+    cores_levels = [
+        {"name": cores_level["name"], "cores": int(cores_level["value"])}
+        for cores_level in CORES["levels"]
+    ]
     settings = {"per_core": {"blocks": 96}} if kind == "weak" else {}
     file = {"workload": "dataflow", "settings": settings,
             "factor": [{"name": "cores", "levels": cores_levels}]}  # fmt: skip
     view = {"title": f"{kind.capitalize()} scaling", "kind": "efficiency", "across": "cores",
             "curves": "engine", "panels": "mode", "measure": "work"}  # fmt: skip
-    own: Result = {"title": f"{kind.capitalize()} scaling", "views": [view], "file": file,
+    defaults: Result = {"title": f"{kind.capitalize()} scaling", "views": [view], "file": file,
                    "question": "How does it scale?", "paper": "002",
                    "local_phases": ["generate"]}  # fmt: skip
-    return result([ENGINES, CORES, modes], cells, **(own | changes))
+    return result([ENGINES, CORES, modes], cells, **(defaults | changes))
 
 
 def write(folder: Path, made: Result) -> Path:
@@ -205,56 +212,56 @@ def run_record(
     seconds: float, cached: bool, stage_count: int = 5, devices: Sequence[str] = ("vda",)
 ) -> Result:
     """A run that loads, works in waves and writes, looked at ten times a second."""
-    spent = {"start": 0.2 * seconds, "scan": 0.5 * seconds, "write": 0.25 * seconds}
-    made = kit.record("native", kit.timings(spent, 1), 900_000_000)
+    durations = {"start": 0.2 * seconds, "scan": 0.5 * seconds, "write": 0.25 * seconds}
+    made = kit.record("native", kit.timings(durations, 1), 900_000_000)
     count = max(2, int(seconds * 10))
-    times = [seconds * (one + 1) / count for one in range(count)]
+    times = [seconds * (sample_number + 1) / count for sample_number in range(count)]
     wave = [0.5 + 0.5 * math.sin(9 * time / seconds) for time in times]
     reading = [
-        0.0 if cached or time > 0.7 * seconds else 180e6 * (1.2 - one)
-        for time, one in zip(times, wave, strict=True)
+        0.0 if cached or time > 0.7 * seconds else 180e6 * (1.2 - height)
+        for time, height in zip(times, wave, strict=True)
     ]
     writing = [
-        120e6 * one if time > 0.7 * seconds else 2e6 * one
-        for time, one in zip(times, wave, strict=True)
+        120e6 * height if time > 0.7 * seconds else 2e6 * height
+        for time, height in zip(times, wave, strict=True)
     ]
-    waiting = [one / 180e6 * 0.6 for one in reading]
+    waiting = [rate / 180e6 * 0.6 for rate in reading]
     tick = seconds / count
     made["timeline"] = {
         "cost_seconds": 0.01,
         "seconds": times,
         "machine": {
-            "user_seconds": [1.3 * one * tick for one in wave],
-            "system_seconds": [(0.2 + 0.1 * one) * tick for one in wave],
-            "iowait_seconds": [one * tick for one in waiting],
+            "user_seconds": [1.3 * height * tick for height in wave],
+            "system_seconds": [(0.2 + 0.1 * height) * tick for height in wave],
+            "iowait_seconds": [wait * tick for wait in waiting],
         },
         "tree": {"resident_bytes": [9e8 * min(1, time / seconds * 1.6) for time in times]},
-        "pressure": {"io_some_seconds": [one * tick for one in waiting]},
+        "pressure": {"io_some_seconds": [wait * tick for wait in waiting]},
         "devices": {
             name: {
-                "read_bytes": [one * tick / (index + 1) for one in reading],
-                "written_bytes": [one * tick / (index + 1) for one in writing],
-                "reads": [one * tick / 130e3 / (index + 1) for one in reading],
-                "writes": [one * tick / 90e3 / (index + 1) for one in writing],
+                "read_bytes": [rate * tick / (index + 1) for rate in reading],
+                "written_bytes": [rate * tick / (index + 1) for rate in writing],
+                "reads": [rate * tick / 130e3 / (index + 1) for rate in reading],
+                "writes": [rate * tick / 90e3 / (index + 1) for rate in writing],
             }
             for index, name in enumerate(devices)
         },
         "networks": {
             "lo": {
-                "received_bytes": [3e6 * tick * one for one in wave],
-                "sent_bytes": [2e6 * tick * one for one in wave],
+                "received_bytes": [3e6 * tick * height for height in wave],
+                "sent_bytes": [2e6 * tick * height for height in wave],
             }
         },
     }
     step = 0.75 * seconds / max(1, stage_count)
     made["stages"] = [
         {
-            "name": f"{'reduceByKey' if one % 2 else 'mapPartitions'} at Job.scala:{one + 40}",
-            "began": 0.2 * seconds + one * step,
-            "seconds": step * (1.4 if one % 3 else 0.8),
-            "tasks": 4 + one,
+            "name": f"{'reduceByKey' if stage % 2 else 'mapPartitions'} at Job.scala:{stage + 40}",
+            "began": 0.2 * seconds + stage * step,
+            "seconds": step * (1.4 if stage % 3 else 0.8),
+            "tasks": 4 + stage,
         }
-        for one in range(stage_count)
+        for stage in range(stage_count)
     ]
     return made
 
@@ -265,9 +272,11 @@ def timelines(root: Path, stage_count: int = 5, devices: Sequence[str] = ("vda",
     keep = factor("keep", "what is kept", [("nothing", None), ("memory", None)])
     cells = []
     for name, seconds, cached in (("nothing", 12.0 * longer, False), ("memory", 12.0, True)):
-        one = cell({"keep": name}, {"work": samples(seconds, 3), "wall": samples(seconds, 3)})
-        cells.append(one)
-        for place in one["runs"]:
+        timed_cell = cell(
+            {"keep": name}, {"work": samples(seconds, 3), "wall": samples(seconds, 3)}
+        )
+        cells.append(timed_cell)
+        for place in timed_cell["runs"]:
             kit.write_run(root / place, run_record(seconds, cached, stage_count, devices))
     view = {"title": "What the machine did", "kind": "timeline", "across": "keep"}
     made = result([keep], cells, views=[view], title="Caching policies",
@@ -284,10 +293,14 @@ def hostile() -> Result:
     for index, level in enumerate(many["levels"]):
         for place, other in enumerate(values["levels"]):
             names = {MARKUP: level["name"], "v": other["name"]}
-            spent = {f"phase {MARKUP}{one}": samples(one + 1.0) for one in range(9)}
+            phase_samples = {
+                f"phase {MARKUP}{number}": samples(number + 1.0) for number in range(9)
+            }
             middle = 10.0 ** (place - 3) * (index + 1)
             more = {"failed": [{"why": long}]} if index == place else {}
-            cells.append(cell(names, {"work": samples(middle), **spent}, digest=long, **more))
+            cells.append(
+                cell(names, {"work": samples(middle), **phase_samples}, digest=long, **more)
+            )
     cells.append(cell({"v": MARKUP}, {}, left_out=long))
     views: list[Result] = [
         {"title": long, "kind": "lines", "across": "v", "curves": MARKUP, "measure": "work"},

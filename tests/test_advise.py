@@ -21,30 +21,32 @@ HUMAN = 452e9
 
 def to_advice(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     assert call(["advise", *words, "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    advice: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return advice
 
 
 def native() -> Demand:
-    return next(one for one in demands("assemble") if not one.many_nodes)
+    return next(demand for demand in demands("assemble") if not demand.many_nodes)
 
 
 def test_every_choice_has_a_limit_an_interval_and_a_price_or_a_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = to_advice(capsys, "assemble", "--input-size", "452GB")
-    assert {one["machine"] for one in found["choices"]} == set(known())
-    for one in found["choices"]:
-        if one["refused"]:
-            assert one["seconds"] is None
+    advice = to_advice(capsys, "assemble", "--input-size", "452GB")
+    assert {option["machine"] for option in advice["choices"]} == set(known())
+    for option in advice["choices"]:
+        if option["refused"]:
+            assert option["seconds"] is None
             continue
-        seconds = one["seconds"]
+        seconds = option["seconds"]
         assert 0 < seconds["low"] < seconds["value"] < seconds["high"]
-        assert one["limit"] == max(one["resources"], key=one["resources"].get)
-        assert (one["dollars"] is None) is (found["machines"][one["machine"]]["price"] is None)
-        assert one["steps"]
-        if one["dollars"]:
-            runs, dollars = one["runs_per_dollar"], one["dollars"]
+        assert option["limit"] == max(option["resources"], key=option["resources"].get)
+        assert (option["dollars"] is None) is (
+            advice["machines"][option["machine"]]["price"] is None
+        )
+        assert option["steps"]
+        if option["dollars"]:
+            runs, dollars = option["runs_per_dollar"], option["dollars"]
             assert runs["value"] * dollars["value"] == pytest.approx(1)
             assert runs["low"] * dollars["high"] == pytest.approx(1)
 
@@ -81,8 +83,8 @@ def test_machines_are_named_in_any_way_people_type_them(
 ) -> None:
     template = str(FOLDER / "template.toml")
     words = ["assemble", "--input-size", "1GB", "--machines", "ceres2,theta", template]
-    found = to_advice(capsys, *words)
-    assert list(found["machines"]) == ["ceres2", "theta", "template"]
+    advice = to_advice(capsys, *words)
+    assert list(advice["machines"]) == ["ceres2", "theta", "template"]
 
 
 def test_the_price_of_a_bought_node_falls_with_its_years(
@@ -124,7 +126,7 @@ def test_shared_storage_and_network_limit_what_passes_them() -> None:
     slow = replace(machine, shared=replace(machine.shared, read=1e6))
     job = Job(size_bytes=HUMAN, years=4)
     assert choice(job, slow, native(), 1).limit == "shared storage"
-    mpi = next(one for one in demands("assemble") if one.engine == "mpi")
+    mpi = next(demand for demand in demands("assemble") if demand.engine == "mpi")
     assert choice(job, replace(machine, network=1e5), mpi, 4).limit == "network"
 
 
@@ -134,25 +136,25 @@ def test_nodes_are_powers_of_two_and_the_most_there_are() -> None:
 
 def test_the_fastest_takes_no_nodes_that_gain_nothing() -> None:
     def made(nodes: int, seconds: float) -> Choice:
-        there = Range(value=seconds, low=seconds / 2, high=2 * seconds)
+        interval = Range(value=seconds, low=seconds / 2, high=2 * seconds)
         return Choice(
-            machine="m", engine="mpi", nodes=nodes, cores=nodes, seconds=there, limit="cores"
+            machine="m", engine="mpi", nodes=nodes, cores=nodes, seconds=interval, limit="cores"
         )
 
     best = three_best([made(64, 100.0), made(8, 105.0), made(2, 300.0)], {"m": "M"})
-    assert [one.choice.nodes for one in best] == [8, 64, 2]
+    assert [ranked.choice.nodes for ranked in best] == [8, 64, 2]
 
 
 def test_the_next_choices_are_of_other_machines_where_there_are_some() -> None:
     def made(machine: str, nodes: int, seconds: float) -> Choice:
-        there = Range(value=seconds, low=seconds / 2, high=2 * seconds)
+        interval = Range(value=seconds, low=seconds / 2, high=2 * seconds)
         return Choice(
-            machine=machine, engine="mpi", nodes=nodes, cores=nodes, seconds=there, limit="cores"
+            machine=machine, engine="mpi", nodes=nodes, cores=nodes, seconds=interval, limit="cores"
         )
 
     possible = [made("a", 1, 10.0), made("a", 2, 15.0), made("b", 1, 40.0), made("a", 4, 16.0)]
     best = three_best(possible, {"a": "A", "b": "B"})
-    assert [(one.choice.machine, one.choice.nodes) for one in best] == [
+    assert [(ranked.choice.machine, ranked.choice.nodes) for ranked in best] == [
         ("a", 1),
         ("b", 1),
         ("a", 2),
@@ -173,26 +175,26 @@ def test_an_engine_is_left_out_far_beyond_its_own_sizes() -> None:
     """An engine measured with 10 MB answered for 452 GB, because another had been run with more."""
     machine, job = known()["ec2-i4i"], Job(size_bytes=HUMAN, years=4)
     tiny = [
-        replace(one, sizes=(1e6, 1e7)) if one.engine == "mpi" else one
-        for one in demands("assemble")
+        replace(demand, sizes=(1e6, 1e7)) if demand.engine == "mpi" else demand
+        for demand in demands("assemble")
     ]
-    found = advise(job, [machine], tiny)
-    reasons = {one["refused"] for one in found["choices"] if one["engine"] == "mpi"}
+    advice = advise(job, [machine], tiny)
+    reasons = {option["refused"] for option in advice["choices"] if option["engine"] == "mpi"}
     assert reasons == {
         "452 GB is more than 1,000 times the 10 MB of the largest run of mpi; measure one of at"
         " least 452 MB and give it with --runs"
     }
     assert [f"Left out: {why}." for why in reasons] == [
-        line for line in consequences(found) if line.startswith("Left out")
+        line for line in consequences(advice) if line.startswith("Left out")
     ]
-    assert {one["choice"]["engine"] for one in found["best"]} <= {"native", "spark"}
-    assert set(found["scale_out"][0]["nodes_to_beat_it"]) == {"spark"}
+    assert {ranked["choice"]["engine"] for ranked in advice["best"]} <= {"native", "spark"}
+    assert set(advice["scale_out"][0]["nodes_to_beat_it"]) == {"spark"}
 
 
 def test_less_than_was_measured_is_less_sure() -> None:
     machine = known()["swat3-medium-ssd"]
-    found = [choice(Job(size_bytes=size, years=4), machine, native(), 1) for size in (1e7, 2e8)]
-    small, measured = (one.seconds for one in found)
+    choices = [choice(Job(size_bytes=size, years=4), machine, native(), 1) for size in (1e7, 2e8)]
+    small, measured = (option.seconds for option in choices)
     assert small
     assert measured
     assert small.high / small.low > 1.3 * measured.high / measured.low
@@ -202,23 +204,26 @@ def test_less_than_was_measured_is_less_sure() -> None:
 
 def test_a_machine_without_storage_never_ranks_before_one_with_it() -> None:
     """Cooley and Theta read their input for nothing, since nobody described their storage."""
-    whole = known()["ec2-i4i"]
-    assert whole.disks
-    bare = replace(whole, key="bare", name="Bare", disks=None)
+    complete = known()["ec2-i4i"]
+    assert complete.disks
+    bare = replace(complete, key="bare", name="Bare", disks=None)
     job = Job(size_bytes=1e11, years=4)
-    found = advise(job, [bare, whole], demands("assemble"))
-    assert {one["choice"]["machine"] for one in found["best"]} == {"ec2-i4i"}
+    advice = advise(job, [bare, complete], demands("assemble"))
+    assert {ranked["choice"]["machine"] for ranked in advice["best"]} == {"ec2-i4i"}
     alone = advise(job, [bare], demands("assemble"))
-    said = "; its storage is not described: reading and writing are not counted"
-    assert all(one["words"].endswith(said) for one in alone["best"])
+    caveat = "; its storage is not described: reading and writing are not counted"
+    assert all(ranked["words"].endswith(caveat) for ranked in alone["best"])
     ends = []
-    for machine in (bare, replace(whole, disks=replace(whole.disks, read=1e18, write=1e18))):
+    for machine in (bare, replace(complete, disks=replace(complete.disks, read=1e18, write=1e18))):
         seconds = choice(job, machine, native(), 1).seconds
         assert seconds
         ends.append(seconds)
     assert ends[0].low == pytest.approx(ends[1].low)
     assert ends[0].high > 1.3 * ends[1].high
-    assert {key for key, one in known().items() if not one.has_storage} == {"cooley", "theta"}
+    assert {key for key, described in known().items() if not described.has_storage} == {
+        "cooley",
+        "theta",
+    }
 
 
 def test_an_explanation_and_a_page_say_what_is_not_counted(
@@ -227,13 +232,13 @@ def test_an_explanation_and_a_page_say_what_is_not_counted(
     page = tmp_path / "page.html"
     words = ["advise", "assemble", "--input-size", "1GB", "--machines", "theta"]
     assert call([*words, "--explain", "-o", str(page)]) == 0
-    said = "its storage is not described: reading and writing are not counted"
-    assert f"\n   {said}\n" in capsys.readouterr().out
-    assert said in page.read_text()
+    caveat = "its storage is not described: reading and writing are not counted"
+    assert f"\n   {caveat}\n" in capsys.readouterr().out
+    assert caveat in page.read_text()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["assemble", "--input-size", "0"], "--input-size is 0; give the bytes of the input"),
         (["assemble", "--input-size", "1PB"], "1 PB is more than 1,000 times the 1.7 GB of"),
@@ -246,11 +251,11 @@ def test_an_explanation_and_a_page_say_what_is_not_counted(
     ],
 )
 def test_a_question_without_an_answer_is_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(["advise", *words]) == 2
     shown = capsys.readouterr().err
-    assert said in shown
+    assert message in shown
     assert shown.count("\n") == 1
 
 

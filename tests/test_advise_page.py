@@ -35,8 +35,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Advice, str]:
 
 def possible(advice: Advice) -> list[dict[str, Any]]:
     return sorted(
-        (one for one in advice["choices"] if one["seconds"]),
-        key=lambda one: (one["caveat"] != "", float(one["seconds"]["value"])),
+        (option for option in advice["choices"] if option["seconds"]),
+        key=lambda option: (option["caveat"] != "", float(option["seconds"]["value"])),
     )
 
 
@@ -46,7 +46,7 @@ def possible(advice: Advice) -> list[dict[str, Any]]:
 def test_every_machine_has_its_price_with_day_and_source(found: tuple[Advice, str]) -> None:
     advice, page = found
     shown = plain(page)
-    keys = {one["machine"] for one in possible(advice)}
+    keys = {option["machine"] for option in possible(advice)}
     assert {bool(advice["machines"][key]["price"]) for key in keys} == {True, False}
     for key in keys:
         machine = advice["machines"][key]
@@ -76,27 +76,27 @@ def test_the_page_has_the_consequences_and_the_caveats_of_the_text(
 
 def test_choices_without_a_price_are_counted_and_listed(found: tuple[Advice, str]) -> None:
     advice, page = found
-    unpriced = [one for one in possible(advice) if not one["dollars"]]
+    unpriced = [option for option in possible(advice) if not option["dollars"]]
     name = advice["machines"][unpriced[0]["machine"]]["name"]
     fastest = f"{unpriced[0]['nodes']} x {name}, {unpriced[0]['engine']}, "
     line = f"{len(unpriced)} choices have no price and are not in this picture; the fastest of them"
     assert f"{line}: {fastest}" in plain(page)
     table = page[page.index("Without a price, the fastest choice of each machine") :]
     table = plain(table[: table.index("</table>")])
-    for key in {one["machine"] for one in unpriced}:
+    for key in {option["machine"] for option in unpriced}:
         assert advice["machines"][key]["name"] in table
 
 
 def test_what_cannot_be_is_folded_with_its_reason(found: tuple[Advice, str]) -> None:
     advice, page = found
-    refused = [one for one in advice["choices"] if one["refused"]]
+    refused = [option for option in advice["choices"] if option["refused"]]
     assert refused
     fold = page[page.index(f"<summary>{len(refused)}") :]
     fold = plain(fold[: fold.index("</details>")])
-    for one in refused:
-        name = advice["machines"][one["machine"]]["name"]
-        assert f"{one['nodes']} x {name} " in fold
-        assert one["refused"] in fold
+    for option in refused:
+        name = advice["machines"][option["machine"]]["name"]
+        assert f"{option['nodes']} x {name} " in fold
+        assert option["refused"] in fold
 
 
 def test_machines_have_the_same_names_as_in_the_sentences(found: tuple[Advice, str]) -> None:
@@ -120,7 +120,7 @@ def test_a_machine_without_a_price_is_drawn_by_time_alone(tmp_path: Path) -> Non
 
 def test_no_line_ends_within_a_time(found: tuple[Advice, str]) -> None:
     advice, page = found
-    assert all(re.search(r"\d (min|h|s|\$)", one["words"]) for one in advice["best"])
+    assert all(re.search(r"\d (min|h|s|\$)", ranked["words"]) for ranked in advice["best"])
     lead = re.search(r'<div class="lead">.*?</div>', page, re.DOTALL)
     assert lead
     assert not re.search(r"\d (min|h|s|%|\$)\b", lead[0])
@@ -128,9 +128,9 @@ def test_no_line_ends_within_a_time(found: tuple[Advice, str]) -> None:
 
 
 def made(machine: str, seconds: float, **more: Any) -> dict[str, Any]:
-    there = Range(value=seconds, low=seconds / 2, high=2 * seconds)
-    bare = Choice(machine=machine, engine="mpi", nodes=1, cores=4, seconds=there, **more)
-    return {**vars(bare), "seconds": vars(there)}
+    interval = Range(value=seconds, low=seconds / 2, high=2 * seconds)
+    bare = Choice(machine=machine, engine="mpi", nodes=1, cores=4, seconds=interval, **more)
+    return {**vars(bare), "seconds": vars(interval)}
 
 
 def test_settings_that_were_run_have_no_price_and_no_column_of_one(tmp_path: Path) -> None:

@@ -33,9 +33,9 @@ def record(engine: str, size_bytes: int, seconds: float, start: float = 0.0) -> 
 
 
 def write(folder: Path, made: Iterable[dict[str, Any]]) -> None:
-    for index, one in enumerate(made):
+    for index, run_record in enumerate(made):
         (folder / str(index)).mkdir()
-        (folder / str(index) / "run.json").write_text(json.dumps(one))
+        (folder / str(index) / "run.json").write_text(json.dumps(run_record))
 
 
 def among(folder: Path, made: Iterable[dict[str, Any]], size: float = 1e9) -> list[Choice]:
@@ -44,9 +44,9 @@ def among(folder: Path, made: Iterable[dict[str, Any]], size: float = 1e9) -> li
     return here.choices("sort", size, [folder])
 
 
-def seconds(found: Iterable[Choice]) -> dict[str, int]:
+def seconds(choices: Iterable[Choice]) -> dict[str, int]:
     """The time of each choice by its name."""
-    return {one.machine: round(one.seconds.value) for one in found if one.seconds}
+    return {choice.machine: round(choice.seconds.value) for choice in choices if choice.seconds}
 
 
 def test_runs_made_here_are_choices_of_their_own(
@@ -60,7 +60,7 @@ def test_runs_made_here_are_choices_of_their_own(
     ]
     write(tmp_path, made)
     far = to_advice(capsys, "sort", "--input-size", "20GB", "--runs", str(tmp_path))
-    assert [one["choice"]["engine"] for one in far["best"]] == ["spark", "native", "mpi"]
+    assert [ranked["choice"]["engine"] for ranked in far["best"]] == ["spark", "native", "mpi"]
     assert far["best"][0]["choice"]["seconds"]["value"] == pytest.approx(29.0)
     near = to_advice(capsys, "sort", "--input-size", "2GB", "--runs", str(tmp_path))
     assert near["best"][0]["choice"]["engine"] == "native"
@@ -118,12 +118,12 @@ def test_several_nodes_are_a_choice_wherever_their_cluster_was(tmp_path: Path) -
         }
         for port in (7077, 7078)
     ]
-    found = among(tmp_path, [*made, {**record("spark", 10**9, 10.0), "threads": 4}])
-    assert seconds(found) == {
+    choices = among(tmp_path, [*made, {**record("spark", 10**9, 10.0), "threads": 4}])
+    assert seconds(choices) == {
         "2 nodes with 2 cores each, 1 GiB, partitions 8": 8,
         "4 cores, 1 GiB": 10,
     }
-    assert {one.nodes: one.cores for one in found} == {1: 4, 2: 4}
+    assert {choice.nodes: choice.cores for choice in choices} == {1: 4, 2: 4}
 
 
 def test_a_line_through_times_that_are_mostly_starts_is_unsure(tmp_path: Path) -> None:
@@ -131,9 +131,9 @@ def test_a_line_through_times_that_are_mostly_starts_is_unsure(tmp_path: Path) -
     much, of which the interval of 0.91 to 1.34 s knew nothing.
     """
     write(tmp_path, [record("mpi", 54 * 10**6, 0.84), record("mpi", 216 * 10**6, 0.89)])
-    (found,) = here.choices("sort", 864e6, [tmp_path])
-    assert found.seconds
-    assert found.seconds.high > 1.6 * found.seconds.value
+    (choice,) = here.choices("sort", 864e6, [tmp_path])
+    assert choice.seconds
+    assert choice.seconds.high > 1.6 * choice.seconds.value
     (near,) = here.choices("sort", 216e6, [tmp_path])
     assert near.seconds
     assert near.seconds.high < 1.2 * near.seconds.value

@@ -71,7 +71,7 @@ def test_no_run_damages_what_a_stranger_has_in_and_around_its_output(
             answer(output, {"pairs.txt": b"old", "pairs.zarr/0/1": b"chunk"})
             made = listing(around).keys() - before.keys()
             foreign_tree(output, seed, NAMES)
-            before = {name: one for name, one in listing(around).items() if name not in made}
+            before = {name: entry for name, entry in listing(around).items() if name not in made}
         scratch = around if seed % 2 else None
         attempt(partial(overwrite, output, scratch))
         assert damage(before, listing(around)) == [], seed
@@ -195,11 +195,11 @@ def test_a_file_that_turns_up_while_an_answer_is_replaced_is_retained_and_named(
     with AnswerFolder(old, overwrite=True) as folder:
         write(folder)
         (sentence,) = folder.finish()
-    (kept,) = tmp_path.glob("out.replaced-*")
+    (replaced,) = tmp_path.glob("out.replaced-*")
     assert sentence == (
-        f"{kept} remains: notes.txt (and 1 more) is not of the answer that was replaced"
+        f"{replaced} remains: notes.txt (and 1 more) is not of the answer that was replaced"
     )
-    assert names(kept) == {"notes.txt", "pairs.txt"}
+    assert names(replaced) == {"notes.txt", "pairs.txt"}
     assert (old / "pairs.txt").read_bytes() == b"new"
 
 

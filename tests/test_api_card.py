@@ -65,9 +65,9 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "wrong": wrong,
         "hostile": kit.hostile(),
     }
-    found = {name: card(kit.write_run(root / name, one)) for name, one in records.items()}
+    markups = {name: card(kit.write_run(root / name, record)) for name, record in records.items()}
     engines = [kit.native(), kit.spark(), kit.array()]
-    return found | {"comparison": card(kit.write_comparison(root / "scan", engines))}
+    return markups | {"comparison": card(kit.write_comparison(root / "scan", engines))}
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def page(request: pytest.FixtureRequest, browser: Any, cards: dict[str, str]) ->
     scheme, width = request.param
     back, front = GROUNDS[scheme]
     page = browser.new_page(viewport={"width": width, "height": 900})
-    outputs = "".join(f'<div class="output">{one}</div>' for one in cards.values())
+    outputs = "".join(f'<div class="output">{markup}</div>' for markup in cards.values())
     page.set_content(
         f"<body style='margin: 0; background: {back}; color: {front}; font-family: sans-serif'>"
         f"<p id='beside'>beside</p>{outputs}</body>"
@@ -113,9 +113,11 @@ def test_the_style_of_a_card_touches_nothing_outside_it(cards: dict[str, str]) -
     for text in cards.values():
         style = text.partition("<style>")[2].partition("</style>")[0]
         plain = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
-        selectors = [one for rule in re.findall(r"([^{}]+)\{", plain) for one in rule.split(",")]
+        selectors = [
+            selector for rule in re.findall(r"([^{}]+)\{", plain) for selector in rule.split(",")
+        ]
         assert selectors
-        assert all(one.strip().startswith(".cuesta") for one in selectors)
+        assert all(selector.strip().startswith(".cuesta") for selector in selectors)
 
 
 def test_a_card_says_what_counts_and_is_small(cards: dict[str, str]) -> None:

@@ -30,11 +30,11 @@ ONLY_TYPED = {"json", "help"}
 def typed_words(command: str, workload: str) -> set[str]:
     """The options that Typer takes, as keywords; of letters only those that are no word too."""
     group: Any = typer.main.get_command(commands.build([command]))
-    found = set()
-    for one in group.commands[command].commands[workload].params:
-        longs = {word for word in one.opts if word.startswith("--")}
-        found |= {word[2:].replace("-", "_") for word in longs}
-    return found - ONLY_TYPED
+    names = set()
+    for parameter in group.commands[command].commands[workload].params:
+        longs = {word for word in parameter.opts if word.startswith("--")}
+        names |= {word[2:].replace("-", "_") for word in longs}
+    return names - ONLY_TYPED
 
 
 @pytest.mark.parametrize("workload", WORKLOAD_NAMES)
@@ -52,17 +52,17 @@ def test_the_keywords_are_the_words_of_the_command_line(
 def test_the_stub_has_every_keyword_with_its_default_and_an_explanation(
     job: type[Run] | type[Compare], workload: str
 ) -> None:
-    (found,) = [
-        one
-        for one in ast.parse(STUB.read_text()).body
-        if isinstance(one, ast.FunctionDef) and one.name == job.command and _of(one) == workload
+    (function,) = [
+        node
+        for node in ast.parse(STUB.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name == job.command and _of(node) == workload
     ]
     known = keywords(get_workload(workload), job.engines)
-    assert [one.arg for one in found.args.kwonlyargs] == [*known, "progress"]
-    defaults = [ast.literal_eval(one) for one in found.args.kw_defaults if one]
-    expected = [False if name == "cold" else one.default for name, one in known.items()]
+    assert [argument.arg for argument in function.args.kwonlyargs] == [*known, "progress"]
+    defaults = [ast.literal_eval(default) for default in function.args.kw_defaults if default]
+    expected = [False if name == "cold" else parameter.default for name, parameter in known.items()]
     assert defaults == [*expected, True]
-    explained = ast.get_docstring(found) or ""
+    explained = ast.get_docstring(function) or ""
     assert all(f"\n{name}\n    " in explained for name in ("inputs", *known, "progress"))
     assert "--" not in explained.replace("----------", "")
 
@@ -93,24 +93,30 @@ def test_help_and_completion_know_the_keywords_of_all_workloads(call: Any) -> No
 def test_the_keywords_of_an_assessment_are_the_words_of_the_command_line() -> None:
     group: Any = typer.main.get_command(commands.build(["assess"]))
     known = group.commands["assess"].params if hasattr(group, "commands") else group.params
-    typed = {one.name: one.default for one in known if one.name not in ("folder", "help")}
+    typed = {
+        parameter.name: parameter.default
+        for parameter in known
+        if parameter.name not in ("folder", "help")
+    }
     called = dict(inspect.signature(cuesta.assess).parameters)
     assert list(called) == ["answer", "reference", "progress", *list(typed)[1:]]
     assert {name: called[name].default for name in typed} == typed
-    (found,) = [
-        one
-        for one in ast.parse(STUB.read_text()).body
-        if isinstance(one, ast.FunctionDef) and one.name == "assess"
+    (function,) = [
+        node
+        for node in ast.parse(STUB.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name == "assess"
     ]
-    assert {one.arg for one in (*found.args.args, *found.args.kwonlyargs)} == set(called)
+    assert {argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)} == set(
+        called
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_command_in_the_record_asks_for_the_same(case: Case) -> None:
-    given = {**case.keywords, "inputs": case.inputs, "output": "out"}
-    asked = read("run", get_workload(case.workload), Run.engines, given)
+    arguments = {**case.keywords, "inputs": case.inputs, "output": "out"}
+    request = read("run", get_workload(case.workload), Run.engines, arguments)
     letters = {"--kmer-sizes": "-k"}
-    words = [letters.get(word, word) for word in asked.command]
+    words = [letters.get(word, word) for word in request.command]
     assert words == ["cuesta", "run", case.workload, *case.inputs, *case.words, "--output", "out"]
 
 
@@ -164,7 +170,7 @@ def test_an_unknown_workload_is_refused() -> None:
 def test_values_of_numpy_and_paths_are_taken_and_none_is_the_default(tmp_path: Path) -> None:
     import numpy as np
 
-    given = {
+    arguments = {
         "inputs": [[tmp_path / "a", "b"], "hdfs://c/d"],
         "min_abs_score": np.float64(0.5),
         "score_index": np.int64(1),
@@ -177,13 +183,13 @@ def test_values_of_numpy_and_paths_are_taken_and_none_is_the_default(tmp_path: P
         "cold": True,
         "output": tmp_path / "out",
     }
-    asked = read("run", get_workload("scan"), Run.engines, given)
-    assert asked.inputs == (str(tmp_path / "a"), str(Path("b").absolute()), "hdfs://c/d")
-    assert asked.parameters["min_abs_score"] == 0.5
-    assert asked.parameters["score_index"] == 1
-    assert asked.common.threads == 2
-    assert asked.common.seed == 0
-    assert asked.common.memory_bytes == 1 << 30
-    assert asked.common.scratch == tmp_path
-    assert asked.common.engine_options == {"cores": "3"}
-    assert asked.common.cache == "input-dropped"
+    request = read("run", get_workload("scan"), Run.engines, arguments)
+    assert request.inputs == (str(tmp_path / "a"), str(Path("b").absolute()), "hdfs://c/d")
+    assert request.parameters["min_abs_score"] == 0.5
+    assert request.parameters["score_index"] == 1
+    assert request.common.threads == 2
+    assert request.common.seed == 0
+    assert request.common.memory_bytes == 1 << 30
+    assert request.common.scratch == tmp_path
+    assert request.common.engine_options == {"cores": "3"}
+    assert request.common.cache == "input-dropped"

@@ -38,8 +38,8 @@ def test_the_notebook_of_the_guide_runs_and_is_kept_without_outputs(
     tmp_path: Path, temporary: Path
 ) -> None:
     notebook = nbformat.read(GUIDE, as_version=4)
-    codes = [one for one in notebook.cells if one.cell_type == "code"]
-    assert all(not one.outputs and one.execution_count is None for one in codes)
+    codes = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(not cell.outputs and cell.execution_count is None for cell in codes)
     try:
         for name in ("nci60", "ecoli"):
             cuesta.data.get(name)
@@ -47,10 +47,10 @@ def test_the_notebook_of_the_guide_runs_and_is_kept_without_outputs(
         pytest.skip(f"the data is not there and cannot be had: {error}")
     place = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=CELL_SECONDS, resources=place).execute()
-    shown = ["\n".join(_texts(one)) for one in codes]
+    shown = ["\n".join(_texts(cell)) for cell in codes]
     assert shown[1].startswith("correlate on native: verified, digest ")
     assert shown[4].startswith("communities on native: verified, digest ")
-    assert any("10000" in one and "contig_1" in one for one in shown)
+    assert any("10000" in text and "contig_1" in text for text in shown)
     assert (tmp_path / "report.html").is_file()
     assert names(temporary) == set()
 
@@ -93,16 +93,20 @@ def test_progress_is_one_display_that_is_updated_and_gone_at_the_end(
 ) -> None:
     _, client = kernel
     program = f"import cuesta\nfound = cuesta.run('degrees', {str(large)!r}, repeat=3)"
-    said = list(messages(client, client.execute(program)))
-    shown = [one for one in said if one["type"] in ("display_data", "update_display_data")]
-    assert [one["type"] for one in shown].count("display_data") == 1
-    assert len({one["transient"]["display_id"] for one in shown}) == 1
-    texts = [one["data"]["text/plain"] for one in shown]
+    published = list(messages(client, client.execute(program)))
+    shown = [
+        message
+        for message in published
+        if message["type"] in ("display_data", "update_display_data")
+    ]
+    assert [message["type"] for message in shown].count("display_data") == 1
+    assert len({message["transient"]["display_id"] for message in shown}) == 1
+    texts = [message["data"]["text/plain"] for message in shown]
     assert "to read: " in texts[0]
-    assert any("run 3 of 3" in one for one in texts)
-    assert any("verifying" in one for one in texts)
+    assert any("run 3 of 3" in text for text in texts)
+    assert any("verifying" in text for text in texts)
     assert shown[-1]["data"] == {"text/html": "", "text/plain": ""}
-    assert [one for one in said if one["type"] in ("stream", "error")] == []
+    assert [message for message in published if message["type"] in ("stream", "error")] == []
 
 
 def test_the_interrupt_button_stops_a_run_and_leaves_nothing(
@@ -115,23 +119,25 @@ def test_the_interrupt_button_stops_a_run_and_leaves_nothing(
         time.sleep(0.02)
     time.sleep(0.3)
     running.interrupt_kernel()
-    errors = [one["ename"] for one in messages(client, identifier) if one["type"] == "error"]
+    errors = [
+        message["ename"] for message in messages(client, identifier) if message["type"] == "error"
+    ]
     assert errors == ["KeyboardInterrupt"]
     assert names(temporary) == set()
-    said = list(messages(client, client.execute("print(1 + 1)")))
-    assert [one["text"] for one in said if one["type"] == "stream"] == ["2\n"]
+    published = list(messages(client, client.execute("print(1 + 1)")))
+    assert [message["text"] for message in published if message["type"] == "stream"] == ["2\n"]
 
 
 def test_an_error_in_a_kernel_is_an_exception_of_one_line(kernel: Any, tmp_path: Path) -> None:
     _, client = kernel
     (tmp_path / "bad.txt").write_text("3\t1\n")
     program = f"import cuesta\ncuesta.run('scan', {str(tmp_path / 'bad.txt')!r})"
-    said = list(messages(client, client.execute(program)))
-    (error,) = [one for one in said if one["type"] == "error"]
+    published = list(messages(client, client.execute(program)))
+    (error,) = [message for message in published if message["type"] == "error"]
     assert error["ename"] == "InputError"
     assert "bad.txt" in error["evalue"]
     assert "\n" not in error["evalue"]
-    assert "SystemExit" not in json.dumps(said)
+    assert "SystemExit" not in json.dumps(published)
 
 
 class Display:
@@ -161,7 +167,9 @@ def test_a_long_stage_shows_a_bar_at_most_five_times_a_second(
         now[0] = 100.0 + tick / 20
         observer.progress(tick << 20, 200 << 20)
     observer.close()
-    bars = [one["text/html"] for one in display.contents if "<progress" in one["text/html"]]
+    bars = [
+        update["text/html"] for update in display.contents if "<progress" in update["text/html"]
+    ]
     assert 20 <= len(bars) <= 26
     assert bars[-1].startswith("<small>to read: &lt;b&gt;</small><div>running <progress value=")
     assert "% of 200 MiB, 20 MiB/s, " in bars[-1]

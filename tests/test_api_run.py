@@ -59,24 +59,26 @@ def test_a_record_equals_that_of_the_command_line(
     called = cuesta.run(
         case.workload, *inputs, output=tmp_path / "called", progress=False, **case.keywords
     )  # type: ignore[call-overload]
-    theirs = json.loads((tmp_path / "typed" / "run.json").read_text())
-    assert {name: called.record[name] for name in SAME} == {name: theirs[name] for name in SAME}
-    assert called.record.keys() == theirs.keys()
-    assert called.record["answer"]["digest"] == theirs["answer"]["digest"] == called.digest
-    assert called.counts == theirs["answer"]["counts"]
+    from_command = json.loads((tmp_path / "typed" / "run.json").read_text())
+    assert {name: called.record[name] for name in SAME} == {
+        name: from_command[name] for name in SAME
+    }
+    assert called.record.keys() == from_command.keys()
+    assert called.record["answer"]["digest"] == from_command["answer"]["digest"] == called.digest
+    assert called.counts == from_command["answer"]["counts"]
     assert names(tmp_path / "called") == names(tmp_path / "typed")
 
 
 def test_an_answer_without_a_place_lives_as_long_as_what_is_returned(
     files: dict[str, Path], temporary: Path
 ) -> None:
-    found = cuesta.run("degrees", files["pairs"], progress=False)
-    assert found.output.is_relative_to(temporary)
-    assert found.output.name == "degrees"
-    assert [one.name for one in found.files] == ["degrees.tsv", "distribution.tsv"]
-    assert found.record["command"][-2:] == ["--output", "degrees"]
-    table = found.table(as_="numpy")
-    del found
+    answer = cuesta.run("degrees", files["pairs"], progress=False)
+    assert answer.output.is_relative_to(temporary)
+    assert answer.output.name == "degrees"
+    assert [file.name for file in answer.files] == ["degrees.tsv", "distribution.tsv"]
+    assert answer.record["command"][-2:] == ["--output", "degrees"]
+    table = answer.table(as_="numpy")
+    del answer
     assert names(temporary) == set()
     assert len(table) == 60
 
@@ -121,9 +123,9 @@ def test_a_temporary_answer_outlives_a_fork_and_goes_with_the_interpreter(
 
 def test_an_answer_is_an_input_of_the_next_workload(files: dict[str, Path]) -> None:
     pairs = cuesta.run("correlate", files["matrix"], min_abs_score=0.2, progress=False)
-    found = cuesta.run("join", pairs, [pairs], min_abs_score=0.3, progress=False)
-    assert [one["path"] for one in found.record["inputs"]] == [str(pairs.files[0])] * 2
-    assert found.counts["both"] > 0
+    joined = cuesta.run("join", pairs, [pairs], min_abs_score=0.3, progress=False)
+    assert [source["path"] for source in joined.record["inputs"]] == [str(pairs.files[0])] * 2
+    assert joined.counts["both"] > 0
 
 
 def test_a_run_that_fails_leaves_no_temporary_folder(temporary: Path, tmp_path: Path) -> None:
@@ -200,30 +202,30 @@ def test_importing_cuesta_imports_nothing_of_weight() -> None:
         "print(*sorted(set(sys.modules) - before))"
     )
     words = [sys.executable, "-c", program]
-    found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
-    assert {one for one in found if one.startswith("cuesta")} == {"cuesta"}
+    modules = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert {module for module in modules if module.startswith("cuesta")} == {"cuesta"}
     # What it needs of the standard library is small, too.
-    assert len(found) < MODULES_MAX
+    assert len(modules) < MODULES_MAX
 
 
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_ctrl_c_stops_a_call_and_leaves_nothing(command: str, large: Path, temporary: Path) -> None:
     calls: dict[str, Any] = {"run": cuesta.run, "compare": cuesta.compare}
     more = {"engines": "native"} if command == "compare" else {}
-    asked = threading.Event()
+    stop = threading.Event()
 
     def interrupt() -> None:
         while not any(temporary.glob("*/degrees.partial-*")):
             time.sleep(0.01)
         time.sleep(0.3)
-        asked.set()
+        stop.set()
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
         calls[command]("degrees", large, repeat=1000, progress=False, **more)
-    assert asked.is_set()
+    assert stop.is_set()
     thread.join()
     assert names(temporary) == set()
     assert below(os.getpid(), "cuesta.api.worker") == []
@@ -270,14 +272,16 @@ class Breaks:
 
 
 def test_a_defect_is_an_error_that_shows_where() -> None:
-    with pytest.raises(cuesta.Defect, match="please report it: ZeroDivisionError: nought") as found:
+    with pytest.raises(
+        cuesta.Defect, match="please report it: ZeroDivisionError: nought"
+    ) as caught:
         process.call(Breaks(), Silent())  # type: ignore[arg-type]
-    assert 'raise ZeroDivisionError("nought")' in found.value.__notes__[0]
+    assert 'raise ZeroDivisionError("nought")' in caught.value.__notes__[0]
 
 
 def test_an_error_keeps_its_class_across_the_processes(tmp_path: Path) -> None:
-    given = {"inputs": (tmp_path / "none.txt",), "output": tmp_path / "out"}
-    job = Run(asked=read("run", get_workload("scan"), Run.engines, given))
+    keywords = {"inputs": (tmp_path / "none.txt",), "output": tmp_path / "out"}
+    job = Run(asked=read("run", get_workload("scan"), Run.engines, keywords))
     with pytest.raises(cuesta.InputError, match=r"none\.txt"):
         process.call(job, Silent())
 
@@ -289,15 +293,15 @@ def test_two_runs_at_once_disturb_neither_answers_nor_measurements(
     scratch.mkdir()
 
     def one(workload: str) -> cuesta.Answer:
-        found: cuesta.Answer = cuesta.run(
+        result: cuesta.Answer = cuesta.run(
             workload, large, min_abs_score=0.6, repeat=20, scratch=scratch, progress=False
         )  # type: ignore[call-overload]
-        return found
+        return result
 
     alone = {name: one(name).digest for name in ("degrees", "scan")}
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(one, ("degrees", "scan") * 2))
-    for answer in found:
+        answers = list(pool.map(one, ("degrees", "scan") * 2))
+    for answer in answers:
         assert answer.digest == alone[answer.workload]
         assert answer.record["peak_resident_bytes"] < 200 << 20
         size = large.stat().st_size

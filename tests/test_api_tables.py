@@ -71,11 +71,11 @@ def test_every_form_of_every_table_has_the_same_cells(
         array = answer.table(name, as_="numpy")
         assert list(array.dtype.names or ()) == list(cells)
         for column, values in cells.items():
-            assert [_plain(one) for one in array[column].tolist()] == values
+            assert [_plain(value) for value in array[column].tolist()] == values
 
 
 def _cells(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    return {str(name): [_plain(one) for one in frame[name].tolist()] for name in frame.columns}
+    return {str(name): [_plain(value) for value in frame[name].tolist()] for name in frame.columns}
 
 
 def _plain(value: object) -> object:
@@ -111,7 +111,9 @@ def test_the_main_table_comes_first_with_known_columns_and_all_rows(
     assert table.num_rows == ROWS.get(case.workload, table.num_rows)
     for name in answer.tables:
         if (answer.output / f"{name}.tsv").is_file():
-            texts = {one for one in answer.table(name).column_names if kind_of(one) == "text"}
+            texts = {
+                column for column in answer.table(name).column_names if kind_of(column) == "text"
+            }
             assert texts <= {"side", "file", "name", "crc32c"}, "a column whose kind is not known"
 
 
@@ -179,9 +181,9 @@ def test_an_answer_without_a_row_is_a_table_without_a_row(
 
 def test_sums_over_all_rows_are_a_table_of_their_own(answers: dict[str, cuesta.Answer]) -> None:
     flow = answers["dataflow-3-100-[1, -2.5, 3]"]
-    rows, whole = flow.table(as_="pandas"), flow.table("all", as_="pandas")
-    assert rows["sum_x"].sum() == whole["sum_x"][0]
-    assert rows["vectors"].sum() == whole["vectors"][0] == 300
+    rows, totals = flow.table(as_="pandas"), flow.table("all", as_="pandas")
+    assert rows["sum_x"].sum() == totals["sum_x"][0]
+    assert rows["vectors"].sum() == totals["vectors"][0] == 300
     images = answers["images-3"]
     assert images.table("all", as_="python")["objects"] == [
         sum(images.table(as_="python")["objects"])
@@ -217,12 +219,12 @@ def test_contigs_are_rows_with_their_length_depth_and_sequence(
 
 
 def test_assignments_are_rows_of_point_and_cluster(answers: dict[str, cuesta.Answer]) -> None:
-    answer = next(one for name, one in answers.items() if name.startswith("kmeans"))
+    answer = next(candidate for name, candidate in answers.items() if name.startswith("kmeans"))
     table = answer.table("assignments", as_="polars")
     assert table["point"].to_list() == list(range(100))
     assert table["cluster"].to_list() == np.load(answer.output / "assignments.npy").tolist()
     sizes = answer.table("centres", as_="polars")["size"].to_list()
-    assert [int((table["cluster"] == one).sum()) for one in range(4)] == sizes
+    assert [int((table["cluster"] == cluster).sum()) for cluster in range(4)] == sizes
     assert isinstance(table, pl.DataFrame)
 
 

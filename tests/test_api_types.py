@@ -62,19 +62,21 @@ def checked(path: Path, program: str) -> list[tuple[int, str]]:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     # Of a program that it knows, mypy tells the place where it saw it first.
-    found = re.findall(rf"{path.name}:(\d+): (.*)", done.stdout)
-    return [(int(line), message) for line, message in found]
+    messages = re.findall(rf"{path.name}:(\d+): (.*)", done.stdout)
+    return [(int(line), message) for line, message in messages]
 
 
 def test_right_calls_pass_a_type_checker_and_have_types(tmp_path: Path) -> None:
-    said = checked(tmp_path / "right_calls.py", RIGHT)
-    assert [one for one in said if one[1].startswith("error: ")] == []
-    assert [one.split('"')[1] for _, one in said if "Revealed type" in one] == REVEALED
+    messages = checked(tmp_path / "right_calls.py", RIGHT)
+    assert [message for message in messages if message[1].startswith("error: ")] == []
+    assert [
+        message.split('"')[1] for _, message in messages if "Revealed type" in message
+    ] == REVEALED
 
 
 def test_wrong_calls_do_not_pass_a_type_checker(tmp_path: Path) -> None:
-    said = checked(tmp_path / "wrong_calls.py", "\n".join(["import cuesta", *WRONG, ""]))
-    errors = {line for line, message in said if message.startswith("error: ")}
+    messages = checked(tmp_path / "wrong_calls.py", "\n".join(["import cuesta", *WRONG, ""]))
+    errors = {line for line, message in messages if message.startswith("error: ")}
     assert errors == set(range(2, 2 + len(WRONG)))
 
 
@@ -93,8 +95,8 @@ COMPLETED = [
 def test_an_editor_completes_the_calls(begun: str, ending: str) -> None:
     jedi: Any = pytest.importorskip("jedi")
     project = jedi.Project(str(ROOT / "python"))
-    found = jedi.Script(f"import cuesta\n{begun}", project=project).complete()
-    assert ending in [one.name_with_symbols for one in found]
+    completions = jedi.Script(f"import cuesta\n{begun}", project=project).complete()
+    assert ending in [completion.name_with_symbols for completion in completions]
 
 
 @pytest.mark.parametrize("use_jedi", [True, False])
@@ -110,5 +112,5 @@ def test_a_notebook_completes_the_calls(begun: str, ending: str, use_jedi: bool)
         shell = make_shell()
         shell.run_cell("import cuesta")
         shell.Completer.use_jedi = use_jedi
-        found = shell.Completer.completions(begun, len(begun))
-        assert ending in [one.text.lstrip(".") for one in found]
+        completions = shell.Completer.completions(begun, len(begun))
+        assert ending in [completion.text.lstrip(".") for completion in completions]

@@ -59,7 +59,7 @@ def test_a_circular_genome_comes_back_as_one_circle(
 def test_a_repeat_longer_than_k_makes_a_branch(genome: str, reads: Path, tmp_path: Path) -> None:
     answer = assemble([reads], tmp_path / "a", "-k", "31", "--min-contig", "0")
     double = genome + genome
-    assert all(one in double or turned(one) in double for one in contigs(answer))
+    assert all(contig in double or turned(contig) in double for contig in contigs(answer))
     graph = [line.split("\t") for line in (answer / "graph.gfa").read_text().splitlines()]
     assert sum(line[0] == "S" for line in graph) == 3
     assert sum(line[0] == "L" for line in graph) == 4
@@ -73,16 +73,16 @@ def test_threads_memory_and_order_change_no_byte(reads: Path, tmp_path: Path, si
     records = ["\n".join(lines[at : at + 4]) + "\n" for at in range(0, len(lines) - 1, 4)]
     random.Random(3).shuffle(records)
     half = len(records) // 2
-    one, two = tmp_path / "one.fq", tmp_path / "two.fq.gz"
-    one.write_text("".join(records[:half]))
+    first_file, second_file = tmp_path / "one.fq", tmp_path / "two.fq.gz"
+    first_file.write_text("".join(records[:half]))
     members = [records[half : half + 900], records[half + 900 :]]
-    two.write_bytes(b"".join(gzip.compress("".join(part).encode()) for part in members))
+    second_file.write_bytes(b"".join(gzip.compress("".join(part).encode()) for part in members))
     first = assemble([reads], tmp_path / "first", "-k", sizes, "--threads", "1")
     for index, (inputs, more) in enumerate(
         [
             ([reads], ["--threads", "4"]),
             ([reads], ["--memory", "100MB", "--threads", "2"]),
-            ([two, one], []),
+            ([second_file, first_file], []),
         ]
     ):
         other = assemble(inputs, tmp_path / f"o{index}", "-k", sizes, *more)
@@ -110,10 +110,10 @@ def test_ranks_write_the_same_bytes(
     inputs = [reads, packed]
     native = assemble(inputs, tmp_path / "native", *more)
     options = ["--engine", "mpi", "--ranks", ranks, "--memory", memory]
-    found = assemble(inputs, tmp_path / "mpi", *more, *options)
+    answer = assemble(inputs, tmp_path / "mpi", *more, *options)
     for name in FILES:
-        assert (found / name).read_bytes() == (native / name).read_bytes(), name
-    assert record(found)["answer"]["counts"]["ranks"] == int(ranks)
+        assert (answer / name).read_bytes() == (native / name).read_bytes(), name
+    assert record(answer)["answer"]["counts"]["ranks"] == int(ranks)
 
 
 def without_depth(answer: Path) -> str:
@@ -126,15 +126,19 @@ def test_lower_case_carriage_returns_fasta_and_ambiguous_letters_are_read(
 ) -> None:
     sequences = reads.read_text().split("\n")[1::4]
     path = tmp_path / "r.fa"
-    path.write_text("".join(f">x\r\n{one[:50].lower()}\r\n{one[50:]}\r\n" for one in sequences))
+    path.write_text(
+        "".join(f">x\r\n{sequence[:50].lower()}\r\n{sequence[50:]}\r\n" for sequence in sequences)
+    )
     first = assemble([reads], tmp_path / "first", "-k", "31")
     other = assemble([path], tmp_path / "other", "-k", "31")
     assert (first / "graph.gfa").read_bytes() == (other / "graph.gfa").read_bytes()
-    path.write_text("".join(f">x\n{one}NNRY{one[:20]}\n" for one in sequences))
+    path.write_text("".join(f">x\n{sequence}NNRY{sequence[:20]}\n" for sequence in sequences))
     cut = assemble([path], tmp_path / "cut", "-k", "31")
     # The short stretches have no k-mers, but are bases of the reads, which depth tells.
     assert without_depth(first) == without_depth(cut)
-    mixed = [f">x\n{one}{'' if index % 4 else 'N'}\n" for index, one in enumerate(sequences)]
+    mixed = [
+        f">x\n{sequence}{'' if index % 4 else 'N'}\n" for index, sequence in enumerate(sequences)
+    ]
     path.write_text("".join(mixed))
     left_out = assemble([path], tmp_path / "left", "-k", "31", "--drop-reads-with-n")
     assert record(left_out)["answer"]["counts"]["bases"] <= len(genome) + 200
@@ -180,9 +184,9 @@ def test_mates_bridge_what_reads_do_not(tmp_path: Path) -> None:
     record(assemble(files, tmp_path / "short", "--pairs", "-k", "21"))
     both = [read for pair in zip(ones, twos, strict=True) for read in pair]
     in_turn = write_fastq(tmp_path / "both.fq", both)
-    one_file = assemble([in_turn], tmp_path / "one-file", "--interleaved")
-    assert (one_file / "graph.gfa").read_bytes() == (answer / "graph.gfa").read_bytes()
-    record(one_file)
+    interleaved = assemble([in_turn], tmp_path / "one-file", "--interleaved")
+    assert (interleaved / "graph.gfa").read_bytes() == (answer / "graph.gfa").read_bytes()
+    record(interleaved)
     bridges = (answer / "before" / f"{k}.fa").read_text().split("\n")
     place = next(index for index, line in enumerate(bridges) if line.endswith(" bridge"))
     bridges[place + 1] = bridges[place + 1][:100] + "ACGT" * 20 + bridges[place + 1][100:]
@@ -198,10 +202,10 @@ def test_ranks_place_pairs_as_one_process_does(tmp_path: Path) -> None:
     files = [write_fastq(tmp_path / "1.fq", ones), write_fastq(tmp_path / "2.fq", twos)]
     native = assemble(files, tmp_path / "native", "--pairs")
     options = ["--pairs", "--engine", "mpi", "--ranks", "3", "--memory", "1GiB"]
-    found = assemble(files, tmp_path / "mpi", *options)
+    answer = assemble(files, tmp_path / "mpi", *options)
     for name in (*FILES, "scaffolds.fa"):
-        assert (found / name).read_bytes() == (native / name).read_bytes(), name
-    record(found)
+        assert (answer / name).read_bytes() == (native / name).read_bytes(), name
+    record(answer)
 
 
 def test_mates_named_with_1_and_2_are_pairs_of_files(tmp_path: Path) -> None:
@@ -213,13 +217,13 @@ def test_mates_named_with_1_and_2_are_pairs_of_files(tmp_path: Path) -> None:
             write_fastq(tmp_path / f"{number}_{end}.fq", reads) for end, reads in enumerate(ends)
         ]
     plain = assemble(files, tmp_path / "plain", "--pairs")
-    one, two, other_one, other_two = map(str, files)
-    words = ["-1", one, "-1", other_one, "-2", two, "-2", other_two]
+    first_1, first_2, second_1, second_2 = map(str, files)
+    words = ["-1", first_1, "-1", second_1, "-2", first_2, "-2", second_2]
     for named in (words, [*words, "--pairs"]):
-        found = assemble([], tmp_path / "named", *named)
+        answer = assemble([], tmp_path / "named", *named)
         for name in FILES:
-            assert (found / name).read_bytes() == (plain / name).read_bytes(), name
-        first, second = record(plain), record(found)
+            assert (answer / name).read_bytes() == (plain / name).read_bytes(), name
+        first, second = record(plain), record(answer)
         for part in ("inputs", "parameters"):
             assert first[part] == second[part]
         assert first["answer"]["digest"] == second["answer"]["digest"]
@@ -229,7 +233,7 @@ def test_files_of_mates_without_their_other_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ["-o", str(tmp_path / "answer")]
-    for words, told in [
+    for words, message in [
         ("-1 a.fq", "-1 has 1 file and -2 no files; give both files of every pair"),
         ("-2 a.fq", "-1 has no files and -2 1 file; give both files of every pair"),
         ("-1 a -2 b -2 c", "-1 has 1 file and -2 2 files; give both files of every pair"),
@@ -237,7 +241,7 @@ def test_files_of_mates_without_their_other_are_refused(
         ("-1 a -2 b --interleaved", "-1 and -2 take read pairs in two files, --interleaved in one"),
         ("", "assemble takes at least 1 input"),
     ]:
-        assert told in refusal(capsys, *words.split(), *out)
+        assert message in refusal(capsys, *words.split(), *out)
     assert call(["compare", "assemble", "-1", "a", "--engines", "native,mpi", *out]) == 2
     assert "give both files of every pair" in capsys.readouterr().err
     assert call(["run", "scan", "-1", "a", "-2", "b", *out]) == 2
@@ -279,8 +283,8 @@ def test_bad_input_is_named(
     read = "ACGTTGCATGCCGATATTAACCGGTTGACTGAAA"
     protein = f">a\n{read}\n>b\n{read}ELVISL\n".encode()
     assert f"record 2, base {len(read) + 1}: 'E' stands for an amino acid" in told(protein)
-    whole = gzip.compress(reads.read_bytes())
-    cut = told(whole[: len(whole) // 2])
+    compressed = gzip.compress(reads.read_bytes())
+    cut = told(compressed[: len(compressed) // 2])
     assert "bad.fq" in cut
     assert "obtain it again" in cut
     assert "reads have 34 bases" in told(protein[: protein.index(b">b")], "-k", "55")
@@ -325,9 +329,9 @@ def test_an_interrupted_run_leaves_nothing(engine: str, tmp_path: Path) -> None:
     assert process.stderr
     assert any("running" in line for line in process.stderr)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=HANG_SECONDS)
+    _, errors = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "cuesta: interrupted"
+    assert errors.splitlines()[-1] == "cuesta: interrupted"
     assert [path.name for path in tmp_path.iterdir()] == ["r.fq"]
 
 

@@ -25,13 +25,17 @@ def test_circles_come_back_once_around(tmp_path: Path, sizes: str, means: str) -
     """Each file of the answer has every base of a circle once, from its least rotation on."""
     circles = [drawn(length, length) for length in (1000, 2500, 5000)]
     if means == "pairs":
-        mates = [mates_of(circle, 60, 300, 17) for circle in circles]
-        texts = [[read for one in mates for read in one[side]] for side in (0, 1)]
+        pairs = [mates_of(circle, 60, 300, 17) for circle in circles]
+        texts = [[read for pair in pairs for read in pair[side]] for side in (0, 1)]
         inputs = [write_fastq(tmp_path / f"{side}.fq", texts[side]) for side in (0, 1)]
         more = ["--pairs"]
     else:
         texts = [reads_of(circle, 60, 0.002, 5) for circle in circles]
-        inputs = [write_fastq(tmp_path / "r.fq", [read for one in texts for read in one])]
+        inputs = [
+            write_fastq(
+                tmp_path / "r.fq", [read for reads_of_side in texts for read in reads_of_side]
+            )
+        ]
         more = ["--chains", "ranking"] if means == "ranking" else []
     answer = assemble(inputs, tmp_path / "a", "-k", sizes, *more)
     expected = [least_form(circle) for circle in reversed(circles)]

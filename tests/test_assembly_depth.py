@@ -19,20 +19,20 @@ CIRCLES = {drawn(60_000, 1): 30, drawn(8_000, 2): 90}
 def pairs_of(genome: str, depth: int, seed: int) -> list[str]:
     """Reads of the ends of stretches of 300 bases of a circle, two by two; 1 in 100 bases wrong."""
     chance = random.Random(seed)
-    found = []
+    sequences = []
     for _ in range(depth * len(genome) // 200):
         start = chance.randrange(len(genome))
         stretch = (genome * 2)[start : start + 300]
         for end in (stretch[:100], turned(stretch)[:100]):
             wrong = (chance.choice("ACGT") if chance.random() < 0.0133 else base for base in end)
-            found.append("".join(wrong))
-    return found
+            sequences.append("".join(wrong))
+    return sequences
 
 
 @pytest.fixture(scope="module")
 def reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pairs of reads of both circles, which follow one another."""
-    both = [read for seed, one in enumerate(CIRCLES.items()) for read in pairs_of(*one, seed)]
+    both = [read for seed, circle in enumerate(CIRCLES.items()) for read in pairs_of(*circle, seed)]
     return write_fastq(tmp_path_factory.mktemp("reads") / "r.fq", both)
 
 
@@ -44,9 +44,9 @@ def depths(answer: Path) -> list[tuple[str, float]]:
     graph = re.findall(
         r"\t(\w+)\tLN:i:\d+\tKC:i:\d+\tDP:f:(\S+)", (answer / "graph.gfa").read_text()
     )
-    found = [(bases, depth) for depth, bases in contigs]
-    assert set(found) <= set(graph)
-    return [(bases, float(depth)) for bases, depth in found]
+    with_depths = [(bases, depth) for depth, bases in contigs]
+    assert set(with_depths) <= set(graph)
+    return [(bases, float(depth)) for bases, depth in with_depths]
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,15 @@ def depths(answer: Path) -> list[tuple[str, float]]:
 def test_depth_is_that_of_the_reads(reads: Path, tmp_path: Path, words: list[str]) -> None:
     answer = assemble([reads], tmp_path / "a", *words)
     record(answer)
-    found = depths(answer)
+    contigs = depths(answer)
     for circle, real in CIRCLES.items():
         both = circle * 2 + turned(circle * 2)
-        mine = [(len(bases), depth) for bases, depth in found if bases[-130:-90] in both]
-        covered = sum(length for length, _ in mine)
+        matching = [(len(bases), depth) for bases, depth in contigs if bases[-130:-90] in both]
+        covered = sum(length for length, _ in matching)
         assert covered == pytest.approx(len(circle), rel=0.03)
-        mean = sum(length * depth for length, depth in mine) / covered
+        mean = sum(length * depth for length, depth in matching) / covered
         assert mean == pytest.approx(real, rel=0.04)
-        for length, depth in mine:
+        for length, depth in matching:
             assert length < 4000 or depth == pytest.approx(real, rel=0.1)
 
 

@@ -149,9 +149,9 @@ def test_an_empty_file_is_passed_over_among_others(
     answer = assemble([plain, *empty], tmp_path / "a", *K)
     assert (answer / "contigs.fa").read_bytes() == expected
     record(answer)
-    said = capsys.readouterr().out
-    assert f"{empty[0]} is empty, and was passed over" in said
-    assert f"{empty[1]} holds nothing, and was passed over" in said
+    output = capsys.readouterr().out
+    assert f"{empty[0]} is empty, and was passed over" in output
+    assert f"{empty[1]} holds nothing, and was passed over" in output
     line = refusal(capsys, *map(str, empty[:2]), "-o", str(tmp_path / "b"))
     assert f"{empty[0]} is empty, like all other files" in line
 
@@ -169,13 +169,13 @@ def mates(tmp_path: Path) -> tuple[Path, Path]:
 def test_the_same_file_twice_is_refused(
     mates: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two = mates
+    first, second = mates
     link, copy = tmp_path / "link.fq", tmp_path / "copy.fq"
-    link.symlink_to(one)
-    copy.write_bytes(one.read_bytes())
+    link.symlink_to(first)
+    copy.write_bytes(first.read_bytes())
     for words in (
-        ["-1", str(one), "-2", str(one)], ["-1", str(one), "-2", str(link)],
-        ["-1", str(copy), "-2", str(one)], [str(one), str(two), f"{tmp_path}/./1.fq"],
+        ["-1", str(first), "-2", str(first)], ["-1", str(first), "-2", str(link)],
+        ["-1", str(copy), "-2", str(first)], [str(first), str(second), f"{tmp_path}/./1.fq"],
     ):  # fmt: skip
         line = refusal(capsys, *words, *K, "-o", str(tmp_path / "a"))
         assert "given twice; give each file of reads once" in line
@@ -184,32 +184,32 @@ def test_the_same_file_twice_is_refused(
 def test_pairs_out_of_step_are_refused_at_the_first(
     mates: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two = mates
-    lines = one.read_text().split("\n")
-    one.write_text("\n".join(lines[:400] + lines[404:]))
-    two.write_text("\n".join(two.read_text().split("\n")[:-5]) + "\n")
-    words = ["-1", str(one), "-2", str(two), *K, "-o", str(tmp_path / "a")]
+    first, second = mates
+    lines = first.read_text().split("\n")
+    first.write_text("\n".join(lines[:400] + lines[404:]))
+    second.write_text("\n".join(second.read_text().split("\n")[:-5]) + "\n")
+    words = ["-1", str(first), "-2", str(second), *K, "-o", str(tmp_path / "a")]
     line = refusal(capsys, *words)
-    differs = f'its name differs from that of its mate in {two} ("r101", "r100")'
-    assert f"{one}, record 101: {differs}" in line
+    differs = f'its name differs from that of its mate in {second} ("r101", "r100")'
+    assert f"{first}, record 101: {differs}" in line
     assert call(["run", "assemble", *words, "--unchecked-mates"]) == 0
 
 
 def test_single_reads_and_lists_go_with_pairs(
     mates: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two = mates
+    first, second = mates
     more = [write_fastq(tmp_path / f"{name},x.fq", reads_of(drawn(2000, 9), 30, 0.0, seed))
             for name, seed in (("s", 3), ("t", 4))]  # fmt: skip
-    typed = ["-1", str(one), "-2", str(two)]
+    typed = ["-1", str(first), "-2", str(second)]
     answer = assemble([], tmp_path / "a", *typed, "-s", str(more[0]), "-s", str(more[1]), *K)
     assert record(answer)["parameters"]["singles"] == 2
     assert sorted(map(len, contigs(answer)))[-2:] == [2000, 4000]
-    files = [one, two, *more]
+    files = [first, second, *more]
     other = assemble(files, tmp_path / "b", "--pairs", "--singles", "2", *K)
     assert (other / "contigs.fa").read_bytes() == (answer / "contigs.fa").read_bytes()
     halves = []
-    for path in (one, two):
+    for path in (first, second):
         lines = path.read_text().splitlines(keepends=True)
         cut = len(lines) // 8 * 4
         names = [path.with_name(f"{half}{path.name}") for half in "ab"]
@@ -217,31 +217,31 @@ def test_single_reads_and_lists_go_with_pairs(
         names[1].write_text("".join(lines[cut:]))
         halves.append(",".join(map(str, names)))
     listed = assemble([], tmp_path / "c", "-1", halves[0], "-2", halves[1], *K)
-    whole = assemble([], tmp_path / "d", *typed, *K)
-    assert (listed / "contigs.fa").read_bytes() == (whole / "contigs.fa").read_bytes()
+    direct = assemble([], tmp_path / "d", *typed, *K)
+    assert (listed / "contigs.fa").read_bytes() == (direct / "contigs.fa").read_bytes()
     out = ["-o", str(tmp_path / "e")]
     assert "-s before one of single reads" in refusal(capsys, *typed, str(more[0]), *out)
     assert "-s takes single reads beside pairs" in refusal(capsys, "-s", str(more[0]), *out)
 
 
 def test_two_pipes_may_be_filled_by_one_program(mates: tuple[Path, Path], tmp_path: Path) -> None:
-    whole = assemble([], tmp_path / "whole", "-1", str(mates[0]), "-2", str(mates[1]), *K)
+    from_files = assemble([], tmp_path / "whole", "-1", str(mates[0]), "-2", str(mates[1]), *K)
     pipes = [tmp_path / "p1", tmp_path / "p2"]
     for pipe in pipes:
         os.mkfifo(pipe)
     records = [path.read_text().splitlines(keepends=True) for path in mates]
 
     def fill() -> None:
-        with pipes[0].open("w") as one, pipes[1].open("w") as two:
+        with pipes[0].open("w") as first, pipes[1].open("w") as second:
             for start in range(0, len(records[0]), 4):
-                one.writelines(records[0][start : start + 4])
-                two.writelines(records[1][start : start + 4])
+                first.writelines(records[0][start : start + 4])
+                second.writelines(records[1][start : start + 4])
 
     writer = threading.Thread(target=fill, daemon=True)
     writer.start()
     answer = assemble([], tmp_path / "a", "-1", str(pipes[0]), "-2", str(pipes[1]), *K)
     writer.join(60)
-    assert (answer / "contigs.fa").read_bytes() == (whole / "contigs.fa").read_bytes()
+    assert (answer / "contigs.fa").read_bytes() == (from_files / "contigs.fa").read_bytes()
 
 
 def test_an_empty_answer_says_why_on_the_last_line(

@@ -34,8 +34,10 @@ def answer(
         shape = "\tTP:Z:circular" if number in circles else ""
         lines.append(f"S\tcontig_{number}\t{bases}\tLN:i:{length}\tKC:i:9\tDP:f:{depth}{shape}")
     for link in links:
-        (one, way), (other, other_way) = ((end[:-1], end[-1]) for end in link.split())
-        lines.append(f"L\tcontig_{one}\t{way}\tcontig_{other}\t{other_way}\t30M")
+        (source, source_strand), (target, target_strand) = (
+            (end[:-1], end[-1]) for end in link.split()
+        )
+        lines.append(f"L\tcontig_{source}\t{source_strand}\tcontig_{target}\t{target_strand}\t30M")
     (folder / "graph.gfa").write_text("".join(f"{line}\n" for line in lines))
     (folder / "stats.json").write_text(json.dumps({"min_contig": 200, "levels": []}))
     return Files(folder, 8)
@@ -48,8 +50,8 @@ def only(views: list[dict[str, object]]) -> Any:
 
 
 def test_points_are_depth_by_length_and_by_gc_in_groups(tmp_path: Path) -> None:
-    found = [(9000, 40.0, 0.5), (4000, 80.0, 0.52), (5000, 160.0, 0.4), (300, 41.0, 0.5)]
-    view = only(coverage.views(answer(tmp_path, found, ["1+ 2+"], [3])))
+    contigs = [(9000, 40.0, 0.5), (4000, 80.0, 0.52), (5000, 160.0, 0.4), (300, 41.0, 0.5)]
+    view = only(coverage.views(answer(tmp_path, contigs, ["1+ 2+"], [3])))
     by_length, by_gc = view["panels"]
     assert by_length["points"] == [
         [4000, 80, 1, 0], [9000, 40, 1, 0], [300, 41, 1, 1], [5000, 160, 1, 2],
@@ -85,23 +87,23 @@ def ends(line: list[Any]) -> tuple[tuple[int, int], tuple[int, int]]:
 def test_a_chain_is_straight_and_its_segments_are_as_long_as_their_logarithms(
     tmp_path: Path,
 ) -> None:
-    found = [(100_000, 40.0, 0.5), (1000, 40.0, 0.5), (10_000, 40.0, 0.5)]
-    view = only(components.views(answer(tmp_path, found, ["1+ 2+", "2+ 3+"])))
+    contigs = [(100_000, 40.0, 0.5), (1000, 40.0, 0.5), (10_000, 40.0, 0.5)]
+    view = only(components.views(answer(tmp_path, contigs, ["1+ 2+", "2+ 3+"])))
     (panel,) = view["panels"]
     assert panel["title"] == "3\xa0segments, 111,000 bases"
     lengths = [math.dist(*ends(line)) for line in panel["lines"]]
     by_name = {line[0]: length for line, length in zip(panel["lines"], lengths, strict=True)}
-    whole = sum(lengths)
-    assert by_name["contig_1"] / whole == pytest.approx(4 / 9, abs=0.01)
-    assert by_name["contig_2"] / whole == pytest.approx(2 / 9, abs=0.01)
+    total = sum(lengths)
+    assert by_name["contig_1"] / total == pytest.approx(4 / 9, abs=0.01)
+    assert by_name["contig_2"] / total == pytest.approx(2 / 9, abs=0.01)
     assert panel["high"] < components.HIGH / 4
 
 
 def test_segments_meet_where_links_are_on_whichever_strand(tmp_path: Path) -> None:
     """Two ways around a bubble, from the end of the first to that of the last, which is turned."""
-    found = [(5000, 40.0, 0.5), (900, 20.0, 0.5), (800, 20.0, 0.5), (4000, 40.0, 0.5)]
+    contigs = [(5000, 40.0, 0.5), (900, 20.0, 0.5), (800, 20.0, 0.5), (4000, 40.0, 0.5)]
     links = ["1+ 2+", "1+ 3-", "2+ 4-", "3- 4-"]
-    (panel,) = only(components.views(answer(tmp_path, found, links)))["panels"]
+    (panel,) = only(components.views(answer(tmp_path, contigs, links)))["panels"]
     places = {line[0]: ends(line) for line in panel["lines"]}
     begin, end = places["contig_1"][1], places["contig_4"][1]
     assert begin != end
@@ -113,8 +115,8 @@ def test_segments_meet_where_links_are_on_whichever_strand(tmp_path: Path) -> No
 
 
 def test_circles_are_rings_and_a_segment_linked_to_itself_is_a_loop(tmp_path: Path) -> None:
-    found = [(9000, 40.0, 0.5), (5000, 90.0, 0.5), (3000, 40.0, 0.5), (100, 40.0, 0.5)]
-    view = only(components.views(answer(tmp_path, found, ["2+ 2+", "3+ 3+"], [2])))
+    contigs = [(9000, 40.0, 0.5), (5000, 90.0, 0.5), (3000, 40.0, 0.5), (100, 40.0, 0.5)]
+    view = only(components.views(answer(tmp_path, contigs, ["2+ 2+", "3+ 3+"], [2])))
     loop, alone = view["panels"]
     assert [line[0] for line in loop["lines"]] == ["contig_3"]
     assert len(set(ends(loop["lines"][0]))) == 1
@@ -129,9 +131,9 @@ def test_a_large_component_is_drawn_by_its_longest_segments_still_connected(
     tmp_path: Path,
 ) -> None:
     """A circle of long segments with a short one between any two."""
-    found = [(200, 80.0, 0.5) if index % 2 else (5000 + index, 40.0, 0.5) for index in range(180)]
+    contigs = [(200, 80.0, 0.5) if index % 2 else (5000 + index, 40.0, 0.5) for index in range(180)]
     links = [f"{index + 1}+ {(index + 1) % 180 + 1}+" for index in range(180)]
-    (panel,) = only(components.views(answer(tmp_path, found, links)))["panels"]
+    (panel,) = only(components.views(answer(tmp_path, contigs, links)))["panels"]
     assert len(panel["lines"]) == components.LINES_MAX
     assert panel["title"].endswith("; the 90 longest are drawn")
     met: dict[tuple[int, int], int] = {}
@@ -143,13 +145,13 @@ def test_a_large_component_is_drawn_by_its_longest_segments_still_connected(
 
 def test_the_picture_is_the_same_every_time_and_within_its_frame(tmp_path: Path) -> None:
     chance = random.Random(5)
-    found = [(chance.randrange(100, 90_000), chance.gauss(40, 9), 0.5) for _ in range(300)]
+    contigs = [(chance.randrange(100, 90_000), chance.gauss(40, 9), 0.5) for _ in range(300)]
     links = {
         f"{chance.randint(1, 300)}{chance.choice('+-')} {chance.randint(1, 300)}"
         f"{chance.choice('+-')}"
         for _ in range(250)
     }
-    view = only(components.views(answer(tmp_path, found, sorted(links))))
+    view = only(components.views(answer(tmp_path, contigs, sorted(links))))
     assert view == only(components.views(Files(tmp_path, 8)))
     assert len(view["panels"]) <= components.COMPONENTS_MAX + 1
     for panel in view["panels"]:
@@ -179,8 +181,8 @@ def test_another_programs_graph_is_not_looked_at(tmp_path: Path, text: str) -> N
 
 
 def test_the_page_draws_points_names_lines_rings_and_sentences(tmp_path: Path) -> None:
-    found = [(90_000, 40.0, 0.5), (4000, 80.0, 0.52), (5000, 160.0, 0.4), (300, 10.0, 0.3)]
-    files = answer(tmp_path, found, ["1+ 2+"], [3])
+    contigs = [(90_000, 40.0, 0.5), (4000, 80.0, 0.52), (5000, 160.0, 0.4), (300, 10.0, 0.3)]
+    files = answer(tmp_path, contigs, ["1+ 2+"], [3])
     steps = {"kind": "list", "title": "What to do next", "items": [["Read <deeper>", "4 times."]]}
     preview = [*coverage.views(files), *components.views(files), steps]
     record = kit.assembly(preview=preview)

@@ -27,16 +27,16 @@ needs_mappy = pytest.mark.skipif(find_spec("mappy") is None, reason="mappy is no
 
 def sequences(path: Path) -> dict[str, str]:
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    found = {}
+    by_head = {}
     for part in text.decode().split(">")[1:]:
         head, _, lines = part.partition("\n")
-        found[head] = "".join(lines.split())
-    return found
+        by_head[head] = "".join(lines.split())
+    return by_head
 
 
 def kmers(sequence: str) -> set[str]:
-    every = (sequence[at : at + K] for at in range(len(sequence) - K + 1))
-    return {min(one, turned(one)) for one in every}
+    windows = (sequence[at : at + K] for at in range(len(sequence) - K + 1))
+    return {min(kmer, turned(kmer)) for kmer in windows}
 
 
 def kmers_of(contig: tuple[str, str]) -> set[str]:
@@ -69,8 +69,8 @@ def sample(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture(scope="module")
 def plasmids(sample: Path) -> dict[str, str]:
     """The bases by accession, each circle with its first bases once more."""
-    found = sequences(sample / "reference.fasta")
-    return {head.split()[0]: bases + bases[: K - 1] for head, bases in found.items()}
+    by_head = sequences(sample / "reference.fasta")
+    return {head.split()[0]: bases + bases[: K - 1] for head, bases in by_head.items()}
 
 
 @pytest.fixture(scope="module", params=["mates", "single reads"])
@@ -86,9 +86,9 @@ def test_a_thousand_bases_of_e_coli_are_one_contig_without_a_wrong_base(
     ecoli: Path, tmp_path: Path
 ) -> None:
     reads = [ecoli / f"ecoli_1K_{end}.fq.gz" for end in (1, 2)]
-    found = of_mates(reads, tmp_path / "answer")
+    contigs_folder = of_mates(reads, tmp_path / "answer")
     (genome,) = sequences(ecoli / "reference_1K.fa.gz").values()
-    (contig,) = sequences(found / "contigs.fa").values()
+    (contig,) = sequences(contigs_folder / "contigs.fa").values()
     assert contig in genome or turned(contig) in genome
     assert len(contig) >= 0.99 * len(genome)
 
@@ -96,9 +96,9 @@ def test_a_thousand_bases_of_e_coli_are_one_contig_without_a_wrong_base(
 @needs_mappy
 def test_a_thousand_bases_of_e_coli_align_whole(ecoli: Path, tmp_path: Path) -> None:
     reads = [ecoli / f"ecoli_1K_{end}.fq.gz" for end in (1, 2)]
-    found = of_mates(reads, tmp_path / "answer")
+    contigs_folder = of_mates(reads, tmp_path / "answer")
     reference = str(ecoli / "reference_1K.fa.gz")
-    measures = assessed(found, "--reference", reference, "--linear")["measures"]
+    measures = assessed(contigs_folder, "--reference", reference, "--linear")["measures"]
     assert measures["genome_fraction"] >= 0.99
     assert measures["misassemblies"] == measures["local_misassemblies"] == 0
     assert measures["mismatches"] == measures["indels"] == 0
@@ -131,8 +131,8 @@ def test_a_circle_is_told_to_be_one(answer: Path, plasmids: dict[str, str]) -> N
 def circle_of(answer: Path, plasmid: str) -> tuple[str, str]:
     """Head and bases of the one contig that has k-mers of a plasmid."""
     wanted = kmers(plasmid)
-    found = sequences(answer / "contigs.fa").items()
-    ((head, contig),) = [one for one in found if kmers_of(one) & wanted]
+    contigs = sequences(answer / "contigs.fa").items()
+    ((head, contig),) = [entry for entry in contigs if kmers_of(entry) & wanted]
     assert kmers_of((head, contig)) == wanted
     return head, contig
 
@@ -142,9 +142,9 @@ def test_no_contig_of_plasmids_is_put_together_wrongly(
     answer: Path, sample: Path, request: pytest.FixtureRequest
 ) -> None:
     words = ["--reference", str(sample / "reference.fasta"), "--min-contig", "200"]
-    found = assessed(answer, *words)
-    measures = found["measures"]
-    assert found["reference"]["sequences"] == 3
+    assessment = assessed(answer, *words)
+    measures = assessment["measures"]
+    assert assessment["reference"]["sequences"] == 3
     assert measures["misassemblies"] == measures["local_misassemblies"] == 0
     assert measures["unaligned_bases"] == 0
     # Copies of repeats are one contig. Seen: 92.1 % and 4,763 with mates, 84.5 % and 3,478 without.

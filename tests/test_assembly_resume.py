@@ -20,12 +20,12 @@ def reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_fastq(tmp_path_factory.mktemp("reads") / "r.fq", reads_of(genome, 30, 0.004, 5))
 
 
-def was_killed(words: list[str], kept: Path, output: Path) -> bool:
+def was_killed(words: list[str], checkpoint: Path, output: Path) -> bool:
     """Whether a run that begins anew was killed once it kept a file, before it ended by itself."""
-    for folder in (kept.parent, output):
+    for folder in (checkpoint.parent, output):
         shutil.rmtree(folder, ignore_errors=True)
     process = subprocess.Popen([*words, "-o", str(output)])
-    while not kept.exists() and process.poll() is None:
+    while not checkpoint.exists() and process.poll() is None:
         time.sleep(0.001)
     process.kill()
     return process.wait() < 0
@@ -45,21 +45,21 @@ def test_a_killed_run_goes_on_after_the_last_whole_stage(
 ) -> None:
     genome = drawn(200_000, 9)
     reads = [
-        write_fastq(tmp_path / f"{one}.fq", reads_of(genome, 15, 0.004, one)) for one in (1, 2)
+        write_fastq(tmp_path / f"{seed}.fq", reads_of(genome, 15, 0.004, seed)) for seed in (1, 2)
     ]
     options = ["-k", ",".join(map(str, sizes)), "--threads", "1"]
-    whole = assemble(reads, tmp_path / "whole", *options)
-    kept = tmp_path / "kept"
-    options += ["--resume", str(kept)]
+    uninterrupted = assemble(reads, tmp_path / "whole", *options)
+    checkpoint = tmp_path / "kept"
+    options += ["--resume", str(checkpoint)]
     words = [sys.executable, "-m", "cuesta", "run", "assemble", *map(str, reads), *options]
     killed = tmp_path / "killed"
     # A stage may be over before it is seen.
-    assert any(was_killed(words, kept / until, killed) for _ in range(5))
+    assert any(was_killed(words, checkpoint / until, killed) for _ in range(5))
     assert not killed.exists()
     went_on = assemble(reads, tmp_path / "again", *options)
     before = [f"before/{k}.fa" for k in sizes[1:]] + [f"before/{k}.unitigs.fa" for k in sizes[:-1]]
     for name in (*FILES, *before):
-        assert (went_on / name).read_bytes() == (whole / name).read_bytes(), name
+        assert (went_on / name).read_bytes() == (uninterrupted / name).read_bytes(), name
     assert done.isdisjoint(phase["name"] for phase in record(went_on)["phases"])
 
 
@@ -77,33 +77,35 @@ def test_what_was_kept_by_ranks_serves_this_process(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["reads.fq", "--repeat", "2"], "leave one of them out"),
         (["hdfs://here/reads.fq", "--engine", "spark"], "copy it here first"),
     ],
 )
 def test_what_cannot_be_gone_on_from_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     write_fastq(tmp_path / "reads.fq", ["ACGT" * 10])
     words = [str(tmp_path / word) if word == "reads.fq" else word for word in words]
     more = ["--resume", str(tmp_path / "kept"), "-o", str(tmp_path / "answer")]
     assert call(["run", "assemble", *words, *more]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_folder_of_another_run_is_not_gone_on_from(
     reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = tmp_path / "kept"
-    assemble([reads], tmp_path / "a", "-k", "31,55", "--resume", str(kept))
-    assemble([reads], tmp_path / "b", "-k", "31,55", "--resume", str(kept), "--min-contig", "0")
-    words = ["run", "assemble", str(reads), "-k", "31,57", "--resume", str(kept)]
+    checkpoint = tmp_path / "kept"
+    assemble([reads], tmp_path / "a", "-k", "31,55", "--resume", str(checkpoint))
+    assemble(
+        [reads], tmp_path / "b", "-k", "31,55", "--resume", str(checkpoint), "--min-contig", "0"
+    )
+    words = ["run", "assemble", str(reads), "-k", "31,57", "--resume", str(checkpoint)]
     assert call([*words, "-o", str(tmp_path / "c")]) == 2
-    told = "is of other reads or parameters; delete it, or give another --resume"
-    assert told in capsys.readouterr().err
-    (kept / "state.json").write_text("{")
+    message = "is of other reads or parameters; delete it, or give another --resume"
+    assert message in capsys.readouterr().err
+    (checkpoint / "state.json").write_text("{")
     assert call([*words, "-o", str(tmp_path / "c")]) == 2
     assert "kept holds no run" in capsys.readouterr().err
 
@@ -115,11 +117,11 @@ def test_a_checkpoint_with_a_link_is_refused_and_its_target_stays(
 
     Its lock was opened to be written whatever it was, and its files were read through links.
     """
-    notes, kept = tmp_path / "notes", tmp_path / "kept"
+    notes, checkpoint = tmp_path / "notes", tmp_path / "kept"
     notes.write_text("mine")
-    kept.mkdir()
-    (kept / "lock").symlink_to(notes)
-    words = ["run", "assemble", str(reads), "-k", "31", "--resume", str(kept)]
+    checkpoint.mkdir()
+    (checkpoint / "lock").symlink_to(notes)
+    words = ["run", "assemble", str(reads), "-k", "31", "--resume", str(checkpoint)]
     assert call([*words, "-o", str(tmp_path / "out")]) == 2
     assert "holds a link, lock" in capsys.readouterr().err
     assert notes.read_text() == "mine"

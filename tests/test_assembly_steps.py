@@ -26,17 +26,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(place: Path, words: str) -> Path:
     """Reads of a genome of 200,000 bases by `data make reads`; an option is there once."""
     file = place / f"reads-{words.replace(' ', '')}.fq"
-    given = f"data make reads --bases 200000 {words} -o {file}".split()
-    assert call(given) == 0
+    command = f"data make reads --bases 200000 {words} -o {file}".split()
+    assert call(command) == 0
     return file
 
 
 def steps(inputs: list[Path], output: Path, *more: str) -> dict[str, str]:
     """What a run would have its reader do next, and why."""
     answer = assemble(inputs, output, "--verify", "none", *more)
-    found = Files(answer, 8)
+    files = Files(answer, 8)
     parameters = record_of(answer)
-    (view,) = next_steps.views(found, parameters)
+    (view,) = next_steps.views(files, parameters)
     return dict(view["items"])  # type: ignore[call-overload, no-any-return]
 
 
@@ -82,8 +82,8 @@ def test_thin_reads_are_told_how_many_more_are_wanted(place: Path, tmp_path: Pat
 
 def test_reads_of_one_size_of_kmers_are_told_of_more_sizes(place: Path, tmp_path: Path) -> None:
     reads = made(place, "--seed 9 --coverage 40 --repeats 0.2")
-    found = steps([reads], tmp_path / "a", "-k", "31")
-    assert list(found) == ["Use longer k-mers"]
+    advice = steps([reads], tmp_path / "a", "-k", "31")
+    assert list(advice) == ["Use longer k-mers"]
 
 
 def test_pairs_are_told_to_be_further_apart(place: Path, tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ MAIN = (200_000, 40.0, 0.5)
 def test_a_cluster_needs_bases_a_gap_and_for_few_or_deep_ones_another_gc(
     contigs: list[tuple[int, float, float]], expected: bool
 ) -> None:
-    found = next_steps.strange(graph(MAIN, *contigs), 200)
-    assert (found is not None) is expected
+    step = next_steps.strange(graph(MAIN, *contigs), 200)
+    assert (step is not None) is expected
 
 
 def test_circles_and_what_is_linked_to_the_largest_component_are_no_contamination() -> None:
@@ -202,9 +202,9 @@ def test_ends_at_gaps_ask_for_an_even_depth(tmp_path: Path) -> None:
     places = range(4000, 60_000, 8000)
     parts = [genome[begin : begin + 8000] for begin in (0, *places)]
     reads = [read for part in parts for read in reads_of_line(part, 40)]
-    found = steps([write_fastq(tmp_path / "r.fq", reads)], tmp_path / "a")
-    assert list(found) == ["Even out the depth"]
-    assert "14 of 14 ends of contigs" in found["Even out the depth"]
+    advice = steps([write_fastq(tmp_path / "r.fq", reads)], tmp_path / "a")
+    assert list(advice) == ["Even out the depth"]
+    assert "14 of 14 ends of contigs" in advice["Even out the depth"]
 
 
 def reads_of_line(genome: str, depth: int) -> list[str]:
@@ -230,6 +230,6 @@ def test_the_record_has_them_beside_its_pictures_and_the_command_says_them(
 ) -> None:
     reads = made(place, "--seed 3 --coverage 18")
     preview = record(assemble([reads], tmp_path / "a"))["preview"]
-    (found,) = [view for view in preview if view["kind"] == "list"]
-    assert found["title"] == "What to do next"
+    (step_list,) = [view for view in preview if view["kind"] == "list"]
+    assert step_list["title"] == "What to do next"
     assert "  next      Read deeper\n" in capsys.readouterr().out

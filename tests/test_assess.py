@@ -46,15 +46,20 @@ def scrambled() -> list[str]:
 
 @needs_mappy
 def test_each_kind_of_misassembly_is_found_in_its_place(tmp_path: Path, reference: Path) -> None:
-    found = assessed(
+    assessment = assessed(
         write_answer(tmp_path / "a", *scrambled()), "--reference", str(reference), "--no-reads"
     )
-    measures = found["measures"]
-    kinds = [(one["contig"], one["kind"]) for one in found["misassemblies"]]
+    measures = assessment["measures"]
+    kinds = [
+        (misassembly["contig"], misassembly["kind"]) for misassembly in assessment["misassemblies"]
+    ]
     assert kinds == [
         ("contig_1", "relocation"), ("contig_2", "inversion"), ("contig_3", "translocation"),
     ]  # fmt: skip
-    places = [(one["left_place"], one["right_place"]) for one in found["misassemblies"]]
+    places = [
+        (misassembly["left_place"], misassembly["right_place"])
+        for misassembly in assessment["misassemblies"]
+    ]
     for place, wanted in zip(places, [(8000, 9501), (17_000, 20_000), (24_000, 5001)], strict=True):
         assert place == pytest.approx(wanted, abs=10)
     assert (measures["misassemblies"], measures["local_misassemblies"]) == (3, 1)
@@ -64,7 +69,7 @@ def test_each_kind_of_misassembly_is_found_in_its_place(tmp_path: Path, referenc
     assert measures["mismatches"] in (0, 1)
     assert measures["genome_fraction"] == pytest.approx(42_097 / 80_000, abs=2e-4)
     assert measures["largest_alignment"] == pytest.approx(9997, abs=10)
-    assert found["reference"]["sequences"] == 2
+    assert assessment["reference"]["sequences"] == 2
 
 
 @needs_mappy
@@ -84,9 +89,9 @@ def test_less_than_half_of_a_reference_has_no_ng50(tmp_path: Path, reference: Pa
     packed = tmp_path / "reference.fa.gz"
     packed.write_bytes(gzip.compress(reference.read_bytes().lower().replace(b">two", b">two N")))
     answer = write_answer(tmp_path / "a", GENOME[:9000], GENOME[20_000:30_000], OTHER[:600])
-    found = assessed(answer, "-r", str(packed), "--no-reads", "--min-contig", "601")
-    assert (found["measures"]["ng50"], found["measures"]["nga50"]) == (None, None)
-    assert found["measures"]["genome_fraction"] == 19_000 / 80_000
+    assessment = assessed(answer, "-r", str(packed), "--no-reads", "--min-contig", "601")
+    assert (assessment["measures"]["ng50"], assessment["measures"]["nga50"]) == (None, None)
+    assert assessment["measures"]["genome_fraction"] == 19_000 / 80_000
     html = write([answer], tmp_path / "r.html").read_text()
     assert "there is no NGA50" in html
     assert "<dt>NG50</dt><dd>\u2013</dd>" in html
@@ -94,12 +99,12 @@ def test_less_than_half_of_a_reference_has_no_ng50(tmp_path: Path, reference: Pa
 
 @needs_mappy
 def test_contigs_that_align_nowhere_are_an_assessment_too(tmp_path: Path, reference: Path) -> None:
-    found = assessed(
+    assessment = assessed(
         write_answer(tmp_path / "a", drawn(3000, 9)), "-r", str(reference), "--no-reads"
     )
-    assert found["measures"]["duplication_ratio"] is None
-    assert found["measures"]["genome_fraction"] == 0
-    assert found["preview"] == []
+    assert assessment["measures"]["duplication_ratio"] is None
+    assert assessment["measures"]["genome_fraction"] == 0
+    assert assessment["preview"] == []
 
 
 @needs_mappy
@@ -138,7 +143,7 @@ def test_without_mappy_it_says_what_to_install(
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "bad.fa is empty"),
         (b"@r\nACGT\n+\nIIII\n", "does not begin with '>'"),
@@ -152,14 +157,14 @@ def test_without_mappy_it_says_what_to_install(
 )
 def test_a_bad_reference_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-    content: bytes | None, said: str,
+    content: bytes | None, message: str,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(mapping, "find_spec", lambda name: True)
     path = tmp_path / "bad.fa"
     if content is not None:
         path.write_bytes(content)
     answer = write_answer(tmp_path / "a", GENOME)
-    assert said in refusal(capsys, 2, answer, "-r", path)
+    assert message in refusal(capsys, 2, answer, "-r", path)
 
 
 def test_a_folder_that_is_no_assembly_is_named(
@@ -201,12 +206,12 @@ def test_measures_are_those_of_quast(tmp_path: Path, reference: Path) -> None:
         check=True, capture_output=True,
     )  # fmt: skip
     with (tmp_path / "q" / "report.tsv").open() as file:
-        theirs = dict(csv.reader(file, delimiter="\t"))
+        quast = dict(csv.reader(file, delimiter="\t"))
     for name, key in [
         ("# misassemblies", "misassemblies"), ("# local misassemblies", "local_misassemblies"),
         ("# misassembled contigs", "misassembled_contigs"), ("Unaligned length", "unaligned_bases"),
         ("NG50", "ng50"), ("NGA50", "nga50"), ("Largest alignment", "largest_alignment"),
     ]:  # fmt: skip
-        assert float(theirs[name]) == pytest.approx(ours[key], abs=10), name
+        assert float(quast[name]) == pytest.approx(ours[key], abs=10), name
     fraction = 100 * ours["genome_fraction"]
-    assert float(theirs["Genome fraction (%)"]) == pytest.approx(fraction, abs=0.02)
+    assert float(quast["Genome fraction (%)"]) == pytest.approx(fraction, abs=0.02)

@@ -39,20 +39,20 @@ def bases(steps: tuple[Step, ...], without: str) -> int:
 def test_a_cut_alignment_has_places_that_agree_with_its_steps(seed: int) -> None:
     chance = random.Random(seed)
     steps = random_steps(chance)
-    whole = Alignment(
+    alignment = Alignment(
         sequence="one", begin=1000, end=1000 + bases(steps, "+"), first=50,
         last=50 + bases(steps, "-"), forward=seed % 2 == 0, steps=steps,
     )  # fmt: skip
-    place = chance.randint(51, whole.last - 1)
-    left, right = whole.up_to_base(place), whole.from_base(place)
-    for one in (left, right, right.up_to_base((place + whole.last) // 2)):
-        assert one.bases == bases(one.steps, "-")
-        assert one.end - one.begin == bases(one.steps, "+")
-        if one.steps:
-            assert "-" not in (one.steps[0][0], one.steps[-1][0])
-    assert (left.first, left.last, right.first, right.last) == (50, place, place, whole.last)
-    assert whole.begin in (left.begin, right.begin)
-    assert whole.end in (left.end, right.end)
+    place = chance.randint(51, alignment.last - 1)
+    left, right = alignment.up_to_base(place), alignment.from_base(place)
+    for part in (left, right, right.up_to_base((place + alignment.last) // 2)):
+        assert part.bases == bases(part.steps, "-")
+        assert part.end - part.begin == bases(part.steps, "+")
+        if part.steps:
+            assert "-" not in (part.steps[0][0], part.steps[-1][0])
+    assert (left.first, left.last, right.first, right.last) == (50, place, place, alignment.last)
+    assert alignment.begin in (left.begin, right.begin)
+    assert alignment.end in (left.end, right.end)
 
 
 def test_the_tag_of_minimap2_is_read_along_the_contig() -> None:
@@ -64,11 +64,11 @@ def test_the_tag_of_minimap2_is_read_along_the_contig() -> None:
 
 def test_what_is_too_unequal_is_split_where_much_fits_to_nothing() -> None:
     steps = (("=", 100), ("-", 30), ("=", 200), ("X", 2), ("=", 70), ("+", 40), ("=", 20))
-    one = equal(0, 0, 1, steps=steps, last=432, end=422)
-    parts = list(one.split())
+    block = equal(0, 0, 1, steps=steps, last=432, end=422)
+    parts = list(block.split())
     assert [(part.first, part.last) for part in parts] == [(0, 100), (100, 372), (412, 432)]
     assert [(part.begin, part.end) for part in parts] == [(0, 100), (130, 402), (402, 422)]
-    assert [part.last for part in chain.usable([one])] == [372, 100]
+    assert [part.last for part in chain.usable([block])] == [372, 100]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_few_bases_do_not_make_a_misassembly() -> None:
 def test_bases_of_two_alignments_stay_with_the_longer_one() -> None:
     long, short = equal(0, 10_000, 6000), equal(5900, 60_000, 4000)
     chosen = chain.best([short, long], 9900, GENOME)
-    assert [(one.first, one.last) for one in chosen] == [(0, 6000), (6000, 9900)]
+    assert [(block.first, block.last) for block in chosen] == [(0, 6000), (6000, 9900)]
     assert chosen[1].begin == 60_100
 
 
@@ -128,7 +128,7 @@ def test_a_repeat_takes_the_copy_that_lies_beside_its_neighbours() -> None:
     copies = [equal(3000, begin, 500) for begin in (70_000, 13_000, 90_000)]
     around = [equal(0, 10_000, 3000), equal(3500, 13_500, 3000)]
     chosen = chain.best([*copies, *around], 6500, GENOME)
-    assert [one.begin for one in chosen] == [10_000, 13_000, 13_500]
+    assert [block.begin for block in chosen] == [10_000, 13_000, 13_500]
 
 
 def test_short_gaps_count_as_mismatches_or_indels_only_of_contigs_that_align() -> None:

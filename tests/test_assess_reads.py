@@ -55,16 +55,18 @@ def test_blocks_and_parts_do_not_change_what_is_shared(
     monkeypatch.setattr(kmers, "PART_KMERS", part)
     first = [drawn(400, seed) for seed in range(3)]
     second = [turned(first[0][50:250]), first[1][:20], first[1][:100] + first[2][100:] * 2]
-    theirs = sum((spelled(one, 21) for one in first), Counter[str]())
-    ours = sum((spelled(one, 21) for one in second), Counter[str]())
-    found = kmers.shared(
-        lambda: [one.encode() for one in first], lambda: (one.encode() for one in second), 21
+    read_kmers = sum((spelled(sequence, 21) for sequence in first), Counter[str]())
+    contig_kmers = sum((spelled(sequence, 21) for sequence in second), Counter[str]())
+    shared = kmers.shared(
+        lambda: [sequence.encode() for sequence in first],
+        lambda: (sequence.encode() for sequence in second),
+        21,
     )
-    assert found == kmers.Shared(
-        solid=len(theirs),
-        held=len(theirs & ours),
-        kmers=ours.total(),
-        strange=sum(many for word, many in ours.items() if word not in theirs),
+    assert shared == kmers.Shared(
+        solid=len(read_kmers),
+        held=len(read_kmers & contig_kmers),
+        kmers=contig_kmers.total(),
+        strange=sum(many for word, many in contig_kmers.items() if word not in read_kmers),
     )
 
 
@@ -79,11 +81,11 @@ def test_quality_is_that_of_a_base() -> None:
 def test_a_right_assembly_holds_all_and_has_nothing_strange(
     assembled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = assessed(assembled)["reads"]
-    assert (found["k"], found["strange"], found["qv"]) == (21, 0, None)
-    assert found["solid"] == pytest.approx(20_000, abs=20)
-    assert found["completeness"] > 0.999
-    assert found["qv_above"] == pytest.approx(56, abs=0.5)
+    measures = assessed(assembled)["reads"]
+    assert (measures["k"], measures["strange"], measures["qv"]) == (21, 0, None)
+    assert measures["solid"] == pytest.approx(20_000, abs=20)
+    assert measures["completeness"] > 0.999
+    assert measures["qv_above"] == pytest.approx(56, abs=0.5)
     text = capsys.readouterr().out
     assert "QV            above 56 (all 20," in text
     assert "21-mers of the reads" in text
@@ -96,16 +98,16 @@ def test_wrong_and_missing_bases_are_seen(assembled: Path) -> None:
     path = assembled / "contigs.fa"
     before = path.read_text()
     head, bases = before.split("\n")[:2]
-    kept = list(bases[:15_000])
+    edited = list(bases[:15_000])
     for place in range(500, 15_000, 1000):
-        kept[place] = "ACGT"["CGTA".index(kept[place])]
+        edited[place] = "ACGT"["CGTA".index(edited[place])]
     linear = head.replace(" circular=true", "")
-    path.write_text(f"{linear}\n{''.join(kept)}\n")
-    found = assessed(assembled)["reads"]
+    path.write_text(f"{linear}\n{''.join(edited)}\n")
+    measures = assessed(assembled)["reads"]
     path.write_text(before)
-    assert found["strange"] == 15 * 21
-    assert found["qv"] == pytest.approx(30, abs=0.1)
-    assert found["completeness"] == pytest.approx((14_980 - 315) / 20_000, abs=2e-3)
+    assert measures["strange"] == 15 * 21
+    assert measures["qv"] == pytest.approx(30, abs=0.1)
+    assert measures["completeness"] == pytest.approx((14_980 - 315) / 20_000, abs=2e-3)
 
 
 def test_reads_that_are_gone_can_be_left_out(
@@ -115,13 +117,13 @@ def test_reads_that_are_gone_can_be_left_out(
     gone = tmp_path / "gone"
     gone.mkdir()
     (gone / "contigs.fa").write_bytes((assembled / "contigs.fa").read_bytes())
-    for path, said in [("no.fq", "that were assembled are not there"),
+    for path, message in [("no.fq", "that were assembled are not there"),
                        ("hdfs://a/no.fq", "no files of this machine")]:  # fmt: skip
         record["inputs"][0]["path"] = path
         (gone / "run.json").write_text(json.dumps(record))
         assert call(["assess", str(gone)]) == 2
         error = capsys.readouterr().err
-        assert said in error
+        assert message in error
         assert "--no-reads" in error
     assert call(["assess", str(gone), "--no-reads"]) == 2
     assert "leaves nothing" in capsys.readouterr().err

@@ -37,8 +37,8 @@ def write_scaffolds(folder: Path, *scaffolds: str) -> Path:
 def measured(folder: Path, reference: Path, scaffold: str) -> dict[str, Any]:
     """What the assessment says of a scaffold beside the reference."""
     answer = write_scaffolds(folder, scaffold)
-    found: dict[str, Any] = assessed(answer, "-r", str(reference), "--no-reads")["scaffolds"]
-    return found
+    scaffolds: dict[str, Any] = assessed(answer, "-r", str(reference), "--no-reads")["scaffolds"]
+    return scaffolds
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def _turned(scaffold: str) -> str:
 def test_a_gap_of_the_right_size_joins_two_contigs_into_one_block(
     tmp_path: Path, reference: Path, scaffold: str
 ) -> None:
-    found = measured(tmp_path / "a", reference, scaffold)
-    measures = found["measures"]
-    assert (found["gaps"], found["n_bases"], found["n50"]) == (1, 400, 20_000)
+    scaffolds = measured(tmp_path / "a", reference, scaffold)
+    measures = scaffolds["measures"]
+    assert (scaffolds["gaps"], scaffolds["n_bases"], scaffolds["n50"]) == (1, 400, 20_000)
     assert (measures["misassemblies"], measures["local_misassemblies"]) == (0, 0)
     assert (measures["mismatches"], measures["indels"], measures["unaligned_bases"]) == (0, 0, 0)
     assert measures["largest_alignment"] == len(A) + len(B)
@@ -76,13 +76,13 @@ def test_a_gap_of_the_right_size_joins_two_contigs_into_one_block(
 def test_a_gap_of_a_wrong_size_is_no_misassembly_until_it_is_far_off(
     tmp_path: Path, reference: Path, gap: int, errors: int, misassemblies: int
 ) -> None:
-    found = measured(tmp_path / "a", reference, A + "N" * gap + B)["measures"]
-    assert (found["gap_errors"], found["misassemblies"]) == (errors, misassemblies)
-    assert found["local_misassemblies"] == 0
-    assert found["unaligned_bases"] == 0
+    measures = measured(tmp_path / "a", reference, A + "N" * gap + B)["measures"]
+    assert (measures["gap_errors"], measures["misassemblies"]) == (errors, misassemblies)
+    assert measures["local_misassemblies"] == 0
+    assert measures["unaligned_bases"] == 0
     if not misassemblies:
-        assert found["gap_off_median"] == abs(gap - 400)
-        assert found["largest_alignment"] == len(A) + len(B)
+        assert measures["gap_off_median"] == abs(gap - 400)
+        assert measures["largest_alignment"] == len(A) + len(B)
 
 
 @needs_mappy
@@ -97,9 +97,9 @@ def test_a_gap_of_a_wrong_size_is_no_misassembly_until_it_is_far_off(
 def test_contigs_joined_wrongly_across_a_gap_are_misassemblies(
     tmp_path: Path, reference: Path, scaffold: str, kind: str
 ) -> None:
-    found = measured(tmp_path / "a", reference, scaffold)
-    assert (found["measures"]["misassemblies"], found["measures"][kind]) == (1, 1)
-    assert [one["contig"] for one in found["misassemblies"]] == ["scaffold_1"]
+    scaffolds = measured(tmp_path / "a", reference, scaffold)
+    assert (scaffolds["measures"]["misassemblies"], scaffolds["measures"][kind]) == (1, 1)
+    assert [misassembly["contig"] for misassembly in scaffolds["misassemblies"]] == ["scaffold_1"]
 
 
 @needs_mappy
@@ -128,8 +128,8 @@ def test_kmers_of_scaffolds_are_those_beside_their_gaps(tmp_path: Path) -> None:
     assert call(["run", "assemble", str(fastq), "-k", "31", "-o", str(answer)]) == 0
     scaffold = genome[:8000] + "N" * 300 + genome[8300:16_000] + drawn(1000, 9)
     (answer / "scaffolds.fa").write_text(f">scaffold_1 gaps=1\n{scaffold}\n")
-    found = assessed(answer)
-    contigs, scaffolds = found["reads"], found["scaffolds"]["reads"]
+    assessment = assessed(answer)
+    contigs, scaffolds = assessment["reads"], assessment["scaffolds"]["reads"]
     assert contigs["strange"] == 0
     assert scaffolds["solid"] == contigs["solid"]
     assert scaffolds["kmers"] == 8000 - 20 + 8700 - 20
@@ -143,7 +143,11 @@ def test_scaffolds_that_are_too_short_or_none_are_zeros(
     tmp_path: Path, reference: Path, scaffolds: tuple[str, ...]
 ) -> None:
     answer = write_scaffolds(tmp_path / "a", *scaffolds)
-    found = assessed(answer, "-r", str(reference), "--no-reads")["scaffolds"]
-    assert (found["scaffolds"], found["bases"], found["n50"]) == (0, 0, None)
-    assert found["measures"]["genome_fraction"] == 0
+    scaffold_measures = assessed(answer, "-r", str(reference), "--no-reads")["scaffolds"]
+    assert (
+        scaffold_measures["scaffolds"],
+        scaffold_measures["bases"],
+        scaffold_measures["n50"],
+    ) == (0, 0, None)
+    assert scaffold_measures["measures"]["genome_fraction"] == 0
     assert write([answer], tmp_path / "r.html").exists()

@@ -83,11 +83,11 @@ levels = [
 """
 
 
-def studied(text: str, folder: Path, asked: dict[str, str]) -> dict[str, Run]:
+def studied(text: str, folder: Path, factors: dict[str, str]) -> dict[str, Run]:
     """A run of each level; skips where the machine cannot be held to them."""
     (folder / "faults.toml").write_text(text, "utf-8")
     words = ["-m", "cuesta", "study", "run", str(folder / "faults.toml"), "-o", str(folder / "out")]
-    lacking = machines.refusal(asked)
+    lacking = machines.refusal(factors)
     if lacking:
         pytest.skip(lacking)
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
@@ -120,14 +120,14 @@ def first(run: Run, *but: str) -> str:
     """What cores lost most time to. Other tests may have them meanwhile: that is left out."""
     result = attributed(run)
     left_out = (*WORK, STARTING, OTHERS, *but)
-    return max((one for one in result.core_seconds if one not in left_out), key=result.share)
+    return max((cause for cause in result.core_seconds if cause not in left_out), key=result.share)
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """A sort as it is, under a quota, and with a slow disk."""
-    asked = {"cpu-quota": "0.05", "disk-rate": "4MB/s"}
-    return studied(STUDY, tmp_path_factory.mktemp("faults"), asked)
+    factors = {"cpu-quota": "0.05", "disk-rate": "4MB/s"}
+    return studied(STUDY, tmp_path_factory.mktemp("faults"), factors)
 
 
 def test_a_quota_of_processor_time_is_found(found: dict[str, Run]) -> None:
@@ -219,11 +219,11 @@ def test_tasks_of_which_one_is_far_longer_are_found(large: Path, tmp_path: Path)
     """A compressed file is one task: of two, one has 240 times the lines of the other."""
     needs_spark("spark")
     lines = large.read_bytes().splitlines(keepends=True)
-    whole = gzip.compress(b"".join(lines), 1)
+    member = gzip.compress(b"".join(lines), 1)
     folder = tmp_path / "uneven"
     folder.mkdir()
-    (folder / "1.txt.gz").write_bytes(240 * whole)
-    (folder / "2.txt.gz").write_bytes(whole)
+    (folder / "1.txt.gz").write_bytes(240 * member)
+    (folder / "2.txt.gz").write_bytes(member)
     words = ["scan", str(folder), "--min-abs-score", "0.9", "--engine", "spark"]
     run = ran([*words, "--memory", "2GiB"], tmp_path / "answer")
     assert attributed(run).share(SKEW) > 0

@@ -11,7 +11,7 @@ from harness.answers import digest
 
 def held(folder: Path, *sequences: str) -> str:
     path = folder / "unitigs.fa"
-    path.write_text("".join(f">{index}\n{one}\n" for index, one in enumerate(sequences)))
+    path.write_text("".join(f">{index}\n{sequence}\n" for index, sequence in enumerate(sequences)))
     return cut_set(path).digest
 
 
@@ -20,7 +20,7 @@ def test_unitigs_are_cut_where_others_branch_off(tmp_path: Path) -> None:
     left, right = drawn(40, 2), drawn(50, 3)
     passing, ending = left + shared + right, drawn(20, 4) + shared
     pieces = [left + shared, shared + right, ending]
-    least = digest(min(one, turned(one)).encode() for one in pieces).digest
+    least = digest(min(piece, turned(piece)).encode() for piece in pieces).digest
     assert held(tmp_path, passing, ending) == least
     assert held(tmp_path, turned(passing), ending) == least
     assert held(tmp_path, *pieces) == least

@@ -132,9 +132,9 @@ def test_a_pipe_in_a_cell_does_not_break_the_table(size: Size) -> None:
 def test_an_answer_says_what_is_different() -> None:
     from harness.model import same_digest
 
-    one, other = Answer(digest="a", rows=1), Answer(digest="b", rows=2)
-    assert same_digest(one, one) is None
-    assert "1 rows with digest a, 2 rows with b" in str(same_digest(one, other))
+    first, second = Answer(digest="a", rows=1), Answer(digest="b", rows=2)
+    assert same_digest(first, first) is None
+    assert "1 rows with digest a, 2 rows with b" in str(same_digest(first, second))
 
 
 def test_assemblies_that_differ_in_a_byte_are_told_apart_by_file(tmp_path: Path) -> None:
@@ -147,10 +147,10 @@ def test_assemblies_that_differ_in_a_byte_are_told_apart_by_file(tmp_path: Path)
         for file in FILES:
             (folder / file).write_text(links if file == "graph.gfa" else "same")
         answers.append(files(folder))
-    one, other = answers
-    assert one.digest != other.digest
-    assert same_files(one, one) is None
-    assert same_files(one, other) == "other bytes in graph.gfa"
+    first, second = answers
+    assert first.digest != second.digest
+    assert same_files(first, first) is None
+    assert same_files(first, second) == "other bytes in graph.gfa"
 
 
 def test_shuffled_reads_are_the_same_reads_in_another_order(tmp_path: Path) -> None:
@@ -168,19 +168,19 @@ def test_shuffled_reads_are_the_same_reads_in_another_order(tmp_path: Path) -> N
 
 def test_a_part_is_counted_over_all_repeats_and_has_an_interval(size: Size) -> None:
     counts = {"found": (19, 20), "false": (0, 20)}
-    one = Contestant(name="gate", how="", work=lambda _: Sample(seconds=1, counts=counts))
+    gate = Contestant(name="gate", how="", work=lambda _: Sample(seconds=1, counts=counts))
     bars = (
         Share(ours="gate", name="found", at_least=0.95, text="found"),
         Share(ours="gate", name="false", at_most=0.05, text="false"),
         Share(ours="gate", name="found", at_least=0.96, text="more"),
     )
-    case = Case(name="c", contestants=(one,), bars=bars, amount=1, unit="")
+    case = Case(name="c", contestants=(gate,), bars=bars, amount=1, unit="")
     made = results.of_case(measure(case, size))
     assert [bar["met"] for bar in made["bars"]] == [True, True, False]
-    found = made["bars"][0]
-    assert (found["counted"], found["times"]) == (57, 60)
+    first_bar = made["bars"][0]
+    assert (first_bar["counted"], first_bar["times"]) == (57, 60)
     # Wilson's interval of 57 in 60, as published tables have it.
-    assert (found["low"], found["high"]) == (0.8630, 0.9829)
+    assert (first_bar["low"], first_bar["high"]) == (0.8630, 0.9829)
     record = {"bench": "b", "command": "run", "smoke": False, "cases": [made]}
     assert "| 57 of 60 | 86.3% to 98.3% (95%) | met |" in table.bars([record])[2]
 
@@ -192,7 +192,7 @@ def judged(name: str, length: float | None) -> Contestant:
 
 
 @pytest.mark.parametrize(
-    ("others", "row", "cells"),
+    ("peers", "row", "cells"),
     [
         (
             {"a": 1000.0, "b": 900.0},
@@ -210,26 +210,26 @@ def judged(name: str, length: float | None) -> Contestant:
     ids=str,
 )
 def test_what_was_found_is_judged_beside_others(
-    size: Size, others: dict[str, float | None], row: dict[str, object], cells: list[str]
+    size: Size, peers: dict[str, float | None], row: dict[str, object], cells: list[str]
 ) -> None:
     bar = Quality(
         ours="ours",
         theirs=("a", "b"),
         name="length",
         text="0.95 of the longest",
-        holds=lambda ours, theirs: ours >= 0.95 * max(theirs),
+        holds=lambda ours, peer_figures: ours >= 0.95 * max(peer_figures),
     )
-    contestants = (judged("ours", 950.0), *(judged(*one) for one in others.items()))
+    contestants = (judged("ours", 950.0), *(judged(*peer) for peer in peers.items()))
     made = Case(
         name="case",
         contestants=contestants,
         bars=(bar,),
         amount=1,
         unit="B",
-        absent={} if "b" in others else {"b": "not here"},
+        absent={} if "b" in peers else {"b": "not here"},
     )
-    found = results.of_case(measure(made, size))
-    (kept,) = found["bars"]
-    assert row.items() <= kept.items()
-    record = {"bench": "x", "smoke": False, "command": "c", "cases": [found]}
+    recorded = results.of_case(measure(made, size))
+    (bar_record,) = recorded["bars"]
+    assert row.items() <= bar_record.items()
+    record = {"bench": "x", "smoke": False, "command": "c", "cases": [recorded]}
     assert f"| {' | '.join(cells)} |" in table.bars([record])[-1]

@@ -19,14 +19,14 @@ def records(*bars: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"bench": "scan", "cases": [{"name": "all", "bars": list(bars)}]}]
 
 
-def made(figure: float | None, met: bool | None = None, theirs: str = "peer") -> dict[str, Any]:
-    return {"ours": "us", "theirs": theirs, "figure": figure, "met": met, "at_least": 2.0}
+def made(figure: float | None, met: bool | None = None, peer: str = "peer") -> dict[str, Any]:
+    return {"ours": "us", "theirs": peer, "figure": figure, "met": met, "at_least": 2.0}
 
 
-def rows(found: list[dict[str, Any]], *figures: list[str], fraction: bool = False) -> list[str]:
+def rows(bars: list[dict[str, Any]], *figures: list[str], fraction: bool = False) -> list[str]:
     row = {"job": "scan", "beside": "peer", "figures": figures}
     wanted = {"part": [{"title": "part", "fraction": fraction, "row": [row]}]}
-    return [*headlines.table(wanted, found)][-1:]
+    return [*headlines.table(wanted, bars)][-1:]
 
 
 def test_the_table_of_the_readme_is_that_of_the_results(tmp_path: Path) -> None:
@@ -38,10 +38,10 @@ def test_the_table_of_the_readme_is_that_of_the_results(tmp_path: Path) -> None:
 
 
 def test_every_figure_of_the_table_has_a_bar() -> None:
-    kept = results.read_all(ROOT / "bench" / "results")
+    recorded = results.read_all(ROOT / "bench" / "results")
     for part in tomllib.loads(HEADLINES.read_text())["part"]:
         for row in part["row"]:
-            assert [words for words in row["figures"] if not headlines.bar(kept, words)] == []
+            assert [words for words in row["figures"] if not headlines.bar(recorded, words)] == []
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_what_is_slower_or_below_its_aim_is_bold(bar: dict[str, Any], cell: str)
 
 def test_a_fraction_of_a_ceiling_is_bold_where_it_misses_its_aim_alone() -> None:
     ceiling, both = ["scan", "all", "peer"], records(made(0.81), made(0.4, False, "other"))
-    found = rows(both, ceiling, ["scan", "all", "other"], fraction=True)
-    assert found == ["| scan | peer | 0.81 and **0.40** (aim 2) |"]
+    lines = rows(both, ceiling, ["scan", "all", "other"], fraction=True)
+    assert lines == ["| scan | peer | 0.81 and **0.40** (aim 2) |"]
 
 
 def test_who_we_were_tells_bars_beside_one_peer_apart() -> None:

@@ -46,9 +46,9 @@ def made(seconds: float, predicted: Prediction | None, digest: str | None = None
     )
 
 
-def case(*kept: Recorded) -> Case:
+def case(*trials: Recorded) -> Case:
     contestants = (
-        Contestant(name=f"t{number}", how="", recorded=one) for number, one in enumerate(kept)
+        Contestant(name=f"t{number}", how="", recorded=trial) for number, trial in enumerate(trials)
     )
     return Case(name="c", contestants=tuple(contestants), bars=BARS, amount=1.0, unit="B")
 
@@ -60,7 +60,7 @@ def size(tmp_path: Path) -> Size:
 
 def test_trials_that_were_made_before_take_no_turns(size: Size) -> None:
     measured = measure(case(made(2.0, None)), size)
-    assert [one.seconds for one in measured.samples["t0"]] == [2.0, 1.5, 2.5]
+    assert [sample.seconds for sample in measured.samples["t0"]] == [2.0, 1.5, 2.5]
 
 
 def test_answers_that_were_found_before_are_compared(size: Size) -> None:
@@ -69,12 +69,12 @@ def test_answers_that_were_found_before_are_compared(size: Size) -> None:
 
 
 def test_errors_of_the_median_repeat_are_judged_and_refusals_counted(size: Size) -> None:
-    kept = [
+    trials = [
         made(2.0, said(2.1)), made(2.0, said(1.9)), made(2.0, said(4.0)),
         made(2.0, Prediction(refused="no run of it")),
     ]  # fmt: skip
     record = results.head("predictions", "bench/run.py predictions", size)
-    record["cases"] = [results.of_case(measure(case(*kept), size))]
+    record["cases"] = [results.of_case(measure(case(*trials), size))]
     error, inside, refused = record["cases"][0]["bars"]
     assert (error["figure"], error["met"]) == (pytest.approx(0.05), True)
     assert (inside["counted"], inside["times"]) == (2, 3)
@@ -82,9 +82,9 @@ def test_errors_of_the_median_repeat_are_judged_and_refusals_counted(size: Size)
     rows = table.bars([record])
     assert "| error | 5.0 % | 5.0 to 100.0 % (75%) | met |" in rows[2]
     assert "| inside | 2 of 3 |" in rows[3]
-    kept_rows = record["cases"][0]["contestants"]
-    assert kept_rows[0]["prediction"]["predicted_s"] == 2.1
-    assert kept_rows[3]["prediction"] == {"refused": "no run of it"}
+    result_rows = record["cases"][0]["contestants"]
+    assert result_rows[0]["prediction"]["predicted_s"] == 2.1
+    assert result_rows[3]["prediction"] == {"refused": "no run of it"}
     # Trials that compute something else are not compared with each other.
     assert table.everybody(record)[3].count("x") == 0
 

@@ -65,18 +65,21 @@ def test_a_bench_finds_equal_answers_and_keeps_every_sample(
     assert len(record["cases"]) == case_count
     for case in record["cases"]:
         assert len(digests(case)) == 1, case["name"]
-        assert all(len(one["seconds"]) == 1 for one in case["contestants"])
+        assert all(len(contestant["seconds"]) == 1 for contestant in case["contestants"])
 
 
 def test_trials_that_were_held_out_stand_beside_what_was_said_of_them(tmp_path: Path) -> None:
     (case,) = smoke(tmp_path, "predictions")["cases"]
-    names = [one["name"] for one in case["contestants"]]
+    names = [contestant["name"] for contestant in case["contestants"]]
     assert any("twice the data" in name for name in names)
     assert any("2 nodes" in name for name in names)
-    for one in case["contestants"]:
-        said = one["prediction"]
-        assert said.get("refused") or said["low_s"] < said["predicted_s"] < said["high_s"]
-        assert len(one["seconds"]) == 1
+    for contestant in case["contestants"]:
+        prediction = contestant["prediction"]
+        assert (
+            prediction.get("refused")
+            or prediction["low_s"] < prediction["predicted_s"] < prediction["high_s"]
+        )
+        assert len(contestant["seconds"]) == 1
     error, inside, refused = case["bars"]
     assert error["at_most"] == 0.15
     # Times of milliseconds may scatter so that no model is to be had.
@@ -87,12 +90,15 @@ def test_advice_is_asked_for_before_its_choices_are_run(tmp_path: Path) -> None:
     for case in smoke(tmp_path, "advise_choices")["cases"]:
         assert len(case["contestants"]) >= 3
         assert len(digests(case)) == 1
-        first, *others = case["contestants"]
-        said = [one["prediction"].get("predicted_s", float("inf")) for one in (first, *others)]
-        assert min(said) == said[0]
+        first, *rest = case["contestants"]
+        predictions = [
+            contestant["prediction"].get("predicted_s", float("inf"))
+            for contestant in (first, *rest)
+        ]
+        assert min(predictions) == predictions[0]
         bar = case["bars"][0]
         assert bar["ours"] == first["name"]
-        fastest = min(case["contestants"], key=lambda one: float(one["seconds"][0]))
+        fastest = min(case["contestants"], key=lambda contestant: float(contestant["seconds"][0]))
         assert bar["theirs"] == fastest["name"]
 
 
@@ -100,15 +106,15 @@ def test_assemblies_are_the_same_bytes_and_their_stages_stand_beside_a_floor(
     tmp_path: Path,
 ) -> None:
     record = smoke(tmp_path, "assembly")
-    found = {case["name"].rpartition(",")[0]: case for case in record["cases"]}
+    cases = {case["name"].rpartition(",")[0]: case for case in record["cases"]}
     # Contigs are not those of other assemblers.
-    judged = {name for name, case in found.items() if len(digests(case)) == 1}
-    assert set(found) - judged == {"contigs, k = 31", "contigs, k chosen, single reads"}
-    assert len(found["identical files, k = 31"]["contestants"]) >= 7
-    stages, floor = found["engines, k = 31"]["notes"][:2]
+    judged = {name for name, case in cases.items() if len(digests(case)) == 1}
+    assert set(cases) - judged == {"contigs, k = 31", "contigs, k chosen, single reads"}
+    assert len(cases["identical files, k = 31"]["contestants"]) >= 7
+    stages, floor = cases["engines, k = 31"]["notes"][:2]
     assert re.search(r"partition [0-9.]+ ns \(floor 3\), 2\.2 B; compact .* 0\.9 B", stages)
     assert "derived, not measured" in floor
-    once, thrice = (found[name]["amount"] for name in ("engines, k = 31", THRICE))
+    once, thrice = (cases[name]["amount"] for name in ("engines, k = 31", THRICE))
     assert thrice == 3 * once
 
 
@@ -125,7 +131,7 @@ def test_contigs_of_a_drawn_genome_are_judged_where_there_is_a_judge(tmp_path: P
 
 
 def digests(case: dict[str, Any]) -> set[str]:
-    return {one["digest"] for one in case["contestants"] if "digest" in one}
+    return {contestant["digest"] for contestant in case["contestants"] if "digest" in contestant}
 
 
 def smoke(tmp_path: Path, bench: str, *without: str) -> dict[str, Any]:

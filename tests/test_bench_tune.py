@@ -28,11 +28,11 @@ def said(default: str, winner: str, verdict: str) -> dict[str, Any]:
     }
 
 
-def judged(tmp_path: Path, told: dict[str, Any], grid: dict[str, list[float]]) -> dict[str, Any]:
+def judged(tmp_path: Path, outcome: dict[str, Any], grid: dict[str, list[float]]) -> dict[str, Any]:
     """The last bar of a case."""
     path = tmp_path / "input"
     path.write_bytes(b"x" * 100)
-    case = study_tune.held("scan", path, told, grid)
+    case = study_tune.held("scan", path, outcome, grid)
     row = results.of_case(measure(case, Size(smoke=False, repeats=3, folder=tmp_path)))
     last: dict[str, Any] = row["bars"][-1]
     return last
@@ -59,7 +59,7 @@ SLOW = [2.0, 2.1, 2.05]
 
 
 @pytest.mark.parametrize(
-    ("winner", "verdict", "own", "met"),
+    ("winner", "verdict", "seconds", "met"),
     [
         (OWN, "no gain", GRID[OWN], True),
         (OWN, "no gain", SLOW, False),
@@ -70,9 +70,9 @@ SLOW = [2.0, 2.1, 2.05]
     ],
 )
 def test_from_our_own_setting_the_grid_has_to_agree(
-    tmp_path: Path, winner: str, verdict: str, own: list[float], met: bool
+    tmp_path: Path, winner: str, verdict: str, seconds: list[float], met: bool
 ) -> None:
-    bar = judged(tmp_path, said(OWN, winner, verdict), GRID | {OWN: own})
+    bar = judged(tmp_path, said(OWN, winner, verdict), GRID | {OWN: seconds})
     assert bar["times"] == 1
     assert bar["counted"] == int(met)
     assert bar["met"] is met

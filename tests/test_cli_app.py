@@ -154,12 +154,12 @@ def test_a_closed_pipe_ends_quietly() -> None:
 )
 def test_the_shell_completes_commands_options_and_choices(typed: str, offered: str) -> None:
     words = typed.split()
-    asked = {
+    environment = {
         "_CUESTA_COMPLETE": "complete_bash",
         "COMP_WORDS": typed,
         "COMP_CWORD": str(len(words) - 1),
     }
     done = subprocess.run(
-        COMMAND, capture_output=True, text=True, check=False, env=os.environ | asked
+        COMMAND, capture_output=True, text=True, check=False, env=os.environ | environment
     )
     assert offered in done.stdout.split()

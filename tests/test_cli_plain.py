@@ -51,31 +51,31 @@ def test_the_values_are_those_that_typer_reads(
         assert prepared is not None, words
         read.clear()
         prepared()
-        found = {**read, "inputs": read["inputs"] or None}
+        parsed = {**read, "inputs": read["inputs"] or None}
         read.clear()
         commands.call(words)
-        assert found == {**read, "inputs": read["inputs"] or None}, words
+        assert parsed == {**read, "inputs": read["inputs"] or None}, words
 
 
 def drawn_words(draw: random.Random, known: list[Option]) -> list[str]:
     """Inputs and options in any order, each option as often as it may be."""
     groups = [[f"input-{number}"] for number in range(draw.randint(1, 3))]
-    for one in known:
-        for _ in range(draw.choice((0, 1, 2) if one.many else (0, 1)) or one.required):
-            groups.append(drawn_option(draw, one))
+    for option in known:
+        for _ in range(draw.choice((0, 1, 2) if option.many else (0, 1)) or option.required):
+            groups.append(drawn_option(draw, option))
     draw.shuffle(groups)
     return [word for group in groups for word in group]
 
 
-def drawn_option(draw: random.Random, one: Option) -> list[str]:
-    word = draw.choice(one.words)
-    if one.kind is bool:
+def drawn_option(draw: random.Random, option: Option) -> list[str]:
+    word = draw.choice(option.words)
+    if option.kind is bool:
         return [word]
     texts = {
         int: str(draw.randint(0, 99)), float: draw.choice(("0.25", "1e-3", "3", ".5")),
     }  # fmt: skip
-    text = texts.get(one.kind) or draw.choice(("word", "a=b", "x,y", "with space", "é"))
-    if one.alone:
+    text = texts.get(option.kind) or draw.choice(("word", "a=b", "x,y", "with space", "é"))
+    if option.alone:
         return [word] if draw.random() < 0.5 else [f"{word}={text}"]
     return [f"{word}={text}"] if word.startswith("--") and draw.random() < 0.5 else [word, text]
 

@@ -40,8 +40,8 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
     """A command that must succeed; what it printed as JSON."""
     capsys.readouterr()
     assert call([*map(str, words), "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    record: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return record
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
@@ -85,8 +85,8 @@ def test_a_scan_keeps_what_the_filter_says(
         for line in (pairs / "a.txt").read_text().splitlines()
         if abs(float(line.split("\t")[9].split(",")[0])) >= 0.5 and int(line.split("\t")[4]) >= 10
     ]
-    kept = (tmp_path / "out" / "pairs.txt").read_text().splitlines()
-    assert kept == wanted
+    rows = (tmp_path / "out" / "pairs.txt").read_text().splitlines()
+    assert rows == wanted
     assert record["answer"]["counts"]["rows_kept"] == len(wanted) > 100
 
 
@@ -196,8 +196,8 @@ def test_remarks_and_windows_lines_are_no_error(
 def test_a_truncated_gz_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import gzip
 
-    whole = gzip.compress(f"{LINE}\n".encode() * 5000)
-    (tmp_path / "cut.txt.gz").write_bytes(whole[: len(whole) // 2])
+    compressed = gzip.compress(f"{LINE}\n".encode() * 5000)
+    (tmp_path / "cut.txt.gz").write_bytes(compressed[: len(compressed) // 2])
     line = refused(capsys, "run", "scan", tmp_path / "cut.txt.gz", "-o", tmp_path / "out")
     assert "cut.txt.gz" in line
     assert names(tmp_path) == {"cut.txt.gz"}

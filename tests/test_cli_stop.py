@@ -83,9 +83,9 @@ def test_a_killed_run_leaves_only_a_name_that_says_partial(large: Path, tmp_path
     assert not list((tmp_path / left).rglob("run.json"))
 
 
-@pytest.mark.parametrize(("command", "seen"), [("run", 1), ("run", 3), ("compare", 3)])
+@pytest.mark.parametrize(("command", "rank_count"), [("run", 1), ("run", 3), ("compare", 3)])
 def test_what_a_killed_command_has_started_ends_with_it(
-    command: str, seen: int, tmp_path: Path
+    command: str, rank_count: int, tmp_path: Path
 ) -> None:
     """Ranks say nothing while they compute, and would not find out that nobody listens.
 
@@ -96,7 +96,7 @@ def test_what_a_killed_command_has_started_ends_with_it(
     which = ["--engines", "mpi"] if command == "compare" else ["--engine", "mpi"]
     words = [command, "dataflow", "--blocks", "20000", "--block-vectors", "1048576", *which]
     process = start([*words, "-o", str(tmp_path / "out")], "running" if command == "run" else "mpi")
-    wait_for(lambda: len(ranks_of(tmp_path)) >= seen)
+    wait_for(lambda: len(ranks_of(tmp_path)) >= rank_count)
     process.kill()
     process.communicate()
     wait_for(lambda: not ranks_of(tmp_path))
@@ -104,13 +104,13 @@ def test_what_a_killed_command_has_started_ends_with_it(
 
 def ranks_of(folder: Path) -> list[int]:
     """The launcher and the ranks that live, whose files are in a folder."""
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = path.read_bytes()
             if b"cuesta.engines.mpi.rank" in words and os.fsencode(folder) in words:
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 def test_a_stopped_replacement_keeps_the_old_answer(large: Path, tmp_path: Path) -> None:

@@ -67,8 +67,10 @@ def test_hosts_with_addresses_of_their_own_are_a_cluster(namespaces: None, folde
     shutil.rmtree(folder)
     done = call("up", *words, "--interface", f"{BRIDGE},eth0")
     assert done.returncode == 0, done.stderr
-    found = {one["name"]: (one["interface"], one["address"]) for one in state(folder)["nodes"]}
-    assert found == {NAMES[0]: ("eth0", "10.77.9.11"), NAMES[1]: ("eth0", "10.77.9.12")}
+    interfaces = {
+        node["name"]: (node["interface"], node["address"]) for node in state(folder)["nodes"]
+    }
+    assert interfaces == {NAMES[0]: ("eth0", "10.77.9.11"), NAMES[1]: ("eth0", "10.77.9.12")}
     assert call("down", str(folder)).returncode == 0
     wait_until_gone(folder)
 
@@ -142,12 +144,12 @@ def test_spark_starts_tasks_on_the_host_that_has_their_input_in_memory(
     words += ["--wait", "-o", str(folder), "--", sys.executable, "-c", PLACES]
     done = call("submit", *words)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[[")]
+    placements = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[[")]
     expected = (("cuesta-h2", "10.77.9.12"), ("cuesta-h1", "10.77.9.11"))
-    for (places, parts), (node, address) in zip(found, expected, strict=True):
+    for (places, parts), (node, address) in zip(placements, expected, strict=True):
         # As Spark names a host that has a block in its memory.
         assert places == [f"hdfs_cache_{address}"] * 4
-        assert {one for one, _ in parts} == {node}
+        assert {host for host, _ in parts} == {node}
         assert sum(count for _, count in parts) == 20_000
     wait_until_gone(folder)
 
@@ -219,7 +221,7 @@ def test_a_node_that_does_not_answer_is_named_after_its_time(folder: Path, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         ([], "--scheduler hosts: name them with --hosts A,B"),
         (["--hosts", "a,a"], "--hosts: names a host twice"),
@@ -227,10 +229,10 @@ def test_a_node_that_does_not_answer_is_named_after_its_time(folder: Path, tmp_p
         (["--hosts", "a", "--start", "nossh {host}"], "--start nossh: there is no such program"),
     ],
 )
-def test_bad_hosts_are_one_line(folder: Path, given: list[str], said: str) -> None:
-    done = call("up", *QUICK, "--scheduler", "hosts", *given, "-o", str(folder))
+def test_bad_hosts_are_one_line(folder: Path, options: list[str], message: str) -> None:
+    done = call("up", *QUICK, "--scheduler", "hosts", *options, "-o", str(folder))
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -36,16 +36,16 @@ def test_a_cluster_is_up_until_it_is_ended(folder: Path) -> None:
     done = call("up", *QUICK, "-o", str(folder))
     assert done.returncode == 0, done.stderr
     assert "2 nodes are up after" in done.stdout
-    told = json.loads(call("status", str(folder), "--json").stdout)
-    assert told["state"] == "ready"
-    assert [one["name"] for one in told["nodes"]] == ["local-1", "local-2"]
-    assert {one["interface"] for one in told["nodes"]} == {"lo"}
-    scratch = [Path(one["scratch"]) for one in told["nodes"]]
-    assert all(one.is_dir() for one in scratch)
+    status = json.loads(call("status", str(folder), "--json").stdout)
+    assert status["state"] == "ready"
+    assert [member["name"] for member in status["nodes"]] == ["local-1", "local-2"]
+    assert {member["interface"] for member in status["nodes"]} == {"lo"}
+    scratch = [Path(member["scratch"]) for member in status["nodes"]]
+    assert all(path.is_dir() for path in scratch)
     assert call("down", str(folder)).returncode == 0
     wait_until_gone(folder)
     assert state(folder)["state"] == "ended"
-    assert not any(one.exists() for one in scratch)
+    assert not any(path.exists() for path in scratch)
     assert call("down", str(folder)).returncode == 0
 
 
@@ -81,7 +81,7 @@ def test_stores_of_the_nodes_read_from_each_other(folder: Path, tmp_path: Path) 
     assert first.cat_file("/other") == b"more"
     for place in places:
         members = control.status(place)["peers"]["members"]
-        assert [one["is_live"] for one in members] == [True]
+        assert [member["is_live"] for member in members] == [True]
     assert call("down", str(folder)).returncode == 0
     wait_until_gone(folder)
     assert not any(place.exists() for place in places)
@@ -108,27 +108,27 @@ def test_nothing_is_left_when_a_process_is_killed(folder: Path, whom: str) -> No
         wait_for(lambda: not watchdog.marked(f"{cluster}/local-2"), "its node is clean")
         assert call("down", str(folder)).returncode == 0
     wait_until_gone(folder)
-    found = json.loads(call("status", str(folder), "--json").stdout)
-    assert found["state"] in ("ended", "failed")
+    status = json.loads(call("status", str(folder), "--json").stdout)
+    assert status["state"] in ("ended", "failed")
     if whom == "driver":
-        assert found["code"] == 137
+        assert status["code"] == 137
     if whom == "leader":
-        assert found["why"] == "the leader was killed"
+        assert status["why"] == "the leader was killed"
     if whom == "local-2":
-        assert "local-2" in found["lost"]
+        assert "local-2" in status["lost"]
 
 
 def test_work_stops_before_the_allocation_ends(folder: Path) -> None:
-    given = ["--time", "0:0:5", "--set", "guard=3"]
-    done = call("submit", *QUICK, *given, "--wait", "-o", str(folder), "--", *SLEEP)
+    options = ["--time", "0:0:5", "--set", "guard=3"]
+    done = call("submit", *QUICK, *options, "--wait", "-o", str(folder), "--", *SLEEP)
     assert done.returncode == 3
     assert "stopped 3 s before the end of the allocation; ask for more --time" in done.stdout
     wait_until_gone(folder)
 
 
 def test_a_scratch_that_is_full_is_refused(folder: Path, small_disk: Path) -> None:
-    given = ["--with", "mpi", "--scratch", str(small_disk), "-o", str(folder)]
-    done = call("up", *given)
+    options = ["--with", "mpi", "--scratch", str(small_disk), "-o", str(folder)]
+    done = call("up", *options)
     assert done.returncode == 2
     assert f"node local-1: scratch {small_disk}/cuesta-" in done.stderr
     free = r" has (2|1\.9\d) MiB free, at least 1 GiB is needed; choose another with --scratch"
@@ -150,25 +150,25 @@ def test_a_bridge_to_containers_is_no_way_to_other_nodes(
 
 
 @pytest.mark.parametrize(
-    ("named", "resolved", "found"),
+    ("named", "resolved", "interface"),
     [("", "10.0.0.7", "10.0.0.7"), ("ib0", "10.0.0.7", "10.1.0.7"), ("", "10.9.9.9", None)],
 )
 def test_of_two_interfaces_one_is_named_by_the_user_or_by_the_host(
-    monkeypatch: pytest.MonkeyPatch, named: str, resolved: str, found: str | None
+    monkeypatch: pytest.MonkeyPatch, named: str, resolved: str, interface: str | None
 ) -> None:
     two = {"lo": "127.0.0.1", "eth0": "10.0.0.7", "ib0": "10.1.0.7"}
     monkeypatch.setattr(node, "interfaces", lambda: two)
     answer = [(0, 0, 0, "", (resolved, 0))]
     monkeypatch.setattr("socket.getaddrinfo", lambda *_: answer)
-    if found:
-        assert node.listening_address(named, False, "n1") == found
+    if interface:
+        assert node.listening_address(named, False, "n1") == interface
         return
     with pytest.raises(InputError, match=r"n1 has 2 network interfaces, eth0 \(10.0.0.7\), ib0 "):
         node.listening_address(named, False, "n1")
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         (["--time", "0:0:30"], " s, and work is stopped 60 s before; ask for more --time"),
         (["--interface", "none0"], "has none of that name with an IPv4 address; it has "),
@@ -185,12 +185,12 @@ def test_of_two_interfaces_one_is_named_by_the_user_or_by_the_host(
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(
-    folder: Path, given: list[str], said: str
+    folder: Path, options: list[str], message: str
 ) -> None:
-    done = call("up", *QUICK, *given, "-o", str(folder))
+    done = call("up", *QUICK, *options, "-o", str(folder))
     assert done.returncode == 2
     assert done.stdout == ""
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
     if folder.exists():
         wait_until_gone(folder)
@@ -251,8 +251,8 @@ def test_a_run_on_two_workers_has_the_answer_of_native(folder: Path, tmp_path: P
     (tmp_path / "cache" / "cuesta" / "spark").symlink_to(machine.cache_folder() / "spark")
     done = call("submit", *words, XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert done.returncode == 0, done.stdout
-    (kept,) = (tmp_path / "cache" / "cuesta" / "classes").iterdir()
-    assert kept.stat().st_size > 1 << 20
+    (archive,) = (tmp_path / "cache" / "cuesta" / "classes").iterdir()
+    assert archive.stat().st_size > 1 << 20
     assert "first task after" in done.stdout.splitlines()[-1]
     record = record_of(answer)
     assert record["answer"]["digest"] == record_of(native)["answer"]["digest"]
@@ -262,8 +262,8 @@ def test_a_run_on_two_workers_has_the_answer_of_native(folder: Path, tmp_path: P
 
 def spark_worker(cluster: str) -> int:
     """The worker of the second node; 0 where there is none."""
-    found = watchdog.marked(f"{cluster}/local-2")
-    return next((pid for pid in found if "worker.Worker" in words(pid)), 0)
+    pids = watchdog.marked(f"{cluster}/local-2")
+    return next((pid for pid in pids if "worker.Worker" in words(pid)), 0)
 
 
 def test_somebody_without_the_secret_is_not_heard(folder: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_job_runs_its_command_beside_an_agent_on_each_node(slurm: SlurmBed, fo
     words = ["--wait", "-o", str(folder), "--", sys.executable, "-c", program]
     done = call("submit", *SLURM, *words, **slurm.environment())
     assert (done.returncode, done.stdout) == (7, "2\n")
-    assert [one["name"] for one in state(folder)["nodes"]] == ["n1", "n2"]
+    assert [node["name"] for node in state(folder)["nodes"]] == ["n1", "n2"]
     wait_until_gone(folder)
 
 
@@ -67,8 +67,8 @@ def test_nothing_is_left_when_a_part_is_killed(slurm: SlurmBed, folder: Path, wh
         wait_for(lambda: not watchdog.marked(f"{cluster}/{whom}"), "its node is clean")
         assert call("down", str(folder), **slurm.environment()).returncode == 0
     wait_until_gone(folder)
-    found = json.loads(call("status", str(folder), "--json", **slurm.environment()).stdout)
-    assert found["state"] in ("ended", "failed")
+    status = json.loads(call("status", str(folder), "--json", **slurm.environment()).stdout)
+    assert status["state"] in ("ended", "failed")
     wait_for(lambda: not slurm.run("squeue", "--noheader"), "the job has ended")
     testbed_slurm.wait_until_idle(slurm, 2)
 
@@ -92,11 +92,11 @@ def test_nothing_is_left_when_the_daemon_of_a_node_is_killed(
 def test_several_clusters_share_an_allocation(slurm: SlurmBed, folder: Path) -> None:
     """Inside a job the leader is started there: one cluster on each node, at the same time."""
     ours = shlex.join([sys.executable, "-m", "cuesta", "cluster"])
-    one = f"{ours} up {shlex.join(QUICK)} --scheduler slurm --nodes 1"
+    command = f"{ours} up {shlex.join(QUICK)} --scheduler slurm --nodes 1"
     script = f"""\
 set -e
-{one} --hosts n1 -o {folder}-a
-{one} --hosts n2 -o {folder}-b
+{command} --hosts n1 -o {folder}-a
+{command} --hosts n2 -o {folder}-b
 {ours} status {folder}-a
 {ours} status {folder}-b
 {ours} down {folder}-a
@@ -127,8 +127,8 @@ def test_a_node_that_is_dead_is_named(slurm: SlurmBed, folder: Path) -> None:
 
 
 def test_work_stops_before_the_job_ends(slurm: SlurmBed, folder: Path) -> None:
-    given = ["--time", "1", "--set", "guard=55", "--wait", "-o", str(folder), "--", *SLEEP]
-    done = call("submit", *SLURM, *given, **slurm.environment())
+    options = ["--time", "1", "--set", "guard=55", "--wait", "-o", str(folder), "--", *SLEEP]
+    done = call("submit", *SLURM, *options, **slurm.environment())
     assert done.returncode == 3
     assert "stopped 55 s before the end of the allocation; ask for more --time" in done.stdout
     wait_until_gone(folder)
@@ -149,16 +149,16 @@ def test_ranks_are_on_all_nodes_and_each_node_has_its_store(
 ) -> None:
     """MPI's launcher finds Slurm's nodes itself; inputs are read through the stores."""
     files = vector_files(tmp_path)
-    run = ["run", "dataflow", *[f"cuesta:///{Path(one).name}" for one in files]]
+    run = ["run", "dataflow", *[f"cuesta:///{Path(file).name}" for file in files]]
     run += ["--engine", "mpi", "-o", str(tmp_path / "mpi")]
     words = ["--store", "64MiB", "--under", str(tmp_path), "--cores", "1", "--wait"]
     words += ["-o", str(folder), "--", *run]
     done = call("submit", *SLURM, *words, **slurm.environment())
     assert done.returncode == 0, done.stdout
-    found = record_of(tmp_path / "mpi")["answer"]
-    assert found["counts"]["ranks"] == 2
+    answer = record_of(tmp_path / "mpi")["answer"]
+    assert answer["counts"]["ranks"] == 2
     assert cli_call(["run", "dataflow", *files, "-o", str(tmp_path / "native")]) == 0
-    assert found["digest"] == record_of(tmp_path / "native")["answer"]["digest"]
+    assert answer["digest"] == record_of(tmp_path / "native")["answer"]["digest"]
     wait_until_gone(folder)
     cluster = state(folder)["cluster"]
     assert not list(Path("/dev/shm").glob(f"cuesta-{cluster}-*"))
@@ -179,12 +179,22 @@ def test_a_program_of_spark_finds_the_master_by_itself(
     slurm: SlurmBed, folder: Path, tmp_path: Path
 ) -> None:
     """No word of ours in it: master, secret and settings are in Spark's own settings."""
-    given = ["--set", "stop=2", "--cores", "1", "--memory", "1536MiB", "--wait"]
-    words = ["--scheduler", "slurm", *given, "-o", str(folder), "--", sys.executable, "-c", PROGRAM]
+    options = ["--set", "stop=2", "--cores", "1", "--memory", "1536MiB", "--wait"]
+    words = [
+        "--scheduler",
+        "slurm",
+        *options,
+        "-o",
+        str(folder),
+        "--",
+        sys.executable,
+        "-c",
+        PROGRAM,
+    ]
     done = call("submit", *words, **slurm.environment())
     assert done.returncode == 0, done.stdout
     assert "sum 328350 on 2 spark" in done.stdout
-    assert [one["name"] for one in state(folder)["nodes"]] == ["n1", "n2"]
+    assert [node["name"] for node in state(folder)["nodes"]] == ["n1", "n2"]
     wait_until_gone(folder)
 
 
@@ -192,11 +202,11 @@ def test_a_program_of_spark_finds_the_master_by_itself(
 def test_a_job_of_pbs_leaves_nothing_either(slurm: SlurmBed, folder: Path, whom: str) -> None:
     """Commands of PBS over Slurm; a script of PBS, its node file, and its states."""
     words = ["-o", str(folder), "--", *SLEEP]
-    given = [*QUICK, "--scheduler", "pbs", "--nodes", "2", "--set", "poll=1"]
-    done = call("submit", *given, *words, **slurm.environment())
+    options = [*QUICK, "--scheduler", "pbs", "--nodes", "2", "--set", "poll=1"]
+    done = call("submit", *options, *words, **slurm.environment())
     assert done.returncode == 0, done.stderr
     wait_for(is_in(folder, "running"), "the command runs")
-    assert [one["name"] for one in state(folder)["nodes"]] == ["n1", "n2"]
+    assert [node["name"] for node in state(folder)["nodes"]] == ["n1", "n2"]
     assert list(Path.cwd().glob("*.sh.[eo]*")) == []
     if whom == "driver":
         cluster = state(folder)["cluster"]
@@ -228,7 +238,7 @@ def test_a_plan_for_slurm_is_a_batch_script(folder: Path) -> None:
 
 def test_without_slurm_it_is_missing(folder: Path) -> None:
     path = "/usr/bin:/bin"
-    if any(Path(one, "sbatch").exists() for one in path.split(":")):
+    if any(Path(entry, "sbatch").exists() for entry in path.split(":")):
         pytest.skip("Slurm is installed here")
     done = call("submit", *SLURM, "-o", str(folder), "--", *SLEEP, PATH=path)
     assert done.returncode == 3

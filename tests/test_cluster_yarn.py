@@ -59,35 +59,35 @@ def digest(records: Path) -> str:
 
 
 def digest_of(answer: Path) -> str:
-    found: str = record_of(answer)["answer"]["digest"]
-    return found
+    answer_digest: str = record_of(answer)["answer"]["digest"]
+    return answer_digest
 
 
 def node_manager(folder: Path, node: str = "local-2") -> int:
     """That of a node; 0 where there is none."""
-    found = watchdog.marked(f"{state(folder)['cluster']}/{node}")
-    return next((pid for pid in found if NODE_MANAGER in words(pid)), 0)
+    pids = watchdog.marked(f"{state(folder)['cluster']}/{node}")
+    return next((pid for pid in pids if NODE_MANAGER in words(pid)), 0)
 
 
 def containers(folder: Path, node: str) -> list[int]:
     """Processes of a node that a NodeManager has started, directly or not."""
-    found = watchdog.marked(f"{state(folder)['cluster']}/{node}/yarn-nodemanager")
-    return [pid for pid in found if NODE_MANAGER not in words(pid)]
+    pids = watchdog.marked(f"{state(folder)['cluster']}/{node}/yarn-nodemanager")
+    return [pid for pid in pids if NODE_MANAGER not in words(pid)]
 
 
 def scratch_of(folder: Path) -> list[Path]:
-    return [Path(one["scratch"]) for one in state(folder)["nodes"]]
+    return [Path(node["scratch"]) for node in state(folder)["nodes"]]
 
 
 def left_in(scratch: list[Path]) -> list[str]:
     """Processes that work in these folders, whatever mark they have."""
-    found = []
+    commands = []
     for path in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
             place = path.readlink()
-            if any(place.is_relative_to(one) for one in scratch):
-                found.append(words(int(path.parent.name)))
-    return found
+            if any(place.is_relative_to(root) for root in scratch):
+                commands.append(words(int(path.parent.name)))
+    return commands
 
 
 def is_at_work(folder: Path, node: str) -> bool:
@@ -98,8 +98,8 @@ def is_at_work(folder: Path, node: str) -> bool:
 def submitted(folder: Path, records: Path, answer: Path) -> None:
     """A cluster that sorts, on its way."""
     run = ["run", "sort", str(records), "--engine", "hadoop", "-o", str(answer)]
-    given = [*SIZES, *SETS, "--scratch", str(folder.parent)]
-    done = call("submit", "--with", "yarn", *given, "-o", str(folder), "--", *run)
+    options = [*SIZES, *SETS, "--scratch", str(folder.parent)]
+    done = call("submit", "--with", "yarn", *options, "-o", str(folder), "--", *run)
     assert done.returncode == 0, done.stderr
     wait_for(is_in(folder, "running", "failed"), "the command runs", 120)
 
@@ -109,15 +109,15 @@ def test_a_run_on_a_clusters_yarn_has_the_answer_of_native(
     folder: Path, tmp_path: Path, records: Path, digest: str
 ) -> None:
     answer = tmp_path / "hadoop"
-    given = ["--with", "yarn", *SIZES, *SETS, "--scratch", str(tmp_path), "-o", str(folder)]
-    done = call("up", *given)
+    more = ["--with", "yarn", *SIZES, *SETS, "--scratch", str(tmp_path), "-o", str(folder)]
+    done = call("up", *more)
     assert done.returncode == 0, done.stderr
-    (line,) = (one for one in done.stdout.splitlines() if one.startswith("HADOOP_CONF_DIR="))
-    told = state(folder)["yarn"]
-    assert told["nodes"] == 2
+    (line,) = (text for text in done.stdout.splitlines() if text.startswith("HADOOP_CONF_DIR="))
+    yarn_state = state(folder)["yarn"]
+    assert yarn_state["nodes"] == 2
     assert line.startswith(f"HADOOP_CONF_DIR={folder}/conf cuesta run ")
-    page = told["settings"][yarn.PAGE]
-    assert [one["state"] for one in yarn.running_nodes(page)] == ["RUNNING", "RUNNING"]
+    page = yarn_state["settings"][yarn.PAGE]
+    assert [node["state"] for node in yarn.running_nodes(page)] == ["RUNNING", "RUNNING"]
     options = line.partition("--engine hadoop ")[2].split()
     run = ["run", "sort", str(records), "--engine", "hadoop", *options, "-o", str(answer)]
     environment = os.environ | {"HADOOP_CONF_DIR": f"{folder}/conf"}
@@ -126,10 +126,10 @@ def test_a_run_on_a_clusters_yarn_has_the_answer_of_native(
     assert record["answer"]["digest"] == digest
     assert record["versions"]["hadoop"].endswith(" on YARN")
     scratch = scratch_of(folder)
-    assert all((one / "yarn" / "local").is_dir() for one in scratch)
+    assert all((path / "yarn" / "local").is_dir() for path in scratch)
     assert call("down", str(folder)).returncode == 0
     wait_until_gone(folder)
-    assert not any(one.exists() for one in scratch)
+    assert not any(path.exists() for path in scratch)
 
 
 @NEEDS_YARN
@@ -141,7 +141,7 @@ def test_a_lost_node_manager_takes_its_containers_along_and_the_answer_is_the_sa
     submitted(folder, records, answer)
     nodes = ("local-1", "local-2")
     node = wait_for(
-        lambda: next((one for one in nodes if is_at_work(folder, one)), ""), "a task runs", 120
+        lambda: next((name for name in nodes if is_at_work(folder, name)), ""), "a task runs", 120
     )
     first, ran = node_manager(folder, node), containers(folder, node)
     os.kill(first, signal.SIGKILL)
@@ -166,28 +166,28 @@ def test_nothing_of_yarn_is_left_when_what_leads_is_killed(
     submitted(folder, records, tmp_path / "hadoop")
     cluster = state(folder)["cluster"]
     nodes = ("local-1", "local-2")
-    wait_for(lambda: any(is_at_work(folder, one) for one in nodes), "a task runs", 120)
-    mine = watchdog.marked(f"{cluster}/leader")
-    victim = mine[0] if whom == "leader" else next(pid for pid in mine if whom in words(pid))
+    wait_for(lambda: any(is_at_work(folder, node) for node in nodes), "a task runs", 120)
+    pids = watchdog.marked(f"{cluster}/leader")
+    victim = pids[0] if whom == "leader" else next(pid for pid in pids if whom in words(pid))
     scratch = scratch_of(folder)
     assert left_in(scratch)
     os.kill(victim, signal.SIGKILL)
     wait_until_gone(folder)
     assert left_in(scratch) == []
-    found = json.loads(call("status", str(folder), "--json").stdout)
-    assert found["state"] == "failed"
-    assert found["code"] == 3
+    status = json.loads(call("status", str(folder), "--json").stdout)
+    assert status["state"] == "failed"
+    assert status["code"] == 3
     if whom == "leader":
-        assert found["why"] == "the leader was killed"
+        assert status["why"] == "the leader was killed"
     else:
-        assert found["why"].startswith("YARN's ResourceManager has ended with code -9")
+        assert status["why"].startswith("YARN's ResourceManager has ended with code -9")
     assert not (tmp_path / "hadoop").exists()
 
 
 @NEEDS_YARN
 def test_a_node_manager_that_does_not_start_is_told_with_its_log(folder: Path) -> None:
-    given = ["--set", "start=60", "--set", "yarn.nodemanager.resource.memory-mb=none"]
-    done = call("up", "--with", "yarn", *SIZES, *SETS, *given, "-o", str(folder))
+    options = ["--set", "start=60", "--set", "yarn.nodemanager.resource.memory-mb=none"]
+    done = call("up", "--with", "yarn", *SIZES, *SETS, *options, "-o", str(folder))
     assert done.returncode == 3
     assert done.stderr.count("\n") == 1
     assert "no NodeManager of YARN is left; local-" in done.stderr
@@ -196,9 +196,9 @@ def test_a_node_manager_that_does_not_start_is_told_with_its_log(folder: Path) -
 
 
 def test_a_plan_shows_what_yarn_is_told_and_what_was_chosen(tmp_path: Path) -> None:
-    given = ["--cores", "3", "--memory", "4GiB", "--set", "yarn.nodemanager.local-dirs=/fast"]
+    options = ["--cores", "3", "--memory", "4GiB", "--set", "yarn.nodemanager.local-dirs=/fast"]
     place = tmp_path / "cluster"
-    done = call("plan", "--with", "yarn", *given, "-o", str(place))
+    done = call("plan", "--with", "yarn", *options, "-o", str(place))
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     for line in (
@@ -241,15 +241,15 @@ def test_a_run_of_engine_hadoop_is_told_the_cores_and_the_memory_of_all_nodes(
     leader = fake_leader(tmp_path, {"mapreduce.job.queuename": "long", "spark.locality.wait": "1s"})
     driver = Driver(leader)
     run = ["run", "sort", "a.dat", "--engine", "hadoop", "-o", "sorted"]
-    whole = ["python", "-m", "cuesta", *run]
-    assert driver.words(run) == whole
+    command = ["python", "-m", "cuesta", *run]
+    assert driver.words(run) == command
     driver.yarn = YarnService(leader)
     assert driver.yarn.job_bytes == yarn.job_bytes(NodeUse(cores=2, memory_bytes=4 << 30), 2)
     memory = ["--memory", str(driver.yarn.job_bytes)]
     setting = ["--engine-option", "mapreduce.job.queuename=long"]
-    assert driver.words(run) == [*whole, "--threads", "4", *memory, *setting]
-    given = [*run, "--threads=1"]
-    assert driver.words(given) == [*whole, "--threads=1", *memory, *setting]
+    assert driver.words(run) == [*command, "--threads", "4", *memory, *setting]
+    threaded = [*run, "--threads=1"]
+    assert driver.words(threaded) == [*command, "--threads=1", *memory, *setting]
     compare = ["compare", "sort", "a.dat", "--engines", "native,hadoop"]
     assert driver.words(compare)[-4:] == ["--threads", "4", *memory]
     assert driver.words(["hadoop", "jar"]) == ["hadoop", "jar"]
@@ -308,9 +308,9 @@ def test_the_daemons_of_hadoop_home_are_taken_and_a_wrong_one_is_named(
         hadoop_classes.find()
     for part in ("common", "hdfs", "mapreduce", "yarn"):
         (tmp_path / "share" / "hadoop" / part / "lib").mkdir(parents=True)
-    found = hadoop_classes.find()
-    assert f"{tmp_path}/share/hadoop/yarn/lib/*" in found
-    assert len(found) == 8
+    class_path = hadoop_classes.find()
+    assert f"{tmp_path}/share/hadoop/yarn/lib/*" in class_path
+    assert len(class_path) == 8
     monkeypatch.delenv("HADOOP_HOME")
     monkeypatch.setattr(hadoop_classes, "_TOOL", tmp_path / "none.py")
     with pytest.raises(EngineMissing, match="unpack Hadoop 3 where all nodes see it"):

@@ -46,8 +46,8 @@ def engines() -> Iterator[Callable[[str], Any]]:
 
     def get(name: str) -> Any:
         if name not in made:
-            one = made[name] = MAKE[name]()
-            lacking = one.missing() if hasattr(one, "missing") else None
+            made_engine = made[name] = MAKE[name]()
+            lacking = made_engine.missing() if hasattr(made_engine, "missing") else None
             if lacking:
                 pytest.skip(lacking)
             for other in {"spark", "spark-scala"} & made.keys() - {name}:
@@ -56,9 +56,9 @@ def engines() -> Iterator[Callable[[str], Any]]:
         return made[name]
 
     yield get
-    for one in made.values():
-        if hasattr(one, "close"):
-            one.close()
+    for engine in made.values():
+        if hasattr(engine, "close"):
+            engine.close()
 
 
 def digest_of(case: Case, engine: Any, folder: Path, **options: str) -> str:

@@ -31,8 +31,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """`/whole` is the matrix, `/cut` breaks off, everything else is not there."""
 
     def do_GET(self) -> None:
-        found = self.path in ("/whole", "/cut")
-        self.send_response(200 if found else 404)
+        exists = self.path in ("/whole", "/cut")
+        self.send_response(200 if exists else 404)
         self.send_header("Content-Length", str(len(GEM)))
         self.end_headers()
         self.wfile.write(GEM[:5] if self.path == "/cut" else GEM)
@@ -221,17 +221,19 @@ def test_a_copy_has_the_bytes_and_the_usual_mode(tmp_path: Path) -> None:
 
 
 def test_every_entry_of_the_registry_is_complete() -> None:
-    for one in datasets().values():
-        assert one.convert in {KEEP, *CONVERTERS}
-        assert len(one.sizes) == 2
-        assert one.source.kind in {"pypi", "sdist", "https"}
-        if one.source.kind == "https":
-            assert all((part.url or "").startswith("https://") for part in one.source.parts)
+    for entry in datasets().values():
+        assert entry.convert in {KEEP, *CONVERTERS}
+        assert len(entry.sizes) == 2
+        assert entry.source.kind in {"pypi", "sdist", "https"}
+        if entry.source.kind == "https":
+            assert all((part.url or "").startswith("https://") for part in entry.source.parts)
         else:
-            assert all(part.sha256 for part in one.source.parts)
-            assert all(file.sha256 for file in one.files)
-        assert (one.source.kind == "sdist") == bool(one.source.sha256 and one.source.size_bytes)
-        assert bool(one.file) == (one.convert != KEEP)
+            assert all(part.sha256 for part in entry.source.parts)
+            assert all(file.sha256 for file in entry.files)
+        assert (entry.source.kind == "sdist") == bool(
+            entry.source.sha256 and entry.source.size_bytes
+        )
+        assert bool(entry.file) == (entry.convert != KEEP)
 
 
 def test_an_unknown_name_suggests_the_nearest() -> None:

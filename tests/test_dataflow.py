@@ -61,10 +61,10 @@ def test_numpy_and_rust_kernels_agree(
         words += ["--seed", str(seed), f"--shift={shift}", "-o", f"{folder}/a"]
         assert call(words) == 0
         parameters = trial(blocks=blocks, block_vectors=vectors, shift=shift).parameters
-        asked, kernels = plan(parameters, seed, ()), NumpyKernels()
-        sums = [sums_of(kernels, asked, block, make_room(asked)) for block in range(blocks)]
+        planned, kernels = plan(parameters, seed, ()), NumpyKernels()
+        sums = [sums_of(kernels, planned, block, make_room(planned)) for block in range(blocks)]
         table = Path(folder, "numpy.tsv")
-        write_table(table, sums, reduce(add, sums), asked)
+        write_table(table, sums, reduce(add, sums), planned)
         assert table.read_bytes() == Path(folder, "a", ANSWER_FILE).read_bytes()
 
 
@@ -80,14 +80,14 @@ def test_numpy_holds_a_piece_and_of_separate_stages_a_block(
         np.save(file, draw.normal(scale=100, size=(length * PIECE_VECTORS - 5, 3)))
     each = 6 * PIECE_VECTORS + 7
     parameters = trial(blocks=2, block_vectors=each, stages=stages, shift="1,2,3").parameters
-    asked, kernels = plan(parameters, 3, files), NumpyKernels()
+    planned, kernels = plan(parameters, 3, files), NumpyKernels()
     tracemalloc.start()
-    room = make_room(asked)
-    sums = [sums_of(kernels, asked, block, room) for block in range(asked.blocks)]
+    room = make_room(planned)
+    sums = [sums_of(kernels, planned, block, room) for block in range(planned.blocks)]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < PIECE_BYTES + (each * VECTOR_BYTES if stages == "separate" else 0)
-    write_table(tmp_path / "numpy.tsv", sums, reduce(add, sums), asked)
+    write_table(tmp_path / "numpy.tsv", sums, reduce(add, sums), planned)
     words = ["run", "dataflow", *files, "--blocks", "2", "--block-vectors", str(each)]
     assert call([*words, "--seed", "3", "--shift", "1,2,3", "-o", str(tmp_path / "a")]) == 0
     assert (tmp_path / "numpy.tsv").read_text() == (tmp_path / "a" / ANSWER_FILE).read_text()
@@ -143,12 +143,12 @@ def test_ranks_write_the_golden_table(
 @needs_mpi
 def test_ranks_reduce_sums_that_do_not_fit_in_64_bits() -> None:
     class Alone:
-        def Reduce(self, mine: Any, every: Any, op: object, root: int) -> None:  # noqa: N802
-            every[:] = mine
+        def Reduce(self, sent: Any, received: Any, op: object, root: int) -> None:  # noqa: N802
+            received[:] = sent
 
     rows = [(2**62 + 5, -(2**62) - 3, -1)] * 7
-    found = _reduce(Alone(), np.array(rows, dtype=np.int64))
-    assert found == (7 * (2**62 + 5), 7 * (-(2**62) - 3), -7)
+    totals = _reduce(Alone(), np.array(rows, dtype=np.int64))
+    assert totals == (7 * (2**62 + 5), 7 * (-(2**62) - 3), -7)
 
 
 @needs_mpi
@@ -178,7 +178,7 @@ def test_what_the_c_program_does_not_do_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = ["--stages", "separate", "--keep", "disk"]
-    for words, code, told in [
+    for words, code, message in [
         (["dataflow", *SMALL, *disk], 2, "--kernels c keeps blocks in memory or not at all"),
         (["dataflow", *vector_files(tmp_path)], 2, "--kernels c generates its vectors"),
         (["sort", __file__], 2, "--kernels c is for dataflow; sort runs the native kernels"),
@@ -186,7 +186,7 @@ def test_what_the_c_program_does_not_do_is_one_line(
     ]:
         more = ["--engine", "mpi", "-o", str(tmp_path / "out")]
         assert call(["run", words[0], "--kernels", "c", *words[1:], *more]) == code
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     (tmp_path / "mpiexec").touch()
     monkeypatch.setattr("cuesta.engines.mpi.launch.launcher", lambda: str(tmp_path / "mpiexec"))
     words = ["run", "dataflow", *SMALL, "--engine", "mpi", "--kernels", "c"]
@@ -220,7 +220,7 @@ def test_what_is_no_array_of_vectors_is_one_line(
     np.save(tmp_path / "whole.npy", np.ones((4, 3), dtype=np.int64))
     np.save(tmp_path / "large.npy", np.full((4, 3), 1e9))
     (tmp_path / "text.npy").write_text("1 2 3\n" * 9)
-    for name, told in [
+    for name, message in [
         ("flat", "have 2 dimensions; dataflow takes arrays of n x 3 numbers"),
         ("whole", "save it as little-endian float32 or float64"),
         ("large", "coordinate 1 of point 1 of"),
@@ -230,7 +230,7 @@ def test_what_is_no_array_of_vectors_is_one_line(
         words = ["run", "dataflow", str(tmp_path / f"{name}.npy"), "-o", str(tmp_path / "out")]
         assert call(words) == 2
         error = capsys.readouterr().err.splitlines()[-1]
-        assert told in error
+        assert message in error
         assert f"{name}.npy" in error
 
 
@@ -244,12 +244,12 @@ def test_the_command_itself_may_be_the_ranks(tmp_path: Path) -> None:
 
 
 def trial(**parameters: object) -> Trial:
-    asked = {"blocks": 2, "block_vectors": 10, "shift": "0,0,0", "stages": "fused", "keep": "none"}
+    values = {"blocks": 2, "block_vectors": 10, "shift": "0,0,0", "stages": "fused", "keep": "none"}
     return Trial(
         workload="dataflow",
         engine="mpi",
         inputs=(),
-        parameters=asked | parameters,
+        parameters=values | parameters,
         threads=2,
         memory_bytes=1 << 30,
     )
@@ -273,9 +273,9 @@ def test_a_rank_that_is_killed_ends_the_run(tmp_path: Path) -> None:
     ranks = below(process.pid, "cuesta.engines.mpi.rank", "mpiexec")
     os.kill(ranks[-1], signal.SIGKILL)
     # A million blocks would take hours.
-    _, said = process.communicate(timeout=HANG_SECONDS)
+    _, errors = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 3
-    assert said.splitlines()[-1].startswith("cuesta: mpi: a rank was killed (signal 9)")
+    assert errors.splitlines()[-1].startswith("cuesta: mpi: a rank was killed (signal 9)")
     assert not any(tmp_path.iterdir())
 
 
@@ -288,7 +288,7 @@ def test_too_little_memory_is_told_before_ranks_start(tmp_path: Path) -> None:
 
 @needs_mpi
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"block_vectors": 1 << 26}, "engine mpi needs at least 68 MiB for 2 ranks"),
         ({"blocks": 1 << 24}, "for 2 ranks and the sums of 16777216 blocks"),
@@ -296,10 +296,10 @@ def test_too_little_memory_is_told_before_ranks_start(tmp_path: Path) -> None:
     ids=str,
 )
 def test_ranks_of_numpy_are_refused_what_they_have_no_memory_for(
-    parameters: dict[str, int], told: str, tmp_path: Path
+    parameters: dict[str, int], message: str, tmp_path: Path
 ) -> None:
     wanted = replace(trial(**parameters), memory_bytes=64 << 20)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         MpiEngine().run(replace(wanted, engine_options={"kernels": "numpy"}), tmp_path, tmp_path)
 
 
@@ -319,14 +319,14 @@ def test_a_bad_shift_is_named(shift: str) -> None:
 def test_an_option_out_of_range_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for words, told in [
+    for words, message in [
         (["--blocks", "0"], "--blocks is 0"),
         (["--keep", "disk"], "--stages separate"),
         (["--shift", "a"], "--shift is"),
         (["--engine", "array"], "engine array does not run dataflow"),
     ]:
         assert call(["run", "dataflow", *words, "-o", str(tmp_path / "a")]) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
 def test_shares_are_even_and_leave_nothing_out() -> None:

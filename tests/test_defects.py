@@ -54,10 +54,10 @@ def outcome(place: Path, engine: str, module: str) -> tuple[int, str]:
     points.write_text("".join(f"{x} {x * x % 7} {x % 3}\n" for x in range(50)), "ascii")
     words = ["run", "kmeans", str(points), "--clusters", "3", "--engine", engine, "--threads", "2"]
     paths = [str(place), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
-    others = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "RUST_BACKTRACE": "0"}
+    extra = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "RUST_BACKTRACE": "0"}
     done = subprocess.run(
         [sys.executable, "-m", "cuesta", *words, "-o", str(place / "answer")],
-        env=os.environ | others, text=True, capture_output=True, check=False,
+        env=os.environ | extra, text=True, capture_output=True, check=False,
     )  # fmt: skip
     assert not (place / "answer").exists()
     return done.returncode, done.stderr.splitlines()[-1]
@@ -67,9 +67,9 @@ def outcome(place: Path, engine: str, module: str) -> tuple[int, str]:
 def test_a_panic_is_a_defect_on_every_engine(engine: str, tmp_path: Path) -> None:
     if missing := get_engine(engine).missing():
         pytest.skip(missing)
-    code, said = outcome(tmp_path, engine, BROKEN)
-    assert said.startswith("cuesta: internal error, please report it: panic: "), said
-    assert "divide by zero, at crates/kmeans/src/kernel/table.rs:" in said
+    code, errors = outcome(tmp_path, engine, BROKEN)
+    assert errors.startswith("cuesta: internal error, please report it: panic: "), errors
+    assert "divide by zero, at crates/kmeans/src/kernel/table.rs:" in errors
     assert code == 70
 
 
@@ -78,6 +78,6 @@ def test_an_assertion_in_a_task_is_a_defect(engine: str, tmp_path: Path) -> None
     if missing := get_engine(engine).missing():
         pytest.skip(missing)
     wrong = BROKEN.replace('    centres = b"', '    assert False, "no such task"\n    centres = b"')
-    code, said = outcome(tmp_path, engine, wrong)
-    assert "internal error, please report it: AssertionError: no such task" in said
+    code, errors = outcome(tmp_path, engine, wrong)
+    assert "internal error, please report it: AssertionError: no such task" in errors
     assert code == 70

@@ -108,9 +108,9 @@ def test_the_limits_of_control_groups_and_of_the_job_are_shown(
 
 def test_everything_is_measured_at_every_number_of_threads(home: Path) -> None:
     native = FakeNative()
-    said: list[str] = []
-    found = ceilings.measure(native, home, said.append)
-    names = {one.name for one in found.measurements}
+    reports: list[str] = []
+    measured = ceilings.measure(native, home, reports.append)
+    names = {rate.name for rate in measured.measurements}
     assert names >= {
         "memory_read_bytes_per_s",
         "memory_copy_bytes_per_s",
@@ -123,27 +123,27 @@ def test_everything_is_measured_at_every_number_of_threads(home: Path) -> None:
         "network_receive_bytes_per_s",
         "network_round_trips_per_s",
     }
-    assert said
+    assert reports
     paths = {fields["path"] for _, fields in native.asked if "path" in fields}
     assert len(paths) == 1
     assert not any(Path(str(path)).parent.exists() for path in paths)
 
 
 def test_a_file_system_without_direct_reads_is_a_doubt_and_no_error(home: Path) -> None:
-    found = ceilings.measure(FakeNative("file_read_direct"), home, lambda _text: None)
-    assert "file_read_direct_bytes_per_s" not in found.at(1)
-    assert any("no direct reads here" in sentence for sentence in found.warnings)
+    measured = ceilings.measure(FakeNative("file_read_direct"), home, lambda _text: None)
+    assert "file_read_direct_bytes_per_s" not in measured.at(1)
+    assert any("no direct reads here" in sentence for sentence in measured.warnings)
 
 
 def test_what_is_kept_is_read_back(home: Path) -> None:
     assert ceilings.load() is None
-    kept = some(measurement("a_bytes_per_s", 1, 5.0), measurement("a_bytes_per_s", 4, 15.0))
-    ceilings.write(kept, ceilings.cache_file())
-    assert ceilings.read(ceilings.cache_file()) == kept
+    cached = some(measurement("a_bytes_per_s", 1, 5.0), measurement("a_bytes_per_s", 4, 15.0))
+    ceilings.write(cached, ceilings.cache_file())
+    assert ceilings.read(ceilings.cache_file()) == cached
     assert ceilings.load(1) == {"a_bytes_per_s": 5.0}
     assert ceilings.load(3) == {"a_bytes_per_s": 5.0}
     assert ceilings.load(64) == {"a_bytes_per_s": 15.0}
-    assert kept.scaling() == {"a_bytes_per_s": 3.0}
+    assert cached.scaling() == {"a_bytes_per_s": 3.0}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}', '{"schema": 1}'])
@@ -161,24 +161,24 @@ def test_a_phase_with_more_threads_than_measured_uses_the_most() -> None:
 
 
 def test_results_that_contradict_each_other_are_doubted() -> None:
-    found = [
+    measurements = [
         measurement("gemm_f32_flops_per_s", 1, 200.0),
         measurement("fma_f32_flops_per_s", 1, 100.0),
         measurement("fma_f32_flops_per_s", 2, 80.0),
         measurement("memory_read_bytes_per_s", 1, 10.0, spread=0.5),
     ]
-    assert doubts(found) == [
+    assert doubts(measurements) == [
         "memory_read_bytes_per_s at 1 thread varied by 50% between repeats",
         "gemm_f32_flops_per_s is above fma_f32_flops_per_s, which should bound it",
         "fma_f32_flops_per_s is slower with 2 threads than with one",
     ]
-    assert doubts(found[1:2]) == []
+    assert doubts(measurements[1:2]) == []
 
 
 def test_a_busy_machine_is_a_doubt(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ceilings, "cores_busy", lambda: 1.5)
-    found = ceilings.measure(FakeNative(), home, lambda _text: None)
-    assert "others kept 1.5 cores busy" in found.warnings[0]
+    measured = ceilings.measure(FakeNative(), home, lambda _text: None)
+    assert "others kept 1.5 cores busy" in measured.warnings[0]
 
 
 def test_threads_are_counted_in_powers_of_two_and_all_cores() -> None:

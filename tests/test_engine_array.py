@@ -158,8 +158,8 @@ def test_an_answer_without_rows_is_an_answer(tmp_path: Path) -> None:
 def test_phases_and_counts_tell_what_was_done(tmp_path: Path) -> None:
     rows = random_rows(4)
     path = write(tmp_path / "a.txt", rows)
-    heard: list[tuple[int, int]] = []
-    engine = array.ArrayEngine().with_progress(lambda done, total: heard.append((done, total)))
+    reports: list[tuple[int, int]] = []
+    engine = array.ArrayEngine().with_progress(lambda done, total: reports.append((done, total)))
     outcome = run(trial("degrees", [path], {"min_abs_score": 0.5}), tmp_path, engine)
     size = Path(path).stat().st_size
     assert [phase.name for phase in outcome.phases] == ["load", "count", "write"]
@@ -169,7 +169,7 @@ def test_phases_and_counts_tell_what_was_done(tmp_path: Path) -> None:
     assert outcome.counts["rows_read"] == len(rows)
     assert outcome.counts["rows_loaded"] == scored == outcome.phases[1].rows
     assert outcome.counts["array_bytes"] > (outcome.phases[1].bytes or 0) > 0
-    assert heard[-1] == (size, size)
+    assert reports[-1] == (size, size)
     assert set(outcome.versions) == {"tiledb", "tiledb-py"}
 
 
@@ -211,11 +211,11 @@ def test_a_damaged_line_is_named_in_plain_and_gzipped_text(tmp_path: Path, tiny:
             run(trial("scan", [str(path)], {}), tmp_path / path.stem)
 
 
-@pytest.mark.parametrize("kept", [0.1, 0.9])
-def test_a_gzipped_file_that_is_cut_short_is_refused(kept: float, tmp_path: Path) -> None:
-    whole = gzip.compress("".join(f"{row}\n" for row in random_rows(6)).encode())
+@pytest.mark.parametrize("fraction", [0.1, 0.9])
+def test_a_gzipped_file_that_is_cut_short_is_refused(fraction: float, tmp_path: Path) -> None:
+    compressed = gzip.compress("".join(f"{row}\n" for row in random_rows(6)).encode())
     path = tmp_path / "a.txt.gz"
-    path.write_bytes(whole[: int(len(whole) * kept)])
+    path.write_bytes(compressed[: int(len(compressed) * fraction)])
     with pytest.raises(InputError, match="cut short, obtain it again"):
         run(trial("scan", [str(path)], {}), tmp_path)
 

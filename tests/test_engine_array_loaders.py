@@ -37,8 +37,8 @@ def test_processes_that_load_together_make_the_array_that_one_makes(
     alone = run(trial("scan", [path], {}), tmp_path / "alone")
     same = [(tmp_path / name / "array" / "pairs.txt").read_bytes() for name in ("several", "alone")]
     assert same[0] == same[1]
-    kept = ("rows_read", "rows_loaded")
-    assert [several.counts[name] for name in kept] == [alone.counts[name] for name in kept]
+    names = ("rows_read", "rows_loaded")
+    assert [several.counts[name] for name in names] == [alone.counts[name] for name in names]
     assert not multiprocessing.active_children()
 
 
@@ -55,13 +55,13 @@ def test_a_file_without_a_row_that_has_a_score_loads_as_well(tmp_path: Path) -> 
 def test_a_damaged_line_is_named_as_by_one_process(tmp_path: Path) -> None:
     path = Path(write(tmp_path / "a.txt", random_rows(1)))
     path.write_text(path.read_text().replace("\t", " ", 12))
-    told = []
+    messages = []
     for options in ({}, {"loaders": "2"}):
         wanted = trial("degrees", [str(path)], {}, engine_options=options)
         with pytest.raises(InputError) as refused:
             get_engine("array").run(wanted, tmp_path, tmp_path)
-        told.append(str(refused.value))
-    assert told[0] == told[1]
+        messages.append(str(refused.value))
+    assert messages[0] == messages[1]
     assert not multiprocessing.active_children()
 
 

@@ -104,8 +104,8 @@ def test_a_query_has_the_budget_that_was_asked_for(
 
 def degrees(folder: Path, options: dict[str, str]) -> Outcome:
     shutil.rmtree(folder / "array", ignore_errors=True)
-    kept = {"array": str(folder / "kept")} | options
-    return run(trial("degrees", [str(folder / "a.txt")], {}, engine_options=kept), folder)
+    array_options = {"array": str(folder / "kept")} | options
+    return run(trial("degrees", [str(folder / "a.txt")], {}, engine_options=array_options), folder)
 
 
 def test_a_kept_array_is_used_as_it_is_and_refused_for_another_layout(tmp_path: Path) -> None:
@@ -123,11 +123,11 @@ def test_a_kept_array_is_used_as_it_is_and_refused_for_another_layout(tmp_path: 
 def test_versions_with_different_tiles_are_joined(tmp_path: Path) -> None:
     paths = inputs(tmp_path, "join")
     for path, tile in zip(paths, ("8x8", "4"), strict=True):
-        kept = {"array": str(tmp_path / "kept"), "tile": tile}
-        run(trial("degrees", [path], {}, engine_options=kept), tmp_path / tile)
+        options = {"array": str(tmp_path / "kept"), "tile": tile}
+        run(trial("degrees", [path], {}, engine_options=options), tmp_path / tile)
     wanted = trial("join", paths, {"how": "outer"})
-    found = run(replace(wanted, engine_options={"array": str(tmp_path / "kept")}), tmp_path)
-    assert found.counts["arrays_reused"] == 2
+    outcome = run(replace(wanted, engine_options={"array": str(tmp_path / "kept")}), tmp_path)
+    assert outcome.counts["arrays_reused"] == 2
     run(wanted, tmp_path, get_engine("native"))
     texts = [(tmp_path / name / "pairs.tsv").read_bytes() for name in ("native", "array")]
     assert texts[0] == texts[1]
@@ -173,7 +173,10 @@ def test_keys_sort_rows_as_they_lie_in_tiles(
                zip(names, zip(*rows, strict=True), strict=True)}  # fmt: skip
 
     def place(row: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-        tile = tuple((one - 1) // extent for one, extent in zip(row, extents.whole, strict=True))
+        tile = tuple(
+            (coordinate - 1) // extent
+            for coordinate, extent in zip(row, extents.whole, strict=True)
+        )
         return tile, row
 
     order = np.argsort(order_keys(columns, extents), kind="stable")

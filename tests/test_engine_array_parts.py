@@ -107,15 +107,15 @@ def test_a_merge_of_slabs_is_a_look_up(
     left: dict[int, int], right: dict[int, int], left_cuts: list[int], right_cuts: list[int]
 ) -> None:
     for how in ("inner", "left", "outer"):
-        found = []
+        merged = []
         for slabs in join.aligned(version(left, left_cuts), version(right, right_cuts)):
             rows = join.merge(*slabs, how)
             columns = (rows.keys, rows.side, rows.left, rows.right)
-            found += list(zip(*(column.tolist() for column in columns), strict=True))
+            merged += list(zip(*(column.tolist() for column in columns), strict=True))
         wanted = {"inner": left.keys() & right.keys(), "left": left.keys()}
         keys = wanted.get(how, left.keys() | right.keys())
         sides = {key: 0 if key in left and key in right else 2 - (key in left) for key in keys}
-        assert found == [
+        assert merged == [
             (key, sides[key], left.get(key, 0), right.get(key, 0)) for key in sorted(keys)
         ]
 
@@ -147,8 +147,8 @@ def test_label_propagation_is_that_of_the_definition(
     edges: list[tuple[int, int]], rounds: int
 ) -> None:
     ends = np.array(edges, np.uint32).reshape(-1, 2)
-    found, made = graph.propagate(ends[:, 0], ends[:, 1], rounds)
-    genes = len(found)
+    propagated, made = graph.propagate(ends[:, 0], ends[:, 1], rounds)
+    genes = len(propagated)
     labels = list(range(genes))
     for _ in range(rounds):
         votes = [Counter[int]() for _ in range(genes)]
@@ -157,19 +157,19 @@ def test_label_propagation_is_that_of_the_definition(
             votes[b][labels[a]] += 1
         ranked = [sorted((-many, label) for label, many in vote.items()) for vote in votes]
         labels = [best[0][1] if best else label for best, label in zip(ranked, labels, strict=True)]
-    assert found.tolist() == [labels.index(label) for label in labels]
+    assert propagated.tolist() == [labels.index(label) for label in labels]
     assert made <= rounds
 
 
 def columns_of(keys: list[tuple[int, int, int]], first_row: int) -> Batch:
     """Rows whose first count says which row they are."""
     numbers = np.array(keys, np.uint32).reshape(-1, 3)
-    found: Batch = {name: numbers[:, index].copy() for index, name in enumerate(DIMENSIONS)}
-    found |= {name: np.zeros(len(keys), np.uint32) for name in COUNTS}
-    found["num_clusters"] = np.arange(first_row, first_row + len(keys), dtype=np.uint32)
-    found["score0"] = np.arange(first_row, first_row + len(keys), dtype=np.int32)
-    found["mask"] = np.array([b"%03d" % (n % 1000) for n in found["score0"]], "S3")
-    return found
+    batch: Batch = {name: numbers[:, index].copy() for index, name in enumerate(DIMENSIONS)}
+    batch |= {name: np.zeros(len(keys), np.uint32) for name in COUNTS}
+    batch["num_clusters"] = np.arange(first_row, first_row + len(keys), dtype=np.uint32)
+    batch["score0"] = np.arange(first_row, first_row + len(keys), dtype=np.int32)
+    batch["mask"] = np.array([b"%03d" % (n % 1000) for n in batch["score0"]], "S3")
+    return batch
 
 
 def fragments(place: Path) -> int:
@@ -194,32 +194,32 @@ def read(place: Path) -> Batch:
     return {name: np.concatenate([batch[name] for batch in batches]) for name in wanted}
 
 
-def check_rows(found: Batch, pieces: list[list[tuple[int, int, int]]]) -> None:
+def check_rows(batch: Batch, pieces: list[list[tuple[int, int, int]]]) -> None:
     keys = [key for piece in pieces for key in piece]
-    coordinates: list[NDArray[np.uint32]] = [found[name] for name in DIMENSIONS]
+    coordinates: list[NDArray[np.uint32]] = [batch[name] for name in DIMENSIONS]
     rows = list(zip(*(column.tolist() for column in coordinates), strict=True))
     assert rows == sorted(keys)
-    assert [keys[row] for row in found["score0"]] == rows
-    assert sorted(found["score0"]) == list(range(len(keys)))
-    assert found["num_clusters"].tolist() == found["score0"].tolist()
-    assert found["mask"].tolist() == [b"%03d" % (n % 1000) for n in found["score0"]]
+    assert [keys[row] for row in batch["score0"]] == rows
+    assert sorted(batch["score0"]) == list(range(len(keys)))
+    assert batch["num_clusters"].tolist() == batch["score0"].tolist()
+    assert batch["mask"].tolist() == [b"%03d" % (n % 1000) for n in batch["score0"]]
 
 
 def test_rows_in_order_become_one_fragment(tmp_path: Path) -> None:
     pieces = [[(g, 1, 1), (g, 2, 1)] for g in range(3, 60)] + [[(59, 2, 1)]]
     with store.session(1, {}):
-        found = written(tmp_path / "a", pieces, batch_bytes=10)
+        batch = written(tmp_path / "a", pieces, batch_bytes=10)
         assert fragments(tmp_path / "a") == 1
         assert store.overlapping(tmp_path / "a") == 1
-    check_rows(found, pieces)
+    check_rows(batch, pieces)
 
 
 def test_rows_out_of_order_become_sorted_fragments_that_merge(tmp_path: Path) -> None:
     pieces = [[(g, 2, 1), (g, 1, 1)] for g in (9, 5, 30, 4, 31, 3, 32, 33, 2 + 32, 8, 9)]
     place = tmp_path / "a"
     with store.session(1, {}):
-        found = written(place, pieces, batch_bytes=200)
-        check_rows(found, pieces)
+        batch = written(place, pieces, batch_bytes=200)
+        check_rows(batch, pieces)
         assert fragments(place) > 2
         assert store.overlapping(place) > 1
         store.consolidate(place, 2)

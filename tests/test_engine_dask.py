@@ -51,7 +51,7 @@ def trial(path: Path, memory_bytes: int = 2 << 30, **options: str) -> Trial:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"tasks": "0"}, "--engine-option tasks is 0, give at least 1"),
         ({"workers": "2"}, "engine dask has no option workers, choose from scheduler, tasks"),
@@ -59,9 +59,9 @@ def trial(path: Path, memory_bytes: int = 2 << 30, **options: str) -> Trial:
     ids=str,
 )
 def test_a_wrong_option_is_named(
-    engine: DaskEngine, records: Path, options: dict[str, str], told: str, tmp_path: Path
+    engine: DaskEngine, records: Path, options: dict[str, str], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         engine.run(replace(trial(records), engine_options=options), *places(tmp_path / "a"))
 
 
@@ -91,10 +91,10 @@ def test_a_worker_that_is_killed_is_replaced(
     output, scratch = places(tmp_path / "a")
     engine.run(wanted, output, scratch)
     killer.join()
-    found = (output / "sorted.dat").read_bytes()
-    given = records.read_bytes()
-    rows = sorted(given[at : at + 100] for at in range(0, len(given), 100))
-    assert found == b"".join(rows)
+    output_bytes = (output / "sorted.dat").read_bytes()
+    content = records.read_bytes()
+    rows = sorted(content[at : at + 100] for at in range(0, len(content), 100))
+    assert output_bytes == b"".join(rows)
     assert not any(scratch.iterdir())
 
 
@@ -179,11 +179,11 @@ def test_an_interrupt_prints_a_line(records: Path, tmp_path: Path, seconds: floa
     words = ["run", "sort", str(records), "--engine", "dask", "--threads", "2", "-o", str(output)]
     log = tmp_path / "log"
     with (
-        log.open("wb") as told,
+        log.open("wb") as stream,
         subprocess.Popen(
             [sys.executable, "-m", "cuesta", *words, "--memory", "2GiB"],
-            stdout=told,
-            stderr=told,
+            stdout=stream,
+            stderr=stream,
             start_new_session=True,
         ) as process,
     ):

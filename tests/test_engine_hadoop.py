@@ -103,7 +103,7 @@ def test_typed_bytes_that_are_none_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"tasks": "0"}, "--engine-option tasks is 0, give at least 1"),
         ({"workers": "2"}, "no option workers, choose from conf, examples, tasks, or"),
@@ -113,9 +113,9 @@ def test_typed_bytes_that_are_none_are_refused(text: str) -> None:
     ids=str,
 )
 def test_a_wrong_option_is_named(
-    engine: HadoopEngine, records: Path, options: dict[str, str], told: str, tmp_path: Path
+    engine: HadoopEngine, records: Path, options: dict[str, str], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         engine.run(replace(trial(records), engine_options=options), *places(tmp_path / "a"))
 
 
@@ -181,16 +181,16 @@ def test_a_real_yarn_sorts_though_a_task_is_killed(
     assert killed
     assert is_right(wanted, output, scratch)
     assert outcome.versions["hadoop"].endswith(" on YARN")
-    told = engine.told()
-    assert told["jobs"] == 1
-    assert told["shuffle_read_bytes"] >= RECORDS * 100
-    names = [one.name for one in engine.stages()]
+    report = engine.told()
+    assert report["jobs"] == 1
+    assert report["shuffle_read_bytes"] >= RECORDS * 100
+    names = [hadoop_stage.name for hadoop_stage in engine.stages()]
     assert names == ["sort: map", "sort: reduce"]
     for stage in engine.stages():
         assert len(stage.each["task_seconds"]) == stage.tasks
         assert 0 < sum(stage.each["scheduler_delay_seconds"]) < sum(stage.each["task_seconds"])
-    assert told["task_seconds"] > told["scheduler_delay_seconds"] > 0
-    assert sum(engine.stages()[1].each["exchange_bytes"]) == told["shuffle_read_bytes"]
+    assert report["task_seconds"] > report["scheduler_delay_seconds"] > 0
+    assert sum(engine.stages()[1].each["exchange_bytes"]) == report["shuffle_read_bytes"]
 
 
 def test_hadoops_own_terasort_gives_the_same_answer(
@@ -212,31 +212,31 @@ def test_the_papers_first_stage_goes_through_the_shuffle_as_text(
     moved: list[int] = []
     run = Jobs.run
 
-    def noted(jobs: Jobs, settings: Path, say: Callable[[float], None]) -> Mapping[str, int]:
-        counters = run(jobs, settings, say)
+    def noted(jobs: Jobs, settings: Path, report: Callable[[float], None]) -> Mapping[str, int]:
+        counters = run(jobs, settings, report)
         if "<name>cuesta.round.text</name><value>true</value>" in settings.read_text():
             moved.append(counters["shuffle_write_bytes"])
         return counters
 
     monkeypatch.setattr(Jobs, "run", noted)
     reads = write_fastq(tmp_path / "a.fq", reads_of(drawn(4000, 1), 20, 0.01, 5))
-    asked = {"profile": "paper", "kmer_sizes": "21", "paper_jobs": 1, "paper_rounds": 1}
-    found: dict[str, dict[str, bytes]] = {}
+    options = {"profile": "paper", "kmer_sizes": "21", "paper_jobs": 1, "paper_rounds": 1}
+    files: dict[str, dict[str, bytes]] = {}
     for name, tasks in (("native", ""), ("hadoop", "3"), ("one", "1")):
         output, scratch = places(tmp_path / name)
         asking = trial(reads, tasks=tasks) if tasks else trial(reads)
-        parameters = get_workload("assemble").check(asked)
+        parameters = get_workload("assemble").check(options)
         wanted = replace(asking, workload="assemble", parameters=parameters)
-        one = engine if tasks else NativeEngine()
-        phases = [phase.name for phase in one.run(wanted, output, scratch).phases]
-        found[name] = {path.name: path.read_bytes() for path in output.iterdir()}
+        runner = engine if tasks else NativeEngine()
+        phases = [phase.name for phase in runner.run(wanted, output, scratch).phases]
+        files[name] = {path.name: path.read_bytes() for path in output.iterdir()}
         assert ("first stage" in phases) == bool(tasks)
-    assert found["hadoop"] == found["one"] == found["native"]
-    (level,) = json.loads(found["native"]["stats.json"])["levels"]
+    assert files["hadoop"] == files["one"] == files["native"]
+    (level,) = json.loads(files["native"]["stats.json"])["levels"]
     assert len(moved) == 2
     # Hadoop adds lengths to keys and values, and nothing is packed.
     pair_bytes = level["first_stage"]["pair_bytes"]
-    assert all(pair_bytes < one < 1.2 * pair_bytes for one in moved)
+    assert all(pair_bytes < moved_bytes < 1.2 * pair_bytes for moved_bytes in moved)
 
 
 def test_text_is_cut_at_ends_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,9 +292,9 @@ def test_a_terasort_that_is_stopped_or_dies_has_its_job_killed(
     # Ctrl-C is for the command, and a kill for want of memory for the client.
     os.kill(process.pid if number == signal.SIGINT else client, number)
     assert process.wait(30) != 0
-    (told,) = (tmp_path / "killed").read_text().splitlines()
-    assert told.endswith(" -kill job_17_0042")
-    assert "-Dmapreduce.framework.name=yarn" in told
+    (command,) = (tmp_path / "killed").read_text().splitlines()
+    assert command.endswith(" -kill job_17_0042")
+    assert "-Dmapreduce.framework.name=yarn" in command
     assert not Path("/proc", str(client)).exists()
 
 
@@ -315,7 +315,7 @@ def test_a_terasort_whose_command_is_killed_has_its_job_killed(
     assert not identity(client)
     killed = (tmp_path / "killed").read_text().splitlines()
     assert len(killed) == 2
-    assert {one.partition(" -kill ")[2] for one in killed} == {"job_17_0042"}
+    assert {line.partition(" -kill ")[2] for line in killed} == {"job_17_0042"}
 
 
 @pytest.mark.usefixtures("engine")

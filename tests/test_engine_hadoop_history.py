@@ -99,8 +99,8 @@ def test_the_time_of_a_task_begins_where_its_slot_was_free() -> None:
 
 
 def test_sums_have_slots_without_a_task_at_the_end() -> None:
-    found = sums(stages(lines(), 2), 2)
-    assert found == pytest.approx(
+    totals = sums(stages(lines(), 2), 2)
+    assert totals == pytest.approx(
         {
             "task_seconds": 24.0,
             "scheduler_delay_seconds": 13.5,
@@ -125,7 +125,7 @@ def test_a_folder_of_histories_is_read_and_one_that_broke_off_too(tmp_path: Path
     (tmp_path / "job_1_0001-x.jhist").write_text("".join(lines())[:-200])
     (tmp_path / "job_1_0002-y.jhist").write_text("".join(lines()))
     (tmp_path / ".job_1_0002-y.jhist.crc").write_bytes(b"crc")
-    assert [one.name for one in read(tmp_path, 2)] == [
+    assert [stage.name for stage in read(tmp_path, 2)] == [
         "exchange: map", "exchange: map", "exchange: reduce"
     ]  # fmt: skip
     assert read(tmp_path / "none", 2) == []

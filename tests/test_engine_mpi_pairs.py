@@ -89,11 +89,11 @@ def run(wanted: Trial, folder: Path, name: str) -> tuple[Outcome, dict[str, byte
     return outcome, {str(path.relative_to(output)): path.read_bytes() for path in files}
 
 
-@pytest.mark.parametrize("asked", WORKLOADS, ids=str)
+@pytest.mark.parametrize("case", WORKLOADS, ids=str)
 def test_files_and_counts_are_those_of_the_native_engine(
-    asked: tuple[str, dict[str, Any]], pair: list[str], matrix: str, tmp_path: Path
+    case: tuple[str, dict[str, Any]], pair: list[str], matrix: str, tmp_path: Path
 ) -> None:
-    workload, parameters = asked
+    workload, parameters = case
     inputs = {"join": pair, "correlate": [matrix]}.get(workload, pair[:1])
     wanted = trial(workload, inputs, parameters)
     expected, expected_files = run(wanted, tmp_path, "native")
@@ -119,9 +119,9 @@ def test_a_damaged_line_is_the_one_line_of_the_native_engine(
     damaged.write_text("\n".join(lines))
     for workload in ("scan", "degrees"):
         wanted = trial(workload, [str(damaged)], {})
-        told = []
+        messages = []
         for name in ("native", "mpi"):
             with pytest.raises(InputError, match="line 1001 of") as caught:
                 run(wanted, tmp_path, name)
-            told.append(str(caught.value))
-        assert told[0] == told[1]
+            messages.append(str(caught.value))
+        assert messages[0] == messages[1]

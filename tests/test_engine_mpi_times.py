@@ -33,14 +33,14 @@ def test_a_round_is_a_stage_with_what_each_rank_did(tmp_path: Path) -> None:
     assert call(["data", "make", "tera", "--rows", str(ROWS), "-o", str(file)]) == 0
     record = ran(["sort", str(file)], tmp_path / "a")
     stages, log = record["stages"], record["engine_log"]
-    phases = [one["name"] for one in record["phases"]]
+    phases = [phase["name"] for phase in record["phases"]]
     assert {stage["name"] for stage in stages} <= set(phases)
     assert log["rounds"] == len(stages) > 0
     for stage in stages:
         assert stage["tasks"] == len(stage["each"]["task_seconds"]) == RANKS
         assert max(stage["each"]["task_seconds"]) <= stage["seconds"] + 0.001
-    whole = sum(RANKS * stage["seconds"] for stage in stages)
-    assert log["task_seconds"] + log["rank_wait_seconds"] == pytest.approx(whole, abs=0.01)
+    total = sum(RANKS * stage["seconds"] for stage in stages)
+    assert log["task_seconds"] + log["rank_wait_seconds"] == pytest.approx(total, abs=0.01)
     # Records have been exchanged, in one of the rounds at least.
     assert 0 < log["exchange_seconds"] < log["task_seconds"]
     assert 0 < stages[-1]["began"] + stages[-1]["seconds"] <= record["wall_seconds"] + 0.01
@@ -56,13 +56,15 @@ def test_a_rank_with_a_far_smaller_file_waits(large: Path, tmp_path: Path) -> No
     for file, some in (("1.txt.gz", long), ("2.txt.gz", short)):
         (folder / file).write_bytes(gzip.compress(b"".join(some), 1))
     record = ran(["scan", str(folder), "--min-abs-score", "0.9"], tmp_path / "answer")
-    (stage,) = [one for one in record["stages"] if one["name"] == "scan"]
+    (stage,) = [entry for entry in record["stages"] if entry["name"] == "scan"]
     least, most = sorted(stage["each"]["task_seconds"])
     assert most > 3 * least
     run = to_run(record, "uneven")
-    found, replayed = attribution(run), what_if(run)
-    assert found is not None
-    assert found.core_seconds[SKEW] > 0
-    assert sum(found.core_seconds.values()) == pytest.approx(found.cores * found.wall_seconds)
+    attributed, replayed = attribution(run), what_if(run)
+    assert attributed is not None
+    assert attributed.core_seconds[SKEW] > 0
+    assert sum(attributed.core_seconds.values()) == pytest.approx(
+        attributed.cores * attributed.wall_seconds
+    )
     assert replayed is not None
     assert replayed.tasks == RANKS * len(record["stages"])

@@ -54,7 +54,7 @@ def test_every_engine_gives_the_same_names_and_network(
         record = json.loads((answer / "run.json").read_text())
         assert record["verified"]
         assert record["names"]["path"] == str(folder / "names.txt")
-        files = {one["name"] for one in record["answer"]["files"]}
+        files = {entry["name"] for entry in record["answer"]["files"]}
         assert files >= set(ADDED[workload])
         for file in ADDED[workload]:
             assert (answer / file).read_bytes() == (first / file).read_bytes(), (name, file)

@@ -197,9 +197,9 @@ def test_a_line_far_into_a_file_is_placed_from_where_the_file_starts(
 def test_what_the_parameters_do_not_allow_is_refused_in_one_line(
     workload: str, parameters: dict[str, Any], text: str, pair: list[str], tmp_path: Path
 ) -> None:
-    found = refusal(trial(workload, pair[:1], parameters), tmp_path)
-    assert text in found
-    assert "\n" not in found
+    message = refusal(trial(workload, pair[:1], parameters), tmp_path)
+    assert text in message
+    assert "\n" not in message
 
 
 def test_what_can_be_refused_at_once_is_refused_before_spark_starts(
@@ -221,10 +221,10 @@ def test_a_row_given_twice_is_refused_even_if_the_join_would_drop_it(
     for number, (path, file) in enumerate(zip(pair, files, strict=True)):
         file.write_text(Path(path).read_text() + row * (2 if number == twice else 0))
     wanted = trial("join", [str(file) for file in files], {"how": how})
-    found = refusal(wanted, tmp_path)
+    message = refusal(wanted, tmp_path)
     version = "ab"[twice]
-    assert found == refusal(wanted, tmp_path, "native")
-    assert found.startswith(f"join: version {version} has gene pair 70 69 cluster 3 twice")
+    assert message == refusal(wanted, tmp_path, "native")
+    assert message.startswith(f"join: version {version} has gene pair 70 69 cluster 3 twice")
     assert not capfd.readouterr().err
 
 
@@ -233,14 +233,14 @@ def test_what_is_not_there_or_has_no_pair_is_refused(uri: str, tmp_path: Path) -
     empty = tmp_path / "empty.txt"
     empty.write_text("#Done\n")
     assert "holds no gene pair" in refusal(trial("scan", [f"{uri}{empty}"], {}), tmp_path)
-    found = refusal(trial("scan", [f"{uri}{tmp_path}/nowhere.txt"], {}), tmp_path)
-    assert "nowhere.txt" in found
-    assert ("entity not found" if uri else "o such file") in found
+    message = refusal(trial("scan", [f"{uri}{tmp_path}/nowhere.txt"], {}), tmp_path)
+    assert "nowhere.txt" in message
+    assert ("entity not found" if uri else "o such file") in message
 
 
 def test_an_unknown_kind_of_address_is_refused(tmp_path: Path) -> None:
-    found = refusal(trial("scan", ["gopher://example.org/a.txt"], {}), tmp_path)
-    assert "no reader of gopher:// is known; copy it to a file" in found
+    message = refusal(trial("scan", ["gopher://example.org/a.txt"], {}), tmp_path)
+    assert "no reader of gopher:// is known; copy it to a file" in message
 
 
 def test_addresses_and_paths_go_together(pair: list[str], tmp_path: Path) -> None:
@@ -261,15 +261,15 @@ def test_progress_is_told_in_bytes_of_the_input(
     spark: SparkEngine, pair: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cuesta.engines.spark.context.PROGRESS_SECONDS", 0.001)
-    told: list[tuple[int, int]] = []
-    engine = spark.with_progress(lambda done, total: told.append((done, total)))
+    reports: list[tuple[int, int]] = []
+    engine = spark.with_progress(lambda done, total: reports.append((done, total)))
     scratch, output = tmp_path / "scratch", tmp_path / "answer"
     scratch.mkdir()
     output.mkdir()
     engine.run(trial("degrees", pair[:1], {}, task_bytes="20KB"), output, scratch)
     size_bytes = Path(pair[0]).stat().st_size
-    assert {total for _, total in told} == {size_bytes}
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert {total for _, total in reports} == {size_bytes}
+    assert [done for done, _ in reports] == sorted(done for done, _ in reports)
 
 
 def refusal(wanted: Any, folder: Path, name: str = "spark") -> str:

@@ -30,8 +30,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("pair")
     request = {"genes": 60, "samples": 20, "clusters": 2, "seed": 1, "threads": 1}
     for variant, name in enumerate(("a.txt", "b.txt")):
-        own = {"output": str(folder / name), "variant": variant}
-        native_module().data_make("clusters", json.dumps(request | own))
+        settings = {"output": str(folder / name), "variant": variant}
+        native_module().data_make("clusters", json.dumps(request | settings))
     return [str(folder / "a.txt"), str(folder / "b.txt")]
 
 
@@ -65,8 +65,8 @@ def test_a_method_of_one_engine_is_refused_on_every_other_before_any_work(
         engine = get_engine(name)
         with pytest.raises(InputError) as caught:
             check(engine, replace(wanted, engine=name), Plan(output=tmp_path / "out"))
-        told = f"engine {name} has no --method graphx; take --engine spark-scala"
-        assert str(caught.value) == told
+        message = f"engine {name} has no --method graphx; take --engine spark-scala"
+        assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,12 @@ MEMBER_BYTES = 10_000
 def reads(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Of one genome, in a plain file, one gzipped in one piece and one in many."""
     folder = tmp_path_factory.mktemp("reads")
-    every = reads_of(drawn(BASES, 1), DEPTH, 0.004, 5)
-    third = len(every) // 3
-    plain = write_fastq(folder / "plain.fq", every[:third])
-    packed = write_fastq(folder / "packed.fq", every[third : 2 * third]).read_bytes()
+    all_reads = reads_of(drawn(BASES, 1), DEPTH, 0.004, 5)
+    third = len(all_reads) // 3
+    plain = write_fastq(folder / "plain.fq", all_reads[:third])
+    packed = write_fastq(folder / "packed.fq", all_reads[third : 2 * third]).read_bytes()
     (folder / "packed.fq.gz").write_bytes(gzip.compress(packed))
-    rest = write_fastq(folder / "rest.fq", every[2 * third :]).read_bytes()
+    rest = write_fastq(folder / "rest.fq", all_reads[2 * third :]).read_bytes()
     pieces = (rest[start : start + MEMBER_BYTES] for start in range(0, len(rest), MEMBER_BYTES))
     (folder / "rest.fq.gz").write_bytes(b"".join(map(gzip.compress, pieces)))
     return [str(plain), *(str(folder / f"{name}.fq.gz") for name in ("packed", "rest"))]

@@ -45,11 +45,11 @@ def test_the_table_is_that_of_the_native_engine(
 ) -> None:
     outcome = same_as_native(trial("dataflow", [], SMALL | more, kernels=kernels), tmp_path)
     names = [phase.name for phase in outcome.phases if phase.name != "start"]
-    kept = more.get("keep")
-    stages = ["generate", "shift", "average"] if kept else ["pipeline"]
+    keep = more.get("keep")
+    stages = ["generate", "shift", "average"] if keep else ["pipeline"]
     assert names == [*stages, "reduce", "write"]
-    if kept and kernels == "numpy":
-        where = {"memory": "kept_memory_bytes", "disk": "kept_disk_bytes"}[kept]
+    if keep and kernels == "numpy":
+        where = {"memory": "kept_memory_bytes", "disk": "kept_disk_bytes"}[keep]
         assert outcome.counts[where] > 5 * 100 * 24
 
 
@@ -80,8 +80,10 @@ def test_a_number_that_is_too_large_is_refused_by_every_kernel(
     vectors = np.load(files[2])
     vectors[100, 1] = np.nan
     np.save(files[2], vectors)
-    told = "above .* or none" if kernels == "numpy" else r"coordinate 2 of point 101 of .*c.npy is"
-    with pytest.raises(InputError, match=told):
+    message = (
+        "above .* or none" if kernels == "numpy" else r"coordinate 2 of point 101 of .*c.npy is"
+    )
+    with pytest.raises(InputError, match=message):
         run(trial("dataflow", files, {"block_vectors": 50}, kernels=kernels), tmp_path)
 
 
@@ -100,7 +102,7 @@ def test_blocks_too_large_for_rows_are_refused_before_they_are_made(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("large", "told"),
+    ("large", "message"),
     [
         ({"block_vectors": 1 << 25, "stages": "separate"}, "a block of 768 MiB is too large for"),
         ({"block_vectors": 1 << 23, "stages": "separate", "keep": "disk"}, "a block of 192 MiB is"),
@@ -109,14 +111,14 @@ def test_blocks_too_large_for_rows_are_refused_before_they_are_made(tmp_path: Pa
     ids=str,
 )
 def test_what_numpy_has_no_memory_for_is_refused_before_it_is_made(
-    large: dict[str, Any], told: str, tmp_path: Path
+    large: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         run(trial("dataflow", [], {"blocks": 2} | large, kernels="numpy"), tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"kernels": "fortran"}, "--kernels is fortran, choose from native, numpy"),
         ({"kernels": "c"}, "--kernels is c, choose from native, numpy"),
@@ -125,8 +127,8 @@ def test_what_numpy_has_no_memory_for_is_refused_before_it_is_made(
     ],
     ids=str,
 )
-def test_a_wrong_option_is_named(options: dict[str, str], told: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=told):
+def test_a_wrong_option_is_named(options: dict[str, str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
         run(trial("dataflow", [], SMALL, **options), tmp_path)
 
 
@@ -144,8 +146,8 @@ def test_a_flag_of_another_engine_is_refused(
 @pytest.mark.parametrize("kernels", ["native", "numpy"])
 def test_what_python_computed_in_tasks_is_counted(kernels: str, tmp_path: Path) -> None:
     """Spark knows processor time of the JVM alone: most of what tasks took had no cause."""
-    asked = {**SMALL, "blocks": 6, "block_vectors": 300_000}
-    run(trial("dataflow", [], asked, kernels=kernels), tmp_path)
+    parameters = {**SMALL, "blocks": 6, "block_vectors": 300_000}
+    run(trial("dataflow", [], parameters, kernels=kernels), tmp_path)
     log = engine().told()
     assert 0 < log["python_cpu_seconds"] < 2 * log["task_seconds"]
     assert 0 <= log["python_queued_seconds"] < 2 * log["task_seconds"]
@@ -158,14 +160,14 @@ def test_what_python_computed_in_tasks_is_counted(kernels: str, tmp_path: Path) 
 def test_a_worker_finds_the_threads_of_the_jvm_that_feed_it(tmp_path: Path) -> None:
     def found(_number: int) -> tuple[str, list[str]]:
         name = Path(f"/proc/{executor.jvm()}/comm").read_text("ascii").strip()
-        return name, [(one / "comm").read_text("ascii") for one in executor.feeding(0)]
+        return name, [(thread / "comm").read_text("ascii") for thread in executor.feeding(0)]
 
     run(trial("dataflow", [], SMALL), tmp_path)
     context = SparkSession.active().sparkContext
     name, threads = context.parallelize([0], 1).map(found).first()
     assert name == "java"
     assert threads
-    assert all(one.startswith("Executor task") for one in threads)
+    assert all(thread.startswith("Executor task") for thread in threads)
 
 
 def test_the_record_has_what_the_event_log_says(tmp_path: Path) -> None:

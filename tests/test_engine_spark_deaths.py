@@ -34,8 +34,8 @@ def test_a_killed_executor_is_replaced_and_the_answer_is_that_of_native(tmp_path
         assert process.wait(240) == 0
     finally:
         process.kill()
-    found = record_of(tmp_path / "spark")
-    assert found["answer"]["digest"] == record_of(tmp_path / "native")["answer"]["digest"]
+    record = record_of(tmp_path / "spark")
+    assert record["answer"]["digest"] == record_of(tmp_path / "native")["answer"]["digest"]
 
 
 def an_executor_at_work(pid: int) -> int:

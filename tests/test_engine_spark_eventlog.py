@@ -65,7 +65,7 @@ def lines(*events: dict[str, Any]) -> bytes:
 def test_tasks_of_a_group_are_summed() -> None:
     events = [job(0, [0, 1], "a"), task(0, **METRICS), task(1, **METRICS), stage(0), stage(1)]
     events += [job(1, [2], "b"), task(2, **METRICS), stage(2), job(2, [3], None), task(3)]
-    found = facts(events, "a")
+    counts = facts(events, "a")
     expected = {
         "map_run_seconds": 0.0,
         "reduce_run_seconds": 2.4,
@@ -90,7 +90,7 @@ def test_tasks_of_a_group_are_summed() -> None:
         "serialize_seconds": 0.2,
         "tail_seconds": 0.0,
     }
-    assert found == pytest.approx(expected)
+    assert counts == pytest.approx(expected)
     assert facts(events, "c") == {}
 
 
@@ -102,22 +102,24 @@ def test_cores_without_a_task_at_the_end_of_a_stage_are_counted() -> None:
     """
     events = [job(0, [0, 1], "a")]
     for at, (launch, finish) in enumerate([(1, 3), (1, 4), (1, 5), (3, 9)]):
-        one = task(0)
-        one["Task Info"] |= {
+        event = task(0)
+        event["Task Info"] |= {
             "Index": at,
             "Launch Time": 1000 * launch,
             "Finish Time": 1000 * finish,
         }
-        events.append(one)
+        events.append(event)
     assert facts([*events, task(1)], "a")["tail_seconds"] == 5 + 4
 
 
 def test_the_start_of_python_workers_is_what_their_code_did_not_take() -> None:
-    whole, code = "time to run Python workers", "time to execute Python code"
-    sums = [{"Name": whole, "Update": "900"}, {"Name": code, "Update": "650"}]
-    one, plain = task(0, **METRICS), task(0, **METRICS)
-    one["Task Info"] |= {"Accumulables": [*sums, *sums, {"Name": "duration", "Update": "7"}]}
-    assert facts([job(0, [0], "a"), one], "a")["python_start_seconds"] == pytest.approx(0.5)
+    run_metric, code_metric = "time to run Python workers", "time to execute Python code"
+    sums = [{"Name": run_metric, "Update": "900"}, {"Name": code_metric, "Update": "650"}]
+    python_task, plain = task(0, **METRICS), task(0, **METRICS)
+    python_task["Task Info"] |= {
+        "Accumulables": [*sums, *sums, {"Name": "duration", "Update": "7"}]
+    }
+    assert facts([job(0, [0], "a"), python_task], "a")["python_start_seconds"] == pytest.approx(0.5)
     assert "python_start_seconds" not in facts([job(0, [0], "a"), plain], "a")
 
 
@@ -139,9 +141,9 @@ def test_tasks_of_a_stage_have_what_they_measured_in_the_order_of_their_launch()
     late, early, failed = (task(0, **METRICS) for _ in range(3))
     late["Task Info"] |= {"Launch Time": 2000, "Finish Time": 9000}
     failed["Task Info"] |= {"Failed": True}
-    whole = {"Event": "SparkListenerStageCompleted", "Stage Info": info}
-    again = {**whole, "Stage Info": info | {"Stage Attempt ID": 1, "Submission Time": 9100}}
-    first, second = stages([job(0, [0], "a"), late, early, failed, whole, again], "a")
+    completed = {"Event": "SparkListenerStageCompleted", "Stage Info": info}
+    again = {**completed, "Stage Info": info | {"Stage Attempt ID": 1, "Submission Time": 9100}}
+    first, second = stages([job(0, [0], "a"), late, early, failed, completed, again], "a")
     assert first.each == {
         "task_seconds": (2.0, 7.0),
         "scheduler_delay_seconds": (0.4, 5.4),
@@ -161,15 +163,15 @@ def test_no_more_tasks_than_a_record_holds_are_kept() -> None:
         Stage(name=str(at), began=at, seconds=1, tasks=TASKS_MAX // 2, each={"task_seconds": many})
         for at, many in enumerate([(1.0,) * (TASKS_MAX // 2)] * 3)
     ]
-    kept = limit_tasks(made)
-    assert [len(one.each) for one in kept] == [1, 1, 0]
-    assert [one.tasks for one in kept] == [TASKS_MAX // 2] * 3
+    limited = limit_tasks(made)
+    assert [len(limited_stage.each) for limited_stage in limited] == [1, 1, 0]
+    assert [limited_stage.tasks for limited_stage in limited] == [TASKS_MAX // 2] * 3
 
 
 def ended(stage: int, index: int, seconds: int, reason: str = "Success") -> dict[str, Any]:
-    found = task(stage)
-    found["Task Info"] |= {"Index": index, "Finish Time": 1000 + 1000 * seconds}
-    return found | {"Task End Reason": {"Reason": reason}}
+    event = task(stage)
+    event["Task Info"] |= {"Index": index, "Finish Time": 1000 + 1000 * seconds}
+    return event | {"Task End Reason": {"Reason": reason}}
 
 
 def test_what_lost_executors_cost_is_told() -> None:
@@ -178,31 +180,31 @@ def test_what_lost_executors_cost_is_told() -> None:
     events = [job(0, [0, 1], "a"), ended(0, 0, 3), removed, ended(0, 1, 2, "ExecutorLostFailure")]
     events += [ended(0, 0, 3, "Resubmitted"), ended(0, 1, 5), ended(1, 0, 1, "FetchFailed")]
     events += [ended(0, 0, 4), ended(1, 0, 7), ended(9, 0, 7)]
-    found = losses(events, "a")
-    assert found == {"executors_lost": 1, "tasks_lost": 3, "repeated_task_seconds": 3 + 2 + 1}
+    costs = losses(events, "a")
+    assert costs == {"executors_lost": 1, "tasks_lost": 3, "repeated_task_seconds": 3 + 2 + 1}
     assert losses(events, "b") == {}
 
 
 def test_an_executor_that_was_asked_to_end_is_not_lost() -> None:
     removed = {"Event": "SparkListenerExecutorRemoved", "Removed Reason": "Killed by driver."}
-    found = losses([job(0, [0], "a"), ended(0, 0, 3), removed], "a")
-    assert found == {"executors_lost": 0, "tasks_lost": 0, "repeated_task_seconds": 0}
+    costs = losses([job(0, [0], "a"), ended(0, 0, 3), removed], "a")
+    assert costs == {"executors_lost": 0, "tasks_lost": 0, "repeated_task_seconds": 0}
 
 
 def test_a_task_that_reads_no_shuffle_maps() -> None:
     mapping = {**METRICS, "Shuffle Read Metrics": {"Remote Bytes Read": 0}}
-    found = facts([job(0, [0], "a"), task(0, **METRICS), task(0, **mapping)], "a")
-    assert found["map_run_seconds"] == pytest.approx(1.2)
-    assert found["reduce_run_seconds"] == pytest.approx(1.2)
+    counts = facts([job(0, [0], "a"), task(0, **METRICS), task(0, **mapping)], "a")
+    assert counts["map_run_seconds"] == pytest.approx(1.2)
+    assert counts["reduce_run_seconds"] == pytest.approx(1.2)
 
 
 def test_a_task_that_failed_has_no_metrics_but_counts() -> None:
     failed = task(0)
     failed["Task Info"]["Failed"] = True
     failed["Task Metrics"] = None
-    found = facts([job(0, [0], "a"), failed], "a")
-    assert (found["tasks"], found["tasks_failed"]) == (1, 1)
-    assert found["scheduler_delay_seconds"] == 0
+    counts = facts([job(0, [0], "a"), failed], "a")
+    assert (counts["tasks"], counts["tasks_failed"]) == (1, 1)
+    assert counts["scheduler_delay_seconds"] == 0
 
 
 def test_a_log_that_grows_and_rolls_is_read_once(tmp_path: Path) -> None:
@@ -229,12 +231,12 @@ def test_a_compressed_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     file = tmp_path / "events_1_app.zstd"
     with pa.OSFile(str(file), "wb") as raw, pa.CompressedOutputStream(raw, "zstd") as out:
         out.write(lines(*[task(number) for number in range(20_000)]))
-    whole = file.read_bytes()
+    compressed = file.read_bytes()
     assert len(list(EventLog(file).events())) == 20_000
-    file.write_bytes(whole[: len(whole) * 3 // 4])
+    file.write_bytes(compressed[: len(compressed) * 3 // 4])
     log = EventLog(file)
-    found = [event["Stage ID"] for event in log.events()]
-    assert found == list(range(len(found)))
-    assert 1000 < len(found) < 20_000
-    file.write_bytes(whole)
-    assert [event["Stage ID"] for event in log.events()] == list(range(len(found), 20_000))
+    stage_ids = [event["Stage ID"] for event in log.events()]
+    assert stage_ids == list(range(len(stage_ids)))
+    assert 1000 < len(stage_ids) < 20_000
+    file.write_bytes(compressed)
+    assert [event["Stage ID"] for event in log.events()] == list(range(len(stage_ids), 20_000))

@@ -80,7 +80,7 @@ def test_a_file_that_was_replaced_is_read_anew(cluster: Running, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "case",
     [
         ("scan", ["a.txt"], {"min_abs_score": 0.3}),
         ("scan", ["b.txt", "all"], {}),
@@ -97,9 +97,9 @@ def test_a_file_that_was_replaced_is_read_anew(cluster: Running, tmp_path: Path)
     ids=str,
 )
 def test_answers_are_those_of_the_native_engine_on_the_same_files(
-    asked: tuple[str, list[str], dict[str, Any]], hdfs: str, local: Path, tmp_path: Path
+    case: tuple[str, list[str], dict[str, Any]], hdfs: str, local: Path, tmp_path: Path
 ) -> None:
-    workload, names, parameters = asked
+    workload, names, parameters = case
     inputs = [f"{hdfs}/{name}" for name in names]
     wanted = trial(workload, inputs, parameters, task_bytes="100KB")
     if workload != "images":

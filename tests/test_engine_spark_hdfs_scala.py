@@ -28,8 +28,8 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     request = {"genes": 120, "samples": 60, "clusters": 1, "threads": 1, "seed": 1}
     for variant, name in enumerate(("a.txt", "b.txt")):
-        own = {"output": str(folder / name), "variant": variant}
-        native_module().data_make("clusters", json.dumps(request | own))
+        settings = {"output": str(folder / name), "variant": variant}
+        native_module().data_make("clusters", json.dumps(request | settings))
     np.save(folder / "points.npy", np.random.default_rng(1).normal(size=(30_000, 3)))
     tera = {"output": str(folder / "records.dat"), "rows": 3000, "threads": 1, "seed": 1}
     native_module().data_make("tera", json.dumps(tera))
@@ -43,7 +43,7 @@ def hdfs(cluster: Running, local: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "case",
     [
         ("scan", ["a.txt"], {"min_abs_score": 0.3}),
         ("join", ["a.txt", "b.txt"], {"how": "outer"}),
@@ -54,17 +54,17 @@ def hdfs(cluster: Running, local: Path) -> str:
     ids=str,
 )
 def test_answers_are_those_of_the_native_engine_on_the_same_files(
-    asked: tuple[str, list[str], dict[str, Any]], hdfs: str, local: Path, tmp_path: Path
+    case: tuple[str, list[str], dict[str, Any]], hdfs: str, local: Path, tmp_path: Path
 ) -> None:
-    workload, names, parameters = asked
-    _, found = run(
+    workload, names, parameters = case
+    _, files = run(
         trial(workload, [f"{hdfs}/{name}" for name in names], parameters), tmp_path, NAME
     )
     inputs = [str(local / name) for name in names]
     _, expected = run(trial(workload, inputs, parameters), tmp_path, "native")
     # Java writes some doubles of the other files differently.
     compared = ["assignments.npy"] if workload == "kmeans" else list(expected)
-    assert all(found[name] == expected[name] for name in compared)
+    assert all(files[name] == expected[name] for name in compared)
 
 
 def places(uri: str, partitions: int | None = None) -> list[str]:
@@ -74,13 +74,13 @@ def places(uri: str, partitions: int | None = None) -> list[str]:
     jvm: Any = session.spark.sparkContext._jvm
     parameters = {"min_abs_score": 0.0, "score_index": 0, "min_cluster_samples": 0}
     request = {"workload": "scan", "inputs": [uri], "parameters": parameters, "seed": 0}
-    asked = json.dumps(request | {"output": "", "partitions": partitions})
-    job = jvm.cuesta.spark.Job(session.spark._jsparkSession, jvm.cuesta.spark.Request.parse(asked))
+    text = json.dumps(request | {"output": "", "partitions": partitions})
+    job = jvm.cuesta.spark.Job(session.spark._jsparkSession, jvm.cuesta.spark.Request.parse(text))
     inputs = jvm.scala.jdk.javaapi.CollectionConverters.asScala([uri]).toSeq()
     rows = jvm.cuesta.spark.GenePairs.open(job, inputs, "").hits()
     context: Any = session.spark.sparkContext._jsc
     numbers = range(rows.getNumPartitions())
-    return [context.sc().getPreferredLocs(rows, one).mkString(",") for one in numbers]
+    return [context.sc().getPreferredLocs(rows, number).mkString(",") for number in numbers]
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
@@ -112,7 +112,7 @@ def test_more_tasks_than_blocks_cut_every_block_into_equal_splits(
     uri = put(cluster, file, "large", 3 << 20)
     held = hosts(cluster, uri)
     # Splits of less than 1 MiB are not worth a task, however many are asked for.
-    found = places(uri, partitions=1000)
+    locations = places(uri, partitions=1000)
     cut = [(",".join(names), -(-length // (1 << 20))) for _, length, names in held]
-    assert found == [names for names, splits in cut for _ in range(splits)]
+    assert locations == [names for names, splits in cut for _ in range(splits)]
     assert [splits for _, splits in cut] == [3, 2]

@@ -38,8 +38,8 @@ def test_an_executor_names_a_bad_image_in_one_line(tmp_path: Path) -> None:
     images = np.ones((9, 3, 5))
     images[7, 1, 2] = np.nan
     np.save(path, images)
-    told = r"image 7 \(page 7 of .*bad.npy\) has NaN at row 1, column 2"
-    with pytest.raises(InputError, match=told):
+    message = r"image 7 \(page 7 of .*bad.npy\) has NaN at row 1, column 2"
+    with pytest.raises(InputError, match=message):
         run(trial("images", [str(path)], {}, partitions="3"), tmp_path)
     with pytest.raises(InputError, match="--kernels numpy is for dataflow"):
         run(trial("images", [str(path)], {}, kernels="numpy"), tmp_path)

@@ -35,8 +35,8 @@ def test_spark_gives_the_same_bytes_for_any_tasks(points: str, tmp_path: Path) -
     sizes = ("1MB", "3MB", "1GB")
     wanted = [trial("kmeans", [points], parameters, task_bytes=size) for size in sizes]
     _, expected = run(wanted[0], tmp_path, "native")
-    for one in wanted:
-        outcome, files = run(one, tmp_path)
+    for job in wanted:
+        outcome, files = run(job, tmp_path)
         assert files == expected
         names = {phase.name for phase in outcome.phases}
         assert {"read", "streamed iteration 8", "assign"} <= names

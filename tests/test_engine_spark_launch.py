@@ -41,9 +41,9 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
     for name in OWN_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    found = find_java(os.environ)
-    assert found
-    return found
+    installed = find_java(os.environ)
+    assert installed
+    return installed
 
 
 def found_words(java: Java) -> Words:
@@ -55,8 +55,8 @@ def found_words(java: Java) -> Words:
 def test_the_words_are_asked_for_once(java: Java, monkeypatch: pytest.MonkeyPatch) -> None:
     words = found_words(java)
     assert "jars/*" in words.class_path
-    assert any(one.startswith("--add-opens=java.base/java.nio") for one in words.options)
-    assert not any(one.startswith("-Xmx") or one == launch.MARK for one in words.options)
+    assert any(option.startswith("--add-opens=java.base/java.nio") for option in words.options)
+    assert not any(option.startswith("-Xmx") or option == launch.MARK for option in words.options)
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("Spark's launcher was asked again")
@@ -69,8 +69,8 @@ def test_words_that_were_spoilt_in_the_cache_are_asked_for_again(
     java: Java, tmp_path: Path
 ) -> None:
     words = found_words(java)
-    (kept,) = (tmp_path / "cache" / "cuesta" / "spark").iterdir()
-    kept.write_text(json.dumps({"java": "x"}))
+    (cached,) = (tmp_path / "cache" / "cuesta" / "spark").iterdir()
+    cached.write_text(json.dumps({"java": "x"}))
     assert found_words(java) == words
 
 
@@ -118,15 +118,18 @@ def test_settings_of_a_site_stand_behind_jars(tmp_path: Path) -> None:
 def test_executors_of_a_cluster_get_the_archive_but_where_their_class_path_was_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = {"spark.executor.extraClassPath": "/a/*", "spark.executor.extraJavaOptions": "-XX:A"}
-    monkeypatch.setattr(archive, "of_executors", lambda: given)
+    properties = {
+        "spark.executor.extraClassPath": "/a/*",
+        "spark.executor.extraJavaOptions": "-XX:A",
+    }
+    monkeypatch.setattr(archive, "of_executors", lambda: properties)
     assert with_archive({"x": "1", "spark.executor.extraJavaOptions": "-XX:B"}) == {
         "x": "1",
         "spark.executor.extraClassPath": "/a/*",
         "spark.executor.extraJavaOptions": "-XX:A -XX:B",
     }
-    own = {"spark.executor.extraClassPath": "/b.jar"}
-    assert with_archive(own) == own
+    class_path = {"spark.executor.extraClassPath": "/b.jar"}
+    assert with_archive(class_path) == class_path
 
 
 def test_programs_of_a_cluster_with_stores_read_them_by_the_jar(
@@ -138,10 +141,10 @@ def test_programs_of_a_cluster_with_stores_read_them_by_the_jar(
     plan = ClusterPlan(cluster="c", sets={"spark.jars": "/own.jar"})
     assert derived(plan, use)["spark.jars"] == "/own.jar"
     plan = replace(plan, store_bytes=1 << 20, store_under="/data")
-    found = derived(plan, use)
-    assert found["spark.jars"] == "/store.jar,/own.jar"
-    assert found["spark.hadoop.fs.cuesta.impl"] == "cuesta.hadoop.CuestaFileSystem"
-    assert not any("fs.cuesta.store" in name for name in found)
+    properties = derived(plan, use)
+    assert properties["spark.jars"] == "/store.jar,/own.jar"
+    assert properties["spark.hadoop.fs.cuesta.impl"] == "cuesta.hadoop.CuestaFileSystem"
+    assert not any("fs.cuesta.store" in name for name in properties)
 
 
 def test_the_script_that_stands_for_spark_submit_passes_every_word(tmp_path: Path) -> None:
@@ -189,19 +192,19 @@ def test_an_archive_is_named_after_its_java_and_jars(java: Java, tmp_path: Path)
 
 @pytest.mark.usefixtures("java")
 def test_an_archive_appears_once_and_when_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
+    reports: list[str] = []
     if not archive.is_possible():
         pytest.skip("this Java has no archive of its own classes to build on")
     monkeypatch.setattr(archive, "_train", lambda _: None)
     with pytest.raises(EngineError, match="Java wrote no archive of Spark's classes"):
-        archive.make(said.append)
+        archive.make(reports.append)
     assert archive.found() is None
     monkeypatch.setattr(archive, "_train", lambda partial: partial.write_bytes(b"classes"))
-    made = archive.make(said.append)
+    made = archive.make(reports.append)
     assert made is not None
-    assert archive.found() == made == archive.make(said.append)
-    assert len(said) == 2
-    assert [one.name for one in made.parent.iterdir() if one.suffix != ".json"] == [made.name]
+    assert archive.found() == made == archive.make(reports.append)
+    assert len(reports) == 2
+    assert [path.name for path in made.parent.iterdir() if path.suffix != ".json"] == [made.name]
 
 
 def test_a_session_uses_an_archive_that_is_whole(
@@ -214,11 +217,11 @@ def test_a_session_uses_an_archive_that_is_whole(
         shutil.copyfile(of_setup, tmp_path / "cache" / "cuesta" / "spark" / of_setup.name)
     # A process has one JVM.
     kit.engine().close()
-    said: list[str] = []
-    made = archive.make(said.append)
+    reports: list[str] = []
+    made = archive.make(reports.append)
     assert made is not None
     assert archive.found() == made
-    assert len(said) == (not of_setup)
+    assert len(reports) == (not of_setup)
     settings = settings_of(kit.trial("scan", [], {}))
     assert "shared objects file (top)" in loaded(settings, tmp_path / "with")
     assert "shared objects file (top)" in loaded_by_executor(java, tmp_path)
@@ -231,14 +234,13 @@ def test_a_session_uses_an_archive_that_is_whole(
 
 def loaded_by_executor(java: Java, folder: Path) -> str:
     """What the JVM of an executor says of its classes, started as a worker does: without work."""
-    given = archive.of_executors()
+    properties = archive.of_executors()
     (folder / "conf").mkdir()
     (folder / "conf" / "spark-defaults.conf").touch()
-    path = (
-        f"{given['spark.executor.extraClassPath']}:{folder}/conf/:{found_words(java).home}/jars/*"
-    )
+    home = found_words(java).home
+    path = f"{properties['spark.executor.extraClassPath']}:{folder}/conf/:{home}/jars/*"
     words = [str(java.home / "bin" / "java"), "-cp", path, "-Xlog:class+load", "-XX:+UseParallelGC"]
-    words += [*given["spark.executor.extraJavaOptions"].split(), EXECUTOR]
+    words += [*properties["spark.executor.extraJavaOptions"].split(), EXECUTOR]
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
 
@@ -246,8 +248,8 @@ def loaded(settings: Settings, folder: Path) -> str:
     """What a session's JVM says of the classes that it loads; the session must work."""
     folder.mkdir()
     words = (("spark.driver.extraJavaOptions", f"-Xlog:class+load:file={folder}/classes"),)
-    asked = replace(settings, options=replace(settings.options, spark=words))
+    session_settings = replace(settings, options=replace(settings.options, spark=words))
     (folder / "own").mkdir()
-    session = start(asked, Places(folder=folder / "own", logs=folder))
+    session = start(session_settings, Places(folder=folder / "own", logs=folder))
     session.stop()
     return (folder / "classes").read_text()

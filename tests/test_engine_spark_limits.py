@@ -33,8 +33,8 @@ def test_tasks_without_work_and_blocks_are_counted(
     if isinstance(engine, Prepares):
         engine.prepare(lambda _: None)
     try:
-        found = engine.limits(2, tmp_path, 2)
+        measured = engine.limits(2, tmp_path, 2)
     finally:
         engine.close()
-    assert found.keys() == rates
-    assert all(len(samples) == 2 and min(samples) > 1 for samples in found.values())
+    assert measured.keys() == rates
+    assert all(len(samples) == 2 and min(samples) > 1 for samples in measured.values())

@@ -37,8 +37,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Two workers of one core, and a session that all tests share."""
     sparkkit.engine().close()
     place = tmp_path_factory.mktemp("cluster")
-    with session(2, 1, 3 << 29, place, {"stop": "2"}) as found:
-        yield found
+    with session(2, 1, 3 << 29, place, {"stop": "2"}) as running:
+        yield running
         sparkkit.engine().close()
 
 
@@ -82,7 +82,7 @@ def executors() -> list[Any]:
 def await_executors(wanted: int) -> None:
     """Wait until the driver knows so many of them, if there is a session."""
     deadline = time.monotonic() + 60
-    while (found := executors()) and len(found) != wanted + 1:
+    while (infos := executors()) and len(infos) != wanted + 1:
         assert time.monotonic() < deadline, f"not {wanted} executors within a minute"
         time.sleep(0.05)
 
@@ -98,12 +98,12 @@ def lose(
     The harm is a worker that is killed, unless another is given.
     """
     workload, inputs, parameters = wanted
-    one = trial(workload, inputs, parameters, task_bytes="300kB", master=cluster.master)
-    one = replace(one, threads=1, memory_bytes=3 << 29)
+    job = trial(workload, inputs, parameters, task_bytes="300kB", master=cluster.master)
+    job = replace(job, threads=1, memory_bytes=3 << 29)
     harmed: list[bool] = []
 
-    def progress(_done: int, _whole: int) -> None:
-        if not harmed and sum(found.numRunningTasks() for found in executors()) == 2:
+    def progress(_done: int, _total: int) -> None:
+        if not harmed and sum(info.numRunningTasks() for info in executors()) == 2:
             harmed.append(True)
             if harm:
                 harm()
@@ -120,7 +120,7 @@ def lose(
     # The one that a test before has lost comes back later.
     await_executors(2)
     engine = sparkkit.engine().with_progress(progress)
-    engine.run(one, output, scratch)
+    engine.run(job, output, scratch)
     assert harmed
     files = [path for path in output.rglob("*") if path.is_file()]
     assert {str(path.relative_to(output)): path.read_bytes() for path in files} == expected

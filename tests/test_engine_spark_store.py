@@ -32,7 +32,7 @@ def test_tasks_read_the_store(
 ) -> None:
     # A process has one session, and tests before these may have left theirs.
     sparkkit.engine().close()
-    case = next(one for one in golden_cases() if one.workload == workload)
+    case = next(candidate for candidate in golden_cases() if candidate.workload == workload)
     before = stored.status()
     assert digest_of(in_store(case), name, tmp_path, **options) == case.digest
     now = stored.status()

@@ -49,9 +49,9 @@ def link_back(folder: Path) -> None:
 
 
 def links_in_a_circle(folder: Path) -> None:
-    for here, there in (("x", "y"), ("y", "x")):
-        (folder / here).mkdir()
-        (folder / here / "over").symlink_to(f"../{there}")
+    for source, target in (("x", "y"), ("y", "x")):
+        (folder / source).mkdir()
+        (folder / source / "over").symlink_to(f"../{target}")
 
 
 def lock_of_an_editor(folder: Path) -> None:

@@ -45,8 +45,8 @@ def answers(folder: Path) -> dict[str, Path]:
         for name, more in (("plain", ()), ("named", ("--genes", folder / "names.txt"))):
             made[f"{workload}-{name}"] = folder / f"{workload}-{name}"
             words = (folder / "pairs.txt", "--min-abs-score", "0.6", "--graph", "graphml", *more)
-            found = run(workload, made[f"{workload}-{name}"], *words)
-            assert found["answer"]["counts"]["graph_edges"] > 20
+            record = run(workload, made[f"{workload}-{name}"], *words)
+            assert record["answer"]["counts"]["graph_edges"] > 20
     return made
 
 
@@ -91,8 +91,8 @@ def of_networkx(path: Path) -> tuple[Nodes, Edges]:
     assert not graph.is_directed()
     genes = {node: data["gene"] for node, data in graph.nodes(data=True)}
     edges = [
-        (*sorted((genes[one], genes[other]), reverse=True), data["score"], data["cluster"])
-        for one, other, data in graph.edges(data=True)
+        (*sorted((genes[source], genes[target]), reverse=True), data["score"], data["cluster"])
+        for source, target, data in graph.edges(data=True)
     ]
     return {genes[node]: dict(data) for node, data in graph.nodes(data=True)}, sorted(edges)
 

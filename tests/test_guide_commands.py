@@ -54,7 +54,7 @@ def wrong(words: list[str]) -> str:
             name = several[0]
         command = command.commands[name]
     known = {
-        one for parameter in command.params for one in parameter.opts + parameter.secondary_opts
+        flag for parameter in command.params for flag in parameter.opts + parameter.secondary_opts
     }
     known |= {"--help", "-h"}
     for index, word in enumerate(rest):

@@ -59,8 +59,8 @@ def run(folder: Path, *words: str) -> Path:
 
 
 def record(answer: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((answer / "run.json").read_text())
-    return found
+    fields: dict[str, Any] = json.loads((answer / "run.json").read_text())
+    return fields
 
 
 def table(answer: Path) -> list[dict[str, str]]:
@@ -69,10 +69,10 @@ def table(answer: Path) -> list[dict[str, str]]:
     return [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
 
 
-def same(one: Path, other: Path) -> None:
-    assert (one / "features.tsv").read_bytes() == (other / "features.tsv").read_bytes()
-    assert record(one)["answer"]["digest"] == record(other)["answer"]["digest"]
-    assert record(one)["verified"]
+def same(first: Path, second: Path) -> None:
+    assert (first / "features.tsv").read_bytes() == (second / "features.tsv").read_bytes()
+    assert record(first)["answer"]["digest"] == record(second)["answer"]["digest"]
+    assert record(first)["verified"]
 
 
 def grey_of(image: Any) -> Any:
@@ -131,7 +131,7 @@ def test_scikit_image_finds_the_same_in_its_images(stack: Path, answer: Path) ->
     assert int(last["largest"]) == max(int(row["largest"]) for row in rows[:-1])
     counts = record(answer)["answer"]["counts"]
     assert (counts["images"], counts["objects"]) == (number, int(last["objects"]))
-    assert [one["name"] for one in record(answer)["phases"]] == ["list", "images", "reduce"]
+    assert [phase["name"] for phase in record(answer)["phases"]] == ["list", "images", "reduce"]
 
 
 def test_a_float_stack_is_thresholded_as_scikit_image_does(tmp_path: Path) -> None:
@@ -201,9 +201,9 @@ def test_more_ranks_than_images_and_a_bad_image_on_one_of_them(
     assert call([*words, "-o", str(tmp_path / "one")]) == 0
     np.save(stacks / "b.npy", np.full((1, 4, 5), np.inf))
     assert call([*words, "-o", str(tmp_path / "two")]) == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert "image 2 (page 0 of " in told
-    assert "has inf at row 0, column 0" in told
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert "image 2 (page 0 of " in message
+    assert "has inf at row 0, column 0" in message
 
 
 def test_made_images_show_their_discs(tmp_path: Path) -> None:
@@ -257,9 +257,9 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ([str(tmp_path / "nowhere.npy")], "no such file"),
         ([], "Missing argument 'IMAGES'"),
     ]
-    for words, told in cases:
+    for words, message in cases:
         assert call(["run", "images", *words, "-o", str(tmp_path / "a")]) in (2, 3), words
         last = capsys.readouterr().err.splitlines()[-1]
         assert last.startswith("cuesta: "), last
-        assert told in last, last
+        assert message in last, last
         assert not (tmp_path / "a").exists()

@@ -85,11 +85,11 @@ def test_every_form_is_read_as_tifffile_reads_it(form: str, kind: str, tmp_path:
         pytest.skip(f"tifffile does not write it here: {error}")
     if form == "imagej" and len(tifffile.TiffFile(path).pages) != len(stack):
         pytest.skip("a stack in one directory has a test of its own")
-    found = rows_of(path, tmp_path / "out")
+    rows = rows_of(path, tmp_path / "out")
     with tifffile.TiffFile(path) as file:
         expected = [objects(page.asarray()) for page in file.pages]
-    assert [int(row["objects"]) for row in found] == expected == [1, 4, 2]
-    assert [int(row["page"]) for row in found] == [0, 1, 2]
+    assert [int(row["objects"]) for row in rows] == expected == [1, 4, 2]
+    assert [int(row["page"]) for row in rows] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("planes", ["contig", "separate"])
@@ -118,8 +118,8 @@ def test_thumbnails_and_masks_are_passed_over(tmp_path: Path) -> None:
         file.write(squares(3)[::2, ::2], subfiletype=1, photometric="minisblack")
         file.write(squares(2) > THRESHOLD, subfiletype=4, photometric="minisblack")
         file.write(squares(2), subfiletype=2, photometric="minisblack")
-    found = rows_of(path, tmp_path / "out")
-    assert [(row["page"], row["objects"]) for row in found] == [("1", "3"), ("4", "2")]
+    rows = rows_of(path, tmp_path / "out")
+    assert [(row["page"], row["objects"]) for row in rows] == [("1", "3"), ("4", "2")]
     assert call(["verify", str(tmp_path / "out")]) == 0
 
 

@@ -47,15 +47,15 @@ def run(points: Path, folder: Path, *more: str) -> Path:
 
 
 def record(answer: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((answer / "run.json").read_text())
-    return found
+    fields: dict[str, Any] = json.loads((answer / "run.json").read_text())
+    return fields
 
 
-def same(one: Path, other: Path) -> None:
+def same(first: Path, second: Path) -> None:
     for name in FILES:
-        assert (one / name).read_bytes() == (other / name).read_bytes(), name
-    assert record(one)["answer"]["digest"] == record(other)["answer"]["digest"]
-    assert record(one)["verified"]
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
+    assert record(first)["answer"]["digest"] == record(second)["answer"]["digest"]
+    assert record(first)["verified"]
 
 
 def by_numpy(points: Any, clusters: int, iterations: int) -> tuple[Any, Any]:
@@ -63,9 +63,9 @@ def by_numpy(points: Any, clusters: int, iterations: int) -> tuple[Any, Any]:
     x = points.astype(np.float64)
     centres = x[:clusters].copy()
     for _ in range(iterations):
-        found = nearest(x, centres)
-        for cluster in np.unique(found):
-            centres[cluster] = x[found == cluster].mean(axis=0)
+        labels = nearest(x, centres)
+        for cluster in np.unique(labels):
+            centres[cluster] = x[labels == cluster].mean(axis=0)
     return centres, nearest(x, centres)
 
 
@@ -100,7 +100,7 @@ def test_threads_and_memory_do_not_change_a_byte(
 ) -> None:
     made = run(points, tmp_path, "--threads", threads, "--memory", memory)
     same(made, answer)
-    streamed = any(one["name"].startswith("streamed") for one in record(made)["phases"])
+    streamed = any(phase["name"].startswith("streamed") for phase in record(made)["phases"])
     assert streamed == (memory == "16MiB")
 
 
@@ -150,9 +150,11 @@ def test_the_system_itself_holds_the_run_to_its_memory_limit(tmp_path: Path) -> 
     assert call([*made, "-o", str(path)]) == 0
     limit_bytes = path.stat().st_size // 2
     words = [str(path), "--clusters", "4", "--iterations", "2", "--memory", str(limit_bytes)]
-    found = run_apart("kmeans", tmp_path / "a", *words, "--threads", "2", limit_bytes=limit_bytes)
-    assert "streamed iteration 1" in {phase["name"] for phase in found["phases"]}
-    assert found["peak_resident_bytes"] <= limit_bytes
+    run_record = run_apart(
+        "kmeans", tmp_path / "a", *words, "--threads", "2", limit_bytes=limit_bytes
+    )
+    assert "streamed iteration 1" in {phase["name"] for phase in run_record["phases"]}
+    assert run_record["peak_resident_bytes"] <= limit_bytes
 
 
 @pytest.mark.parametrize(("ranks", "memory"), [("1", "1GiB"), ("3", "1GiB"), ("2", "112MiB")])
@@ -201,11 +203,11 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ([str(tmp_path / "nowhere.npy")], "no such file"),
         ([], "Missing argument 'POINTS'"),
     ]
-    for words, told in cases:
+    for words, message in cases:
         assert call(["run", "kmeans", *words, "-o", str(tmp_path / "a")]) == 2, words
         last = capsys.readouterr().err.splitlines()[-1]
         assert last.startswith("cuesta: "), last
-        assert told in last, last
+        assert message in last, last
         assert not (tmp_path / "a").exists()
 
 
@@ -213,7 +215,7 @@ def test_bad_parquet_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "bad.parquet"
-    for columns, told in [
+    for columns, message in [
         ({"a": [1.0, 2.0], "b": ["x", "y"]}, "column b is string"),
         ({"a": [1.0, None]}, "column a has empty cells"),
         ({"a": [[1.0, 2.0], [3.0]]}, "lists of different lengths"),
@@ -223,7 +225,7 @@ def test_bad_parquet_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
         parquet.write_table(pa.table(columns), path)
         words = ["run", "kmeans", str(path), "--clusters", "1", "-o", str(tmp_path / "a")]
         assert call(words) == 2
-        assert told in capsys.readouterr().err.splitlines()[-1]
+        assert message in capsys.readouterr().err.splitlines()[-1]
     path.write_bytes(b"PAR1 and no more")
     assert call(words) == 2
     assert str(path) in capsys.readouterr().err.splitlines()[-1]
@@ -240,8 +242,8 @@ def test_ctrl_c_stops_it_and_leaves_nothing(points: Path, tmp_path: Path) -> Non
     assert any("running" in line for line in process.stderr)
     process.send_signal(signal.SIGINT)
     # A thousand iterations would take half an hour.
-    _, said = process.communicate(timeout=HANG_SECONDS)
-    assert process.returncode == 130, said
+    _, errors = process.communicate(timeout=HANG_SECONDS)
+    assert process.returncode == 130, errors
     assert list(tmp_path.iterdir()) == []
 
 

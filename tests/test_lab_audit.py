@@ -41,9 +41,9 @@ def out(made: Path, tmp_path: Path) -> Path:
 
 
 def change_record(out: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    found = json.loads((out / "run.json").read_text())
-    change(found)
-    (out / "run.json").write_text(json.dumps(found))
+    record = json.loads((out / "run.json").read_text())
+    change(record)
+    (out / "run.json").write_text(json.dumps(record))
 
 
 def change_file(out: Path) -> None:
@@ -106,11 +106,11 @@ def test_a_file_that_no_method_looks_at_makes_the_answer_wrong(
 def test_a_record_with_another_count_or_digest_is_wrong(
     out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = (out / "run.json").read_text()
-    change_record(out, lambda found: found["answer"]["counts"].update(rows=1))
+    original = (out / "run.json").read_text()
+    change_record(out, lambda record: record["answer"]["counts"].update(rows=1))
     assert "rows was said to be 1, its files have" in refused(out, capsys)
-    (out / "run.json").write_text(whole)
-    change_record(out, lambda found: found["answer"].update(digest="0" * 32))
+    (out / "run.json").write_text(original)
+    change_record(out, lambda record: record["answer"].update(digest="0" * 32))
     assert f"their record says {'0' * 32}" in refused(out, capsys)
 
 
@@ -119,22 +119,22 @@ def test_an_input_of_another_size_is_named(
 ) -> None:
     longer = tmp_path / "pairs.txt"
     longer.write_text((made / "pairs.txt").read_text() * 2)
-    change_record(out, lambda found: found["inputs"][0].update(path=str(longer)))
+    change_record(out, lambda record: record["inputs"][0].update(path=str(longer)))
     assert f"{longer}: the input changed; it has" in refused(out, capsys, exit_code=2)
 
 
 def test_a_record_from_before_there_were_checksums_is_still_verified(
     out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    change_record(out, lambda found: found["answer"]["files"][0].pop("blake3"))
+    change_record(out, lambda record: record["answer"]["files"][0].pop("blake3"))
     assert call(["verify", str(out)]) == 0
     change_file(out)
     refused(out, capsys)
 
 
-@pytest.mark.parametrize("given", [[], ["--threads", "1", "--memory", "64MiB"]], ids=len)
+@pytest.mark.parametrize("options", [[], ["--threads", "1", "--memory", "64MiB"]], ids=len)
 def test_an_answer_of_another_machine_is_verified_by_the_means_of_this_one(
-    given: list[str], out: Path, monkeypatch: pytest.MonkeyPatch
+    options: list[str], out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A record of a node with 64 cores had 64 threads started, and its memory taken, on a laptop.
 
@@ -149,19 +149,22 @@ def test_an_answer_of_another_machine_is_verified_by_the_means_of_this_one(
     monkeypatch.setattr("cuesta.lab.audit.verify", noted)
     for facts in ({"threads": 64, "memory_bytes": 1 << 40}, {"threads": 1, "memory_bytes": 1}):
         change_record(out, partial(dict.update, **facts))
-        assert call(["verify", str(out), *given]) == 0
-    here = (1, 64 << 20) if given else (machine.cores_usable(), machine.memory_bytes() // 2)
+        assert call(["verify", str(out), *options]) == 0
+    here = (1, 64 << 20) if options else (machine.cores_usable(), machine.memory_bytes() // 2)
     assert tried == [here, here]
 
 
 def test_means_that_are_none_are_named(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for words, told in ((["--threads", "0"], "--threads is 0"), (["--memory", "1"], "--memory is")):
+    for words, message in (
+        (["--threads", "0"], "--threads is 0"),
+        (["--memory", "1"], "--memory is"),
+    ):
         assert call(["verify", str(out), *words]) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
 def test_a_checksum_is_that_of_the_published_algorithm(tmp_path: Path) -> None:
     (tmp_path / "abc").write_text("abc")
     (tmp_path / "run.json").write_text("{}")
-    found = json.loads(_native.answer_checksums(tmp_path, ["run.json"], 2))
-    assert found == [{"name": "abc", "bytes": 3, "blake3": BLAKE3_OF_ABC}]
+    checksums = json.loads(_native.answer_checksums(tmp_path, ["run.json"], 2))
+    assert checksums == [{"name": "abc", "bytes": 3, "blake3": BLAKE3_OF_ABC}]

@@ -23,15 +23,15 @@ from waitkit import HANG_SECONDS
 
 def test_a_comparison_holds_an_answer_of_every_engine(tmp_path: Path) -> None:
     engines = [CopyEngine(name="one"), CopyEngine(name="two")]
-    found = compare(engines, scan_trial(tmp_path), plan(tmp_path))
+    comparison = compare(engines, scan_trial(tmp_path), plan(tmp_path))
     folder = tmp_path / "answer"
     assert names(folder) == {"one", "two", "compare.json"}
     assert names(tmp_path) == {"answer", "input.txt"}
-    assert json.loads((folder / "compare.json").read_text()) == found
-    assert found["equal"]
-    assert found["verified"]
-    assert len(set(found["digests"].values())) == 1
-    assert [one["engine"] for one in records_of(found, folder)] == ["one", "two"]
+    assert json.loads((folder / "compare.json").read_text()) == comparison
+    assert comparison["equal"]
+    assert comparison["verified"]
+    assert len(set(comparison["digests"].values())) == 1
+    assert [run_record["engine"] for run_record in records_of(comparison, folder)] == ["one", "two"]
 
 
 def test_every_engine_has_a_process_of_its_own(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def test_a_replaced_input_is_no_wrong_answer(
     pairs.write_bytes(bytes_before[:at] + b"2" + bytes_before[at + 1 :])
     capsys.readouterr()
     assert call(["verify", str(out)]) == 2
-    told = last_line(capsys)
-    assert f"{pairs}: the input changed; its content has the fingerprint" in told
+    message = last_line(capsys)
+    assert f"{pairs}: the input changed; its content has the fingerprint" in message
     # One that cannot even be read is the same kind of news.
     pairs.write_bytes(b"x" * len(bytes_before))
     assert call(["verify", str(out)]) == 2
@@ -73,9 +73,9 @@ def test_a_wrong_answer_is_still_called_wrong(
     text = (out / "pairs.txt").read_text()
     at = text.index("1", len(text) // 2)
     (out / "pairs.txt").write_text(text[:at] + "2" + text[at + 1 :])
-    found = json.loads((out / "run.json").read_text())
-    found["answer"]["files"][0].pop("blake3")
-    (out / "run.json").write_text(json.dumps(found))
+    record = json.loads((out / "run.json").read_text())
+    record["answer"]["files"][0].pop("blake3")
+    (out / "run.json").write_text(json.dumps(record))
     capsys.readouterr()
     assert call(["verify", str(out)]) == 1
     assert "the input changed" not in last_line(capsys)
@@ -107,9 +107,9 @@ def test_verify_says_what_it_did_not_prove(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = scanned(pairs, tmp_path / "out")
-    found = json.loads((out / "run.json").read_text())
-    found["machine"]["cpu"] = "a faster one"
-    (out / "run.json").write_text(json.dumps(found))
+    record = json.loads((out / "run.json").read_text())
+    record["machine"]["cpu"] = "a faster one"
+    (out / "run.json").write_text(json.dumps(record))
     capsys.readouterr()
     assert call(["verify", str(out)]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -149,13 +149,13 @@ def test_inputs_of_every_form_have_a_fingerprint_of_all_their_bytes(
     for name, words in questions(tmp_path, pairs).items():
         out = tmp_path / f"out-{name}"
         assert call(["run", *words, "-o", str(out)]) == 0, name
-        kinds[name] = [one["kind"] for one in fingerprints(out)]
-        for path, one in zip(words[1:], fingerprints(out), strict=False):
-            assert one["sum"] == fingerprint.now(path).sum, name
+        kinds[name] = [entry["kind"] for entry in fingerprints(out)]
+        for path, entry in zip(words[1:], fingerprints(out), strict=False):
+            assert entry["sum"] == fingerprint.now(path).sum, name
         capsys.readouterr()
         assert call(["verify", str(out)]) == 0, name
         assert "inputs are those" not in capsys.readouterr().out
-    assert {kind for found in kinds.values() for kind in found} == {fingerprint.WHOLE}, kinds
+    assert {kind for group in kinds.values() for kind in group} == {fingerprint.WHOLE}, kinds
 
 
 def test_a_pair_matrix_has_a_fingerprint_of_what_is_read_of_it(
@@ -163,17 +163,17 @@ def test_a_pair_matrix_has_a_fingerprint_of_what_is_read_of_it(
 ) -> None:
     assert call(["run", "load", str(pairs), "-o", str(tmp_path / "loaded")]) == 0
     matrix = tmp_path / "loaded" / "pairs.zarr"
-    found = []
+    marks = []
     for threads in ("1", "2"):
         out = tmp_path / f"out-{threads}"
         scan = ["run", "scan", str(matrix), "--min-abs-score", "0.9", "--threads", threads]
         assert call([*scan, "-o", str(out)]) == 0
-        found += fingerprints(out)
+        marks += fingerprints(out)
         assert call(["verify", str(out), "--threads", "1"]) == 0
-    assert found[0] == found[1]
-    assert found[0]["sum"]
-    shards = (one for one in matrix.rglob("c/*") if one.is_file())
-    largest = max(shards, key=lambda one: one.stat().st_size)
+    assert marks[0] == marks[1]
+    assert marks[0]["sum"]
+    shards = (shard for shard in matrix.rglob("c/*") if shard.is_file())
+    largest = max(shards, key=lambda shard: shard.stat().st_size)
     intact = largest.read_bytes()
     largest.write_bytes(intact[:40] + bytes([intact[40] ^ 1]) + intact[41:])
     capsys.readouterr()

@@ -62,10 +62,10 @@ def test_until_it_is_finished_an_answer_has_a_name_that_says_so(tmp_path: Path) 
 def test_a_kept_answer_stays_under_its_temporary_name_without_scratch(tmp_path: Path) -> None:
     with AnswerFolder(tmp_path / "out", overwrite=False) as folder:
         write(folder)
-        kept = folder.keep()
-    assert (kept / "run.json").read_text() == "new"
+        partial = folder.keep()
+    assert (partial / "run.json").read_text() == "new"
     assert names(tmp_path) == {f"out.partial-{os.getpid()}"}
-    assert names(kept.parent) == {"answer"}
+    assert names(partial.parent) == {"answer"}
 
 
 def test_an_answer_that_is_there_is_replaced_only_when_asked_to(tmp_path: Path) -> None:

@@ -61,8 +61,8 @@ def test_what_a_killed_run_left_is_removed_and_said(tmp_path: Path, scratch: Pat
     partial = f"out.partial-{process.pid}"
     assert names(tmp_path) == {partial, "scratch"}
     assert names(scratch) == {f"cuesta-scratch.partial-{process.pid}"}
-    (said,) = leftovers.sweep(tmp_path / "out")
-    assert said == f"removed {partial}, 4 MiB, which a run that was killed had left"
+    (message,) = leftovers.sweep(tmp_path / "out")
+    assert message == f"removed {partial}, 4 MiB, which a run that was killed had left"
     assert names(tmp_path) == {"scratch"}
     assert names(scratch) == set()
 
@@ -83,9 +83,9 @@ def test_what_a_killed_run_left_in_scratch_is_removed_by_any_run_with_that_folde
     killed, living = (start(tmp_path / name, scratch) for name in ("out", "living"))
     try:
         kill(killed)
-        (said,) = leftovers.sweep(tmp_path / "other", scratch)
+        (message,) = leftovers.sweep(tmp_path / "other", scratch)
         room = f"cuesta-scratch.partial-{killed.pid}"
-        assert said == f"removed {room}, 1 MiB, which a run that was killed had left"
+        assert message == f"removed {room}, 1 MiB, which a run that was killed had left"
         assert names(scratch) == {f"cuesta-scratch.partial-{living.pid}"}
         assert len(list(leftovers.sweep(tmp_path / "out", scratch))) == 1
         assert names(tmp_path) == {f"living.partial-{living.pid}", "scratch"}
@@ -159,8 +159,8 @@ def test_an_answer_that_was_about_to_be_replaced_gets_its_name_again(
     process = start(tmp_path / "out", scratch)
     kill(process)
     answer(tmp_path / f"out.replaced-{process.pid}", {"pairs.txt": b"old"})
-    said = list(leftovers.sweep(tmp_path / "out"))
-    assert len(said) == 2
+    messages = list(leftovers.sweep(tmp_path / "out"))
+    assert len(messages) == 2
     assert (tmp_path / "out" / "pairs.txt").read_text() == "old"
     assert names(tmp_path) == {"out", "scratch"}
 
@@ -295,11 +295,11 @@ def test_a_file_that_somebody_put_into_a_leftover_stays(tmp_path: Path, scratch:
     kill(process)
     partial = tmp_path / f"out.partial-{process.pid}"
     (partial / "rescued.txt").write_text("mine")
-    (said,) = leftovers.sweep(tmp_path / "out")
-    assert said == f"{partial} remains: {partial / 'rescued.txt'} is not of a run; move it away"
+    (message,) = leftovers.sweep(tmp_path / "out")
+    assert message == f"{partial} remains: {partial / 'rescued.txt'} is not of a run; move it away"
     (partial / "rescued.txt").rename(tmp_path / "rescued.txt")
-    (said,) = leftovers.sweep(tmp_path / "out")
-    assert said.startswith("removed")
+    (message,) = leftovers.sweep(tmp_path / "out")
+    assert message.startswith("removed")
     assert names(tmp_path) == {"scratch", "rescued.txt"}
 
 
@@ -314,13 +314,13 @@ def test_the_lock_of_a_leftover_goes_last(tmp_path: Path, scratch: Path) -> None
     if done.returncode != 0:
         pytest.skip("needs the right to mount")
     try:
-        (said,) = leftovers.sweep(tmp_path / "out")
-        assert f"{partial} remains: {place}" in said
+        (message,) = leftovers.sweep(tmp_path / "out")
+        assert f"{partial} remains: {place}" in message
         assert (partial / leftovers.LOCK_NAME).exists()
     finally:
         subprocess.run(["umount", place], check=True)
-    (said,) = leftovers.sweep(tmp_path / "out")
-    assert said.startswith("removed")
+    (message,) = leftovers.sweep(tmp_path / "out")
+    assert message.startswith("removed")
     assert not partial.exists()
 
 

@@ -89,7 +89,7 @@ def test_another_level_and_a_comparison_at_less_than_full_are_refused(tmp_path: 
 
 
 def test_the_verifier_hears_the_level_and_reports_progress(tmp_path: Path) -> None:
-    heard: list[str] = []
+    levels: list[str] = []
     done: list[tuple[int, int]] = []
 
     class Listener:
@@ -103,13 +103,13 @@ def test_the_verifier_hears_the_level_and_reports_progress(tmp_path: Path) -> No
         def close(self) -> None: ...
 
     def tells(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
-        heard.append(how["level"])
+        levels.append(how["level"])
         how["progress"](7, 9)
         return same_as_input(trial, answer, scratch, **how)
 
     chosen = plan(tmp_path, verify="sample", verifier=tells)
     run_trial(CopyEngine(), scan_trial(tmp_path), chosen, Listener())
-    assert heard == ["sample"]
+    assert levels == ["sample"]
     assert (7, 9) in done
 
 
@@ -123,9 +123,9 @@ def verification(**changes: Any) -> Verification:
 
 def test_a_file_that_was_not_looked_at_makes_an_answer_wrong() -> None:
     assert strictly(verification(), ["pairs.txt"], []).verified is True
-    found = strictly(verification(), ["pairs.txt", "more.txt"], [])
-    assert found.verified is False
-    assert found.fault == "more.txt is no file of it: nothing says what it should be"
+    result = strictly(verification(), ["pairs.txt", "more.txt"], [])
+    assert result.verified is False
+    assert result.fault == "more.txt is no file of it: nothing says what it should be"
 
 
 def test_a_verifier_that_names_no_file_covers_them_all() -> None:
@@ -134,9 +134,9 @@ def test_a_verifier_that_names_no_file_covers_them_all() -> None:
 
 def test_a_count_that_differs_makes_an_answer_wrong_and_one_that_only_one_knows_does_not() -> None:
     assert strictly(verification(), [], [{"rows": 3, "rows_read": 9}]).verified is True
-    found = strictly(verification(), [], [{"rows": 3}, {"rows": 4}])
-    assert found.verified is False
-    assert found.fault == "rows was said to be 4, its files have 3"
+    result = strictly(verification(), [], [{"rows": 3}, {"rows": 4}])
+    assert result.verified is False
+    assert result.fault == "rows was said to be 4, its files have 3"
 
 
 def test_what_is_wrong_already_keeps_its_own_fault() -> None:
@@ -151,8 +151,8 @@ def test_what_nobody_looked_at_is_neither_right_nor_wrong() -> None:
 def test_an_engine_that_counts_otherwise_than_its_files_say_is_wrong(tmp_path: Path) -> None:
     class Boasts(CopyEngine):
         def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
-            found = super().run(trial, output, scratch)
-            return Outcome(phases=found.phases, counts={**found.counts, "rows": 2})
+            outcome = super().run(trial, output, scratch)
+            return Outcome(phases=outcome.phases, counts={**outcome.counts, "rows": 2})
 
     with pytest.raises(VerificationError, match="rows was said to be 2, its files have 1"):
         run_trial(Boasts(), scan_trial(tmp_path), plan(tmp_path))

@@ -47,9 +47,9 @@ def test_an_engine_that_breaks_is_a_doubt(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(ceilings, "GEMM_ROWS", 64)
     answer = json.dumps({"unit": "bytes", "per_s": [1e9] * 3, "detail": ""})
     engines = [Empty(breaks=True), Empty()]
-    found = ceilings.measure(lambda kind, request: answer, tmp_path, lambda _: None, engines)
-    assert found.at(99)["quick_copy_tasks_per_s"] == 100
-    assert "engine quick-copy was not measured: no ranks today" in found.warnings
+    measured = ceilings.measure(lambda kind, request: answer, tmp_path, lambda _: None, engines)
+    assert measured.at(99)["quick_copy_tasks_per_s"] == 100
+    assert "engine quick-copy was not measured: no ranks today" in measured.warnings
 
 
 def test_every_rate_is_written_with_its_unit() -> None:
@@ -63,10 +63,10 @@ def test_ranks_hand_out_tasks_and_messages(tmp_path: Path) -> None:
     if engine.missing():
         pytest.skip(str(engine.missing()))
     assert isinstance(engine, HasLimits)
-    found = engine.limits(2, tmp_path, 2)
+    measured = engine.limits(2, tmp_path, 2)
     names = {"tasks_per_s", "transport_bytes_per_s", "transport_round_trips_per_s"}
-    assert found.keys() == names
-    assert all(len(samples) == 2 and min(samples) > 50 for samples in found.values())
+    assert measured.keys() == names
+    assert all(len(samples) == 2 and min(samples) > 50 for samples in measured.values())
 
 
 def test_the_network_to_another_host_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,15 +81,15 @@ def test_the_network_to_another_host_is_printed(capsys: pytest.CaptureFixture[st
         assert [line.split()[0] for line in lines] == ["sent", "received", "round"]
         assert "Gbit/s" in lines[0]
         assert call(["doctor", "--to", place, "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert len(found["network_send_bytes_per_s"]["per_s"]) == 7
+        rates = json.loads(capsys.readouterr().out)
+        assert len(rates["network_send_bytes_per_s"]["per_s"]) == 7
     finally:
         running.kill()
         running.communicate()
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["--to", "nowhere"], "--to is 'nowhere', give HOST:PORT"),
         (["--to", "a:99999"], "--to is 'a:99999', give HOST:PORT"),
@@ -98,10 +98,10 @@ def test_the_network_to_another_host_is_printed(capsys: pytest.CaptureFixture[st
     ],
 )
 def test_wrong_places_are_one_line(
-    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(["doctor", *words]) == 2
-    assert says in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:

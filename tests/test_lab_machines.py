@@ -76,7 +76,7 @@ def test_values_are_read_with_their_units() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "says"),
+    ("name", "value", "message"),
     [
         ("disc-rate", "1MB/s", "machine factor disc-rate is not known; there are memory-group"),
         ("disk-rate", "fast", "machine factor disk-rate is 'fast', give bytes a second"),
@@ -91,10 +91,10 @@ def test_values_are_read_with_their_units() -> None:
         ("memory-group", "much", "give bytes"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_one_line(name: str, value: str, says: str) -> None:
+def test_what_cannot_be_read_is_said_in_one_line(name: str, value: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         machines.refusal({name: value})
-    assert says in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -115,8 +115,8 @@ def test_a_missing_program_is_named_with_what_brings_it(monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr("cuesta.lab.machines.disks.found", lambda command: None)
     if Path("/dev/loop-control").exists():
-        said = machines.refusal({"file-system": "xfs"})
-        assert said == "machine factor file-system needs mkfs.xfs: apt-get install xfsprogs"
+        message = machines.refusal({"file-system": "xfs"})
+        assert message == "machine factor file-system needs mkfs.xfs: apt-get install xfsprogs"
 
 
 def test_control_groups_of_version_2_have_limits_of_one_tree(
@@ -127,8 +127,8 @@ def test_control_groups_of_version_2_have_limits_of_one_tree(
     monkeypatch.setattr(groups.second, "__defaults__", (tmp_path,))
     (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
     assert groups.refusal("memory-group", tmp_path) is None
-    said = groups.refusal("disk-rate", tmp_path)
-    assert said == f"machine factor disk-rate needs the controller io in {tmp_path}/" + (
+    message = groups.refusal("disk-rate", tmp_path)
+    assert message == f"machine factor disk-rate needs the controller io in {tmp_path}/" + (
         "cgroup.controllers"
     )
     journal = Journal({}, tmp_path / "journals")
@@ -253,7 +253,7 @@ def test_a_quota_of_cores_holds_for_all_processes_of_a_node(tmp_path: Path) -> N
     with machines.apply({"cpu-quota": "0.5"}, Place(folder=tmp_path)) as place:
         command = [*place.nodes[0].prefix(), sys.executable, "-c", burn]
         several = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
-        used = sum(float(one.communicate()[0]) for one in several)
+        used = sum(float(process.communicate()[0]) for process in several)
     assert 0.05 < used < 0.8
     assert ours(tmp_path) == []
 
@@ -287,8 +287,8 @@ def test_nodes_are_linked_at_the_rate_that_is_asked_for(tmp_path: Path) -> None:
         assert place.probed["link_round_trip_seconds"] > 0
         for node in place.nodes:
             words = [*node.prefix(), "ip", "-br", "addr"]
-            said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-            assert node.address in said
+            output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+            assert node.address in output
         within = subprocess.run(
             ["ip", "-br", "addr"],
             capture_output=True,
@@ -354,8 +354,8 @@ with machines.apply({factors!r}, machines.Place(folder=Path({str(tmp_path)!r})))
     running.communicate()
     mark = f"{running.pid}"
     assert any(mark in line for line in state())
-    said = [one for one in machines.sweep() if mark in one]
-    assert said == [f"put back what process {mark}, now killed, had changed of the machine"]
+    messages = [message for message in machines.sweep() if mark in message]
+    assert messages == [f"put back what process {mark}, now killed, had changed of the machine"]
     assert not [line for line in state() if mark in line or str(tmp_path) in line]
     assert pages.read_text() == before
     assert not list(tmp_path.iterdir())

@@ -140,8 +140,8 @@ def rows(content: bytes, workload: str) -> list[bytes]:
     return content.splitlines(keepends=True)
 
 
-def same_rows(one: bytes, other: bytes) -> bool:
-    return sorted(one.splitlines()) == sorted(other.splitlines())
+def same_rows(first: bytes, second: bytes) -> bool:
+    return sorted(first.splitlines()) == sorted(second.splitlines())
 
 
 def row_dropped(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
@@ -155,21 +155,21 @@ def row_doubled(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
 
 
 def rows_swapped(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
-    one, other = (draw.randrange(max(1, len(parts))) for _ in range(2))
+    first, second = (draw.randrange(max(1, len(parts))) for _ in range(2))
     swapped = list(parts)
     if parts:
-        swapped[one], swapped[other] = swapped[other], swapped[one]
+        swapped[first], swapped[second] = swapped[second], swapped[first]
     return b"".join(swapped)
 
 
 def fields_swapped(right: bytes, parts: list[bytes], draw: random.Random) -> bytes:
     changed = list(parts)
     if len(parts) > 1:
-        one, other = draw.sample(range(len(parts)), 2)
-        left, below = (parts[at].rstrip(b"\n").split(b"\t") for at in (one, other))
+        first, second = draw.sample(range(len(parts)), 2)
+        left, below = (parts[at].rstrip(b"\n").split(b"\t") for at in (first, second))
         column = draw.randrange(min(len(left), len(below)))
         left[column], below[column] = below[column], left[column]
-        for at, fields in ((one, left), (other, below)):
+        for at, fields in ((first, left), (second, below)):
             changed[at] = b"\t".join(fields) + b"\n" * parts[at].endswith(b"\n")
     return b"".join(changed)
 

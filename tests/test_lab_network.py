@@ -13,10 +13,10 @@ from cuesta.lab import network
 
 def test_a_connection_within_a_process_is_measured_both_ways() -> None:
     with network.listening("127.0.0.1") as port:
-        seen = network.probe("127.0.0.1", port, seconds=0.1)
-    assert seen.sent_bytes_per_s > 0
-    assert seen.received_bytes_per_s > 0
-    assert seen.round_trip_seconds > 0
+        measured = network.probe("127.0.0.1", port, seconds=0.1)
+    assert measured.sent_bytes_per_s > 0
+    assert measured.received_bytes_per_s > 0
+    assert measured.round_trip_seconds > 0
 
 
 def test_a_process_listens_until_it_is_ended() -> None:

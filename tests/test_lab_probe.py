@@ -80,7 +80,8 @@ def test_the_peak_is_that_of_the_work_and_not_of_what_came_before() -> None:
         del block
     # Each beside what was resident when it began: the system may take pages back in between.
     unused, used = (
-        one.usage.peak_resident_bytes - one.usage.resident_before_bytes for one in (small, large)
+        sample.usage.peak_resident_bytes - sample.usage.resident_before_bytes
+        for sample in (small, large)
     )
     assert unused < 30 * MIB
     assert 90 * MIB < used < 130 * MIB
@@ -163,5 +164,5 @@ def test_a_folder_counts_as_all_the_files_under_it(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "one").write_bytes(b"123")
     (tmp_path / "a" / "b" / "two").write_bytes(b"4567")
-    found = describe(str(tmp_path))
-    assert (found.bytes, found.files) == (7, 2)
+    description = describe(str(tmp_path))
+    assert (description.bytes, description.files) == (7, 2)

@@ -48,32 +48,34 @@ class Listener:
 
 def test_a_run_leaves_an_answer_with_a_record_of_the_published_schema(tmp_path: Path) -> None:
     chosen = plan(tmp_path, repeats=3, ceilings=CEILINGS, command=("cuesta", "run"))
-    found = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
     assert names(tmp_path) == {"answer", "input.txt"}
     assert names(tmp_path / "answer") == {"pairs.txt", "run.json"}
-    assert json.loads((tmp_path / "answer" / "run.json").read_text()) == found
+    assert json.loads((tmp_path / "answer" / "run.json").read_text()) == run_record
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    jsonschema.validate(found, SCHEMA)
+    jsonschema.validate(run_record, SCHEMA)
 
 
 def test_the_record_says_what_was_asked_and_what_came_out(tmp_path: Path) -> None:
     now = datetime(2026, 11, 21, 9, 0, tzinfo=UTC).timestamp()
-    found = run_trial(CopyEngine(), scan_trial(tmp_path, seed=5), plan(tmp_path, now=now))
-    assert (found["workload"], found["engine"], found["seed"]) == ("scan", "copy", 5)
-    assert found["parameters"]["min_abs_score"] == 0.0
-    assert input_sizes(found) == [{"path": str(tmp_path / "input.txt"), "bytes": 4, "files": 1}]
-    assert found["answer"]["counts"] == {"rows_read": 3, "rows_kept": 1, "rows": 1}
-    assert found["answer"]["files"] == [{"name": "pairs.txt", "bytes": 4, "blake3": BLAKE3}]
-    assert found["verified"] is True
-    assert found["verification"]["method"] == "reading the input"
-    assert found["versions"]["copy"] == "1.2"
-    assert found["started"] == "2026-11-21T09:00:00Z"
-    assert found["ceilings"] is None
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path, seed=5), plan(tmp_path, now=now))
+    assert (run_record["workload"], run_record["engine"], run_record["seed"]) == ("scan", "copy", 5)
+    assert run_record["parameters"]["min_abs_score"] == 0.0
+    assert input_sizes(run_record) == [
+        {"path": str(tmp_path / "input.txt"), "bytes": 4, "files": 1}
+    ]
+    assert run_record["answer"]["counts"] == {"rows_read": 3, "rows_kept": 1, "rows": 1}
+    assert run_record["answer"]["files"] == [{"name": "pairs.txt", "bytes": 4, "blake3": BLAKE3}]
+    assert run_record["verified"] is True
+    assert run_record["verification"]["method"] == "reading the input"
+    assert run_record["versions"]["copy"] == "1.2"
+    assert run_record["started"] == "2026-11-21T09:00:00Z"
+    assert run_record["ceilings"] is None
 
 
 def test_a_phase_is_compared_with_its_ceiling_where_that_is_known(tmp_path: Path) -> None:
-    found = run_trial(CopyEngine(), scan_trial(tmp_path), plan(tmp_path, ceilings=CEILINGS))
-    first, second = found["phases"]
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), plan(tmp_path, ceilings=CEILINGS))
+    first, second = run_record["phases"]
     assert "fraction_of_ceiling" not in first
     assert second["rate_per_s"] == 8.0
     assert second["fraction_of_ceiling"] == 0.5
@@ -82,19 +84,21 @@ def test_a_phase_is_compared_with_its_ceiling_where_that_is_known(tmp_path: Path
 def test_a_cold_run_is_held_against_the_device(tmp_path: Path) -> None:
     ceilings = CEILINGS | {"file_read_direct_bytes_per_s": 80.0}
     chosen = plan(tmp_path, ceilings=ceilings, cache="input-dropped")
-    found = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
-    assert found["cache"] == "input-dropped"
-    assert found["phases"][1]["ceiling"] == "file_read_direct_bytes_per_s"
-    assert found["phases"][1]["fraction_of_ceiling"] == 0.1
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
+    assert run_record["cache"] == "input-dropped"
+    assert run_record["phases"][1]["ceiling"] == "file_read_direct_bytes_per_s"
+    assert run_record["phases"][1]["fraction_of_ceiling"] == 0.1
 
 
 def test_repeats_run_in_emptied_folders_and_are_all_kept(tmp_path: Path) -> None:
     engine = CopyEngine()
-    found = run_trial(engine, scan_trial(tmp_path), plan(tmp_path, repeats=7))
-    assert len(engine.runs) == len(found["samples"]) == found["repeats"] == 7
-    walls = sorted(sample["wall_seconds"] for sample in found["samples"])
-    assert found["wall_seconds"] == found["statistics"]["wall_seconds"]["median"] == walls[3]
-    assert found["statistics"]["wall_seconds"]["confidence"] == 1 - 2 / 2**7
+    run_record = run_trial(engine, scan_trial(tmp_path), plan(tmp_path, repeats=7))
+    assert len(engine.runs) == len(run_record["samples"]) == run_record["repeats"] == 7
+    walls = sorted(sample["wall_seconds"] for sample in run_record["samples"])
+    assert (
+        run_record["wall_seconds"] == run_record["statistics"]["wall_seconds"]["median"] == walls[3]
+    )
+    assert run_record["statistics"]["wall_seconds"]["confidence"] == 1 - 2 / 2**7
 
 
 def test_a_wrong_answer_gets_no_name_and_is_left_for_a_look(tmp_path: Path) -> None:
@@ -126,11 +130,11 @@ def test_the_peak_covers_the_verification_and_samples_do_not(tmp_path: Path) -> 
         assert taken[-1]
         return same_as_input(trial, answer, scratch, **how)
 
-    found = run_trial(CopyEngine(), scan_trial(tmp_path), plan(tmp_path, verifier=greedy))
-    more_bytes = found["peak_resident_bytes"] - found["samples"][0]["peak_resident_bytes"]
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), plan(tmp_path, verifier=greedy))
+    more_bytes = run_record["peak_resident_bytes"] - run_record["samples"][0]["peak_resident_bytes"]
     assert more_bytes > 100 << 20
-    assert found["verification"]["peak_resident_bytes"] == found["peak_resident_bytes"]
-    assert found["verification"]["cpu_seconds"] > 0
+    assert run_record["verification"]["peak_resident_bytes"] == run_record["peak_resident_bytes"]
+    assert run_record["verification"]["cpu_seconds"] > 0
 
 
 def test_the_time_of_the_whole_is_said_part_by_part(tmp_path: Path) -> None:
@@ -139,15 +143,17 @@ def test_the_time_of_the_whole_is_said_part_by_part(tmp_path: Path) -> None:
         return replace(same_as_input(trial, answer, scratch, **how), seconds=0.1)
 
     chosen = plan(tmp_path, verifier=slow, repeats=3, startup_seconds=2.0)
-    found = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
-    spent = found["time"]
-    assert spent["work_seconds"] == sum(one["wall_seconds"] for one in found["samples"])
-    assert spent["verification_seconds"] == 0.1
-    assert spent["rest_seconds"] >= 2.0
-    assert spent["as_typed_seconds"] > 2.1
-    parts = [value for name, value in spent.items() if name != "as_typed_seconds"]
-    assert spent["as_typed_seconds"] == pytest.approx(sum(parts))
-    assert record.one_run_seconds(found) < spent["as_typed_seconds"]
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
+    durations = run_record["time"]
+    assert durations["work_seconds"] == sum(
+        sample["wall_seconds"] for sample in run_record["samples"]
+    )
+    assert durations["verification_seconds"] == 0.1
+    assert durations["rest_seconds"] >= 2.0
+    assert durations["as_typed_seconds"] > 2.1
+    parts = [value for name, value in durations.items() if name != "as_typed_seconds"]
+    assert durations["as_typed_seconds"] == pytest.approx(sum(parts))
+    assert record.one_run_seconds(run_record) < durations["as_typed_seconds"]
 
 
 def test_an_interrupt_while_verifying_leaves_nothing(tmp_path: Path) -> None:
@@ -192,18 +198,18 @@ def test_the_observer_hears_an_estimate_first_and_then_every_stage(tmp_path: Pat
             progress(1, 2)
             return self
 
-    hears = Listener()
-    run_trial(Reporting(), scan_trial(tmp_path), plan(tmp_path, repeats=2), hears)
-    assert hears.notes[0] == "to read: 4 B in 1 file"
-    assert hears.notes[1].startswith("memory: at most 1 GiB")
-    assert hears.stages == ["run 1 of 2", "run 2 of 2", "verifying", "writing to the disk"]
-    assert hears.done == [(1, 2)]
+    listener = Listener()
+    run_trial(Reporting(), scan_trial(tmp_path), plan(tmp_path, repeats=2), listener)
+    assert listener.notes[0] == "to read: 4 B in 1 file"
+    assert listener.notes[1].startswith("memory: at most 1 GiB")
+    assert listener.stages == ["run 1 of 2", "run 2 of 2", "verifying", "writing to the disk"]
+    assert listener.done == [(1, 2)]
 
 
 def test_a_record_is_read_back_and_other_files_are_refused(tmp_path: Path) -> None:
-    found = run_trial(CopyEngine(), scan_trial(tmp_path), plan(tmp_path))
-    assert record.read(tmp_path / "answer") == found
-    assert record.trial_of(found) == scan_trial(tmp_path)
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), plan(tmp_path))
+    assert record.read(tmp_path / "answer") == run_record
+    assert record.trial_of(run_record) == scan_trial(tmp_path)
     (tmp_path / "other.json").write_text('{"schema": "cuesta.run/9"}')
     for path, text in ((tmp_path, "no run record"), (tmp_path / "other.json", "not a run record")):
         with pytest.raises(InputError, match=text):

@@ -12,14 +12,19 @@ from cuesta.lab.stats import CONFIDENCE, coverage, median_interval, representati
 
 
 def test_one_sample_is_its_own_median_and_promises_nothing() -> None:
-    found = median_interval([2.5])
-    assert (found.median, found.low, found.high, found.confidence) == (2.5, 2.5, 2.5, 0.0)
+    interval = median_interval([2.5])
+    assert (interval.median, interval.low, interval.high, interval.confidence) == (
+        2.5,
+        2.5,
+        2.5,
+        0.0,
+    )
 
 
 @pytest.mark.parametrize(("count", "depth"), [(5, 1), (6, 1), (8, 1), (9, 2), (20, 6), (100, 40)])
 def test_the_interval_takes_the_ranks_of_the_published_table(count: int, depth: int) -> None:
-    found = median_interval([float(value) for value in range(1, count + 1)])
-    assert (found.low, found.high) == (depth, count + 1 - depth)
+    interval = median_interval([float(value) for value in range(1, count + 1)])
+    assert (interval.low, interval.high) == (depth, count + 1 - depth)
 
 
 def test_three_samples_say_75_per_cent() -> None:
@@ -30,16 +35,16 @@ def test_the_interval_covers_the_true_median_as_often_as_it_says() -> None:
     generator = random.Random(7)
     hits = 0
     for _ in range(4000):
-        found = median_interval([generator.expovariate(1.0) for _ in range(11)])
-        hits += found.low <= 0.693147 <= found.high
+        interval = median_interval([generator.expovariate(1.0) for _ in range(11)])
+        hits += interval.low <= 0.693147 <= interval.high
     assert abs(hits / 4000 - coverage(11, 2)) < 0.01
     assert coverage(11, 2) >= CONFIDENCE > coverage(11, 3)
 
 
 @given(some.lists(some.floats(0, 1e6), min_size=1, max_size=60))
 def test_the_median_lies_in_its_interval(samples: list[float]) -> None:
-    found = median_interval(samples)
-    assert min(samples) <= found.low <= found.median <= found.high <= max(samples)
+    interval = median_interval(samples)
+    assert min(samples) <= interval.low <= interval.median <= interval.high <= max(samples)
 
 
 def test_the_representative_of_an_even_number_is_the_faster_of_the_middle_two() -> None:

@@ -28,9 +28,9 @@ def reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(*words: str, stdin: Any = b"") -> subprocess.CompletedProcess[bytes]:
     """What a process of its own says; `stdin` are bytes, or a descriptor."""
-    given = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
+    streams = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
     line = [sys.executable, "-m", "cuesta", *words]
-    return subprocess.run(line, check=False, capture_output=True, timeout=60, **given)
+    return subprocess.run(line, check=False, capture_output=True, timeout=60, **streams)
 
 
 def said(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -43,15 +43,15 @@ def said(done: subprocess.CompletedProcess[bytes]) -> str:
 def test_standard_input_gives_the_bytes_that_its_file_gives(
     reads: Path, tmp_path: Path, gzipped: bool
 ) -> None:
-    told = reads.read_bytes()
-    told = gzip.compress(told[:5000]) + gzip.compress(told[5000:]) if gzipped else told
-    done = command("run", "assemble", "-", "-k", "31", "-o", str(tmp_path / "a"), stdin=told)
+    content = reads.read_bytes()
+    content = gzip.compress(content[:5000]) + gzip.compress(content[5000:]) if gzipped else content
+    done = command("run", "assemble", "-", "-k", "31", "-o", str(tmp_path / "a"), stdin=content)
     assert done.returncode == 0, done.stderr
     expected = assemble([reads], tmp_path / "b", "-k", "31")
     for name in FILES:
         assert (tmp_path / "a" / name).read_bytes() == (expected / name).read_bytes(), name
     record = json.loads((tmp_path / "a" / "run.json").read_text())
-    assert input_sizes(record) == [{"path": "-", "bytes": len(told), "files": 1}]
+    assert input_sizes(record) == [{"path": "-", "bytes": len(content), "files": 1}]
     assert record["verified"]
     assert names(tmp_path) == {"a", "b"}
 
@@ -61,25 +61,25 @@ def test_pipes_are_files_of_mates_and_scratch_is_empty_afterwards(
 ) -> None:
     pipes, scratch = [tmp_path / "one", tmp_path / "two"], tmp_path / "scratch"
     scratch.mkdir()
-    mates = tmp_path / "mates.fq"
-    mates.write_bytes(reads.read_bytes().translate(bytes.maketrans(b"ACGT", b"TGCA")))
+    second = tmp_path / "mates.fq"
+    second.write_bytes(reads.read_bytes().translate(bytes.maketrans(b"ACGT", b"TGCA")))
     threads = [
-        _fed(pipe, file.read_bytes()) for pipe, file in zip(pipes, (reads, mates), strict=True)
+        _fed(pipe, file.read_bytes()) for pipe, file in zip(pipes, (reads, second), strict=True)
     ]
     paired = ["-k", "31", "--pairs", "--scratch", str(scratch)]
-    found = assemble(pipes, tmp_path / "a", *paired)
+    answer = assemble(pipes, tmp_path / "a", *paired)
     for thread in threads:
         thread.join()
-    expected = assemble([reads, mates], tmp_path / "b", *paired)
-    assert (found / "graph.gfa").read_bytes() == (expected / "graph.gfa").read_bytes()
+    expected = assemble([reads, second], tmp_path / "b", *paired)
+    assert (answer / "graph.gfa").read_bytes() == (expected / "graph.gfa").read_bytes()
     assert names(scratch) == set()
-    record = json.loads((found / "run.json").read_text())
-    assert [one["path"] for one in record["inputs"]] == [str(pipe) for pipe in pipes]
+    record = json.loads((answer / "run.json").read_text())
+    assert [source["path"] for source in record["inputs"]] == [str(pipe) for pipe in pipes]
 
 
-def _fed(pipe: Path, told: bytes) -> threading.Thread:
+def _fed(pipe: Path, content: bytes) -> threading.Thread:
     os.mkfifo(pipe)
-    thread = threading.Thread(target=lambda: pipe.write_bytes(told), daemon=True)
+    thread = threading.Thread(target=lambda: pipe.write_bytes(content), daemon=True)
     thread.start()
     return thread
 

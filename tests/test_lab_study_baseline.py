@@ -31,9 +31,9 @@ def sure(part: float) -> float:
 
 def repeats_for(noise: kit.Noise, combinations: int) -> int:
     """What the gate would ask for, if it knew the noise."""
-    found = gate.repeats_for(scatter(noise(random.Random(0), 4000)), combinations)
-    assert found is not None
-    return found
+    repeats = gate.repeats_for(scatter(noise(random.Random(0), 4000)), combinations)
+    assert repeats is not None
+    return repeats
 
 
 @pytest.mark.parametrize("name", NOISES)
@@ -50,9 +50,9 @@ def test_of_a_slow_down_of_a_tenth_19_in_20_are_found_with_the_repeats_asked_for
         before = kit.drawn(source, noises, repeats, {})
         false += bool(gate.check(before, kit.drawn(source, noises, repeats, {})).of(gate.SLOWER))
         after = kit.drawn(source, noises, repeats, {0: 1.1})
-        found = {one.levels["size"]: one for one in gate.check(before, after).changes}
-        missed += found["0"].verdict != gate.SLOWER
-        cleared += found["0"].verdict == gate.NO_SLOWER
+        changes = {change.levels["size"]: change for change in gate.check(before, after).changes}
+        missed += changes["0"].verdict != gate.SLOWER
+        cleared += changes["0"].verdict == gate.NO_SLOWER
     assert false / TRIALS <= sure(0.05)
     assert missed / TRIALS <= sure(0.05)
     assert cleared / TRIALS <= sure(0.05)
@@ -65,11 +65,11 @@ def test_with_fewer_repeats_it_misses_more_but_never_says_that_all_is_well(repea
     cleared, few, false = 0, 0, 0
     for _ in range(TRIALS):
         before = kit.drawn(source, noises, repeats, {})
-        found = gate.check(before, kit.drawn(source, noises, repeats, {0: 1.1}))
-        slow = next(one for one in found.changes if one.levels["size"] == "0")
+        outcome = gate.check(before, kit.drawn(source, noises, repeats, {0: 1.1}))
+        slow = next(change for change in outcome.changes if change.levels["size"] == "0")
         cleared += slow.verdict == gate.NO_SLOWER
         few += slow.verdict == gate.TOO_FEW
-        false += any(one.levels["size"] != "0" for one in found.of(gate.SLOWER))
+        false += any(change.levels["size"] != "0" for change in outcome.of(gate.SLOWER))
     assert cleared / TRIALS <= sure(0.05)
     assert false / TRIALS <= sure(0.05)
     assert few > 0
@@ -82,9 +82,9 @@ def test_what_it_asks_for_after_a_few_repeats_is_enough() -> None:
     for _ in range(TRIALS):
         first = gate.check(kit.drawn(source, noises, 7, {}), kit.drawn(source, noises, 7, {}))
         # Of 200 pairs one or two are drawn with waves that no repeats are enough for.
-        asked = max(one.needed or 0 for one in first.changes) or 20
-        before = kit.drawn(source, noises, asked, {})
-        after = kit.drawn(source, noises, asked, {0: 1.1})
+        repeats = max(change.needed or 0 for change in first.changes) or 20
+        before = kit.drawn(source, noises, repeats, {})
+        after = kit.drawn(source, noises, repeats, {0: 1.1})
         missed += not gate.check(before, after).of(gate.SLOWER)
     assert missed / TRIALS <= sure(0.05)
 
@@ -99,10 +99,10 @@ def test_waves_of_the_machine_within_the_runs_are_seen_and_call_for_caution() ->
 
     def run(wave: float) -> list[list[float]]:
         turns = [math.sin(index / 4 + source.random()) * wave for index in range(24)]
-        return [[math.exp(one + source.gauss(0, 0.03)) for one in turns] for _ in range(6)]
+        return [[math.exp(level + source.gauss(0, 0.03)) for level in turns] for _ in range(6)]
 
     quiet = [unsteadiness([run(0.0), run(0.0)]) for _ in range(200)]
-    assert sum(one > 0 for one in quiet) <= 10
+    assert sum(value > 0 for value in quiet) <= 10
     assert unsteadiness([run(0.2), run(0.2)]) > 0.05
     assert unsteadiness([[[1.0], [1.0]], [[2.0], []]]) == 0.0
 
@@ -113,11 +113,11 @@ def test_where_repeats_scatter_by_a_third_nothing_but_a_large_change_is_believed
     for _ in range(40):
         before, after = (kit.drawn(source, noises, 40, {}) for _ in range(2))
         for cell in after["cells"]:
-            cell["measures"]["work"] = [1.05 * one for one in cell["measures"]["work"]]
+            cell["measures"]["work"] = [1.05 * seconds for seconds in cell["measures"]["work"]]
         wrong += bool(gate.check(before, after).of(gate.SLOWER))
     assert wrong <= 2
     before, after = (kit.drawn(source, noises, 40, slow) for slow in ({}, {0: 3.0}))
-    assert [one.levels["size"] for one in gate.check(before, after).of(gate.SLOWER)] == ["0"]
+    assert [change.levels["size"] for change in gate.check(before, after).of(gate.SLOWER)] == ["0"]
 
 
 def test_without_drift_the_test_is_that_of_the_published_tables() -> None:
@@ -145,7 +145,7 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says() -> None:
     noise, held = kit.skewed(0.05), 0
     for _ in range(TRIALS):
         drift = source.gauss(0, 0.01)
-        after = [1.3 * math.exp(drift) * one for one in noise(source, 8)]
+        after = [1.3 * math.exp(drift) * seconds for seconds in noise(source, 8)]
         low, high = Shift(noise(source, 8), after, Drift(deviation=0.01)).interval(0.95)
         held += low <= 1.3 <= high
     assert 0.95 - (sure(0.05) - 0.05) <= held / TRIALS
@@ -215,7 +215,7 @@ def test_few_turns_ask_for_as_many_as_are_needed() -> None:
 def test_runs_of_which_one_was_whole_before_the_other_began_are_not_by_turns() -> None:
     before, after = (kit.result({"a": STEADY}, turn=turn) for turn in (0, 1))
     assert gate.check(before, after).changes[0].by_turns
-    after["cells"][0]["started"] = [f"2027{one[4:]}" for one in after["cells"][0]["started"]]
+    after["cells"][0]["started"] = [f"2027{stamp[4:]}" for stamp in after["cells"][0]["started"]]
     assert not gate.check(before, after).changes[0].by_turns
     del after["cells"][0]["started"]
     assert not gate.check(before, after).changes[0].by_turns
@@ -223,28 +223,28 @@ def test_runs_of_which_one_was_whole_before_the_other_began_are_not_by_turns() -
 
 def test_answers_and_failures_are_told_before_times() -> None:
     before = kit.result({"a": STEADY, "b": STEADY, "c": STEADY, "d": STEADY})
-    after = kit.result({"a": STEADY, "b": STEADY, "c": [1.3 * one for one in STEADY]})
+    after = kit.result({"a": STEADY, "b": STEADY, "c": [1.3 * seconds for seconds in STEADY]})
     after["cells"][0]["digest"] = "1" * 32
     after["cells"][1]["failed"] = [{"repeat": 3, "why": "no"}]
-    found = gate.check(before, after)
-    verdicts = {one.levels["size"]: one.verdict for one in found.changes}
+    outcome = gate.check(before, after)
+    verdicts = {change.levels["size"]: change.verdict for change in outcome.changes}
     assert verdicts == {
         "b": gate.FAILED, "a": gate.OTHER_ANSWER, "c": gate.SLOWER, "d": gate.NOT_RUN,
     }  # fmt: skip
-    assert [one.levels["size"] for one in found.changes] == ["b", "a", "c", "d"]
+    assert [change.levels["size"] for change in outcome.changes] == ["b", "a", "c", "d"]
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"smoke": True}, "smoke size"),
         ({"file": {"workload": "sort"}}, "another study: 'workload'"),
         ({"machine": {"cpu": "other", "cores": 2, "cores_usable": 2}}, "another machine: cpu"),
     ],
 )
-def test_results_that_cannot_be_compared_are_refused(change: dict[str, Any], told: str) -> None:
+def test_results_that_cannot_be_compared_are_refused(change: dict[str, Any], message: str) -> None:
     before = kit.result({"a": STEADY})
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         gate.check(before, kit.result({"a": STEADY}, **change))
 
 
@@ -257,7 +257,7 @@ def test_a_measure_that_nobody_took_is_named_with_those_there_are() -> None:
 def written(folder: Path, factor: float, repeats: int) -> Path:
     """A folder with a result."""
     folder.mkdir()
-    samples = {name: [factor * one for one in STEADY[:repeats]] for name in ("a", "b")}
+    samples = {name: [factor * seconds for seconds in STEADY[:repeats]] for name in ("a", "b")}
     (folder / "study.json").write_text(json.dumps(kit.result(samples)))
     return folder
 
@@ -284,10 +284,10 @@ def test_as_json_the_command_prints_every_combination(
     old = written(tmp_path / "old", 1.0, 2)
     with pytest.raises(InputError):
         check_result(written(tmp_path / "few", 1.0, 3), old, as_json=True)
-    found = json.loads(capsys.readouterr().out)
-    assert found["verdict"] == gate.TOO_FEW
-    assert [one["levels"] for one in found["changes"]] == [{"size": "a"}, {"size": "b"}]
-    assert found["changes"][0]["high"] is None
+    report = json.loads(capsys.readouterr().out)
+    assert report["verdict"] == gate.TOO_FEW
+    assert [change["levels"] for change in report["changes"]] == [{"size": "a"}, {"size": "b"}]
+    assert report["changes"][0]["high"] is None
 
 
 @pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (1.2, 1)])

@@ -18,7 +18,7 @@ from cuesta.lab.observer import Silent
 from cuesta.lab.study import rules, run
 from cuesta.lab.study.claims import judged
 from cuesta.lab.study.rules import BROKEN, DOES_NOT_APPLY, MET
-from cuesta.lab.study.trials import Means
+from cuesta.lab.study.trials import StudyEnvironment
 from test_study_file import TINY, to_study
 
 Study = dict[str, Any]
@@ -58,7 +58,7 @@ def whole() -> tuple[Study, dict[str, Study]]:
         ],
     }
     result["claims"] = judged(result)
-    assert [one["verdict"] for one in result["claims"]] == ["holds"]
+    assert [claim["verdict"] for claim in result["claims"]] == ["holds"]
     return result, records
 
 
@@ -86,7 +86,7 @@ def record(cell: Study, place: str) -> Study:
 
 def states(result: Study, records: dict[str, Study]) -> dict[str, str]:
     """What came of each rule by its name."""
-    return {one.rule.name: one.state for one in rules.rulings(result, records)}
+    return {ruling.rule.name: ruling.state for ruling in rules.rulings(result, records)}
 
 
 def test_a_study_that_keeps_every_rule_raises_no_alarm() -> None:
@@ -97,8 +97,8 @@ def test_a_study_that_keeps_every_rule_raises_no_alarm() -> None:
 
 
 def cell_of(result: Study, index: int) -> Study:
-    found: Study = result["cells"][index]
-    return found
+    cell: Study = result["cells"][index]
+    return cell
 
 
 def first(records: dict[str, Study]) -> Study:
@@ -122,7 +122,7 @@ BREACHES: list[tuple[str, bool, str, Change]] = [
     ("selection", False, "the budget of time was spent", lambda s, _: (
         s.update(budget_spent=True), cell_of(s, 1).update(measures={}))),
     ("selection", False, "No run used all cores", lambda _, r: [
-        one.update(threads=1) for one in r.values()]),
+        run_record.update(threads=1) for run_record in r.values()]),
     ("ratios", False, "leaves tool open", lambda s, _: s["claims"][0].update(
         faster=None, than=None, trend="rises")),
     ("intervals", True, "Fewer than 3 repeats", lambda s, _: cell_of(s, 0).update(
@@ -130,7 +130,7 @@ BREACHES: list[tuple[str, bool, str, Change]] = [
     ("intervals", False, "less than 95 %", lambda s, _: cell_of(s, 0).update(
         measures={"work": [1.0] * 5})),
     ("intervals", True, "Nothing was measured", lambda s, _: [
-        one.update(measures={}) for one in s["cells"]]),
+        cell.update(measures={}) for cell in s["cells"]]),
     ("comparison", True, "a verdict without an interval", lambda s, _: s["claims"][0]["parts"][
         0].update(ratio={"median": 2.0})),
     ("comparison", True, "said to hold though", lambda s, _: s["claims"][0]["parts"][0].update(
@@ -161,8 +161,8 @@ BREACHES: list[tuple[str, bool, str, Change]] = [
 def test_a_breach_is_found_and_named(rule: str, grave: bool, text: str, change: Change) -> None:
     result, records = copy.deepcopy(whole())
     change(result, records)
-    found = [one for one in rules.alarms(result, records) if text in one["text"]]
-    assert [(one["rule"], one["grave"]) for one in found] == [(rule, grave)]
+    alarms = [alarm for alarm in rules.alarms(result, records) if text in alarm["text"]]
+    assert [(alarm["rule"], alarm["grave"]) for alarm in alarms] == [(rule, grave)]
     assert states(result, records)[rule] == BROKEN
     if grave and rule in rules.SPOILING:
         assert not rules.comparable(rules.alarms(result, records))
@@ -171,22 +171,24 @@ def test_a_breach_is_found_and_named(rule: str, grave: bool, text: str, change: 
 def test_grave_alarms_come_first() -> None:
     result, records = whole()
     first(records).update(ceilings=None, verified=False)
-    assert [one["grave"] for one in rules.alarms(result, records)] == [True, False]
+    assert [alarm["grave"] for alarm in rules.alarms(result, records)] == [True, False]
 
 
 def test_a_result_that_was_kept_without_records_can_be_compared() -> None:
     result, _ = whole()
-    found = rules.alarms(result, {})
-    assert [one["text"][:30] for one in found] == ["42 run records were not kept, "]
-    assert rules.comparable(found)
+    alarms = rules.alarms(result, {})
+    assert [alarm["text"][:30] for alarm in alarms] == ["42 run records were not kept, "]
+    assert rules.comparable(alarms)
     assert states(result, {})["bounds"] == DOES_NOT_APPLY
 
 
 def test_what_says_nothing_breaks_no_rule_on_saying() -> None:
     result, records = whole()
     result |= {"claims": [{"name": "x", "untested": "no network"}], "views": []}
-    found = states(result, records)
-    assert {found[one] for one in ("base", "ratios", "comparison", "plots")} == {DOES_NOT_APPLY}
+    outcomes = states(result, records)
+    assert {outcomes[rule] for rule in ("base", "ratios", "comparison", "plots")} == {
+        DOES_NOT_APPLY
+    }
     text = "\n".join(rules.lines(rules.rulings(result, records)))
     assert " 4 does not apply  Ratios are not averaged" in text
 
@@ -195,16 +197,21 @@ def test_a_study_that_was_run_keeps_its_alarms_and_the_command_tells_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = replace(to_study(TINY), repeats=3)
-    found, _ = run.run(study, tmp_path / "out", Means(engine=get_engine), Silent())
-    assert {one["rule"] for one in found["alarms"]} <= {"intervals", "bounds", "timing", "summary"}
+    result, _ = run.run(study, tmp_path / "out", StudyEnvironment(engine=get_engine), Silent())
+    assert {alarm["rule"] for alarm in result["alarms"]} <= {
+        "intervals",
+        "bounds",
+        "timing",
+        "summary",
+    }
     assert call(["study", "check", str(tmp_path / "out")]) == 0
     assert "verified in full" in capsys.readouterr().out
     file = tmp_path / "out" / "study.json"
     written = json.loads(file.read_text())
-    assert written["alarms"] == found["alarms"]
+    assert written["alarms"] == result["alarms"]
     written["cells"][0]["measures"] = {"work": [1.0]}
     file.write_text(json.dumps(written))
     assert call(["study", "check", str(file)]) == 1
-    told = capsys.readouterr()
-    assert "NOT COMPARABLE" in told.err
-    assert "! Fewer than 3 repeats" in told.out
+    output = capsys.readouterr()
+    assert "NOT COMPARABLE" in output.err
+    assert "! Fewer than 3 repeats" in output.out

@@ -58,8 +58,8 @@ def test_what_goes_to_a_device_is_counted_there(tmp_path: Path) -> None:
     if probe.usage.device_written_bytes < 16 * MIB or "devices" not in probe.timeline:
         pytest.skip("the temporary folder has no device")
     devices = probe.timeline["devices"].values()
-    assert sum(sum(one.get("written_bytes", [])) for one in devices) >= 16 * MIB
-    assert sum(sum(one.get("writes", [])) for one in devices) >= 1
+    assert sum(sum(device.get("written_bytes", [])) for device in devices) >= 16 * MIB
+    assert sum(sum(device.get("writes", [])) for device in devices) >= 1
 
 
 def test_a_long_run_has_fewer_rows_that_say_the_same() -> None:
@@ -72,13 +72,13 @@ def test_a_long_run_has_fewer_rows_that_say_the_same() -> None:
         added = float(index)
         line.add(index * 0.1, {"user_seconds": added, "resident_bytes": float(index % 50)})
     line.close()
-    found = line.columns()
+    columns = line.columns()
     assert line.tick_seconds == pytest.approx(0.4)
-    assert ROWS_MAX / 3 < len(found["seconds"]) <= ROWS_MAX
-    assert sum(found["tree"]["user_seconds"]) == added
-    steps = found["tree"]["user_seconds"]
+    assert ROWS_MAX / 3 < len(columns["seconds"]) <= ROWS_MAX
+    assert sum(columns["tree"]["user_seconds"]) == added
+    steps = columns["tree"]["user_seconds"]
     assert set(steps[1:-1]) == {4}
-    assert max(found["tree"]["resident_bytes"]) == 49
+    assert max(columns["tree"]["resident_bytes"]) == 49
 
 
 def test_what_this_kernel_does_not_count_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,5 +141,5 @@ def hold(name: str, words: list[str], folder: Path) -> None:
     command = [str(Path(sys.executable).with_name("cuesta")), "run", *words]
     command += ["--engine", name, "--threads", "2", "--memory", str(LIMITS[name])]
     command += ["-o", str(folder / "answer")]
-    beside = PYTHON_BYTES if name == "native" else 0
-    limits.run(command, LIMITS[name] + beside, data_segment=False)
+    extra_bytes = PYTHON_BYTES if name == "native" else 0
+    limits.run(command, LIMITS[name] + extra_bytes, data_segment=False)

@@ -30,14 +30,14 @@ def backtest(tmp_path: Path, lines: list[dict[str, Any]], capsys: Any) -> list[d
 def test_runs_on_more_nodes_are_asked_of_those_on_fewer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = backtest(tmp_path, runs(law), capsys)
-    assert [(one["nodes_max"], one["fitted"], one["asked"]) for one in found] == [
+    rows = backtest(tmp_path, runs(law), capsys)
+    assert [(row["nodes_max"], row["fitted"], row["asked"]) for row in rows] == [
         (2, 4, 4),
         (4, 6, 2),
     ]  # Up to 1 node there are too few runs for a model.
-    for one in found:
-        assert len(one["errors"]) == one["within"] == one["asked"]
-        assert max(map(abs, one["errors"])) < 0.1
+    for row in rows:
+        assert len(row["errors"]) == row["within"] == row["asked"]
+        assert max(map(abs, row["errors"])) < 0.1
 
 
 def test_runs_that_turn_slow_on_more_nodes_are_shown_as_missed(
@@ -80,11 +80,11 @@ def test_published_runs_on_more_nodes_are_predicted() -> None:
     """The bars that larger published runs will be held to, on those that we may look at."""
     observed = table.read(published(), timed=True).observed
     parts = list(held_back(observed, 0))
-    found = together("all", parts)
-    assert found.median_error is not None
-    assert found.median_error < 0.1
-    assert found.within >= 0.8 * len(found.errors)
-    assert len(found.errors) >= found.asked / 2
-    for one in parts:
-        assert one.median_error is None or one.median_error < 0.15 or "mpi" in one.name
-    assert not any(math.isnan(error) for error in found.errors)
+    summary = together("all", parts)
+    assert summary.median_error is not None
+    assert summary.median_error < 0.1
+    assert summary.within >= 0.8 * len(summary.errors)
+    assert len(summary.errors) >= summary.asked / 2
+    for part in parts:
+        assert part.median_error is None or part.median_error < 0.15 or "mpi" in part.name
+    assert not any(math.isnan(error) for error in summary.errors)

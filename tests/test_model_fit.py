@@ -34,8 +34,8 @@ def noisy(seed: int, sigma: float) -> Any:
 
 def test_a_law_without_noise_is_continued(tmp_path: Path) -> None:
     fitted = write(tmp_path / "runs.csv", runs(law))
-    asked = write(tmp_path / "asked.csv", runs(law, FAR))
-    for line in predictions(tmp_path, fitted, asked):
+    questions = write(tmp_path / "asked.csv", runs(law, FAR))
+    for line in predictions(tmp_path, fitted, questions):
         assert line["refused"] == ""
         seconds = law(int(line["nodes"]), int(line["blocks"]))
         assert float(line["predicted_s"]) == pytest.approx(seconds, rel=0.1)
@@ -46,8 +46,8 @@ def test_most_noisy_laws_end_within_their_intervals(tmp_path: Path) -> None:
     within = []
     for seed in range(12):
         fitted = write(tmp_path / "runs.csv", runs(noisy(seed, 0.06)))
-        asked = write(tmp_path / "asked.csv", runs(noisy(100 + seed, 0.06), FAR))
-        for line in predictions(tmp_path, fitted, asked):
+        questions = write(tmp_path / "asked.csv", runs(noisy(100 + seed, 0.06), FAR))
+        for line in predictions(tmp_path, fitted, questions):
             within.append(float(line["low_s"]) <= float(line["overall_s"]) <= float(line["high_s"]))
     assert np.mean(within) >= 0.8
 
@@ -94,13 +94,13 @@ def test_what_is_slower_on_more_nodes_or_done_again_is_done_at_all(tmp_path: Pat
     lines = [
         {**line, "engine": "spark", "cached": 1, "heap_gib": heap}
         for line, heap in [
-            *((one, 32) for one in runs(lambda n, b: 70.0, [(n, 768 * n) for n in (1, 2, 4, 8)])),
-            *((one, 32) for one in runs(lambda n, b: 600.0, [(8, 9216)])),
+            *((run, 32) for run in runs(lambda n, b: 70.0, [(n, 768 * n) for n in (1, 2, 4, 8)])),
+            *((run, 32) for run in runs(lambda n, b: 600.0, [(8, 9216)])),
         ]
     ]
     fitted = write(tmp_path / "runs.csv", lines)
-    asked = write(tmp_path / "asked.csv", [{**lines[-1], "nodes": 16, "overall_s": ""}])
-    (line,) = predictions(tmp_path, fitted, asked)
+    questions = write(tmp_path / "asked.csv", [{**lines[-1], "nodes": 16, "overall_s": ""}])
+    (line,) = predictions(tmp_path, fitted, questions)
     assert float(line["predicted_s"]) == pytest.approx(0.75 * 70.0, rel=0.1)
     (group,) = json.loads((tmp_path / "model.json").read_text())["groups"]
     for form in group["views"]["overall"]:
@@ -111,11 +111,11 @@ def test_a_prediction_can_be_followed_to_forms_terms_and_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fitted = write(tmp_path / "runs.csv", runs(law))
-    asked = write(tmp_path / "asked.csv", runs(law, [(16, 1000), (1000, 1000)]))
+    questions = write(tmp_path / "asked.csv", runs(law, [(16, 1000), (1000, 1000)]))
     model = tmp_path / "model.json"
     assert call(["model", "fit", str(fitted), "-o", str(model)]) == 0
     capsys.readouterr()
-    words = ["model", "predict", str(model), str(asked), "-o", str(tmp_path / "out.csv")]
+    words = ["model", "predict", str(model), str(questions), "-o", str(tmp_path / "out.csv")]
     assert call([*words, "--explain"]) == 0
     first, *more = capsys.readouterr().out.splitlines()
     assert first.startswith("made mpi cached=0, 16 nodes, 1,000 blocks: 2.3")
@@ -139,7 +139,7 @@ def test_a_form_that_is_not_that_of_the_runs_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "said"),
+    ("shape", "message"),
     [
         ((10_000, 1000), "10000 nodes are more than 16 times the 8 of the largest run"),
         ((8, 10_000_000), "blocks for a core, the runs had"),
@@ -147,11 +147,11 @@ def test_a_form_that_is_not_that_of_the_runs_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_what_lies_too_far_out_is_refused(
-    shape: tuple[int, int], said: str, tmp_path: Path
+    shape: tuple[int, int], message: str, tmp_path: Path
 ) -> None:
     fitted = write(tmp_path / "runs.csv", runs(law))
     (line,) = predictions(tmp_path, fitted, write(tmp_path / "asked.csv", runs(law, [shape])))
-    assert said in line["refused"]
+    assert message in line["refused"]
     assert "measure" in line["refused"]
 
 
@@ -173,9 +173,9 @@ def test_runs_on_one_number_of_nodes_say_nothing_of_another(tmp_path: Path) -> N
 def test_a_slow_repeat_changes_nothing(tmp_path: Path) -> None:
     """Of three repeats of each size one took three times as long, for the machine was busy."""
     repeats = [*runs(law), *runs(law), *runs(lambda nodes, blocks: 3 * law(nodes, blocks))]
-    asked = write(tmp_path / "asked.csv", runs(law, FAR[:1]))
-    (line,) = predictions(tmp_path, write(tmp_path / "runs.csv", repeats), asked)
-    (once,) = predictions(tmp_path, write(tmp_path / "runs.csv", runs(law)), asked)
+    questions = write(tmp_path / "asked.csv", runs(law, FAR[:1]))
+    (line,) = predictions(tmp_path, write(tmp_path / "runs.csv", repeats), questions)
+    (once,) = predictions(tmp_path, write(tmp_path / "runs.csv", runs(law)), questions)
     assert line == once
 
 
@@ -208,8 +208,8 @@ def test_an_unknown_group_is_refused_and_one_name_may_be_left_out(tmp_path: Path
 @pytest.mark.parametrize("word", ["False", "no", "0", "0.0", ""])
 def test_not_cached_is_written_in_several_ways(word: str, tmp_path: Path) -> None:
     fitted = write(tmp_path / "runs.csv", runs(law))
-    asked = write(tmp_path / "asked.csv", runs(law, FAR[:1], cached=word))
-    assert predictions(tmp_path, fitted, asked)[0]["refused"] == ""
+    questions = write(tmp_path / "asked.csv", runs(law, FAR[:1], cached=word))
+    assert predictions(tmp_path, fitted, questions)[0]["refused"] == ""
 
 
 def test_the_same_question_has_the_same_answer_in_any_company(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_the_same_question_has_the_same_answer_in_any_company(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"overall_s": None}, "has no column overall_s, the seconds of the whole run"),
         ({"blocks": None}, "has no column blocks or input_bytes or rows"),
@@ -235,14 +235,14 @@ def test_the_same_question_has_the_same_answer_in_any_company(tmp_path: Path) ->
     ],
 )
 def test_a_bad_csv_is_named_with_its_line(
-    change: dict[str, str | None], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    change: dict[str, str | None], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [{**line, **change} for line in runs(law)]
-    kept = [{n: v for n, v in line.items() if v is not None} for line in lines]
-    file = write(tmp_path / "bad.csv", kept)
+    rows = [{n: v for n, v in line.items() if v is not None} for line in lines]
+    file = write(tmp_path / "bad.csv", rows)
     assert call(["model", "fit", str(file), "-o", str(tmp_path / "m.json")]) == 2
     shown = capsys.readouterr().err
-    assert said in shown
+    assert message in shown
     assert shown.startswith("cuesta: ")
     assert "bad.csv" in shown
 
@@ -259,9 +259,9 @@ def test_phases_in_another_unit_than_the_whole_are_pointed_out(
     assert call(["model", "fit", str(right), "-o", str(tmp_path / "m.json")]) == 0
     assert "look at it" not in capsys.readouterr().out
     assert call(["model", "fit", str(wrong), "-o", str(tmp_path / "m.json")]) == 0
-    said = capsys.readouterr().out
-    assert "look at it: phases add up to 2.48 s of 148.8 s in" in said
-    assert "and to as little in 8 of 8 runs; are all columns in seconds?" in said
+    output = capsys.readouterr().out
+    assert "look at it: phases add up to 2.48 s of 148.8 s in" in output
+    assert "and to as little in 8 of 8 runs; are all columns in seconds?" in output
 
 
 def test_files_that_are_something_else_are_refused(
@@ -269,8 +269,8 @@ def test_files_that_are_something_else_are_refused(
 ) -> None:
     old = tmp_path / "old.json"
     old.write_text('{"schema": "cuesta.model/0"}')
-    asked = write(tmp_path / "asked.csv", runs(law))
-    assert call(["model", "predict", str(old), str(asked), "-o", str(tmp_path / "o.csv")]) == 2
+    questions = write(tmp_path / "asked.csv", runs(law))
+    assert call(["model", "predict", str(old), str(questions), "-o", str(tmp_path / "o.csv")]) == 2
     assert "a file of schema cuesta.model/0, expected cuesta.model/1" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
     words = ["model", "fit", str(tmp_path / "empty"), "-o", str(tmp_path / "m.json")]
@@ -286,9 +286,11 @@ def test_run_records_are_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     model = tmp_path / "model.json"
     assert call(["model", "fit", str(tmp_path / "runs"), "-o", str(model)]) == 0
     assert "copier sort copy" in capsys.readouterr().out
-    asked = tmp_path / "asked.csv"
-    asked.write_text("nodes,cores_per_node,input_bytes\n1,2,8000000\n")
-    assert call(["model", "predict", str(model), str(asked), "-o", str(tmp_path / "o.csv")]) == 0
+    questions = tmp_path / "asked.csv"
+    questions.write_text("nodes,cores_per_node,input_bytes\n1,2,8000000\n")
+    assert (
+        call(["model", "predict", str(model), str(questions), "-o", str(tmp_path / "o.csv")]) == 0
+    )
     assert "1 asked, 1 predicted, 0 refused" in capsys.readouterr().err
     assert call(["model", "nodes", str(model), "--amount", "8MB", "--nodes", "1,2"]) == 0
     shown = capsys.readouterr().out
@@ -305,8 +307,8 @@ def test_memory_and_disks_that_runs_were_held_to_are_terms(tmp_path: Path) -> No
 
     def held(size: float, memory: float, rate: float | None) -> dict[str, Any]:
         seconds = 0.5 + 4e-9 * size + 2e-9 * max(0.0, size - memory) + (size / rate if rate else 0)
-        asked = {"machine_factors": {"asked": {"disk-rate": f"{rate:.0f}B/s"}}} if rate else {}
-        return {**record(int(size), seconds), "memory_bytes": int(memory), **asked}
+        factors = {"machine_factors": {"asked": {"disk-rate": f"{rate:.0f}B/s"}}} if rate else {}
+        return {**record(int(size), seconds), "memory_bytes": int(memory), **factors}
 
     known = [
         held(size, memory, rate)
@@ -314,14 +316,19 @@ def test_memory_and_disks_that_runs_were_held_to_are_terms(tmp_path: Path) -> No
         for memory in (1e9, 4e9)
         for rate in (None, 1e8, 2e8)
     ]
-    asked = [held(4e9, 4e9, None), held(2e9, 5e8, None), held(2e9, 4e9, 5e7), held(4e9, 1e9, 1e8)]
-    for name, rows in (("known", known), ("asked", asked)):
+    questions = [
+        held(4e9, 4e9, None),
+        held(2e9, 5e8, None),
+        held(2e9, 4e9, 5e7),
+        held(4e9, 1e9, 1e8),
+    ]
+    for name, rows in (("known", known), ("asked", questions)):
         for index, row in enumerate(rows):
             folder = tmp_path / name / f"{index:02}"
             folder.mkdir(parents=True)
             (folder / "run.json").write_text(json.dumps(row))
     lines = predictions(tmp_path, tmp_path / "known", tmp_path / "asked")
-    errors = [abs(float(one["predicted_s"]) / float(one["overall_s"]) - 1) for one in lines]
+    errors = [abs(float(line["predicted_s"]) / float(line["overall_s"]) - 1) for line in lines]
     assert max(errors) < 0.1
     assert lines[2]["disk_bytes_per_s"] == "50000000"
     assert lines[0]["source"].endswith("run.json")
@@ -360,16 +367,16 @@ def test_laws_find_their_parameters() -> None:
     scaled = laws.gustafson(nodes, [10 * (1 + 0.02 * (n - 1)) for n in nodes], 1).parameters
     assert scaled["growth"].value == pytest.approx(0.02)
     rates = [5 * n / (1 + 0.05 * (n - 1) + 0.001 * n * (n - 1)) for n in nodes]
-    found = laws.usl(nodes, rates, 1).parameters
-    assert found["contention"].value == pytest.approx(0.05)
-    assert found["crosstalk"].value == pytest.approx(0.001)
-    assert found["best_nodes"].value == pytest.approx(math.sqrt(0.95 / 0.001))
+    parameters = laws.usl(nodes, rates, 1).parameters
+    assert parameters["contention"].value == pytest.approx(0.05)
+    assert parameters["crosstalk"].value == pytest.approx(0.001)
+    assert parameters["best_nodes"].value == pytest.approx(math.sqrt(0.95 / 0.001))
 
 
 def test_draws_keep_to_what_is_physical() -> None:
     wide = Candidate(
         terms=("tasks",), coefficients=(0.009,), covariance=((1.0,),), weight=1.0, error=0.0
     )
-    found = drawn([wide], {"tasks": 100.0}, 500, 1)
-    assert found.min() == 0.0
-    assert found.max() == pytest.approx(0.01 * 100)
+    draws = drawn([wide], {"tasks": 100.0}, 500, 1)
+    assert draws.min() == 0.0
+    assert draws.max() == pytest.approx(0.01 * 100)

@@ -38,9 +38,9 @@ class Law:
     limits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
-def per_node(one: Observed, limit: str) -> float:
+def per_node(run: Observed, limit: str) -> float:
     """Seconds of a pass over the data of a node."""
-    return (one.data_bytes or 0.0) / one.nodes / one.factors[limit]
+    return (run.data_bytes or 0.0) / run.nodes / run.factors[limit]
 
 
 LAWS = {
@@ -99,7 +99,8 @@ def asked_beyond(
     held = [{name: value} for name, values in law.limits.items() for value in values] or [{}]
     shapes = [observed(law, *shape, limits) for shape in law.shapes for limits in held]
     runs = [
-        replace(one, seconds=noisy(law.seconds(one, by_chance), sigma, random)) for one in shapes
+        replace(shape, seconds=noisy(law.seconds(shape, by_chance), sigma, random))
+        for shape in shapes
     ]
     group = {
         "refused": None, "unit": "blocks", "runs": runs, "views": views(runs),
@@ -108,10 +109,10 @@ def asked_beyond(
     nodes, blocks = max(law.shapes)
     made = []
     for more, larger in beyond:
-        asked = observed(law, more * nodes, larger * blocks, held[0])
-        truth = law.seconds(asked, by_chance)
-        found = in_group(group, asked, int(random.integers(1 << 30)))
-        made.append((truth, noisy(truth, sigma, random), found))
+        question = observed(law, more * nodes, larger * blocks, held[0])
+        truth = law.seconds(question, by_chance)
+        prediction = in_group(group, question, int(random.integers(1 << 30)))
+        made.append((truth, noisy(truth, sigma, random), prediction))
     return made
 
 
@@ -122,11 +123,13 @@ def test_intervals_beyond_the_measured_sizes_hold_what_happens(sigma: float) -> 
     again: list[bool] = []
     for name, law in LAWS.items():
         random = np.random.default_rng(7)
-        told = [one for _ in range(TRIALS) for one in asked_beyond(law, sigma, random)]
-        answered = [one for one in told if not one[2].refused]
-        assert len(answered) >= 0.95 * len(told), name
-        held[name] = sum(_is_in(truth, found) for truth, _, found in answered) / len(answered)
-        again += [_is_in(run, found) for _, run, found in answered]
+        predictions = [answer for _ in range(TRIALS) for answer in asked_beyond(law, sigma, random)]
+        answered = [answer for answer in predictions if not answer[2].refused]
+        assert len(answered) >= 0.95 * len(predictions), name
+        held[name] = sum(_is_in(truth, prediction) for truth, _, prediction in answered) / len(
+            answered
+        )
+        again += [_is_in(run, prediction) for _, run, prediction in answered]
     assert min(held.values()) >= WITHIN, held
     # Of runs with noise of their own 90 % is what the intervals say.
     assert sum(again) / len(again) >= WITHIN - 0.03
@@ -138,17 +141,17 @@ def test_intervals_far_out_hold_most_runs_and_few_are_refused(
 ) -> None:
     """Of all laws together, which nobody knows to be of the form that is asked for."""
     beyond = ((more, 1), (more, more))
-    told = [
-        one
+    predictions = [
+        answer
         for law in LAWS.values()
         for random in [np.random.default_rng(11)]
         for _ in range(TRIALS // 2)
         for sigma in (0.06, 0.12)
-        for one in asked_beyond(law, sigma, random, beyond)
+        for answer in asked_beyond(law, sigma, random, beyond)
     ]
-    answered = [(run, found) for _, run, found in told if not found.refused]
-    assert len(told) - len(answered) <= refused * len(told)
-    assert sum(_is_in(run, found) for run, found in answered) >= within * len(answered)
+    answered = [(run, prediction) for _, run, prediction in predictions if not prediction.refused]
+    assert len(predictions) - len(answered) <= refused * len(predictions)
+    assert sum(_is_in(run, prediction) for run, prediction in answered) >= within * len(answered)
 
 
 FEW = [(128, 65_536), (128, 131_072), (256, 131_072)]
@@ -158,10 +161,10 @@ FEW = [(128, 65_536), (128, 131_072), (256, 131_072)]
 def launched(start: float, work: float, power: float) -> Law:
     """Tasks that a leader launches in so many seconds to a power of their number."""
 
-    def seconds(one: Observed, by_chance: np.ndarray) -> float:
-        tasks = one.tasks or 0
+    def seconds(run: Observed, by_chance: np.ndarray) -> float:
+        tasks = run.tasks or 0
         launch = 1.2e-3 * tasks * (tasks / 512) ** (power - 1)
-        parts = np.array([start, work * one.work, launch])
+        parts = np.array([start, work * run.work, launch])
         return float(by_chance @ parts)
 
     return Law(seconds=seconds, engine="spark", shapes=FEW)
@@ -176,22 +179,26 @@ LAUNCHED = {
 
 
 def test_three_runs_on_two_numbers_of_nodes_say_how_little_they_know() -> None:
-    told: dict[str, list[tuple[float, Prediction]]] = {}
+    by_name: dict[str, list[tuple[float, Prediction]]] = {}
     for name, law in LAUNCHED.items():
         random = np.random.default_rng(3)
         beyond = ((2, 1), (2, 2), (4, 1), (4, 4))
-        made = [one for _ in range(TRIALS // 4) for one in asked_beyond(law, 0.06, random, beyond)]
-        told[name] = [(run, found) for _, run, found in made if not found.refused]
-        assert len(told[name]) >= 0.9 * len(made), name
-    held = {name: [_is_in(*one) for one in found] for name, found in told.items()}
-    shares = {name: sum(found) / len(found) for name, found in held.items()}
+        made = [
+            answer for _ in range(TRIALS // 4) for answer in asked_beyond(law, 0.06, random, beyond)
+        ]
+        by_name[name] = [(run, prediction) for _, run, prediction in made if not prediction.refused]
+        assert len(by_name[name]) >= 0.9 * len(made), name
+    held = {name: [_is_in(*pair) for pair in pairs] for name, pairs in by_name.items()}
+    shares = {name: sum(inside) / len(inside) for name, inside in held.items()}
     assert min(shares.values()) >= 0.7, shares
     assert sum(shares.values()) / len(shares) >= 0.9, shares
     missed = [
-        abs((found.predicted_s or 0) / run - 1) for one in told.values() for run, found in one
+        abs((prediction.predicted_s or 0) / run - 1)
+        for pairs in by_name.values()
+        for run, prediction in pairs
     ]
     assert float(np.median(missed)) <= 0.15
 
 
-def _is_in(seconds: float, found: Prediction) -> bool:
-    return (found.low_s or 0.0) <= seconds <= (found.high_s or 0.0)
+def _is_in(seconds: float, prediction: Prediction) -> bool:
+    return (prediction.low_s or 0.0) <= seconds <= (prediction.high_s or 0.0)

@@ -149,8 +149,8 @@ def test_far_fewer_nodes_than_any_run_had_are_refused(tmp_path: Path) -> None:
     shapes = [(nodes, each * nodes) for nodes in (64, 128, 256) for each in (96, 200)]
     file = write(tmp_path / "runs.csv", runs(law, shapes))
     questions = runs(law, [(1, 96), (8, 8 * 96), (64, 64 * 96)])
-    one, few, known = predictions(tmp_path, file, write(tmp_path / "asked.csv", questions))
-    assert one["refused"] == (
+    single, few, known = predictions(tmp_path, file, write(tmp_path / "asked.csv", questions))
+    assert single["refused"] == (
         "the smallest run had 64 nodes, more than 16 times the 1 of the question; measure at most"
         " 16"
     )
@@ -180,13 +180,13 @@ def test_data_that_have_no_room_may_go_to_disk_as_a_whole(tmp_path: Path) -> Non
 
     def line(blocks: int, room: float) -> dict[str, Any]:
         memory = f"{room * blocks * BLOCK_BYTES:.0f}"
-        (one,) = runs(lambda _, blocks: seconds(blocks, room), [(1, blocks)])
-        return {**one, "memory_bytes": memory}
+        (run,) = runs(lambda _, blocks: seconds(blocks, room), [(1, blocks)])
+        return {**run, "memory_bytes": memory}
 
     known = [line(blocks, room) for blocks in (400, 800, 1600) for room in (4.0, 1.05, 0.5)]
-    asked = [line(1600, 0.25), line(3200, 0.5)]
+    questions = [line(1600, 0.25), line(3200, 0.5)]
     file = write(tmp_path / "runs.csv", known)
-    found = predictions(tmp_path, file, write(tmp_path / "asked.csv", asked))
-    for one, truth in zip(found, asked, strict=True):
-        assert one["refused"] == ""
-        assert float(one["predicted_s"]) == pytest.approx(truth["overall_s"], rel=0.05)
+    answers = predictions(tmp_path, file, write(tmp_path / "asked.csv", questions))
+    for answer, truth in zip(answers, questions, strict=True):
+        assert answer["refused"] == ""
+        assert float(answer["predicted_s"]) == pytest.approx(truth["overall_s"], rel=0.05)

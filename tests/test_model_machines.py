@@ -61,17 +61,17 @@ def test_a_bought_node_costs_by_its_years_and_a_rented_one_by_the_hour() -> None
 
 
 def test_the_findings_of_pga_are_judged_by_its_own_numbers() -> None:
-    found = {one.name: one for one in findings()}
-    assert {name for name, one in found.items() if one.verdict == DOES_NOT_FOLLOW} == {
+    by_name = {finding.name: finding for finding in findings()}
+    assert {name for name, finding in by_name.items() if finding.verdict == DOES_NOT_FOLLOW} == {
         "magnitude",
         "human-hdd-hadoop",
         "human-ssd-giraph",
     }
-    unknown = {name for name, one in found.items() if one.verdict == NOT_CHECKED}
+    unknown = {name for name, finding in by_name.items() if finding.verdict == NOT_CHECKED}
     assert unknown == {"fullscaleup-ssd-giraph", "fullscaleup-hdd-giraph"}
-    assert found["human-hdd-hadoop"].derived == pytest.approx(4.2, abs=0.05)
-    assert found["human-ssd-hadoop"].derived == pytest.approx(3.0, abs=0.05)
-    assert found["human-ssd-hadoop"].verdict == FOLLOWS
+    assert by_name["human-hdd-hadoop"].derived == pytest.approx(4.2, abs=0.05)
+    assert by_name["human-ssd-hadoop"].derived == pytest.approx(3.0, abs=0.05)
+    assert by_name["human-ssd-hadoop"].verdict == FOLLOWS
 
 
 def test_the_commands_print_tables_and_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +86,7 @@ def test_the_commands_print_tables_and_json(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("cores = 32 ", "cores = 0 ", "node.cores: 0, give a number above zero"),
         ("cores = 32 ", "cores = 2.5 ", "node.cores: 2.5, not a whole number"),
@@ -100,7 +100,7 @@ def test_the_commands_print_tables_and_json(capsys: pytest.CaptureFixture[str]) 
     ],
 )
 def test_a_wrong_field_is_named_with_its_file(
-    old: str, new: str, said: str, tmp_path: Path
+    old: str, new: str, message: str, tmp_path: Path
 ) -> None:
     text = (FOLDER / "template.toml").read_text()
     assert old in text
@@ -108,14 +108,14 @@ def test_a_wrong_field_is_named_with_its_file(
     path.write_text(text.replace(old, new, 1))
     with pytest.raises(InputError) as error:
         read(path)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "mine.toml" in str(error.value)
 
 
 def test_a_name_that_is_no_machine_is_refused_with_those_there_are() -> None:
     with pytest.raises(InputError, match=r"--machines nowhere: no such file, .* ceres2"):
         chosen(["nowhere"])
-    assert [one.key for one in chosen(["theta", str(FOLDER / "cooley.toml")])] == [
+    assert [machine.key for machine in chosen(["theta", str(FOLDER / "cooley.toml")])] == [
         "theta",
         "cooley",
     ]
@@ -123,5 +123,5 @@ def test_a_name_that_is_no_machine_is_refused_with_those_there_are() -> None:
 
 def test_each_finding_names_machines_that_are_there() -> None:
     table = tomllib.loads((FOLDER / "findings.toml").read_text())
-    for one in table["finding"]:
-        assert {one["machine"], one["base"]["machine"]} <= set(known())
+    for finding in table["finding"]:
+        assert {finding["machine"], finding["base"]["machine"]} <= set(known())

@@ -37,32 +37,32 @@ def asked(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
 
 
 def on(nodes: int, seconds: float | None) -> OnNodes:
-    found = Prediction(predicted_s=seconds, refused="" if seconds else "too far")
-    return OnNodes(nodes=nodes, prediction=found, measured_s=None)
+    prediction = Prediction(predicted_s=seconds, refused="" if seconds else "too far")
+    return OnNodes(nodes=nodes, prediction=prediction, measured_s=None)
 
 
 def test_the_largest_job_is_asked_for_as_far_as_the_model_answers(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (one,) = asked(capsys, str(model), "--group", "native")
-    assert (one["name"], one["amount"], one["unit"]) == ("made native cached=0", 1000, "blocks")
-    assert [row["nodes"] for row in one["nodes"]] == [2**power for power in range(8)]
-    for row in one["nodes"]:
+    (job,) = asked(capsys, str(model), "--group", "native")
+    assert (job["name"], job["amount"], job["unit"]) == ("made native cached=0", 1000, "blocks")
+    assert [row["nodes"] for row in job["nodes"]] == [2**power for power in range(8)]
+    for row in job["nodes"]:
         assert row["predicted_s"] == pytest.approx(law(row["nodes"], 1000), rel=0.1)
         assert row["node_hours"] == pytest.approx(row["nodes"] * row["predicted_s"] / 3600)
         assert (row["measured_s"] is not None) is (row["nodes"] <= 8)
-    assert one["pays_up_to"] == 4
+    assert job["pays_up_to"] == 4
 
 
 def test_people_see_a_table_and_how_many_nodes_pay(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--group", "mpi", "--amount", "2000", "--nodes", "8,1,1000"]
-    title, head, first, second, third, said, why = printed(capsys, str(model), *words)
+    title, head, first, second, third, advice, why = printed(capsys, str(model), *words)
     assert title == "made mpi cached=0, 2,000 blocks"
     assert head.split() == ["nodes", "time", "with", "90", "%", "node", "hours", "measured"]
     assert [first.split()[0], second.split()[0], third.split()] == ["1", "8", ["1,000", "refused"]]
-    assert said == (
+    assert advice == (
         "Up to 8 nodes twice the nodes make it at least 1.5 times as fast; 8 nodes are the fastest"
         " here."
     )
@@ -82,14 +82,14 @@ def test_people_see_a_table_and_how_many_nodes_pay(
 def test_nodes_pay_up_to_the_last_doubling_that_gains_enough(
     seconds: list[float | None], last: int | None, best: int | None
 ) -> None:
-    rows = [on(2**power, one) for power, one in enumerate(seconds)]
+    rows = [on(2**power, time) for power, time in enumerate(seconds)]
     assert pays_up_to(rows) == last
     first = fastest(rows)
     assert (first and first.nodes) == best
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--group", "spark"], "--group spark: no runs of that; there are some of: made mpi"),
         (["--nodes", "two"], "--nodes is 'two', give numbers of nodes such as 1,2,4,8"),
@@ -101,9 +101,9 @@ def test_nodes_pay_up_to_the_last_doubling_that_gains_enough(
     ],
 )
 def test_a_wrong_word_is_one_line(
-    words: list[str], said: str, model: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(["model", "nodes", str(model), *words]) == 2
     shown = capsys.readouterr().err
-    assert said in shown
+    assert message in shown
     assert shown.count("\n") == 1

@@ -28,12 +28,12 @@ def rows(workload: str, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
 
 def test_twice_the_genes_take_four_times_the_work(tmp_path: Path) -> None:
     known = write(tmp_path / "runs.csv", rows("correlate", (8_000_000, 12_000_000, 16_000_000)))
-    asked = rows("correlate", (32_000_000,))
-    found = predictions(tmp_path, known, write(tmp_path / "asked.csv", asked))
-    for line, one in zip(found, asked, strict=True):
+    questions = rows("correlate", (32_000_000,))
+    answers = predictions(tmp_path, known, write(tmp_path / "asked.csv", questions))
+    for line, question in zip(answers, questions, strict=True):
         assert line["refused"] == ""
-        assert float(line["predicted_s"]) == pytest.approx(one["overall_s"], rel=0.1)
-        assert float(line["low_s"]) <= one["overall_s"] <= float(line["high_s"])
+        assert float(line["predicted_s"]) == pytest.approx(question["overall_s"], rel=0.1)
+        assert float(line["low_s"]) <= question["overall_s"] <= float(line["high_s"])
 
 
 def test_pairs_are_found_though_cores_share_what_bounds_them(tmp_path: Path) -> None:
@@ -48,9 +48,9 @@ def test_pairs_are_found_though_cores_share_what_bounds_them(tmp_path: Path) -> 
 
 def test_other_workloads_have_no_such_term(tmp_path: Path) -> None:
     known = write(tmp_path / "runs.csv", rows("scan", (8_000_000, 12_000_000, 16_000_000)))
-    asked = rows("scan", (32_000_000,))
-    for line in predictions(tmp_path, known, write(tmp_path / "asked.csv", asked)):
-        assert line["refused"] or float(line["predicted_s"]) < 0.7 * asked[0]["overall_s"]
+    questions = rows("scan", (32_000_000,))
+    for line in predictions(tmp_path, known, write(tmp_path / "asked.csv", questions)):
+        assert line["refused"] or float(line["predicted_s"]) < 0.7 * questions[0]["overall_s"]
 
 
 @pytest.mark.parametrize(("workload", "seconds"), [("sort", 5.0), ("correlate", 17.0)])
@@ -58,16 +58,16 @@ def test_advice_takes_pairs_for_pairs(workload: str, seconds: float, tmp_path: P
     """One second and one for each GB, or for its square; by a line it was 11 s for 17 s."""
     times = {10**9: 2.0, 2 * 10**9: 3.0 if workload == "sort" else 5.0}
     known = [record("native", size, taken) for size, taken in times.items()]
-    write_records(tmp_path, [{**one, "workload": workload} for one in known])
-    (found,) = here.choices(workload, 4e9, [tmp_path])
-    assert found.seconds
-    assert found.seconds.value == pytest.approx(seconds, rel=1e-6)
-    assert sorted(found.runs) == [str(tmp_path / name / "run.json") for name in "01"]
+    write_records(tmp_path, [{**row, "workload": workload} for row in known])
+    (choice,) = here.choices(workload, 4e9, [tmp_path])
+    assert choice.seconds
+    assert choice.seconds.value == pytest.approx(seconds, rel=1e-6)
+    assert sorted(choice.runs) == [str(tmp_path / name / "run.json") for name in "01"]
 
 
 def test_one_size_of_pairs_grows_with_their_square(tmp_path: Path) -> None:
     write_records(tmp_path, [{**record("native", 10**9, 3.0, start=1.0), "workload": "correlate"}])
-    (found,) = here.choices("correlate", 2e9, [tmp_path])
-    assert found.seconds
-    assert found.seconds.value == pytest.approx(1.0 + 4 * 2.0)
-    assert "1 s + 2 s/GB^2 x (2 GB)^2 = 9 s" in found.steps[0]
+    (choice,) = here.choices("correlate", 2e9, [tmp_path])
+    assert choice.seconds
+    assert choice.seconds.value == pytest.approx(1.0 + 4 * 2.0)
+    assert "1 s + 2 s/GB^2 x (2 GB)^2 = 9 s" in choice.steps[0]

@@ -18,8 +18,8 @@ from modelkit import predictions, published, write
 
 
 def runs_of(machine: str) -> list[Observed]:
-    found = table.read(published(), timed=True).observed
-    return [one for one in found if one.group["machine"] == machine]
+    runs = table.read(published(), timed=True).observed
+    return [run for run in runs if run.group["machine"] == machine]
 
 
 def test_a_run_of_cooley_left_out_is_predicted_within_a_tenth() -> None:
@@ -27,7 +27,7 @@ def test_a_run_of_cooley_left_out_is_predicted_within_a_tenth() -> None:
     errors: dict[str, list[float]] = defaultdict(list)
     for group in model["groups"]:
         errors[group["group"]["engine"]].append(group["check"]["left_out"]["median_error"])
-    assert {engine: max(found) < 0.1 for engine, found in errors.items()} == {
+    assert {engine: max(engine_errors) < 0.1 for engine, engine_errors in errors.items()} == {
         "mpi": True,
         "spark-python": True,
         "spark-scala": True,
@@ -37,14 +37,17 @@ def test_a_run_of_cooley_left_out_is_predicted_within_a_tenth() -> None:
 @pytest.mark.parametrize(("largest", "error"), [(2, 0.15), (4, 0.10)])
 def test_smaller_runs_of_cooley_predict_larger_ones(largest: int, error: float) -> None:
     runs = runs_of("cooley")
-    model = fit.fit([one for one in runs if one.nodes <= largest], ["small"], 0)
-    asked = [one for one in runs if one.nodes > largest]
-    pairs = [(one, predict(model, one)) for one in asked]
-    told = [(one, found) for one, found in pairs if not found.refused]
-    assert len(told) >= len(asked) / 2
-    errors = [abs((found.predicted_s or 0) / (one.seconds or 1) - 1) for one, found in told]
+    model = fit.fit([run for run in runs if run.nodes <= largest], ["small"], 0)
+    questions = [run for run in runs if run.nodes > largest]
+    pairs = [(run, predict(model, run)) for run in questions]
+    answered = [(run, prediction) for run, prediction in pairs if not prediction.refused]
+    assert len(answered) >= len(questions) / 2
+    errors = [
+        abs((prediction.predicted_s or 0) / (run.seconds or 1) - 1) for run, prediction in answered
+    ]
     within = [
-        (found.low_s or 0) <= (one.seconds or 0) <= (found.high_s or 0) for one, found in told
+        (prediction.low_s or 0) <= (run.seconds or 0) <= (prediction.high_s or 0)
+        for run, prediction in answered
     ]
     assert median(errors) < error
     assert sum(within) >= 0.8 * len(within)
@@ -89,20 +92,20 @@ def test_theta_is_missed_by_the_form_of_cooley_for_want_of_a_launch_rate(
 def _missed(key: tuple[str, str], form: tuple[str, ...]) -> float:
     """Theta's 256 nodes, predicted with these terms from its 128, by what they took, less 1."""
     runs = [o for o in runs_of("theta") if (o.group["engine"], o.group["cached"]) == key]
-    (asked,) = [one for one in runs if one.nodes == 256]
-    known = [one for one in runs if one.nodes == 128]
-    rows = [{name: values(one)[name] for name in form} for one in known]
-    best = fitted(rows, [one.seconds or 0.0 for one in known])[0]
-    row = values(asked)
+    (largest,) = [run for run in runs if run.nodes == 256]
+    known = [run for run in runs if run.nodes == 128]
+    rows = [{name: values(run)[name] for name in form} for run in known]
+    best = fitted(rows, [run.seconds or 0.0 for run in known])[0]
+    row = values(largest)
     seconds = sum(c * row[name] for name, c in zip(best.terms, best.coefficients, strict=True))
-    return seconds / (asked.seconds or 1) - 1
+    return seconds / (largest.seconds or 1) - 1
 
 
 def test_the_commands_keep_every_line_and_column(tmp_path: Path) -> None:
     lines = predictions(tmp_path, published(), published())
     with published().open() as file:
-        given = list(csv.DictReader(file))
-    assert [{name: line[name] for name in given[0]} for line in lines] == given
+        originals = list(csv.DictReader(file))
+    assert [{name: line[name] for name in originals[0]} for line in lines] == originals
     assert not any(line["refused"] for line in lines)
 
 
@@ -110,7 +113,7 @@ def test_questions_need_no_times(tmp_path: Path) -> None:
     names = ("machine", "engine", "nodes", "blocks", "cores_per_node", "cached")
     line = dict(zip(names, ("theta", "spark-scala", 200, 102400, 256, 0), strict=True))
     far = {**line, "nodes": 100_000}
-    asked = write(tmp_path / "asked.csv", [line, far])
-    near, beyond = predictions(tmp_path, published(), asked)
+    questions = write(tmp_path / "asked.csv", [line, far])
+    near, beyond = predictions(tmp_path, published(), questions)
     assert 68 < float(near["predicted_s"]) < 100
     assert "more than 16 times the 256 of the largest run" in beyond["refused"]

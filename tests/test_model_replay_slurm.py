@@ -46,28 +46,28 @@ def work_seconds(answer: Path) -> float:
 
 def submitted(bed: SlurmBed, place: Path, nodes: int) -> Path:
     """The answer of a run on so many nodes, each with a core."""
-    given = ["--scheduler", "slurm", "--nodes", str(nodes), "--cores", "1", "--set", "stop=2"]
-    given += ["--memory", "1536MiB", "--wait", "-o", str(place / f"cluster-{nodes}")]
+    options = ["--scheduler", "slurm", "--nodes", str(nodes), "--cores", "1", "--set", "stop=2"]
+    options += ["--memory", "1536MiB", "--wait", "-o", str(place / f"cluster-{nodes}")]
     answer = place / f"answer-{nodes}"
-    done = call("submit", *given, "--", *BLOCKS, "-o", str(answer), **bed.environment())
+    done = call("submit", *options, "--", *BLOCKS, "-o", str(answer), **bed.environment())
     assert done.returncode == 0, done.stdout + done.stderr
     wait_until_gone(place / f"cluster-{nodes}")
     return answer
 
 
 def test_one_node_replayed_on_two_takes_what_two_take(slurm: SlurmBed, place: Path) -> None:
-    found = []
+    rows = []
     for number in range(TRIES):
-        own = place / str(number)
-        own.mkdir()
-        one, two = submitted(slurm, own, 1), submitted(slurm, own, 2)
-        tasks = read(one)
+        folder = place / str(number)
+        folder.mkdir()
+        on_1, on_2 = submitted(slurm, folder, 1), submitted(slurm, folder, 2)
+        tasks = read(on_1)
         # What replays as it was is a trace of the run; then the same tasks on another node too.
-        asis = replay(tasks, Cluster(nodes=1, cores=1)).seconds / work_seconds(one)
-        more = replay(tasks, Cluster(nodes=2, cores=1)).seconds / work_seconds(two)
-        found.append((asis, more, work_seconds(one) / work_seconds(two)))
+        asis = replay(tasks, Cluster(nodes=1, cores=1)).seconds / work_seconds(on_1)
+        more = replay(tasks, Cluster(nodes=2, cores=1)).seconds / work_seconds(on_2)
+        rows.append((asis, more, work_seconds(on_1) / work_seconds(on_2)))
         if max(abs(asis - 1), abs(more - 1)) <= NEAR:
             break
-    assert max(abs(asis - 1), abs(more - 1)) <= NEAR, found
+    assert max(abs(asis - 1), abs(more - 1)) <= NEAR, rows
     # It is the second node that makes it faster.
-    assert found[-1][2] > 1.3
+    assert rows[-1][2] > 1.3

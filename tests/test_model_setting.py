@@ -37,7 +37,7 @@ def test_what_makes_another_choice_makes_another_group(name: str, tmp_path: Path
     """A fit had one group for runs under a quota and without, whose times differ tenfold."""
     write(tmp_path, [record("native", 10**9, 3.0), record("native", 10**9, 30.0) | CHANGES[name]])
     assert len(here.choices("sort", 1e9, [tmp_path])) == 2
-    assert [len(one["runs"]) for one in groups(tmp_path)] == [1, 1]
+    assert [len(group["runs"]) for group in groups(tmp_path)] == [1, 1]
 
 
 def test_a_seed_and_the_place_of_a_cluster_make_neither(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_seed_and_the_place_of_a_cluster_make_neither(tmp_path: Path) -> None:
     ]
     write(tmp_path, made)
     assert len(here.choices("sort", 1e9, [tmp_path])) == 1
-    assert [one["runs"][0]["repeats"] for one in groups(tmp_path)] == [2]
+    assert [group["runs"][0]["repeats"] for group in groups(tmp_path)] == [2]
 
 
 def test_numbers_that_a_model_has_terms_for_make_choices_and_one_group(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_ranks_are_cores_and_no_other_setting(tmp_path: Path) -> None:
         for nodes, ranks in ((1, 2), (2, 4), (4, 8))
     ]
     write(tmp_path, made)
-    assert [one.cores for one in here.choices("sort", 1e9, [tmp_path])] == [2, 4, 8]
+    assert [choice.cores for choice in here.choices("sort", 1e9, [tmp_path])] == [2, 4, 8]
     (only,) = groups(tmp_path)
-    assert [(one["nodes"], one["cores_per_node"]) for one in only["runs"]] == [
+    assert [(run["nodes"], run["cores_per_node"]) for run in only["runs"]] == [
         (1, 2),
         (2, 2),
         (4, 2),
@@ -85,20 +85,20 @@ def test_ranks_are_cores_and_no_other_setting(tmp_path: Path) -> None:
 
 
 def test_a_question_with_a_quota_is_not_answered_by_runs_without(tmp_path: Path) -> None:
-    known, asked = tmp_path / "known", tmp_path / "asked"
-    for folder in (known, asked):
+    known, questions = tmp_path / "known", tmp_path / "asked"
+    for folder in (known, questions):
         folder.mkdir()
     write(known, [record("native", size, 3e-9 * size) for size in SIZES])
-    write(asked, [record("native", SIZES[-1], 9.0) | CHANGES["quota"]])
+    write(questions, [record("native", SIZES[-1], 9.0) | CHANGES["quota"]])
     model = fit.fit(records.observed([known]), ["known"], 0)
-    (question,) = records.observed([asked])
-    found = predict(model, question)
-    assert found.refused.startswith("no runs of here sort native")
-    assert "factors=cpu-quota 0.5" in found.refused
+    (question,) = records.observed([questions])
+    prediction = predict(model, question)
+    assert prediction.refused.startswith("no runs of here sort native")
+    assert "factors=cpu-quota 0.5" in prediction.refused
 
 
 def test_every_record_has_the_same_names_of_a_group(tmp_path: Path) -> None:
     """A name that the runs lack would not be looked at in a question."""
-    write(tmp_path, [record("native", 10**9, 3.0) | one for one in CHANGES.values()])
-    names = [list(one.group) for one in records.observed([tmp_path])]
+    write(tmp_path, [record("native", 10**9, 3.0) | changes for changes in CHANGES.values()])
+    names = [list(run.group) for run in records.observed([tmp_path])]
     assert all(first == second for first, second in itertools.pairwise(names))

@@ -47,8 +47,8 @@ PALMETTO = StorageRates(
 
 def to_rows(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
     assert call(["model", "crossover", "--json", *words]) == 0
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["crossovers"]
-    return found
+    crossings: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["crossovers"]
+    return crossings
 
 
 def test_the_published_crossings_come_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,11 +136,11 @@ def test_a_block_elsewhere_in_memory_is_between_one_here_and_one_below(
 @given(st.floats(1e9, 1e12), st.floats(0, 0.99))
 def test_below_a_crossing_shared_storage_is_not_slower(parallel: float, in_memory: float) -> None:
     site = with_aggregate(PAPER, parallel)
-    for found in crossovers(PAPER, [parallel], [in_memory]):
-        nodes = found.nodes or 0
+    for crossing in crossovers(PAPER, [parallel], [in_memory]):
+        nodes = crossing.nodes or 0
         for count, ahead in ((nodes - 1, False), (nodes, True)):
-            if count and found.operation == "read":
-                shared = two_level_read(site, count, found.in_memory)
+            if count and crossing.operation == "read":
+                shared = two_level_read(site, count, crossing.in_memory)
                 assert (hdfs_read(site, count) > shared) is ahead
             elif count:
                 assert (hdfs_write(site, count) > two_level_write(site, count)) is ahead
@@ -157,8 +157,8 @@ def test_the_time_of_a_job_is_bytes_by_rates() -> None:
 
 def test_what_lies_in_memory_alone_is_never_overtaken(capsys: pytest.CaptureFixture[str]) -> None:
     rows = to_rows(capsys, "--in-memory", "1")
-    whole = [row for row in rows if row["in_memory"] == 1]
-    assert {(row["nodes"], row["limit_bytes_per_s"]) for row in whole} == {(None, None)}
+    cached = [row for row in rows if row["in_memory"] == 1]
+    assert {(row["nodes"], row["limit_bytes_per_s"]) for row in cached} == {(None, None)}
 
 
 def test_people_see_a_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,7 +171,7 @@ def test_people_see_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--parallel", "fast"], "--parallel is 'fast', give a rate such as 237MB/s"),
         (["--parallel", "0MB/s"], "give a rate above zero"),
@@ -180,7 +180,7 @@ def test_people_see_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_wrong_word_is_named(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(["model", "crossover", *words]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

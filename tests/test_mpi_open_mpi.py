@@ -32,14 +32,14 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("uv is not installed")
     folder = tmp_path_factory.mktemp("open-mpi") / "venv"
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
-    found = folder / "bin" / "python"
-    words = [str(uv), "pip", "install", "--quiet", "--python", str(found), *PACKAGES]
+    interpreter = folder / "bin" / "python"
+    words = [str(uv), "pip", "install", "--quiet", "--python", str(interpreter), *PACKAGES]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"Open MPI could not be installed: {done.stderr.strip()[-200:]}")
     (site,) = (folder / "lib").glob("python*/site-packages")
     (site / "cuesta.pth").write_text(f"{ROOT / 'python'}\n")
-    return found
+    return interpreter
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
         "points": {"rows": 500, "dimensions": 3, "clusters": 4, "spread": 10.0, "float64": False},
     }
     for kind, request in requests.items():
-        asked = request | {"output": str(folder / f"{kind}.npy"), "seed": 1, "threads": 1}
-        native_module().data_make(kind, json.dumps(asked))
+        settings = request | {"output": str(folder / f"{kind}.npy"), "seed": 1, "threads": 1}
+        native_module().data_make(kind, json.dumps(settings))
     return {
         "dataflow": ["--blocks", "5", "--block-vectors", "100"],
         "sort": [str(folder / "tera.npy")],

@@ -56,21 +56,21 @@ def test_a_list_that_is_given_names_the_genes_and_changes_no_digest(
 ) -> None:
     inputs = inputs_of(workload, pairs)
     plain = run(workload, tmp_path / "plain", *inputs)
-    found = run(workload, tmp_path / "named", *inputs, "--genes", pairs / "names.txt")
+    record = run(workload, tmp_path / "named", *inputs, "--genes", pairs / "names.txt")
     check_columns(workload, tmp_path / "named")
     assert plain["names"] is None
     assert plain["time"]["naming_seconds"] == 0.0
-    assert found["time"]["naming_seconds"] > 0.0
+    assert record["time"]["naming_seconds"] > 0.0
     text = "".join(f"{name}\n" for name in ALL)
-    assert found["names"] == {
+    assert record["names"] == {
         "path": str(pairs / "names.txt"),
         "genes": GENES,
         "sha256": sha256(text.encode()).hexdigest(),
     }
-    jsonschema.validate(found, SCHEMA)
-    assert found["answer"]["digest"] == plain["answer"]["digest"]
+    jsonschema.validate(record, SCHEMA)
+    assert record["answer"]["digest"] == plain["answer"]["digest"]
     if workload in ("degrees", "communities"):
-        assert found["parameters"]["genes"] == GENES
+        assert record["parameters"]["genes"] == GENES
         assert plain["parameters"]["genes"] is None
 
 
@@ -81,11 +81,11 @@ def test_names_beside_the_input_are_found_and_change_nothing_else(
     inputs = inputs_of(workload, pairs)
     plain = run(workload, tmp_path / "plain", *inputs)
     table = write_table(pairs, (*ALL, "one", "more"))
-    found = run(workload, tmp_path / "named", *inputs)
+    record = run(workload, tmp_path / "named", *inputs)
     check_columns(workload, tmp_path / "named")
-    assert found["names"]["path"] == str(table)
-    assert found["parameters"] == plain["parameters"]
-    assert found["answer"]["digest"] == plain["answer"]["digest"]
+    assert record["names"]["path"] == str(table)
+    assert record["parameters"] == plain["parameters"]
+    assert record["answer"]["digest"] == plain["answer"]["digest"]
 
 
 def test_a_table_of_another_program_is_left_alone(pairs: Path, tmp_path: Path) -> None:
@@ -105,10 +105,10 @@ def test_correlate_keeps_names_and_every_step_after_it_has_them(tmp_path: Path) 
     assert names == ["first & only", *(f"gene{number}" for number in range(2, 31))]
     for place in ("text/pairs.txt", "text", "matrix/pairs.zarr", "matrix"):
         answer = tmp_path / f"of-{place.replace('/', '-')}"
-        found = run("degrees", answer, tmp_path / place, "--min-abs-score", "0.2")
+        record = run("degrees", answer, tmp_path / place, "--min-abs-score", "0.2")
         assert [row["name"] for row in rows(answer / "degrees.tsv")] == names
         expected = "text/genes.tsv" if place.startswith("text") else "matrix/pairs.zarr"
-        assert found["names"]["path"] == str(tmp_path / expected)
+        assert record["names"]["path"] == str(tmp_path / expected)
     run("scan", tmp_path / "scan", tmp_path / "text", "--min-abs-score", "0.2")
     assert [row["name"] for row in rows(tmp_path / "scan" / "genes.tsv")] == names
     run("scan", tmp_path / "again", tmp_path / "scan", "--min-abs-score", "0.3")
@@ -121,8 +121,8 @@ def test_load_stores_names_that_are_given_or_found(pairs: Path, tmp_path: Path) 
     run("load", tmp_path / "found", pairs / "a.txt")
     for name in ("given", "found"):
         matrix = tmp_path / name / "pairs.zarr"
-        found = run("communities", tmp_path / f"of-{name}", matrix)
-        assert found["names"]["path"] == str(matrix)
+        record = run("communities", tmp_path / f"of-{name}", matrix)
+        assert record["names"]["path"] == str(matrix)
         check_columns("communities", tmp_path / f"of-{name}")
 
 
@@ -141,8 +141,8 @@ def test_any_file_with_names_may_be_given(pairs: Path, tmp_path: Path) -> None:
 
 def test_a_number_is_still_a_number(pairs: Path, tmp_path: Path) -> None:
     write_table(pairs, (*ALL, *(f"more{number}" for number in range(20))))
-    found = run("degrees", tmp_path / "answer", pairs / "a.txt", "--genes", GENES + 20)
-    assert found["parameters"]["genes"] == GENES + 20
+    record = run("degrees", tmp_path / "answer", pairs / "a.txt", "--genes", GENES + 20)
+    assert record["parameters"]["genes"] == GENES + 20
     assert rows(tmp_path / "answer" / "degrees.tsv")[-1]["name"] == "more19"
 
 
@@ -234,9 +234,9 @@ def test_answers_that_nobody_verified_have_names_too(pairs: Path, tmp_path: Path
 
 def test_repeats_name_the_answer_that_is_kept(pairs: Path, tmp_path: Path) -> None:
     write_table(pairs)
-    found = run("communities", tmp_path / "answer", pairs / "a.txt", "--repeat", 3)
+    record = run("communities", tmp_path / "answer", pairs / "a.txt", "--repeat", 3)
     check_columns("communities", tmp_path / "answer")
-    assert found["repeats"] == 3
+    assert record["repeats"] == 3
 
 
 def test_from_python_a_file_or_a_number_is_given(pairs: Path, monkeypatch: Any) -> None:
@@ -276,9 +276,9 @@ def test_a_study_takes_names(pairs: Path, tmp_path: Path, capsys: Any) -> None:
         '[[input]]\nname = "pairs"\nmake = "clusters"\ngenes = 60\nsamples = 20\npairs = 300\n'
     )
     place = tmp_path / "study"
-    kept = place / "runs" / "all" / "1" / "run.json"
+    record_file = place / "runs" / "all" / "1" / "run.json"
     assert call(["study", "run", str(file), "-o", str(place)]) == 0
-    first = kept.read_text()
+    first = record_file.read_text()
     assert json.loads(first)["parameters"]["genes"] == GENES
     assert call(["study", "run", str(file), "-o", str(place)]) == 0
-    assert kept.read_text() == first, "it ran again"
+    assert record_file.read_text() == first, "it ran again"

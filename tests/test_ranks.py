@@ -35,11 +35,11 @@ PMI_2 = TASK_OF_PMIX | {"PMI_RANK": "1", "PMI_SIZE": "6"}
 
 def without_launcher() -> dict[str, str]:
     """The variables of this process but those of any launcher."""
-    return {name: said for name, said in os.environ.items() if not name.startswith(PREFIXES)}
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIXES)}
 
 
 @pytest.mark.parametrize(
-    ("said", "inside", "rank", "here"),
+    ("variables", "inside", "rank", "here"),
     [
         ({}, False, 0, 6),
         (TASK_OF_PMIX, True, 1, 2),
@@ -57,11 +57,11 @@ def without_launcher() -> dict[str, str]:
     ids=str,
 )
 def test_a_rank_is_what_a_launcher_of_mpi_has_started(
-    said: dict[str, str], inside: bool, rank: int, here: int, monkeypatch: pytest.MonkeyPatch
+    variables: dict[str, str], inside: bool, rank: int, here: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in os.environ.keys() - without_launcher().keys():
         monkeypatch.delenv(name)
-    for name, value in said.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert (ranks.is_inside(), ranks.rank(), ranks.on_this_node(6)) == (inside, rank, here)
 
@@ -77,7 +77,7 @@ main()
 
 @pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
 @pytest.mark.parametrize(
-    ("said", "more", "code"),
+    ("variables", "more", "code"),
     [
         (TASK_OF_PMIX, ["--engine", "mpi"], SERVED),
         (TASK_OF_PMIX, [], 0),
@@ -88,12 +88,12 @@ main()
     ids=["srun", "srun without MPI", "mpirun", "mpirun without MPI", "a batch script"],
 )
 def test_only_a_rank_beside_the_first_leaves_the_answer_to_that(
-    said: dict[str, str], more: list[str], code: int, tmp_path: Path
+    variables: dict[str, str], more: list[str], code: int, tmp_path: Path
 ) -> None:
     """Each task of `srun --mpi=pmix` did the whole run, and all but one found its name taken."""
     words = [sys.executable, "-c", COMMAND, "run", "dataflow", "--blocks", "2"]
     words += ["--block-vectors", "10", *more, "-o", str(tmp_path / "out")]
-    done = subprocess.run(words, env=without_launcher() | said, check=False, timeout=60)
+    done = subprocess.run(words, env=without_launcher() | variables, check=False, timeout=60)
     assert done.returncode == code
     assert (tmp_path / "out").exists() == (code == 0)
     if code == 0:

@@ -54,11 +54,11 @@ class Outline(HTMLParser):
         return " ".join(plain.split())
 
     def values(self, name: str) -> list[str]:
-        return [str(found[name]) for _, found in self.tags if name in found]
+        return [str(attributes[name]) for _, attributes in self.tags if name in attributes]
 
 
 def runs_of(*records: kit.Record) -> Sequence[Group]:
-    return group([to_run(one, f"{index}/run.json") for index, one in enumerate(records)])
+    return group([to_run(record, f"{index}/run.json") for index, record in enumerate(records)])
 
 
 def page(*records: kit.Record) -> Outline:
@@ -66,8 +66,8 @@ def page(*records: kit.Record) -> Outline:
 
 
 def alarm_texts(*records: kit.Record) -> list[str]:
-    (found,) = runs_of(*records)
-    return [alarm.text for alarm in alarms(found, find(found))]
+    (runs,) = runs_of(*records)
+    return [alarm.text for alarm in alarms(runs, find(runs))]
 
 
 MINIMAL: dict[str, Any] = {"schema": "cuesta.run/1"}
@@ -142,12 +142,16 @@ def test_the_page_is_whole_well_formed_and_self_contained() -> None:
 
 def test_pictures_are_named_and_tables_have_scopes() -> None:
     outline = page(kit.native(), kit.spark(), kit.array())
-    charts = [found for tag, found in outline.tags if tag == "svg" and "role" in found]
+    charts = [
+        attributes for tag, attributes in outline.tags if tag == "svg" and "role" in attributes
+    ]
     identifiers = set(outline.values("id"))
     assert len(charts) >= 5
     for chart in charts:
         assert set(str(chart["aria-labelledby"]).split()) <= identifiers
-    assert all(found.get("scope") in ("row", "col") for tag, found in outline.tags if tag == "th")
+    assert all(
+        attributes.get("scope") in ("row", "col") for tag, attributes in outline.tags if tag == "th"
+    )
 
 
 def test_the_same_records_give_the_same_bytes_in_any_process(tmp_path: Path) -> None:
@@ -203,8 +207,8 @@ def test_workloads_get_a_section_each_and_a_line_of_contents() -> None:
 
 def test_runs_of_one_question_share_a_section_and_get_labels_of_their_own() -> None:
     other = kit.native(threads=1)
-    (found,) = runs_of(kit.native(), other, kit.native(), kit.spark())
-    assert found.labels == (
+    (runs,) = runs_of(kit.native(), other, kit.native(), kit.spark())
+    assert runs.labels == (
         "native, 2 threads",
         "native, 1 thread",
         "native, 2 threads (2)",
@@ -227,8 +231,8 @@ def test_different_digests_are_the_loudest_thing_and_no_speed_is_claimed() -> No
 
 
 def test_an_answer_that_was_not_verified_is_never_the_best_of_verified_ones() -> None:
-    (found,) = runs_of(kit.native(verified=False), kit.spark())
-    assert find(found).best_label == "spark"
+    (runs,) = runs_of(kit.native(verified=False), kit.spark())
+    assert find(runs).best_label == "spark"
 
 
 def test_one_sample_a_noisy_spread_and_missing_ceilings_are_said() -> None:
@@ -246,7 +250,7 @@ def test_one_sample_a_noisy_spread_and_missing_ceilings_are_said() -> None:
 def test_runs_that_differ_in_more_than_the_engine_are_said() -> None:
     texts = alarm_texts(kit.native(), kit.spark(threads=4, cache="input-dropped"))
     assert any(
-        "the number of threads and the state of the page cache differ" in one for one in texts
+        "the number of threads and the state of the page cache differ" in text for text in texts
     )
 
 
@@ -290,8 +294,8 @@ def test_overlapping_intervals_are_no_difference() -> None:
 def test_an_engine_that_must_load_first_is_not_the_best_though_its_work_is_faster() -> None:
     """An array whose query takes a fraction of the scan still has to be filled for one question."""
     quick = kit.record("array", kit.timings({"load": 2.0, "query": 0.05}, 7), 1 << 20)
-    (found,) = runs_of(quick, kit.native())
-    assert find(found).best_label == "native"
+    (runs,) = runs_of(quick, kit.native())
+    assert find(runs).best_label == "native"
     text = page(quick, kit.native()).text
     assert "Native took 173 ms: 3.2x slower than array in the work alone." in text
     assert "With starting up and loading counted it is 13x faster than array." in text
@@ -304,15 +308,15 @@ def test_bars_become_logarithmic_when_ratios_are_large() -> None:
 
 
 def test_the_whole_command_is_shown_beside_the_work_and_for_one_run_of_it() -> None:
-    (found,) = runs_of(kit.native(), kit.spark())
-    native, spark = (run.typed for run in found.runs)
+    (runs,) = runs_of(kit.native(), kit.spark())
+    native, spark = (run.typed for run in runs.runs)
     assert native is not None
     assert spark is not None
-    assert native.work_seconds == pytest.approx(found.runs[0].work.median)
+    assert native.work_seconds == pytest.approx(runs.runs[0].work.median)
     assert native.seconds == pytest.approx(native.work_seconds + 0.31 + 0.012 + 0.143)
-    assert spark.work_seconds == pytest.approx(found.runs[1].work.median)
-    assert spark.start_seconds + spark.work_seconds == pytest.approx(found.runs[1].total_seconds)
-    assert spark.seconds == pytest.approx(found.runs[1].total_seconds + 0.31 + 0.012 + 0.143)
+    assert spark.work_seconds == pytest.approx(runs.runs[1].work.median)
+    assert spark.start_seconds + spark.work_seconds == pytest.approx(runs.runs[1].total_seconds)
+    assert spark.seconds == pytest.approx(runs.runs[1].total_seconds + 0.31 + 0.012 + 0.143)
     text = page(kit.native(), kit.spark()).text
     assert "native, the work alone; 638 ms as typed" in text
     assert "310 ms to verify" in text
@@ -332,27 +336,30 @@ def test_a_wrong_answer_says_what_is_wrong_with_it() -> None:
     wrong["verification"]["fault"] = "notes.txt is no file of it"
     assert "The answer of native is wrong: notes.txt is no file of it." in alarm_texts(wrong)
     wrong["verification"].update(fault=None, expected=kit.OTHER_DIGEST)
-    assert any("another method gives d154be8a7916" in one for one in alarm_texts(wrong))
+    assert any("another method gives d154be8a7916" in text for text in alarm_texts(wrong))
 
 
 def test_a_session_that_starts_once_counts_once_and_a_level_is_told() -> None:
-    (found,) = runs_of(kit.native(), kit.spark())
-    finding = find(found)
-    spark = finding.others[0].run
+    (runs,) = runs_of(kit.native(), kit.spark())
+    finding = find(runs)
+    spark = finding.compared[0].run
     assert spark.setup_seconds("start") == pytest.approx(4.212 * 0.97)
     assert spark.total_seconds == pytest.approx(spark.work.median + spark.setup_seconds("start"))
     assert machines_to_draw_level(finding.best, spark) is None
     slow = kit.record("native", kit.timings({"scan": 100.0}, 3), 1 << 20)
-    (found,) = runs_of(slow, kit.spark())
-    assert find(found).best_label == "spark"
+    (runs,) = runs_of(slow, kit.spark())
+    assert find(runs).best_label == "spark"
 
 
 def test_a_folder_of_answers_is_searched_and_a_record_is_read_once(tmp_path: Path) -> None:
     kit.write_comparison(tmp_path / "deep" / "one", [kit.native(), kit.spark()])
     kit.write_run(tmp_path / "two", kit.degrees())
     record = tmp_path / "two" / "run.json"
-    assert sum(len(one.runs) for one in read_groups([tmp_path, record])) == 3
-    assert sum(len(one.runs) for one in read_groups([record, tmp_path / "deep" / "one"])) == 3
+    assert sum(len(question.runs) for question in read_groups([tmp_path, record])) == 3
+    assert (
+        sum(len(question.runs) for question in read_groups([record, tmp_path / "deep" / "one"]))
+        == 3
+    )
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": "other/1"}', "[" * 100_000, "\0"])

@@ -40,8 +40,8 @@ def answer(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write_spectrum(folder: Path, found: dict[int, int]) -> None:
-    rows = "".join(f"{count}\t{kmers}\n" for count, kmers in found.items())
+def write_spectrum(folder: Path, kmers_by_count: dict[int, int]) -> None:
+    rows = "".join(f"{count}\t{kmers}\n" for count, kmers in kmers_by_count.items())
     (folder / "spectrum.tsv").write_text("count\tkmers\n" + rows)
 
 
@@ -132,8 +132,8 @@ def test_circles_are_listed_with_their_size_and_copies(answer: Path) -> None:
     (answer / "graph.gfa").write_text(f"H\tVN:Z:1.2\n{segments}{paths}")
     heads = {1: " gaps=1", 3: " gaps=0 circular=true"}
     (answer / "scaffolds.fa").write_text(
-        "".join(f">scaffold_{one} length=3000 depth=5.0{more}\n{'A' * 3000}\n"
-                for one, more in heads.items())
+        "".join(f">scaffold_{number} length=3000 depth=5.0{more}\n{'A' * 3000}\n"
+                for number, more in heads.items())
     )  # fmt: skip
     stats = {"levels": [level()], "min_contig": 200}
     (answer / "stats.json").write_text(json.dumps(stats))

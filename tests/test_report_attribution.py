@@ -23,10 +23,14 @@ def columns(**values: float) -> dict[str, list[float]]:
     return {name: [value] * len(SECONDS) for name, value in values.items()}
 
 
-def timed(own: float, log: kit.Record | None = None, **groups: Any) -> kit.Record:
-    """A record of two seconds on two cores, of each of which its processes computed `own`."""
-    tree = columns(user_seconds=0.75 * own, system_seconds=0.25 * own)
-    line = {"seconds": SECONDS, "tree": tree, "machine": columns(user_seconds=own)} | groups
+def timed(process_seconds: float, log: kit.Record | None = None, **groups: Any) -> kit.Record:
+    """A record of two seconds on two cores, whose processes computed `process_seconds` in each."""
+    tree = columns(user_seconds=0.75 * process_seconds, system_seconds=0.25 * process_seconds)
+    line = {
+        "seconds": SECONDS,
+        "tree": tree,
+        "machine": columns(user_seconds=process_seconds),
+    } | groups
     fields = kit.spark() if log else kit.native()
     return fields | {"timeline": line, "phases": [], "engine_log": log or {}}
 
@@ -170,7 +174,7 @@ def test_a_run_elsewhere_is_told_by_the_log_of_its_tasks() -> None:
         "versions": {"hadoop": "3.5.0 on YARN"},
         "stages": [{"each": {"cpu_seconds": [0.5, 0.75]}}],
     }
-    whole = {
+    seconds_by_cause = {
         causes.COMPUTING: 1.0,
         causes.COLLECTION: 0.25,
         causes.NETWORK: 0.5,
@@ -179,21 +183,21 @@ def test_a_run_elsewhere_is_told_by_the_log_of_its_tasks() -> None:
         causes.SKEW: 0.5,
         causes.IDLE: 0.5,
     }
-    assert found(hadoop).core_seconds == pytest.approx(whole)
+    assert found(hadoop).core_seconds == pytest.approx(seconds_by_cause)
     assert found(hadoop).main_wait == causes.SCHEDULER
     # A log that knows only a part of the processors' time of a task does not say what was computed.
     spark = bare | {"engine_options": {"master": "spark://host:7077"}}
     rest = {causes.COMPUTING: 0.0, causes.UNSEEN: 1.25}
-    expected = {name: value for name, value in (whole | rest).items() if value}
+    expected = {name: value for name, value in (seconds_by_cause | rest).items() if value}
     assert found(spark).core_seconds == pytest.approx(expected)
 
 
 @given(st.lists(st.floats(0, 5), min_size=6, max_size=6))
 def test_all_causes_add_up_to_all_cores(amounts: list[float]) -> None:
-    own, busy, wait, throttled, start, logged = amounts
+    process_seconds, busy, wait, throttled, start, logged = amounts
     names = ("gc_seconds", "serialize_seconds", "fetch_wait_seconds", "tail_seconds")
     record = timed(
-        own,
+        process_seconds,
         dict.fromkeys(names, logged),
         machine=columns(user_seconds=busy, iowait_seconds=wait),
         quota=columns(throttled_seconds=throttled),

@@ -135,8 +135,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "scaling": studies.scaling("weak"),
         "hostile study": studies.hostile(),
     }
-    for name, one in results.items():
-        made[name] = write_any([studies.write(root / name, one)], root / f"{name}.html")
+    for name, result in results.items():
+        made[name] = write_any([studies.write(root / name, result)], root / f"{name}.html")
     lines = studies.timelines(root / "time lines", 7)
     made["time lines"] = write_any([lines], root / "time lines.html")
     return made
@@ -159,14 +159,14 @@ def opened(
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=request.param
     )
-    found = Opened(page=context.new_page())
-    found.page.on("request", lambda one: found.requests.append(one.url))
-    found.page.on("console", lambda one: found.messages.append(one.text))
-    found.page.on("pageerror", lambda one: found.messages.append(str(one)))
-    found.page.goto(path.as_uri())
-    for fold in found.page.query_selector_all("details"):
+    tab = Opened(page=context.new_page())
+    tab.page.on("request", lambda event: tab.requests.append(event.url))
+    tab.page.on("console", lambda event: tab.messages.append(event.text))
+    tab.page.on("pageerror", lambda event: tab.messages.append(str(event)))
+    tab.page.goto(path.as_uri())
+    for fold in tab.page.query_selector_all("details"):
         fold.evaluate("fold => { fold.open = true }")
-    yield found
+    yield tab
     context.close()
 
 
@@ -235,7 +235,7 @@ def test_markup_in_a_record_stays_text(browser: Any, reports: dict[str, Path]) -
     page = browser.new_page()
     page.goto(reports["hostile"].as_uri())
     strangers = page.evaluate("document.querySelectorAll('script, img, iframe, b.evil').length")
-    seen = page.inner_text("body")
+    text = page.inner_text("body")
     page.close()
     assert strangers == 0
-    assert kit.MARKUP in seen
+    assert kit.MARKUP in text

@@ -27,9 +27,9 @@ def text_of(record: kit.Record) -> str:
 
 
 def named() -> Any:
-    found = kit.degrees(preview=[HUBS], names=NAMES)
-    found["time"]["naming_seconds"] = 0.5
-    return found
+    record = kit.degrees(preview=[HUBS], names=NAMES)
+    record["time"]["naming_seconds"] = 0.5
+    return record
 
 
 def test_a_page_names_genes_and_says_where_the_names_come_from() -> None:
@@ -61,7 +61,7 @@ def test_a_screen_names_genes_and_says_where_the_names_come_from() -> None:
 
 
 def test_one_community_holds_its_genes() -> None:
-    one = kit.communities()
-    one["answer"]["counts"] |= {"communities": 1, "genes_grouped": 3_811}
-    assert "1 community holds 3,811 of 6,830 genes; the largest has" in text_of(one)
+    record = kit.communities()
+    record["answer"]["counts"] |= {"communities": 1, "genes_grouped": 3_811}
+    assert "1 community holds 3,811 of 6,830 genes; the largest has" in text_of(record)
     assert "5 communities hold 4,060 of 6,830 genes" in text_of(kit.communities())

@@ -128,7 +128,7 @@ def test_degrees_show_the_distribution_and_the_hubs(tmp_path: Path) -> None:
         "gene\tin\tout\ttotal\n1\t0\t1\t1\n2\t1\t2\t3\n3\t0\t0\t0\n4\t1\t0\t1\n"
     )
     distribution, table = look("degrees", tmp_path)
-    assert [one["name"] for one in distribution["series"]] == ["total", "in", "out"]
+    assert [series["name"] for series in distribution["series"]] == ["total", "in", "out"]
     assert distribution["series"][0]["points"] == [[1, 2], [3, 1]]
     assert "1 gene has no edge." in distribution["note"]
     assert table["rows"] == [["2", 1, 2, 3], ["1", 0, 1, 1], ["4", 1, 0, 1]]

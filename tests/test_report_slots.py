@@ -96,8 +96,8 @@ def test_of_a_run_elsewhere_nothing_is_left_without_a_cause() -> None:
         "scheduler_delay_seconds": 0.25, "fetch_wait_seconds": 0.25, "python_start_seconds": 0.125,
         "python_queued_seconds": 0.0625, "python_blocked_seconds": 0.0625, "tail_seconds": 0.25,
     }  # fmt: skip
-    asked = {"engine_options": {"master": "spark://host:7077"}, "engine_log": log}
-    result = attributed(record([stage(2.0, 1.0)], **asked))
+    settings = {"engine_options": {"master": "spark://host:7077"}, "engine_log": log}
+    result = attributed(record([stage(2.0, 1.0)], **settings))
     assert result.core_seconds == pytest.approx(
         {
             causes.STARTING: 2.0,
@@ -119,7 +119,7 @@ def test_of_a_run_elsewhere_nothing_is_left_without_a_cause() -> None:
 
 def test_a_start_of_python_takes_no_more_than_tasks_have_left() -> None:
     log = {"task_seconds": 1.0, "python_cpu_seconds": 0.75, "python_start_seconds": 9.0}
-    asked = {"engine_options": {"master": "spark://host:7077"}, "engine_log": log}
-    result = attributed(record([], **asked))
+    settings = {"engine_options": {"master": "spark://host:7077"}, "engine_log": log}
+    result = attributed(record([], **settings))
     assert result.core_seconds[causes.WORKERS] == pytest.approx(0.25)
     assert result.core_seconds[causes.IDLE] == pytest.approx(5.0)

@@ -10,7 +10,9 @@ WORDS = "Not comparable"
 
 
 def page(*records: kit.Record) -> str:
-    return render(group([to_run(one, f"{index}/run.json") for index, one in enumerate(records)]))
+    return render(
+        group([to_run(record, f"{index}/run.json") for index, record in enumerate(records)])
+    )
 
 
 def test_a_comparison_with_too_few_repeats_is_stamped_and_one_run_is_not() -> None:

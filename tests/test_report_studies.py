@@ -59,18 +59,18 @@ def test_a_verdict_has_a_word_a_sign_and_the_figures_of_the_paper() -> None:
     ]
     assert page.verdicts[0].figures == "Figure\u00a02 and Figure\u00a07 of\u00a0000"
     assert page.verdicts[0].parts[0].words == "6.2\u00d7 (6.0 to 6.5)"
-    told = "Of 4 findings 1 holds, 1 does not hold, 1 cannot be tested here and 1 is undecided."
-    assert page.summary == told
+    summary = "Of 4 findings 1 holds, 1 does not hold, 1 cannot be tested here and 1 is undecided."
+    assert page.summary == summary
     assert page_of(kit.loading(claims=[kit.CLAIMS[1]] * 3)).summary == "None of 3 findings holds."
-    one = page_of(kit.loading(claims=kit.CLAIMS[:1])).summary
-    assert one == "The one finding looked at holds."
+    single = page_of(kit.loading(claims=kit.CLAIMS[:1])).summary
+    assert single == "The one finding looked at holds."
 
 
 def test_the_last_part_of_a_trend_is_that_of_the_whole() -> None:
     steps = [("300k", 2.0), ("1M", 3.0), ("1M", 6.0)]
     parts = [
-        {"levels": {"size": name}, "verdict": "undecided", "ratio": {"median": one}}
-        for name, one in steps
+        {"levels": {"size": name}, "verdict": "undecided", "ratio": {"median": ratio}}
+        for name, ratio in steps
     ]
     claim = kit.CLAIMS[0] | {"trend": "rises", "parts": parts}
     (row,) = page_of(kit.loading(claims=[claim])).verdicts
@@ -81,8 +81,8 @@ def test_the_last_part_of_a_trend_is_that_of_the_whole() -> None:
 def test_a_power_is_told_as_one_with_its_interval_also_below_zero() -> None:
     ratios = [(0.17, -0.04, 0.38), (-0.13, -0.54, 0.28)]
     parts = [
-        {"levels": {}, "holds": False, "ratio": {"median": one, "low": low, "high": high}}
-        for one, low, high in ratios
+        {"levels": {}, "holds": False, "ratio": {"median": median, "low": low, "high": high}}
+        for median, low, high in ratios
     ]
     claim = kit.CLAIMS[1] | {"exponent": [1.2, 4], "parts": parts}
     (row,) = page_of(kit.loading(claims=[claim])).verdicts
@@ -97,9 +97,9 @@ def test_panels_share_their_axes_and_draw_intervals(tmp_path: Path) -> None:
     view = html[html.index("Time of a question") : html.index("Where the time goes")]
     panels = view.split("<figure>")[1:]
     assert len(panels) == 2
-    ticks = [re.findall(r'class="tick"[^>]*>([^<]+)<', one) for one in panels]
+    ticks = [re.findall(r'class="tick"[^>]*>([^<]+)<', panel) for panel in panels]
     assert ticks[0] == ticks[1]
-    assert all("whisker" in one for one in panels)
+    assert all("whisker" in panel for panel in panels)
     assert "3M: 5.01" in view
 
 
@@ -108,7 +108,7 @@ def test_a_factor_that_a_view_does_not_name_splits_its_panels() -> None:
     page = page_of(kit.loading(views=views))
     (block,) = page.views[0].blocks
     assert isinstance(block, Panels)
-    assert [one.heading for one in block.items] == ["warm", "cold"]
+    assert [item.heading for item in block.items] == ["warm", "cold"]
 
 
 def test_a_study_without_views_is_drawn_over_its_first_factor_with_values() -> None:
@@ -227,7 +227,7 @@ def test_an_axis_over_levels_is_logarithmic_where_they_are_geometric() -> None:
     assert scales.over([(1, "1"), (2, "2"), (4, "4"), (8, "8")], 300).log
     assert not scales.over([(1, "1"), (2, "2"), (3, "3"), (4, "4")], 300).log
     assert not scales.over([(0, "0"), (10, "10"), (100, "100")], 300).log
-    crowded = scales.over([(float(one), "long label") for one in range(1, 30)], 300)
+    crowded = scales.over([(float(number), "long label") for number in range(1, 30)], 300)
     assert crowded.ticks[0].value == 1
     assert len(crowded.ticks) < 5
 

@@ -34,17 +34,17 @@ def ran(wall: float, stages: list[kit.Record], cores: int = 2, **more: Any) -> k
 
 
 def replayed(record: kit.Record) -> WhatIf:
-    found = what_if(to_run(record, "a"))
-    assert found is not None
-    return found
+    result = what_if(to_run(record, "a"))
+    assert result is not None
+    return result
 
 
 def test_what_tasks_waited_for_the_network_is_taken_out_of_each() -> None:
     """Four tasks in two waves; half of each waits, and so does half of each wave."""
-    found = replayed(ran(4.0, [stage(0, 4, [2.0] * 4, fetch_wait_seconds=[1.0] * 4)]))
-    assert (found.tasks, found.cores) == (4, 2)
-    assert found.replayed_seconds == pytest.approx(4.0)
-    assert found.without == {causes.NETWORK: pytest.approx(2.0)}
+    result = replayed(ran(4.0, [stage(0, 4, [2.0] * 4, fetch_wait_seconds=[1.0] * 4)]))
+    assert (result.tasks, result.cores) == (4, 2)
+    assert result.replayed_seconds == pytest.approx(4.0)
+    assert result.without == {causes.NETWORK: pytest.approx(2.0)}
 
 
 def test_a_wait_beside_a_longer_task_gains_nothing() -> None:
@@ -54,16 +54,16 @@ def test_a_wait_beside_a_longer_task_gains_nothing() -> None:
 
 
 def test_the_longest_task_is_what_skew_costs() -> None:
-    found = replayed(ran(9.0, [stage(0, 9, [1.0, 9.0])]))
-    assert found.without == {causes.SKEW: pytest.approx(5.0)}
+    result = replayed(ran(9.0, [stage(0, 9, [1.0, 9.0])]))
+    assert result.without == {causes.SKEW: pytest.approx(5.0)}
 
 
 def test_the_start_and_the_leader_between_stages_are_causes() -> None:
     stages = [stage(3, 1, [1.0, 1.0], gc_seconds=[0.5, 0.5]), stage(5, 1, [1.0, 1.0])]
     start = [{"name": "start", "seconds": 2.0}]
-    found = replayed(ran(7.0, stages, phases=start))
-    assert found.replayed_seconds == pytest.approx(7.0)
-    assert found.without == {
+    result = replayed(ran(7.0, stages, phases=start))
+    assert result.replayed_seconds == pytest.approx(7.0)
+    assert result.without == {
         causes.LEADER: pytest.approx(4.0),
         causes.STARTING: pytest.approx(5.0),
         causes.COLLECTION: pytest.approx(6.5),
@@ -80,9 +80,9 @@ def test_a_stage_that_begins_when_another_ends_waits_for_it() -> None:
 def test_stages_side_by_side_share_the_cores() -> None:
     """Two stages of one task each that took 2 s together: neither waits for the other."""
     stages = [stage(0, 2, [2.0]), stage(0, 2, [2.0], fetch_wait_seconds=[2.0]), stage(2, 1, [1.0])]
-    found = replayed(ran(3.0, stages))
-    assert found.replayed_seconds == pytest.approx(3.0)
-    assert found.without.keys() == {causes.SKEW} or found.without == {}
+    result = replayed(ran(3.0, stages))
+    assert result.replayed_seconds == pytest.approx(3.0)
+    assert result.without.keys() == {causes.SKEW} or result.without == {}
 
 
 def test_processor_time_of_tasks_divides_what_their_log_does_not_know() -> None:
@@ -102,15 +102,15 @@ def test_the_time_line_divides_what_the_log_does_not_know() -> None:
     }  # fmt: skip
     stages = [stage(0, 2, [2.0, 2.0]), stage(2, 2, [2.0, 2.0])]
     machine = kit.spark()["machine"] | {"cores_usable": 2}
-    found = replayed(ran(4.0, stages, timeline=line, machine=machine))
-    assert found.without == {causes.STORAGE: pytest.approx(2.5)}
+    result = replayed(ran(4.0, stages, timeline=line, machine=machine))
+    assert result.without == {causes.STORAGE: pytest.approx(2.5)}
 
 
 def test_a_replay_that_misses_the_run_says_so(tmp_path: Path) -> None:
     """Tasks that hardly waited for a core may have had more of them than the record says."""
     record = ran(4.0, [stage(0, 4, [4.0] * 6, fetch_wait_seconds=[2.0] * 6)], cores=1)
-    found = replayed(record)
-    assert not found.describes_the_run
+    result = replayed(record)
+    assert not result.describes_the_run
     (tmp_path / "run.json").write_text(json.dumps(record))
     assert "a replay does not describe it" in " ".join(explain(tmp_path).split())
 
@@ -157,18 +157,18 @@ def test_nothing_gained_is_more_than_what_was_waited(
     """One stage after the other: each ends no earlier than without its waits on endless cores."""
     stages, at = [], 0.0
     for tasks in made:
-        whole = [one for one, _ in tasks]
-        waits = [one * part for one, part in tasks]
-        length = sum(whole)
-        stages.append(stage(at, length, whole, fetch_wait_seconds=waits))
+        durations = [duration for duration, _ in tasks]
+        waits = [duration * part for duration, part in tasks]
+        length = sum(durations)
+        stages.append(stage(at, length, durations, fetch_wait_seconds=waits))
         at += length
-    found = what_if(to_run(ran(at or 1.0, stages, cores=cores), "a"))
-    if found is None:
+    result = what_if(to_run(ran(at or 1.0, stages, cores=cores), "a"))
+    if result is None:
         assert not made
         return
-    least = sum(max(one - one * part for one, part in tasks) for tasks in made)
-    scale = found.wall_seconds / found.replayed_seconds
-    for time in found.without.values():
-        assert 0 <= time <= found.wall_seconds
-    if causes.NETWORK in found.without:
-        assert found.without[causes.NETWORK] >= scale * least * (1 - 1e-9)
+    least = sum(max(duration - duration * part for duration, part in tasks) for tasks in made)
+    scale = result.wall_seconds / result.replayed_seconds
+    for time in result.without.values():
+        assert 0 <= time <= result.wall_seconds
+    if causes.NETWORK in result.without:
+        assert result.without[causes.NETWORK] >= scale * least * (1 - 1e-9)

@@ -65,9 +65,9 @@ def test_inputs_of_one_name_are_told_apart_by_their_folders() -> None:
 
 
 def test_vectors_that_are_generated_have_no_file() -> None:
-    asked = {"blocks": 96, "block_vectors": 1024, "stages": "fused", "keep": "none"}
+    parameters = {"blocks": 96, "block_vectors": 1024, "stages": "fused", "keep": "none"}
     expected = "What does it cost to generate, shift and average 96 blocks of 1,024 vectors, as one"
-    assert question("dataflow", asked, []) == f"{expected} loop?"
+    assert question("dataflow", parameters, []) == f"{expected} loop?"
 
 
 def test_a_long_file_name_is_cut_in_its_middle() -> None:

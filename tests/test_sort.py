@@ -34,9 +34,9 @@ def records(path: Path) -> list[bytes]:
 
 def expected(*paths: Path) -> bytes:
     """By Python's own sort, which is stable."""
-    every = [record for path in paths for record in records(path)]
-    every.sort(key=lambda record: record[:10])
-    return b"".join(every)
+    all_records = [record for path in paths for record in records(path)]
+    all_records.sort(key=lambda record: record[:10])
+    return b"".join(all_records)
 
 
 def run(folder: Path, *words: str) -> tuple[bytes, dict[str, Any]]:
@@ -53,17 +53,17 @@ def tera(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_sorted_as_python_sorts_it(tmp_path: Path, kind: str) -> None:
     path = make(tmp_path / "a.dat", 20_000, "--kind", kind, "--seed", "3")
-    found, answer = run(tmp_path / "answer", str(path))
-    assert found == expected(path)
+    content, answer = run(tmp_path / "answer", str(path))
+    assert content == expected(path)
     assert answer["counts"]["records"] == 20_000
 
 
 def test_the_digest_is_that_of_the_spec(tmp_path: Path) -> None:
     path = make(tmp_path / "a.dat", 300, "--kind", "skewed")
-    found, answer = run(tmp_path / "answer", str(path))
+    content, answer = run(tmp_path / "answer", str(path))
 
     def words(place: int) -> list[int]:
-        padded = found[100 * place :][:100] + bytes(4)
+        padded = content[100 * place :][:100] + bytes(4)
         return [place, *(int.from_bytes(padded[at : at + 8], "little") for at in range(0, 104, 8))]
 
     assert answer["digest"] == digest(6, map(words, range(300)))
@@ -81,7 +81,7 @@ def test_threads_and_memory_change_nothing(tmp_path: Path, tera: Path) -> None:
         runs.add(answer["counts"]["runs"] > 1)
         keys = [record[:10] for record in records(folder / SORTED_FILE)]
         assert len(keys) == 10**6
-        assert all(one <= other for one, other in pairwise(keys))
+        assert all(left <= right for left, right in pairwise(keys))
     assert len(digests) == 1
     assert runs == {True, False}
 
@@ -100,8 +100,8 @@ def test_folders_and_many_files_are_one_input_in_order(tmp_path: Path) -> None:
     second = make(folder / "part-m-00001", 2_000, "--kind", "equal", "--first", "5000")
     (folder / "_SUCCESS").touch()
     last = make(tmp_path / "a.dat", 1_000, "--kind", "equal")
-    found, _ = run(tmp_path / "answer", str(folder), str(last))
-    assert found == expected(first, second, last)
+    content, _ = run(tmp_path / "answer", str(folder), str(last))
+    assert content == expected(first, second, last)
 
 
 def test_an_empty_file_has_an_empty_answer(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_an_empty_file_has_an_empty_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["cut.dat"], "cut.dat has 1234 bytes, 34 more than a whole number of records"),
         (["absent.dat"], "absent.dat: no such file or folder"),
@@ -121,7 +121,7 @@ def test_an_empty_file_has_an_empty_answer(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     (tmp_path / "cut.dat").write_bytes(bytes(1234))
     (tmp_path / "nothing").mkdir()
@@ -132,22 +132,22 @@ def test_bad_input_is_one_line(
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("cuesta:")]
     assert code == (3 if MpiEngine().missing() and "mpi" in words else 2)
     assert len(lines) == 1
-    assert told in lines[0] or code == 3
+    assert message in lines[0] or code == 3
     assert names(tmp_path) == before
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--rows", "10", "--first", str(2**63)], "together at most"),
         (["--rows", "10", "--kind", "silly"], "unknown variant `silly`"),
     ],
 )
 def test_records_that_cannot_be_made_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     assert call(["data", "make", "tera", *words, "-o", str(tmp_path / "a")]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @needs_mpi

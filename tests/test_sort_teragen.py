@@ -27,15 +27,15 @@ class Hadoop:
     def __init__(self) -> None:
         import pyspark
 
-        found = find_java(os.environ)
-        if found is None:
+        java = find_java(os.environ)
+        if java is None:
             pytest.skip("no Java")
         try:
             examples = maven.jars("terasort", [terasort.EXAMPLES])
         except maven.MavenError as error:
             pytest.skip(str(error))
         jars = Path(pyspark.__file__).parent / "jars"
-        self.java = str(found.home / "bin" / "java")
+        self.java = str(java.home / "bin" / "java")
         self.classes = f"{next(examples.glob('hadoop-mapreduce-examples-*.jar'))}:{jars}/*"
 
     def run(self, name: str, *words: str) -> None:
@@ -69,9 +69,9 @@ def test_teragen_as_a_job_writes_the_same_records(hadoop: Hadoop, tmp_path: Path
     hadoop.run("TeraGen", "-Dmapreduce.job.maps=3", "10000", f"file://{tmp_path}/theirs")
     parts = sorted((tmp_path / "theirs").glob("part-m-*"))
     assert len(parts) > 0
-    theirs = b"".join(part.read_bytes() for part in parts)
-    assert made(tmp_path / "ours", 10_000, 0) == theirs
+    job_records = b"".join(part.read_bytes() for part in parts)
+    assert made(tmp_path / "ours", 10_000, 0) == job_records
     # Its folder, with `_SUCCESS` and checksums, is an input as it is.
     words = ["run", "sort", str(tmp_path / "theirs"), "-o", str(tmp_path / "sorted")]
     assert call(words) == 0
-    assert (tmp_path / "sorted" / "sorted.dat").stat().st_size == len(theirs)
+    assert (tmp_path / "sorted" / "sorted.dat").stat().st_size == len(job_records)

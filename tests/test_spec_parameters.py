@@ -23,13 +23,15 @@ from labkit import ROOT
 SPEC = ROOT / "spec" / "workloads"
 
 
-def read_by_rust(workload: str, given: Mapping[str, object]) -> dict[str, object] | None:
+def read_by_rust(workload: str, values: Mapping[str, object]) -> dict[str, object] | None:
     """All parameters as the kernels read them; None where they refuse what is given."""
     try:
-        found: dict[str, object] = json.loads(_native.parameters(workload, json.dumps(dict(given))))
+        parsed: dict[str, object] = json.loads(
+            _native.parameters(workload, json.dumps(dict(values)))
+        )
     except CuestaError:
         return None
-    return found
+    return parsed
 
 
 def drift(workload: Workload) -> Iterator[str]:
@@ -39,29 +41,43 @@ def drift(workload: Workload) -> Iterator[str]:
         yield f"defaults are {read_by_rust(name, {})} in Rust, {defaults} in spec"
     if read_by_rust(name, {"no_such_parameter": 1}) is not None:
         yield "an unknown parameter passes"
-    beside = [{}, *({one.name: word} for one in workload.parameters for word in one.choices)]
-    for one in workload.parameters:
-        for value in inside(one):
-            found = [read_by_rust(name, other | {one.name: value}) for other in beside]
-            if not any(read and read.get(one.name) == value for read in found):
-                yield f"{one.name} {value} is refused"
-        for value in outside(one):
-            if any(read_by_rust(name, other | {one.name: value}) for other in beside):
-                yield f"{one.name} {value} passes"
+    contexts = [
+        {},
+        *(
+            {parameter.name: word}
+            for parameter in workload.parameters
+            for word in parameter.choices
+        ),
+    ]
+    for parameter in workload.parameters:
+        for value in inside(parameter):
+            readings = [read_by_rust(name, other | {parameter.name: value}) for other in contexts]
+            if not any(read and read.get(parameter.name) == value for read in readings):
+                yield f"{parameter.name} {value} is refused"
+        for value in outside(parameter):
+            if any(read_by_rust(name, other | {parameter.name: value}) for other in contexts):
+                yield f"{parameter.name} {value} passes"
 
 
-def inside(one: Parameter) -> list[object]:
-    ends = [end for end in (one.minimum, one.maximum) if end is not None]
-    numbers = [int(end) if one.type == "int" else end for end in ends]
-    flags = [True, False] if one.type == "flag" else []
-    return [*one.choices, *numbers, *flags, *([one.default] if one.type == "text" else [])]
+def inside(parameter: Parameter) -> list[object]:
+    ends = [end for end in (parameter.minimum, parameter.maximum) if end is not None]
+    numbers = [int(end) if parameter.type == "int" else end for end in ends]
+    flags = [True, False] if parameter.type == "flag" else []
+    return [
+        *parameter.choices,
+        *numbers,
+        *flags,
+        *([parameter.default] if parameter.type == "text" else []),
+    ]
 
 
-def outside(one: Parameter) -> list[object]:
-    values: list[object] = ["no such choice"] if one.choices else []
-    for end, side in ((one.minimum, -1), (one.maximum, 1)):
+def outside(parameter: Parameter) -> list[object]:
+    values: list[object] = ["no such choice"] if parameter.choices else []
+    for end, side in ((parameter.minimum, -1), (parameter.maximum, 1)):
         if end is not None:
-            beyond = int(end) + side if one.type == "int" else math.nextafter(end, side * math.inf)
+            beyond = (
+                int(end) + side if parameter.type == "int" else math.nextafter(end, side * math.inf)
+            )
             values.append(beyond)
     return values
 
@@ -96,14 +112,14 @@ def test_rust_reads_the_parameters_of_spec(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORKLOAD_NAMES)
 def test_a_renamed_parameter_is_drift(name: str, spec: Path) -> None:
-    for one in get_workload(name).parameters:
+    for parameter in get_workload(name).parameters:
         path = spec / name / "params.toml"
-        key = f'name = "{one.name}"'
+        key = f'name = "{parameter.name}"'
         if key not in path.read_text("utf-8"):
             shared = (spec / "filter.toml", spec / "table.toml")
             path = next(file for file in shared if key in file.read_text("utf-8"))
         changed(path, key, 'name = "renamed"')
-        assert list(drift(get_workload(name))), one.name
+        assert list(drift(get_workload(name))), parameter.name
         changed(path, 'name = "renamed"', key)
     assert list(drift(get_workload(name))) == []
 

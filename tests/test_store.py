@@ -34,10 +34,10 @@ from waitkit import HANG_SECONDS
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStore]:
     under = tmp_path / "under"
     under.mkdir()
-    with running_store(under) as one:
-        monkeypatch.setenv("CUESTA_STORE", str(one.folder))
+    with running_store(under) as running:
+        monkeypatch.setenv("CUESTA_STORE", str(running.folder))
         CuestaFileSystem.clear_instance_cache()
-        yield one
+        yield running
 
 
 def cuesta(*words: str) -> subprocess.CompletedProcess[bytes]:
@@ -65,9 +65,9 @@ def test_the_command_line_from_start_to_stop(
     time.sleep(0.12)
     assert cuesta("load", "/a.bin").returncode == 0
     assert b"100% a.bin" in cuesta("ls").stdout
-    found = json.loads(cuesta("status", "--json").stdout)
-    assert {"pid", "memory_bytes", "used_bytes", "dirty_bytes", "hits", "misses"} <= found.keys()
-    assert found["used_bytes"] == 300_000
+    status = json.loads(cuesta("status", "--json").stdout)
+    assert {"pid", "memory_bytes", "used_bytes", "dirty_bytes", "hits", "misses"} <= status.keys()
+    assert status["used_bytes"] == 300_000
     assert b"hits" in cuesta("status").stdout
     assert cuesta("free", "/a.bin").returncode == 0
     assert json.loads(cuesta("stat", "/a.bin", "--json").stdout)["memory_bytes"] == 0
@@ -125,11 +125,11 @@ def test_a_killed_store_is_started_again_with_what_it_had(store: RunningStore) -
     deadline = time.monotonic() + HANG_SECONDS
     while True:
         try:
-            found = control.start(settings, store.folder)
+            status = control.start(settings, store.folder)
             break
         except InputError:  # The killed one is not gone yet.
             assert time.monotonic() < deadline
-    assert found["used_bytes"] == 200_000
+    assert status["used_bytes"] == 200_000
     assert fsspec.open("cuesta:///a").open().read() == content
     counts = store.status()
     assert (counts["misses"], counts["damaged"]) == (0, 0)
@@ -150,14 +150,14 @@ def test_blocks_are_read_without_a_copy_and_outlive_the_store(store: RunningStor
 def test_a_reader_goes_on_when_the_store_ends(ends: signal.Signals, store: RunningStore) -> None:
     content = store.write("a", noise(1, 20 * BLOCK_BYTES))
     file, other = CachedFile(store.folder, "/a"), CachedFile(store.folder, "/a")
-    found = bytearray(len(content))
-    file.read_into(memoryview(found)[: 2 * BLOCK_BYTES], 0)
+    buffer = bytearray(len(content))
+    file.read_into(memoryview(buffer)[: 2 * BLOCK_BYTES], 0)
     os.kill(store.status()["pid"], ends)
-    file.read_into(memoryview(found)[BLOCK_BYTES:], BLOCK_BYTES)
-    assert found == content
+    file.read_into(memoryview(buffer)[BLOCK_BYTES:], BLOCK_BYTES)
+    assert buffer == content
     store.write("a", noise(2, 20 * BLOCK_BYTES))
     with pytest.raises(InputError, match="was changed"):
-        other.read_into(memoryview(found), 0)
+        other.read_into(memoryview(buffer), 0)
 
 
 def test_a_memory_without_room_still_serves(tmp_path: Path) -> None:
@@ -169,9 +169,9 @@ def test_a_memory_without_room_still_serves(tmp_path: Path) -> None:
         # Not in their order, so that none is filled ahead and takes the room.
         assert [held.block(index) is None for index in (7, 3, 5)] == [False, False, True]
         other = CachedFile(store.folder, "/a")
-        found = bytearray(len(content))
-        other.read_into(memoryview(found), 0)
-        assert found == content
+        buffer = bytearray(len(content))
+        other.read_into(memoryview(buffer), 0)
+        assert buffer == content
         assert store.status()["used_bytes"] <= 2 * BLOCK_BYTES
 
 
@@ -245,8 +245,8 @@ def test_a_trace_is_recorded_and_simulated(store: RunningStore, tmp_path: Path) 
             file.read()
     assert cuesta("trace", "--end").returncode == 0
     assert cuesta("trace", "--end").returncode == 2
-    found = simulate(Path(trace), ["lru"], [4 * BLOCK_BYTES])
-    assert (found.reads, found.blocks, found.outcomes[0].hit_reads) == (12, 3, 9)
+    simulation = simulate(Path(trace), ["lru"], [4 * BLOCK_BYTES])
+    assert (simulation.reads, simulation.blocks, simulation.outcomes[0].hit_reads) == (12, 3, 9)
 
 
 def test_a_file_has_its_name_when_it_is_whole(store: RunningStore) -> None:

@@ -61,8 +61,8 @@ def made() -> Iterator[None]:
 
 @pytest.fixture
 def job(made: None, tmp_path: Path) -> Iterator[HostJob]:
-    with fresh_job(tmp_path / "under", COUNT) as one:
-        yield one
+    with fresh_job(tmp_path / "under", COUNT) as running:
+        yield running
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def doors(job: HostJob, tmp_path: Path, request: pytest.FixtureRequest) -> Itera
         processes = {kind: storedoor_process(kind, place) for kind, place in words.items()}
         with suppress(pytest.skip.Exception):
             classes: Hadoop = request.getfixturevalue("hadoop")
-            own = RunningStore(store.folder, job.under)
-            processes[HADOOP] = classes.start(own, "cuesta.hadoop.DoorLoop", cwd=tmp_path)
+            local_store = RunningStore(store.folder, job.under)
+            processes[HADOOP] = classes.start(local_store, "cuesta.hadoop.DoorLoop", cwd=tmp_path)
         for process in processes.values():
             stack.callback(process.communicate)
             stack.callback(process.kill)
@@ -103,8 +103,8 @@ def storedoor_process(kind: str, place: str) -> subprocess.Popen[str]:
 def ask(doors: Doors, question: str) -> dict[str, str]:
     """Answers of all doors, asked at once."""
     with ThreadPoolExecutor(len(doors)) as threads:
-        said = threads.map(lambda door: door.ask(question), doors.values())
-        return dict(zip(doors, said, strict=True))
+        answers = threads.map(lambda door: door.ask(question), doors.values())
+        return dict(zip(doors, answers, strict=True))
 
 
 def all_say(doors: Doors, question: str, answer: str) -> None:
@@ -113,24 +113,24 @@ def all_say(doors: Doors, question: str, answer: str) -> None:
 
 def all_read(doors: Doors, place: int) -> None:
     """Each reads bytes of the file that it has open, whatever becomes of stores."""
-    found = f"ok {CONTENT[place : place + storedoor.BYTES].hex()}"
-    assert ask(doors, f"at {place}") == dict.fromkeys(doors, found)
+    expected = f"ok {CONTENT[place : place + storedoor.BYTES].hex()}"
+    assert ask(doors, f"at {place}") == dict.fromkeys(doors, expected)
 
 
 def all_name_the_dead(doors: Doors, question: str, what: str) -> None:
     """Each fails for what was in the memory of the first host alone, by name."""
     words = f"{what} was in the memory of the store at {address(1)}:7070 alone"
-    for kind, said in ask(doors, question).items():
-        assert said.startswith("failed "), said
+    for kind, answer in ask(doors, question).items():
+        assert answer.startswith("failed "), answer
         # The system has a number for an error, and nothing more.
-        assert (os.strerror(5) if kind == MOUNT else words) in said, said
+        assert (os.strerror(5) if kind == MOUNT else words) in answer, answer
 
 
 def names(programs: Doors, host: str) -> set[bool]:
     """Whether Hadoop's programs say that a host has blocks; nothing where there are none."""
     if not programs:
         return set()
-    return {host in said for said in ask(programs, "places /shared").values()}
+    return {host in answer for answer in ask(programs, "places /shared").values()}
 
 
 def test_what_another_host_has_in_memory_alone_is_read_through_each_door(
@@ -160,9 +160,9 @@ def test_a_block_that_died_with_its_host_is_an_error_by_name_at_each_door(
     for question in ("open", "all"):
         all_name_the_dead(doors, f"{question} /alone", "cuesta:///alone")
     # What a mount cannot say is in the status.
-    found = job.stores[2].peers()
-    assert found["losses"] > 0
-    assert "cuesta:///alone was in the memory" in found["last_loss"]
+    peers = job.stores[2].peers()
+    assert peers["losses"] > 0
+    assert "cuesta:///alone was in the memory" in peers["last_loss"]
     # The store that comes back has it still.
     job.stores[1].start()
     job.wait_until_live([1, 2, 3])

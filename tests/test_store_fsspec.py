@@ -37,8 +37,8 @@ class StoreFixtures(AbstractFixtures):  # type: ignore[misc]
     @classmethod
     def store(cls) -> Iterator[RunningStore]:
         # In memory: hundreds of small files are brought to the disk, one by one.
-        with TemporaryDirectory(dir="/dev/shm") as under, running_store(Path(under)) as one:
-            yield one
+        with TemporaryDirectory(dir="/dev/shm") as under, running_store(Path(under)) as running:
+            yield running
 
     @pytest.fixture
     def fs(self, store: RunningStore) -> CuestaFileSystem:
@@ -123,9 +123,9 @@ class Model:
             return
         if kind in ("move", "copy") and path == other:
             return
-        found = self._done(kind, path, other)
+        content = self._done(kind, path, other)
         if kind == "read":
-            assert found == real.read_bytes()
+            assert content == real.read_bytes()
             return
         if kind != "remove":
             to.parent.mkdir(exist_ok=True)
@@ -174,8 +174,8 @@ def test_random_operations_are_those_of_a_plain_folder(tmp_path: Path, seed: int
         model.check()
         for path in files.find("/"):
             control.ask("flush", store.folder, path=path)
-        found = control.ask("audit", store.folder, reads_bytes=True)
-        assert (found["lost"], found["changed"]) == ([], [])
+        audit = control.ask("audit", store.folder, reads_bytes=True)
+        assert (audit["lost"], audit["changed"]) == ([], [])
         on_disk = {path: text for path, text in names_of(under).items() if text is not None}
         wanted = {path: text for path, text in names_of(plain).items() if text is not None}
         assert on_disk == wanted

@@ -51,12 +51,12 @@ def test_spark_reads_and_writes_tables(tmp_path: Path) -> None:
     under = tmp_path / "under"
     make_tables(under)
     with running_store(under, blocks=1024) as store:
-        said = hadoopkit.submit(store, SCRIPT, tmp_path)
-        found = dict(json.loads(line) for line in said.splitlines() if line.startswith("["))
+        output = hadoopkit.submit(store, SCRIPT, tmp_path)
+        tables = dict(json.loads(line) for line in output.splitlines() if line.startswith("["))
         expected = [[key, sum(range(key, ROWS, 7))] for key in range(7)]
         changed = [[key, total + (key == 3) * len(range(3, ROWS, 7))] for key, total in expected]
         names = ("parquet", "orc", "csv", "hive")
-        assert found == dict.fromkeys(names, expected) | dict.fromkeys(("v1", "v2"), changed)
+        assert tables == dict.fromkeys(names, expected) | dict.fromkeys(("v1", "v2"), changed)
         status = store.status()
         sizes = [file.stat().st_size for file in (under / "tables").rglob("*.*")]
         assert status["misses"] + status["hits"] >= sum(-(-size // BLOCK_BYTES) for size in sizes)
@@ -90,10 +90,10 @@ def make_tables(under: Path) -> None:
 def test_hadoop_conf_is_a_configuration_that_names_the_jar(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     with running_store(tmp_path) as store:
-        said = hadoopkit.cuesta(store, "store", "hadoop-conf")
-        first, rest = said.split("\n", 1)
+        output = hadoopkit.cuesta(store, "store", "hadoop-conf")
+        first, rest = output.split("\n", 1)
         jar = Path(first.split("HADOOP_CLASSPATH=")[1].split(" ")[0])
         assert jar.is_file()
-        pairs = {one[0].text: one[1].text for one in ET.fromstring(rest)}
+        pairs = {element[0].text: element[1].text for element in ET.fromstring(rest)}
         assert pairs["fs.cuesta.store"] == str(store.folder)
         assert pairs["fs.cuesta.impl"] == "cuesta.hadoop.CuestaFileSystem"

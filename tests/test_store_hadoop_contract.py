@@ -72,16 +72,16 @@ def test_the_contract_of_hadoop_holds(
     tree = ET.parse(tmp_path / "reports" / "TEST-junit-jupiter.xml")
     cases = list(tree.iter("testcase"))
     failed = [
-        f"{one.get('classname')}.{one.get('name')}: {bad.get('message')}"
-        for one in cases
-        for bad in (*one.iter("failure"), *one.iter("error"))
+        f"{case.get('classname')}.{case.get('name')}: {bad.get('message')}"
+        for case in cases
+        for bad in (*case.iter("failure"), *case.iter("error"))
     ]
     assert not failed, "\n".join(failed)
     assert done.returncode == 0, done.stderr[-2000:]
-    ran = {str(one.get("classname")) for one in cases if one.find("skipped") is None}
+    ran = {str(case.get("classname")) for case in cases if case.find("skipped") is None}
     assert sum("ContractSuites" in name for name in ran) == SUITES
     assert len(cases) - len(list(tree.iter("skipped"))) >= TESTS_MIN
-    skipped = Counter(reason_of(one.text or "") for one in tree.iter("skipped"))
+    skipped = Counter(reason_of(skip.text or "") for skip in tree.iter("skipped"))
     assert skipped == REASONS
 
 

@@ -29,11 +29,11 @@ def test_a_reader_outlives_stores_that_are_killed_and_hang(hadoop: Hadoop, tmp_p
         reader = hadoop.start(store, "cuesta.hadoop.ReadLoop", "/a", "/b", "/c", cwd=tmp_path)
         assert reader.stdout is not None
         assert reader.stdin is not None
-        said: list[int] = []
+        counts: list[int] = []
         try:
-            listen(reader, said, 5)
+            listen(reader, counts, 5)
             kill(store.status()["pid"], signal.SIGKILL)
-            listen(reader, said, 5)
+            listen(reader, counts, 5)
             settings = StoreSettings(
                 under=tmp_path, memory_bytes=16 * BLOCK_BYTES, block_bytes=BLOCK_BYTES
             )
@@ -42,10 +42,10 @@ def test_a_reader_outlives_stores_that_are_killed_and_hang(hadoop: Hadoop, tmp_p
             deadline = time.monotonic() + HANG_SECONDS
             while store.status()["misses"] == 0:
                 assert time.monotonic() < deadline
-                listen(reader, said, 1)
+                listen(reader, counts, 1)
             status = store.status()
             kill(status["pid"], signal.SIGSTOP)
-            listen(reader, said, 5)
+            listen(reader, counts, 5)
             kill(status["pid"], signal.SIGCONT)
             reader.stdin.write("end\n")
             reader.stdin.flush()
@@ -56,7 +56,7 @@ def test_a_reader_outlives_stores_that_are_killed_and_hang(hadoop: Hadoop, tmp_p
         assert store.status()["leases"] == 0
 
 
-def listen(reader: subprocess.Popen[str], said: list[int], count: int) -> None:
+def listen(reader: subprocess.Popen[str], counts: list[int], count: int) -> None:
     """Add the next lines of the reader."""
     assert reader.stdout is not None
     for _ in range(count):
@@ -64,7 +64,7 @@ def listen(reader: subprocess.Popen[str], said: list[int], count: int) -> None:
         if not line:
             assert reader.stderr is not None
             pytest.fail(reader.stderr.read())
-        said.append(int(line))
+        counts.append(int(line))
 
 
 def kill(process: int, what: signal.Signals) -> None:

@@ -38,9 +38,9 @@ def test_a_listing_never_leaves_out_what_was_in_memory_alone(
         os.kill(store.status()["pid"], signal.SIGKILL)
         time.sleep(0.1)
         for path in ("/mixed", "/new", "/new/deep", "/"):
-            said = program.ask(f"list {path}")
-            assert said.startswith("failed store: cuesta:///"), said
-            assert "is in memory alone, and the store has ended" in said
+            answer = program.ask(f"list {path}")
+            assert answer.startswith("failed store: cuesta:///"), answer
+            assert "is in memory alone, and the store has ended" in answer
         assert "cuesta:///new/deep/c is in memory alone" in program.ask("stat /new/deep")
         assert program.ask("stat /mixed") == "ok folder"
         # A link that leads nowhere is no reason to show nothing.

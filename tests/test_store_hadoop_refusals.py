@@ -53,6 +53,6 @@ def test_two_jars_are_named(hadoop: Hadoop, tmp_path: Path) -> None:
     with running_store(tmp_path) as store:
         done = two.run(store, *READ, cwd=tmp_path)
     assert done.returncode == 1
-    said = next(line for line in done.stderr.splitlines() if "two jars" in line)
-    assert "cuesta-hadoop-store.jar" in said
-    assert f"{tmp_path / 'other'}; remove one" in said
+    warning = next(line for line in done.stderr.splitlines() if "two jars" in line)
+    assert "cuesta-hadoop-store.jar" in warning
+    assert f"{tmp_path / 'other'}; remove one" in warning

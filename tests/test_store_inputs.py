@@ -46,7 +46,7 @@ def test_every_workload_reads_the_store(case: Case, stored: RunningStore, tmp_pa
 
 @pytest.mark.parametrize("workload", ["scan", "kmeans"])
 def test_ranks_read_the_store(workload: str, stored: RunningStore, tmp_path: Path) -> None:
-    case = next(one for one in CASES if one.workload == workload)
+    case = next(candidate for candidate in CASES if candidate.workload == workload)
     before = stored.status()
     assert digest_of(in_store(case), "mpi", tmp_path, ranks="2") == case.digest
     now = stored.status()
@@ -63,13 +63,13 @@ def test_folders_and_gzipped_files_are_read(
     (under / "many/1.txt").write_bytes(b"".join(lines[:100]))
     (under / "many/2.txt.gz").write_bytes(gzip.compress(b"".join(lines[100:])))
     (under / "many/.hidden").write_bytes(b"no pairs")
-    whole = ["run", "scan", str(under / "clusters-a.txt"), "-o", str(tmp_path / "whole")]
-    assert call(whole) == 0
+    plain = ["run", "scan", str(under / "clusters-a.txt"), "-o", str(tmp_path / "whole")]
+    assert call(plain) == 0
     assert call(["run", "scan", "cuesta:///many", "-o", str(tmp_path / "many")]) == 0
-    found, expected = record_of(tmp_path / "many"), record_of(tmp_path / "whole")
-    assert found["answer"]["digest"] == expected["answer"]["digest"]
+    actual, expected = record_of(tmp_path / "many"), record_of(tmp_path / "whole")
+    assert actual["answer"]["digest"] == expected["answer"]["digest"]
     sizes = [path.stat().st_size for path in (under / "many").glob("[12]*")]
-    assert input_sizes(found) == [{"path": "cuesta:///many", "bytes": sum(sizes), "files": 2}]
+    assert input_sizes(actual) == [{"path": "cuesta:///many", "bytes": sum(sizes), "files": 2}]
     assert call(["verify", str(tmp_path / "many")]) == 0
     assert stored.status()["misses"] > before
 
@@ -170,17 +170,17 @@ def test_a_python_reader_passes_a_store_by(ends: signal.Signals, tmp_path: Path)
     with running_store(tmp_path, memory_bytes=30 << 16) as store:
         content = store.write("a", noise(1, 20 << 16))
         file = CachedFile(store.folder, "/a")
-        found = bytearray(len(content))
-        file.read_into(memoryview(found)[: 2 << 16], 0)
+        buffer = bytearray(len(content))
+        file.read_into(memoryview(buffer)[: 2 << 16], 0)
         pid = store.status()["pid"]
         os.kill(pid, ends)
         time.sleep(0.05)
         try:
-            file.read_into(memoryview(found)[2 << 16 :], 2 << 16)
+            file.read_into(memoryview(buffer)[2 << 16 :], 2 << 16)
         finally:
             if ends == signal.SIGSTOP:
                 os.kill(pid, signal.SIGCONT)
-        assert found == content
+        assert buffer == content
 
 
 def test_a_run_goes_on_when_the_store_hangs(under: Path, tmp_path: Path) -> None:

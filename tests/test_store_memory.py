@@ -38,12 +38,12 @@ time.sleep(600)
 def read(store: RunningStore, name: str) -> bytes:
     """A whole file, in pieces smaller than a block."""
     file = CachedFile(store.folder, name)
-    found = bytearray(file.size_bytes)
-    for place in range(0, len(found), BLOCK_BYTES // 4):
-        view = memoryview(found)[place : place + BLOCK_BYTES // 4]
+    buffer = bytearray(file.size_bytes)
+    for place in range(0, len(buffer), BLOCK_BYTES // 4):
+        view = memoryview(buffer)[place : place + BLOCK_BYTES // 4]
         file.read_into(view, place)
     file.close()
-    return bytes(found)
+    return bytes(buffer)
 
 
 def test_repeated_scans_of_more_than_memory_keep_what_is_there(tmp_path: Path) -> None:
@@ -51,12 +51,12 @@ def test_repeated_scans_of_more_than_memory_keep_what_is_there(tmp_path: Path) -
         content = store.write("points", noise(1, 48 * BLOCK_BYTES))
         for _ in range(5):
             assert read(store, "points") == content
-        found = store.status()
-    assert found["admission"]
-    assert found["evictions"] == 0
-    assert found["declined"] > 0
+        status = store.status()
+    assert status["admission"]
+    assert status["evictions"] == 0
+    assert status["declined"] > 0
     # Each scan but the first hits half of the blocks.
-    assert found["hits"] == 4 * 24
+    assert status["hits"] == 4 * 24
 
 
 def test_another_working_set_comes_in_after_a_few_passes(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_folders_have_quotas_and_uses(tmp_path: Path) -> None:
         for name, content in contents.items():
             assert read(store, name) == content
             assert store.status()["quotas"][0]["used_bytes"] <= 2 * BLOCK_BYTES
-        found = store.status()
-        assert found["pinned_bytes"] == 4 * BLOCK_BYTES
-        assert found["quotas"] == [
+        status = store.status()
+        assert status["pinned_bytes"] == 4 * BLOCK_BYTES
+        assert status["quotas"] == [
             {"folder": "small", "quota_bytes": 2 * BLOCK_BYTES, "used_bytes": 2 * BLOCK_BYTES},
             {"folder": "", "quota_bytes": 4 << 20, "used_bytes": 8 * BLOCK_BYTES},
         ]
@@ -149,15 +149,15 @@ def test_a_store_stays_within_the_memory_of_its_group(tmp_path: Path) -> None:
             before.joinpath("tasks").write_text(str(os.getpid()))
         store = RunningStore(folder, under)
         read(store, "points")
-        found = store.status()
-        assert found["limit_bytes"] < 160 << 20 < found["memory_bytes"]
-        assert 32 << 20 < found["used_bytes"] <= found["limit_bytes"]
+        status = store.status()
+        assert status["limit_bytes"] < 160 << 20 < status["memory_bytes"]
+        assert 32 << 20 < status["used_bytes"] <= status["limit_bytes"]
         with subprocess.Popen([sys.executable, "-c", TAKER], stdin=subprocess.PIPE) as taker:
             (group / "tasks").write_text(str(taker.pid))
             assert taker.stdin is not None
             taker.stdin.write(b"go\n")
             taker.stdin.flush()
-            wait_for(lambda: store.status()["used_bytes"] <= found["used_bytes"] - (24 << 20))
+            wait_for(lambda: store.status()["used_bytes"] <= status["used_bytes"] - (24 << 20))
             taker.kill()
     finally:
         with suppress(EngineMissing):

@@ -39,11 +39,11 @@ def at(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mounted]:
 
 def _modes(at: Mounted, name: str) -> set[int]:
     """The bits of a name in the mount, and in the folder below once it is flushed there."""
-    found = {stat.S_IMODE((at.place / name).lstat().st_mode)}
+    modes = {stat.S_IMODE((at.place / name).lstat().st_mode)}
     with (at.place / name).open("rb") as file:
         os.fsync(file.fileno())
-    found.add(stat.S_IMODE((at.store.under / name).lstat().st_mode))
-    return found | {stat.S_IMODE((at.place / name).lstat().st_mode)}
+    modes.add(stat.S_IMODE((at.store.under / name).lstat().st_mode))
+    return modes | {stat.S_IMODE((at.place / name).lstat().st_mode)}
 
 
 def test_a_file_has_the_bits_that_its_writers_umask_leaves(at: Mounted) -> None:
@@ -105,7 +105,7 @@ def test_bits_that_are_set_before_a_file_is_closed_hold_from_then_on(at: Mounted
         mountkit.run(text.replace("\n    ", "\n"), at.place / name, count)
         assert _modes(at, name) == {0o400}
         assert (at.place / name).stat().st_size == count + 4
-    special = mountkit.run("path.chmod(0o4755)", at.place / "of-3", is_whole=False)
+    special = mountkit.run("path.chmod(0o4755)", at.place / "of-3", must_succeed=False)
     assert "PermissionError" in special
     assert _modes(at, "of-3") == {0o400}
 
@@ -136,9 +136,11 @@ def test_a_size_that_no_file_can_have_is_refused(at: Mounted, size_bytes: int) -
         "new": "os.truncate(os.open(str(path) + 'new', os.O_CREAT | os.O_RDWR), size)",
     }
     for name, door in doors.items():
-        said = mountkit.run(f"size = int(sys.argv[2])\n{door}", path, size_bytes, is_whole=False)
+        errors = mountkit.run(
+            f"size = int(sys.argv[2])\n{door}", path, size_bytes, must_succeed=False
+        )
         named = (f"[Errno {errno.EFBIG}]", f"[Errno {errno.ENOSPC}]")
-        assert any(word in said for word in named), (name, said)
+        assert any(word in errors for word in named), (name, errors)
     assert path.read_bytes() == b"start"
     assert (at.place / "anew").stat().st_size == 0
     mountkit.run("os.truncate(path, 300 << 20)", path)

@@ -39,7 +39,7 @@ def test_a_mount_behaves_like_a_folder(tmp_path: Path, write: str) -> None:
         done = system([sys.executable, *map(str, words)])
         assert done.returncode == 0, done.stderr
         # What the store has is what was written.
-        for path in (one for one in plain.rglob("*") if one.is_file()):
+        for path in (entry for entry in plain.rglob("*") if entry.is_file()):
             name = path.relative_to(plain)
             assert read(at.place / name) == path.read_bytes(), name
         assert not control.ask("audit", at.store.folder, reads_bytes=True)["lost"]
@@ -50,8 +50,8 @@ def test_files_of_the_folder_are_read_and_are_one_version(tmp_path: Path) -> Non
     with mounted(tmp_path) as at:
         at.store.write("a/b", content)
         assert read(at.place / "a/b") == content
-        said = run("print(path.stat().st_size, os.listdir(path.parent))", at.place / "a/b")
-        assert said == f"{len(content)} ['b']\n"
+        output = run("print(path.stat().st_size, os.listdir(path.parent))", at.place / "a/b")
+        assert output == f"{len(content)} ['b']\n"
         assert at.store.status()["misses"] > 0
         # Replaced by somebody else: who has it open has the old one, who opens it has the new one.
         text = (
@@ -70,9 +70,9 @@ def test_files_of_the_folder_are_read_and_are_one_version(tmp_path: Path) -> Non
             reader.stdout.readline()
             (at.store.under / "a/new").write_bytes(b"new")
             (at.store.under / "a/new").rename(at.store.under / "a/b")
-            said, _ = reader.communicate("\n", timeout=SECONDS)
+            output, _ = reader.communicate("\n", timeout=SECONDS)
         # The old one may be an error, where it was not in memory, but no other bytes.
-        assert said == "True True\n" or reader.returncode != 0
+        assert output == "True True\n" or reader.returncode != 0
 
 
 def test_who_has_a_removed_file_open_has_it_still(tmp_path: Path) -> None:
@@ -205,8 +205,8 @@ def test_a_killed_store_is_an_error_or_the_right_bytes_and_the_next_one_is_used(
             assert reader.stdout is not None
             first = reader.stdout.read(1000)
             os.kill(at.store.status()["pid"], signal.SIGKILL)
-            said, error = reader.communicate(b"\n", timeout=SECONDS)
-        assert first + said.removeprefix(b"alone") == content, error
+            output, error = reader.communicate(b"\n", timeout=SECONDS)
+        assert first + output.removeprefix(b"alone") == content, error
         settings = StoreSettings(
             under=at.store.under,
             memory_bytes=64 * BLOCK_BYTES,
@@ -221,7 +221,7 @@ def test_a_killed_store_is_an_error_or_the_right_bytes_and_the_next_one_is_used(
         assert run(text, at.place / "b") == "b'alone'\n['a', 'b', 'c']\n"
         control.stop(at.store.folder, discards_memory=True)
         # The kernel keeps what it was told of a file for a moment.
-        wait_for(lambda: "Errno 5" in run("path.stat()", at.place / "a", is_whole=False))
+        wait_for(lambda: "Errno 5" in run("path.stat()", at.place / "a", must_succeed=False))
 
 
 def test_a_killed_mount_leaves_no_part_of_a_file(tmp_path: Path) -> None:
@@ -294,9 +294,9 @@ def test_a_place_that_cannot_be_one_is_told_in_a_line(tmp_path: Path) -> None:
 def test_without_fuse_a_folder_is_memory_of_a_size(tmp_path: Path) -> None:
     place = tmp_path / "memory"
     place.mkdir()
-    said = mount.take_memory(place, 1 << 20)
+    message = mount.take_memory(place, 1 << 20)
     try:
-        assert "the store has nothing of it" in said
+        assert "the store has nothing of it" in message
         (place / "a").write_bytes(b"x" * 1000)
         if place.is_mount():
             with pytest.raises(OSError, match="No space left"):
@@ -328,13 +328,13 @@ def test_a_link_to_a_folder_is_a_link_and_is_removed_as_one(tmp_path: Path) -> N
         link = at.store.under / "run" / "latest"
         link.symlink_to("../archive/v3")
         (at.store.under / "now").symlink_to("run")
-        said = run(
+        output = run(
             "print(os.readlink(path / 'latest'), os.readlink(path.parent / 'now'))\n"
             "print(sorted(one.name for one in os.scandir(path) if one.is_symlink()))\n"
             "print((path.parent / 'now/latest/kept').read_text())",
             at.place / "run",
         )
-        assert said == "../archive/v3 run\n['latest']\nkept\n"
+        assert output == "../archive/v3 run\n['latest']\nkept\n"
         run("import shutil\nshutil.rmtree(path)", at.place / "run")
         assert not link.parent.exists()
         assert (at.store.under / "archive" / "v3" / "kept").read_bytes() == b"kept"

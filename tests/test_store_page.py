@@ -38,10 +38,10 @@ SAMPLE = re.compile(rf"cuesta_store_([a-z_]+)({LABELS}) ([0-9.]+)")
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStore]:
     under = tmp_path / "under"
     under.mkdir()
-    with running_store(under) as one:
-        monkeypatch.setenv("CUESTA_STORE", str(one.folder))
+    with running_store(under) as running:
+        monkeypatch.setenv("CUESTA_STORE", str(running.folder))
         CuestaFileSystem.clear_instance_cache()
-        yield one
+        yield running
 
 
 def ask(url: str, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
@@ -49,9 +49,9 @@ def ask(url: str, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
     connection.request("GET", path, headers=headers)
     reply = connection.getresponse()
-    found = reply.status, dict(reply.getheaders()), reply.read().decode()
+    response = reply.status, dict(reply.getheaders()), reply.read().decode()
     connection.close()
-    return found
+    return response
 
 
 def token_of(url: str) -> str:
@@ -161,19 +161,19 @@ def stores_that_met(stack: ExitStack, under: Path) -> tuple[RunningStore, str]:
         file.write(noise(1, 3 * BLOCK_BYTES - 5))
     files = CuestaFileSystem(str(store.folder), skip_instance_cache=True)
     assert files.cat_file("/alone") == noise(1, 3 * BLOCK_BYTES - 5)
-    found = store.status()["peers"]
-    with socket.create_connection(found["name"].split(":")) as stranger:
+    peers = store.status()["peers"]
+    with socket.create_connection(peers["name"].split(":")) as stranger:
         stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
     wait_for(lambda: store.status()["peers"]["refused"] == 1)
-    given = samples(metrics(other.status()))
-    peer = f'{{peer="{found["name"]}"}}'
-    assert given[f"peer_served_blocks_total{peer}"] == 3
-    assert given[f"peer_served_bytes_total{peer}"] == 3 * BLOCK_BYTES - 5
+    exported = samples(metrics(other.status()))
+    peer = f'{{peer="{peers["name"]}"}}'
+    assert exported[f"peer_served_blocks_total{peer}"] == 3
+    assert exported[f"peer_served_bytes_total{peer}"] == 3 * BLOCK_BYTES - 5
     os.kill(other.status()["pid"], signal.SIGKILL)
     wait_for(lambda: not store.live_peers())
     with pytest.raises(InputError, match="/alone was in the memory"):
         files.cat_file("/alone")
-    return store, found["members"][0]["name"]
+    return store, peers["members"][0]["name"]
 
 
 def test_metrics_tell_what_there_was_with_other_stores(tmp_path: Path) -> None:
@@ -221,8 +221,8 @@ def test_a_browser_shows_it_until_the_store_ends(scheme: str, store: RunningStor
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         shown = browser.new_page(viewport={"width": 400, "height": 900}, color_scheme=scheme)
-        shown.on("console", lambda one: messages.append(one.text))
-        shown.on("pageerror", lambda one: messages.append(str(one)))
+        shown.on("console", lambda event: messages.append(event.text))
+        shown.on("pageerror", lambda event: messages.append(str(event)))
         shown.goto(url)
         shown.wait_for_selector(".tile .now:has-text('0.0%')")
         assert token_of(url) not in shown.url
@@ -247,16 +247,16 @@ def test_a_browser_shows_the_other_stores(tmp_path: Path) -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         shown = browser.new_page(viewport={"width": 400, "height": 900})
         messages: list[str] = []
-        shown.on("console", lambda one: messages.append(one.text))
-        shown.on("pageerror", lambda one: messages.append(str(one)))
+        shown.on("console", lambda event: messages.append(event.text))
+        shown.on("pageerror", lambda event: messages.append(str(event)))
         shown.goto(url)
         shown.wait_for_selector("#peers-title:has-text('0 of 1 answer')")
         row = shown.inner_text("#members tr").split()
         assert row[:2] == [other, "bypassed:"]
         assert "3 192 KiB" in " ".join(row)
-        told = shown.inner_text("#exchange")
-        assert "1 malformed, the last 127.0.0.1:" in told
-        assert "/alone was in the memory" in told
+        text = shown.inner_text("#exchange")
+        assert "1 malformed, the last 127.0.0.1:" in text
+        assert "/alone was in the memory" in text
         tiles = shown.inner_text("#tiles")
         assert "Read from other stores" in tiles
         assert "Given to other stores" in tiles
@@ -271,21 +271,21 @@ def test_a_watched_status_draws_in_place_and_ends_by_ctrl_c(store: RunningStore)
     environment = os.environ | {"NO_COLOR": "1", "TERM": "xterm"}
     process = subprocess.Popen(words, stdout=terminal, stderr=terminal, env=environment)
     os.close(terminal)
-    seen = b""
-    while seen.count(b"from memory") < 2:
-        seen += os.read(main, 4096)
+    screen = b""
+    while screen.count(b"from memory") < 2:
+        screen += os.read(main, 4096)
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 130
     while True:
         try:
-            seen += os.read(main, 4096)
+            screen += os.read(main, 4096)
         except OSError:
             break
     os.close(main)
-    assert b"\033[2J" not in seen
-    assert b"\033[36m" not in seen
-    assert b"\033[?1049l" in seen
-    assert b"\033[?25h" in seen
+    assert b"\033[2J" not in screen
+    assert b"\033[36m" not in screen
+    assert b"\033[?1049l" in screen
+    assert b"\033[?25h" in screen
     assert store.status()["hits"] == 0
 
 
@@ -305,11 +305,11 @@ def simulation(*hits: tuple[str, int, int]) -> Simulation:
 
 
 def test_the_least_memory_that_hits_what_any_hits_is_recommended(tmp_path: Path) -> None:
-    found = simulation(
+    outcomes = simulation(
         ("lru", 1024, 0), ("sieve", 1024, 8950), ("lru", 2048, 9000), ("sieve", 2048, 9000)
     )
-    assert "Take sieve with 1 KiB: 89.5%" in curves.recommendation(found)
-    written = curves.write(found, Path("t.tsv"), tmp_path / "r.html").read_text()
+    assert "Take sieve with 1 KiB: 89.5%" in curves.recommendation(outcomes)
+    written = curves.write(outcomes, Path("t.tsv"), tmp_path / "r.html").read_text()
     assert written.count('<svg class="chart') == 1
     assert "Take sieve with 1 KiB" in written
     assert "--memory" in written

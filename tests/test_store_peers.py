@@ -49,8 +49,8 @@ def made() -> Iterator[None]:
 
 @pytest.fixture
 def job(made: None, tmp_path: Path) -> Iterator[HostJob]:
-    with fresh_job(tmp_path / "under", COUNT) as one:
-        yield one
+    with fresh_job(tmp_path / "under", COUNT) as running:
+        yield running
 
 
 def test_what_one_host_has_in_memory_is_read_from_all_others(job: HostJob) -> None:
@@ -64,7 +64,7 @@ def test_what_one_host_has_in_memory_is_read_from_all_others(job: HostJob) -> No
         assert read(job.stores[number], "alone") == alone
         # What the folder has too may come from there: it is a fast disk here.
         assert job.stores[number].from_peers() >= SIZE
-        assert {one["name"] for one in job.stores[number].ask("list", path="/")["entries"]} == {
+        assert {entry["name"] for entry in job.stores[number].ask("list", path="/")["entries"]} == {
             "shared",
             "alone",
         }
@@ -75,13 +75,13 @@ def test_the_status_says_who_answers_and_what_came_from_whom(job: HostJob) -> No
     read(job.stores[2], "alone")
     job.stores[3].signal(signal.SIGKILL)
     job.wait_until_live([1, 2, 4])
-    told = "\n".join(lines(job.stores[2].status() | {"page": None}))
-    assert f"name      {address(2)}:7070, 0 blocks (0 B) given to other stores" in told
-    assert f"store     {address(1)}:7070, answers; 9 blocks (512 KiB) from it at " in told
-    assert f"store     {address(3)}:7070, bypassed: does not answer (" in told
-    assert f"store     {address(4)}:7070, answers; 0 blocks (0 B) from it" in told
-    given = "\n".join(lines(job.stores[1].status() | {"page": None}))
-    assert f"name      {address(1)}:7070, 9 blocks (512 KiB) given to other stores" in given
+    reader_report = "\n".join(lines(job.stores[2].status() | {"page": None}))
+    assert f"name      {address(2)}:7070, 0 blocks (0 B) given to other stores" in reader_report
+    assert f"store     {address(1)}:7070, answers; 9 blocks (512 KiB) from it at " in reader_report
+    assert f"store     {address(3)}:7070, bypassed: does not answer (" in reader_report
+    assert f"store     {address(4)}:7070, answers; 0 blocks (0 B) from it" in reader_report
+    server_report = "\n".join(lines(job.stores[1].status() | {"page": None}))
+    assert f"name      {address(1)}:7070, 9 blocks (512 KiB) given to other stores" in server_report
 
 
 def test_a_full_store_reads_what_another_has_in_memory_alone_past_its_own(job: HostJob) -> None:
@@ -149,8 +149,8 @@ def test_a_link_that_is_cut_while_a_block_comes_breaks_no_reader(job: HostJob) -
     reader = subprocess.Popen(words, stdout=subprocess.PIPE)
     wait_for(lambda: job.stores[2].from_peers() > 0 or reader.poll() is not None)
     connected(1, False)
-    found, _ = reader.communicate(timeout=HANG_SECONDS)
-    assert found == content
+    received, _ = reader.communicate(timeout=HANG_SECONDS)
+    assert received == content
 
 
 _READ = """\
@@ -233,8 +233,8 @@ def test_strangers_are_refused_and_written_down_and_harm_nobody(job: HostJob) ->
     assert job.stores[4].live() == set()
     assert job.stores[1].live() == {2, 3}
     # What is no conversation of stores at all.
-    for said in (b"GET / HTTP/1.1\r\n\r\n", b"cuestap3" + bytes(60), b"\xff" * 4096):
-        words = [*inside, sys.executable, "-c", _SAY, address(1), said.hex()]
+    for request in (b"GET / HTTP/1.1\r\n\r\n", b"cuestap3" + bytes(60), b"\xff" * 4096):
+        words = [*inside, sys.executable, "-c", _SAY, address(1), request.hex()]
         assert subprocess.run(words, check=True, capture_output=True).stdout == b""
 
 
@@ -264,14 +264,14 @@ def test_options_that_do_not_belong_together_are_one_line(tmp_path: Path) -> Non
     assert secret.read_text().splitlines()[1:] == first.splitlines()
     with pytest.raises(InputError, match="'b' is no HOST:PORT"):
         peer_settings("a:1", "a:1,b", secret)
-    found = peer_settings("a", "a:1, b:2", secret)
-    assert found is not None
-    assert (found.listen, found.members) == ("a:0", ("a:1", "b:2"))
+    settings = peer_settings("a", "a:1, b:2", secret)
+    assert settings is not None
+    assert (settings.listen, settings.members) == ("a:0", ("a:1", "b:2"))
     members = tmp_path / "members"
     members.write_text("a:1\n")
-    found = peer_settings("a:1", str(members), secret)
-    assert found is not None
-    assert (found.members_file, found.members) == (members, ())
+    settings = peer_settings("a:1", str(members), secret)
+    assert settings is not None
+    assert (settings.members_file, settings.members) == (members, ())
     assert peer_settings(None, None, None) is None
 
 
@@ -283,7 +283,7 @@ def test_an_address_that_others_cannot_reach_is_refused(tmp_path: Path) -> None:
     make_secret(tmp_path / "secret")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        for listen, said in (
+        for listen, message in (
             ("0.0.0.0:0", "that other stores reach"),
             (f"127.0.0.1:{port}", "listening on"),
         ):
@@ -291,5 +291,5 @@ def test_an_address_that_others_cannot_reach_is_refused(tmp_path: Path) -> None:
             settings = StoreSettings(
                 under=tmp_path, memory_bytes=BLOCK_BYTES, block_bytes=BLOCK_BYTES, peers=peers
             )
-            with pytest.raises(InputError, match=said), TemporaryDirectory() as place:
+            with pytest.raises(InputError, match=message), TemporaryDirectory() as place:
                 control.start(settings, Path(place) / "store")

@@ -76,16 +76,16 @@ def test_the_command_says_how_many_blocks_each_store_has(tmp_path: Path) -> None
         stores[0].write("shared", CONTENT)
         bring(stores[0], "shared", [0, 1])
         bring(stores[1], "shared", [1, 2, 3])
-        one, two = (store.status()["peers"]["name"] for store in stores)
+        first, second = (store.status()["peers"]["name"] for store in stores)
 
         def said() -> dict[str, int]:
-            told = json.loads(cuesta(stores[1], "store", "stat", "/shared", "--json"))
-            found: dict[str, int] = told["stores"]
-            return found
+            answer = json.loads(cuesta(stores[1], "store", "stat", "/shared", "--json"))
+            counts: dict[str, int] = answer["stores"]
+            return counts
 
-        wait_for(lambda: said() == {one: 2, two: 3})
+        wait_for(lambda: said() == {first: 2, second: 3})
         lines = cuesta(stores[0], "store", "stat", "/shared").splitlines()
-        assert lines[1:] == [f"{one}: 2 blocks in memory", f"{two}: 3 blocks in memory"]
+        assert lines[1:] == [f"{first}: 2 blocks in memory", f"{second}: 3 blocks in memory"]
 
 
 def test_a_host_that_hangs_is_named_no_more_and_then_again(hadoop: Hadoop, tmp_path: Path) -> None:

@@ -45,9 +45,11 @@ def test_hits_are_those_of_libcachesim(kind: str, tmp_path: Path) -> None:
     reads, path = trace(kind), tmp_path / "trace.tsv"
     lines = [f"{step}\t/a\t{block}\t{size}\n" for step, (block, size) in enumerate(reads)]
     path.write_text("seconds\tpath\tblock\tbytes\n" + "".join(lines))
-    found = simulate(path, POLICIES, MEMORIES)
-    assert (found.reads, found.read_bytes) == (READS, sum(size for _, size in reads))
-    hits = {(one.policy, one.memory_bytes): one.hit_reads for one in found.outcomes}
+    simulated = simulate(path, POLICIES, MEMORIES)
+    assert (simulated.reads, simulated.read_bytes) == (READS, sum(size for _, size in reads))
+    hits = {
+        (outcome.policy, outcome.memory_bytes): outcome.hit_reads for outcome in simulated.outcomes
+    }
     ours = [[hits[policy, memory] for memory in MEMORIES] for policy in POLICIES]
     assert ours == EXPECTED[kind]
 
@@ -57,7 +59,9 @@ def test_libcachesim_has_these_hits(kind: str) -> None:
     """Where it is installed: it is not with the other packages, for it needs many old ones."""
     libcachesim = pytest.importorskip("libcachesim")
     classes = [libcachesim.LRU, libcachesim.Sieve, libcachesim.S3FIFO]
-    assert [[theirs(one, memory, kind) for memory in MEMORIES] for one in classes] == EXPECTED[kind]
+    assert [
+        [theirs(policy, memory, kind) for memory in MEMORIES] for policy in classes
+    ] == EXPECTED[kind]
 
 
 def theirs(policy: Any, memory: int, kind: str) -> int:
@@ -89,8 +93,10 @@ def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cuesta", "store", "simulate", str(path)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert all(part in shown for part in ("40 reads", "90.0%", "s3-fifo"))
-    found = json.loads(subprocess.run([*command, "--json"], capture_output=True, check=True).stdout)
-    assert found["blocks"] == 4
+    result = json.loads(
+        subprocess.run([*command, "--json"], capture_output=True, check=True).stdout
+    )
+    assert result["blocks"] == 4
 
 
 def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:

@@ -41,20 +41,20 @@ def test_reads_of_any_size_at_any_place_give_the_bytes_of_the_file(tmp_path: Pat
             assert file.read() == content[7:]
             assert file.seek(0) == 0
             assert b"".join(iter(file.readline, b"")) == content
-            whole = bytearray(len(content) + 9)
+            buffer = bytearray(len(content) + 9)
             file.seek(0)
-            assert file.readinto(whole) == len(content)
-            assert whole[:-9] == content
+            assert file.readinto(buffer) == len(content)
+            assert buffer[:-9] == content
 
 
 def test_a_small_read_asks_for_few_bytes_of_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
+    request_sizes: list[int] = []
     plain = CachedFile.read_into
 
     def counted(file: CachedFile, buffer: memoryview, offset: int) -> None:
-        asked.append(len(buffer))
+        request_sizes.append(len(buffer))
         plain(file, buffer, offset)
 
     monkeypatch.setattr(CachedFile, "read_into", counted)
@@ -64,11 +64,11 @@ def test_a_small_read_asks_for_few_bytes_of_the_store(
         with files.open("/a", "rb") as file:
             file.seek(70_000)
             assert file.read(4096) == content[70_000:74_096]
-            assert max(asked) <= 8192
-            asked.clear()
+            assert max(request_sizes) <= 8192
+            request_sizes.clear()
             file.seek(0)
             assert file.read() == content
-            assert asked == [len(content)]
+            assert request_sizes == [len(content)]
 
 
 def test_a_block_that_is_read_again_and_again_is_mapped_and_stays_right(tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ def test_ranges_of_many_files_keep_their_order_and_each_its_error(tmp_path: Path
         a, b = (store.write(name, noise(seed, 99_999)) for seed, name in enumerate("ab"))
         files = CuestaFileSystem(folder=str(store.folder))
         names: list[Any] = ["/a", "/none", "/b", "/a"]
-        found = files.cat_ranges(names, [1, 2, 3, 70_000], [5, 6, 7, None])
-        assert [found[0], found[2], found[3]] == [a[1:5], b[3:7], a[70_000:]]
-        assert isinstance(found[1], FileNotFoundError)
+        ranges = files.cat_ranges(names, [1, 2, 3, 70_000], [5, 6, 7, None])
+        assert [ranges[0], ranges[2], ranges[3]] == [a[1:5], b[3:7], a[70_000:]]
+        assert isinstance(ranges[1], FileNotFoundError)
         assert files.cat_ranges(["/a", "/b"], 8, 16) == [a[8:16], b[8:16]]
         with pytest.raises(FileNotFoundError):
             files.cat_ranges(names, 0, 1, on_error="raise")
@@ -182,10 +182,10 @@ def test_an_answer_that_nobody_waited_for_is_not_taken_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """As ctrl-C in a notebook, which goes on with the same file."""
-    receive, asked = Connection.receive, itertools.count()
+    receive, counter = Connection.receive, itertools.count()
 
     def interrupted(connection: Connection, question: str) -> Any:
-        if question == "lease" and next(asked) == step:
+        if question == "lease" and next(counter) == step:
             monkeypatch.setattr(Connection, "_receive", _interrupt)
         try:
             return receive(connection, question)

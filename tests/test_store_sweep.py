@@ -77,7 +77,7 @@ def test_parts_of_a_dead_store_are_listed_and_swept_by_command(
     assert all(part.name in listed.stdout for part in parts)
     assert all(part.exists() for part in parts)
     swept = cuesta("sweep", "--json")
-    outcomes = {one["path"]: one["outcome"] for one in json.loads(swept.stdout)}
+    outcomes = {part["path"]: part["outcome"] for part in json.loads(swept.stdout)}
     assert outcomes == {str(part.relative_to(under)): "removed" for part in parts}
     assert not list(under.rglob(PART))
 
@@ -104,8 +104,8 @@ def test_parts_that_may_be_of_a_living_store_stay_and_are_named(
     assert refused.returncode != 0
     assert elsewhere.name in refused.stderr
     assert "cuesta store sweep" in refused.stderr
-    kept = cuesta("sweep", "--older-than", "1")
-    assert "of another host" in kept.stdout
+    swept = cuesta("sweep", "--older-than", "1")
+    assert "of another host" in swept.stdout
     assert elsewhere.exists()
     assert cuesta("sweep", f"/{elsewhere.relative_to(under)}").returncode == 0
     assert not elsewhere.exists()

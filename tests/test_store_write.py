@@ -33,10 +33,10 @@ CONTENT = noise(7, 200_000)
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStore]:
     (tmp_path / "under").mkdir()
-    with running_store(tmp_path / "under") as one:
-        monkeypatch.setenv("CUESTA_STORE", str(one.folder))
+    with running_store(tmp_path / "under") as running:
+        monkeypatch.setenv("CUESTA_STORE", str(running.folder))
         CuestaFileSystem.clear_instance_cache()
-        yield one
+        yield running
 
 
 def files(store: RunningStore, mode: str | None = None) -> CuestaFileSystem:
@@ -80,17 +80,17 @@ def test_a_block_is_sealed_while_the_next_is_written(
     store: RunningStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store answers in order: what it is told of a block comes after the place of the next."""
-    asked: list[str] = []
+    questions: list[str] = []
     send = Connection.send
 
     def counted(connection: Connection, question: str, **fields: Any) -> None:
-        asked.append(question)
+        questions.append(question)
         send(connection, question, **fields)
 
     monkeypatch.setattr(Connection, "send", counted)
     with WrittenFile(store.folder, "/a", "through") as file:
         file.write(noise(1, 3 * BLOCK_BYTES))
-    assert asked == ["create", "place", "place", "seal", "place", "seal", "seal", "commit"]
+    assert questions == ["create", "place", "place", "seal", "place", "seal", "seal", "commit"]
     assert (store.under / "a").read_bytes() == noise(1, 3 * BLOCK_BYTES)
 
 
@@ -108,8 +108,8 @@ def test_each_mode_puts_the_bytes_where_it_says(store: RunningStore, mode: str) 
     control.ask("flush", store.folder, path="/d/a")
     assert under.read_bytes() == CONTENT
     assert store.status()["dirty_bytes"] == store.status()["memory_only_bytes"] == 0
-    found = control.ask("audit", store.folder, reads_bytes=True)
-    assert (found["files"], found["lost"], found["changed"]) == (1, [], [])
+    audit = control.ask("audit", store.folder, reads_bytes=True)
+    assert (audit["files"], audit["lost"], audit["changed"]) == (1, [], [])
 
 
 def test_files_are_put_flushed_audited_and_removed_by_command(
@@ -130,10 +130,10 @@ def test_files_are_put_flushed_audited_and_removed_by_command(
     (store.under / "through").unlink()
     (store.under / "back").write_bytes(b"of others")
     audited = cuesta("audit", "--json")
-    found = json.loads(audited.stdout)
+    audit = json.loads(audited.stdout)
     assert audited.returncode == 1
-    assert [one["path"] for one in found["lost"]] == ["through"]
-    assert [one["path"] for one in found["changed"]] == ["back"]
+    assert [entry["path"] for entry in audit["lost"]] == ["through"]
+    assert [entry["path"] for entry in audit["changed"]] == ["back"]
     assert cuesta("rm", "/memory", "/bypass").returncode == 0
     assert sorted(path.name for path in store.under.iterdir()) == ["back"]
     gone = cuesta("rm", "/memory")
@@ -149,7 +149,7 @@ def test_a_file_left_by_an_exception_is_not_there(store: RunningStore, mode: str
     for path in ("/a", "/b"):
         with pytest.raises(Left):
             leave(files(store, mode), path, Left())
-    wait_for(lambda: [one.name for one in store.under.iterdir()] == ["a"])
+    wait_for(lambda: [entry.name for entry in store.under.iterdir()] == ["a"])
     assert files(store).cat_file("/a") == b"before"
     assert not files(store).exists("/b")
     wait_for(lambda: store.status()["used_bytes"] <= len(b"before"))
@@ -164,7 +164,7 @@ def test_a_file_that_nobody_closes_is_not_there(store: RunningStore, mode: str) 
     del file
     gc.collect()
     assert files(store).cat_file("/a") == b"before"
-    wait_for(lambda: [one.name for one in store.under.iterdir()] == ["a"])
+    wait_for(lambda: [path.name for path in store.under.iterdir()] == ["a"])
 
 
 def test_a_renamed_file_leaves_nothing_under_its_old_name(store: RunningStore) -> None:

@@ -73,9 +73,9 @@ def test_a_study_that_names_code_or_a_host_is_refused_before_anything_is_made(
     out = tmp_path / "out"
     for words in (["run"], ["tune"]):
         assert call(["study", *words, str(study), "-o", str(out)]) == 2
-        told = capsys.readouterr().err
-        assert option in told
-        assert "--allow-options" in told
+        errors = capsys.readouterr().err
+        assert option in errors
+        assert "--allow-options" in errors
     assert not out.exists()
     assert not canary.exists()
 

@@ -30,8 +30,8 @@ def around(middle: float, part: float = 0.01) -> list[float]:
 def one(levels: list[dict[str, Any]], keys: dict[str, Any], samples: Any) -> dict[str, Any]:
     made = result(levels, [claim(**keys)], samples)
     check_claims(made["file"], made["factors"])
-    (found,) = judged(made)
-    return found
+    (finding,) = judged(made)
+    return finding
 
 
 def test_faster_at_every_level_holds() -> None:
@@ -39,11 +39,13 @@ def test_faster_at_every_level_holds() -> None:
         size = {"small": 1.0, "medium": 2.0, "large": 4.0}[levels["size"]]
         return {"work": around(size if levels["tool"] == "ours" else 3 * size)}
 
-    found = one([TOOLS, SIZES], FASTER, samples)
-    assert found["verdict"] == "holds"
-    assert [part["levels"]["size"] for part in found["parts"]] == ["small", "medium", "large"]
-    assert all(part["holds"] for part in found["parts"])
-    assert found["said"].startswith("Time of work of theirs was 3 times that of ours at small (2.9")
+    finding = one([TOOLS, SIZES], FASTER, samples)
+    assert finding["verdict"] == "holds"
+    assert [part["levels"]["size"] for part in finding["parts"]] == ["small", "medium", "large"]
+    assert all(part["holds"] for part in finding["parts"])
+    assert finding["said"].startswith(
+        "Time of work of theirs was 3 times that of ours at small (2.9"
+    )
 
 
 def test_slower_at_one_level_does_not_hold_and_the_sentence_says_where() -> None:
@@ -51,19 +53,19 @@ def test_slower_at_one_level_does_not_hold_and_the_sentence_says_where() -> None
         wins = (levels["tool"] == "ours") != (levels["size"] == "large")
         return {"work": around(1 if wins else 3)}
 
-    found = one([TOOLS, SIZES], FASTER, samples)
-    assert found["verdict"] == "does not hold"
-    assert "0.33 at large (0." in found["said"]
-    assert found["said"].endswith("; claimed: more than 1.")
+    finding = one([TOOLS, SIZES], FASTER, samples)
+    assert finding["verdict"] == "does not hold"
+    assert "0.33 at large (0." in finding["said"]
+    assert finding["said"].endswith("; claimed: more than 1.")
 
 
 def test_intervals_that_touch_leave_it_undecided_with_the_repeats_that_lack() -> None:
     def samples(levels: Levels) -> dict[str, list[float]]:
         return {"work": around(1 if levels["tool"] == "ours" else 1.2, 0.15)}
 
-    found = one([TOOLS, SIZES], FASTER, samples)
-    assert found["verdict"] == "undecided"
-    assert "about 9 repeats would be needed to decide" in found["said"]
+    finding = one([TOOLS, SIZES], FASTER, samples)
+    assert finding["verdict"] == "undecided"
+    assert "about 9 repeats would be needed to decide" in finding["said"]
 
 
 def test_a_level_that_was_not_run_leaves_it_undecided() -> None:
@@ -72,9 +74,9 @@ def test_a_level_that_was_not_run_leaves_it_undecided() -> None:
             return {}
         return {"work": around(1 if levels["tool"] == "ours" else 3)}
 
-    found = one([TOOLS, SIZES], FASTER, samples)
-    assert found["verdict"] == "undecided"
-    assert "no verified run to compare at large" in found["said"]
+    finding = one([TOOLS, SIZES], FASTER, samples)
+    assert finding["verdict"] == "undecided"
+    assert "no verified run to compare at large" in finding["said"]
 
 
 def test_a_combination_that_the_study_leaves_out_is_not_missed() -> None:
@@ -86,27 +88,27 @@ def test_a_combination_that_the_study_leaves_out_is_not_missed() -> None:
     made["cells"] = [cell for cell in made["cells"] if cell["levels"]["size"] != "large"]
     assert judged(made)[0]["verdict"] == "undecided"
     made["file"]["without"] = [{"where": {"size": ["large"], "tool": "theirs"}, "why": "big"}]
-    (found,) = judged(made)
-    assert found["verdict"] == "holds"
-    assert "large" not in found["said"]
+    (finding,) = judged(made)
+    assert finding["verdict"] == "holds"
+    assert "large" not in finding["said"]
 
 
 def test_two_levels_are_enough_where_there_are_no_more() -> None:
     sizes = factor("size", ["small", "large"])
-    found = one(
+    finding = one(
         [TOOLS, sizes], FASTER, lambda levels: {"work": around(1 + (levels["tool"] == "theirs"))}
     )
-    assert found["verdict"] == "holds"
+    assert finding["verdict"] == "holds"
 
 
 def test_a_level_without_a_value_is_no_place_on_an_axis() -> None:
     kinds = factor("kind", ["scan", "join"])
-    found = one(
+    finding = one(
         [TOOLS, kinds],
         {**FASTER, "over": "kind"},
         lambda levels: {"work": around(1 + (levels["tool"] == "theirs"))},
     )
-    assert "Time of work of theirs was 2 times that of ours for scan (" in found["said"]
+    assert "Time of work of theirs was 2 times that of ours for scan (" in finding["said"]
 
 
 def test_a_claim_of_ours_may_compare_two_cells_alone() -> None:
@@ -115,11 +117,11 @@ def test_a_claim_of_ours_may_compare_two_cells_alone() -> None:
         "faster": {"tool": "ours", "size": "small"},
         "than": {"tool": "theirs", "size": "large"},
     }
-    found = one(
+    finding = one(
         [TOOLS, SIZES], keys, lambda levels: {"work": around(1 + 2 * (levels["tool"] == "theirs"))}
     )
-    assert found["verdict"] == "holds"
-    assert found["said"].startswith(
+    assert finding["verdict"] == "holds"
+    assert finding["said"].startswith(
         "Time of work of theirs, large was 3 times that of ours, small (2."
     )
     assert one([TOOLS, SIZES], keys, lambda _: {})["verdict"] == "undecided"
@@ -143,12 +145,12 @@ def test_the_same_within_a_factor() -> None:
         "within": 1.2,
     }
     by_tool = {"ours": 1.0, "theirs": 1.05}
-    found = one([TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])})
-    assert found["verdict"] == "holds"
-    assert "Time of work of theirs was 1.05 times that of ours at small (1.0" in found["said"]
+    finding = one([TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])})
+    assert finding["verdict"] == "holds"
+    assert "Time of work of theirs was 1.05 times that of ours at small (1.0" in finding["said"]
     by_tool["theirs"] = 1.5
-    found = one([TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])})
-    assert found["verdict"] == "does not hold"
+    finding = one([TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])})
+    assert finding["verdict"] == "does not hold"
 
 
 @pytest.mark.parametrize(
@@ -166,25 +168,25 @@ def test_the_same_within_a_factor() -> None:
 )
 def test_trends(trend: str, middles: tuple[float, ...], verdict: str) -> None:
     by_size = dict(zip(("small", "medium", "large"), middles, strict=True))
-    found = one(
+    finding = one(
         [SIZES],
         {"measure": "work", "over": "size", "trend": trend},
         lambda levels: {"work": around(by_size[levels["size"]])},
     )
-    assert found["verdict"] == verdict, found["said"]
+    assert finding["verdict"] == verdict, finding["said"]
 
 
 def test_the_sentence_of_a_trend_names_its_steps() -> None:
-    found = one(
+    finding = one(
         [SIZES],
         {"measure": "peak", "over": "size", "trend": "rises"},
         lambda levels: {"peak": around({"small": 1, "medium": 2, "large": 4}[levels["size"]])},
     )
-    assert found["said"].startswith(
+    assert finding["said"].startswith(
         "Memory was, as a multiple of that a level before, 2 (1.95 to 2.05) at medium and 2 ("
     )
-    assert ", and 4 (3.9" in found["said"]
-    assert "from small to large" in found["said"]
+    assert ", and 4 (3.9" in finding["said"]
+    assert "from small to large" in finding["said"]
 
 
 def test_an_exponent_is_held_to_its_interval() -> None:
@@ -195,9 +197,9 @@ def test_an_exponent_is_held_to_its_interval() -> None:
             "work": around({"small": 1, "medium": 2, "large": 4}[levels["size"]] ** power)
         }
 
-    found = one([SIZES], keys, samples(1))
-    assert found["verdict"] == "holds"
-    assert found["said"].startswith("Time of work went with size to the power 1 (0.9")
+    finding = one([SIZES], keys, samples(1))
+    assert finding["verdict"] == "holds"
+    assert finding["said"].startswith("Time of work went with size to the power 1 (0.9")
     assert one([SIZES], keys, samples(2))["verdict"] == "does not hold"
     assert one([SIZES], keys, samples(1.2))["verdict"] == "undecided"
 
@@ -229,13 +231,13 @@ def test_a_record_gives_sums_over_its_time_line_and_those_of_the_devices_of_the_
             },
         },
     }
-    found = measures(record)
-    assert found["input"] == 11
-    assert found["work"] == 2
-    assert found["device reads"] == 6
-    assert found["device reads/s"] == 2
-    assert found["machine iowait_seconds"] == pytest.approx(0.3)
-    assert found["pressure io_some_seconds"] == 0.5
+    values = measures(record)
+    assert values["input"] == 11
+    assert values["work"] == 2
+    assert values["device reads"] == 6
+    assert values["device reads/s"] == 2
+    assert values["machine iowait_seconds"] == pytest.approx(0.3)
+    assert values["pressure io_some_seconds"] == 0.5
     # One that has read nothing is not in the time line.
     del record["timeline"]["devices"]["loop0"], record["timeline"]["devices"]["loop1"]
     assert "device reads" not in measures(record)
@@ -251,9 +253,11 @@ def test_two_measures_of_the_same_runs_are_compared() -> None:
         "than": {"measure": "phase reduce"},
         "by": 1.5,
     }
-    found = one([TOOLS, SIZES], keys, lambda _: {"phase map": around(1), "phase reduce": around(2)})
-    assert found["verdict"] == "holds"
-    assert found["said"].startswith("Ours: time in reduce was 2 times time in map at small (1.9")
+    finding = one(
+        [TOOLS, SIZES], keys, lambda _: {"phase map": around(1), "phase reduce": around(2)}
+    )
+    assert finding["verdict"] == "holds"
+    assert finding["said"].startswith("Ours: time in reduce was 2 times time in map at small (1.9")
 
 
 def test_a_phase_that_a_cell_does_without_took_nothing() -> None:
@@ -262,25 +266,25 @@ def test_a_phase_that_a_cell_does_without_took_nothing() -> None:
         return {"work": around(1), **loads}
 
     keys = {**FASTER, "measure": "phase load", "by": 100}
-    found = one([TOOLS, SIZES], keys, samples)
-    assert found["verdict"] == "holds"
-    assert found["said"].startswith("Time in load of theirs was over 1000 times that of ours at")
-    found = one([TOOLS, SIZES], {**FASTER, "measure": "phase lod"}, samples)
-    assert found["verdict"] == "undecided"
+    finding = one([TOOLS, SIZES], keys, samples)
+    assert finding["verdict"] == "holds"
+    assert finding["said"].startswith("Time in load of theirs was over 1000 times that of ours at")
+    finding = one([TOOLS, SIZES], {**FASTER, "measure": "phase lod"}, samples)
+    assert finding["verdict"] == "undecided"
 
 
 def test_what_cannot_be_tested_says_why() -> None:
-    found = one([SIZES], {"untested": "needs twelve machines"}, lambda _: {"work": [1.0]})
-    assert (found["verdict"], found["said"]) == ("cannot be tested", "needs twelve machines")
+    finding = one([SIZES], {"untested": "needs twelve machines"}, lambda _: {"work": [1.0]})
+    assert (finding["verdict"], finding["said"]) == ("cannot be tested", "needs twelve machines")
 
 
 def test_one_repeat_decides_nothing() -> None:
-    found = one(
+    finding = one(
         [TOOLS, SIZES], FASTER, lambda levels: {"work": [1.0 + 9 * (levels["tool"] == "theirs")]}
     )
-    assert found["verdict"] == "undecided"
-    assert "one run alone" in found["said"]
-    assert all(math.isfinite(part["ratio"]["high"]) for part in found["parts"])
+    assert finding["verdict"] == "undecided"
+    assert "one run alone" in finding["said"]
+    assert all(math.isfinite(part["ratio"]["high"]) for part in finding["parts"])
 
 
 def test_a_result_is_judged_the_same_way_every_time() -> None:
@@ -294,7 +298,7 @@ def test_a_result_is_judged_the_same_way_every_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "message"),
     [
         ({"faster": 1}, "faster is 1, give a table"),
         ({"faster": {"tool": 1}}, "1 is not a level of tool"),
@@ -320,15 +324,15 @@ def test_a_result_is_judged_the_same_way_every_time() -> None:
         ({"speed": 1}, "speed is not known"),
     ],
 )
-def test_a_claim_that_cannot_be_judged_is_refused(keys: dict[str, Any], told: str) -> None:
+def test_a_claim_that_cannot_be_judged_is_refused(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as refused:
         check_claims({"claim": [claim(**{**FASTER, **keys})]}, [TOOLS, SIZES])
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "message"),
     [
         ({"over": "size", "trend": "rises", "measure": "work"}, "tool is left open"),
         (
@@ -342,10 +346,10 @@ def test_a_claim_that_cannot_be_judged_is_refused(keys: dict[str, Any], told: st
         ({"over": "size", "same": [1, 2], "measure": "work"}, "same is 1, give a table"),
     ],
 )
-def test_a_claim_must_fix_everything(keys: dict[str, Any], told: str) -> None:
+def test_a_claim_must_fix_everything(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match="claim one: ") as refused:
         check_claims({"claim": [claim(**keys)]}, [TOOLS, SIZES])
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_two_claims_of_one_name_are_refused() -> None:
@@ -364,9 +368,9 @@ def test_what_is_said_of_three_needs_all_three() -> None:
         return {} if levels["tool"] == "nobody" else {"work": around(1)}
 
     for held in ({"where": {"size": "small"}}, {"over": "size"}):
-        found = one([third, SIZES], keys | held, samples)
-        assert found["verdict"] == "undecided"
-        assert "no verified run to compare at" in found["said"]
+        finding = one([third, SIZES], keys | held, samples)
+        assert finding["verdict"] == "undecided"
+        assert "no verified run to compare at" in finding["said"]
 
 
 def test_points_that_bend_are_no_power_of_anything() -> None:
@@ -375,25 +379,25 @@ def test_points_that_bend_are_no_power_of_anything() -> None:
     def bent(levels: Levels) -> dict[str, list[float]]:
         return {"work": around({"small": 1.0, "medium": 1.0, "large": 4.0}[levels["size"]])}
 
-    found = one([TOOLS, SIZES], keys, bent)
-    assert found["verdict"] == "does not hold"
-    assert "but to 0.00 (" in found["said"]
+    finding = one([TOOLS, SIZES], keys, bent)
+    assert finding["verdict"] == "does not hold"
+    assert "but to 0.00 (" in finding["said"]
 
 
 def test_nothing_has_no_exponent() -> None:
     keys = {"measure": "work", "over": "size", "exponent": [0.8, 1.2], "where": {"tool": "ours"}}
-    found = one([TOOLS, SIZES], keys, lambda _: {"work": [0.0, 0.0, 0.0]})
-    assert found["verdict"] == "undecided"
+    finding = one([TOOLS, SIZES], keys, lambda _: {"work": [0.0, 0.0, 0.0]})
+    assert finding["verdict"] == "undecided"
 
 
 def test_levels_of_the_file_that_were_not_run_are_missing() -> None:
-    whole = result([TOOLS, SIZES], [claim(**FASTER)], lambda _: {"work": around(1)})
+    complete = result([TOOLS, SIZES], [claim(**FASTER)], lambda _: {"work": around(1)})
     part = result(
         [TOOLS, factor("size", ["medium"], [2])],
         [claim(**FASTER)],
         lambda levels: {"work": around(1 if levels["tool"] == "ours" else 3)},
     )
-    part["file"] = whole["file"] | {"factor": [TOOLS, SIZES]}
-    (found,) = judged(part)
-    assert found["verdict"] == "undecided"
-    assert "no verified run to compare at small, large" in found["said"]
+    part["file"] = complete["file"] | {"factor": [TOOLS, SIZES]}
+    (finding,) = judged(part)
+    assert finding["verdict"] == "undecided"
+    assert "no verified run to compare at small, large" in finding["said"]

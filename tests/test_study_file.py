@@ -53,13 +53,23 @@ def to_study(text: str, *, smoke: bool = False) -> Study:
 
 
 def test_levels_are_crossed_and_lie_over_the_settings_of_the_study() -> None:
-    found = cells.combinations(to_study(TINY))
-    assert [one.name for one in found] == ["weak_one", "weak_two", "strong_one", "strong_two"]
-    weak = found[1].settings
+    combinations = cells.combinations(to_study(TINY))
+    assert [combination.name for combination in combinations] == [
+        "weak_one",
+        "weak_two",
+        "strong_one",
+        "strong_two",
+    ]
+    weak = combinations[1].settings
     assert weak.asked == {"block_vectors": 100, "blocks": 6}
     assert (weak.cores, weak.memory_bytes, weak.engine) == (2, 256 << 20, "native")
-    assert [one.left_out for one in found] == [None, None, None, "it is the same"]
-    assert found[0].answers != found[2].answers
+    assert [combination.left_out for combination in combinations] == [
+        None,
+        None,
+        None,
+        "it is the same",
+    ]
+    assert combinations[0].answers != combinations[2].answers
     assert cells.combinations(to_study(TINY), 1 << 26)[0].settings.memory_bytes == 1 << 26
 
 
@@ -67,15 +77,18 @@ def test_a_trial_run_is_small() -> None:
     study = to_study(TINY, smoke=True)
     assert study.smoke
     assert study.repeats == 1
-    found = cells.combinations(study)
-    assert [one.settings.asked["blocks"] for one in found] == [1, 2]
+    combinations = cells.combinations(study)
+    assert [combination.settings.asked["blocks"] for combination in combinations] == [1, 2]
 
 
 def test_only_some_levels_are_chosen() -> None:
     factors = to_study(TINY).factors
-    assert [len(one.levels) for one in cells.only(factors, ["cores=two"])] == [2, 1]
-    for words, told in (("x=1", "x is no factor; there are scaling, cores"), ("cores=9", "no 9")):
-        with pytest.raises(InputError, match=told):
+    assert [len(factor.levels) for factor in cells.only(factors, ["cores=two"])] == [2, 1]
+    for words, message in (
+        ("x=1", "x is no factor; there are scaling, cores"),
+        ("cores=9", "no 9"),
+    ):
+        with pytest.raises(InputError, match=message):
             cells.only(factors, [words])
 
 
@@ -83,7 +96,7 @@ WITH_INPUT = TINY + '\n[[input]]\nname = "x"\nmake = "tera"\nrows = 10\n'
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (('workload = "dataflow"', 'job = "x"'), "job is not known in the study"),
         (('workload = "dataflow"', ""), "workload is missing"),
@@ -110,9 +123,9 @@ WITH_INPUT = TINY + '\n[[input]]\nname = "x"\nmake = "tera"\nrows = 10\n'
         (('make = "tera"\nrows = 10', 'get = "x"'), "x"),
     ],
 )
-def test_a_wrong_file_is_one_line(change: tuple[str, str], told: str) -> None:
+def test_a_wrong_file_is_one_line(change: tuple[str, str], message: str) -> None:
     assert change[0] in WITH_INPUT
-    with pytest.raises(InputError, match=told) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         cells.combinations(to_study(WITH_INPUT.replace(*change)))
     assert "\n" not in str(caught.value)
 
@@ -122,30 +135,30 @@ WRONG: list[Any] = [None, True, -1, 1.5, "", "x", [], [1], ["x"], {}, {"x": 1}, 
 
 def test_no_value_of_another_kind_is_a_defect() -> None:
     """Any value in any place is taken or refused in words."""
-    whole = tomllib.loads(WITH_INPUT)
+    table = tomllib.loads(WITH_INPUT)
 
     def places(node: Any) -> list[tuple[Any, Any]]:
         keys = node.keys() if isinstance(node, dict) else range(len(node))
-        found = []
+        spots = []
         for key in keys:
-            found.append((node, key))
+            spots.append((node, key))
             if isinstance(node[key], (dict, list)):
-                found += places(node[key])
-        return found
+                spots += places(node[key])
+        return spots
 
     refused = []
-    for node, key in places(whole):
+    for node, key in places(table):
         before = node[key]
         for value in WRONG:
             node[key] = value
             try:
-                cells.combinations(file.parsed("tiny", whole))
-                cells.combinations(file.parsed("tiny", whole, smoke=True))
+                cells.combinations(file.parsed("tiny", table))
+                cells.combinations(file.parsed("tiny", table, smoke=True))
             except InputError as error:
                 refused.append(str(error))
         node[key] = before
     assert len(refused) > 300
-    assert not any("\n" in told for told in refused)
+    assert not any("\n" in message for message in refused)
 
 
 def test_studies_that_come_along_are_listed_and_checked(

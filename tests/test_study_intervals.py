@@ -46,8 +46,11 @@ def study(noise: Noise, draw: random.Random, count: int) -> list[list[float]]:
 
 def held(cells: Sequence[Sequence[float]], known: Spread) -> list[bool]:
     """Whether intervals of neighbours hold the true ratio."""
-    found = [ratio(cells[cell + 1], cells[cell], known) for cell in range(len(cells) - 1)]
-    return [one.low <= (cell + 2) / (cell + 1) <= one.high for cell, one in enumerate(found)]
+    intervals = [ratio(cells[cell + 1], cells[cell], known) for cell in range(len(cells) - 1)]
+    return [
+        interval.low <= (cell + 2) / (cell + 1) <= interval.high
+        for cell, interval in enumerate(intervals)
+    ]
 
 
 @pytest.mark.parametrize("count", [3, 5, 7, 15])
@@ -80,16 +83,16 @@ def test_cells_that_scatter_alike_make_intervals_narrower() -> None:
     for _ in range(100):
         cells = study(normal, draw, 3)
         for known, widths in ((NONE, alone), (usual(cells), together)):
-            found = ratio(cells[1], cells[0], known)
-            widths.append(math.log(found.high / found.low))
+            interval = ratio(cells[1], cells[0], known)
+            widths.append(math.log(interval.high / interval.low))
     assert fmean(together) < 0.8 * fmean(alone)
 
 
 def test_slow_runs_among_many_do_not_widen_an_interval() -> None:
     draw = random.Random(4)
     usual_ones = [math.exp(0.03 * draw.gauss(0, 1)) for _ in range(19)]
-    found = ratio([*usual_ones, 1.5, 2.0], [*usual_ones, 1.4, 1.6])
-    assert found.high < 1.05
+    interval = ratio([*usual_ones, 1.5, 2.0], [*usual_ones, 1.4, 1.6])
+    assert interval.high < 1.05
 
 
 def test_intervals_of_slopes_hold_the_true_one_about_as_often_as_they_say() -> None:
@@ -100,8 +103,8 @@ def test_intervals_of_slopes_hold_the_true_one_about_as_often_as_they_say() -> N
             value: [value * math.exp(0.05 * draw.gauss(0, 1)) for _ in range(3)]
             for value in (1.0, 2.0, 4.0, 8.0)
         }
-        found = slope(samples, usual(samples.values()))
-        inside += found.low <= 1 <= found.high
+        interval = slope(samples, usual(samples.values()))
+        inside += interval.low <= 1 <= interval.high
     assert 0.93 <= inside / 400 < 0.99
 
 
@@ -112,17 +115,17 @@ def test_how_alike_cells_scatter_is_found(free: float) -> None:
     for _ in range(4000):
         spread = 0.1 / math.sqrt(draw.gammavariate(free / 2, 2 / free))
         cells.append([math.exp(spread * draw.gauss(0, 1)) for _ in range(5)])
-    found = usual(cells)
-    assert found.free == pytest.approx(free, rel=0.25)
-    assert found.variance == pytest.approx(0.01, rel=0.1)
-    assert found.most == 16_000
+    scatter = usual(cells)
+    assert scatter.free == pytest.approx(free, rel=0.25)
+    assert scatter.variance == pytest.approx(0.01, rel=0.1)
+    assert scatter.most == 16_000
 
 
 def test_cells_that_tell_nothing_of_their_spread_are_left_out() -> None:
-    told = [[1.0, 1.2, 1.1], [2.0, 2.1, 2.4], [3.0, 3.3, 2.9]]
+    informative = [[1.0, 1.2, 1.1], [2.0, 2.1, 2.4], [3.0, 3.3, 2.9]]
     silent = [[1.0], [], [0.0, 1.0, 2.0], [5.0, 5.0]]
-    assert usual([*told, *silent]) == usual(told)
-    assert usual(told[:2]) == NONE
+    assert usual([*informative, *silent]) == usual(informative)
+    assert usual(informative[:2]) == NONE
 
 
 def test_ratios_of_counts_that_never_vary_and_of_zeros_are_numbers() -> None:

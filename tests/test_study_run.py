@@ -19,11 +19,11 @@ from cuesta.engines import Engine, get_engine
 from cuesta.errors import EngineError, InputError, VerificationError
 from cuesta.lab.observer import Silent
 from cuesta.lab.study import cells, estimate, file, order, result, run
-from cuesta.lab.study.trials import Means, Tier
+from cuesta.lab.study.trials import StudyEnvironment, Tier
 from labkit import CopyEngine
 from test_study_file import TINY, to_study
 
-MEANS = Means(engine=get_engine)
+MEANS = StudyEnvironment(engine=get_engine)
 SORT = """
 question = "Does memory matter?"
 workload = "sort"
@@ -53,16 +53,16 @@ levels = [
 
 def test_a_study_runs_and_goes_on(tmp_path: Path) -> None:
     study = to_study(TINY)
-    whole, found = run.run(study, tmp_path / "out", MEANS, Silent())
-    assert [len(one.runs) for one in found] == [2, 2, 2, 0]
-    cell = whole["cells"][1]
+    study_result, outcomes = run.run(study, tmp_path / "out", MEANS, Silent())
+    assert [len(outcome.runs) for outcome in outcomes] == [2, 2, 2, 0]
+    cell = study_result["cells"][1]
     assert cell["levels"] == {"scaling": "weak", "cores": "two"}
     assert cell["runs"] == ["runs/weak_two/1", "runs/weak_two/2"]
     assert len(cell["measures"]["work"]) == 2
     assert all(seconds > 0 for seconds in cell["measures"]["typed"])
-    assert whole["cells"][3]["left_out"] == "it is the same"
+    assert study_result["cells"][3]["left_out"] == "it is the same"
     folder = tmp_path / "out" / "runs" / "weak_two" / "1"
-    assert [one.name for one in folder.iterdir()] == ["run.json"]
+    assert [path.name for path in folder.iterdir()] == ["run.json"]
     record = json.loads((folder / "run.json").read_text())
     assert (record["parameters"]["blocks"], record["threads"]) == (6, 2)
     before = (folder / "run.json").stat().st_mtime_ns
@@ -75,7 +75,7 @@ def test_a_study_runs_and_goes_on(tmp_path: Path) -> None:
     run.run(replace(other, repeats=1), tmp_path / "out", MEANS, Silent())
     record = json.loads((folder / "run.json").read_text())
     assert record["parameters"]["blocks"] == 8
-    result.complain(found)
+    result.complain(outcomes)
 
 
 class Notes(Silent):
@@ -109,8 +109,8 @@ def test_a_resumed_study_reports_its_earlier_runs_and_keeps_its_times(tmp_path: 
 def test_a_part_of_a_study_replaces_nothing_of_the_rest(tmp_path: Path) -> None:
     study, out = replace(to_study(TINY), repeats=1), tmp_path / "out"
     two = cells.only(study.factors, ["cores=two"])
-    part, found = run.run(study, out, MEANS, Silent(), two)
-    assert len(found) == 2
+    part, outcomes = run.run(study, out, MEANS, Silent(), two)
+    assert len(outcomes) == 2
     assert [len(cell["runs"]) for cell in part["cells"]] == [0, 1, 0, 0]
     assert part["cells"][3]["left_out"] == "it is the same"
     single = cells.only(study.factors, ["cores=one"])
@@ -144,22 +144,22 @@ def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
     held: list[Any] = []
 
     @contextmanager
-    def store(*given: Any) -> Iterator[Tier]:
-        with started_store(*given) as tier:
+    def store(*arguments: Any) -> Iterator[Tier]:
+        with started_store(*arguments) as tier:
             yield replace(tier, hold=lambda path: held.append((path, tier.hold(path))))
 
-    means = Means(engine=get_engine, store=store)
+    means = StudyEnvironment(engine=get_engine, store=store)
     out = tmp_path / "out"
-    whole, found = run.run(study, out, means, Silent())
-    assert [one.failed for one in found] == [[]] * 5
-    assert len({cell["digest"] for cell in whole["cells"]}) == 1
+    study_result, outcomes = run.run(study, out, means, Silent())
+    assert [outcome.failed for outcome in outcomes] == [[]] * 5
+    assert len({cell["digest"] for cell in study_result["cells"]}) == 1
     record = json.loads((out / "runs/stored/1/run.json").read_text())
     assert record["inputs"][0]["path"] == "cuesta:///records"
     assert record["cache"] == "as-is"
     assert [(path, moved["bytes"]) for path, moved in held] == [("/records", 100_000)] * 2
     for name in ("cold", "held"):
-        told = json.loads((out / "runs" / name / "1/run.json").read_text())
-        assert told["cache"] == "input-dropped"
+        repeat_record = json.loads((out / "runs" / name / "1/run.json").read_text())
+        assert repeat_record["cache"] == "input-dropped"
     made = (out / "inputs" / "records").stat().st_mtime_ns
     run.run(study, out, means, Silent())
     assert (out / "inputs" / "records").stat().st_mtime_ns == made
@@ -174,15 +174,15 @@ def test_inputs_may_lie_apart(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="say where by --remote URI"):
         run.run(study, tmp_path / "out", MEANS, Silent())
     apart = f"local://{tmp_path}/apart"
-    means = Means(engine=get_engine, places={"remote": apart})
+    means = StudyEnvironment(engine=get_engine, places={"remote": apart})
     in_blocks = text.replace('"remote"', '"remote"\nblock = "1MiB"')
     blocks = file.parsed("tiny", tomllib.loads(in_blocks))
     with pytest.raises(InputError, match="no blocks whose size could be chosen; give one of hdfs"):
         run.run(blocks, tmp_path / "out", means, Silent())
     plain = replace(study, factors=cells.only(study.factors, ["tool=plain"]))
-    whole, _ = run.run(plain, tmp_path / "out", means, Silent())
+    study_result, _ = run.run(plain, tmp_path / "out", means, Silent())
     assert (tmp_path / "apart" / "records").stat().st_size == 100_000
-    assert whole["cells"][0]["measures"]["count records"] == [1000.0]
+    assert study_result["cells"][0]["measures"]["count records"] == [1000.0]
 
 
 def test_places_of_inputs_have_names(tmp_path: Path) -> None:
@@ -197,20 +197,20 @@ def test_places_of_inputs_have_names(tmp_path: Path) -> None:
     study = file.parsed("tiny", tomllib.loads(text))
     out, first, second = (tmp_path / name for name in ("out", "a folder", "b"))
     with pytest.raises(InputError, match="say where by --remote b=URI"):
-        run.run(study, out, Means(engine=get_engine, places={"a": str(first)}), Silent())
-    means = Means(engine=get_engine, places={"a": str(first), "b": f"local://{second}"})
-    _, found = run.run(study, out, means, Silent())
+        run.run(study, out, StudyEnvironment(engine=get_engine, places={"a": str(first)}), Silent())
+    means = StudyEnvironment(engine=get_engine, places={"a": str(first), "b": f"local://{second}"})
+    _, outcomes = run.run(study, out, means, Silent())
     paths = [
         json.loads((out / "runs" / name / "1" / "run.json").read_text())["inputs"][0]["path"]
         for name in ("here", "there", "elsewhere")
     ]
     wanted = [str(out / "inputs" / "records"), str(first / "records"), f"local://{second}/records"]
     assert paths == wanted
-    result.complain(found)
-    assert len({one.combination.answers for one in found}) == 1
+    result.complain(outcomes)
+    assert len({outcome.combination.answers for outcome in outcomes}) == 1
 
 
-def scan(folder: Path, engines: dict[str, Engine]) -> tuple[result.Result, list[result.Found]]:
+def scan(folder: Path, engines: dict[str, Engine]) -> tuple[result.Result, list[result.CombinationRuns]]:
     """A study of engines of tests on a file of two lines."""
     folder.mkdir(exist_ok=True)
     (folder / "pairs.txt").write_text("")
@@ -229,7 +229,7 @@ path = "{folder}/pairs.txt"
 name = "tool"
 levels = [{{ name = "one", engine = "native" }}, {{ name = "two", engine = "spark" }}]
 """
-    means = Means(engine=lambda name: engines[name])
+    means = StudyEnvironment(engine=lambda name: engines[name])
     return run.run(file.parsed("s", tomllib.loads(text)), folder / "out", means, Silent())
 
 
@@ -240,14 +240,14 @@ def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_ti
         "native": CopyEngine(name="native", extra="0\t0\n"),
         "spark": CopyEngine(name="spark", lacking="there is no Java"),
     }
-    whole, found = scan(tmp_path / "wrong", engines)
-    wrong, lacking = whole["cells"]
+    study_result, outcomes = scan(tmp_path / "wrong", engines)
+    wrong, lacking = study_result["cells"]
     assert lacking["left_out"] == "there is no Java"
     assert wrong["measures"] == {}
     assert "is wrong" in wrong["failed"][0]["why"]
     assert len(wrong["failed"]) == 1
     with pytest.raises(VerificationError, match="one: the answer of scan on native is wrong"):
-        result.complain(found)
+        result.complain(outcomes)
     # One that goes on with the study is not lucky.
     engines["native"] = CopyEngine(name="native")
     again, _ = scan(tmp_path / "wrong", engines)
@@ -258,29 +258,36 @@ def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_ti
         raise EngineError("it broke")
 
     engines["native"] = CopyEngine(name="native", before=dies)
-    _, found = scan(tmp_path / "broken", engines)
+    _, outcomes = scan(tmp_path / "broken", engines)
     with pytest.raises(EngineError, match="one: it broke"):
-        result.complain(found)
+        result.complain(outcomes)
 
 
 def test_answers_that_must_be_equal_are_held_equal(tmp_path: Path) -> None:
     study = file.parsed("tiny", tomllib.loads(SORT))
     combined = cells.combinations(study)
-    found = [result.Found(combination=one, digest=str(i)) for i, one in enumerate(combined)]
+    outcomes = [
+        result.CombinationRuns(combination=combination, digest=str(i))
+        for i, combination in enumerate(combined)
+    ]
     with pytest.raises(VerificationError, match="answers differ: plain 0, told 1"):
-        result.complain(found)
+        result.complain(outcomes)
     del tmp_path
 
 
 def test_the_order_is_drawn_and_stops_where_it_is_tight() -> None:
     combined = cells.combinations(to_study(TINY))
-    drawn = [(one.name, repeat) for one, repeat in order.rounds(combined, 5, 1, lambda _: False)]
+    drawn = [
+        (combination.name, repeat)
+        for combination, repeat in order.rounds(combined, 5, 1, lambda _: False)
+    ]
     assert drawn == [
-        (one.name, repeat) for one, repeat in order.rounds(combined, 5, 1, lambda _: False)
+        (combination.name, repeat)
+        for combination, repeat in order.rounds(combined, 5, 1, lambda _: False)
     ]
     orders = [tuple(name for name, repeat in drawn if repeat == r) for r in range(1, 6)]
     assert len(set(orders)) > 2
-    assert {tuple(sorted(one)) for one in orders} == {tuple(sorted(orders[0]))}
+    assert {tuple(sorted(turn)) for turn in orders} == {tuple(sorted(orders[0]))}
     assert order.is_tight([1.0, 1.01, 1.0, 1.0, 1.0, 0.99], 0.05)
     assert not order.is_tight([1.0, 1.01, 1.0, 1.0, 1.0], 0.05)  # an interval of 94 %
     assert not order.is_tight([1.0, 1.3, 1.0, 1.0, 1.0, 0.99], 0.05)
@@ -289,25 +296,25 @@ def test_the_order_is_drawn_and_stops_where_it_is_tight() -> None:
 
 def test_a_budget_ends_a_study_and_the_rest_comes_later(tmp_path: Path) -> None:
     study = to_study(TINY)
-    short, found = run.run(replace(study, minutes=1e-9), tmp_path / "out", MEANS, Silent())
+    short, outcomes = run.run(replace(study, minutes=1e-9), tmp_path / "out", MEANS, Silent())
     assert short["budget_spent"]
-    assert sum(len(one.runs) for one in found) <= 1
+    assert sum(len(outcome.runs) for outcome in outcomes) <= 1
     assert "3 of 4 combinations, each run up to 2 times" in estimate.sentence(
         study, cells.combinations(study), None
     )
-    whole, _ = run.run(study, tmp_path / "out", MEANS, Silent())
-    assert not whole["budget_spent"]
-    told = estimate.sentence(study, cells.combinations(study), whole)
-    assert ": about " in told
+    study_result, _ = run.run(study, tmp_path / "out", MEANS, Silent())
+    assert not study_result["budget_spent"]
+    sentence = estimate.sentence(study, cells.combinations(study), study_result)
+    assert ": about " in sentence
 
 
 def test_the_command_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tiny.toml").write_text(TINY)
     words = ["study", "run", str(tmp_path / "tiny.toml"), "-o", str(tmp_path / "out")]
     assert call([*words, "--smoke", "--only", "cores=one"]) == 0
-    said = capsys.readouterr().out
-    assert "scaling weak, cores one: " in said
-    assert f"report: {tmp_path}/out/report.html" in said
+    output = capsys.readouterr().out
+    assert "scaling weak, cores one: " in output
+    assert f"report: {tmp_path}/out/report.html" in output
     assert "Does it scale?" in (tmp_path / "out" / "report.html").read_text()
     again = ["report", str(tmp_path / "out"), "-o", str(tmp_path / "again.html")]
     assert call(again) == 0
@@ -342,16 +349,16 @@ levels = [
 @pytest.mark.skipif(os.geteuid() != 0, reason="factors of the machine need root")
 def test_a_level_may_hold_the_machine_to_a_rate(tmp_path: Path) -> None:
     study = file.parsed("held", tomllib.loads(HELD))
-    whole, found = run.run(study, tmp_path / "out", MEANS, Silent())
-    if found[1].left_out:
-        pytest.skip(found[1].left_out)
-    free, slow = whole["cells"]
+    study_result, outcomes = run.run(study, tmp_path / "out", MEANS, Silent())
+    if outcomes[1].left_out:
+        pytest.skip(outcomes[1].left_out)
+    free, slow = study_result["cells"]
     assert slow["failed"] == []
     assert slow["digest"] == free["digest"]
     record = json.loads((tmp_path / "out/runs/slow/1/run.json").read_text())
     assert record["machine_factors"]["asked"]["disk-rate"] == "2MB/s"
     assert any(name.startswith("disk") for name in record["machine_factors"]["probed"])
-    assert [one.name for one in (tmp_path / "out/runs/slow/1").iterdir()] == ["run.json"]
+    assert [path.name for path in (tmp_path / "out/runs/slow/1").iterdir()] == ["run.json"]
 
 
 def test_a_factor_that_needs_root_is_left_out_without_it(
@@ -359,8 +366,11 @@ def test_a_factor_that_needs_root_is_left_out_without_it(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     study = file.parsed("held", tomllib.loads(HELD))
-    _, found = run.run(study, tmp_path / "out", MEANS, Silent())
-    assert [one.left_out for one in found] == [None, "machine factor disk-holds needs root"]
+    _, outcomes = run.run(study, tmp_path / "out", MEANS, Silent())
+    assert [outcome.left_out for outcome in outcomes] == [
+        None,
+        "machine factor disk-holds needs root",
+    ]
     wrong = file.parsed("held", tomllib.loads(HELD.replace("disk-rate", "disk-colour")))
     with pytest.raises(InputError, match="disk-colour"):
         cells.combinations(wrong)

@@ -15,16 +15,16 @@ from cuesta.errors import InputError
 from cuesta.lab.study import tune as tuner
 from cuesta.lab.study.cells import Combination
 from cuesta.lab.study.settings import settings
-from cuesta.lab.study.tune import BETTER, NO_GAIN, UNDECIDED, Budget, Tuned, tune
+from cuesta.lab.study.tune import BETTER, NO_GAIN, UNDECIDED, Budget, TuningResult, tune
 
 Cost = Callable[[Mapping[str, str]], float]
 NEVER = Budget(choosing=lambda: False, all=lambda: False)
 
 
 def space(**factors: Sequence[str]) -> list[Combination]:
-    own = settings([{"workload": "sort", "engine": "native"}], None)
+    defaults = settings([{"workload": "sort", "engine": "native"}], None)
     return [
-        Combination(levels=dict(zip(factors, levels, strict=True)), settings=own)
+        Combination(levels=dict(zip(factors, levels, strict=True)), settings=defaults)
         for levels in itertools.product(*factors.values())
     ]
 
@@ -37,10 +37,10 @@ class Machine:
         self._cost = cost
         self._chance = random.Random(seed)
 
-    def take(self, one: Combination, _repeat: int) -> float | None:
-        self.runs.append(one.name)
+    def take(self, combination: Combination, _repeat: int) -> float | None:
+        self.runs.append(combination.name)
         slow = 1.4 if self._chance.random() < 0.05 else 1.0
-        return self._cost(one.levels) * self._chance.lognormvariate(0, 0.03) * slow
+        return self._cost(combination.levels) * self._chance.lognormvariate(0, 0.03) * slow
 
 
 GRID = space(a=["1", "2", "3"], b=["x", "y"])
@@ -49,13 +49,17 @@ LARGE = space(**{name: ["1", "2", "3", "4"] for name in "abcd"})
 
 ONLY_TOGETHER: dict[str, Cost] = {
     # Two levels help, but only both at once.
-    "together": lambda one: 1.0 if one["a"] == one["b"] == "3" else 1.5 + 0.1 * (one["a"] == "3"),
+    "together": lambda levels: (
+        1.0 if levels["a"] == levels["b"] == "3" else 1.5 + 0.1 * (levels["a"] == "3")
+    ),
     # Two factors should be equal, and large.
-    "equal": lambda one: 1 + 0.3 * abs(int(one["a"]) - int(one["b"])) + 0.2 * (4 - int(one["a"])),
+    "equal": lambda levels: (
+        1 + 0.3 * abs(int(levels["a"]) - int(levels["b"])) + 0.2 * (4 - int(levels["a"]))
+    ),
 }
 
 
-def tuned(cost: Cost, seed: int, some: Sequence[Combination] = GRID) -> Tuned:
+def tuned(cost: Cost, seed: int, some: Sequence[Combination] = GRID) -> TuningResult:
     return tune(some, some[0], Machine(cost, seed).take, NEVER, seed)
 
 
@@ -68,11 +72,11 @@ def test_from_a_bad_setting_most_of_the_gap_is_regained() -> None:
     gap = planted(GRID[0].levels) - 1.0
     regained = []
     for seed in range(100):
-        found = tuned(planted, seed)
-        winner = next(one for one in GRID if one.name == found.winner)
+        result = tuned(planted, seed)
+        winner = next(combination for combination in GRID if combination.name == result.winner)
         regained.append((planted(GRID[0].levels) - planted(winner.levels)) / gap)
-        assert found.verdict == BETTER
-        assert found.gain is not None
+        assert result.verdict == BETTER
+        assert result.gain is not None
     assert sum(part >= 0.8 for part in regained) >= 98
 
 
@@ -88,7 +92,7 @@ def test_where_one_is_faster_it_is_hardly_ever_said_that_none_is(gain: float) ->
     """Of a gain of 1.3, seven runs, one of them slow by chance, had said so in 17 of 100 trials."""
     best = {"a": "2", "b": "y"}
     verdicts = [
-        tuned(lambda one: 1.0 if one == best else gain, seed).verdict for seed in range(100)
+        tuned(lambda levels: 1.0 if levels == best else gain, seed).verdict for seed in range(100)
     ]
     assert verdicts.count(BETTER) >= 95
     assert verdicts.count(NO_GAIN) <= 2
@@ -98,11 +102,11 @@ def test_where_one_is_faster_it_is_hardly_ever_said_that_none_is(gain: float) ->
 def test_levels_that_help_only_together_are_found(name: str) -> None:
     """One factor at a time saw only harm in each of them, and the default was kept."""
     cost = ONLY_TOGETHER[name]
-    gap = cost(LARGE[0].levels) - min(cost(one.levels) for one in LARGE)
+    gap = cost(LARGE[0].levels) - min(cost(combination.levels) for combination in LARGE)
     regained = []
     for seed in range(20):
-        found = tuned(cost, seed, LARGE)
-        winner = next(one for one in LARGE if one.name == found.winner)
+        result = tuned(cost, seed, LARGE)
+        winner = next(combination for combination in LARGE if combination.name == result.winner)
         regained.append((cost(LARGE[0].levels) - cost(winner.levels)) / gap)
     assert sum(part >= 0.8 for part in regained) >= 18
 
@@ -112,20 +116,20 @@ def test_levels_that_harm_only_together_do_not_crowd_out_others() -> None:
 
     def cost(levels: Mapping[str, str]) -> float:
         alone = {"1": 1.0, "2": 0.9, "3": 0.8, "4": 0.5}
-        one, other = alone[levels["a"]], alone[levels["b"]]
-        return 4.0 if levels["a"] == levels["b"] == "4" else one * other
+        left, right = alone[levels["a"]], alone[levels["b"]]
+        return 4.0 if levels["a"] == levels["b"] == "4" else left * right
 
-    best = {cost(one.levels): one for one in LARGE}[0.4]
+    best = {cost(combination.levels): combination for combination in LARGE}[0.4]
     for seed in range(10):
-        found = tuned(cost, seed, LARGE)
-        winner = next(one for one in LARGE if one.name == found.winner)
+        result = tuned(cost, seed, LARGE)
+        winner = next(combination for combination in LARGE if combination.name == result.winner)
         assert cost(winner.levels) == cost(best.levels) == 0.4
 
 
 def test_a_default_that_is_the_best_stays() -> None:
-    found = tuned(lambda levels: 1.0 if levels == GRID[0].levels else 1.5, 1)
-    assert (found.winner, found.verdict, found.gain) == (GRID[0].name, NO_GAIN, None)
-    assert found.held_out == {}
+    result = tuned(lambda levels: 1.0 if levels == GRID[0].levels else 1.5, 1)
+    assert (result.winner, result.verdict, result.gain) == (GRID[0].name, NO_GAIN, None)
+    assert result.held_out == {}
 
 
 def test_of_many_combinations_few_are_run() -> None:
@@ -134,32 +138,38 @@ def test_of_many_combinations_few_are_run() -> None:
 
     for seed in range(20):
         machine = Machine(cost, seed)
-        found = tune(LARGE, LARGE[0], machine.take, NEVER, seed)
-        assert (found.winner, found.verdict) == ("3_3_3_3", BETTER)
+        result = tune(LARGE, LARGE[0], machine.take, NEVER, seed)
+        assert (result.winner, result.verdict) == ("3_3_3_3", BETTER)
         assert len(machine.runs) < 0.6 * len(LARGE)
 
 
 def test_choosing_and_judging_see_runs_of_their_own() -> None:
     numbers: dict[str, list[int]] = {}
 
-    def take(one: Combination, repeat: int) -> float | None:
-        numbers.setdefault(one.name, []).append(repeat)
-        return planted(one.levels)
+    def take(combination: Combination, repeat: int) -> float | None:
+        numbers.setdefault(combination.name, []).append(repeat)
+        return planted(combination.levels)
 
-    found = tune(GRID, GRID[0], take, NEVER, 0)
-    for name, own in numbers.items():
-        assert len(own) == len(set(own))
-        judged = [one for one in own if one >= tuner.FIRST_HELD_OUT]
-        assert len(judged) == (tuner.HELD_OUT if name in (found.winner, found.default) else 0)
+    result = tune(GRID, GRID[0], take, NEVER, 0)
+    for name, repeats in numbers.items():
+        assert len(repeats) == len(set(repeats))
+        judged = [repeat for repeat in repeats if repeat >= tuner.FIRST_HELD_OUT]
+        assert len(judged) == (tuner.HELD_OUT if name in (result.winner, result.default) else 0)
 
 
 def test_what_fails_leaves_but_the_default_must_work() -> None:
-    def take(one: Combination, _: int) -> float | None:
-        return None if one.levels["a"] == "2" else planted(one.levels)
+    def take(combination: Combination, _: int) -> float | None:
+        return None if combination.levels["a"] == "2" else planted(combination.levels)
 
     assert tune(GRID, GRID[0], take, NEVER, 0).winner == "3_y"
     with pytest.raises(InputError, match="the default, 2_x, fails"):
-        tune(GRID, next(one for one in GRID if one.name == "2_x"), take, NEVER, 0)
+        tune(
+            GRID,
+            next(combination for combination in GRID if combination.name == "2_x"),
+            take,
+            NEVER,
+            0,
+        )
 
 
 @pytest.mark.parametrize("runs", [0, 1, 3, 8, 12])
@@ -168,8 +178,8 @@ def test_a_spent_budget_ends_it_with_an_honest_word(runs: int) -> None:
     budget = Budget(
         choosing=lambda: len(machine.runs) >= runs, all=lambda: len(machine.runs) >= runs + 2
     )
-    found = tune(GRID, GRID[0], machine.take, budget, 1)
-    assert found.verdict in (UNDECIDED, NO_GAIN)
+    result = tune(GRID, GRID[0], machine.take, budget, 1)
+    assert result.verdict in (UNDECIDED, NO_GAIN)
     assert len(machine.runs) <= max(runs, len(GRID)) + 2
 
 
@@ -199,25 +209,27 @@ def test_real_runs_are_tuned_and_taken_again(
     file.write_text(REAL, "utf-8")
     words = ["study", "tune", str(file), "--default", "cores=all", "-o", str(out)]
     assert call(words) == 0
-    said = capsys.readouterr()
-    assert said.out.startswith(("take cores", "keep the default", "not decided, keep the default"))
-    found = json.loads((out / "tuned.json").read_text("utf-8"))
-    assert (found["schema"], found["default"]) == ("cuesta.tuned/1", {"cores": "all"})
-    assert found["left_out"].keys() == {"too-many"}
-    chosen = {row["levels"]["cores"]: len(row["seconds"]) for row in found["chosen_from"]}
+    output = capsys.readouterr()
+    assert output.out.startswith(
+        ("take cores", "keep the default", "not decided, keep the default")
+    )
+    written = json.loads((out / "tuned.json").read_text("utf-8"))
+    assert (written["schema"], written["default"]) == ("cuesta.tuned/1", {"cores": "all"})
+    assert written["left_out"].keys() == {"too-many"}
+    chosen = {row["levels"]["cores"]: len(row["seconds"]) for row in written["chosen_from"]}
     assert chosen.keys() == {"one", "all"}
     judged = sorted(path.name for path in out.glob("runs/*/1???"))
     looks = len(judged) / (2 * tuner.HELD_OUT)
-    assert looks in ([0] if found["winner"] == found["default"] else range(1, tuner.LOOKS + 1))
+    assert looks in ([0] if written["winner"] == written["default"] else range(1, tuner.LOOKS + 1))
     assert call(words) == 0
     assert "making input" not in capsys.readouterr().err
     again = json.loads((out / "tuned.json").read_text("utf-8"))
-    assert again["chosen_from"] == found["chosen_from"]
-    assert again["held_out"] == found["held_out"]
+    assert again["chosen_from"] == written["chosen_from"]
+    assert again["held_out"] == written["held_out"]
 
 
 @pytest.mark.parametrize(
-    ("default", "told"),
+    ("default", "message"),
     [
         ("cores=three", "there is no such level; there are one, too-many, all"),
         ("size=one", "there is no such level; there are factors cores"),
@@ -225,9 +237,9 @@ def test_real_runs_are_tuned_and_taken_again(
     ],
 )
 def test_a_wrong_default_is_one_line(
-    default: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    default: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "t.toml"
     file.write_text(REAL, "utf-8")
     assert call(["study", "tune", str(file), "--default", default, "-o", str(tmp_path / "o")]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err

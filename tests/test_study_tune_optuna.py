@@ -31,12 +31,12 @@ def test_optuna_regains_no_more_with_as_many_runs(name: str) -> None:
     optuna = pytest.importorskip("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     cost, default = COSTS[name], LARGE[0].levels
-    gap = cost(default) - min(cost(one.levels) for one in LARGE)
-    ours, others = [], []
+    gap = cost(default) - min(cost(combination.levels) for combination in LARGE)
+    ours, baseline = [], []
     for seed in range(TRIALS):
         machine = Machine(cost, seed)
-        found = tune(LARGE, LARGE[0], machine.take, NEVER, seed)
-        winner = next(one for one in LARGE if one.name == found.winner)
+        result = tune(LARGE, LARGE[0], machine.take, NEVER, seed)
+        winner = next(combination for combination in LARGE if combination.name == result.winner)
         ours.append((cost(default) - cost(winner.levels)) / gap)
         chance = random.Random(seed)
 
@@ -49,5 +49,5 @@ def test_optuna_regains_no_more_with_as_many_runs(name: str) -> None:
         study = optuna.create_study(sampler=sampler)
         study.enqueue_trial(dict(default))
         study.optimize(run, n_trials=len(machine.runs))
-        others.append((cost(default) - cost(study.best_params)) / gap)
-    assert mean(ours) >= mean(others) - 0.05
+        baseline.append((cost(default) - cost(study.best_params)) / gap)
+    assert mean(ours) >= mean(baseline) - 0.05

@@ -42,11 +42,11 @@ def test_a_disk_holds_what_is_written_to_its_rate(
 def test_a_rate_that_is_none_is_one_line(tmp_path: Path) -> None:
     if lacking := machines.refusal(SLOW.factors()):
         pytest.skip(lacking)
-    for shape, told in (
+    for shape, message in (
         (Shape(disk_rate="fast"), "machine factor disk-rate is 'fast'"),
         (Shape(disk_size="4EiB"), "disk-size|room|space|free"),
     ):
-        with pytest.raises(testbed_service.TestbedError, match=told) as caught:
+        with pytest.raises(testbed_service.TestbedError, match=message) as caught:
             testbed_disk.up(tmp_path / "disk", shape)
         assert "\n" not in str(caught.value)
         assert not (tmp_path / "disk").exists()

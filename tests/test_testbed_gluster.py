@@ -152,7 +152,7 @@ def test_what_a_killed_volume_leaves_is_put_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "told"),
+    ("shape", "message"),
     [
         (Shape(nodes=17), "--nodes is 17, give 1 to 16"),
         (Shape(disk_rate="fast"), "machine factor disk-rate is 'fast'"),
@@ -160,10 +160,10 @@ def test_what_a_killed_volume_leaves_is_put_back(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_one_line_and_leaves_nothing(
-    tmp_path: Path, shape: Shape, told: str
+    tmp_path: Path, shape: Shape, message: str
 ) -> None:
     if lacking := testbed_gluster.missing():
         pytest.skip(lacking)
-    with pytest.raises(testbed_service.TestbedError, match=told):
+    with pytest.raises(testbed_service.TestbedError, match=message):
         testbed_gluster.up(tmp_path / "gluster", shape)
     assert not (tmp_path / "gluster").exists()

@@ -44,9 +44,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def ran(words: list[str], cwd: Path, others: Mapping[str, str] | None = None) -> str:
+def ran(words: list[str], cwd: Path, variables: Mapping[str, str] | None = None) -> str:
     done = subprocess.run(
-        words, cwd=cwd, env=os.environ | dict(others or {}), text=True, check=False,
+        words, cwd=cwd, env=os.environ | dict(variables or {}), text=True, check=False,
         capture_output=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -83,10 +83,10 @@ def built(tree: Path) -> None:
                 with contextlib.suppress(FileNotFoundError):
                     shutil.copy2(path, copy)
     words = ["cargo", "build", "--release", "--quiet", "--offline", "--package", "cuesta-python"]
-    found = {"CARGO_TARGET_DIR": str(target)} | (
+    variables = {"CARGO_TARGET_DIR": str(target)} | (
         {} if "PYO3_PYTHON" in os.environ else {"PYO3_PYTHON": sys.executable}
     )
-    ran(words, tree, found)
+    ran(words, tree, variables)
     module = target / "release" / "libcuesta_native.so"
     shutil.copy(module, tree / "python" / "cuesta" / "_native.abi3.so")
 
@@ -116,9 +116,9 @@ def test_the_skeleton_touches_four_lists_and_runs_on_three_engines(
         text = (output / "total.tsv").read_text("ascii")
         assert text == f"count\tsum\n{len(taken)}\t{sum(taken)}\n"
         records[engine] = json.loads((output / "run.json").read_text("utf-8"))
-    assert {one["verified"] for one in records.values()} == {True}
-    assert len({one["answer"]["digest"] for one in records.values()}) == 1
-    phases = {one["name"]: one for one in records["native"]["samples"][0]["phases"]}
+    assert {record["verified"] for record in records.values()} == {True}
+    assert len({record["answer"]["digest"] for record in records.values()}) == 1
+    phases = {phase["name"]: phase for phase in records["native"]["samples"][0]["phases"]}
     assert phases["sum"]["ceiling"] == "file_read_warm_bytes_per_s"
     page = tmp_path / "report.html"
     ran([sys.executable, "-m", "cuesta", "report", *map(str, (tmp_path / e for e in engines)),
@@ -128,7 +128,7 @@ def test_the_skeleton_touches_four_lists_and_runs_on_three_engines(
 
 def _new(tree: Path) -> list[str]:
     folders = (tree / "crates" / NAME, tree / "spec" / "workloads" / NAME)
-    return [str(path.relative_to(tree)) for one in folders for path in one.rglob("*.*")]
+    return [str(path.relative_to(tree)) for folder in folders for path in folder.rglob("*.*")]
 
 
 @pytest.mark.parametrize("name", ["", "Toy", "to-y", "sort", "a b"])

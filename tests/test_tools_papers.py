@@ -62,8 +62,8 @@ def tree(folder: Path, listed: str = LIST, study: str = CLAIM, **result: Any) ->
         (folder / name).mkdir(parents=True)
     (folder / "spec/papers.toml").write_text(listed)
     (folder / "studies/one.toml").write_text(study)
-    kept = {"smoke": False, "claims": [JUDGED], **result}
-    (folder / "studies/results/one.json").write_text(json.dumps(kept))
+    recorded = {"smoke": False, "claims": [JUDGED], **result}
+    (folder / "studies/results/one.json").write_text(json.dumps(recorded))
     return folder
 
 
@@ -95,15 +95,15 @@ def test_a_claim_without_a_result_is_not_run(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_tested_says_why_without_a_result(tmp_path: Path) -> None:
-    kept = CLAIM.partition("measure")[0] + 'untested = "no such machine"\n'
-    root = tree(tmp_path, study=kept)
+    study_text = CLAIM.partition("measure")[0] + 'untested = "no such machine"\n'
+    root = tree(tmp_path, study=study_text)
     (root / "studies/results/one.json").unlink()
     papers.main([], root)
     assert "| **cannot be tested** |" in (root / "docs/papers.md").read_text()
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"listed": LIST.replace("figures = 2", "figures = 3")}, "000:figure-3 is missing"),
         ({"listed": LIST.replace("figures = 2", "figures = 1")}, "000 has no figure 2"),
@@ -121,11 +121,11 @@ def test_what_cannot_be_tested_says_why_without_a_result(tmp_path: Path) -> None
     ],
 )
 def test_what_is_wrong_is_named(
-    change: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    change: dict[str, Any], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tree(tmp_path, **change)
     assert papers.main(["--check"], root) == 1
-    assert told in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
 def test_a_page_that_is_not_current_is_refused(
@@ -141,7 +141,7 @@ def test_a_result_is_kept_with_what_its_claims_use(tmp_path: Path) -> None:
     (root / "run").mkdir()
     samples = {"work": [1.23456789], "cpu": [2.0], "phase load": [3.0], "log tasks": [4.0]}
     sides = {"faster": {"measure": "log tasks"}, "than": {"a": "b"}}
-    whole: dict[str, Any] = {
+    full_result: dict[str, Any] = {
         "name": "one",
         "smoke": False,
         "phases": ["load"],
@@ -150,13 +150,13 @@ def test_a_result_is_kept_with_what_its_claims_use(tmp_path: Path) -> None:
         "cells": [{"levels": {}, "runs": ["runs/a/1"], "measures": samples}],
         "machine": {"cpu": "x", "filesystems": ["/somewhere"]},
     }
-    (root / "run/study.json").write_text(json.dumps(whole))
+    (root / "run/study.json").write_text(json.dumps(full_result))
     assert papers.main(["--keep", str(root / "run")], root) == 0
-    kept = json.loads((root / "studies/results/one.json").read_text())
+    recorded = json.loads((root / "studies/results/one.json").read_text())
     expected = {"work": [1.23457], "phase load": [3.0], "log tasks": [4.0]}
-    assert kept["cells"][0] == {"levels": {}, "runs": [], "measures": expected}
-    assert kept["machine"] == {"cpu": "x"}
-    (root / "run/study.json").write_text(json.dumps(whole | {"smoke": True}))
+    assert recorded["cells"][0] == {"levels": {}, "runs": [], "measures": expected}
+    assert recorded["machine"] == {"cpu": "x"}
+    (root / "run/study.json").write_text(json.dumps(full_result | {"smoke": True}))
     with pytest.raises(SystemExit, match="is of the smoke size"):
         papers.main(["--keep", str(root / "run")], root)
 
@@ -169,10 +169,10 @@ def test_a_kept_result_is_judged_by_the_claims_of_today(tmp_path: Path) -> None:
     file = {"factor": [levels], "claim": [JUDGED]}
     result: dict[str, Any] = {"name": "one", "views": [], "factors": [levels], "cells": slow}
     root = tree(tmp_path, study=study, file=file, **result)
-    kept = root / "studies/results/one.json"
+    result_file = root / "studies/results/one.json"
     (root / "studies/one.toml").write_text(study.replace('"rises"', '"falls"'))
     assert papers.main(["--judge", "one"], root) == 0
-    claim = json.loads(kept.read_text())["claims"][0]
+    claim = json.loads(result_file.read_text())["claims"][0]
     assert (claim["trend"], claim["verdict"]) == ("falls", "does not hold")
     assert papers.main(["--check"], root) == 0
     (root / "studies/one.toml").write_text(study.replace('"work"', '"log tasks"'))

@@ -128,8 +128,8 @@ def test_jars_are_asked_for_once_and_again_for_other_artifacts(
 
 
 def test_what_maven_does_not_get_is_one_line_and_leaves_nothing(cache: Path) -> None:
-    said = r"printf '\033[0m[ERROR] no such artifact\n[ERROR] \n[ERROR] more\n'"
-    fake_maven(cache, f"mkdir jars; {said}; exit 1")
+    script = r"printf '\033[0m[ERROR] no such artifact\n[ERROR] \n[ERROR] more\n'"
+    fake_maven(cache, f"mkdir jars; {script}; exit 1")
     with pytest.raises(maven.MavenError, match=r"^Maven: no such artifact$"):
         maven.jars("some", ARTIFACTS)
     assert not any(maven.CACHE.iterdir())

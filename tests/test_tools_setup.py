@@ -22,9 +22,9 @@ def setup_with(path: Path, level: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
 
 
-def fake_program(folder: Path, name: str, says: str = "") -> None:
+def fake_program(folder: Path, name: str, output: str = "") -> None:
     program = folder / name
-    program.write_text(f"#!/bin/sh\necho '{says}'\n")
+    program.write_text(f"#!/bin/sh\necho '{output}'\n")
     program.chmod(0o755)
 
 

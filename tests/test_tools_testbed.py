@@ -67,13 +67,13 @@ def test_a_service_that_runs_is_named_again_and_takes_files(
     assert testbed.main(["hdfs", "put", str(file), "some/folder", *sizes, *words]) == 0
     uri = capsys.readouterr().out.removesuffix("\n")
     assert uri == f"{cluster.uri}/some/folder/{file.name}"
-    found = hosts(cluster, uri)
-    assert [(first, length) for first, length, _ in found] == [
+    blocks = hosts(cluster, uri)
+    assert [(first, length) for first, length, _ in blocks] == [
         (0, 4096),
         (4096, 4096),
         (8192, 1808),
     ]
-    assert all(set(names) == {"127.0.0.2", "127.0.0.3"} for _, _, names in found)
+    assert all(set(names) == {"127.0.0.2", "127.0.0.3"} for _, _, names in blocks)
 
 
 def test_what_does_not_run_is_said_in_one_line(

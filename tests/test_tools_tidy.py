@@ -167,8 +167,10 @@ def test_raw_strings_and_lifetimes_do_not_confuse_the_reader(tmp_path: Path) -> 
         "fn h() {}\n"
     )
     (tmp_path / "a.rs").write_text(text)
-    found = [(one.name, one.lines) for one in functions_of(SourceFile(tmp_path, "a.rs"))]
-    assert found == [("f", 4), ("h", 1)]
+    functions = [
+        (function.name, function.lines) for function in functions_of(SourceFile(tmp_path, "a.rs"))
+    ]
+    assert functions == [("f", 4), ("h", 1)]
 
 
 def test_this_repository_is_tidy(capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,8 +188,8 @@ def test_a_public_type_name_of_two_concepts_is_found(tmp_path: Path) -> None:
         path = tmp_path / "crates" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    found = tidy.findings(tmp_path, [f"crates/{name}" for name in texts])
-    places = [(one.path, one.line) for one in found if one.rule == "type-name"]
+    findings = tidy.findings(tmp_path, [f"crates/{name}" for name in texts])
+    places = [(finding.path, finding.line) for finding in findings if finding.rule == "type-name"]
     assert places == [("crates/a/src/x.rs", 1), ("crates/b/src/z.rs", 2)]
 
 

@@ -21,13 +21,13 @@ SEEDS = 2
 def digests(folder: Path) -> list[str]:
     """The digests of verified answers to questions of every workload."""
     native = get_engine("native")
-    found = []
+    values = []
     for workload in WORKLOAD_NAMES:
         for seed in range(SEEDS):
             place = folder / f"{workload}-{seed}"
             place.mkdir(parents=True)
-            found.append(digest_of(random_case(workload, seed, place), native, place / "run"))
-    return found
+            values.append(digest_of(random_case(workload, seed, place), native, place / "run"))
+    return values
 
 
 @pytest.fixture(scope="module")

@@ -11,14 +11,14 @@ from cuesta.units import format_bytes, format_seconds, parse_size
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
 from labkit import ROOT
 
-ALL = [(name, one) for name in WORKLOAD_NAMES for one in get_workload(name).parameters]
+ALL = [(name, parameter) for name in WORKLOAD_NAMES for parameter in get_workload(name).parameters]
 
 
 @pytest.mark.parametrize("name", WORKLOAD_NAMES)
 def test_every_workload_has_its_page_and_its_defaults_pass(name: str) -> None:
     workload = get_workload(name)
     values = workload.check({})
-    assert set(values) == {one.name for one in workload.parameters}
+    assert set(values) == {parameter.name for parameter in workload.parameters}
     assert workload.check(values) == values
     page = (ROOT / "spec" / "workloads" / name / "README.md").read_text()
     for part in ("**Input**", "**Computed**", "**Answer**", "**Digest**", "**Verified by**"):
@@ -26,9 +26,11 @@ def test_every_workload_has_its_page_and_its_defaults_pass(name: str) -> None:
     assert any(file in page for file in workload.answer)
 
 
-@pytest.mark.parametrize(("name", "one"), ALL)
-def test_a_parameter_has_help_and_refuses_what_is_outside_its_range(name: str, one: object) -> None:
-    parameter = next(other for other in get_workload(name).parameters if other == one)
+@pytest.mark.parametrize(("name", "expected"), ALL)
+def test_a_parameter_has_help_and_refuses_what_is_outside_its_range(
+    name: str, expected: object
+) -> None:
+    parameter = next(other for other in get_workload(name).parameters if other == expected)
     assert parameter.help.endswith(".")
     assert parameter.default is not None or parameter.none
     bad: list[object] = []
@@ -86,5 +88,5 @@ def test_a_printed_size_is_near_the_size(size_bytes: int) -> None:
 
 
 def test_times_have_three_digits() -> None:
-    shown = [format_seconds(one) for one in (4.5e-5, 0.01234, 1.2345, 99.94, 245.2, 7325.0)]
+    shown = [format_seconds(seconds) for seconds in (4.5e-5, 0.01234, 1.2345, 99.94, 245.2, 7325.0)]
     assert shown == ["45 us", "12.3 ms", "1.23 s", "99.9 s", "4 min 05 s", "2 h 02 min"]
