@@ -1,8 +1,9 @@
-//! The tier of memory: blocks in private files of a folder that is in memory.
+//! The memory tier: blocks in private files of a folder on a memory file system.
 //!
-//! A block is written once under another name, then made read-only and given its own, which
-//! says what it is and the checksum of its bytes. It is never changed or cut short after that, so
-//! whoever has mapped it keeps what it mapped; removing it only takes its name away.
+//! A block is written once under a temporary name, then made read-only and renamed to its final
+//! name, which contains its key and the checksum of its bytes. After that it is never changed or
+//! truncated, so a process that has mapped it can continue to read it; removing the block only
+//! removes the name.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -21,32 +22,32 @@ use crate::mapping::HugePages;
 use crate::prepared::PreparedBlocks;
 use crate::steps::Steps;
 
-/// Bytes that are read and written at once.
+/// Bytes read and written at once.
 pub const PIECE_BYTES: usize = 1 << 20;
-/// End of the name of memory that is taken in advance.
+/// End of the names of files that are allocated in advance.
 pub const PREPARED: &str = "cuesta-ready";
-/// The ends that older versions gave to the names of files that are not whole.
+/// Ends that older versions gave to the names of incomplete files.
 const ENDS_BEFORE: [&str; 2] = ["part", "ready"];
 
-/// Which block of which file: numbers that the store gives to files, never twice.
+/// Key of a block. The store never uses the number of a file twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BlockKey {
-    /// The file.
+    /// The number of the file.
     pub file: u64,
-    /// The block, from 0 on.
+    /// The index of the block, from 0.
     pub index: u64,
 }
 
-/// A block that is whole.
+/// A complete, read-only block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SealedBlock {
-    /// Which it is.
+    /// Its key.
     pub key: BlockKey,
     /// Its size, at least 1.
     pub size_bytes: u64,
     /// CRC-32C of its bytes.
     pub checksum: u32,
-    /// Tells it from a block of the same bytes that left before it came.
+    /// Distinguishes it from a block with the same content that was evicted before.
     pub serial: u64,
 }
 
@@ -76,16 +77,16 @@ impl SealedBlock {
 /// Meaning of a name in the folder of the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockName {
-    /// A whole block.
+    /// A complete block.
     Sealed(SealedBlock),
-    /// A block that is being written, or memory that is taken in advance.
+    /// A block that is being written, or a file that is allocated in advance.
     Partial,
-    /// Such a file of an older version.
+    /// A partial file of an older version.
     PartialBefore,
 }
 
 impl BlockName {
-    /// Parses a name; `None` for a name that no store gives.
+    /// Parses a name; `None` for a name that the store does not use.
     pub fn parse(name: &str) -> Option<Self> {
         let Some((numbers, end)) = name.split_once('.') else {
             let block = SealedBlock::of_name(name)?;
@@ -110,11 +111,11 @@ impl BlockName {
     }
 }
 
-/// The folder.
+/// The folder of the memory tier.
 #[derive(Debug)]
 pub struct MemoryTier {
     blocks: PathBuf,
-    /// Of the next block.
+    /// Serial number of the next block.
     serial: AtomicU64,
     steps: Steps,
     huge: HugePages,
@@ -122,10 +123,10 @@ pub struct MemoryTier {
 }
 
 impl MemoryTier {
-    /// Makes the folder, or opens it where it is there and this user's alone.
+    /// Creates the folder, or opens it where it exists and is private to this user.
     ///
     /// # Errors
-    /// `Input` for a folder that others may enter, and for a link; `System`.
+    /// `Input` for a folder that other users may enter, and for a link; `System`.
     pub fn open(folder: &Path, steps: Steps) -> Result<Self> {
         let blocks = folder::open_or_create_folder(&folder::open_or_make(folder)?, BLOCKS)?;
         let prepared = PreparedBlocks::new(blocks.clone());
@@ -133,21 +134,21 @@ impl MemoryTier {
         Ok(Self { blocks, serial, steps, huge, prepared })
     }
 
-    /// Memory that is taken already.
+    /// Returns the files that are allocated in advance.
     pub fn prepared(&self) -> &PreparedBlocks {
         &self.prepared
     }
 
-    /// Where a block is.
+    /// Returns the path of a block.
     pub fn path(&self, block: &SealedBlock) -> PathBuf {
         self.blocks.join(block.name())
     }
 
-    /// Begins a block, for whoever writes its bytes, about so many; dropped before it is sealed, it
-    /// is removed.
+    /// Begins a block of about `size_bytes`, to be written by a client; dropped before it is
+    /// sealed, it is removed.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     pub fn begin(&self, key: BlockKey, size_bytes: u64) -> io::Result<PartialBlock> {
         self.steps.step()?;
         let path = self.blocks.join(format!("{:x}-{:x}.{PARTIAL}", key.file, key.index));
@@ -164,10 +165,10 @@ impl MemoryTier {
         Ok(PartialBlock { key, path, file, steps: self.steps.clone() })
     }
 
-    /// Makes a block of what was written; its bytes have this checksum.
+    /// Completes a block whose bytes have been written and have this checksum.
     ///
     /// # Errors
-    /// Those of the system; nothing is left of the block then.
+    /// I/O errors, after which nothing remains of the block.
     pub fn seal(
         &self,
         partial: PartialBlock,
@@ -183,20 +184,20 @@ impl MemoryTier {
         Ok(block)
     }
 
-    /// Takes the name of a block away; its memory is free once nobody has it mapped.
+    /// Removes the name of a block; its memory is freed once no process has it mapped.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     pub fn remove(&self, block: &SealedBlock) -> io::Result<()> {
         self.steps.step()?;
         fs::remove_file(self.path(block))
     }
 
-    /// Whether the bytes of a block are still those that were filled.
+    /// Returns whether the bytes of a block still match its checksum.
     ///
     /// # Errors
-    /// Those of the system.
-    pub fn is_whole(&self, block: &SealedBlock) -> io::Result<bool> {
+    /// I/O errors.
+    pub fn is_intact(&self, block: &SealedBlock) -> io::Result<bool> {
         let mut file = File::open(self.path(block))?;
         if file.metadata()?.len() != block.size_bytes {
             return Ok(false);
@@ -213,10 +214,11 @@ impl MemoryTier {
         }
     }
 
-    /// Has all bytes of a block have memory: stores of older versions sealed blocks with holes.
+    /// Allocates memory for all bytes of a block: older versions of the store sealed blocks with
+    /// holes.
     ///
     /// # Errors
-    /// `StorageFull` where the memory is full; those of the system.
+    /// `StorageFull` where the memory is full; I/O errors.
     pub fn fill_holes(&self, block: &SealedBlock) -> io::Result<()> {
         let path = self.path(block);
         if !has_hole(&File::open(&path)?, block.size_bytes)? {
@@ -230,35 +232,35 @@ impl MemoryTier {
         allocated
     }
 
-    /// The blocks that are there; those that were never finished are removed. Files that no store
-    /// made stay.
+    /// Returns the blocks in the folder, and removes partial ones. Files that the store did not
+    /// create are left alone.
     ///
     /// # Errors
     /// `System`.
-    pub fn found(&self) -> Result<Vec<SealedBlock>> {
+    pub fn scan(&self) -> Result<Vec<SealedBlock>> {
         let failed = |cause| Error::system("store", "reading", &self.blocks, &cause);
         let folder = FolderHandle::open(&self.blocks).map_err(failed)?;
-        let mut found = Vec::new();
+        let mut blocks = Vec::new();
         for entry in folder.entries().map_err(failed)? {
             match entry.name.to_str().and_then(BlockName::parse) {
                 _ if !is_block(&entry) => (),
-                Some(BlockName::Sealed(block)) => found.push(block),
+                Some(BlockName::Sealed(block)) => blocks.push(block),
                 _ => folder.remove_file(&entry.name).map_err(failed)?,
             }
         }
-        found.sort_unstable_by_key(|block| (block.key, block.serial));
-        let next = found.iter().map(|block| block.serial + 1).max().unwrap_or(0);
+        blocks.sort_unstable_by_key(|block| (block.key, block.serial));
+        let next = blocks.iter().map(|block| block.serial + 1).max().unwrap_or(0);
         self.serial.fetch_max(next, Ordering::Relaxed);
-        Ok(found)
+        Ok(blocks)
     }
 }
 
 /// A block that is being written.
 #[derive(Debug)]
 pub struct PartialBlock {
-    /// Which it will be.
+    /// Key of the block that it will be.
     pub key: BlockKey,
-    /// Where it is until it is sealed.
+    /// Its path until it is sealed.
     pub path: PathBuf,
     /// The file.
     pub file: File,
@@ -267,7 +269,8 @@ pub struct PartialBlock {
 
 impl Drop for PartialBlock {
     fn drop(&mut self) {
-        // Once it is sealed, this is nobody's name. A process that was killed does not clean up.
+        // Once it is sealed, this name no longer exists. A process that was killed does not clean
+        // up.
         if !self.steps.is_dead() {
             let _ = fs::remove_file(&self.path);
         }
@@ -289,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_whole_read_only_and_found_again() {
+    fn a_block_is_complete_read_only_and_listed_again() {
         let folder = tempfile::tempdir().unwrap();
         let tier = MemoryTier::open(&folder.path().join("tier"), Steps::default()).unwrap();
         let bytes: Vec<u8> = (0..PIECE_BYTES + 77).map(|place| (place * 7 / 3) as u8).collect();
@@ -301,16 +304,16 @@ mod tests {
         fs::write(tier.blocks.join("3-12.cuesta-part"), "half").unwrap();
         let foreign = tier.blocks.join("3-12-0-1-2");
         fs::write(&foreign, "no name of ours").unwrap();
-        assert_eq!(tier.found().unwrap(), [block]);
+        assert_eq!(tier.scan().unwrap(), [block]);
         assert_eq!(fs::read_dir(&tier.blocks).unwrap().count(), 2);
         assert_eq!(fs::read(foreign).unwrap(), b"no name of ours");
-        assert!(tier.is_whole(&block).unwrap());
+        assert!(tier.is_intact(&block).unwrap());
         tier.remove(&block).unwrap();
-        assert_eq!(tier.found().unwrap(), []);
+        assert_eq!(tier.scan().unwrap(), []);
     }
 
     #[test]
-    fn a_block_that_is_given_up_leaves_nothing() {
+    fn an_abandoned_block_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let tier = MemoryTier::open(&folder.path().join("tier"), Steps::default()).unwrap();
         let partial = tier.begin(KEY, 3 << 20).unwrap();
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn every_changed_bit_and_size_shows() {
+    fn any_changed_bit_or_size_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let tier = MemoryTier::open(&folder.path().join("tier"), Steps::default()).unwrap();
         let bytes: Vec<u8> = (0..1000).map(|place| place as u8).collect();
@@ -331,14 +334,14 @@ mod tests {
             let mut wrong = bytes.clone();
             wrong[place / 8] ^= 1 << (place % 8);
             fs::write(&path, &wrong).unwrap();
-            assert!(!tier.is_whole(&block).unwrap(), "bit {place}");
+            assert!(!tier.is_intact(&block).unwrap(), "bit {place}");
         }
         fs::write(&path, &bytes[..999]).unwrap();
-        assert!(!tier.is_whole(&block).unwrap());
+        assert!(!tier.is_intact(&block).unwrap());
     }
 
     #[test]
-    fn a_folder_that_others_may_enter_is_refused() {
+    fn a_folder_that_other_users_may_enter_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let tier = folder.path().join("tier");
         fs::create_dir(&tier).unwrap();
@@ -349,14 +352,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_says_which_block_it_is(numbers in any::<[u64; 4]>(), checksum in any::<u32>()) {
+        fn a_name_identifies_its_block(numbers in any::<[u64; 4]>(), checksum in any::<u32>()) {
             let [file, index, size_bytes, serial] = numbers;
             let block = SealedBlock { key: BlockKey { file, index }, size_bytes, checksum, serial };
             prop_assert_eq!(SealedBlock::of_name(&block.name()), Some(block));
         }
 
         #[test]
-        fn other_names_are_none(name in "[0-9a-f.-]{0,40}") {
+        fn other_names_are_rejected(name in "[0-9a-f.-]{0,40}") {
             if let Some(block) = SealedBlock::of_name(&name) {
                 prop_assert_eq!(block.name(), name);
             }

@@ -187,10 +187,10 @@ impl Client {
     /// The session; after the loss of a store, now and then one with the next.
     fn session(&self) -> Arc<Session> {
         let mut state = lock(&self.state);
-        let is_own = state.session.is_own();
+        let is_of_this_process = state.session.is_of_this_process();
         let is_due = state.session.is_lost() && state.tried.elapsed() > self.patience.retry;
         // A process that was forked asks on connections of its own.
-        if is_due || !is_own && !state.session.is_lost() {
+        if is_due || !is_of_this_process && !state.session.is_lost() {
             state.tried = Instant::now();
             self.recent.clear();
             match Session::open(&self.folder, self.patience) {

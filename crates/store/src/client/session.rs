@@ -95,7 +95,7 @@ impl Session {
     }
 
     /// Whether it is of this process, and not of one that this one was forked from.
-    pub fn is_own(&self) -> bool {
+    pub fn is_of_this_process(&self) -> bool {
         self.process == std::process::id()
     }
 
@@ -147,7 +147,7 @@ impl Session {
         question: &Question,
         take: impl FnOnce(&[u8]),
     ) -> io::Result<Option<Reply>> {
-        if self.is_lost() || !self.is_own() {
+        if self.is_lost() || !self.is_of_this_process() {
             return Ok(None);
         }
         let mut connection = lock(&self.connections[line]);

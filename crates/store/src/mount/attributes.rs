@@ -1,4 +1,4 @@
-//! What the kernel is told of files and folders, and the handles that it has of them.
+//! Attributes of files and folders, as reported to the kernel, and its open handles.
 
 use std::io;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl MountedTree {
     }
 
     pub(super) fn enter(&self, facts: &NodeFacts, reply: ReplyEntry) {
-        // Others may change a file at any time; a folder is where it was a moment ago.
+        // Other clients may change a file at any time; a folder rarely moves.
         let is_folder = facts.kind == FileType::Directory;
         let time = if is_folder { FOLDER_TIME } else { Duration::ZERO };
         reply.entry_with_ttls(&FACTS_TIME, &time, &self.attributes(facts), Generation(0));
@@ -53,7 +53,7 @@ impl MountedTree {
     }
 
     pub(super) fn of(&self, handle: FileHandle) -> io::Result<Arc<OpenHandle>> {
-        let found = lock(&self.0.handles).get(&handle.0).cloned();
-        found.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))
+        let handle = lock(&self.0.handles).get(&handle.0).cloned();
+        handle.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))
     }
 }

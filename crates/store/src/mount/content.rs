@@ -1,4 +1,4 @@
-//! Bytes of files of a mount: read in one version, written, given to the store.
+//! Content of files of a mount: read in one version, written, and committed to the store.
 
 use std::io::{self, ErrorKind};
 use std::sync::{MutexGuard, PoisonError};
@@ -15,14 +15,14 @@ use crate::store::promise::WriteMode;
 use crate::wire::Question;
 
 impl MountTree {
-    /// Opens a file; whether what the kernel has of it is still right.
+    /// Opens a file; returns whether the kernel's cached pages are still valid.
     ///
     /// # Errors
-    /// As the store has them.
+    /// Errors of the store.
     pub fn open(&self, node: &MountNode, writes: bool) -> io::Result<bool> {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
-        let keeps = match &state.content {
+        let is_cache_valid = match &state.content {
             FileContent::Lost => return Err(lost()),
             FileContent::Closed => {
                 let version = self.stored(node, &mut state)?.version();
@@ -32,10 +32,10 @@ impl MountTree {
         };
         state.handles += 1;
         state.writers += u32::from(writes);
-        Ok(keeps)
+        Ok(is_cache_valid)
     }
 
-    /// The version that is read.
+    /// Returns the open version of the store's file.
     fn stored(&self, node: &MountNode, state: &mut NodeState) -> io::Result<StoredFile> {
         if let FileContent::Stored(file) = &state.content {
             return Ok(file.clone());
@@ -43,15 +43,15 @@ impl MountTree {
         let path = self.path(node.number).ok_or_else(lost)?;
         let file = self.client.open(&path)?;
         let version = file.version();
-        state.seen = Some((version.size_bytes, version.modified_ns));
+        state.store_version = Some((version.size_bytes, version.modified_ns));
         state.content = FileContent::Stored(file.clone());
         Ok(file)
     }
 
-    /// Fills `into` from `offset` on, or up to the end of the file; how many bytes.
+    /// Fills `into` from `offset` on, or up to the end of the file; returns the number of bytes.
     ///
     /// # Errors
-    /// As the store has them.
+    /// Errors of the store.
     pub fn read(&self, node: &MountNode, into: &mut [u8], offset: u64) -> io::Result<usize> {
         let moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
@@ -66,7 +66,7 @@ impl MountTree {
             FileContent::Lost => return Err(lost()),
             FileContent::Closed | FileContent::Stored(_) => self.stored(node, &mut state)?,
         };
-        // Others may read it at the same time.
+        // Other threads may read the file at the same time.
         drop(state);
         drop(moves);
         let mut done = 0;
@@ -80,10 +80,10 @@ impl MountTree {
         Ok(done)
     }
 
-    /// Writes bytes, of a process.
+    /// Writes bytes on behalf of a process.
     ///
     /// # Errors
-    /// As the store has them.
+    /// Errors of the store.
     pub fn write(
         &self,
         node: &MountNode,
@@ -94,8 +94,8 @@ impl MountTree {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
         let end = offset.saturating_add(bytes.len() as u64);
-        let known = state.seen.unwrap_or_default();
-        let size_bytes = state.size_bytes().unwrap_or(known.0);
+        let version = state.store_version.unwrap_or_default();
+        let size_bytes = state.size_bytes().unwrap_or(version.0);
         if end > size_bytes.saturating_add(SMALL_BYTES) {
             self.check_size(end)?;
         }
@@ -114,10 +114,10 @@ impl MountTree {
         }
     }
 
-    /// Makes a file as long as this.
+    /// Changes the size of a file.
     ///
     /// # Errors
-    /// As the store has them.
+    /// Errors of the store.
     pub fn resize(&self, node: &MountNode, size_bytes: u64) -> io::Result<()> {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
@@ -139,7 +139,7 @@ impl MountTree {
             }
             _ => Err(lost()),
         };
-        // By its path, without a handle: nobody closes it.
+        // Resized by its path, without a handle: no close follows that would commit it.
         if state.handles == 0 {
             let committed = resized.and_then(|()| self.commit(node, &mut state));
             state.content = FileContent::Closed;
@@ -151,7 +151,7 @@ impl MountTree {
         resized
     }
 
-    /// Has the first bytes of a file where they can be changed.
+    /// Loads the first bytes of a file, at most `keep`, into content that can be changed.
     fn take_over(&self, node: &MountNode, state: &mut NodeState, keep: u64) -> io::Result<()> {
         match state.content {
             FileContent::Small(_) | FileContent::Written(_) => return Ok(()),
@@ -180,7 +180,7 @@ impl MountTree {
         Ok(())
     }
 
-    /// Gives the bytes of a small file to the store, where it is to be larger than that.
+    /// Moves the bytes of a small file to the store, where it is to be larger than that.
     fn outgrow(&self, node: &MountNode, state: &mut NodeState, size_bytes: u64) -> io::Result<()> {
         if let FileContent::Small(bytes) = &state.content
             && size_bytes > SMALL_BYTES
@@ -195,19 +195,19 @@ impl MountTree {
     fn begin(&self, node: &MountNode, permissions: u32) -> io::Result<WrittenFile> {
         let (path, mode) = match self.path(node.number) {
             Some(path) => (path, self.mode),
-            // It was removed, and is never committed.
+            // The file was removed, and is never committed.
             None => (self.unlinked_path(node.number)?, Some(WriteMode::Memory)),
         };
         WrittenFile::create_as(self.link.folder(), &path, mode, permissions)
     }
 
-    /// A path that nobody asks for, which keeps no folder from being removed.
+    /// Returns a path that no client asks for, and that does not keep a folder from being removed.
     fn unlinked_path(&self, number: u64) -> io::Result<StorePath> {
         let name = format!(".unlinked-{}-{number}", std::process::id());
         StorePath::default().join(&name).map_err(io::Error::other)
     }
 
-    /// Gives a file that was changed to the store; what holds then is what its mode promises.
+    /// Commits a changed file to the store, with the durability of its write mode.
     pub(super) fn commit(&self, node: &MountNode, state: &mut NodeState) -> io::Result<()> {
         let Some(path) = self.path(node.number).filter(|_| state.is_changed) else { return Ok(()) };
         let (bits, bits_set) = (state.writer_bits(), state.bits_set());
@@ -221,7 +221,7 @@ impl MountTree {
                 let committed = made
                     .and_then(|mut file| file.write_at(&content, 0).map(|()| file))
                     .and_then(permitted);
-                // It may be committed later.
+                // It may be committed again later.
                 state.content = FileContent::Small(content);
                 committed?;
             }
@@ -237,18 +237,18 @@ impl MountTree {
             content => state.content = content,
         }
         (state.is_changed, state.is_new, state.is_permitted) = (false, false, false);
-        (state.seen, state.cached) = (None, None);
+        (state.store_version, state.cached) = (None, None);
         Ok(())
     }
 
-    /// Somebody closes a handle that writes; there may be others, of other processes.
+    /// Handles the close of a descriptor that writes; other processes may have the file open too.
     ///
     /// # Errors
-    /// Why the file could not be committed.
+    /// Cause of a failed commit.
     pub fn flush(&self, node: &MountNode, process: u32) -> io::Result<()> {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
-        // A child that inherits a file, and closes it, is not done with it for its parent.
+        // A child that inherits and closes a file does not close it for its parent.
         let is_writer = [0, process].contains(&state.writer)
             || match (process_of(state.writer), process_of(process)) {
                 (Some(writer), Some(process)) => writer == process,
@@ -257,10 +257,10 @@ impl MountTree {
         if is_writer { self.commit(node, &mut state) } else { Ok(()) }
     }
 
-    /// Brings a file to where it is safe from the loss of the node.
+    /// Writes a file to where it survives the loss of the node.
     ///
     /// # Errors
-    /// As the store has them.
+    /// Errors of the store.
     pub fn sync(&self, node: &MountNode) -> io::Result<()> {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
@@ -273,14 +273,14 @@ impl MountTree {
         }
     }
 
-    /// A handle is gone.
+    /// Releases a handle.
     pub fn release(&self, node: &MountNode, writes: bool) {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
         state.handles = state.handles.saturating_sub(1);
         state.writers = state.writers.saturating_sub(u32::from(writes));
         if state.writers == 0 {
-            // Who closed it was told already why it cannot be committed.
+            // The writer has already received the error of a failed commit at its close.
             let _ = self.commit(node, &mut state);
         }
         if state.handles == 0 {
@@ -293,7 +293,8 @@ impl MountTree {
         }
     }
 
-    /// A file is about to lose its name: who has it open has it still. The lock of its state.
+    /// Prepares a file to lose its name, so that open handles can still read it; returns its locked
+    /// state.
     pub(super) fn hold<'a>(&self, node: &'a MountNode) -> io::Result<MutexGuard<'a, NodeState>> {
         let mut state = lock(&node.state);
         let is_stored = |state: &NodeState| {
@@ -304,16 +305,17 @@ impl MountTree {
             if !is_stored(&state) {
                 return Ok(state);
             }
-            // The kernel says later that a handle is gone, and may have said so.
+            // The kernel reports the release of a handle with a delay.
             drop(state);
             std::thread::sleep(RELEASE_WAIT);
             state = lock(&node.state);
         }
         if is_stored(&state) {
-            // Its blocks may leave the store, which cannot read them again then.
+            // Its blocks may be evicted, and the store cannot read them again then.
             let file = self.stored(node, &mut state)?;
             if self.check_size(file.size_bytes()).is_err() {
-                // A hole that no copy has room for: it is read as long as its blocks are there.
+                // The file has a hole too large to copy: it can be read as long as its blocks are
+                // in memory.
                 return Ok(state);
             }
             let path = self.unlinked_path(node.number)?;
@@ -326,7 +328,7 @@ impl MountTree {
         Ok(state)
     }
 
-    /// A file has lost its name: it is never committed, and in nobody's way.
+    /// Handles the loss of a file's name: it is never committed, and blocks no folder.
     pub(super) fn unname(&self, node: &MountNode, state: &mut NodeState) {
         if let FileContent::Written(file) = &mut state.content
             && let Ok(path) = self.unlinked_path(node.number)
@@ -335,7 +337,8 @@ impl MountTree {
         }
     }
 
-    /// Files without a name that have bytes in a folder of the under level have them elsewhere.
+    /// Moves the bytes of files without a name out of a folder of the under level; returns whether
+    /// there were any.
     pub(super) fn clear_folder(&self, folder: &StorePath) -> io::Result<bool> {
         let mut is_cleared = false;
         let nodes = lock(&self.nodes).all();
@@ -352,21 +355,21 @@ impl MountTree {
 }
 
 impl NodeState {
-    /// Its bytes were changed just now.
+    /// Records a change of its bytes.
     fn touch(&mut self) {
         self.is_changed = true;
         self.modified = Some(SystemTime::now());
     }
 }
 
-/// The process of a thread, while that lives.
+/// Returns the process of a thread, while that lives.
 fn process_of(thread: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     line.and_then(|number| number.trim().parse().ok())
 }
 
-/// Nanoseconds since 1970 as a time.
+/// Converts nanoseconds since 1970 to a time.
 pub(super) fn time_of(nanoseconds: i64) -> SystemTime {
     let since = Duration::from_nanos(nanoseconds.unsigned_abs());
     if nanoseconds < 0 { SystemTime::UNIX_EPOCH - since } else { SystemTime::UNIX_EPOCH + since }

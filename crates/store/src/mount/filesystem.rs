@@ -1,4 +1,4 @@
-//! What the kernel asks of a mount, and how it is answered.
+//! FUSE requests of the kernel, and the replies to them.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -22,16 +22,16 @@ use crate::errno::errno_of;
 use crate::name_text::name_of;
 use crate::permissions::WRITER_BITS;
 
-/// The tree as the kernel asks for it.
+/// The tree as a FUSE file system.
 #[derive(Debug)]
 pub struct MountedTree(pub Arc<MountTree>);
 
-/// A number that stands for no node: the kernel looks its name up.
+/// A number of no node: the kernel looks the name up instead.
 const UNKNOWN: u64 = u32::MAX as u64;
 const PAGE_BYTES: u64 = 4096;
 
 thread_local! {
-    /// What is read, used again.
+    /// Buffer for reads, reused.
     static PIECE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -39,11 +39,11 @@ fn errno(error: &io::Error) -> Errno {
     Errno::from_i32(errno_of(error).unwrap_or(libc::EIO))
 }
 
-/// Answers what went wrong, or goes on with what was found.
+/// Returns the value of a result, or replies with its error and returns.
 macro_rules! answered {
-    ($found:expr, $reply:ident) => {
-        match $found {
-            Ok(found) => found,
+    ($value:expr, $reply:ident) => {
+        match $value {
+            Ok(value) => value,
             Err(error) => return $reply.error(errno(&error)),
         }
     };
@@ -159,7 +159,7 @@ impl Filesystem for MountedTree {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        // That the new name is free, the kernel has looked itself.
+        // The kernel has checked itself that the new name is free.
         if !(flags - RenameFlags::RENAME_NOREPLACE).is_empty() {
             return reply.error(Errno::EINVAL);
         }
@@ -196,8 +196,8 @@ impl Filesystem for MountedTree {
         let (node, facts) = answered!(made, reply);
         let handle = self.handle(&node, true);
         let attributes = self.attributes(&facts);
-        let kept = FopenFlags::empty();
-        reply.created(&Duration::ZERO, &attributes, Generation(0), handle, kept);
+        let flags = FopenFlags::empty();
+        reply.created(&Duration::ZERO, &attributes, Generation(0), handle, flags);
     }
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -295,9 +295,9 @@ impl Filesystem for MountedTree {
         let node = answered!(self.0.node(number.0), reply);
         let mut names = answered!(self.0.list(number.0), reply);
         for name in ["..", "."] {
-            let own = if name == "." { Some(number.0) } else { None };
+            let node_number = if name == "." { Some(number.0) } else { None };
             let kind = FileType::Directory;
-            names.insert(0, ListedName { number: own, kind, name: name.to_owned() });
+            names.insert(0, ListedName { number: node_number, kind, name: name.to_owned() });
         }
         let number = self.0.next_handle.fetch_add(1, Ordering::Relaxed);
         let handle = OpenHandle { node, writes: false, names };
@@ -343,7 +343,7 @@ impl Filesystem for MountedTree {
         _data_alone: bool,
         reply: ReplyEmpty,
     ) {
-        // Names are on the disk of the under level once they are acknowledged.
+        // Names are on the disk of the under level before they are acknowledged.
         reply.ok();
     }
 
@@ -358,7 +358,7 @@ impl Filesystem for MountedTree {
         reply: ReplyEmpty,
     ) {
         answered!(self.0.check_size(offset.saturating_add(length)), reply);
-        // What has room now may have none when it is written: nothing is reserved.
+        // Space that exists now may be gone when the file is written: nothing is reserved.
         reply.error(Errno::EOPNOTSUPP);
     }
 

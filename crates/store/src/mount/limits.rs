@@ -1,26 +1,26 @@
-//! Every bound of a mount, in one place.
+//! Limits of a mount, in one place.
 
 use std::time::Duration;
 
-/// A written file that is not larger is kept whole in the mount until it is closed.
+/// Largest written file that the mount buffers completely until it is closed.
 pub const SMALL_BYTES: u64 = 1 << 20;
 /// Most bytes of a read or write of the kernel.
 pub const REQUEST_BYTES_MAX: u32 = 1 << 20;
-/// What the kernel reads ahead, where this process may say so.
+/// Read-ahead of the kernel, where this process may set it.
 pub const AHEAD_KIBIBYTES: u32 = 4096;
-/// Threads that answer the kernel.
+/// Threads that serve the kernel's requests.
 pub const THREADS: usize = 8;
-/// How long the kernel may take a folder for what it was.
+/// Time that the kernel may cache a folder's entry.
 pub const FOLDER_TIME: Duration = Duration::from_secs(1);
-/// How long the kernel may take a size for what it was: as long as it takes to ask twice.
+/// Time that the kernel may cache attributes: about that between two queries in a row.
 pub const FACTS_TIME: Duration = Duration::from_millis(10);
-/// A store that was lost is looked for again after so long.
+/// Time before the client looks again for a store that has ended.
 pub const RETRY: Duration = Duration::from_millis(200);
-/// A file that is removed waits so often, so long, for handles of it that are gone.
+/// Number of times that a removal waits for handles whose release has not arrived yet.
 pub const RELEASE_WAITS: usize = 10;
-/// See [`RELEASE_WAITS`].
+/// Duration of each wait; see [`RELEASE_WAITS`].
 pub const RELEASE_WAIT: Duration = Duration::from_millis(2);
-/// How often the mount looks whether it is to end.
+/// Interval at which the mount checks whether it is to end.
 pub const TICK: Duration = Duration::from_millis(50);
-/// Bytes of a name, as on other file systems.
+/// Most bytes of a name, as on other file systems.
 pub const NAME_BYTES_MAX: usize = 255;

@@ -1,8 +1,8 @@
-//! The store as a file system, for programs that need paths: a client of the daemon, in a process
-//! of its own, that the kernel asks through FUSE.
+//! A FUSE mount of the store, for programs that need paths. It is a client of the daemon, in a
+//! process of its own.
 //!
-//! A file that is read is one version from open to close. What is written goes into blocks of the
-//! store, and has its name when it is closed.
+//! A file that is read is one version from open to close. A file that is written goes into blocks
+//! of the store, and gets its name when it is closed.
 
 mod attributes;
 mod content;
@@ -35,31 +35,31 @@ use limits::{AHEAD_KIBIBYTES, RETRY, THREADS, TICK};
 use names::ListedName;
 use nodes::{MountNode, NodeTable};
 
-/// What is mounted where.
+/// Options of a mount.
 #[derive(Clone, Debug)]
 pub struct MountOptions {
     /// The folder of the store.
     pub store: PathBuf,
-    /// An empty folder.
+    /// The mount point, an empty folder.
     pub place: PathBuf,
-    /// How files are written; as the store does where it is not given.
+    /// Write mode; the store's default if not given.
     pub write: Option<WriteMode>,
 }
 
-/// Files and folders of a store as the kernel knows them.
+/// The tree of files and folders of a store, as the kernel knows it.
 #[derive(Debug)]
 pub struct MountTree {
     link: StoreLink,
     client: Client,
     mode: Option<WriteMode>,
-    /// Whether a file that was closed may be in memory alone.
+    /// Whether a closed file may be only in memory.
     promises_later: bool,
     user: u32,
     group: u32,
     nodes: Mutex<NodeTable>,
     handles: Mutex<HashMap<u64, Arc<OpenHandle>>>,
     next_handle: AtomicU64,
-    /// Held by who renames a folder, and shared by those that write below one.
+    /// Write-locked while a folder is renamed, and read-locked while a file is written.
     moves: RwLock<()>,
 }
 
@@ -68,22 +68,22 @@ pub struct MountTree {
 struct OpenHandle {
     node: Arc<MountNode>,
     writes: bool,
-    /// What was in a folder when it was opened.
+    /// Entries of a folder when it was opened.
     names: Vec<ListedName>,
 }
 
-/// How much a mount can take.
+/// Space of a mount.
 #[derive(Clone, Copy, Debug)]
 struct MountRoom {
     all_bytes: u64,
     free_bytes: u64,
 }
 
-/// Serves a mount until it is unmounted or `progress` is cancelled; then commits what is open, and
+/// Serves a mount until it is unmounted or `progress` is cancelled; then commits open files, and
 /// unmounts it. Calls `ready` once paths can be used.
 ///
 /// # Errors
-/// `Input` where no store runs, or the system has no FUSE for this user; `System`.
+/// `Input` where no store runs, or the system does not allow FUSE to this user; `System`.
 pub fn serve(options: &MountOptions, progress: &Progress, ready: impl FnOnce()) -> Result<()> {
     let MountOptions { store, place, write } = options;
     let failed = |cause: io::Error| Error::system("mount", "mounting", place, &cause);
@@ -110,15 +110,15 @@ pub fn serve(options: &MountOptions, progress: &Progress, ready: impl FnOnce()) 
     if session.guard.is_finished() {
         return session.join().map_err(failed);
     }
-    // One that is in use goes from its place now, and ends with this process. Who is not root is
-    // helped by `fusermount3` when the session is dropped.
+    // A mount that is in use is detached now, and ends with this process. For a user who is not
+    // root, `fusermount3` does it when the session is dropped.
     let _ = rustix::mount::unmount(place, rustix::mount::UnmountFlags::DETACH);
     drop(session);
     tree.commit_all();
     Ok(())
 }
 
-/// Has the kernel read further ahead than it does without being told, which takes root.
+/// Has the kernel read further ahead than by default, which requires root.
 fn read_ahead(place: &Path) {
     let Ok(facts) = std::fs::metadata(place) else { return };
     let (major, minor) = (rustix::fs::major(facts.dev()), rustix::fs::minor(facts.dev()));
@@ -127,10 +127,10 @@ fn read_ahead(place: &Path) {
 }
 
 impl MountTree {
-    /// The tree of the store in a folder.
+    /// Connects to the store in a folder.
     ///
     /// # Errors
-    /// `NotConnected` where none runs.
+    /// `NotConnected` where no store runs.
     fn over(store: &Path, mode: Option<WriteMode>) -> io::Result<Self> {
         let patience = Patience { retry: RETRY, ..Patience::default() };
         let client = Client::connect(store, patience)?;
@@ -151,18 +151,18 @@ impl MountTree {
         })
     }
 
-    /// Commits all files that are open, as far as their bytes have come.
+    /// Commits all open files with the bytes written so far.
     fn commit_all(&self) {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let nodes = lock(&self.nodes).all();
         for node in nodes {
-            // Nobody is there any more who could be told.
+            // No process is left that could receive the error.
             let _ = self.commit(&node, &mut lock(&node.state));
         }
     }
 
-    /// What there is room for: in memory where files are written there, and on the under level,
-    /// where those go that have no room in memory.
+    /// Returns the space of the mount: memory, where files are written there, and the under level,
+    /// which takes files that have no room in memory.
     fn room(&self) -> io::Result<MountRoom> {
         let status = status(&self.link)?;
         let under = rustix::fs::statvfs(&status.under)?;

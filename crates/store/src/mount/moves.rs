@@ -1,4 +1,4 @@
-//! Files and folders of a mount under new names.
+//! Renames of files and folders of a mount.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,10 +12,10 @@ use crate::path::StorePath;
 use crate::wire::Question;
 
 impl MountTree {
-    /// Renames a file or folder; a file of the new name is replaced.
+    /// Renames a file or folder; replaces a file of the new name.
     ///
     /// # Errors
-    /// `EXDEV` for a folder with files that are in memory alone; as the store has them.
+    /// `EXDEV` for a folder with memory-only files; errors of the store.
     pub fn rename(&self, from: (u64, &OsStr), to: (u64, &OsStr)) -> io::Result<()> {
         let (from, to) = (self.below(from.0, from.1)?, self.below(to.0, to.1)?);
         let (node, replaced) = {
@@ -52,7 +52,7 @@ impl MountTree {
     }
 
     fn rename_folder(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
-        // Nobody begins a file below the old name meanwhile.
+        // The lock keeps new files from being created below the old name.
         let _moves = self.moves.write().unwrap_or_else(PoisonError::into_inner);
         if !self.new_inside(to).is_empty() {
             return Err(io::Error::from_raw_os_error(libc::ENOTEMPTY));
@@ -72,11 +72,11 @@ impl MountTree {
 }
 
 impl NodeState {
-    /// It is opened again, under its new name, when it is read next.
+    /// Has it opened again, under its new name, at the next read.
     pub(super) fn reopen(&mut self) {
         if matches!(self.content, FileContent::Stored(_)) {
             self.content = FileContent::Closed;
         }
-        (self.seen, self.cached) = (None, None);
+        (self.store_version, self.cached) = (None, None);
     }
 }

@@ -15,7 +15,7 @@ use super::nodes::{FileContent, MountNode, NodeKind, NodeState};
 use crate::path::StorePath;
 use crate::wire::{DirectoryEntry, Question, Reply};
 
-/// What the kernel is told of a file or folder.
+/// Attributes of a file or folder.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeFacts {
     pub number: u64,
@@ -39,15 +39,15 @@ fn system(number: i32) -> io::Error {
 }
 
 impl MountTree {
-    /// What has a number.
+    /// Returns the node of a number.
     ///
     /// # Errors
-    /// `ESTALE` for what the kernel should not know.
+    /// `ESTALE` for a number that the kernel should not know.
     pub fn node(&self, number: u64) -> io::Result<Arc<MountNode>> {
         lock(&self.nodes).get(number).ok_or_else(|| system(libc::ESTALE))
     }
 
-    /// Where a node is; `None` where it was removed.
+    /// Returns the path of a node; `None` if it was removed.
     pub fn path(&self, number: u64) -> Option<StorePath> {
         lock(&self.nodes).path(number)
     }
@@ -67,16 +67,16 @@ impl MountTree {
         }
     }
 
-    /// What is under a name; the kernel knows of it then.
+    /// Looks up a name, and counts the lookup.
     ///
     /// # Errors
-    /// `ENOENT`; as the store has them.
+    /// `ENOENT`; errors of the store.
     pub fn look_up(&self, folder: u64, name: &OsStr) -> io::Result<NodeFacts> {
         let path = self.below(folder, name)?;
-        let known = lock(&self.nodes).at(&path);
-        if let Some(node) = known {
+        let cached = lock(&self.nodes).at(&path);
+        if let Some(node) = cached {
             let mut state = lock(&node.state);
-            if state.is_own() {
+            if state.has_local_bytes() {
                 return Ok(self.remembered(&node, &state));
             }
             let entry = match self.entry(&path) {
@@ -87,24 +87,24 @@ impl MountTree {
                 entry => entry?,
             };
             let version = (entry.size_bytes, entry.modified_ns);
-            let is_replaced = state.seen.is_some_and(|seen| seen != version)
+            let is_replaced = state.store_version.is_some_and(|before| before != version)
                 && self.is_replaced(&path, &mut state)?;
             if !is_replaced && node.kind == kind_of(&entry) {
-                if state.seen != Some(version) && node.kind == NodeKind::File {
+                if state.store_version != Some(version) && node.kind == NodeKind::File {
                     state.modified = None;
                 }
-                state.learn(&entry);
+                state.update_from(&entry);
                 return Ok(self.remembered(&node, &state));
             }
-            // Somebody else replaced it: who has it open has the old one.
+            // Another client replaced it: open handles retain the old file.
             drop(state);
-            return Ok(self.found(&path, &entry));
+            return Ok(self.add_found(&path, &entry));
         }
         let entry = self.entry(&path)?;
-        Ok(self.found(&path, &entry))
+        Ok(self.add_found(&path, &entry))
     }
 
-    /// Whether somebody else replaced a file that is open, and did not only flush it.
+    /// Returns whether another client replaced an open file, rather than only flushed it.
     fn is_replaced(&self, path: &StorePath, state: &mut NodeState) -> io::Result<bool> {
         let FileContent::Stored(open) = &state.content else { return Ok(false) };
         let now = self.client.open(path)?;
@@ -118,11 +118,11 @@ impl MountTree {
         Ok(false)
     }
 
-    /// A new node for what the store has.
-    fn found(&self, path: &StorePath, entry: &DirectoryEntry) -> NodeFacts {
+    /// Adds a node for a file or folder of the store.
+    fn add_found(&self, path: &StorePath, entry: &DirectoryEntry) -> NodeFacts {
         let node = lock(&self.nodes).add(path, kind_of(entry));
         let mut state = lock(&node.state);
-        state.learn(entry);
+        state.update_from(entry);
         self.remembered(&node, &state)
     }
 
@@ -131,7 +131,7 @@ impl MountTree {
         facts_of(node, state)
     }
 
-    /// The kernel has forgotten a node so many times.
+    /// Records that the kernel has forgotten `count` lookups of a node.
     pub fn forget(&self, number: u64, count: u64) {
         let Ok(node) = self.node(number) else { return };
         let state = lock(&node.state);
@@ -142,25 +142,25 @@ impl MountTree {
         }
     }
 
-    /// What is known of a node, asked of the store unless it is open.
+    /// Returns the attributes of a node, from the store unless it is open.
     ///
     /// # Errors
-    /// As the store has them.
+    /// Errors of the store.
     pub fn facts(&self, node: &MountNode) -> io::Result<NodeFacts> {
         let mut state = lock(&node.state);
         if state.size_bytes().is_none()
             && let Some(path) = self.path(node.number)
         {
             let entry = self.entry(&path)?;
-            state.learn(&entry);
+            state.update_from(&entry);
         }
         Ok(facts_of(node, &state))
     }
 
-    /// What a symbolic link says: the way from its folder to the one that it leads to.
+    /// Returns the target of a symbolic link, relative to its folder.
     ///
     /// # Errors
-    /// `EINVAL` for what is none; `ENOENT` for one that was removed.
+    /// `EINVAL` for a node that is no link; `ENOENT` for one that was removed.
     pub fn link(&self, number: u64) -> io::Result<OsString> {
         let node = self.node(number)?;
         let NodeKind::Link(target) = &node.kind else { return Err(system(libc::EINVAL)) };
@@ -171,10 +171,10 @@ impl MountTree {
         Ok(link)
     }
 
-    /// Makes an empty file, open for writing; the store gets it when it is closed.
+    /// Creates an empty file, open for writing; the store gets it when it is closed.
     ///
     /// # Errors
-    /// `EEXIST` with `is_new`; as the store has them.
+    /// `EEXIST` with `is_new`; errors of the store.
     pub fn create(
         &self,
         folder: u64,
@@ -182,24 +182,24 @@ impl MountTree {
         (permissions, is_new): (u32, bool),
     ) -> io::Result<(Arc<MountNode>, NodeFacts)> {
         let path = self.below(folder, name)?;
-        let known = lock(&self.nodes).at(&path);
-        let is_there = match known {
-            Some(node) if lock(&node.state).is_own() => true,
+        let cached = lock(&self.nodes).at(&path);
+        let exists = match cached {
+            Some(node) if lock(&node.state).has_local_bytes() => true,
             _ => match self.entry(&path) {
                 Ok(_) => true,
                 Err(error) if error.kind() == ErrorKind::NotFound => false,
                 Err(error) => return Err(error),
             },
         };
-        if is_there && is_new {
+        if exists && is_new {
             return Err(system(libc::EEXIST));
         }
-        let facts = if is_there { Some(self.look_up(folder, name)?) } else { None };
+        let facts = if exists { Some(self.look_up(folder, name)?) } else { None };
         let node = match facts {
             Some(facts) => self.node(facts.number)?,
             None => lock(&self.nodes).add(&path, NodeKind::File),
         };
-        if is_there {
+        if exists {
             self.open(&node, true)?;
             return Ok((Arc::clone(&node), self.facts(&node)?));
         }
@@ -216,7 +216,7 @@ impl MountTree {
     /// Makes a folder.
     ///
     /// # Errors
-    /// As the store has them.
+    /// Errors of the store.
     pub fn make_folder(
         &self,
         folder: u64,
@@ -228,10 +228,10 @@ impl MountTree {
         self.look_up(folder, name)
     }
 
-    /// What is in a folder: in the store, and not yet there.
+    /// Lists a folder: entries of the store, and files that are not in the store yet.
     ///
     /// # Errors
-    /// As the store has them.
+    /// Errors of the store.
     pub fn list(&self, folder: u64) -> io::Result<Vec<ListedName>> {
         let path = self.path(folder).ok_or_else(|| system(libc::ENOENT))?;
         let reply = self.link.ask(&Question::List { path: path.clone() })?;
@@ -248,7 +248,8 @@ impl MountTree {
         let mut names: Vec<_> = entries.into_iter().map(listed).collect();
         for (number, path) in self.new_inside(&path) {
             let name = path.name().to_owned();
-            if path.parent() == self.path(folder) && !names.iter().any(|one| one.name == name) {
+            if path.parent() == self.path(folder) && !names.iter().any(|listed| listed.name == name)
+            {
                 let kind = FileType::RegularFile;
                 names.push(ListedName { number: Some(number), kind, name });
             }
@@ -256,17 +257,17 @@ impl MountTree {
         Ok(names)
     }
 
-    /// Files in a folder that the store has not got yet.
+    /// Returns the files in a folder that are not in the store yet.
     pub(super) fn new_inside(&self, folder: &StorePath) -> Vec<(u64, StorePath)> {
         let mut inside = lock(&self.nodes).inside(folder);
         inside.retain(|(number, _)| self.node(*number).is_ok_and(|node| lock(&node.state).is_new));
         inside
     }
 
-    /// Removes a file; who has it open has it still.
+    /// Removes a file; open handles can still read it.
     ///
     /// # Errors
-    /// As the store has them.
+    /// Errors of the store.
     pub fn unlink(&self, folder: u64, name: &OsStr) -> io::Result<()> {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let path = self.below(folder, name)?;
@@ -287,7 +288,7 @@ impl MountTree {
     /// Removes an empty folder.
     ///
     /// # Errors
-    /// `ENOTEMPTY`; as the store has them.
+    /// `ENOTEMPTY`; errors of the store.
     pub fn remove_folder(&self, folder: u64, name: &OsStr) -> io::Result<()> {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let path = self.below(folder, name)?;
@@ -321,9 +322,9 @@ fn kind_of(entry: &DirectoryEntry) -> NodeKind {
 }
 
 fn facts_of(node: &MountNode, state: &NodeState) -> NodeFacts {
-    let seen = state.seen.unwrap_or_default();
+    let version = state.store_version.unwrap_or_default();
     let (size_bytes, default) = match node.kind {
-        NodeKind::File => (state.size_bytes().unwrap_or(seen.0), 0o600),
+        NodeKind::File => (state.size_bytes().unwrap_or(version.0), 0o600),
         NodeKind::Folder => (4096, 0o700),
         NodeKind::Link(_) => (0, 0o777),
     };
@@ -331,7 +332,7 @@ fn facts_of(node: &MountNode, state: &NodeState) -> NodeFacts {
         number: node.number,
         kind: node.kind.of_file(),
         size_bytes,
-        modified: state.modified.unwrap_or_else(|| time_of(seen.1)),
+        modified: state.modified.unwrap_or_else(|| time_of(version.1)),
         permissions: state.permissions.unwrap_or(default) as u16,
     }
 }

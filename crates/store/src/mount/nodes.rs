@@ -1,4 +1,5 @@
-//! What the kernel knows of a mount: numbers of files and folders, and where each is now.
+//! Nodes of a mount: the files and folders that the kernel knows by number, and their current
+//! paths.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +14,7 @@ use crate::under::UnderVersion;
 /// The number of the root.
 pub const ROOT: u64 = 1;
 
-/// A file or folder that the kernel knows by a number, which no other ever gets.
+/// A file or folder that the kernel knows by a number, which is never used again.
 #[derive(Debug)]
 pub struct MountNode {
     pub number: u64,
@@ -21,18 +22,18 @@ pub struct MountNode {
     pub state: Mutex<NodeState>,
 }
 
-/// What sort of node it is, as long as it has its number.
+/// Kind of a node, which never changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     File,
     Folder,
-    /// A symbolic link to this folder. It stays one, so that who removes all below a folder does
-    /// not remove what it leads to.
+    /// A symbolic link to this folder. It is presented as a link, so that a program that removes
+    /// everything below a folder does not remove the link's target.
     Link(StorePath),
 }
 
 impl NodeKind {
-    /// For the kernel.
+    /// Returns the kind for the kernel.
     pub fn of_file(&self) -> FileType {
         match self {
             Self::File => FileType::RegularFile,
@@ -42,49 +43,49 @@ impl NodeKind {
     }
 }
 
-/// What it is now.
+/// Current state of a node.
 #[derive(Debug, Default)]
 pub struct NodeState {
-    /// How often it is open, and how often for writing.
+    /// Number of open handles, and of those open for writing.
     pub handles: u32,
     pub writers: u32,
     pub content: FileContent,
-    /// It has bytes that are not committed, or is not there yet.
+    /// Whether it has bytes that are not committed, or does not exist in the store yet.
     pub is_changed: bool,
-    /// The store has not got it yet.
+    /// Whether it does not exist in the store yet.
     pub is_new: bool,
     /// The process that wrote last.
     pub writer: u32,
-    /// Which version the store had when it was asked last: size, and time of change.
-    pub seen: Option<(u64, i64)>,
+    /// Size and modification time in the store when it was last queried.
+    pub store_version: Option<(u64, i64)>,
     /// The version that the kernel may have pages of.
     pub cached: Option<UnderVersion>,
-    /// When its bytes were changed here, or what somebody set.
+    /// Modification time of its bytes here, or one that a user set.
     pub modified: Option<SystemTime>,
-    /// Its permission bits, as far as they are known.
+    /// Its permission bits, if known.
     pub permissions: Option<u32>,
-    /// They were set here, and the store has not got them yet.
+    /// Whether they were set here, and are not in the store yet.
     pub is_permitted: bool,
 }
 
-/// Where the bytes of a file are.
+/// Content of a file.
 #[derive(Debug, Default)]
 pub enum FileContent {
-    /// The store has them.
+    /// In the store only.
     #[default]
     Closed,
-    /// One version of the store.
+    /// An open version of the store's file.
     Stored(StoredFile),
-    /// All of them are here: it is small, and is or was written.
+    /// All bytes, in this process: the file is small, and is or was written.
     Small(Vec<u8>),
     /// It is being written.
     Written(Box<WrittenFile>),
-    /// The store ended, or refused, while it was written.
+    /// The store ended, or failed, while it was written.
     Lost,
 }
 
 impl NodeState {
-    /// Bytes, where that is known here.
+    /// Returns the size in bytes, if known here.
     pub fn size_bytes(&self) -> Option<u64> {
         match &self.content {
             FileContent::Closed | FileContent::Lost => None,
@@ -94,8 +95,8 @@ impl NodeState {
         }
     }
 
-    /// Whether what is here counts, whatever the store has by now.
-    pub fn is_own(&self) -> bool {
+    /// Returns whether the content here overrides the content of the store.
+    pub fn has_local_bytes(&self) -> bool {
         let is_known = !matches!(self.content, FileContent::Closed);
         matches!(self.content, FileContent::Small(_) | FileContent::Written(_))
             || self.writers > 0 && is_known
@@ -105,43 +106,43 @@ impl NodeState {
 /// All nodes. A node that was removed or replaced has no path.
 #[derive(Debug)]
 pub struct NodeTable {
-    nodes: HashMap<u64, Known>,
+    nodes: HashMap<u64, TableEntry>,
     numbers: HashMap<StorePath, u64>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Known {
+struct TableEntry {
     node: Arc<MountNode>,
     path: Option<StorePath>,
-    /// How often the kernel was told of it, and has not forgotten it.
+    /// Number of lookups by the kernel that it has not forgotten.
     lookups: u64,
 }
 
 impl NodeTable {
-    /// The root alone.
+    /// Creates a table of the root only.
     pub fn new() -> Self {
         let mut table = Self { nodes: HashMap::new(), numbers: HashMap::new(), next: ROOT };
         table.add(&StorePath::default(), NodeKind::Folder);
         table
     }
 
-    /// What has a number.
+    /// Returns the node of a number.
     pub fn get(&self, number: u64) -> Option<Arc<MountNode>> {
-        self.nodes.get(&number).map(|known| Arc::clone(&known.node))
+        self.nodes.get(&number).map(|entry| Arc::clone(&entry.node))
     }
 
-    /// Where a node is.
+    /// Returns the path of a node.
     pub fn path(&self, number: u64) -> Option<StorePath> {
-        self.nodes.get(&number).and_then(|known| known.path.clone())
+        self.nodes.get(&number).and_then(|entry| entry.path.clone())
     }
 
-    /// What is at a path, if the kernel knows of it.
+    /// Returns the node at a path, if the kernel knows it.
     pub fn at(&self, path: &StorePath) -> Option<Arc<MountNode>> {
         self.numbers.get(path).and_then(|&number| self.get(number))
     }
 
-    /// A new node, in place of what is at the path.
+    /// Adds a node, which replaces the node at the path.
     pub fn add(&mut self, path: &StorePath, kind: NodeKind) -> Arc<MountNode> {
         let number = self.next;
         self.next += 1;
@@ -152,19 +153,19 @@ impl NodeTable {
             before.path = None;
         }
         let path = Some(path.clone());
-        self.nodes.insert(number, Known { node: Arc::clone(&node), path, lookups: 0 });
+        self.nodes.insert(number, TableEntry { node: Arc::clone(&node), path, lookups: 0 });
         node
     }
 
-    /// A node is no longer at its path.
+    /// Removes a node from its path.
     pub fn detach(&mut self, number: u64) {
-        let Some(known) = self.nodes.get_mut(&number) else { return };
-        if let Some(path) = known.path.take() {
+        let Some(entry) = self.nodes.get_mut(&number) else { return };
+        if let Some(path) = entry.path.take() {
             self.numbers.remove(&path);
         }
     }
 
-    /// What is at a path, and all that is in it, is at another one now.
+    /// Moves the node at a path, and all below it, to another path.
     pub fn rename(&mut self, from: &StorePath, to: &StorePath) {
         if let Some(replaced) = self.at(to) {
             self.detach(replaced.number);
@@ -173,38 +174,38 @@ impl NodeTable {
             self.detach(number);
             let Ok(path) = path.moved(from, to) else { continue };
             self.numbers.insert(path.clone(), number);
-            if let Some(known) = self.nodes.get_mut(&number) {
-                known.path = Some(path);
+            if let Some(entry) = self.nodes.get_mut(&number) {
+                entry.path = Some(path);
             }
         }
     }
 
-    /// What is at a path, and all that is in it.
+    /// Returns the numbers and paths of the node at a path, and of all below it.
     pub fn inside(&self, folder: &StorePath) -> Vec<(u64, StorePath)> {
         let all = self.numbers.iter().filter(|(path, _)| *path == folder || path.is_inside(folder));
         all.map(|(path, &number)| (number, path.clone())).collect()
     }
 
-    /// All nodes.
+    /// Returns all nodes.
     pub fn all(&self) -> Vec<Arc<MountNode>> {
-        self.nodes.values().map(|known| Arc::clone(&known.node)).collect()
+        self.nodes.values().map(|entry| Arc::clone(&entry.node)).collect()
     }
 
-    /// The kernel was told of a node.
+    /// Records a lookup of a node by the kernel.
     pub fn remember(&mut self, number: u64) {
-        self.nodes.entry(number).and_modify(|known| known.lookups += 1);
+        self.nodes.entry(number).and_modify(|entry| entry.lookups += 1);
     }
 
-    /// The kernel has forgotten so many of those times.
+    /// Records that the kernel has forgotten `count` lookups.
     pub fn forget(&mut self, number: u64, count: u64) {
-        self.nodes.entry(number).and_modify(|known| {
-            known.lookups = known.lookups.saturating_sub(count);
+        self.nodes.entry(number).and_modify(|entry| {
+            entry.lookups = entry.lookups.saturating_sub(count);
         });
     }
 
-    /// Drops a node that is not open, if the kernel has forgotten it.
+    /// Drops a node without open handles, if the kernel has forgotten it.
     pub fn drop_forgotten(&mut self, number: u64) {
-        let is_forgotten = |known: &Known| known.lookups == 0 && number != ROOT;
+        let is_forgotten = |entry: &TableEntry| entry.lookups == 0 && number != ROOT;
         if self.nodes.get(&number).is_some_and(is_forgotten) {
             self.detach(number);
             self.nodes.remove(&number);
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_folder_moves_with_it_and_replaces_what_was_there() {
+    fn the_files_of_a_folder_move_with_it_and_replace_the_node_at_the_new_path() {
         let mut table = NodeTable::new();
         let folder = table.add(&path("a"), NodeKind::Folder);
         let file = table.add(&path("a/b"), NodeKind::File);
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_stays_until_the_kernel_has_forgotten_it_as_often_as_it_was_told() {
+    fn a_node_exists_until_the_kernel_has_forgotten_all_its_lookups() {
         let mut table = NodeTable::new();
         let file = table.add(&path("a"), NodeKind::File).number;
         table.remember(file);

@@ -1,4 +1,5 @@
-//! Permission bits of files and folders of a mount: those below, which `chmod` changes there.
+//! Permission bits of files and folders of a mount: those of the under level, which `chmod` changes
+//! there.
 
 use std::io;
 use std::sync::PoisonError;
@@ -11,16 +12,16 @@ use super::nodes::{MountNode, NodeState};
 use crate::permissions::{ALL_BITS, WRITER_BITS};
 use crate::wire::{DirectoryEntry, Question};
 
-/// Of a file whose store does not say it.
+/// Default bits of a file whose store does not report any.
 const PRIVATE_FILE: u32 = 0o600;
 
 impl MountTree {
-    /// Gives a file or folder these permission bits: at once where the store has it, else when it
+    /// Sets the permission bits of a file or folder: at once where it is in the store, else when it
     /// is committed.
     ///
     /// # Errors
-    /// `EPERM` for set-user, set-group and sticky bits that it has not, and for what another
-    /// account owns; as the store has them.
+    /// `EPERM` for set-user, set-group and sticky bits that it does not have, and for a file of
+    /// another account; errors of the store.
     pub fn permit(&self, node: &MountNode, mode: u32) -> io::Result<()> {
         let _moves = self.moves.read().unwrap_or_else(PoisonError::into_inner);
         let mut state = lock(&node.state);
@@ -40,10 +41,10 @@ impl MountTree {
         Ok(())
     }
 
-    /// Refuses a size that no file of the store can have.
+    /// Returns an error for a size that no file of the store can have.
     ///
     /// # Errors
-    /// `EFBIG`, `ENOSPC`; as the store has them.
+    /// `EFBIG`, `ENOSPC`; errors of the store.
     pub fn check_size(&self, size_bytes: u64) -> io::Result<()> {
         if size_bytes <= SMALL_BYTES {
             return Ok(());
@@ -53,20 +54,20 @@ impl MountTree {
 }
 
 impl NodeState {
-    /// What the store says of it, but for what was set here since.
-    pub fn learn(&mut self, entry: &DirectoryEntry) {
-        self.seen = Some((entry.size_bytes, entry.modified_ns));
+    /// Updates it from the store's entry, except bits that were set here since.
+    pub fn update_from(&mut self, entry: &DirectoryEntry) {
+        self.store_version = Some((entry.size_bytes, entry.modified_ns));
         if !self.is_permitted {
             self.permissions = entry.permissions;
         }
     }
 
-    /// Permission bits for a file that is written in its place.
+    /// Returns permission bits for a file that is written in its place.
     pub fn writer_bits(&self) -> u32 {
         self.permissions.unwrap_or(PRIVATE_FILE) & WRITER_BITS
     }
 
-    /// Permission bits that were set here, and that the store has not got yet.
+    /// Returns permission bits that were set here, and are not in the store yet.
     pub fn bits_set(&self) -> Option<u32> {
         self.is_permitted.then(|| self.writer_bits())
     }

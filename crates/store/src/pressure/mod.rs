@@ -113,11 +113,12 @@ impl MemoryGuard {
         let (total, available, free) = meminfo(&text)?;
         let group =
             self.group.as_ref().and_then(ControlGroup::memory).unwrap_or((total, available));
-        let is_own = self.group.as_ref().and_then(ControlGroup::pressure_file).is_some();
+        let has_group_pressure =
+            self.group.as_ref().and_then(ControlGroup::pressure_file).is_some();
         Some(MemoryReading {
             total_bytes: total.min(group.0),
             available_bytes: available.min(group.1),
-            free_bytes: if is_own { 0 } else { free.min(group.1) },
+            free_bytes: if has_group_pressure { 0 } else { free.min(group.1) },
             stalled_share: 0.0,
         })
     }

@@ -51,7 +51,7 @@ impl Store {
     pub(super) fn adopt(&self) -> Result<()> {
         let failed = |cause| Error::system(OPERATION, "reading", &self.files, &cause);
         let mut by_file: HashMap<u64, Vec<SealedBlock>> = HashMap::new();
-        for block in self.tier.found()? {
+        for block in self.tier.scan()? {
             let blocks = by_file.entry(block.key.file).or_default();
             // The later one of two: the earlier was to be removed.
             if let Some(before) = blocks.pop_if(|before| before.key == block.key) {

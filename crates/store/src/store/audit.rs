@@ -83,7 +83,7 @@ impl Store {
             let key = BlockKey { file: number, index };
             let block = blocks.iter().find(|block| block.key == key);
             let is_whole = block.is_some_and(|block| {
-                Some(block.checksum) == *checksum && self.tier.is_whole(block).unwrap_or(false)
+                Some(block.checksum) == *checksum && self.tier.is_intact(block).unwrap_or(false)
             });
             if !is_whole {
                 found.lose(entry, &format!("block {index} is not in memory, or has changed"));

@@ -56,7 +56,7 @@ impl Store {
 
     /// Whether a block that an earlier store left has its bytes; one that has not is removed.
     pub(super) fn check(&self, path: &StorePath, block: SealedBlock) -> Result<bool> {
-        let checked = self.tier.is_whole(&block).and_then(|is_same| {
+        let checked = self.tier.is_intact(&block).and_then(|is_same| {
             if is_same { self.tier.fill_holes(&block).map(|()| true) } else { Ok(false) }
         });
         let is_elsewhere = lock(&self.state).backing(block.key.file) == Backing::Under;
@@ -85,7 +85,7 @@ impl Store {
         let mut damaged = Vec::new();
         let blocks = lock(&self.state).blocks(None);
         for block in blocks {
-            if self.tier.is_whole(&block).unwrap_or(true) {
+            if self.tier.is_intact(&block).unwrap_or(true) {
                 continue;
             }
             let mut state = lock(&self.state);

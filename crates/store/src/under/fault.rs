@@ -1,4 +1,4 @@
-//! An under level that fails, for tests.
+//! An under level with injected faults, for tests.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter};
 use crate::path::StorePath;
 use crate::steps::Steps;
 
-/// An under level whose operations are counted, and fail as its counter says.
+/// An under level that counts its operations, and fails when its counter says so.
 pub struct FaultyUnder<U> {
     inner: U,
     steps: Steps,
 }
 
 impl<U: Under> FaultyUnder<U> {
-    /// `inner`, failing as `steps` say.
+    /// Wraps `inner`, which fails as `steps` define.
     pub fn new(inner: U, steps: Steps) -> Self {
         Self { inner, steps }
     }
@@ -107,7 +107,7 @@ impl UnderFile for FaultyFile {
 }
 
 struct FaultyWriter {
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     inner: Option<Box<dyn UnderWriter>>,
     steps: Steps,
 }

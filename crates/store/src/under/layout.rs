@@ -1,43 +1,43 @@
-//! How a file of a parallel file system lies on its servers, as far as the file system tells.
+//! Layout of a file of a parallel file system on its servers, as far as the file system reports it.
 
 use serde::{Deserialize, Serialize};
 
-/// More parts of a block are not asked for at once by themselves.
+/// Most parts of a block that are read at once by default.
 const PARTS_MAX: usize = 8;
-/// Smaller requests are not worth a round trip.
+/// Smallest part: smaller requests are not worth a round trip.
 const PART_MIN_BYTES: u64 = 1 << 20;
 
-/// Who says how a file lies.
+/// Source of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LayoutKind {
-    /// Nobody: one stripe.
+    /// None: one stripe.
     Plain,
     /// Lustre, by the attribute `lustre.lov`.
     Lustre,
     /// `OrangeFS`, by the attributes `user.pvfs2.*`.
     OrangeFs,
-    /// `GlusterFS` with shards, on a brick: its mounts hide that.
+    /// `GlusterFS` with shards, on a brick: a mount hides the attribute.
     GlusterShard,
 }
 
-/// How a file, or what is made in a folder, lies on servers.
+/// Layout on servers of a file, or of new files in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Who says so.
+    /// Source of the layout.
     pub layout: LayoutKind,
-    /// Bytes on a server before the next one's turn; 0 where nobody says.
+    /// Bytes on a server before the next one; 0 where not known.
     pub stripe_size: u64,
-    /// On so many servers; 1 where nobody says.
+    /// Number of servers; 1 where not known.
     pub stripe_count: u32,
 }
 
 impl Layout {
-    /// Nobody says anything.
+    /// Layout without any information.
     pub const PLAIN: Self = Self { layout: LayoutKind::Plain, stripe_size: 0, stripe_count: 1 };
 
-    /// How many parts of a block are best read at once, and their size: one from each server, of
-    /// whole stripes, within `most_bytes` each.
+    /// Returns the number of parts of a block that are best read at once, and their size: one part
+    /// from each server, of complete stripes, at most `most_bytes` each.
     pub fn parts(self, most_bytes: u64) -> (usize, u64) {
         let count = (self.stripe_count as usize).clamp(1, PARTS_MAX);
         let stripes = PART_MIN_BYTES.div_ceil(self.stripe_size.max(1));
@@ -45,9 +45,10 @@ impl Layout {
     }
 }
 
-/// The layout that attributes of a file or folder tell; each is asked for by its name.
+/// Returns the layout that the attributes of a file or folder describe; `attribute` looks one up by
+/// name.
 ///
-/// Attributes that are damaged, or of a kind that is not known, tell nothing.
+/// Damaged or unknown attributes are ignored.
 pub fn layout_of(attribute: impl Fn(&str) -> Option<Vec<u8>>) -> Layout {
     let lustre = || lustre(&attribute("lustre.lov")?);
     let orange = || {
@@ -59,8 +60,8 @@ pub fn layout_of(attribute: impl Fn(&str) -> Option<Vec<u8>>) -> Layout {
     lustre().or_else(orange).or_else(shard).unwrap_or(Layout::PLAIN)
 }
 
-/// `struct lov_user_md_v1` and `_v3` of `lustre_user.h`, which begin alike, or the first of those
-/// in a `struct lov_comp_md_v1`; little-endian.
+/// Parses `struct lov_user_md_v1` and `_v3` of `lustre_user.h`, which begin alike, or the first of
+/// those in a `struct lov_comp_md_v1`; little-endian.
 fn lustre(bytes: &[u8]) -> Option<Layout> {
     const SIMPLE: [u32; 2] = [0x0BD1_0BD0, 0x0BD3_0BD0];
     const COMPOSITE: u32 = 0x0BD6_0BD0;
@@ -74,26 +75,26 @@ fn lustre(bytes: &[u8]) -> Option<Layout> {
     }
     let stripe_size = u64::from(u32_at(bytes, 24)?);
     let count = u32::from(u16::from_le_bytes(*bytes.get(28..)?.first_chunk()?));
-    // All servers, or as the file system has it: both say no number.
+    // The values for "all servers" and "default of the file system" give no number.
     let is_known = SIMPLE.contains(&magic) && stripe_size > 0 && (1..0xFFFF).contains(&count);
     is_known.then_some(Layout { layout: LayoutKind::Lustre, stripe_size, stripe_count: count })
 }
 
-/// The number of data files, and parameters of the distribution such as `strip_size:65536`.
+/// Parses the number of data files, and parameters of the distribution such as `strip_size:65536`.
 fn orange(count: &str, parameters: &str) -> Option<Layout> {
     let plain = |text: &str| text.trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned();
     let stripe_count = plain(count).parse().ok().filter(|&count| count > 0)?;
     let named = plain(parameters);
-    let size = named.split([',', '\n']).find_map(|one| {
-        let (name, value) = one.split_once([':', '='])?;
+    let size = named.split([',', '\n']).find_map(|parameter| {
+        let (name, value) = parameter.split_once([':', '='])?;
         (plain(name) == "strip_size").then(|| plain(value).parse().ok())?
     });
     let stripe_size = size.unwrap_or(64 << 10);
     Some(Layout { layout: LayoutKind::OrangeFs, stripe_size, stripe_count })
 }
 
-/// A number in network order; shards are on servers by their hash, so that two following ones are
-/// on two of them as a rule.
+/// Parses a number in network order. Shards are placed on servers by their hash, so two consecutive
+/// shards are usually on different servers.
 fn shard(bytes: &[u8]) -> Option<Layout> {
     let stripe_size = u64::from_be_bytes(*bytes.first_chunk()?);
     let layout = LayoutKind::GlusterShard;
@@ -118,8 +119,8 @@ mod tests {
 
     fn of(attributes: &[(&str, &[u8])]) -> Layout {
         layout_of(|name| {
-            let found = attributes.iter().find(|(known, _)| *known == name);
-            found.map(|(_, bytes)| bytes.to_vec())
+            let attribute = attributes.iter().find(|(known, _)| *known == name);
+            attribute.map(|(_, bytes)| bytes.to_vec())
         })
     }
 
@@ -133,22 +134,22 @@ mod tests {
     }
 
     #[test]
-    fn each_file_system_tells_in_its_way() {
+    fn the_layout_of_each_file_system_is_parsed() {
         let known =
             |layout, stripe_size, stripe_count| Layout { layout, stripe_size, stripe_count };
         let eight = known(LayoutKind::Lustre, 64 << 20, 8);
         for magic in [0x0BD1_0BD0, 0x0BD3_0BD0] {
             let bytes = simple(magic, 64 << 20, 8);
             assert_eq!(of(&[("lustre.lov", &bytes)]), eight);
-            let mut whole = 0x0BD6_0BD0_u32.to_le_bytes().to_vec();
-            whole.resize(80, 0);
-            whole[56] = 80;
-            whole.extend(&bytes);
-            assert_eq!(of(&[("lustre.lov", &whole)]), eight);
-            // Every server, no size, and what is cut short say nothing.
+            let mut composite = 0x0BD6_0BD0_u32.to_le_bytes().to_vec();
+            composite.resize(80, 0);
+            composite[56] = 80;
+            composite.extend(&bytes);
+            assert_eq!(of(&[("lustre.lov", &composite)]), eight);
+            // All servers, no size, and a truncated attribute give no layout.
             assert_eq!(of(&[("lustre.lov", &simple(magic, 64 << 20, 0xFFFF))]), Layout::PLAIN);
             assert_eq!(of(&[("lustre.lov", &simple(magic, 0, 8))]), Layout::PLAIN);
-            assert_eq!(of(&[("lustre.lov", &whole[..90])]), Layout::PLAIN);
+            assert_eq!(of(&[("lustre.lov", &composite[..90])]), Layout::PLAIN);
         }
         let orange = [("user.pvfs2.num_dfiles", &b"00004\0"[..])];
         assert_eq!(of(&orange), known(LayoutKind::OrangeFs, 64 << 10, 4));
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_whole_stripes_within_a_limit() {
+    fn parts_are_multiples_of_stripes_within_a_limit() {
         let parts = |stripe_size, stripe_count| {
             Layout { layout: LayoutKind::Lustre, stripe_size, stripe_count }.parts(4 << 20)
         };
@@ -172,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_tell_something_or_nothing(
+        fn any_bytes_give_a_layout_within_bounds(
             name in 0..NAMES.len(),
             magic in prop::sample::select(vec![0, 0x0BD1_0BD0, 0x0BD3_0BD0, 0x0BD6_0BD0_u32]),
             rest in prop::collection::vec(any::<u8>(), 0..200),
@@ -180,9 +181,9 @@ mod tests {
             let mut bytes = magic.to_le_bytes().to_vec();
             bytes.extend(rest);
             for bytes in [&bytes[..], &bytes[4..]] {
-                let found = of(&[(NAMES[name], bytes), (NAMES[1], b"3")]);
-                prop_assert!(found.stripe_count >= 1);
-                prop_assert!(found.parts(4 << 20).1 <= 4 << 20);
+                let layout = of(&[(NAMES[name], bytes), (NAMES[1], b"3")]);
+                prop_assert!(layout.stripe_count >= 1);
+                prop_assert!(layout.parts(4 << 20).1 <= 4 << 20);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A file system in memory that loses, at a crash, what was not synced; for tests.
+//! A file system in memory that loses data at a crash that was not synced; for tests.
 
 mod disk;
 
@@ -12,32 +12,32 @@ use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter};
 use crate::path::StorePath;
 use disk::{ModelDisk, folder_of, parents};
 
-/// What a crash loses of what was not synced.
+/// Kind of a crash, by the unsynced data that it loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
-    /// Nothing: the process was killed, and the system goes on.
+    /// Loses nothing: the process was killed, and the system continues.
     Nothing,
-    /// The bytes of files, but not their names.
+    /// Loses the bytes of files, but not their names.
     Bytes,
-    /// Bytes and names.
+    /// Loses bytes and names.
     Everything,
-    /// Some of both, by the seed: of a file that was not synced any sectors may be new, old or
-    /// zero, and each change of a name that was not synced may have come: in any order, but for
-    /// those of one name.
+    /// Loses some of both, by the seed. In a file that was not synced, each sector may be new, old
+    /// or zero; each change of a name that was not synced may be on the disk or not, in any order,
+    /// except that changes of the same name are in order.
     Power(u64),
 }
 
 impl Crash {
-    /// All of them that need no seed.
+    /// All crashes without a seed.
     pub const ALL: [Self; 3] = [Self::Nothing, Self::Bytes, Self::Everything];
 }
 
-/// The file system; clones are the same one.
+/// The file system; clones share its state.
 #[derive(Clone, Debug, Default)]
 pub struct ModelUnder(Arc<Mutex<ModelDisk>>);
 
 impl ModelUnder {
-    /// What is there after a crash.
+    /// Returns the file system after a crash.
     pub fn after(&self, crash: Crash) -> Self {
         let mut disk = self.disk().clone();
         if let Crash::Power(seed) = crash {
@@ -49,7 +49,7 @@ impl ModelUnder {
         }
         if crash == Crash::Everything {
             let durable = disk.durable_names.clone();
-            // What is in a folder that is not there is not there either.
+            // A path in a missing folder is missing too.
             disk.names = durable.clone();
             disk.names.retain(|path, _| parents(path).all(|folder| durable.contains_key(folder)));
         }
@@ -61,13 +61,13 @@ impl ModelUnder {
         Self(Arc::new(Mutex::new(disk)))
     }
 
-    /// This file system, without exchanges and links of names.
+    /// Returns this file system, without support for exchanges and links of names.
     pub fn without_exchange(self) -> Self {
         self.disk().lacks_exchange = true;
         self
     }
 
-    /// Writes a file past the store, as another program does: to another name, then renamed.
+    /// Writes a file without the store, as another program does: under another name, then renamed.
     pub fn write_past(&self, path: &str, bytes: &[u8]) {
         let mut disk = self.disk();
         if let Ok(number) = disk.make(path, false)
@@ -78,14 +78,14 @@ impl ModelUnder {
         disk.sync_folder(folder_of(path));
     }
 
-    /// The bytes of a file, if it is there.
+    /// Returns the bytes of a file, if it exists.
     pub fn content(&self, path: &str) -> Option<Vec<u8>> {
         let disk = self.disk();
         let node = &disk.nodes[disk.names.get(path)?];
         (!node.is_folder).then(|| node.bytes.clone())
     }
 
-    /// All paths, in order.
+    /// Returns all paths, in order.
     pub fn paths(&self) -> Vec<String> {
         self.disk().names.keys().cloned().collect()
     }
@@ -223,8 +223,8 @@ impl UnderFile for ModelFile {
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let disk = self.disk.disk();
         let bytes = disk.nodes[&self.number].bytes.get(offset as usize..).unwrap_or(&[]);
-        let found = bytes.get(..buffer.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
-        buffer.copy_from_slice(found);
+        let read = bytes.get(..buffer.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buffer.copy_from_slice(read);
         Ok(())
     }
 }

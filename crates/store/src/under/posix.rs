@@ -1,4 +1,4 @@
-//! A folder of any mounted file system.
+//! An under level in a folder of any mounted file system.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -19,10 +19,10 @@ use crate::name_text::text_of;
 use crate::path::StorePath;
 use crate::permissions::{ALL_BITS, of_new_folder};
 
-/// Most bytes of an attribute; those of Lustre name each server.
+/// Most bytes of an attribute; those of Lustre list all servers.
 const ATTRIBUTE_BYTES: usize = 64 << 10;
 
-/// A folder that is open, so that it stays the same one when its name changes.
+/// An under level at an open folder, which remains the same folder if it is renamed.
 #[derive(Debug)]
 pub struct PosixUnder {
     root: OwnedFd,
@@ -30,10 +30,10 @@ pub struct PosixUnder {
 }
 
 impl PosixUnder {
-    /// The folder at `path`.
+    /// Opens the folder at `path`.
     ///
     /// # Errors
-    /// `System` where it is none.
+    /// `System` where it is not a folder.
     pub fn open(path: &Path) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = fs::open(path, flags, Mode::empty())
@@ -41,7 +41,7 @@ impl PosixUnder {
         Ok(Self { root, path: path.to_owned() })
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -49,9 +49,9 @@ impl PosixUnder {
     /// Opens a file.
     ///
     /// # Errors
-    /// Those of the system, of a folder too; `InvalidInput` for what is no regular file.
+    /// I/O errors, also for a folder; `InvalidInput` for anything but a regular file.
     pub fn open_file(&self, path: &StorePath) -> io::Result<PosixFile> {
-        // Else opening a pipe would wait for whoever writes to it.
+        // Without `NONBLOCK`, opening a pipe would wait for a writer.
         let file = self.beneath(path, OFlags::RDONLY | OFlags::NONBLOCK)?;
         let kind = FileType::from_raw_mode(fs::fstat(&file)?.st_mode);
         if kind.is_dir() {
@@ -64,7 +64,7 @@ impl PosixUnder {
         Ok(PosixFile(file.into()))
     }
 
-    /// Opens what is under a path, which stays below the root whatever links are on the way.
+    /// Opens a path below the root; no link on the way can lead out of it.
     pub(super) fn beneath(&self, path: &StorePath, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC;
         loop {
@@ -118,10 +118,11 @@ impl Under for PosixUnder {
         if !FileType::from_raw_mode(entry.st_mode).is_symlink() {
             return Ok(None);
         }
-        let there = place_of(&self.beneath(path, OFlags::PATH)?)?;
+        let target_path = place_of(&self.beneath(path, OFlags::PATH)?)?;
         let root = place_of(&self.root)?;
-        let target = there.strip_prefix(root).ok().and_then(|path| StorePath::of_system(path).ok());
-        target.map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        let inside =
+            target_path.strip_prefix(root).ok().and_then(|path| StorePath::of_system(path).ok());
+        inside.map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {
@@ -140,7 +141,7 @@ impl Under for PosixUnder {
 
     fn free_bytes(&self) -> io::Result<u64> {
         let facts = fs::fstatvfs(&self.root)?;
-        // A file system that does not count says that it has none at all.
+        // A file system that does not count blocks reports a total of 0.
         let is_counted = facts.f_blocks > 0;
         Ok(if is_counted { facts.f_bavail.saturating_mul(facts.f_frsize) } else { u64::MAX })
     }
@@ -186,7 +187,7 @@ impl Under for PosixUnder {
     }
 }
 
-/// Where a file or folder that is open is now.
+/// Returns the current path of an open file or folder.
 fn place_of(file: &OwnedFd) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
@@ -200,13 +201,13 @@ fn posix_layout(file: &impl AsFd) -> Layout {
     })
 }
 
-/// An open file; another one that takes its name leaves it as it is.
+/// An open file, which remains readable after another file takes its name.
 #[derive(Debug)]
 pub struct PosixFile(File);
 
 impl PosixFile {
-    /// Fills `buffer` from `offset` on, by way of the page cache: for what no store keeps, and may
-    /// be read again.
+    /// Fills `buffer` from `offset` on through the page cache: for data that no store caches, and
+    /// that may be read again.
     ///
     /// # Errors
     /// As [`UnderFile::read_exact_at`].
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_another_version_and_a_replaced_file_stays_the_one_that_was_opened() {
+    fn a_change_is_another_version_and_a_replaced_file_remains_the_opened_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, b"one").unwrap();
@@ -272,7 +273,7 @@ mod tests {
         std::fs::write(folder.path().join("b"), b"two").unwrap();
         std::fs::rename(folder.path().join("b"), &path).unwrap();
         assert_ne!(under.facts(&store_path("a")).unwrap().version, before);
-        // A name less changes the time of change.
+        // Losing a name changes `changed_ns`.
         let now = file.version().unwrap();
         assert_eq!(UnderVersion { changed_ns: before.changed_ns, ..now }, before);
         std::fs::write(&path, b"longer").unwrap();
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_link_to_a_folder_leads_is_said() {
+    fn a_link_to_a_folder_is_resolved() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("archive/v3")).unwrap();
         std::fs::create_dir(folder.path().join("run")).unwrap();

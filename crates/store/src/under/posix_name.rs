@@ -1,4 +1,4 @@
-//! Names given in a folder of any mounted file system, without taking one from another file.
+//! Renames and links in a folder of any mounted file system that never replace another file.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,16 +11,17 @@ use super::posix::PosixUnder;
 use super::posix_write::open_parent;
 use crate::path::StorePath;
 
-/// A folder that is open, and a name in it.
+/// An open folder, and a name in it.
 type Place = (OwnedFd, OsString);
 
-/// Whether the file system does not know the operation. Network file systems answer `EINVAL`.
+/// Returns whether the file system does not support the operation. Network file systems return
+/// `EINVAL`.
 fn is_unsupported(errno: Errno) -> bool {
     matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM)
 }
 
-/// Renames where nothing has the new name. Where the file system cannot do that in one step, the
-/// new name is a link first; where it has no links either, the name is looked up right before.
+/// Renames if the new name is free. Where the file system cannot do that atomically, the new name
+/// is first created as a hard link; where it has no links either, the name is checked just before.
 pub(super) fn rename_new(under: &PosixUnder, from: &StorePath, to: &StorePath) -> io::Result<()> {
     let (from, to) = (open_parent(under, from)?, open_parent(under, to)?);
     match fs::renameat_with(&from.0, &from.1, &to.0, &to.1, RenameFlags::NOREPLACE) {

@@ -1,4 +1,4 @@
-//! Changes of a folder of any mounted file system: files that are named once they are whole.
+//! Changes of a folder of any mounted file system: files get their names once they are complete.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,7 +22,7 @@ pub(super) struct HiddenFile {
     file: File,
     hidden: String,
     name: OsString,
-    /// The bits that it is to have, and whether they count more than those of what it replaces.
+    /// The permission bits for it, and whether they override those of a file that it replaces.
     permissions: Mutex<Option<(u32, bool)>>,
 }
 
@@ -31,12 +31,13 @@ impl HiddenFile {
         let (folder, name) = open_parent(under, path)?;
         let hidden = hidden.to_owned();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        // Others may read it once it has its name, at the earliest.
+        // Other users may read it once it has its final name, at the earliest.
         let file = File::from(fs::openat(&folder, &hidden, flags, Mode::RUSR | Mode::WUSR)?);
         Ok(Self { folder, file, hidden, name, permissions: Mutex::new(None) })
     }
 
-    /// Gives the file the bits that it has under its name. A file that is replaced keeps its own.
+    /// Sets the final permission bits of the file. A replacement retains the bits of the replaced
+    /// file.
     fn settle_permissions(&self) -> io::Result<()> {
         let before = fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW).ok();
         let before = before.map(|before| before.st_mode);
@@ -61,7 +62,7 @@ impl HiddenFile {
 
 impl UnderWriter for HiddenFile {
     fn place(&self) -> Option<PathBuf> {
-        // By its number, so that no link that is put on the way leads elsewhere.
+        // By its descriptor, so that no link can redirect the path.
         Some(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into())
     }
 
@@ -79,15 +80,19 @@ impl UnderWriter for HiddenFile {
 
     fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion> {
         self.settle_permissions()?;
-        // A nanosecond before the clock's step: a later change, even in this step, shows.
+        // One nanosecond before the clock's tick: a later change, even within this tick, is
+        // visible.
         let now_ns = facts_of(&self.file)?.version.modified_ns - 1;
         let before_ns = modified_ns.map_or(now_ns, |at_ns| at_ns.min(now_ns));
         let before = Timespec {
             tv_sec: before_ns.div_euclid(1_000_000_000),
             tv_nsec: before_ns.rem_euclid(1_000_000_000),
         };
-        let kept = Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT };
-        fs::futimens(&self.file, &Timestamps { last_access: kept, last_modification: before })?;
+        let unchanged = Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT };
+        fs::futimens(
+            &self.file,
+            &Timestamps { last_access: unchanged, last_modification: before },
+        )?;
         self.file.sync_all()?;
         Ok(facts_of(&self.file)?.version)
     }
@@ -119,7 +124,7 @@ pub(super) fn make_folder(
         Err(Errno::EXIST) if facts_of(under.beneath(folder, OFlags::PATH)?)?.is_folder => Ok(()),
         Err(errno) => Err(errno.into()),
         Ok(()) => {
-            // The umask of this process may have taken some that the writer's left.
+            // The umask of this process may have removed bits that the writer's umask allows.
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             if let Ok(made) = fs::openat(&parent, &name, flags, Mode::empty())
                 && let Ok(facts) = fs::fstat(&made)
@@ -139,7 +144,7 @@ pub(super) fn permit(under: &PosixUnder, path: &StorePath, permissions: u32) -> 
     if permissions & !(special | WRITER_BITS) != 0 {
         return Err(Errno::PERM.into());
     }
-    // By its number: one that its owner cannot read is changed as well.
+    // By its descriptor: this works for a file that its owner cannot read, too.
     let place = format!("/proc/self/fd/{}", target.as_raw_fd());
     Ok(fs::chmod(place, Mode::from_raw_mode(permissions))?)
 }
@@ -161,7 +166,7 @@ pub(super) fn rename(under: &PosixUnder, from: &StorePath, to: &StorePath) -> io
     Ok(fs::fsync(&from_parent)?)
 }
 
-/// The folder of a path, and the path's last step.
+/// Opens the parent folder of a path; returns it and the last name.
 pub(super) fn open_parent(under: &PosixUnder, path: &StorePath) -> io::Result<(OwnedFd, OsString)> {
     let Some(parent) = path.parent() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the root stays as it is"));
@@ -181,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_named_when_it_is_whole_and_an_unfinished_one_is_gone() {
+    fn a_file_gets_its_name_once_complete_and_an_unfinished_file_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let under = PosixUnder::open(folder.path()).unwrap();
         let path = folder.path().join("a");
@@ -208,16 +213,16 @@ mod tests {
         for round in 0..200 {
             let writer = under.create(&at("a"), ".1").unwrap();
             writer.write_all_at(b"one", 0).unwrap();
-            let ours = writer.sync(None).unwrap();
+            let written = writer.sync(None).unwrap();
             under.rename(&at(".1"), &at("a")).unwrap();
             std::fs::write(folder.path().join("a"), b"two").unwrap();
-            let theirs = under.facts(&at("a")).unwrap().version;
-            assert!(!theirs.has_bytes_of(&ours), "round {round}");
+            let changed = under.facts(&at("a")).unwrap().version;
+            assert!(!changed.has_bytes_of(&written), "round {round}");
         }
     }
 
     #[test]
-    fn names_are_made_changed_and_removed_below_the_root_alone() {
+    fn names_are_made_changed_and_removed_only_below_the_root() {
         let (outside, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let under = PosixUnder::open(folder.path()).unwrap();
         under.make_folder(&at("b")).unwrap();

@@ -1,4 +1,5 @@
-//! An under level that is slow as one over a network is: for tests and experiments.
+//! An under level with the latency and bandwidth of a network file system, for tests and
+//! experiments.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -8,8 +9,8 @@ use cuesta_runtime::parallel::lock;
 
 use super::watch::{UnderRequest, Watch, WatchedUnder};
 
-/// How slow: the time of each request, and the speed of each of the servers that a file is striped
-/// over. A server serves one request after the other; different ones serve at once.
+/// Latency of each request, and bandwidth of each server that a file is striped over. A server
+/// handles one request at a time; different servers work in parallel.
 #[derive(Debug)]
 pub struct Throttle {
     latency: Duration,
@@ -19,7 +20,7 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// A file begins at the first of `servers`, and goes on at the next after `stripe_bytes`.
+    /// A file begins on the first of `servers`, and continues on the next after `stripe_bytes`.
     pub fn new(
         latency: Duration,
         bytes_per_s: u64,
@@ -47,5 +48,5 @@ impl Watch for Throttle {
     }
 }
 
-/// An under level that is slow.
+/// An under level that is throttled.
 pub type ThrottledUnder<U> = WatchedUnder<U, Throttle>;

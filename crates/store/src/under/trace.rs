@@ -1,4 +1,4 @@
-//! An under level that records what is asked of it.
+//! An under level that records its requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,12 +6,12 @@ use cuesta_runtime::parallel::lock;
 
 use super::watch::{UnderRequest, Watch, WatchedUnder};
 
-/// What was asked, in order.
+/// Requests in order.
 #[derive(Debug, Default)]
 pub struct UnderTrace(Mutex<Vec<UnderRequest>>);
 
 impl UnderTrace {
-    /// What was asked since the last call.
+    /// Returns the requests since the last call.
     pub fn take(&self) -> Vec<UnderRequest> {
         std::mem::take(&mut lock(&self.0))
     }
@@ -26,7 +26,7 @@ impl Watch for UnderTrace {
 /// An under level whose requests are recorded.
 pub type TracedUnder<U> = WatchedUnder<U, UnderTrace>;
 
-/// A trace that nothing is in.
+/// Creates an empty trace.
 pub fn trace() -> Arc<UnderTrace> {
     Arc::default()
 }

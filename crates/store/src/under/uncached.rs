@@ -1,11 +1,11 @@
-//! Large requests that leave nothing behind in the page cache of the system.
+//! Large requests that leave no pages in the page cache of the system.
 //!
-//! What the store keeps, or has just written, is in memory once already. Pages that were there
-//! before are used, and stay. Linux has this from 6.14 on (`RWF_DONTCACHE`), for file systems that
-//! take it; elsewhere these are plain requests.
+//! Data that the store caches, or has just written, is in memory already. Pages that were cached
+//! before are used, and remain. Linux supports this since 6.14 (`RWF_DONTCACHE`), on some file
+//! systems; elsewhere these are plain requests.
 //!
-//! Measured in turns, 2.1 GB filled into blocks: this took 1.0 to 1.4 s; past the page cache
-//! (`O_DIRECT`) it was 1.3 to 1.8 s in requests of 2 MiB, and 1.7 to 2.4 s in those of 8 MiB.
+//! Measured in alternation, 2.1 GB filled into blocks: this took 1.0 to 1.4 s; without the page
+//! cache (`O_DIRECT`) it was 1.3 to 1.8 s in requests of 2 MiB, and 1.7 to 2.4 s in those of 8 MiB.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -15,7 +15,7 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 
 /// `RWF_DONTCACHE` of `linux/fs.h`.
 const UNCACHED: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
-/// Smaller ones may come again.
+/// Smaller requests are cached, as they may be repeated.
 const LARGE_BYTES: usize = 256 << 10;
 
 /// Fills `buffer` from `offset` on.
@@ -27,14 +27,14 @@ pub(super) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => done += count,
             Err(Errno::INTR) => (),
-            // Refused, or broken: the plain request will say so.
+            // Not supported, or failed: the plain request reports the cause.
             Err(_) => break,
         }
     }
     file.read_exact_at(&mut buffer[done..], offset + done as u64)
 }
 
-/// Writes bytes at an offset, and begins to bring them to the disk.
+/// Writes bytes at an offset, and starts writing them to the disk.
 pub(super) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     let mut done = 0;
     while bytes.len() - done >= LARGE_BYTES {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn large_requests_are_as_plain_ones() {
-        // On disks and on memory alike, whatever they take.
+        // On a disk and on a memory file system alike, whichever requests they support.
         let places = [tempfile::tempdir().unwrap(), tempfile::tempdir_in("/dev/shm").unwrap()];
         for place in places {
             let path = place.path().join("a");
@@ -63,11 +63,11 @@ mod tests {
             let file = File::create_new(&path).unwrap();
             write_all_at(&file, &bytes, 5).unwrap();
             let file = File::open(&path).unwrap();
-            let mut found = vec![0; bytes.len()];
-            read_exact_at(&file, &mut found, 5).unwrap();
-            assert!(found == bytes);
-            found.push(0);
-            let error = read_exact_at(&file, &mut found, 5).unwrap_err();
+            let mut read = vec![0; bytes.len()];
+            read_exact_at(&file, &mut read, 5).unwrap();
+            assert!(read == bytes);
+            read.push(0);
+            let error = read_exact_at(&file, &mut read, 5).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
         }
     }

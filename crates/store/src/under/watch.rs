@@ -1,4 +1,5 @@
-//! An under level of which each operation is watched before it is done: traced, or slowed down.
+//! An under level that reports each operation to an observer before it is performed, for tracing
+//! and throttling.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,56 +9,56 @@ use super::layout::Layout;
 use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter};
 use crate::path::StorePath;
 
-/// What is asked of an under level.
+/// Request to an under level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnderRequest {
     /// The name of the operation, such as `read`.
     pub operation: &'static str,
     /// The file or folder.
     pub path: StorePath,
-    /// Where bytes are read or written, else 0.
+    /// Offset of the bytes read or written, else 0.
     pub offset: u64,
-    /// How many, else 0.
+    /// Number of bytes read or written, else 0.
     pub count: u64,
 }
 
-/// Sees each operation before it is done.
+/// Observer of operations.
 pub trait Watch: Send + Sync {
-    /// An operation is about to be done.
+    /// Called before an operation is performed.
     fn before(&self, request: UnderRequest);
 }
 
-/// An under level whose operations are watched.
+/// An under level with an observer.
 pub struct WatchedUnder<U, W> {
     inner: U,
     watch: Arc<W>,
 }
 
 impl<U: Under, W: Watch> WatchedUnder<U, W> {
-    /// `inner`, watched.
+    /// Wraps `inner` with the observer `watch`.
     pub fn new(inner: U, watch: Arc<W>) -> Self {
         Self { inner, watch }
     }
 
-    fn tell(&self, operation: &'static str, path: &StorePath) {
-        tell(&*self.watch, operation, path, (0, 0));
+    fn notify(&self, operation: &'static str, path: &StorePath) {
+        notify(&*self.watch, operation, path, (0, 0));
     }
 }
 
-fn tell(watch: &impl Watch, operation: &'static str, path: &StorePath, place: (u64, u64)) {
+fn notify(watch: &impl Watch, operation: &'static str, path: &StorePath, place: (u64, u64)) {
     let (offset, count) = place;
     watch.before(UnderRequest { operation, path: path.clone(), offset, count });
 }
 
 impl<U: Under, W: Watch + 'static> Under for WatchedUnder<U, W> {
     fn open(&self, path: &StorePath) -> io::Result<Box<dyn UnderFile>> {
-        self.tell("open", path);
+        self.notify("open", path);
         let inner = self.inner.open(path)?;
         Ok(Box::new(WatchedFile { inner, path: path.clone(), watch: Arc::clone(&self.watch) }))
     }
 
     fn facts(&self, path: &StorePath) -> io::Result<Facts> {
-        self.tell("facts", path);
+        self.notify("facts", path);
         self.inner.facts(path)
     }
 
@@ -66,7 +67,7 @@ impl<U: Under, W: Watch + 'static> Under for WatchedUnder<U, W> {
     }
 
     fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {
-        self.tell("list", folder);
+        self.notify("list", folder);
         self.inner.list(folder)
     }
 
@@ -75,53 +76,53 @@ impl<U: Under, W: Watch + 'static> Under for WatchedUnder<U, W> {
     }
 
     fn create(&self, path: &StorePath, hidden: &str) -> io::Result<Box<dyn UnderWriter>> {
-        self.tell("create", path);
+        self.notify("create", path);
         let inner = self.inner.create(path, hidden)?;
         Ok(Box::new(WatchedWriter { inner, path: path.clone(), watch: Arc::clone(&self.watch) }))
     }
 
     fn sync_names(&self, path: &StorePath) -> io::Result<()> {
-        self.tell("sync_names", path);
+        self.notify("sync_names", path);
         self.inner.sync_names(path)
     }
 
     fn make_folder(&self, folder: &StorePath) -> io::Result<()> {
-        self.tell("make_folder", folder);
+        self.notify("make_folder", folder);
         self.inner.make_folder(folder)
     }
 
     fn make_folder_as(&self, folder: &StorePath, permissions: u32) -> io::Result<()> {
-        self.tell("make_folder", folder);
+        self.notify("make_folder", folder);
         self.inner.make_folder_as(folder, permissions)
     }
 
     fn permit(&self, path: &StorePath, permissions: u32) -> io::Result<()> {
-        self.tell("permit", path);
+        self.notify("permit", path);
         self.inner.permit(path, permissions)
     }
 
     fn remove(&self, path: &StorePath) -> io::Result<()> {
-        self.tell("remove", path);
+        self.notify("remove", path);
         self.inner.remove(path)
     }
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
-        self.tell("rename", from);
+        self.notify("rename", from);
         self.inner.rename(from, to)
     }
 
     fn rename_new(&self, from: &StorePath, to: &StorePath) -> io::Result<()> {
-        self.tell("rename_new", to);
+        self.notify("rename_new", to);
         self.inner.rename_new(from, to)
     }
 
     fn exchange(&self, first: &StorePath, second: &StorePath) -> io::Result<()> {
-        self.tell("exchange", second);
+        self.notify("exchange", second);
         self.inner.exchange(first, second)
     }
 
     fn link_new(&self, file: &StorePath, to: &StorePath) -> io::Result<()> {
-        self.tell("link_new", to);
+        self.notify("link_new", to);
         self.inner.link_new(file, to)
     }
 }
@@ -138,12 +139,12 @@ impl<W: Watch> UnderFile for WatchedFile<W> {
     }
 
     fn version(&self) -> io::Result<UnderVersion> {
-        tell(&*self.watch, "version", &self.path, (0, 0));
+        notify(&*self.watch, "version", &self.path, (0, 0));
         self.inner.version()
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        tell(&*self.watch, "read", &self.path, (offset, buffer.len() as u64));
+        notify(&*self.watch, "read", &self.path, (offset, buffer.len() as u64));
         self.inner.read_exact_at(buffer, offset)
     }
 }
@@ -160,7 +161,7 @@ impl<W: Watch> UnderWriter for WatchedWriter<W> {
     }
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        tell(&*self.watch, "write", &self.path, (offset, bytes.len() as u64));
+        notify(&*self.watch, "write", &self.path, (offset, bytes.len() as u64));
         self.inner.write_all_at(bytes, offset)
     }
 
@@ -173,7 +174,7 @@ impl<W: Watch> UnderWriter for WatchedWriter<W> {
     }
 
     fn sync(&self, modified_ns: Option<i64>) -> io::Result<UnderVersion> {
-        tell(&*self.watch, "sync", &self.path, (0, 0));
+        notify(&*self.watch, "sync", &self.path, (0, 0));
         self.inner.sync(modified_ns)
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes and names of the model: as the system shows them, and as they are on the disk.
+//! Bytes and names of the model file system: as the system shows them, and as they are on the disk.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -7,7 +7,7 @@ use cuesta_core::random::Stream;
 
 use super::UnderVersion;
 
-/// A disk writes this many bytes as one.
+/// Bytes that a disk writes atomically.
 const SECTOR_BYTES: usize = 512;
 
 #[derive(Clone, Debug, Default)]
@@ -15,13 +15,13 @@ pub(super) struct ModelDisk {
     pub(super) nodes: HashMap<u64, Node>,
     /// Paths below the root, as the system shows them.
     pub(super) names: BTreeMap<String, u64>,
-    /// Those that are on the disk.
+    /// Paths that are on the disk.
     pub(super) durable_names: BTreeMap<String, u64>,
-    /// Changes of names that are not, each as one: paths and what they have then.
+    /// Changes of names that are not on the disk, each atomic: paths and their new inode numbers.
     pub(super) pending: Vec<Vec<(String, Option<u64>)>>,
-    /// Counts changes; also the time.
+    /// Number of changes so far; also the clock.
     pub(super) clock: u64,
-    /// Names are neither exchanged nor linked, as on many network file systems.
+    /// Whether exchanging and linking names is unsupported, as on many network file systems.
     pub(super) lacks_exchange: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Node {
     pub(super) changed: u64,
 }
 
-/// The folders that a path is in, but for the root.
+/// Returns the parent folders of a path, except the root.
 pub(super) fn parents(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at])
 }
@@ -90,13 +90,13 @@ impl ModelDisk {
         Ok(())
     }
 
-    /// Gives paths what they have from now on, in one step.
+    /// Changes the inode numbers of paths atomically.
     pub(super) fn change(&mut self, change: Vec<(String, Option<u64>)>) {
         apply(&mut self.names, &change);
         self.pending.push(change);
     }
 
-    /// Leaves what a loss of power may leave.
+    /// Drops unsynced data as a power failure may.
     pub(super) fn lose_power(&mut self, seed: u64) {
         let stream = Stream::new(seed, 1);
         let mut numbers: Vec<u64> = self.nodes.keys().copied().collect();
@@ -109,7 +109,7 @@ impl ModelDisk {
         let mut names = self.durable_names.clone();
         let mut missing = BTreeSet::new();
         for (place, change) in (0..).zip(self.pending.drain(..)) {
-            // A change of a name whose change before did not come cannot come either.
+            // A change that follows a lost change of the same name is lost too.
             let depends = change.iter().any(|(path, _)| missing.contains(path));
             if depends || stream.bits(place) & 1 == 0 {
                 missing.extend(change.into_iter().map(|(path, _)| path));
@@ -121,7 +121,7 @@ impl ModelDisk {
         self.names.retain(|path, _| parents(path).all(|folder| names.contains_key(folder)));
     }
 
-    /// Brings the names in a folder to the disk.
+    /// Syncs the names in a folder to the disk.
     pub(super) fn sync_folder(&mut self, folder: &str) {
         for change in &mut self.pending {
             change.retain(|(path, _)| folder_of(path) != folder);
@@ -135,7 +135,7 @@ impl ModelDisk {
 }
 
 impl Node {
-    /// Leaves any sectors of the bytes that were not synced.
+    /// Leaves random sectors of the bytes that were not synced.
     pub(super) fn tear(&mut self, stream: &Stream) {
         if self.bytes == self.durable_bytes {
             return;
