@@ -1,9 +1,9 @@
-//! The stages as pure functions on blocks, and all of them as one loop.
+//! Stages as pure functions on blocks, and all stages fused into one loop.
 //!
-//! A block is `3 * vectors` doubles, the coordinates of a vector side by side. Every coordinate is
-//! a whole multiple of 2^-16, and the absolute values of a block add up to at most 2^37, so a sum
-//! needs no more than the 53 bits of a double: adding in any order, with any vector width, gives
-//! the same bits.
+//! A block is `3 * vectors` doubles, with the coordinates of a vector adjacent. Every coordinate is
+//! an integer multiple of 2^-16, and the absolute values of a block add up to at most 2^37, so a
+//! sum needs no more than the 53 bits of a double: adding in any order, with any vector width,
+//! gives the same bits.
 
 use cuesta_core::cpu;
 use cuesta_core::random::Stream;
@@ -13,25 +13,26 @@ pub const AXES: usize = 3;
 /// A point or a displacement.
 pub type Vector = [f64; 3];
 
-/// Units of a coordinate in 1.
+/// Units in a coordinate of 1.0.
 pub const UNITS: f64 = 65_536.0;
-/// Number of the random stream that vectors are drawn from.
+/// Number of the random stream from which vectors are drawn.
 pub const STREAM: u64 = 5;
-/// Bits of a random word that make a coordinate.
+/// Bits of a random word that form a coordinate.
 const BITS: u32 = 20;
 /// A coordinate is its bits times this, minus [`CENTRE`].
 const STEP: f64 = 125.0 / UNITS;
 const CENTRE: f64 = 1000.0;
-/// A double of this exponent has a last place of 1: its low bits are a whole number.
-const WHOLE: f64 = 4_503_599_627_370_496.0;
-/// Vectors that are worked on together.
+/// 2^52: doubles from here to 2^53 have a unit in the last place of 1, so their low bits are an
+/// integer.
+const TWO_TO_52: f64 = 4_503_599_627_370_496.0;
+/// Vectors that a loop handles together.
 const LANES: usize = 8;
 
-/// Coordinate `axis` of the vector made of a random word: uniform in [-1000, 1000).
+/// Returns coordinate `axis` of the vector drawn from a random word: uniform in [-1000, 1000).
 #[inline(always)]
 pub fn coordinate(word: u64, axis: u32) -> f64 {
     let bits = (word >> (BITS * axis)) & ((1 << BITS) - 1);
-    (f64::from_bits(bits | WHOLE.to_bits()) - WHOLE) * STEP - CENTRE
+    (f64::from_bits(bits | TWO_TO_52.to_bits()) - TWO_TO_52) * STEP - CENTRE
 }
 
 /// Fills a block with the vectors that start at number `first` of the stream.
@@ -56,7 +57,8 @@ pub fn generate(stream: &Stream, first: u64, block: &mut [f64]) {
     );
 }
 
-/// Rounds numbers to the nearest unit, halves to even; whether all were up to `limit`.
+/// Rounds numbers to the nearest unit, halves to even; returns whether all were at most `limit` in
+/// absolute value.
 pub fn round(values: &mut [f64], limit: f64) -> bool {
     let mut fit = true;
     cpu::fastest(
@@ -71,7 +73,7 @@ pub fn round(values: &mut [f64], limit: f64) -> bool {
     fit
 }
 
-/// Whether a number is at most `limit`, in either direction. Nothing that is no number is.
+/// Whether the absolute value of a number is at most `limit`; false for NaN.
 #[inline(always)]
 pub fn fits(value: f64, limit: f64) -> bool {
     value.abs() <= limit
@@ -92,7 +94,7 @@ pub fn shift(block: &mut [f64], by: Vector) {
     );
 }
 
-/// The sum of the vectors of a block.
+/// Returns the sum of the vectors of a block.
 pub fn sum(block: &[f64]) -> Vector {
     let mut sums = [0.0; 6 * LANES];
     cpu::fastest(
@@ -112,14 +114,14 @@ pub fn sum(block: &[f64]) -> Vector {
     std::array::from_fn(|axis| sums.iter().skip(axis).step_by(3).sum())
 }
 
-/// The sum of `vectors` generated and shifted vectors, none of which is stored.
+/// Returns the sum of `vectors` generated and shifted vectors without storing any.
 pub fn fused(stream: &Stream, first: u64, vectors: u64, by: Vector) -> Vector {
     let mut sums = [[0.0; LANES]; 3];
-    let whole = vectors / LANES as u64 * LANES as u64;
+    let lanes_end = vectors / LANES as u64 * LANES as u64;
     cpu::fastest(
         #[inline(always)]
         || {
-            for index in (0..whole).step_by(LANES) {
+            for index in (0..lanes_end).step_by(LANES) {
                 let start = first.wrapping_add(index);
                 let words: [u64; LANES] =
                     std::array::from_fn(|lane| stream.bits(start.wrapping_add(lane as u64)));
@@ -132,7 +134,7 @@ pub fn fused(stream: &Stream, first: u64, vectors: u64, by: Vector) -> Vector {
         },
     );
     let mut total: Vector = std::array::from_fn(|axis| sums[axis].iter().sum());
-    for index in whole..vectors {
+    for index in lanes_end..vectors {
         let word = stream.bits(first.wrapping_add(index));
         for (axis, sum) in total.iter_mut().enumerate() {
             *sum += coordinate(word, axis as u32) + by[axis];
@@ -141,7 +143,7 @@ pub fn fused(stream: &Stream, first: u64, vectors: u64, by: Vector) -> Vector {
     total
 }
 
-/// A sum of coordinates as a whole number of units. Exact for what this module adds.
+/// Converts a sum of coordinates to an integer number of units. Exact for the sums of this module.
 pub fn units(sum: Vector) -> [i64; 3] {
     sum.map(|value| (value * UNITS) as i64)
 }
@@ -154,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_stages_the_fused_loop_and_whole_numbers_agree(
+        fn the_stages_the_fused_loop_and_integers_agree(
             seed in any::<u64>(),
             first in 0u64..1 << 40,
             vectors in 0u64..200,

@@ -2,11 +2,11 @@
 //! generated or read, shifted, averaged block by block, and the averages reduced to one mean
 //! (`spec/workloads/dataflow`).
 //!
-//! Coordinates are doubles that are whole multiples of 2^-16 and stay small enough for every sum
-//! to be exact, so the answer does not depend on the order in which anybody adds. Cost: O(vectors);
-//! bound by arithmetic when the stages are fused and by memory when they are separate.
+//! Coordinates are doubles that are integer multiples of 2^-16 and small enough for all sums to be
+//! exact, so the answer does not depend on the order of additions. Cost: O(vectors); bound by
+//! arithmetic when the stages are fused and by memory when they are separate.
 
-mod kept;
+mod block_cache;
 pub mod kernel;
 pub mod params;
 mod reduce;

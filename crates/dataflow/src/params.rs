@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::{AXES, UNITS, Vector};
 
-/// Most vectors of a block: the sums of generated ones stay exact in double precision.
+/// Maximum number of vectors of a block: the sums of generated vectors are exact in double
+/// precision.
 pub const BLOCK_VECTORS_MAX: u64 = 1 << 26;
-/// Most blocks.
+/// Maximum number of blocks.
 pub const BLOCKS_MAX: u64 = 1 << 24;
-/// What the absolute values of a block may add up to for exact sums: 2^53 units.
+/// Largest sum of the absolute values of a block for which all sums are exact: 2^53 units.
 const SUM_MAX: f64 = 137_438_953_472.0;
 /// Bytes of a stored vector.
 pub const VECTOR_BYTES: u64 = (AXES * size_of::<f64>()) as u64;
@@ -20,39 +21,40 @@ pub const SHIFT_MAX: f64 = 1000.0;
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stages {
-    /// One loop, no vector is ever stored.
+    /// A single loop that stores no vector.
     #[default]
     Fused,
-    /// Each stage is a loop over stored vectors.
+    /// A loop over stored vectors for each stage.
     Separate,
 }
 
-/// What separate stages keep between them.
+/// Storage of blocks between separate stages.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
-    /// Nothing: a block goes through all stages before the next one starts.
+    /// No storage: a block goes through all stages before the next block starts.
     #[default]
     None,
-    /// All blocks, in memory; every stage ends before the next one starts.
+    /// All blocks in memory; each stage ends before the next stage starts.
     Memory,
-    /// All blocks, in files of the scratch folder; every stage ends before the next one starts.
+    /// All blocks in files of the scratch folder; each stage ends before the next stage starts.
     Disk,
 }
 
-/// Parameters as they come from the command line.
+/// Parameters as the command line gives them.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct DataflowParams {
-    /// Blocks to generate, 1 to [`BLOCKS_MAX`]; the vectors of files fill as many as they need.
+    /// Blocks to generate, 1 to [`BLOCKS_MAX`]; ignored with input files, whose vectors determine
+    /// the number of blocks.
     pub blocks: u64,
     /// Vectors of a block, 1 to [`BLOCK_VECTORS_MAX`].
     pub block_vectors: u64,
     /// Three numbers of at most [`SHIFT_MAX`], separated by commas.
     pub shift: String,
-    /// How the stages run.
+    /// Order in which the stages run.
     pub stages: Stages,
-    /// What they keep.
+    /// Storage between separate stages.
     pub keep: Keep,
 }
 
@@ -73,20 +75,20 @@ impl Default for DataflowParams {
 pub struct Plan {
     /// Number of blocks.
     pub blocks: u64,
-    /// Vectors of each but the last.
+    /// Vectors of each block except the last.
     pub block_vectors: u64,
-    /// Vectors of all.
+    /// Vectors of all blocks.
     pub vectors: u64,
-    /// Added to every vector; whole multiples of 2^-16.
+    /// Shift added to every vector; integer multiples of 2^-16.
     pub shift: Vector,
-    /// How the stages run.
+    /// Order in which the stages run.
     pub stages: Stages,
-    /// What they keep.
+    /// Storage between separate stages.
     pub keep: Keep,
 }
 
 impl DataflowParams {
-    /// Checks the ranges; `stored` is how many vectors the files have, if there are files.
+    /// Checks the ranges; `stored` is the number of vectors in the input files, if there are any.
     ///
     /// # Errors
     /// `Input` naming the option and its range.
@@ -96,8 +98,10 @@ impl DataflowParams {
             return refuse(format!("--blocks is {}, give 1 to {BLOCKS_MAX}", self.blocks));
         }
         if !(1..=BLOCK_VECTORS_MAX).contains(&self.block_vectors) {
-            let given = self.block_vectors;
-            return refuse(format!("--block-vectors is {given}, give 1 to {BLOCK_VECTORS_MAX}"));
+            let block_vectors = self.block_vectors;
+            return refuse(format!(
+                "--block-vectors is {block_vectors}, give 1 to {BLOCK_VECTORS_MAX}"
+            ));
         }
         if self.stages == Stages::Fused && self.keep != Keep::None {
             let text =
@@ -130,38 +134,38 @@ impl DataflowParams {
 }
 
 impl Plan {
-    /// Number of the first vector of a block.
+    /// Returns the number of the first vector of a block.
     pub fn first(&self, block: u64) -> u64 {
         block * self.block_vectors
     }
 
-    /// Vectors of a block: fewer in the last one, where the vectors of files end.
+    /// Returns the number of vectors of a block: fewer in the last block of input files.
     pub fn vectors_of(&self, block: u64) -> u64 {
         self.block_vectors.min(self.vectors - self.first(block))
     }
 
-    /// Numbers of a block.
+    /// Returns the number of coordinates of a block.
     pub fn values_of(&self, block: u64) -> usize {
         AXES * self.vectors_of(block) as usize
     }
 
-    /// Bytes of so many vectors in memory.
+    /// Returns the memory of `vectors` vectors, in bytes.
     pub fn bytes(&self, vectors: u64) -> u64 {
         vectors * VECTOR_BYTES
     }
 
-    /// Whether a whole block is ever in memory.
+    /// Whether the run stores complete blocks.
     pub fn stores(&self) -> bool {
         self.stages == Stages::Separate
     }
 
-    /// Largest number of a file, in either direction, with which every sum is exact.
+    /// Returns the largest absolute value of a number in a file for which all sums are exact.
     pub fn limit(&self) -> f64 {
         (SUM_MAX / self.block_vectors as f64).floor() - SHIFT_MAX
     }
 }
 
-/// Three numbers, each rounded to the nearest multiple of 2^-16.
+/// Parses three numbers, each rounded to the nearest multiple of 2^-16.
 fn parse_shift(text: &str) -> Option<Vector> {
     let mut shift = [0.0; 3];
     let mut fields = text.split(',');
@@ -189,27 +193,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_named() {
+    fn a_parameter_out_of_range_is_named() {
         let refused = |params: DataflowParams| params.check(None).unwrap_err().message;
         let base = DataflowParams::default;
         assert!(refused(DataflowParams { blocks: 0, ..base() }).contains("--blocks is 0"));
         let large = DataflowParams { block_vectors: BLOCK_VECTORS_MAX + 1, ..base() };
         assert!(refused(large).contains("--block-vectors"));
-        let kept = DataflowParams { keep: Keep::Memory, ..base() };
-        assert!(refused(kept).contains("--stages separate"));
+        let in_memory = DataflowParams { keep: Keep::Memory, ..base() };
+        assert!(refused(in_memory).contains("--stages separate"));
         let small = DataflowParams { block_vectors: 1, ..base() };
         let error = small.check(Some(BLOCKS_MAX + 1)).unwrap_err();
         assert!(error.message.contains("give more --block-vectors"), "{}", error.message);
     }
 
     #[test]
-    fn the_last_block_has_what_is_left_and_a_large_sum_is_exact() {
-        let asked = DataflowParams { block_vectors: 4, ..DataflowParams::default() };
-        let plan = asked.check(Some(9)).unwrap();
+    fn the_last_block_has_the_remainder_and_a_large_sum_is_exact() {
+        let params = DataflowParams { block_vectors: 4, ..DataflowParams::default() };
+        let plan = params.check(Some(9)).unwrap();
         assert_eq!((plan.blocks, plan.vectors_of(1), plan.vectors_of(2)), (3, 4, 1));
         for block_vectors in [1, 3, 1 << 20, BLOCK_VECTORS_MAX] {
-            let asked = DataflowParams { block_vectors, ..DataflowParams::default() };
-            let limit = asked.check(None).unwrap().limit();
+            let params = DataflowParams { block_vectors, ..DataflowParams::default() };
+            let limit = params.check(None).unwrap().limit();
             assert!(limit >= 1000.0);
             assert!((limit + SHIFT_MAX) * block_vectors as f64 * UNITS <= (1u64 << 53) as f64);
         }

@@ -1,11 +1,12 @@
-//! The shortest way to the answer: whole numbers, one vector after the other.
+//! Simplest computation of the answer: integers, one vector after the other.
 
 use cuesta_core::random::Stream;
 
-/// Units of [`crate::kernel::UNITS`] in 1.
+/// Units in a coordinate of 1, [`crate::kernel::UNITS`] as an integer.
 const UNITS: i64 = 65_536;
 
-/// The sum of `vectors` shifted vectors from number `first` on, in units, and `shift` too.
+/// Returns the sum of `vectors` drawn vectors from number `first` on, each with `shift` added, in
+/// units.
 pub fn sum(stream: &Stream, first: u64, vectors: u64, shift: [i64; 3]) -> [i64; 3] {
     let mut sums = [0; 3];
     for index in first..first + vectors {
@@ -18,7 +19,8 @@ pub fn sum(stream: &Stream, first: u64, vectors: u64, shift: [i64; 3]) -> [i64; 
     sums
 }
 
-/// The sum of stored vectors, each number rounded to the nearest unit, and `shift` too.
+/// Returns the sum of stored vectors, each number rounded to the nearest unit, each vector with
+/// `shift` added, in units.
 pub fn sum_of(values: &[f64], shift: [i64; 3]) -> [i64; 3] {
     let mut sums = [0; 3];
     for (index, &value) in values.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! The workload in rounds: every task has a range of the blocks, and only sums travel. Blocks that
-//! are kept are in the memory of the worker that has them in all rounds, else in files of scratch,
-//! which all workers share.
+//! Workload in rounds: each task has a range of the blocks, and only sums travel. Blocks are cached
+//! in the memory of the worker that has their tasks in all rounds, else in files of the scratch
+//! folder, which all workers share.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use cuesta_runtime::rounds::{self, Blocks, Leader, Resources, Round, Task, Worke
 use cuesta_runtime::{scratch, wire};
 use serde::{Deserialize, Serialize};
 
-use crate::kept::BlockCache;
+use crate::block_cache::BlockCache;
 use crate::kernel::{self, AXES};
 use crate::params::{DataflowParams, Keep, Plan};
 use crate::source::VectorSource;
@@ -21,20 +21,20 @@ use crate::{reduce, table};
 /// Sums of the coordinates of a block, in units.
 type Sums = [i64; AXES];
 
-/// What a round does with every block.
+/// Stage that a round runs on all blocks.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 enum Stage {
-    /// Everything, one block after the other.
+    /// All stages, one block after the other.
     Pipeline,
-    /// Generate or read it, and keep it.
+    /// Generate or read the block, and cache it.
     Make,
-    /// Shift what was kept.
+    /// Shift the cached block.
     Shift,
-    /// Sum what was kept.
+    /// Sum the cached block.
     Average,
 }
 
-/// What leads a run in rounds.
+/// Creates the leader of a run in rounds.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -43,26 +43,26 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
     Ok(Box::new(Steps { params, request: request.clone(), resources, last: None }))
 }
 
-/// What does the tasks of a run.
+/// Creates a worker, which runs the tasks of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
 pub fn work(request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
     let params: DataflowParams = parameters(&request.parameters)?;
     let in_memory = resources.keeps && params.keep == Keep::Memory;
-    let kept = BlockCache::new((!in_memory).then_some(request.scratch.as_path()));
-    Ok(Box::new(Work { params, request: request.clone(), room: Vec::new(), kept }))
+    let cache = BlockCache::new((!in_memory).then_some(request.scratch.as_path()));
+    Ok(Box::new(Work { params, request: request.clone(), buffer: Vec::new(), cache }))
 }
 
 struct Steps {
     params: DataflowParams,
     request: Request,
     resources: Resources,
-    /// The stage of the last round, and what was planned at the start.
+    /// Stage of the last round, and the plan made at the start.
     last: Option<(Stage, Plan, Amounts)>,
 }
 
-/// What a run goes through.
+/// Data volumes of a run.
 #[derive(Clone, Copy)]
 struct Amounts {
     /// Bytes of the numbers in files.
@@ -74,7 +74,7 @@ struct Amounts {
 impl Leader for Steps {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         _: &Progress,
     ) -> Result<Option<Round>> {
@@ -83,7 +83,7 @@ impl Leader for Steps {
             Some((Stage::Make, plan, amounts)) => (Stage::Shift, plan, amounts),
             Some((Stage::Shift, plan, amounts)) => (Stage::Average, plan, amounts),
             Some((Stage::Pipeline | Stage::Average, plan, _)) => {
-                self.write(&plan, &found, response)?;
+                self.write(&plan, &results, response)?;
                 return Ok(None);
             }
         };
@@ -105,7 +105,7 @@ impl Steps {
                     .take(amounts.memory, "keeping all blocks in memory (--keep disk does not)")?;
             }
             (Keep::Memory | Keep::Disk, _) => {
-                // Shifted blocks are beside those that were made: a task may run twice.
+                // Unshifted and shifted blocks are stored together, because a task may run twice.
                 let size_bytes = 2 * amounts.memory;
                 scratch::check_space(&self.request.scratch, size_bytes, "keeping all blocks")?;
             }
@@ -128,7 +128,7 @@ impl Steps {
             Stage::Shift => ("shift", 2 * amounts.memory, Some("memory_copy_bytes_per_s")),
             Stage::Average => ("average", amounts.memory, Some("memory_read_bytes_per_s")),
         };
-        let own = |blocks: Range<u64>| wire::to_bytes(&(blocks.start, blocks.end));
+        let encode_range = |blocks: Range<u64>| wire::to_bytes(&(blocks.start, blocks.end));
         let tasks = self.resources.task_count(plan.blocks);
         Ok(Round {
             phase: phase.to_owned(),
@@ -136,16 +136,16 @@ impl Steps {
             rows: plan.vectors,
             ceiling,
             shared: wire::to_bytes(&stage)?,
-            tasks: rounds::shares(plan.blocks, tasks).map(own).collect::<Result<_>>()?,
+            tasks: rounds::shares(plan.blocks, tasks).map(encode_range).collect::<Result<_>>()?,
             ..Round::default()
         })
     }
 
-    /// Writes the table from the sums that tasks found, in their order.
-    fn write(&self, plan: &Plan, found: &[Vec<u8>], response: &mut Response) -> Result<()> {
+    /// Writes the table from the results of the tasks, in task order.
+    fn write(&self, plan: &Plan, results: &[Vec<u8>], response: &mut Response) -> Result<()> {
         let mut sums: Vec<Sums> = Vec::with_capacity(plan.blocks as usize);
-        for some in found {
-            sums.extend(wire::from_bytes::<Vec<Sums>>(some)?);
+        for result in results {
+            sums.extend(wire::from_bytes::<Vec<Sums>>(result)?);
         }
         if sums.len() as u64 != plan.blocks {
             let text = format!("{} of {} blocks came through", sums.len(), plan.blocks);
@@ -168,9 +168,9 @@ impl Steps {
 struct Work {
     params: DataflowParams,
     request: Request,
-    /// A block that is not kept, or a piece of it.
-    room: Vec<f64>,
-    kept: BlockCache,
+    /// A block that is not cached, or a piece of it.
+    buffer: Vec<f64>,
+    cache: BlockCache,
 }
 
 impl Worker for Work {
@@ -192,7 +192,7 @@ impl Worker for Work {
 }
 
 impl Work {
-    /// A stage of a block; its sums where they are known then.
+    /// Runs a stage of a block; returns its sums if the stage computes them.
     fn block(
         &mut self,
         stage: Stage,
@@ -201,10 +201,10 @@ impl Work {
         source: &VectorSource,
     ) -> Result<Option<Sums>> {
         let sum = match stage {
-            Stage::Pipeline => source.pipeline(block, plan, &mut self.room)?,
-            Stage::Make => return self.kept.make(block, plan, source).map(|()| None),
-            Stage::Shift => return self.kept.shift(block, plan, source).map(|()| None),
-            Stage::Average => self.kept.sum(block, plan, source)?,
+            Stage::Pipeline => source.pipeline(block, plan, &mut self.buffer)?,
+            Stage::Make => return self.cache.make(block, plan, source).map(|()| None),
+            Stage::Shift => return self.cache.shift(block, plan, source).map(|()| None),
+            Stage::Average => self.cache.sum(block, plan, source)?,
         };
         Ok(Some(kernel::units(sum)))
     }

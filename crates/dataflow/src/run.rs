@@ -45,7 +45,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     Ok(response)
 }
 
-/// The sums of the blocks, in units, added to by any thread.
+/// Sums of the blocks, in units; any thread may add to them.
 pub(crate) struct BlockSums<'a> {
     blocks: Vec<[AtomicI64; AXES]>,
     _lease: Lease<'a>,
@@ -130,7 +130,7 @@ impl Dataflow<'_> {
         }
     }
 
-    /// Each block through all stages, in one buffer a thread.
+    /// Runs each block through all stages, in one buffer for each thread.
     fn pipeline(&self, response: &mut Response) -> Result<()> {
         let plan = &self.plan;
         let threads = self.context.request.threads.min(plan.blocks as usize);
@@ -148,7 +148,7 @@ impl Dataflow<'_> {
         })
     }
 
-    /// Every stage over all blocks before the next one.
+    /// Runs each stage over all blocks before the next stage.
     fn staged(&self, blocks: &impl BlockStore, response: &mut Response) -> Result<()> {
         let plan = &self.plan;
         self.context.progress.expect(3 * plan.vectors);

@@ -1,4 +1,4 @@
-//! Where vectors come from: drawn by number, or `.npy` files that follow one another.
+//! Sources of vectors: drawn by number, or `.npy` files in sequence.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use cuesta_input::points::{self, PointFiles};
 use crate::kernel::{self, AXES, STREAM, Vector};
 use crate::params::Plan;
 
-/// Vectors that go through all stages in one loop: some tens of microseconds.
+/// Vectors that go through all stages in one loop, in some tens of microseconds.
 pub const FUSED_VECTORS: u64 = 1 << 16;
-/// Vectors of a read.
+/// Vectors that one read takes.
 const PIECE_VECTORS: usize = 1 << 15;
 
 /// All vectors of a run, by number.
 pub enum VectorSource {
-    /// Made of random words.
+    /// Vectors drawn from random words.
     Drawn(Stream),
-    /// Those of files.
+    /// Vectors of files.
     Stored(Stored),
 }
 
@@ -28,7 +28,7 @@ pub struct Stored {
 }
 
 impl VectorSource {
-    /// The vectors of the files behind `inputs`, or those that `seed` gives where there is none.
+    /// Opens the files behind `inputs`, or draws vectors from `seed` if there are no inputs.
     ///
     /// # Errors
     /// `Input` when a file is no array of 3-vectors; `System`.
@@ -39,7 +39,7 @@ impl VectorSource {
         Stored::open(inputs).map(Self::Stored)
     }
 
-    /// How many vectors the files have; `None` where vectors are drawn, which never end.
+    /// Returns the number of vectors in the files; `None` for drawn vectors, which have no end.
     pub fn vectors(&self) -> Option<u64> {
         match self {
             Self::Drawn(_) => None,
@@ -55,11 +55,11 @@ impl VectorSource {
         }
     }
 
-    /// Fills a block with the vectors from number `first` on; numbers of files may be up to
-    /// `limit`.
+    /// Fills a block with the vectors from number `first` on; numbers of files may be up to `limit`
+    /// in absolute value.
     ///
     /// # Errors
-    /// `Input` naming the vector with a number that is larger or none; `System`.
+    /// `Input` naming the vector with a larger number or NaN; `System`.
     pub fn fill(&self, first: u64, block: &mut [f64], limit: f64) -> Result<()> {
         match self {
             Self::Drawn(stream) => {
@@ -72,26 +72,26 @@ impl VectorSource {
 }
 
 impl VectorSource {
-    /// The sums of all stages of a block, with `room` for what is in memory meanwhile.
+    /// Returns the sum of a block after all stages; `buffer` holds the vectors in memory meanwhile.
     ///
     /// # Errors
     /// As [`VectorSource::fill`].
-    pub fn pipeline(&self, block: u64, plan: &Plan, room: &mut Vec<f64>) -> Result<Vector> {
+    pub fn pipeline(&self, block: u64, plan: &Plan, buffer: &mut Vec<f64>) -> Result<Vector> {
         if plan.stores() {
-            return self.separate(block, plan, room);
+            return self.separate(block, plan, buffer);
         }
         let (mut first, end) = (plan.first(block), plan.first(block) + plan.vectors_of(block));
         let mut sum = [0.0; AXES];
         while first < end {
             let vectors = FUSED_VECTORS.min(end - first);
-            let more = self.fused(first, vectors, plan, room)?;
+            let more = self.fused(first, vectors, plan, buffer)?;
             sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
             first += vectors;
         }
         Ok(sum)
     }
 
-    /// The sum of shifted vectors in one loop; those of files are in `room` meanwhile.
+    /// Returns the sum of shifted vectors in one loop; `buffer` holds vectors of files meanwhile.
     ///
     /// # Errors
     /// As [`VectorSource::fill`].
@@ -100,31 +100,31 @@ impl VectorSource {
         first: u64,
         vectors: u64,
         plan: &Plan,
-        room: &mut Vec<f64>,
+        buffer: &mut Vec<f64>,
     ) -> Result<Vector> {
         if let Self::Drawn(stream) = self {
             return Ok(kernel::fused(stream, first, vectors, plan.shift));
         }
-        room.resize(AXES * vectors as usize, 0.0);
-        self.fill(first, room, plan.limit())?;
-        kernel::shift(room, plan.shift);
-        Ok(kernel::sum(room))
+        buffer.resize(AXES * vectors as usize, 0.0);
+        self.fill(first, buffer, plan.limit())?;
+        kernel::shift(buffer, plan.shift);
+        Ok(kernel::sum(buffer))
     }
 
-    /// The sum of a block that is in `room`, each stage in a loop of its own.
+    /// Returns the sum of a block stored in `buffer`, with a separate loop for each stage.
     ///
     /// # Errors
     /// As [`VectorSource::fill`].
-    pub fn separate(&self, block: u64, plan: &Plan, room: &mut Vec<f64>) -> Result<Vector> {
-        room.resize(plan.values_of(block), 0.0);
-        self.fill(plan.first(block), room, plan.limit())?;
-        kernel::shift(room, plan.shift);
-        Ok(kernel::sum(room))
+    pub fn separate(&self, block: u64, plan: &Plan, buffer: &mut Vec<f64>) -> Result<Vector> {
+        buffer.resize(plan.values_of(block), 0.0);
+        self.fill(plan.first(block), buffer, plan.limit())?;
+        kernel::shift(buffer, plan.shift);
+        Ok(kernel::sum(buffer))
     }
 }
 
 impl Stored {
-    /// The vectors of the files behind `inputs`, one file after the other.
+    /// Opens the files behind `inputs`, in sequence.
     ///
     /// # Errors
     /// As [`VectorSource::open`].
@@ -146,10 +146,10 @@ impl Stored {
         self.points.bytes()
     }
 
-    /// See [`VectorSource::fill`].
+    /// Fills a block, like [`VectorSource::fill`].
     ///
     /// # Errors
-    /// As it.
+    /// As [`VectorSource::fill`].
     pub fn fill(&self, first: u64, block: &mut [f64], limit: f64) -> Result<()> {
         let mut bytes = Vec::new();
         let mut number = first;
@@ -163,7 +163,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Names the first number of a piece that is too large.
+    /// Returns an error that names the first number of a piece that is too large.
     pub(crate) fn refusal(&self, first: u64, piece: &[f64], limit: f64) -> Error {
         let index = piece.iter().position(|&value| !kernel::fits(value, limit)).unwrap_or(0);
         let text = format!(
@@ -176,7 +176,7 @@ impl Stored {
         Error::input("dataflow", text)
     }
 
-    /// Reads vectors as they are in the files; `bytes` is for the use of this function.
+    /// Reads vectors without rounding; `bytes` is a buffer of this function.
     ///
     /// # Errors
     /// `System`.

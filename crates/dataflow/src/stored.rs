@@ -1,4 +1,4 @@
-//! Where separate stages keep their blocks: in memory, or in files of the scratch folder.
+//! Storage of blocks between separate stages: in memory, or in files of the scratch folder.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -13,10 +13,10 @@ use cuesta_runtime::parallel::lock;
 const PIECE_VALUES: usize = 3 << 15;
 const VALUE_BYTES: usize = size_of::<f64>();
 
-/// All blocks, each used by one thread at a time. A block has `size` values; its pieces are given
-/// to the work in order, each a whole number of vectors.
+/// All blocks, each used by one thread at a time. A block has `size` values; its pieces are passed
+/// to the closures in order, each with complete vectors.
 pub trait BlockStore: Sync {
-    /// Makes a block; `fill` is given where a piece starts, and the piece.
+    /// Makes a block; `fill` receives the start of a piece and the piece.
     ///
     /// # Errors
     /// `System`, and those of `fill`.
@@ -33,21 +33,22 @@ pub trait BlockStore: Sync {
     /// `System`.
     fn change(&self, block: u64, size: usize, work: impl FnMut(&mut [f64])) -> Result<()>;
 
-    /// Looks at a block.
+    /// Passes the pieces of a block to `look`.
     ///
     /// # Errors
     /// `System`.
     fn read(&self, block: u64, size: usize, look: impl FnMut(&[f64])) -> Result<()>;
 }
 
-/// Blocks in memory, all in one array: a fresh mapping each time, of large pages but for its ends.
+/// Blocks in memory, all in one array: a fresh mapping each time, of large pages except at its
+/// ends.
 pub struct InMemory<'a> {
     blocks: Vec<Mutex<&'a mut [f64]>>,
 }
 
 impl<'a> InMemory<'a> {
-    /// Blocks of `size` values, the last of what is left, in `values`, whose pages need not have
-    /// been touched yet.
+    /// Splits `values` into blocks of `size` values, the last of the remainder; the pages of
+    /// `values` need not have been touched yet.
     pub fn new(values: &'a mut [f64], size: usize) -> Self {
         large_pages(values);
         Self { blocks: values.chunks_mut(size).map(Mutex::new).collect() }
@@ -75,13 +76,13 @@ impl BlockStore for InMemory<'_> {
     }
 }
 
-/// Blocks in files, a piece of which is in memory.
+/// Blocks in files, of which one piece is in memory.
 pub struct OnDisk {
     folder: PathBuf,
 }
 
 impl OnDisk {
-    /// Files in `folder`.
+    /// Creates the store; its files are in `folder`.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
@@ -95,16 +96,17 @@ impl OnDisk {
     }
 }
 
-/// Calls `work` with the place, in values, and the room for each piece of a block.
+/// Calls `work` for each piece of a block with its start, in values, and buffers for its values and
+/// bytes.
 pub(crate) fn pieces(
     size: usize,
     mut work: impl FnMut(usize, &mut [f64], &mut [u8]) -> Result<()>,
 ) -> Result<()> {
-    let room = size.min(PIECE_VALUES);
-    let mut values = vec![0.0; room];
-    let mut bytes = vec![0; room * VALUE_BYTES];
-    for start in (0..size).step_by(room.max(1)) {
-        let count = room.min(size - start);
+    let piece_values = size.min(PIECE_VALUES);
+    let mut values = vec![0.0; piece_values];
+    let mut bytes = vec![0; piece_values * VALUE_BYTES];
+    for start in (0..size).step_by(piece_values.max(1)) {
+        let count = piece_values.min(size - start);
         work(start, &mut values[..count], &mut bytes[..count * VALUE_BYTES])?;
     }
     Ok(())

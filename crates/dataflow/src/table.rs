@@ -1,4 +1,4 @@
-//! The answer file: sums and averages of every block, and of all.
+//! Answer file: sums and averages of each block, and of all blocks.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -11,19 +11,19 @@ use crate::kernel::AXES;
 use crate::params::Plan;
 use crate::reduce::Total;
 
-/// The answer file.
+/// Name of the answer file.
 pub const AVERAGES_FILE: &str = "averages.tsv";
-/// Its columns. Sums are in units of 2^-16.
+/// Columns of the answer file. Sums are in units of 2^-16.
 pub const HEADER: [&str; 8] =
     ["block", "vectors", "sum_x", "sum_y", "sum_z", "mean_x", "mean_y", "mean_z"];
-/// What the last line has for a block number: the sums of all blocks.
+/// Block name of the last line, which has the sums of all blocks.
 pub const ALL: &str = "all";
-/// Text that is written at once.
+/// Bytes of text written at once.
 const PART_BYTES: usize = 1 << 20;
 /// Decimals of a mean.
 const DECIMALS: u32 = 6;
 
-/// Writes the table of the blocks of a run into a folder; returns its bytes.
+/// Writes the table of the blocks of a run into a folder; returns its size in bytes.
 ///
 /// # Errors
 /// `System`.
@@ -67,7 +67,7 @@ pub fn append(out: &mut String, block: &str, vectors: u64, sums: [i128; 3]) {
     out.push('\n');
 }
 
-/// The mean of `vectors` coordinates, rounded to the nearest decimal, half away from zero.
+/// Appends the mean of `vectors` coordinates, rounded to the nearest decimal, half away from zero.
 fn append_mean(out: &mut String, sum: i128, vectors: u64) {
     let scale = 10u128.pow(DECIMALS);
     let divisor = u128::from(vectors) << 16;

@@ -1,5 +1,5 @@
-//! No wrong answer made from a right one passes the verification. `CUESTA_MUTANTS` says how many
-//! are made; the default is for every day.
+//! No wrong answer made from a right answer passes the verification. `CUESTA_MUTANTS` sets the
+//! number of mutants; the default suits a daily run.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ fn passes(request: &Request) -> bool {
     verify(request, &Progress::default()).is_ok_and(|verdict| verdict.verified)
 }
 
-/// A request for an answer in `folder`, which is there.
+/// Returns a request whose answer is in `folder`.
 fn answered(folder: &Path, parameters: Value, values: &[f64]) -> Request {
     fs::create_dir(folder).unwrap();
     let mut request = Request {
@@ -46,14 +46,14 @@ fn answered(folder: &Path, parameters: Value, values: &[f64]) -> Request {
 
 #[test]
 fn no_mutant_of_an_answer_passes() {
-    let asked = std::env::var("CUESTA_MUTANTS").ok().and_then(|text| text.parse().ok());
-    let wanted: u64 = asked.unwrap_or(DEFAULT);
+    let mutant_count = std::env::var("CUESTA_MUTANTS").ok().and_then(|text| text.parse().ok());
+    let wanted: u64 = mutant_count.unwrap_or(DEFAULT);
     let folder = tempfile::tempdir().unwrap();
     let small = [0.25, -0.25, 0.0, 1e-5, -1e-5, 0.0, -3.0, 7.5, 0.0, 0.1, 0.2, 0.0];
     let cases = [
         ("drawn", json!({ "blocks": 12, "block_vectors": 40 }), &[][..]),
         ("files", json!({ "block_vectors": 2, "shift": "0,0,0" }), &small),
-        // One block: its line and that of all say the same.
+        // One block: its line and the line of all blocks have the same sums.
         ("one", json!({ "blocks": 1, "block_vectors": 1 }), &[]),
     ];
     let (mut made, mut index) = (0, 0);
@@ -64,11 +64,11 @@ fn no_mutant_of_an_answer_passes() {
         assert!(passes(&request));
         while made < wanted * (case as u64 + 1) / 3 {
             index += 1;
-            let Some((what, wrong)) = mutant(&right, RowFormat::Lines, 7, index) else {
+            let Some((change, wrong)) = mutant(&right, RowFormat::Lines, 7, index) else {
                 continue;
             };
             fs::write(&path, wrong).unwrap();
-            assert!(!passes(&request), "{name}, mutant {index}: {what}");
+            assert!(!passes(&request), "{name}, mutant {index}: {change}");
             made += 1;
         }
     }

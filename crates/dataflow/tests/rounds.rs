@@ -1,4 +1,4 @@
-//! In rounds, whatever engine does their tasks, the table is that of the native run.
+//! Runs in rounds, by any engine, write the table of the native run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use cuesta_runtime::rounds::{RandomEngine, Resources, Task};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn request(folder: &Path, parameters: Value, inputs: Vec<PathBuf>) -> Request {
+fn new_request(folder: &Path, parameters: Value, inputs: Vec<PathBuf>) -> Request {
     for name in ["answer", "scratch"] {
         let _ = fs::remove_dir_all(folder.join(name));
         fs::create_dir(folder.join(name)).unwrap();
@@ -48,20 +48,20 @@ const RESOURCES: Resources = Resources {
     slow_to_begin: false,
 };
 
-/// By workers that keep everything and do a task of each round twice.
-fn by_one_worker(request: &Request) -> Response {
+/// Runs all tasks on a single worker that caches everything, the last task of each round twice.
+fn by_a_single_worker(request: &Request) -> Response {
     let resources = Resources { keeps: true, ..RESOURCES };
     let (mut leader, mut worker) =
         (lead(request, resources).unwrap(), work(request, resources).unwrap());
-    let (mut found, mut response, progress) =
+    let (mut results, mut response, progress) =
         (Vec::new(), Response::default(), Progress::default());
-    while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
+    while let Some(round) = leader.next(results, &mut response, &progress).unwrap() {
         let mut done = |number: usize| {
             let task = Task { number, shared: &round.shared, input: &round.tasks[number] };
             worker.task(task, &progress).unwrap().0
         };
         done(round.tasks.len() - 1);
-        found = (0..round.tasks.len()).map(done).collect();
+        results = (0..round.tasks.len()).map(done).collect();
     }
     response
 }
@@ -79,9 +79,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn a_random_engine_gives_the_native_table(
+    fn a_random_engine_writes_the_native_table(
         (blocks, block_vectors) in (1u64..9, prop_oneof![1u64..50, 65_530u64..65_545]),
-        way in prop_oneof![
+        stages_and_keep in prop_oneof![
             Just(("fused", "none")),
             Just(("separate", "none")),
             Just(("separate", "memory")),
@@ -94,40 +94,40 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let parameters = json!({
             "blocks": blocks, "block_vectors": block_vectors, "shift": "1.5,-999.99,0",
-            "stages": way.0, "keep": way.1,
+            "stages": stages_and_keep.0, "keep": stages_and_keep.1,
         });
         let inputs = if stored { vectors(folder.path(), 300) } else { Vec::new() };
-        let asked = request(folder.path(), parameters.clone(), inputs.clone());
-        let counts = run(&asked, &Progress::default()).unwrap().counts;
-        let native = table_of(&asked);
-        let asked = request(folder.path(), parameters.clone(), inputs.clone());
+        let request = new_request(folder.path(), parameters.clone(), inputs.clone());
+        let counts = run(&request, &Progress::default()).unwrap().counts;
+        let native = table_of(&request);
+        let request = new_request(folder.path(), parameters.clone(), inputs.clone());
         let resources = Resources { tasks, ..RESOURCES };
         let engine =
-            RandomEngine { worker: &|| work(&asked, resources), chance: Stream::new(seed, 0) };
-        let mut leader = lead(&asked, resources).unwrap();
+            RandomEngine { worker: &|| work(&request, resources), chance: Stream::new(seed, 0) };
+        let mut leader = lead(&request, resources).unwrap();
         let response = engine.run(leader.as_mut(), &Progress::default()).unwrap();
-        prop_assert_eq!(table_of(&asked), native.clone());
+        prop_assert_eq!(table_of(&request), native.clone());
         prop_assert_eq!(response.counts, counts.clone());
-        let asked = request(folder.path(), parameters, inputs);
-        prop_assert_eq!(by_one_worker(&asked).counts, counts);
-        prop_assert_eq!(table_of(&asked), native);
+        let request = new_request(folder.path(), parameters, inputs);
+        prop_assert_eq!(by_a_single_worker(&request).counts, counts);
+        prop_assert_eq!(table_of(&request), native);
     }
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_a_block_is_made() {
+fn a_run_that_does_not_fit_is_refused_before_a_block_is_made() {
     let folder = tempfile::tempdir().unwrap();
-    for (keep, keeps, told) in [
+    for (keep, keeps, expected) in [
         ("memory", true, "keeping all blocks in memory (--keep disk does not)"),
         ("none", false, "a block of every task at once (smaller --block-vectors take less)"),
     ] {
         let large = json!({
             "blocks": 64, "block_vectors": 1 << 25, "stages": "separate", "keep": keep,
         });
-        let asked = request(folder.path(), large, Vec::new());
-        let mut leader = lead(&asked, Resources { keeps, ..RESOURCES }).unwrap();
+        let request = new_request(folder.path(), large, Vec::new());
+        let mut leader = lead(&request, Resources { keeps, ..RESOURCES }).unwrap();
         let refused = leader.next(Vec::new(), &mut Response::default(), &Progress::default());
         let error = refused.unwrap_err();
-        assert!(error.message.contains(told), "{}", error.message);
+        assert!(error.message.contains(expected), "{}", error.message);
     }
 }

@@ -1,5 +1,5 @@
-//! The same table for any number of threads, stages and places to keep blocks, and none that is
-//! wrong without being found.
+//! Number of threads, stages and storage of blocks do not change the table, and verification
+//! detects every wrong table.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -13,7 +13,7 @@ use cuesta_input::npy;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn request(folder: &Path, parameters: Value, threads: usize) -> Request {
+fn new_request(folder: &Path, parameters: Value, threads: usize) -> Request {
     for name in ["answer", "scratch"] {
         let _ = fs::remove_dir_all(folder.join(name));
         fs::create_dir(folder.join(name)).unwrap();
@@ -36,15 +36,15 @@ fn table_of(request: &Request) -> String {
     fs::read_to_string(request.output.join(table::AVERAGES_FILE)).unwrap()
 }
 
-fn judged(request: &Request) -> Result<Verdict> {
+fn verdict_of(request: &Request) -> Result<Verdict> {
     verify(request, &Progress::default())
 }
 
 fn refused(parameters: Value, change: impl FnOnce(&mut Request)) -> Error {
     let folder = tempfile::tempdir().unwrap();
-    let mut asked = request(folder.path(), parameters, 2);
-    change(&mut asked);
-    run(&asked, &Progress::default()).unwrap_err()
+    let mut request = new_request(folder.path(), parameters, 2);
+    change(&mut request);
+    run(&request, &Progress::default()).unwrap_err()
 }
 
 proptest! {
@@ -63,9 +63,9 @@ proptest! {
             let parameters = json!({
                 "blocks": blocks, "block_vectors": block_vectors, "stages": stages, "keep": keep
             });
-            let asked = request(folder.path(), parameters, threads);
-            tables.push(table_of(&asked));
-            let verdict = judged(&asked).unwrap();
+            let request = new_request(folder.path(), parameters, threads);
+            tables.push(table_of(&request));
+            let verdict = verdict_of(&request).unwrap();
             prop_assert!(verdict.verified, "{:?}", verdict);
         }
         tables.dedup();
@@ -74,32 +74,32 @@ proptest! {
 }
 
 #[test]
-fn the_table_is_the_one_every_engine_must_write() {
+fn the_table_equals_the_golden_table_of_all_engines() {
     let folder = tempfile::tempdir().unwrap();
     let parameters = json!({ "blocks": 2, "block_vectors": 1000, "shift": "1,0,-0.5" });
-    let asked = request(folder.path(), parameters, 2);
-    let found = table_of(&asked);
+    let request = new_request(folder.path(), parameters, 2);
+    let table = table_of(&request);
     let golden = include_str!("../../../spec/workloads/dataflow/cases/averages.tsv");
-    assert_eq!(found, golden);
+    assert_eq!(table, golden);
 }
 
 #[test]
-fn a_changed_sum_or_mean_is_found() {
+fn a_changed_sum_or_mean_is_detected() {
     let folder = tempfile::tempdir().unwrap();
-    let asked = request(folder.path(), json!({ "blocks": 3, "block_vectors": 100 }), 1);
-    let good = table_of(&asked);
-    let path = asked.output.join(table::AVERAGES_FILE);
+    let request = new_request(folder.path(), json!({ "blocks": 3, "block_vectors": 100 }), 1);
+    let good = table_of(&request);
+    let path = request.output.join(table::AVERAGES_FILE);
     let last = good.lines().last().unwrap();
     let mut fields: Vec<String> = last.split('\t').map(str::to_owned).collect();
     for (column, value) in [(2, "5"), (5, "0.000001")] {
-        let kept = std::mem::replace(&mut fields[column], value.to_owned());
+        let right_value = std::mem::replace(&mut fields[column], value.to_owned());
         fs::write(&path, good.replace(last, &fields.join("\t"))).unwrap();
-        assert!(!judged(&asked).unwrap().verified);
-        fields[column] = kept;
+        assert!(!verdict_of(&request).unwrap().verified);
+        fields[column] = right_value;
     }
     let without: Vec<&str> = good.lines().filter(|line| !line.starts_with("1\t")).collect();
     fs::write(&path, without.join("\n")).unwrap();
-    assert!(!judged(&asked).unwrap().verified);
+    assert!(!verdict_of(&request).unwrap().verified);
     let swapped = good.replace("\n0\t", "\n9\t").replace("\n1\t", "\n0\t");
     for bad in [
         "",
@@ -113,71 +113,71 @@ fn a_changed_sum_or_mean_is_found() {
         &swapped.replace("\n9\t", "\n1\t"),
     ] {
         fs::write(&path, bad).unwrap();
-        let verdict = judged(&asked).unwrap();
+        let verdict = verdict_of(&request).unwrap();
         assert!(!verdict.verified && verdict.remark.is_some(), "{bad}");
     }
 }
 
-/// A table whose sums are those of the vectors of another seed, added as they should be.
-fn of_another_seed(asked: &mut Request) -> String {
-    asked.seed += 1;
-    let table = table_of(asked);
-    asked.seed -= 1;
+/// Returns a table whose sums are those of the vectors of another seed, added correctly.
+fn of_another_seed(request: &mut Request) -> String {
+    request.seed += 1;
+    let table = table_of(request);
+    request.seed -= 1;
     table
 }
 
 #[test]
-fn every_wrong_block_is_found_and_a_sample_finds_one_in_sixteen() {
+fn all_wrong_blocks_are_detected_and_a_sample_detects_some() {
     let folder = tempfile::tempdir().unwrap();
-    let mut asked = request(folder.path(), json!({ "blocks": 320, "block_vectors": 10 }), 2);
-    let other = of_another_seed(&mut asked);
-    let good = table_of(&asked);
-    let path = asked.output.join(table::AVERAGES_FILE);
-    asked.verify = VerificationLevel::Sample;
-    assert!(judged(&asked).unwrap().verified);
-    // All lines agree with one another, and every sum is wrong.
-    fs::write(&path, &other).unwrap();
-    assert!(!judged(&asked).unwrap().verified);
+    let mut request = new_request(folder.path(), json!({ "blocks": 320, "block_vectors": 10 }), 2);
+    let wrong_table = of_another_seed(&mut request);
+    let good = table_of(&request);
+    let path = request.output.join(table::AVERAGES_FILE);
+    request.verify = VerificationLevel::Sample;
+    assert!(verdict_of(&request).unwrap().verified);
+    // All lines are consistent, and every sum is wrong.
+    fs::write(&path, &wrong_table).unwrap();
+    assert!(!verdict_of(&request).unwrap().verified);
     let broken = good.replace("\nall\t3200\t", "\nall\t3200\t1");
     fs::write(&path, broken).unwrap();
-    assert!(!judged(&asked).unwrap().verified);
+    assert!(!verdict_of(&request).unwrap().verified);
 
-    let one_block = json!({ "blocks": 1, "block_vectors": 300_000 });
-    let mut asked = request(folder.path(), one_block, 2);
-    let other = of_another_seed(&mut asked);
-    table_of(&asked);
+    let single_block = json!({ "blocks": 1, "block_vectors": 300_000 });
+    let mut request = new_request(folder.path(), single_block, 2);
+    let wrong_table = of_another_seed(&mut request);
+    table_of(&request);
     for level in [VerificationLevel::Full, VerificationLevel::Sample] {
-        asked.verify = level;
-        assert!(judged(&asked).unwrap().verified);
-        fs::write(asked.output.join(table::AVERAGES_FILE), &other).unwrap();
-        assert!(!judged(&asked).unwrap().verified);
-        table_of(&asked);
+        request.verify = level;
+        assert!(verdict_of(&request).unwrap().verified);
+        fs::write(request.output.join(table::AVERAGES_FILE), &wrong_table).unwrap();
+        assert!(!verdict_of(&request).unwrap().verified);
+        table_of(&request);
     }
 }
 
 #[test]
 fn a_table_of_many_windows_is_verified_in_full() {
     let folder = tempfile::tempdir().unwrap();
-    let asked = request(folder.path(), json!({ "blocks": 60_000, "block_vectors": 3 }), 2);
-    let good = table_of(&asked);
+    let request = new_request(folder.path(), json!({ "blocks": 60_000, "block_vectors": 3 }), 2);
+    let good = table_of(&request);
     assert!(good.len() > 3 << 20);
-    let verdict = judged(&asked).unwrap();
+    let verdict = verdict_of(&request).unwrap();
     assert!(verdict.verified, "{verdict:?}");
     assert_eq!((verdict.counts["blocks"], verdict.counts["vectors"]), (60_000, 180_000));
-    let path = asked.output.join(table::AVERAGES_FILE);
+    let path = request.output.join(table::AVERAGES_FILE);
     for block in [0, 30_000, 59_999] {
         let line = good.lines().nth(block + 1).unwrap();
         let fields: Vec<&str> = line.split('\t').collect();
         let wrong = line.replace(fields[2], &format!("{}1", fields[2]));
         fs::write(&path, good.replacen(&format!("\n{line}\n"), &format!("\n{wrong}\n"), 1))
             .unwrap();
-        let remark = judged(&asked).unwrap().remark.unwrap();
+        let remark = verdict_of(&request).unwrap().remark.unwrap();
         assert!(remark.contains(&format!("block {block} ")), "{remark}");
     }
 }
 
 #[test]
-fn the_reduction_is_a_phase_of_its_own() {
+fn the_reduction_is_a_separate_phase() {
     let folder = tempfile::tempdir().unwrap();
     for (keep, stages) in
         [("none", vec!["pipeline"]), ("disk", vec!["generate", "shift", "average"])]
@@ -185,21 +185,21 @@ fn the_reduction_is_a_phase_of_its_own() {
         let parameters = json!({
             "blocks": 3, "block_vectors": 10, "stages": "separate", "keep": keep
         });
-        let asked = request(folder.path(), parameters, 2);
-        let phases = run(&asked, &Progress::default()).unwrap().phases;
+        let request = new_request(folder.path(), parameters, 2);
+        let phases = run(&request, &Progress::default()).unwrap().phases;
         let names: Vec<&str> = phases.iter().map(|phase| &*phase.name).collect();
         assert_eq!(names, [&*stages, &["reduce", "write"]].concat());
     }
 }
 
 #[test]
-fn too_little_memory_or_disk_is_told_before_the_work() {
-    let kept =
+fn too_little_memory_or_disk_is_reported_before_the_work() {
+    let in_memory =
         json!({ "blocks": 4, "block_vectors": 1 << 20, "stages": "separate", "keep": "memory" });
-    let error = refused(kept, |asked| asked.memory_bytes = 64 << 20);
+    let error = refused(in_memory, |request| request.memory_bytes = 64 << 20);
     assert!(error.message.contains("--keep disk"), "{}", error.message);
     let lazy = json!({ "blocks": 4, "block_vectors": 1 << 20, "stages": "separate" });
-    let error = refused(lazy, |asked| asked.memory_bytes = 24 << 20);
+    let error = refused(lazy, |request| request.memory_bytes = 24 << 20);
     assert!(error.message.contains("a block a thread needs"), "{}", error.message);
     let spilled = json!({
         "blocks": 1 << 24, "block_vectors": 1 << 26, "stages": "separate", "keep": "disk"
@@ -227,18 +227,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
     fn vectors_of_files_are_summed_exactly_however_they_are_cut(
-        one in prop::collection::vec(-2000.0f64..2000.0, 3..300),
-        other in prop::collection::vec(-2.0f64..2.0, 3..300),
+        doubles in prop::collection::vec(-2000.0f64..2000.0, 3..300),
+        floats in prop::collection::vec(-2.0f64..2.0, 3..300),
         block_vectors in 1u64..70,
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let whole = |values: &[f64]| values[..values.len() / 3 * 3].to_vec();
+        let complete_vectors = |values: &[f64]| values[..values.len() / 3 * 3].to_vec();
         let inputs = vec![
-            array(folder.path(), "one.npy", "<f8", &whole(&one)),
-            array(folder.path(), "other.npy", "<f4", &whole(&other)),
+            array(folder.path(), "one.npy", "<f8", &complete_vectors(&doubles)),
+            array(folder.path(), "other.npy", "<f4", &complete_vectors(&floats)),
         ];
-        let mut all = whole(&one);
-        all.extend(whole(&other).iter().map(|&value| f64::from(value as f32)));
+        let mut all = complete_vectors(&doubles);
+        all.extend(complete_vectors(&floats).iter().map(|&value| f64::from(value as f32)));
         let mut tables = Vec::new();
         for (stages, keep) in
             [("fused", "none"), ("separate", "none"), ("separate", "memory"), ("separate", "disk")]
@@ -246,10 +246,10 @@ proptest! {
             let parameters = json!({
                 "block_vectors": block_vectors, "stages": stages, "keep": keep, "shift": "1,0,-0.5"
             });
-            let mut asked = request(folder.path(), parameters, 2);
-            asked.inputs = inputs.clone();
-            tables.push(table_of(&asked));
-            let verdict = judged(&asked).unwrap();
+            let mut request = new_request(folder.path(), parameters, 2);
+            request.inputs = inputs.clone();
+            tables.push(table_of(&request));
+            let verdict = verdict_of(&request).unwrap();
             prop_assert!(verdict.verified, "{:?}", verdict);
         }
         tables.dedup();
@@ -267,49 +267,50 @@ proptest! {
 #[test]
 fn files_that_hold_no_vectors_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let told = |path: PathBuf| {
-        refused(json!({ "block_vectors": 1 << 20 }), |asked| asked.inputs = vec![path]).message
+    let message_of = |path: PathBuf| {
+        refused(json!({ "block_vectors": 1 << 20 }), |request| request.inputs = vec![path]).message
     };
     let flat = folder.path().join("flat.npy");
     fs::write(&flat, [npy::header("<f8", "(2, 2)"), vec![0; 32]].concat()).unwrap();
-    assert!(told(flat).contains("flat.npy have 2 dimensions"), "two numbers a vector");
+    assert!(message_of(flat).contains("flat.npy have 2 dimensions"), "two numbers a vector");
     for (value, shown) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (-130_073.0, "-130073")] {
         let message =
-            told(array(folder.path(), "bad.npy", "<f8", &[0.0, 0.0, 0.0, 1.0, value, 2.0]));
+            message_of(array(folder.path(), "bad.npy", "<f8", &[0.0, 0.0, 0.0, 1.0, value, 2.0]));
         let expected = format!("coordinate 2 of point 2 of {}", folder.path().display());
         assert!(message.contains(&expected) && message.contains(shown), "{message}");
     }
-    // An answer to such a file could only be wrong: verification says the same of the file.
+    // An answer for such a file could only be wrong: verification reports the same error as the
+    // run.
     let good = array(folder.path(), "some.npy", "<f8", &[0.0, 0.0, 0.0]);
-    let mut asked = request(folder.path(), json!({ "block_vectors": 1 << 20 }), 1);
-    asked.inputs = vec![good.clone()];
-    table_of(&asked);
+    let mut request = new_request(folder.path(), json!({ "block_vectors": 1 << 20 }), 1);
+    request.inputs = vec![good.clone()];
+    table_of(&request);
     array(folder.path(), "some.npy", "<f8", &[0.0, f64::NAN, 0.0]);
-    let message = judged(&asked).unwrap_err().message;
+    let message = verdict_of(&request).unwrap_err().message;
     assert!(message.contains("coordinate 2 of point 1 of"), "{message}");
     let fits = array(folder.path(), "fits.npy", "<f8", &[130_072.0, 0.0, 0.0]);
-    let mut asked = request(folder.path(), json!({ "block_vectors": 1 << 20 }), 1);
-    asked.inputs = vec![fits];
-    assert!(table_of(&asked).contains("\nall\t1\t"));
-    assert!(told("/nowhere/x.npy".into()).contains("/nowhere/x.npy"));
+    let mut request = new_request(folder.path(), json!({ "block_vectors": 1 << 20 }), 1);
+    request.inputs = vec![fits];
+    assert!(table_of(&request).contains("\nall\t1\t"));
+    assert!(message_of("/nowhere/x.npy".into()).contains("/nowhere/x.npy"));
 }
 
 #[test]
-fn a_lost_folder_is_told() {
+fn a_missing_folder_is_reported() {
     let small = json!({ "blocks": 1, "block_vectors": 10 });
-    let error = refused(small.clone(), |asked| asked.output = "/nowhere/at/all".into());
+    let error = refused(small.clone(), |request| request.output = "/nowhere/at/all".into());
     assert!(error.message.contains("writing /nowhere/at/all"), "{}", error.message);
     let disk = json!({ "blocks": 1, "block_vectors": 10, "stages": "separate", "keep": "disk" });
-    let error = refused(disk, |asked| asked.scratch = "/nowhere/at/all".into());
+    let error = refused(disk, |request| request.scratch = "/nowhere/at/all".into());
     assert!(error.message.contains("/nowhere/at/all"), "{}", error.message);
 }
 
 #[test]
-fn a_stop_is_heard() {
+fn a_cancelled_run_stops() {
     let folder = tempfile::tempdir().unwrap();
-    let asked = request(folder.path(), json!({ "blocks": 1 << 20 }), 2);
+    let request = new_request(folder.path(), json!({ "blocks": 1 << 20 }), 2);
     let progress = Progress::default();
     progress.cancel();
-    let error = run(&asked, &progress).unwrap_err();
+    let error = run(&request, &progress).unwrap_err();
     assert_eq!(error.kind, cuesta_core::error::ErrorKind::Cancelled);
 }

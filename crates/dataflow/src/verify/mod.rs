@@ -1,8 +1,7 @@
-//! Proves an answer: every sum made again by another method, every mean held against its sum.
+//! Verifies an answer: recomputes each sum by another method, and checks each mean against its sum.
 //!
-//! The table is read in windows of lines, so that it takes no more memory however long it is. For
-//! the blocks of a window all threads add the vectors up as whole numbers ([`sums`]), then read the
-//! lines ([`rows`]).
+//! The table is read in windows of lines, so memory does not grow with its length. For the blocks
+//! of a window, all threads add the vectors as integers ([`sums`]), then read the lines ([`rows`]).
 
 mod rows;
 mod sums;
@@ -24,30 +23,30 @@ use crate::table;
 use rows::{AnswerLines, Row};
 use sums::Words;
 
-/// What stands for a block number in the record of all blocks.
+/// Block number in the digest record of all blocks.
 const ALL_BLOCKS: u64 = u64::MAX;
 const METHOD: &str =
     "bits of the random words, or numbers of files, added as whole numbers; means multiplied out";
 const SAMPLE_METHOD: &str =
     "sums of one block in 16 added as whole numbers; all means multiplied out, all sums added";
-/// What is wrong where a line should be that of a block, or of all.
+/// Fault of a line that should be that of a block, or of all blocks.
 const NO_ROW: &str = "has no line in its place, or one in which a number is written in another way \
                       or a mean is not that of its sum";
 /// Vectors of a task: some hundreds of microseconds.
 const TASK_VECTORS: u64 = 1 << 16;
 const _: () = assert!(TASK_VECTORS <= sums::WORDS_MAX);
-/// Vectors of files that are in memory at once: they stay in the cache of a core.
+/// Vectors of files that are in memory at once: they fit in the cache of a core.
 const READ_VECTORS: u64 = 1 << 13;
 /// Lines of a task.
 const TASK_LINES: usize = 1 << 8;
 
 /// Verifies the answer in `request.output`.
 ///
-/// [`VerificationLevel::Sample`] looks at every line, and adds the vectors of one block in
+/// [`VerificationLevel::Sample`] checks every line, and adds the vectors of one block in
 /// [`cuesta_core::job::SAMPLE_GROUP_SIZE`].
 ///
 /// # Errors
-/// `Input` for a number of a file that no sum is exact with; `System`; `Cancelled`.
+/// `Input` for a number of a file too large for exact sums; `System`; `Cancelled`.
 pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let source = VectorSource::open(&request.inputs, request.seed)?;
     let plan = parameters::<DataflowParams>(&request.parameters)?.check(source.vectors())?;
@@ -59,18 +58,18 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let sample = sampled.then(|| Sample::random(plan.blocks));
     let job = Job { plan: &plan, vectors, sample, threads: request.threads, progress };
     progress.expect(job.vectors_to_add());
-    let found = job.look(&mut AnswerLines::open(&request.output)?)?;
+    let checked = job.check_table(&mut AnswerLines::open(&request.output)?)?;
     let method = if sampled { SAMPLE_METHOD } else { METHOD };
-    let wrong = found.wrong.map(|(_, remark)| remark);
+    let wrong = checked.wrong.map(|(_, remark)| remark);
     let mut verdict =
-        Verdict::proven(found.digest, wrong.is_none(), &wrong.unwrap_or_default(), method)
+        Verdict::proven(checked.digest, wrong.is_none(), &wrong.unwrap_or_default(), method)
             .covers(&[table::AVERAGES_FILE]);
-    verdict.counts.insert("blocks", found.lines.saturating_sub(1));
+    verdict.counts.insert("blocks", checked.lines.saturating_sub(1));
     verdict.counts.insert("vectors", plan.vectors);
     Ok(verdict)
 }
 
-/// Where vectors come from.
+/// Source of the vectors.
 enum Vectors<'a> {
     Drawn(Words),
     Stored(&'a Stored),
@@ -80,23 +79,23 @@ enum Vectors<'a> {
 struct Job<'a> {
     plan: &'a Plan,
     vectors: Vectors<'a>,
-    /// What chooses the blocks whose vectors are added; all of them where there is none.
+    /// Sample of the blocks whose vectors are added; `None` adds all blocks.
     sample: Option<Sample>,
     threads: usize,
     progress: &'a Progress,
 }
 
-/// What lines say.
+/// Results of the lines checked so far.
 #[derive(Default)]
-struct Found {
+struct CheckedLines {
     digest: Digest,
     lines: u64,
     total: [i128; AXES],
-    /// The first line that is wrong, and why.
+    /// The first wrong line, and its fault.
     wrong: Option<(u64, String)>,
 }
 
-impl Found {
+impl CheckedLines {
     fn refuse(&mut self, line: u64, why: String) {
         if self.wrong.as_ref().is_none_or(|&(first, _)| line < first) {
             self.wrong = Some((line, why));
@@ -111,19 +110,19 @@ impl Found {
         self.digest.add(Tag::Dataflow, &[block, row.vectors, x0, x1, y0, y1, z0, z1]);
     }
 
-    fn merge(&mut self, other: Self) {
-        self.digest.merge(&other.digest);
-        self.lines += other.lines;
-        self.total.iter_mut().zip(other.total).for_each(|(total, more)| *total += more);
-        if let Some((line, why)) = other.wrong {
+    fn merge(&mut self, part: Self) {
+        self.digest.merge(&part.digest);
+        self.lines += part.lines;
+        self.total.iter_mut().zip(part.total).for_each(|(total, more)| *total += more);
+        if let Some((line, why)) = part.wrong {
             self.refuse(line, why);
         }
     }
 }
 
-/// The room of a thread for vectors of files.
+/// Buffers of a thread for vectors of files.
 #[derive(Default)]
-struct Room {
+struct Buffers {
     values: Vec<f64>,
     bytes: Vec<u8>,
 }
@@ -135,66 +134,71 @@ impl Job<'_> {
     }
 
     fn vectors_to_add(&self) -> u64 {
-        let some =
+        let sampled =
             |sample: &Sample| (sample.len() * self.plan.block_vectors).min(self.plan.vectors);
-        self.sample.as_ref().map_or(self.plan.vectors, some)
+        self.sample.as_ref().map_or(self.plan.vectors, sampled)
     }
 
-    /// Looks at a whole table, or at its windows up to one that is wrong.
-    fn look(&self, table: &mut AnswerLines) -> Result<Found> {
+    /// Checks the table, up to the first window with a wrong line.
+    fn check_table(&self, table: &mut AnswerLines) -> Result<CheckedLines> {
         let header = table::HEADER.join("\t") + "\n";
-        let mut found = Found::default();
+        let mut checked = CheckedLines::default();
         let mut text = table.next()?;
         let Some(rows) = text.strip_prefix(header.as_bytes()) else {
-            found.refuse(0, format!("{} has another header", table::AVERAGES_FILE));
-            return Ok(found);
+            checked.refuse(0, format!("{} has another header", table::AVERAGES_FILE));
+            return Ok(checked);
         };
         text = rows;
         loop {
             let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
-            self.look_at(&lines, &mut found)?;
-            if found.wrong.is_some() {
-                return Ok(found);
+            self.check_lines(&lines, &mut checked)?;
+            if checked.wrong.is_some() {
+                return Ok(checked);
             }
             text = table.next()?;
             if text.is_empty() {
                 break;
             }
         }
-        if found.lines <= self.plan.blocks {
+        if checked.lines <= self.plan.blocks {
             let why = format!("{} has fewer lines than blocks", table::AVERAGES_FILE);
-            found.refuse(found.lines, why);
+            checked.refuse(checked.lines, why);
         }
-        Ok(found)
+        Ok(checked)
     }
 
-    /// Looks at lines that follow those that are `found`.
-    fn look_at(&self, lines: &[&[u8]], found: &mut Found) -> Result<()> {
-        let first = found.lines;
-        let left = self.plan.blocks.saturating_sub(first);
-        let (of_blocks, others) = lines.split_at(lines.len().min(left as usize));
+    /// Checks the lines that follow those `checked` so far.
+    fn check_lines(&self, lines: &[&[u8]], checked: &mut CheckedLines) -> Result<()> {
+        let first = checked.lines;
+        let remaining = self.plan.blocks.saturating_sub(first);
+        let (of_blocks, after_blocks) = lines.split_at(lines.len().min(remaining as usize));
         let sums = self.sums(first..first + of_blocks.len() as u64)?;
-        let task = |part: &mut Found, task: usize| {
+        let task = |part: &mut CheckedLines, task: usize| {
             let start = task * TASK_LINES;
             let end = of_blocks.len().min(start + TASK_LINES);
             for index in start..end {
                 let sums = sums[index].each_ref().map(|sum| sum.load(Ordering::Relaxed));
-                self.look_at_block((first + index as u64, sums), of_blocks[index], part);
+                self.check_block_line((first + index as u64, sums), of_blocks[index], part);
             }
             Ok(())
         };
         let tasks = of_blocks.len().div_ceil(TASK_LINES);
-        for part in parallel::run(self.threads, tasks, Found::default, task, |_| {})? {
-            found.merge(part);
+        for part in parallel::run(self.threads, tasks, CheckedLines::default, task, |_| {})? {
+            checked.merge(part);
         }
-        for line in others {
-            self.look_at_last(line, found);
+        for line in after_blocks {
+            self.check_total_line(line, checked);
         }
         Ok(())
     }
 
-    /// Looks at the line of a block, which has these sums if its vectors were added.
-    fn look_at_block(&self, (block, sums): (u64, [i64; AXES]), line: &[u8], part: &mut Found) {
+    /// Checks the line of a block; `sums` are its true sums if its vectors were added.
+    fn check_block_line(
+        &self,
+        (block, sums): (u64, [i64; AXES]),
+        line: &[u8],
+        part: &mut CheckedLines,
+    ) {
         part.lines += 1;
         let Some(row) = Row::read(line).filter(|row| row.block == Some(block)) else {
             return part.refuse(block, format!("block {block} {NO_ROW}"));
@@ -206,33 +210,33 @@ impl Job<'_> {
         if self.adds(block) && row.sums != sums.map(i128::from) {
             part.refuse(block, format!("a sum of block {block} is wrong"));
         }
-        // Such sums of 2^24 blocks do not overflow, and no larger one is right.
+        // Sums of 2^24 blocks below this bound do not overflow, and no larger sum is right.
         if row.sums.iter().any(|&sum| i64::try_from(sum).is_err()) {
             return part.refuse(block, format!("a sum of block {block} is too large"));
         }
         part.total.iter_mut().zip(row.sums).for_each(|(total, sum)| *total += sum);
     }
 
-    /// Looks at the line of all blocks, after which there is none.
-    fn look_at_last(&self, line: &[u8], found: &mut Found) {
-        let number = found.lines;
-        found.lines += 1;
+    /// Checks the line of all blocks, which must be the last.
+    fn check_total_line(&self, line: &[u8], checked: &mut CheckedLines) {
+        let number = checked.lines;
+        checked.lines += 1;
         if number > self.plan.blocks {
-            return found.refuse(number, "lines follow the last one".to_owned());
+            return checked.refuse(number, "lines follow the last one".to_owned());
         }
         let Some(row) = Row::read(line).filter(|row| row.block.is_none()) else {
-            return found.refuse(number, format!("all {NO_ROW}"));
+            return checked.refuse(number, format!("all {NO_ROW}"));
         };
-        found.add(&row);
+        checked.add(&row);
         if row.vectors != self.plan.vectors {
-            found.refuse(number, "all blocks have a wrong number of vectors".to_owned());
+            checked.refuse(number, "all blocks have a wrong number of vectors".to_owned());
         }
-        if row.sums != found.total {
-            found.refuse(number, "the sums of all are not those of the blocks".to_owned());
+        if row.sums != checked.total {
+            checked.refuse(number, "the sums of all are not those of the blocks".to_owned());
         }
     }
 
-    /// The sums of blocks with their shift, in units; zeros for those whose vectors are not added.
+    /// Returns the sums of blocks with their shift, in units; zeros for blocks outside the sample.
     fn sums(&self, blocks: Range<u64>) -> Result<Vec<[AtomicI64; AXES]>> {
         let first = blocks.start;
         let chosen: Vec<u64> = blocks.clone().filter(|&block| self.adds(block)).collect();
@@ -240,13 +244,13 @@ impl Job<'_> {
         let each = self.plan.block_vectors;
         let group = (TASK_VECTORS / each).max(1) as usize;
         let pieces = each.div_ceil(TASK_VECTORS) as usize;
-        let task = |room: &mut Room, task: usize| {
+        let task = |buffers: &mut Buffers, task: usize| {
             let start = (task % pieces) as u64 * TASK_VECTORS;
             let mut added = 0;
             for &block in chosen[task / pieces * group..].iter().take(group) {
                 let count = TASK_VECTORS.min(self.plan.vectors_of(block).saturating_sub(start));
-                let found = self.sum(self.plan.first(block) + start, count, room)?;
-                for (sum, more) in sums[(block - first) as usize].iter().zip(found) {
+                let piece_sum = self.sum(self.plan.first(block) + start, count, buffers)?;
+                for (sum, more) in sums[(block - first) as usize].iter().zip(piece_sum) {
                     sum.fetch_add(more, Ordering::Relaxed);
                 }
                 added += count;
@@ -254,15 +258,15 @@ impl Job<'_> {
             self.progress.advance(added)
         };
         let tasks = chosen.len().div_ceil(group) * pieces;
-        parallel::run(self.threads, tasks, Room::default, task, |_| {})?;
+        parallel::run(self.threads, tasks, Buffers::default, task, |_| {})?;
         Ok(sums)
     }
 
-    /// The sum of some vectors with their shift, in units.
-    fn sum(&self, first: u64, count: u64, room: &mut Room) -> Result<[i64; AXES]> {
+    /// Returns the sum of `count` vectors with their shift, in units.
+    fn sum(&self, first: u64, count: u64, buffers: &mut Buffers) -> Result<[i64; AXES]> {
         let mut sums = match &self.vectors {
             Vectors::Drawn(words) => words.sum(first, count),
-            Vectors::Stored(stored) => self.sum_of_files(stored, first..first + count, room)?,
+            Vectors::Stored(stored) => self.sum_of_files(stored, first..first + count, buffers)?,
         };
         for (sum, shift) in sums.iter_mut().zip(self.plan.shift) {
             *sum += (shift * UNITS) as i64 * count as i64;
@@ -274,17 +278,17 @@ impl Job<'_> {
         &self,
         stored: &Stored,
         numbers: Range<u64>,
-        room: &mut Room,
+        buffers: &mut Buffers,
     ) -> Result<[i64; AXES]> {
         let (mut sums, limit) = ([0; AXES], self.plan.limit());
         for first in numbers.clone().step_by(READ_VECTORS as usize) {
             let count = READ_VECTORS.min(numbers.end - first) as usize;
-            room.values.resize(AXES * count, 0.0);
-            stored.read(first, &mut room.values, &mut room.bytes)?;
-            let Some(found) = sums::of_values(&room.values, limit) else {
-                return Err(stored.refusal(first, &room.values, limit));
+            buffers.values.resize(AXES * count, 0.0);
+            stored.read(first, &mut buffers.values, &mut buffers.bytes)?;
+            let Some(piece) = sums::of_values(&buffers.values, limit) else {
+                return Err(stored.refusal(first, &buffers.values, limit));
             };
-            for (sum, more) in sums.iter_mut().zip(found) {
+            for (sum, more) in sums.iter_mut().zip(piece) {
                 *sum += more;
             }
         }

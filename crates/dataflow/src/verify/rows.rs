@@ -1,5 +1,5 @@
-//! The lines of an answer, read strictly: a number has one way to be written, and a mean is held
-//! against its sum by multiplication.
+//! Strict reader of the lines of an answer: each number has a single spelling, and each mean is
+//! checked against its sum by multiplication.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,20 +10,20 @@ use cuesta_core::{Error, Result};
 use crate::kernel::AXES;
 use crate::table::{ALL, AVERAGES_FILE};
 
-/// Bytes of the answer that are in memory at once; a line is shorter.
+/// Bytes of the answer that are in memory at once; no valid line is longer.
 const WINDOW_BYTES: usize = 1 << 20;
-/// Decimals of a mean, and the millionths of 1 that they count.
+/// Decimals of a mean, and their scale.
 const DECIMALS: usize = 6;
 const MILLION: u128 = 1_000_000;
-/// Digits that always fit in 64 bits.
+/// Digits of a number that always fits in 64 bits.
 const DIGITS_OF_WORD: usize = 19;
 
-/// The answer file, given out in windows of whole lines.
+/// Reader of the answer file in windows of complete lines.
 pub struct AnswerLines {
     path: PathBuf,
     file: File,
     window: Vec<u8>,
-    given: usize,
+    returned_bytes: usize,
 }
 
 impl AnswerLines {
@@ -35,40 +35,40 @@ impl AnswerLines {
         let path = answer.join(AVERAGES_FILE);
         let file =
             File::open(&path).map_err(|cause| Error::system("verify", "reading", &path, &cause))?;
-        Ok(Self { path, file, window: Vec::new(), given: 0 })
+        Ok(Self { path, file, window: Vec::new(), returned_bytes: 0 })
     }
 
-    /// The next lines, none at the end; only a line that is wrong has no line feed.
+    /// Returns the next lines, none at the end; only a wrong line lacks its line feed.
     ///
     /// # Errors
     /// `System`.
     pub fn next(&mut self) -> Result<&[u8]> {
-        self.window.drain(..self.given);
+        self.window.drain(..self.returned_bytes);
         let room = (WINDOW_BYTES - self.window.len()) as u64;
         (&self.file)
             .take(room)
             .read_to_end(&mut self.window)
             .map_err(|cause| Error::system("verify", "reading", &self.path, &cause))?;
         let last = self.window.iter().rposition(|&byte| byte == b'\n');
-        self.given = last.map_or(self.window.len(), |last| last + 1);
-        Ok(&self.window[..self.given])
+        self.returned_bytes = last.map_or(self.window.len(), |last| last + 1);
+        Ok(&self.window[..self.returned_bytes])
     }
 }
 
-/// What a line says, without its means.
+/// Fields of a line, without its means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Number of the block; `None` for all blocks together.
     pub block: Option<u64>,
-    /// Vectors of it.
+    /// Vectors of the block.
     pub vectors: u64,
-    /// Sums of their coordinates, in units.
+    /// Sums of the coordinates, in units.
     pub sums: [i128; AXES],
 }
 
 impl Row {
-    /// The row of a line with its line feed; `None` where this is not the way in which it is
-    /// written, or where a mean is not that of its sum.
+    /// Parses a line with its line feed; `None` if the line is not spelled as the kernel writes it,
+    /// or if a mean does not match its sum.
     pub fn read(line: &[u8]) -> Option<Self> {
         let mut fields = line.strip_suffix(b"\n")?.split(|&byte| byte == b'\t');
         let block = match fields.next()? {
@@ -93,27 +93,27 @@ impl Row {
     }
 }
 
-/// Whether so many millionths are the mean of `vectors` coordinates that add up to `sum` units,
-/// rounded, halves up; `None` where numbers are too large for any answer.
+/// Whether `millionths` is the mean of `vectors` coordinates that add up to `sum` units, rounded,
+/// halves up; `None` if numbers are too large for any answer.
 fn is_mean(millionths: u128, sum: u128, vectors: u64) -> Option<bool> {
-    let whole = u128::from(vectors) << 16;
-    let twice = sum.checked_mul(2 * MILLION)?.checked_add(whole)?;
-    let low = millionths.checked_mul(2)?.checked_mul(whole)?;
-    Some(low <= twice && twice < low.checked_add(2 * whole)?)
+    let divisor = u128::from(vectors) << 16;
+    let twice = sum.checked_mul(2 * MILLION)?.checked_add(divisor)?;
+    let low = millionths.checked_mul(2)?.checked_mul(divisor)?;
+    Some(low <= twice && twice < low.checked_add(2 * divisor)?)
 }
 
 fn sign(field: &[u8]) -> (bool, &[u8]) {
     field.strip_prefix(b"-").map_or((false, field), |digits| (true, digits))
 }
 
-/// A number with as many decimals as a mean has, in millionths.
+/// Parses a number with the decimals of a mean; returns millionths.
 fn decimals(field: &[u8]) -> Option<u128> {
-    let (whole, rest) = field.split_at_checked(field.len().checked_sub(DECIMALS + 1)?)?;
-    let rest = number(rest.strip_prefix(b".")?)?;
-    natural(whole)?.checked_mul(MILLION)?.checked_add(rest)
+    let (integer, fraction) = field.split_at_checked(field.len().checked_sub(DECIMALS + 1)?)?;
+    let fraction = number(fraction.strip_prefix(b".")?)?;
+    natural(integer)?.checked_mul(MILLION)?.checked_add(fraction)
 }
 
-/// A number without zeros before it.
+/// Parses an integer without leading zeros.
 fn natural(digits: &[u8]) -> Option<u128> {
     let plain = digits.first().is_some_and(|&first| first != b'0' || digits.len() == 1);
     if plain { number(digits) } else { None }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_has_one_way_to_be_written() {
+    fn a_number_has_a_single_spelling() {
         let good = "1\t2\t65536\t-65536\t-1\t0.500000\t-0.500000\t-0.000008\n";
         assert!(Row::read(good.as_bytes()).is_some());
         for (from, to) in [
@@ -202,23 +202,23 @@ mod tests {
     }
 
     #[test]
-    fn windows_hold_whole_lines_and_what_is_left_at_the_end() {
+    fn windows_hold_complete_lines_and_the_remainder_at_the_end() {
         let folder = tempfile::tempdir().unwrap();
         let lines: String = (0..200_000).map(|number| format!("line {number}\n")).collect();
         for text in [lines.clone(), lines + "cut", "x".repeat(3 * WINDOW_BYTES / 2), String::new()]
         {
             std::fs::write(folder.path().join(AVERAGES_FILE), &text).unwrap();
             let mut table = AnswerLines::open(folder.path()).unwrap();
-            let mut found = Vec::new();
+            let mut joined = Vec::new();
             loop {
                 let window = table.next().unwrap();
                 if window.is_empty() {
                     break;
                 }
                 assert!(window.ends_with(b"\n") || !window.contains(&b'\n'));
-                found.extend_from_slice(window);
+                joined.extend_from_slice(window);
             }
-            assert!(found == text.as_bytes());
+            assert!(joined == text.as_bytes());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Sums of vectors by another method than the kernel's: nothing is converted to coordinates and no
-//! double is added. The fields of random words are added as they are, and scale, centre and shift
-//! are applied once to the sum; numbers of files are rounded by the last place of a large double,
+//! double is added. The fields of random words are added as integers, and scale, centre and shift
+//! are applied once to the sum; numbers of files are rounded to the last place of a large double,
 //! whose bits are added.
 
 use cuesta_core::cpu;
@@ -9,33 +9,33 @@ use crate::kernel::{AXES, UNITS};
 
 /// Words drawn together, each in its lane.
 const LANES: usize = 8;
-/// Distance of two words of the generator, and of two of a lane.
+/// Difference between counters of adjacent words of the generator, and between words of a lane.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 const STRIDE: u64 = STEP.wrapping_mul(LANES as u64);
 const STREAM: u64 = 5;
-/// Bits of a word that make a coordinate, and those of two coordinates.
+/// Bits of a word that form a coordinate, and the masks of one and two coordinates.
 const BITS: u32 = 20;
 const FIELD: u64 = (1 << BITS) - 1;
 const PAIR: u64 = (1 << (2 * BITS)) - 1;
-/// Words whose sums of pairs of fields fit in 64 bits.
+/// Maximum number of words whose sums of pairs of fields fit in 64 bits.
 pub const WORDS_MAX: u64 = 1 << 24;
-/// Units of a step of a field, and of the least coordinate.
+/// Units of a step of a field, and of the smallest coordinate.
 const FIELD_UNITS: i64 = 125;
 const CENTRE_UNITS: i64 = 1000 << 16;
-/// One and a half times 2^52: a double near it has whole numbers as its neighbours.
-const WHOLE: f64 = 6_755_399_441_055_744.0;
-/// Numbers up to this, either way, times 2^16 stay near it.
+/// 1.5 * 2^52: doubles near it are spaced by 1.
+const ROUNDING_BIAS: f64 = 6_755_399_441_055_744.0;
+/// Largest absolute value that, times 2^16, is close enough to [`ROUNDING_BIAS`].
 const NEAR_MAX: f64 = 34_359_738_368.0;
-/// Numbers of files that are added together: four vectors of AVX2 for each axis.
+/// Numbers of files that are added together: four AVX2 vectors for each axis.
 const TOGETHER: usize = 16 * AXES;
 
-/// The random words that vectors are made of.
+/// Random words from which vectors are drawn.
 pub struct Words {
     key: u64,
 }
 
 impl Words {
-    /// Those of a seed.
+    /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Self {
         let mut key = [seed ^ STEP];
         mix(&mut key);
@@ -44,7 +44,7 @@ impl Words {
         Self { key: key[0] }
     }
 
-    /// The sum in units of `count` vectors, at most [`WORDS_MAX`], from number `first` on.
+    /// Returns the sum in units of `count` vectors, at most [`WORDS_MAX`], from number `first` on.
     pub fn sum(&self, first: u64, count: u64) -> [i64; AXES] {
         let (mut low, mut pair, mut high) = ([0; LANES], [0; LANES], [0; LANES]);
         let start = self.key.wrapping_add(first.wrapping_mul(STEP));
@@ -76,7 +76,7 @@ impl Words {
             .map(|fields| FIELD_UNITS * fields as i64 - CENTRE_UNITS * count as i64)
     }
 
-    /// The words of counters, in their place.
+    /// Replaces counters by their words.
     #[inline(always)]
     fn draw(&self, counters: &mut [u64; LANES]) {
         mix(counters);
@@ -85,7 +85,7 @@ impl Words {
     }
 }
 
-/// `mix` of the specification, a step of all lanes at a time.
+/// `mix` of the specification, one step for all lanes at a time.
 #[inline(always)]
 fn mix<const N: usize>(lanes: &mut [u64; N]) {
     for (shift, factor) in [(30, 0xBF58_476D_1CE4_E5B9), (27, 0x94D0_49BB_1331_11EB), (31, 1)] {
@@ -93,41 +93,41 @@ fn mix<const N: usize>(lanes: &mut [u64; N]) {
     }
 }
 
-/// The sum in units of vectors of files, each number rounded to the nearest unit, halves to even;
-/// `None` where one is above `limit`, in either direction, or is no number.
+/// Returns the sum in units of vectors of files, each number rounded to the nearest unit, halves to
+/// even; `None` if an absolute value is above `limit`, or NaN.
 pub fn of_values(values: &[f64], limit: f64) -> Option<[i64; AXES]> {
     if limit <= NEAR_MAX { near(values, limit) } else { far(values, limit) }
 }
 
 fn near(values: &[f64], limit: f64) -> Option<[i64; AXES]> {
     let (mut bits, mut fit) = ([0i64; TOGETHER], true);
-    let (whole, rest) = values.as_chunks::<TOGETHER>();
+    let (chunks, rest) = values.as_chunks::<TOGETHER>();
     cpu::fastest(
         #[inline(always)]
         || {
-            for values in whole {
+            for values in chunks {
                 for (sum, value) in bits.iter_mut().zip(values) {
                     fit &= value.abs() <= limit;
-                    *sum = sum.wrapping_add(whole_bits(*value));
+                    *sum = sum.wrapping_add(rounded_units(*value));
                 }
             }
         },
     );
     for (sum, value) in bits.iter_mut().zip(rest) {
         fit &= value.abs() <= limit;
-        *sum = sum.wrapping_add(whole_bits(*value));
+        *sum = sum.wrapping_add(rounded_units(*value));
     }
     let axes = std::array::from_fn(|axis| bits.iter().skip(axis).step_by(AXES).sum());
     fit.then_some(axes)
 }
 
-/// A number as a whole number of units, from the last bits of a double.
+/// Converts a number to an integer number of units, from the last bits of a double.
 #[inline(always)]
-fn whole_bits(value: f64) -> i64 {
-    (value * UNITS + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits()) as i64
+fn rounded_units(value: f64) -> i64 {
+    (value * UNITS + ROUNDING_BIAS).to_bits().wrapping_sub(ROUNDING_BIAS.to_bits()) as i64
 }
 
-/// The same for numbers that are too large for it.
+/// [`near`] for numbers above [`NEAR_MAX`].
 fn far(values: &[f64], limit: f64) -> Option<[i64; AXES]> {
     let mut sums = [0; AXES];
     for (index, &value) in values.iter().enumerate() {
@@ -179,13 +179,13 @@ mod tests {
     #[test]
     fn as_many_of_the_largest_words_as_are_taken_at_once_do_not_overflow() {
         assert!(PAIR.checked_mul(WORDS_MAX).is_some());
-        let found = Words::new(3).sum(0, 1 << 20);
+        let sum = Words::new(3).sum(0, 1 << 20);
         let stream = Stream::new(3, crate::kernel::STREAM);
-        assert_eq!(found, reference::sum(&stream, 0, 1 << 20, [0; 3]));
+        assert_eq!(sum, reference::sum(&stream, 0, 1 << 20, [0; 3]));
     }
 
     #[test]
-    fn a_number_above_the_limit_or_none_is_seen_at_any_place() {
+    fn a_number_above_the_limit_or_nan_is_detected_at_any_place() {
         for bad in [f64::NAN, f64::INFINITY, -1000.5, 1e300] {
             for place in 0..3 * 40 {
                 let mut values = vec![1.0; 3 * 40];

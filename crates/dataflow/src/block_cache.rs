@@ -1,6 +1,6 @@
-//! Blocks that a worker keeps from one round to the next. A task may run twice, also after a later
-//! one of the same block has begun elsewhere: each stage of a block is there once, and no stage
-//! changes what another attempt still reads.
+//! Cache in which a worker holds its blocks between rounds. A task may run twice, also after a
+//! later task of the same block has begun on another worker, so each stage of a block is stored
+//! separately, and no stage changes data that another attempt still reads.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,16 +15,16 @@ use crate::params::Plan;
 use crate::source::VectorSource;
 use crate::stored::{load, pieces, save, to_bytes, to_values};
 
-/// Where they are.
+/// Blocks of the current run, in memory or in files.
 pub(crate) enum BlockCache {
-    /// In memory, and whether they are shifted. What is not there is made again.
+    /// Values of each block in memory, and whether they are shifted. A missing block is made again.
     Memory(BTreeMap<u64, (bool, Vec<f64>)>),
-    /// In a folder, in files.
+    /// Folder that holds one file for each block and stage.
     Files(PathBuf),
 }
 
 impl BlockCache {
-    /// None yet; in files of `folder`, or without one in memory.
+    /// Creates an empty cache: in files of `folder`, or in memory if there is none.
     pub fn new(folder: Option<&Path>) -> Self {
         match folder {
             None => Self::Memory(BTreeMap::new()),
@@ -35,7 +35,7 @@ impl BlockCache {
     /// Generates or reads a block.
     ///
     /// # Errors
-    /// Those of the source; `System`.
+    /// Errors of the source; `System`.
     pub fn make(&mut self, block: u64, plan: &Plan, source: &VectorSource) -> Result<()> {
         let first = plan.first(block);
         match self {
@@ -77,7 +77,7 @@ impl BlockCache {
         to.finish()
     }
 
-    /// The sums of a shifted block.
+    /// Returns the sums of a shifted block.
     ///
     /// # Errors
     /// As for [`BlockCache::make`].
@@ -94,12 +94,12 @@ impl BlockCache {
             sum.iter_mut().zip(kernel::sum(values)).for_each(|(sum, more)| *sum += more);
             Ok(())
         })?;
-        // All blocks are shifted by now, so nobody reads what was made.
+        // All blocks are shifted by now, so no task reads the unshifted file.
         let _ = fs::remove_file(made(folder, block));
         Ok(sum)
     }
 
-    /// A block in memory, and whether it is shifted.
+    /// Returns a block in memory, made first if it is missing, and whether it is shifted.
     fn in_memory(
         &mut self,
         block: u64,
