@@ -1,12 +1,11 @@
 //! `images`: the image dataflow of the papers on Spark and MPI on supercomputers. Each image of a
-//! stack is turned into intensities, a threshold takes out what is brighter (or what is not), the
-//! objects of that are counted, and the counts are reduced (`spec/workloads/images`).
+//! stack is converted to intensities, a threshold separates the bright (or the dark) pixels, their
+//! connected objects are counted, and the counts are reduced (`spec/workloads/images`).
 //!
-//! Everything that decides is exact: intensities are the image's own numbers or rounded once, the
-//! threshold by Otsu (1979) compares fractions of whole numbers, and objects are connected runs of
-//! pixels. So the answer does not depend on threads, engine or the order of the images. Cost:
-//! O(pixels), about two passes over an image that is in the cache or in memory; bound by decoding
-//! and by reading.
+//! All decisions are exact: intensities are the samples themselves or rounded once, the threshold
+//! by Otsu (1979) compares fractions of integers, and objects are connected runs of pixels. So the
+//! answer does not depend on threads, engine or the order of the images. Cost: O(pixels), about two
+//! passes over an image that is in the cache or in memory; bound by decoding and by reading.
 
 pub mod kernel;
 pub mod params;

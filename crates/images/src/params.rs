@@ -3,14 +3,14 @@
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Most pixels of an image: the threshold stays exact.
+/// Maximum number of pixels of an image, for which the threshold is exact.
 pub use cuesta_input::images::PIXELS_MAX;
 
-/// What of a colour image is its intensity.
+/// Channel of a colour image that is its intensity.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Channel {
-    /// 0.2125 red + 0.7154 green + 0.0721 blue; a grey image's own numbers.
+    /// 0.2125 red + 0.7154 green + 0.0721 blue; the samples themselves of a grey image.
     #[default]
     Luma,
     /// The red samples.
@@ -22,7 +22,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// Its word on the command line.
+    /// Returns the name of the channel on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Luma => "luma",
@@ -33,28 +33,28 @@ impl Channel {
     }
 }
 
-/// On which side of the threshold objects are.
+/// Side of the threshold on which objects are.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objects {
-    /// Above it.
+    /// Above the threshold.
     #[default]
     Bright,
-    /// At or below it.
+    /// At or below the threshold.
     Dark,
 }
 
-/// Parameters as they come from the command line.
+/// Parameters as the command line gives them.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ImagesParams {
-    /// What of a colour image is its intensity.
+    /// Channel of a colour image that is its intensity.
     pub channel: Channel,
     /// `otsu`, or a number in the units of the pixels.
     pub threshold: String,
-    /// On which side of the threshold objects are.
+    /// Side of the threshold on which objects are.
     pub objects: Objects,
-    /// Objects with fewer pixels do not count; 1 to [`PIXELS_MAX`].
+    /// Smallest object that is counted, in pixels; 1 to [`PIXELS_MAX`].
     pub min_pixels: u64,
 }
 
@@ -72,13 +72,13 @@ impl Default for ImagesParams {
 /// Checked parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// What of a colour image is its intensity.
+    /// Channel of a colour image that is its intensity.
     pub channel: Channel,
-    /// The threshold of all images; None for Otsu's of each.
+    /// Threshold of all images; `None` for Otsu's threshold of each image.
     pub threshold: Option<f64>,
     /// Whether objects are at or below the threshold.
     pub dark: bool,
-    /// Objects with fewer pixels do not count.
+    /// Smallest object that is counted, in pixels.
     pub min_pixels: u64,
 }
 
@@ -93,9 +93,9 @@ impl ImagesParams {
             number => match number.parse::<f64>() {
                 Ok(value) if value.is_finite() => Some(value),
                 _ => {
-                    let given = &self.threshold;
+                    let threshold = &self.threshold;
                     let text =
-                        format!("--threshold is {given:?}, give otsu or a number such as 96");
+                        format!("--threshold is {threshold:?}, give otsu or a number such as 96");
                     return Err(Error::input("images", text));
                 }
             },

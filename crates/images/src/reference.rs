@@ -1,5 +1,5 @@
-//! The shortest way to the answer: every pixel as a double, every threshold tried, objects filled
-//! one after the other. Tests hold the kernel and the verification against it.
+//! Simplest computation of the answer: all pixels as doubles, all thresholds tried, objects filled
+//! one after the other. Tests compare the kernel and the verification with it.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use cuesta_input::images::samples::{ImageShape, SampleType, Samples};
 /// Bins of a floating-point image.
 const BINS: f64 = 256.0;
 
-/// What is in an image that has no number that would be refused.
+/// Returns the threshold and the counts of an image without any number that would be refused.
 pub fn analyse(samples: &Samples, shape: &ImageShape, plan: &Plan) -> ImageMeasures {
     let plane: Vec<f64> =
         (0..shape.pixels()).map(|pixel| intensity(samples, shape, plan.channel, pixel)).collect();
@@ -46,7 +46,7 @@ fn intensity(samples: &Samples, shape: &ImageShape, channel: Channel, pixel: usi
         (_, Channel::Luma) => {
             let luma = 0.2125 * sample(0) + 0.7154 * sample(1) + 0.0721 * sample(2);
             match shape.kind {
-                // Whole numbers of ten-thousandths, of which there is no half that rounding hides.
+                // Integers of ten-thousandths, so no half is hidden by rounding.
                 SampleType::U8 | SampleType::U16 => {
                     (((luma * 10_000.0).round() + 5000.0) / 10_000.0).floor()
                 }
@@ -57,7 +57,8 @@ fn intensity(samples: &Samples, shape: &ImageShape, channel: Channel, pixel: usi
     }
 }
 
-/// Every level but the highest as a threshold; the first whose variance between classes is largest.
+/// Tries all levels but the highest as a threshold; returns the first with the largest
+/// between-class variance.
 fn otsu(plane: &[f64], kind: SampleType) -> f64 {
     let low = plane.iter().copied().fold(f64::INFINITY, f64::min);
     let high = plane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -72,7 +73,7 @@ fn otsu(plane: &[f64], kind: SampleType) -> f64 {
         let bin = if levels { value - low } else { (value - low) / (high - low) * BINS };
         counts[bin.min(bins - 1.0) as usize] += 1;
     }
-    // From the top down, so that a sum is of what is above the threshold.
+    // From the top down, so that a sum is that of the pixels above the threshold.
     let pixels = plane.len() as u128;
     let sum: u128 = counts.iter().zip(0..).map(|(count, level)| count * level).sum();
     let (mut above, mut sum_above) = (0, 0);
@@ -81,7 +82,7 @@ fn otsu(plane: &[f64], kind: SampleType) -> f64 {
         above += counts[level + 1];
         sum_above += counts[level + 1] * (level as u128 + 1);
         let (below, sum_below) = (pixels - above, sum - sum_above);
-        // The variance between classes, but for what all thresholds share.
+        // The between-class variance, without the factor that all thresholds share.
         let numerator = sum_below * sum_below * above + sum_above * sum_above * below;
         let variance = (numerator, above * below);
         if compare(variance, best.1) != Ordering::Less {
@@ -93,26 +94,26 @@ fn otsu(plane: &[f64], kind: SampleType) -> f64 {
     if levels { low + level } else { (edge(level) + edge(level + 1.0)) / 2.0 }
 }
 
-/// Compares two fractions by their whole parts, then by what is left turned upside down.
+/// Compares two fractions by their integer parts, then by the reciprocals of the remainders.
 pub(crate) fn compare((a, b): (u128, u128), (c, d): (u128, u128)) -> Ordering {
-    let whole = (a / b).cmp(&(c / d));
-    match (whole, a % b, c % d) {
+    let integer_parts = (a / b).cmp(&(c / d));
+    match (integer_parts, a % b, c % d) {
         (Ordering::Equal, left, right) if left > 0 && right > 0 => compare((d, right), (b, left)),
         (Ordering::Equal, left, right) => left.cmp(&right),
-        _ => whole,
+        _ => integer_parts,
     }
 }
 
-/// Pixels of the object at `start`, which is taken out; 0 when there is none.
-fn fill(left: &mut [bool], width: usize, start: usize) -> u64 {
+/// Removes the object at `start`; returns its pixels, 0 if there is none.
+fn fill(remaining: &mut [bool], width: usize, start: usize) -> u64 {
     let (mut size, mut next) = (0, vec![start]);
     while let Some(pixel) = next.pop() {
-        if !std::mem::replace(&mut left[pixel], false) {
+        if !std::mem::replace(&mut remaining[pixel], false) {
             continue;
         }
         size += 1;
         let (row, column) = (pixel / width, pixel % width);
-        for near_row in row.saturating_sub(1)..=(row + 1).min(left.len() / width - 1) {
+        for near_row in row.saturating_sub(1)..=(row + 1).min(remaining.len() / width - 1) {
             for near_column in column.saturating_sub(1)..=(column + 1).min(width - 1) {
                 next.push(near_row * width + near_column);
             }

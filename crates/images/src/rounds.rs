@@ -1,5 +1,5 @@
-//! The workload in rounds: one of them, in which every task has a range of the images and opens the
-//! files that they are in.
+//! Workload in rounds, of which it has one: each task has a range of the images and opens the files
+//! that contain them.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -16,19 +16,19 @@ use crate::run;
 use crate::table::Row;
 use cuesta_input::images::Stack;
 
-/// The images of a task.
+/// Images of a task.
 #[derive(Serialize, Deserialize)]
 struct Share {
-    /// The files that they are in, and no others.
+    /// The files that contain the images, and no more.
     files: Vec<PathBuf>,
     /// Number of the first image in these files.
     base: u64,
-    /// The first one within these files, and how many there are.
+    /// Index of the first image within these files, and the number of images.
     first: u64,
     count: u64,
 }
 
-/// What leads a run in rounds.
+/// Creates the leader of a run in rounds.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -37,7 +37,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
     Ok(Box::new(Steps { request: request.clone(), resources, stack: None }))
 }
 
-/// What does the tasks of a run.
+/// Creates a worker, which runs the tasks of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -55,14 +55,14 @@ struct Steps {
 impl Leader for Steps {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         _: &Progress,
     ) -> Result<Option<Round>> {
         if let Some(stack) = &self.stack {
             let mut rows: Vec<Row> = Vec::new();
-            for some in &found {
-                rows.extend(wire::from_bytes::<Vec<Row>>(some)?);
+            for result in &results {
+                rows.extend(wire::from_bytes::<Vec<Row>>(result)?);
             }
             run::reduce(&self.request.output, &rows, response)?;
             debug_assert_eq!(rows.len() as u64, stack.images);
@@ -70,13 +70,13 @@ impl Leader for Steps {
         }
         let stack = self.stack.insert(run::list(&self.request, response)?);
         let tasks = self.resources.task_count(stack.images);
-        let own = |images: Range<u64>| wire::to_bytes(&share(stack, images));
+        let encode_share = |images: Range<u64>| wire::to_bytes(&share(stack, images));
         Ok(Some(Round {
             phase: "images".to_owned(),
             bytes: stack.size_bytes,
             rows: stack.images,
             ceiling: Some("file_read_warm_bytes_per_s"),
-            tasks: rounds::shares(stack.images, tasks).map(own).collect::<Result<_>>()?,
+            tasks: rounds::shares(stack.images, tasks).map(encode_share).collect::<Result<_>>()?,
             ..Round::default()
         }))
     }

@@ -1,5 +1,5 @@
-//! Runs the workload on threads: an image is a task, and the rows come out in the order of the
-//! images whoever made them.
+//! Runs the workload on threads: an image is a task, and the rows are in image order regardless of
+//! the thread that made them.
 
 use std::ops::Range;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub fn list(request: &Request, response: &mut Response) -> Result<Stack> {
     })
 }
 
-/// Writes the answer of all images, and counts it.
+/// Writes the answer of all images, and adds its counts to the response.
 ///
 /// # Errors
 /// `System`.
@@ -61,7 +61,7 @@ pub fn reduce(folder: &Path, rows: &[Row], response: &mut Response) -> Result<()
     Ok(())
 }
 
-/// The checked parameters of a request.
+/// Checks the parameters of a request.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -70,7 +70,7 @@ pub fn plan(request: &Request) -> Result<Plan> {
     parameters::<ImagesParams>(&request.parameters)?.check()
 }
 
-/// What is in some images of a stack, in their order.
+/// Computes the rows of some images of a stack, in image order.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -88,12 +88,12 @@ pub fn rows(
     let _lease = budget.take(threads as u64 * needed_bytes, "the largest image")?;
     progress.expect(images.clone().map(|image| stack.bytes_of(image)).sum());
     let task = |worker: &mut (Reader<'_>, Scratch, Vec<Row>), task: usize| {
-        let (reader, room, rows) = worker;
+        let (reader, scratch, rows) = worker;
         let image = images.start + task as u64;
         let (shape, samples) = reader.read(image)?;
-        let found = kernel::analyse(samples, &shape, &plan, room)
+        let measures = kernel::analyse(samples, &shape, &plan, scratch)
             .map_err(|refused| refuse(stack, image, &refused.to_string()))?;
-        rows.push(row(stack, image, &shape, &found));
+        rows.push(row(stack, image, &shape, &measures));
         progress.advance(stack.bytes_of(image))
     };
     let make = || (Reader::new(stack), Scratch::default(), Vec::new());
@@ -104,15 +104,15 @@ pub fn rows(
     Ok(rows)
 }
 
-/// The error of an image that is not one to be worked on.
-pub(crate) fn refuse(stack: &Stack, image: u64, what: &str) -> Error {
+/// Returns the error of an image that cannot be processed.
+pub(crate) fn refuse(stack: &Stack, image: u64, reason: &str) -> Error {
     let (number, (path, page)) = (stack.number(image), stack.place(image));
     let name = path.display();
-    Error::input("images", format!("image {number} (page {page} of {name}) {what}"))
+    Error::input("images", format!("image {number} (page {page} of {name}) {reason}"))
 }
 
-/// The row of an image.
-pub(crate) fn row(stack: &Stack, image: u64, shape: &ImageShape, found: &ImageMeasures) -> Row {
+/// Returns the row of an image.
+pub(crate) fn row(stack: &Stack, image: u64, shape: &ImageShape, measures: &ImageMeasures) -> Row {
     let (path, page) = stack.place(image);
     Row {
         image: stack.number(image),
@@ -120,12 +120,16 @@ pub(crate) fn row(stack: &Stack, image: u64, shape: &ImageShape, found: &ImageMe
         page,
         height: shape.height as u64,
         width: shape.width as u64,
-        threshold: found.threshold,
-        counts: Counts { pixels: found.pixels, objects: found.objects, largest: found.largest },
+        threshold: measures.threshold,
+        counts: Counts {
+            pixels: measures.pixels,
+            objects: measures.objects,
+            largest: measures.largest,
+        },
     }
 }
 
-/// Writes the table; the counts of all images, and the bytes written.
+/// Writes the table; returns the counts of all images, and the bytes written.
 ///
 /// # Errors
 /// `System`.

@@ -1,61 +1,61 @@
-//! The answer file: what was found in every image, and in all.
+//! Answer file: measures of each image, and counts of all.
 
 use std::fmt::Write;
 
 use cuesta_core::digest::{Digest, Tag};
 use serde::{Deserialize, Serialize};
 
-/// The answer file.
+/// Name of the answer file.
 pub const FEATURES_FILE: &str = "features.tsv";
-/// Its columns.
+/// Columns of the answer file.
 pub const HEADER: [&str; 9] =
     ["image", "file", "page", "height", "width", "threshold", "pixels", "objects", "largest"];
-/// What the last line has for an image.
+/// Image name of the last line.
 pub const ALL: &str = "all";
-/// What it has for what all images together do not have.
+/// Field of the last line for a column that all images together do not have.
 const NONE: &str = "-";
-/// What stands for an image in the record of all images.
+/// Image number in the digest record of all images.
 const ALL_IMAGES: u64 = u64::MAX;
 
-/// What was found in an image.
+/// Measures of an image: a line of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Its number.
+    /// Number of the image.
     pub image: u64,
-    /// Its file.
+    /// Name of the file that contains the image.
     pub file: String,
-    /// Which of the file's images it is.
+    /// Number of the image within its file.
     pub page: u64,
     /// Rows of pixels.
     pub height: u64,
     /// Pixels of a row.
     pub width: u64,
-    /// The threshold.
+    /// Threshold between objects and background.
     pub threshold: f64,
-    /// What was counted.
+    /// Counts of the image.
     pub counts: Counts,
 }
 
-/// Counts of an image, or of all.
+/// Counts of an image, or of all images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Pixels of features.
+    /// Pixels of all objects.
     pub pixels: u64,
-    /// Objects.
+    /// Number of objects.
     pub objects: u64,
     /// Pixels of the largest object.
     pub largest: u64,
 }
 
 impl Counts {
-    /// Adds those of other images.
-    pub fn add(&mut self, other: &Self) {
-        self.pixels += other.pixels;
-        self.objects += other.objects;
-        self.largest = self.largest.max(other.largest);
+    /// Adds the counts of further images.
+    pub fn add(&mut self, more: &Self) {
+        self.pixels += more.pixels;
+        self.objects += more.objects;
+        self.largest = self.largest.max(more.largest);
     }
 
-    /// Appends the last line.
+    /// Appends the last line, with these counts.
     pub fn append_all(&self, out: &mut String) {
         let Self { pixels, objects, largest } = self;
         // Writing to a string cannot fail.
@@ -63,7 +63,7 @@ impl Counts {
         let _ = writeln!(out, "{ALL}\t{nothing}\t{pixels}\t{objects}\t{largest}");
     }
 
-    /// Adds the record of all images.
+    /// Adds the digest record of all images.
     pub fn add_all(&self, digest: &mut Digest) {
         digest.add(Tag::Images, &[ALL_IMAGES, 0, 0, 0, 0, self.pixels, self.objects, self.largest]);
     }
@@ -85,16 +85,16 @@ impl Row {
         let _ = writeln!(out, "\t{pixels}\t{objects}\t{largest}");
     }
 
-    /// Adds the record, which the name of the file is no part of.
+    /// Adds the digest record of the row, which omits the name of the file.
     pub fn add(&self, digest: &mut Digest) {
         let Counts { pixels, objects, largest } = self.counts;
-        // Minus zero is zero.
+        // Adding zero turns minus zero into zero.
         let threshold = (self.threshold + 0.0).to_bits();
         let words = [self.image, self.page, self.height, self.width, threshold];
         digest.add(Tag::Images, &[&words[..], &[pixels, objects, largest]].concat());
     }
 
-    /// Reads a line.
+    /// Parses a line.
     pub fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split('\t');
         let image = fields.next()?.parse().ok()?;
@@ -107,21 +107,21 @@ impl Row {
     }
 }
 
-/// Reads the last line.
+/// Parses the last line.
 pub fn parse_all(line: &str) -> Option<Counts> {
     let mut fields = line.split('\t');
     let is_all = fields.next() == Some(ALL) && fields.by_ref().take(5).all(|field| field == NONE);
     if is_all { Counts::parse(fields) } else { None }
 }
 
-/// A file's name as a field of a line.
+/// Returns the name of a file as a field of a line.
 pub fn field(name: &std::path::Path) -> String {
     name.display().to_string().replace(['\t', '\n', '\r'], " ")
 }
 
-/// The shortest decimal that is read back as this number.
+/// Formats a number as the shortest decimal that parses to it.
 fn decimal(value: f64) -> String {
-    // Not more than some twenty characters, and no exponent where people write none.
+    // At most some twenty characters, and no exponent where it is not customary.
     if value == 0.0 || (1e-5..1e15).contains(&value.abs()) {
         format!("{}", value + 0.0)
     } else {

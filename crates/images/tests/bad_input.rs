@@ -1,4 +1,4 @@
-//! Every defect of an input is one line with the place and the remedy.
+//! Each defect of an input is reported in one line with the place and the remedy.
 
 #![allow(clippy::unwrap_used)]
 
@@ -47,7 +47,7 @@ fn bad_arrays_are_named() {
 }
 
 #[test]
-fn what_is_no_image_is_named() {
+fn a_file_that_is_no_image_is_named() {
     let place = Place::new();
     for (start, expected) in [
         (&b"\x89PNG\r\n\x1a\n"[..], "is a PNG file; save it as TIFF or .npy"),
@@ -75,10 +75,10 @@ fn bad_tiffs_are_named() {
     let place = Place::new();
     let values = levels(64 * 64, 1);
     let good = tiff(&[Page { width: 64, height: 64, values: &values }], Compression::Uncompressed);
-    for kept in [5, 7, 100] {
-        let path = place.write("cut.tif", &good[..kept]);
+    for size in [5, 7, 100] {
+        let path = place.write("cut.tif", &good[..size]);
         let text = refused(&place.request(&[&path], json!({})));
-        assert!(text.contains("cut.tif") && text.contains("obtain it again"), "{kept}: {text}");
+        assert!(text.contains("cut.tif") && text.contains("obtain it again"), "{size}: {text}");
     }
     let path = place.write("cut.tif", directory_first((9, 5), 1, &[0; 40]));
     let text = refused(&place.request(&[&path], json!({})));
@@ -121,7 +121,7 @@ fn parameters_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_stop_is_heard() {
+fn a_cancelled_run_stops() {
     let place = Place::new();
     let path = place.npy("x.npy", "|u1", "(9, 5, 5)", &levels(225, 1));
     let progress = Progress::default();
@@ -131,15 +131,15 @@ fn a_stop_is_heard() {
     assert_eq!(error.kind, ErrorKind::Cancelled);
 }
 
-/// How TIFF and NumPy files begin.
+/// First bytes of TIFF and NumPy files.
 const STARTS: [&[u8]; 4] =
     [b"II\x2A\x00\x08\x00\x00\x00", b"MM\x00\x2A\x00\x00\x00\x08", b"\x93NUMPY\x01\x00", b""];
 
-/// Reads all images of a file; what it says is one line with the file in it.
+/// Reads all images of a file; an error must be one line that names the file.
 fn read_all(place: &Place, content: &[u8]) -> Result<(), TestCaseError> {
     let path = place.write("any.tif", content);
     let plan = ImagesParams::default().check().unwrap();
-    let seen = Stack::open(&[path], needed_bytes).and_then(|stack| {
+    let outcome = Stack::open(&[path], needed_bytes).and_then(|stack| {
         let mut reader = Reader::new(&stack);
         for image in 0..stack.images {
             let (shape, samples) = reader.read(image)?;
@@ -149,7 +149,7 @@ fn read_all(place: &Place, content: &[u8]) -> Result<(), TestCaseError> {
         }
         Ok(())
     });
-    if let Err(error) = seen {
+    if let Err(error) = outcome {
         prop_assert!(!error.message.contains('\n') && error.message.contains("any.tif"));
     }
     Ok(())
@@ -161,7 +161,7 @@ proptest! {
     fn damaged_tiffs_are_read_or_refused(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         packed in any::<bool>(),
-        kept in any::<prop::sample::Index>(),
+        cut in any::<prop::sample::Index>(),
         whole in any::<bool>(),
     ) {
         let values = levels(12 * 9, 1);
@@ -172,7 +172,7 @@ proptest! {
             content[at] = value;
         }
         if !whole {
-            content.truncate(kept.index(content.len()));
+            content.truncate(cut.index(content.len()));
         }
         read_all(&Place::new(), &content)?;
     }

@@ -1,5 +1,5 @@
-//! No wrong answer made from a right one passes the verification. `CUESTA_MUTANTS` says how many
-//! are made; the default is for every day.
+//! No wrong answer made from a right answer passes the verification. `CUESTA_MUTANTS` sets the
+//! number of mutants; the default suits a daily run.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ fn passes(request: &Request) -> bool {
     cuesta_images::verify(request, &Progress::default()).is_ok_and(|verdict| verdict.verified)
 }
 
-/// Pages of every kind, equal ones among them, and a stack of levels.
+/// Returns a request with pages of each kind, equal ones among them, and a stack of levels.
 fn request(place: &Place, parameters: Value) -> Request {
     let (small, large) = (levels(12 * 17, 1), levels(9 * 70, 2));
     let pages = [
@@ -34,8 +34,8 @@ fn request(place: &Place, parameters: Value) -> Request {
 
 #[test]
 fn no_mutant_of_an_answer_passes() {
-    let asked = std::env::var("CUESTA_MUTANTS").ok().and_then(|text| text.parse().ok());
-    let wanted: u64 = asked.unwrap_or(DEFAULT);
+    let mutant_count = std::env::var("CUESTA_MUTANTS").ok().and_then(|text| text.parse().ok());
+    let wanted: u64 = mutant_count.unwrap_or(DEFAULT);
     let (mut made, mut index) = (0, 0);
     for parameters in [json!({}), json!({ "threshold": "90", "objects": "dark", "min_pixels": 3 })]
     {
@@ -58,7 +58,7 @@ fn no_mutant_of_an_answer_passes() {
 }
 
 #[test]
-fn a_sample_shows_all_that_can_be_seen_without_pixels() {
+fn a_sample_detects_all_faults_that_need_no_pixels() {
     let place = Place::new();
     let path = place.npy("stack.npy", "|u1", "(200, 8, 9)", &levels(200 * 72, 7));
     let mut request = place.request(&[&path], json!({ "min_pixels": 2 }));
@@ -75,8 +75,8 @@ fn a_sample_shows_all_that_can_be_seen_without_pixels() {
         fields[column] = value;
         good.replace(line, &fields.join("\t"))
     };
-    let others = ["7", "x.npy", "9", "9", "8", "1.5", "73", "40", "60"];
-    for (column, value) in others.into_iter().enumerate() {
+    let wrong_values = ["7", "x.npy", "9", "9", "8", "1.5", "73", "40", "60"];
+    for (column, value) in wrong_values.into_iter().enumerate() {
         fs::write(place.answer(), changed(column, value)).unwrap();
         assert!(!passes(&request), "column {column}");
     }
@@ -123,7 +123,7 @@ fn lines_beyond_the_images_and_names_beyond_the_limit_are_refused() {
 }
 
 #[test]
-fn a_limit_that_is_enough_for_the_work_is_enough_for_the_verification() {
+fn memory_enough_for_the_run_is_enough_for_the_verification() {
     let place = Place::new();
     let bytes: Vec<u8> = levels(300 * 400 * 2, 3);
     let path = place.npy("x.npy", "<u2", "(2, 300, 200)", &bytes);
@@ -139,12 +139,12 @@ fn a_limit_that_is_enough_for_the_work_is_enough_for_the_verification() {
     assert!(least.is_some());
     assert!(passes(&request), "{least:?}");
     request.memory_bytes = 64 << 10;
-    let told = cuesta_images::verify(&request, &Progress::default()).unwrap_err().message;
-    assert!(told.contains("raise --memory"), "{told}");
+    let message = cuesta_images::verify(&request, &Progress::default()).unwrap_err().message;
+    assert!(message.contains("raise --memory"), "{message}");
 }
 
 #[test]
-fn progress_reaches_what_was_expected_at_the_start() {
+fn progress_reaches_the_total_expected_at_the_start() {
     let place = Place::new();
     let mut request = request(&place, json!({}));
     run(&request);

@@ -1,4 +1,4 @@
-//! In rounds, whatever engine does their tasks, the answer is that of the native run.
+//! Runs in rounds, by any engine, write the answer of the native run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use cuesta_runtime::rounds::{RandomEngine, Resources};
 use serde_json::json;
 
 #[test]
-fn a_random_engine_gives_the_native_answer() {
+fn a_random_engine_writes_the_native_answer() {
     let place = Place::new();
     let sizes = [2u64, 6, 1];
     let paths: Vec<_> = sizes

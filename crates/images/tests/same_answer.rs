@@ -1,5 +1,5 @@
-//! The same table for any number of threads, memory and form of file, and none that is wrong
-//! without being found.
+//! Number of threads, memory and form of file do not change the table, and verification detects
+//! every wrong table.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ use serde_json::json;
 use tiff::encoder::{Compression, compression::DeflateLevel};
 
 #[test]
-fn every_kind_of_page_is_read_and_proved() {
+fn all_kinds_of_page_are_read_and_verified() {
     let place = Place::new();
     let (small, large) = (levels(24 * 31, 1), levels(60 * 50, 2));
     let pages = [
@@ -37,20 +37,20 @@ fn every_kind_of_page_is_read_and_proved() {
     assert_eq!(tables.len(), 1);
     let rows = &tables[0];
     assert_eq!(rows.len(), 13);
-    // Levels times 257 have the same objects at 257 times the threshold.
+    // Levels multiplied by 257 have the same objects at 257 times the threshold.
     assert_eq!(rows[0][6..], rows[1][6..]);
     let threshold = |row: usize| rows[row][5].parse::<f64>().unwrap();
     assert_eq!(threshold(0) * 257.0, threshold(1));
     assert_eq!((rows[6][2].as_str(), rows[6][3].as_str(), rows[6][4].as_str()), ("6", "50", "60"));
-    // Red is what the colours were made of, and blue is what is left to white.
+    // The colours were made from red, and blue is its complement to white.
     let pixels: u64 = rows[0][6].parse().unwrap();
     for (channel, expected) in [("red", pixels), ("blue", 24 * 31 - pixels)] {
         let request = place.request(&[&place.folder.path().join("pages.tif")], json!({}));
         let stack = Stack::open(&request.inputs, needed_bytes).unwrap();
         let request = place.request(&[], json!({ "channel": channel }));
         let request = Request { inputs: vec!["-".into()], ..request };
-        let found = rows_of(&request, &stack, 4..6);
-        assert_eq!(found[0].counts.pixels, expected, "{channel}");
+        let rows = rows_of(&request, &stack, 4..6);
+        assert_eq!(rows[0].counts.pixels, expected, "{channel}");
     }
 }
 
@@ -77,7 +77,7 @@ fn rows_of(
 }
 
 #[test]
-fn threads_memory_and_form_do_not_change_what_is_found() {
+fn threads_memory_and_form_do_not_change_the_answer() {
     let place = Place::new();
     let values = levels(5 * 40 * 30, 3);
     let stack = place.npy("stack.npy", "|u1", "(5, 40, 30)", &values);
@@ -103,30 +103,30 @@ fn threads_memory_and_form_do_not_change_what_is_found() {
         (request.threads, request.memory_bytes) = (threads, memory_bytes);
         assert_eq!(counts(&request), expected);
     }
-    let found = counts(&place.request(&[&many], parameters));
-    assert_eq!(found.1, expected.1);
+    let many_counts = counts(&place.request(&[&many], parameters));
+    assert_eq!(many_counts.1, expected.1);
 }
 
 #[test]
 fn a_share_of_the_images_has_their_numbers() {
     let place = Place::new();
-    let one = place.npy("one.npy", "|u1", "(3, 4, 5)", &levels(60, 1));
-    let other = place.npy("other.npy", "|u1", "(2, 4, 5)", &levels(40, 2));
-    let request = place.request(&[&one, &other], json!({}));
+    let first_stack = place.npy("one.npy", "|u1", "(3, 4, 5)", &levels(60, 1));
+    let second_stack = place.npy("other.npy", "|u1", "(2, 4, 5)", &levels(40, 2));
+    let request = place.request(&[&first_stack, &second_stack], json!({}));
     let stack = Stack::open(&request.inputs, needed_bytes).unwrap();
     let all = rows_of(&request, &stack, 0..5);
     let files: Vec<(&Path, u64)> = stack.files().collect();
-    assert_eq!(files, [(one.as_path(), 3), (other.as_path(), 2)]);
+    assert_eq!(files, [(first_stack.as_path(), 3), (second_stack.as_path(), 2)]);
     assert_eq!(rows_of(&request, &stack, 2..4), all[2..4]);
     assert_eq!((all[4].image, all[4].page), (4, 1));
     assert!(rows_of(&request, &stack, 3..3).is_empty());
-    let later = Stack::open(&[other], needed_bytes).unwrap().numbered_from(3);
+    let later = Stack::open(&[second_stack], needed_bytes).unwrap().numbered_from(3);
     let numbers = rows_of(&request, &later, 0..2).into_iter().map(|row| row.image);
     assert!(numbers.eq([3, 4]));
 }
 
 #[test]
-fn a_changed_line_is_found() {
+fn a_changed_line_is_detected() {
     let place = Place::new();
     let path = place.npy("stack.npy", "|u1", "(3, 20, 20)", &levels(1200, 5));
     let request = place.request(&[&path], json!({ "threshold": "100" }));

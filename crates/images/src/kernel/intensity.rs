@@ -1,4 +1,4 @@
-//! The transform: from the numbers of a pixel to one intensity.
+//! Transform of the samples of a pixel to one intensity.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use crate::kernel::Intensity;
 use crate::params::Channel;
 use cuesta_input::images::samples::ImageShape;
 
-/// Largest intensity of a floating-point image, in either direction.
+/// Largest absolute value of an intensity in a floating-point image.
 pub const VALUE_MAX: f64 = 1e150;
 
-/// Why an image can't be worked on, to be put behind its name.
+/// Reason why an image is refused; its text follows the name of the image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refused {
-    /// It is grey, and a colour was asked for.
+    /// The image is grey, and a colour channel was requested.
     Grey(Channel),
-    /// A pixel that is no number, or too large.
+    /// A pixel is NaN or too large.
     Value {
-        /// From 0.
+        /// Row of the pixel, from 0.
         row: usize,
-        /// From 0.
+        /// Column of the pixel, from 0.
         column: usize,
-        /// What is there.
+        /// Value of the pixel.
         value: f64,
     },
 }
@@ -43,10 +43,10 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The intensities of an image: its own numbers where there is one a pixel, else in `plane`.
+/// Returns the intensities of an image: the samples themselves if each pixel has one, else `plane`.
 ///
 /// # Errors
-/// When a grey image is asked for a colour.
+/// [`Refused::Grey`] if a colour of a grey image is requested.
 pub fn of<'a, T: Intensity>(
     values: &'a [T],
     shape: &ImageShape,
@@ -65,7 +65,7 @@ pub fn of<'a, T: Intensity>(
     Ok(plane)
 }
 
-/// Of channels that come one after the other, each of so many pixels.
+/// Intensities of channels stored one after the other, each of `pixels` samples.
 fn planar<'a, T: Intensity>(
     values: &'a [T],
     pixels: usize,
@@ -122,10 +122,10 @@ fn fill<T: Intensity, const N: usize>(
     );
 }
 
-/// The smallest and the largest intensity.
+/// Returns the smallest and the largest intensity.
 ///
 /// # Errors
-/// A number that is not finite or beyond [`VALUE_MAX`].
+/// [`Refused::Value`] for a number that is not finite or beyond [`VALUE_MAX`].
 pub fn range<T: Intensity>(plane: &[T], width: usize) -> Result<(T, T), Refused> {
     let start = plane.first().copied().unwrap_or_default();
     let (mut low, mut high, mut good) = (start, start, true);

@@ -1,4 +1,4 @@
-//! From the numbers of an image to counts, as pure functions on slices.
+//! Kernel from the samples of an image to counts, as pure functions on slices.
 
 mod intensity;
 mod objects;
@@ -16,20 +16,20 @@ use cuesta_core::cpu;
 use crate::params::Plan;
 use cuesta_input::images::samples::{ImageShape, Samples};
 
-/// What was found in an image.
+/// Threshold and counts of an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ImageMeasures {
-    /// The threshold.
+    /// Threshold between objects and background.
     pub threshold: f64,
-    /// Pixels of features, those of objects that are too small included.
+    /// Pixels of all objects, those smaller than the minimum included.
     pub pixels: u64,
-    /// Objects that are large enough.
+    /// Objects of at least the minimum size.
     pub objects: u64,
-    /// Pixels of the largest of them; 0 when there is none.
+    /// Pixels of the largest of these objects; 0 if there are none.
     pub largest: u64,
 }
 
-/// Memory that is used again for each image.
+/// Memory that is reused for each image.
 #[derive(Debug, Default)]
 pub struct Scratch {
     plane: Samples,
@@ -38,28 +38,28 @@ pub struct Scratch {
     forest: LabelForest,
 }
 
-/// Bytes that an image takes while it is worked on, its own numbers included.
+/// Returns the bytes that processing an image takes, its samples included.
 pub fn needed_bytes(shape: &ImageShape) -> u64 {
     let plane = if shape.channels > 1 { shape.pixels() * shape.kind.size_bytes() } else { 0 };
     (shape.size_bytes() + plane + otsu::COUNTS_BYTES_MAX) as u64
         + LabelForest::bytes_max(shape.height, shape.width)
 }
 
-/// Transform, threshold, objects.
+/// Computes intensities, threshold and objects of an image.
 ///
 /// # Errors
-/// What is no image to be worked on, with its place.
+/// The reason why the image is refused, with the position of the pixel.
 pub fn analyse(
     samples: &Samples,
     shape: &ImageShape,
     plan: &Plan,
-    room: &mut Scratch,
+    scratch: &mut Scratch,
 ) -> Result<ImageMeasures, Refused> {
     match samples {
-        Samples::U8(values) => typed(values, shape, plan, room),
-        Samples::U16(values) => typed(values, shape, plan, room),
-        Samples::F32(values) => typed(values, shape, plan, room),
-        Samples::F64(values) => typed(values, shape, plan, room),
+        Samples::U8(values) => typed(values, shape, plan, scratch),
+        Samples::U16(values) => typed(values, shape, plan, scratch),
+        Samples::F32(values) => typed(values, shape, plan, scratch),
+        Samples::F64(values) => typed(values, shape, plan, scratch),
     }
 }
 
@@ -67,9 +67,9 @@ fn typed<T: Intensity>(
     values: &[T],
     shape: &ImageShape,
     plan: &Plan,
-    room: &mut Scratch,
+    scratch: &mut Scratch,
 ) -> Result<ImageMeasures, Refused> {
-    let Scratch { plane, counts, mask, forest } = room;
+    let Scratch { plane, counts, mask, forest } = scratch;
     let plane = intensity::of(values, shape, plan.channel, T::of(plane))?;
     let (low, high) = intensity::range(plane, shape.width)?;
     let threshold = plan.threshold.unwrap_or_else(|| otsu::threshold(plane, low, high, counts));
@@ -83,7 +83,7 @@ fn typed<T: Intensity>(
     Ok(ImageMeasures { threshold, pixels: forest.pixels(), objects, largest })
 }
 
-/// Sets the mask to 1 where a pixel is of a feature, else to 0.
+/// Sets the mask to 1 for each pixel of an object, else to 0.
 fn mark<T: Intensity>(row: &[T], threshold: f64, dark: bool, mask: &mut [u8]) {
     cpu::fastest(
         #[inline(always)]
@@ -109,7 +109,7 @@ mod tests {
         ImageShape { height, width, channels, planar, kind }
     }
 
-    /// Images of few levels, so that objects touch in all ways and levels tie.
+    /// Images of few levels, so that objects touch in all possible ways and levels tie.
     fn image() -> impl Strategy<Value = (ImageShape, Samples)> {
         let kinds = prop_oneof![
             Just(SampleType::U8),
@@ -143,56 +143,58 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_kernel_and_the_verification_find_what_the_reference_finds(
+        fn the_kernel_and_the_verification_equal_the_reference(
             images in prop::collection::vec(image(), 1..4),
             threshold in prop::option::of(-3.0..70.0),
             dark in any::<bool>(),
             min_pixels in 1u64..6,
         ) {
-            let (mut room, mut bytes_max) = (Scratch::default(), 0);
-            let mut other = crate::verify::Scratch::default();
+            let (mut scratch, mut bytes_max) = (Scratch::default(), 0);
+            let mut verify_scratch = crate::verify::Scratch::default();
             for (shape, samples) in images {
                 let colours = [Channel::Luma, Channel::Red, Channel::Green, Channel::Blue];
-                let known = if shape.channels > 2 { 4 } else { 1 };
-                for channel in &colours[..known] {
+                let channel_count = if shape.channels > 2 { 4 } else { 1 };
+                for channel in &colours[..channel_count] {
                     let plan = Plan { channel: *channel, threshold, dark, min_pixels };
-                    let found = analyse(&samples, &shape, &plan, &mut room).unwrap();
-                    prop_assert_eq!(found, reference::analyse(&samples, &shape, &plan));
-                    let again = crate::verify::analyse(&samples, &shape, &plan, &mut other);
-                    prop_assert_eq!(again, Ok(found));
+                    let measures = analyse(&samples, &shape, &plan, &mut scratch).unwrap();
+                    prop_assert_eq!(measures, reference::analyse(&samples, &shape, &plan));
+                    let verified =
+                        crate::verify::analyse(&samples, &shape, &plan, &mut verify_scratch);
+                    prop_assert_eq!(verified, Ok(measures));
                     bytes_max = bytes_max.max(LabelForest::bytes_max(shape.height, shape.width));
-                    prop_assert!(room.forest.bytes() <= bytes_max);
-                    // Beside the counts, which are half as wide.
-                    prop_assert!(other.strips_bytes() <= bytes_max);
+                    prop_assert!(scratch.forest.bytes() <= bytes_max);
+                    // In addition to the counts, which are half as wide.
+                    prop_assert!(verify_scratch.strips_bytes() <= bytes_max);
                 }
             }
         }
     }
 
     #[test]
-    fn a_pixel_that_is_no_number_is_told_with_its_place() {
+    fn a_pixel_that_is_not_finite_is_reported_with_its_position() {
         let mut values = vec![0.5f32; 12];
         values[7] = f32::NAN;
         let plan = crate::params::ImagesParams::default().check().unwrap();
         let grey = shape(3, 4, 1, SampleType::F32);
-        let mut room = Scratch::default();
-        let told = analyse(&Samples::F32(values.clone()), &grey, &plan, &mut room).unwrap_err();
-        assert_eq!(told.to_string(), "has NaN at row 1, column 3; give numbers");
+        let mut scratch = Scratch::default();
+        let error = analyse(&Samples::F32(values.clone()), &grey, &plan, &mut scratch).unwrap_err();
+        assert_eq!(error.to_string(), "has NaN at row 1, column 3; give numbers");
         values[7] = f32::NEG_INFINITY;
-        let told = analyse(&Samples::F32(values), &grey, &plan, &mut room).unwrap_err();
-        assert_eq!(told.to_string(), "has -inf at row 1, column 3; give numbers");
+        let error = analyse(&Samples::F32(values), &grey, &plan, &mut scratch).unwrap_err();
+        assert_eq!(error.to_string(), "has -inf at row 1, column 3; give numbers");
         let huge = Samples::F64(vec![1.0, -1e151]);
-        let told = analyse(&huge, &shape(2, 1, 1, SampleType::F64), &plan, &mut room).unwrap_err();
-        assert!(told.to_string().contains("at row 1, column 0"), "{told}");
+        let error =
+            analyse(&huge, &shape(2, 1, 1, SampleType::F64), &plan, &mut scratch).unwrap_err();
+        assert!(error.to_string().contains("at row 1, column 0"), "{error}");
     }
 
     #[test]
     fn a_grey_image_has_no_red() {
         let plan = Plan { channel: Channel::Red, threshold: None, dark: false, min_pixels: 1 };
         let samples = Samples::U8(vec![1]);
-        let told =
+        let error =
             analyse(&samples, &shape(1, 1, 1, SampleType::U8), &plan, &mut Scratch::default());
-        let text = told.unwrap_err().to_string();
+        let text = error.unwrap_err().to_string();
         assert_eq!(text, "is grey and has no red; give --channel luma");
     }
 }

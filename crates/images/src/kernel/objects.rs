@@ -1,10 +1,9 @@
-//! Objects: pixels that touch by a side or a corner. A row is a list of runs; a run joins the
-//! objects of the runs that it touches in the row above (Rosenfeld and Pfaltz 1966, by
-//! union-find).
+//! Objects: pixels connected by a side or a corner. A row is a list of runs; a run joins the
+//! objects of the runs that it touches in the row above (Rosenfeld and Pfaltz 1966, by union-find).
 
 use memchr::memchr;
 
-/// A run of pixels of a row, from `start` to before `end`.
+/// Run of pixels of a row, from `start` to before `end`.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     start: usize,
@@ -12,51 +11,51 @@ struct Run {
     label: u32,
 }
 
-/// What is known of the objects of the rows so far.
+/// Union-find forest of the objects of the rows added so far.
 #[derive(Debug, Default)]
 pub struct LabelForest {
-    /// By label: a label of the same object that is not larger; of a root itself.
+    /// For each label, a label of the same object that is not larger; a root is its own parent.
     parents: Vec<u32>,
-    /// Pixels of the object of a root.
+    /// For each root, the pixels of its object.
     sizes: Vec<u32>,
     above: Vec<Run>,
-    here: Vec<Run>,
+    current: Vec<Run>,
     pixels: u64,
 }
 
 impl LabelForest {
-    /// Most bytes that an image of this size takes: at worst every other pixel of every other row
-    /// is an object, in vectors that grow by doubling.
+    /// Returns the maximum memory, in bytes, for an image of this size: in the worst case every
+    /// second pixel of every second row is an object, in vectors that grow by doubling.
     pub fn bytes_max(height: usize, width: usize) -> u64 {
         let labels = height.div_ceil(2) * width.div_ceil(2);
         let runs = 2 * width.div_ceil(2);
-        // Two vectors of twice what is needed, one of them beside that which it grows out of.
+        // Two vectors of twice the needed size, one of them copied from its previous allocation.
         let entries = 5 * labels * size_of::<u32>() + 2 * runs * size_of::<Run>();
         // The smallest vectors have a few entries, and the mask has a byte a column.
         (entries + width) as u64 + 1024
     }
 
-    /// Bytes that are taken now.
+    /// Returns the allocated bytes.
     #[cfg(test)]
     pub fn bytes(&self) -> u64 {
         let labels = self.parents.capacity() + self.sizes.capacity();
-        let runs = self.above.capacity() + self.here.capacity();
+        let runs = self.above.capacity() + self.current.capacity();
         (labels * size_of::<u32>() + runs * size_of::<Run>()) as u64
     }
 
-    /// Forgets all rows.
+    /// Removes all rows.
     pub fn clear(&mut self) {
         self.parents.clear();
         self.sizes.clear();
         self.above.clear();
-        self.here.clear();
+        self.current.clear();
         self.pixels = 0;
     }
 
-    /// Adds a row: 1 where a pixel is of an object, else 0.
+    /// Adds a row; `mask` is 1 for each pixel of an object, else 0.
     pub fn add_row(&mut self, mask: &[u8]) {
-        std::mem::swap(&mut self.above, &mut self.here);
-        self.here.clear();
+        std::mem::swap(&mut self.above, &mut self.current);
+        self.current.clear();
         let (mut from, mut first) = (0, 0);
         while let Some(skipped) = memchr(1, &mask[from..]) {
             let start = from + skipped;
@@ -67,13 +66,13 @@ impl LabelForest {
             let label = self.joined(first, end);
             self.sizes[label as usize] += (end - start) as u32;
             self.pixels += (end - start) as u64;
-            self.here.push(Run { start, end, label });
+            self.current.push(Run { start, end, label });
             from = end;
         }
     }
 
-    /// The label of a run that touches those runs above, from number `first` on, which do not start
-    /// after `end`.
+    /// Returns the label of a run that touches the runs above from index `first` on that do not
+    /// start after `end`.
     fn joined(&mut self, first: usize, end: usize) -> u32 {
         let mut label = None;
         for index in first..self.above.len() {
@@ -102,15 +101,16 @@ impl LabelForest {
     }
 
     fn unite(&mut self, a: u32, b: u32) -> u32 {
-        let (root, other) = (a.min(b), a.max(b));
-        if root != other {
-            self.parents[other as usize] = root;
-            self.sizes[root as usize] += self.sizes[other as usize];
+        let (root, absorbed) = (a.min(b), a.max(b));
+        if root != absorbed {
+            self.parents[absorbed as usize] = root;
+            self.sizes[root as usize] += self.sizes[absorbed as usize];
         }
         root
     }
 
-    /// Objects of at least `min_pixels`, and the pixels of the largest of them.
+    /// Returns the number of objects of at least `min_pixels`, and the pixels of the largest of
+    /// them.
     pub fn count(&self, min_pixels: u64) -> (u64, u64) {
         let (mut objects, mut largest) = (0, 0);
         for (label, (&parent, &size)) in self.parents.iter().zip(&self.sizes).enumerate() {
@@ -122,7 +122,7 @@ impl LabelForest {
         (objects, largest)
     }
 
-    /// Pixels of all rows that are of an object.
+    /// Returns the number of pixels of all objects.
     pub fn pixels(&self) -> u64 {
         self.pixels
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spiral_is_one_object() {
+    fn a_spiral_is_a_single_object() {
         let rows = ["########", ".......#", "######.#", "#....#.#", "#.##.#.#", "#.#..#.#"];
         let more = ["#.####.#", "#......#", "########"];
         assert_eq!(count(&[&rows[..], &more[..]].concat()).0, 1);

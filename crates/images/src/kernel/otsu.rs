@@ -1,21 +1,21 @@
-//! Otsu's threshold (1979): the level that divides the pixels into the two classes whose means are
-//! furthest apart, weighted by the classes. Fractions of whole numbers are compared, never rounded.
+//! Otsu's threshold (1979): the level that divides the pixels into the two classes with the largest
+//! between-class variance. Fractions of integers are compared, never rounded.
 
 use crate::kernel::Intensity;
 
 /// Bins of a floating-point image.
 pub const BINS: usize = 256;
-/// Levels up to which pixels are counted in several tables, so that equal neighbours do not wait
-/// for each other.
+/// Maximum number of levels for which pixels are counted in several tables, so that equal
+/// neighbours do not wait for each other.
 const NARROW: usize = 256;
 const TABLES: usize = 4;
-/// Most bytes of the counts of an image.
+/// Maximum size of the counts of an image, in bytes.
 pub const COUNTS_BYTES_MAX: usize = (1 << 16) * size_of::<u64>();
 
-/// The threshold of an image whose intensities are from `low` to `high`.
+/// Returns the threshold of an image whose intensities are from `low` to `high`.
 ///
-/// That of levels is a level; that of a floating-point image the middle of one of 256 bins. An
-/// image of one intensity has that intensity as its threshold.
+/// The threshold of integer levels is a level; that of a floating-point image is the middle of one
+/// of 256 bins. If all intensities are equal, the threshold is that intensity.
 pub fn threshold<T: Intensity>(plane: &[T], low: T, high: T, counts: &mut Vec<u64>) -> f64 {
     let (first, last) = (low.to_f64(), high.to_f64());
     if first >= last {
@@ -31,18 +31,18 @@ pub fn threshold<T: Intensity>(plane: &[T], low: T, high: T, counts: &mut Vec<u6
     (edge(best, first, last) + edge(best + 1, first, last)) / 2.0
 }
 
-/// The bin of a value from `first` to `last`, which belongs to the last bin.
+/// Returns the bin of a value from `first` to `last`; `last` belongs to the last bin.
 #[inline(always)]
 pub fn bin(value: f64, first: f64, last: f64) -> usize {
     (((value - first) / (last - first) * BINS as f64) as usize).min(BINS - 1)
 }
 
-/// Where a bin begins.
+/// Returns the lower edge of a bin.
 pub fn edge(bin: usize, first: f64, last: f64) -> f64 {
     if bin == BINS { last } else { first + bin as f64 * ((last - first) / BINS as f64) }
 }
 
-/// How many pixels are at each of `levels`.
+/// Counts the pixels at each of `levels` levels.
 fn count<T: Intensity>(plane: &[T], levels: usize, at: impl Fn(T) -> usize, counts: &mut Vec<u64>) {
     let tables = if levels <= NARROW { TABLES } else { 1 };
     counts.clear();
@@ -52,17 +52,17 @@ fn count<T: Intensity>(plane: &[T], levels: usize, at: impl Fn(T) -> usize, coun
             counts[(index & (tables - 1)) * levels + at(value)] += 1;
         }
     }
-    let (sums, others) = counts.split_at_mut(levels);
-    for table in others.chunks_exact(levels) {
+    let (sums, more_tables) = counts.split_at_mut(levels);
+    for table in more_tables.chunks_exact(levels) {
         sums.iter_mut().zip(table).for_each(|(sum, count)| *sum += count);
     }
 }
 
-/// One way to divide the pixels: the variance between the classes is `distance`^2 / `weight`, but
-/// for a factor that all ways share.
+/// Division of the pixels into two classes: the between-class variance is `distance`^2 / `weight`,
+/// up to a factor that all divisions share.
 #[derive(Clone, Copy)]
 struct Division {
-    /// |sum below x pixels in all - sum of all x pixels below|: below 2^72.
+    /// |sum below x all pixels - total sum x pixels below|: below 2^72.
     distance: u128,
     /// Pixels below x pixels above: at most 2^56.
     weight: u128,
@@ -70,14 +70,15 @@ struct Division {
 
 impl Division {
     fn is_better(self, other: Self) -> bool {
-        let side = |one: Self, weight: u128| product(one.distance, one.distance * weight);
+        let side =
+            |division: Self, weight: u128| product(division.distance, division.distance * weight);
         side(self, other.weight) > side(other, self.weight)
     }
 }
 
-/// The first index but the last that divides best; its pixels are of the lower class. There are
-/// pixels at the first and at the last index, at most [`crate::params::PIXELS_MAX`], and at most
-/// 2^16 indexes.
+/// Returns the first index, except the last, that divides best; its pixels are in the lower class.
+/// There are pixels at the first and at the last index, at most [`crate::params::PIXELS_MAX`], and
+/// at most 2^16 indexes.
 pub fn split(counts: &[u64]) -> usize {
     let sum_to = |counts: &[u64]| {
         let each = counts.iter().enumerate();
@@ -87,7 +88,7 @@ pub fn split(counts: &[u64]) -> usize {
     let (mut below, mut sum_below) = (0, 0);
     let mut best = (0, Division { distance: 0, weight: 1 });
     for (level, &count) in counts[..counts.len() - 1].iter().enumerate() {
-        // The classes are those of the level before: only the first of equal ones counts.
+        // The classes are those of the previous level, and ties go to the first level.
         if count == 0 {
             continue;
         }
@@ -102,7 +103,7 @@ pub fn split(counts: &[u64]) -> usize {
     best.0
 }
 
-/// The product of two numbers, high half first.
+/// Returns the product of two numbers, high half first.
 fn product(a: u128, b: u128) -> (u128, u128) {
     let halves = |x: u128| (x >> 64, x & u128::from(u64::MAX));
     let ((a1, a0), (b1, b0)) = (halves(a), halves(b));
@@ -125,10 +126,10 @@ mod tests {
         fn a_product_is_that_of_the_schoolbook(a in any::<u128>(), b in any::<u128>()) {
             let (high, low) = product(a, b);
             prop_assert_eq!(low, a.wrapping_mul(b));
-            // Casting out 2^61 - 1, of which 2^128 is 64 modulo.
+            // Reduction modulo 2^61 - 1, where 2^128 is 64.
             let prime = (1u128 << 61) - 1;
-            let left = (high % prime * 64 + low % prime) % prime;
-            prop_assert_eq!(left, (a % prime) * (b % prime) % prime);
+            let product_mod = (high % prime * 64 + low % prime) % prime;
+            prop_assert_eq!(product_mod, (a % prime) * (b % prime) % prime);
         }
     }
 
@@ -157,8 +158,8 @@ mod tests {
     #[test]
     fn the_threshold_of_floats_is_the_middle_of_a_bin() {
         let plane: Vec<f64> = (0..512).map(|index| f64::from(index % 2)).collect();
-        let found = threshold(&plane, 0.0, 1.0, &mut Vec::new());
-        assert_eq!(found, 0.5 / 256.0);
+        let middle = threshold(&plane, 0.0, 1.0, &mut Vec::new());
+        assert_eq!(middle, 0.5 / 256.0);
         assert_eq!(threshold(&[2.5f32; 3], 2.5, 2.5, &mut Vec::new()), 2.5);
         assert_eq!((bin(0.0, 0.0, 1.0), bin(1.0, 0.0, 1.0)), (0, 255));
     }

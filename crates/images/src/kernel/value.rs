@@ -1,14 +1,14 @@
-//! Numbers of an image as levels or as real numbers.
+//! Samples of an image as levels or as real numbers.
 
 use cuesta_input::images::samples::SampleValue;
 
-/// What is computed with a number of an image.
+/// Operations on a sample of an image.
 pub trait Intensity: SampleValue {
-    /// The whole number below; of a level, itself.
+    /// Returns the integer part; a level itself.
     fn level(self) -> usize;
-    /// The nearest of this type to 0.2125 red + 0.7154 green + 0.0721 blue.
+    /// Returns 0.2125 red + 0.7154 green + 0.0721 blue, rounded to this type.
     fn luma(rgb: [Self; 3]) -> Self;
-    /// Whether it is above a threshold.
+    /// Whether the sample is above a threshold.
     fn is_above(self, threshold: f64) -> bool;
 }
 
@@ -33,7 +33,8 @@ macro_rules! intensity {
     };
 }
 
-/// 0.2125 red + 0.7154 green + 0.0721 blue of levels, rounded to the nearest, half up.
+/// Returns 0.2125 red + 0.7154 green + 0.0721 blue of levels, rounded to the nearest integer, half
+/// up.
 #[inline(always)]
 fn luma_of_levels<T: Into<u32>>([red, green, blue]: [T; 3]) -> u32 {
     (2125 * red.into() + 7154 * green.into() + 721 * blue.into() + 5000) / 10_000
@@ -44,7 +45,7 @@ fn luma_of_doubles<T: Into<f64>>([red, green, blue]: [T; 3]) -> f64 {
     0.2125 * red.into() + 0.7154 * green.into() + 0.0721 * blue.into()
 }
 
-/// A level is above a threshold when it is above the whole number below it.
+/// Whether a level is above the integer part of a threshold, which is equivalent.
 #[inline(always)]
 fn level_is_above<T: Into<i32>>(level: T, threshold: f64) -> bool {
     level.into() > threshold.floor().clamp(-1.0, 65_535.0) as i32

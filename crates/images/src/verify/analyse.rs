@@ -1,4 +1,4 @@
-//! What is in an image, found in another way than the kernel's.
+//! Measures of an image, computed by other methods than the kernel's.
 
 use cuesta_core::cpu;
 
@@ -9,7 +9,7 @@ use crate::kernel::ImageMeasures;
 use crate::params::{Channel, Plan};
 use cuesta_input::images::samples::{ImageShape, Samples};
 
-/// Memory that is used again for each image.
+/// Memory that is reused for each image.
 #[derive(Debug, Default)]
 pub struct Scratch {
     plane: Samples,
@@ -19,24 +19,24 @@ pub struct Scratch {
 
 #[cfg(test)]
 impl Scratch {
-    /// Bytes that objects take.
+    /// Returns the bytes allocated for objects.
     pub fn strips_bytes(&self) -> u64 {
         self.strips.bytes()
     }
 }
 
-/// Transform, threshold, objects; what is wrong with an image that is refused.
+/// Computes intensities, threshold and objects of an image; returns the fault of a refused image.
 pub fn analyse(
     samples: &Samples,
     shape: &ImageShape,
     plan: &Plan,
-    room: &mut Scratch,
+    scratch: &mut Scratch,
 ) -> Result<ImageMeasures, String> {
     match samples {
-        Samples::U8(values) => typed(values, shape, plan, room),
-        Samples::U16(values) => typed(values, shape, plan, room),
-        Samples::F32(values) => typed(values, shape, plan, room),
-        Samples::F64(values) => typed(values, shape, plan, room),
+        Samples::U8(values) => typed(values, shape, plan, scratch),
+        Samples::U16(values) => typed(values, shape, plan, scratch),
+        Samples::F32(values) => typed(values, shape, plan, scratch),
+        Samples::F64(values) => typed(values, shape, plan, scratch),
     }
 }
 
@@ -44,9 +44,9 @@ fn typed<T: Pixel>(
     values: &[T],
     shape: &ImageShape,
     plan: &Plan,
-    room: &mut Scratch,
+    scratch: &mut Scratch,
 ) -> Result<ImageMeasures, String> {
-    let Scratch { plane, counts, strips } = room;
+    let Scratch { plane, counts, strips } = scratch;
     let plane = intensities(values, shape, plan.channel, T::of(plane))?;
     if !are_good(plane) {
         return Err("has pixels that are no numbers, which the work would have refused".to_owned());
@@ -59,7 +59,7 @@ fn typed<T: Pixel>(
     Ok(ImageMeasures { threshold, pixels, objects, largest })
 }
 
-/// The intensities of an image, in `plane` unless its own numbers are.
+/// Returns the intensities of an image, in `plane` unless they are samples of the image.
 fn intensities<'a, T: Pixel>(
     values: &'a [T],
     shape: &ImageShape,
@@ -89,16 +89,16 @@ fn intensities<'a, T: Pixel>(
                     *value = T::weighted([*r, *g, *b]);
                 }
             }
-            (false, 3) => together::<T, 3>(values, place, plane),
-            (false, _) => together::<T, 4>(values, place, plane),
+            (false, 3) => interleaved::<T, 3>(values, place, plane),
+            (false, _) => interleaved::<T, 4>(values, place, plane),
         },
     );
     Ok(plane)
 }
 
-/// The intensities of pixels of `N` numbers each: that at a place, or luma.
+/// Intensities of pixels of `N` adjacent samples: the sample at a place, or luma.
 #[inline(always)]
-fn together<T: Pixel, const N: usize>(values: &[T], place: Option<usize>, plane: &mut [T]) {
+fn interleaved<T: Pixel, const N: usize>(values: &[T], place: Option<usize>, plane: &mut [T]) {
     let pixels = plane.iter_mut().zip(values.as_chunks::<N>().0);
     match place {
         None => {

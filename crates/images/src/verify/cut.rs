@@ -1,12 +1,12 @@
-//! A threshold in the units of the pixels: the smallest number above it.
+//! Threshold in the units of the pixels: the smallest sample above it.
 
 use super::levels::Pixel;
 use super::strips::BITS;
 
-/// Gathers the lowest bits of eight bytes in the highest byte of a product.
+/// Multiplier that gathers the lowest bits of eight bytes in the highest byte of the product.
 const GATHER: u64 = 0x0102_0408_1020_4080;
 
-/// Which pixels are of features: those that are at least `first`, or those that are not.
+/// Pixels that belong to objects: those at or above `first`, or those below it.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut<T> {
     first: T,
@@ -14,16 +14,16 @@ pub struct Cut<T> {
 }
 
 impl<T: Pixel> Cut<T> {
-    /// The pixels above a threshold, or with `dark` the others.
+    /// Selects the pixels above a threshold, or with `dark` the pixels at or below it.
     pub fn new(threshold: f64, dark: bool) -> Self {
         match T::above(threshold) {
             Some(first) => Self { first, below: dark },
-            // No pixel is above it, and none is below the smallest.
+            // No pixel is above the threshold, and none is below the smallest sample.
             None => Self { first: T::LOWEST, below: !dark },
         }
     }
 
-    /// Sets the bits of the pixels of a row that are of features; others are 0.
+    /// Sets the bits of the object pixels of a row; all further bits are 0.
     #[inline(always)]
     pub fn bits(self, row: &[T], bits: &mut [u64]) {
         let (whole, rest) = row.as_chunks::<BITS>();

@@ -1,7 +1,7 @@
-//! Intensities and Otsu's threshold in another way than the kernel's: luma of levels in floating
-//! point, bins of floats by a product where that leaves no doubt, and all levels by the sum of both
-//! classes' squares in double precision, of which those that rounding cannot part are compared
-//! exactly.
+//! Intensities and Otsu's threshold by other methods than the kernel's: luma of levels in floating
+//! point; bins of floats by a product where rounding cannot change the bin; and all levels by the
+//! sum of both classes' squares in double precision, of which those too close for rounding are
+//! compared exactly.
 
 use std::cmp::Ordering;
 
@@ -17,26 +17,26 @@ const BINS: usize = 256;
 const TABLES: usize = 8;
 /// Largest intensity of a floating-point image.
 const VALUE_MAX: f64 = 1e150;
-/// Numbers whose range, and whose bins, are found together.
+/// Numbers whose range, and whose bins, are computed together.
 const LANES: usize = 32;
 const BLOCK: usize = 1024;
-/// More than rounding takes of a number of bins: three roundings of one that is at most 256.
+/// Bound on the rounding error of a position in bins: three roundings of a number of at most 256.
 const DOUBT: f64 = 1.0 / (1u64 << 40) as f64;
-/// Added to a whole number below 2^51, which it leaves in the low bits.
-const WHOLE: f64 = 4_503_599_627_370_496.0;
-/// More than rounding takes of a sum of squares, which is three roundings of positive numbers, on
-/// either side of a comparison.
+/// 2^52: added to an integer below 2^51, it leaves the integer in the low bits.
+const TWO_TO_52: f64 = 4_503_599_627_370_496.0;
+/// Bound on the relative rounding error of a sum of squares, which has three roundings of positive
+/// numbers on either side of a comparison.
 const MARGIN: f64 = 1.0 - 1.0 / (1u64 << 49) as f64;
 
-/// A number of an image.
+/// Sample of an image.
 pub trait Pixel: SampleValue {
-    /// One that none is below.
+    /// The smallest value of the type.
     const LOWEST: Self;
-    /// The smallest above a threshold.
+    /// Returns the smallest value above a threshold.
     fn above(threshold: f64) -> Option<Self>;
-    /// The nearest to 0.2125 red + 0.7154 green + 0.0721 blue, half up.
+    /// Returns 0.2125 red + 0.7154 green + 0.0721 blue, rounded to the nearest value, half up.
     fn weighted(rgb: [Self; 3]) -> Self;
-    /// Otsu's threshold.
+    /// Returns Otsu's threshold.
     fn otsu(plane: &[Self], counts: &mut Vec<u32>) -> Option<f64>;
 }
 
@@ -49,8 +49,8 @@ impl Pixel for u8 {
 
     #[inline(always)]
     fn weighted([red, green, blue]: [Self; 3]) -> Self {
-        // Half a step above a whole number, and at least as far from a multiple of 10 000; single
-        // precision takes less of what is at most 255.5 when divided.
+        // Half a step above an integer, and at least as far from a multiple of 10 000; single
+        // precision loses less than that for quotients of at most 255.5.
         let sum = 2125.0 * f32::from(red) + 7154.0 * f32::from(green) + 721.0 * f32::from(blue);
         ((sum + 5000.5) * 1e-4) as i32 as Self
     }
@@ -127,7 +127,7 @@ impl Pixel for f64 {
 
     #[inline(always)]
     fn weighted([red, green, blue]: [Self; 3]) -> Self {
-        // The definition has it in double precision in this order.
+        // The specification computes luma in double precision in this order.
         (0.2125 * red + 0.7154 * green) + 0.0721 * blue
     }
 
@@ -140,24 +140,24 @@ impl Pixel for f64 {
     }
 }
 
-/// Whether all numbers are such that an image may have.
+/// Whether an image may contain all these numbers.
 pub fn are_good<T: Pixel>(plane: &[T]) -> bool {
     T::LEVELS
         || cpu::fastest(
             #[inline(always)]
             || {
-                // No branch out of the loop, so that several numbers are looked at together.
+                // No early exit, so that several numbers are compared together.
                 plane.iter().fold(true, |good, x| good & (x.to_f64().abs() <= VALUE_MAX))
             },
         )
 }
 
-/// The smallest and the largest number.
+/// Returns the smallest and the largest number.
 #[inline(always)]
 fn range<T: Pixel>(plane: &[T], most: T, least: T) -> (T, T) {
     let (mut low, mut high) = ([most; LANES], [least; LANES]);
-    let (whole, rest) = plane.as_chunks::<LANES>();
-    for lanes in whole {
+    let (chunks, rest) = plane.as_chunks::<LANES>();
+    for lanes in chunks {
         for (lane, &value) in lanes.iter().enumerate() {
             low[lane] = if value < low[lane] { value } else { low[lane] };
             high[lane] = if value > high[lane] { value } else { high[lane] };
@@ -168,8 +168,8 @@ fn range<T: Pixel>(plane: &[T], most: T, least: T) -> (T, T) {
     (low.iter().chain(rest).fold(most, smaller), high.iter().chain(rest).fold(least, larger))
 }
 
-/// How often each byte comes; equal neighbours count in different tables, so that none waits for
-/// the one before it.
+/// Counts of each byte; equal neighbours count in different tables, so that none waits for the
+/// previous one.
 struct Tables([[u32; BINS]; TABLES]);
 
 impl Default for Tables {
@@ -180,8 +180,8 @@ impl Default for Tables {
 
 impl Tables {
     fn add(&mut self, bytes: &[u8]) {
-        let (whole, rest) = bytes.as_chunks::<TABLES>();
-        for eight in whole {
+        let (chunks, rest) = bytes.as_chunks::<TABLES>();
+        for eight in chunks {
             for (table, &byte) in self.0.iter_mut().zip(eight) {
                 table[usize::from(byte)] += 1;
             }
@@ -195,7 +195,7 @@ impl Tables {
     }
 }
 
-/// The threshold of floats: the middle of a bin.
+/// Returns the threshold of floats: the middle of a bin.
 fn binned<T: Pixel>(plane: &[T], (a, b): (f64, f64), counts: &mut Vec<u32>) -> Option<f64> {
     if a >= b {
         return Some(a);
@@ -224,26 +224,27 @@ fn binned<T: Pixel>(plane: &[T], (a, b): (f64, f64), counts: &mut Vec<u32>) -> O
     Some((start(best) + start(best + 1)) / 2.0)
 }
 
-/// Sets the bins of values; whether each is that of the definition.
+/// Sets the bins of values; returns whether all are surely those of the specification.
 #[inline(always)]
 fn by_product<T: Pixel>(values: &[T], (a, per_unit): (f64, f64), bins: &mut [u8]) -> bool {
     let mut is_sure = true;
     for (bin, value) in bins.iter_mut().zip(values) {
         let place = (value.to_f64() - a) * per_unit;
-        // Not so when it is no number.
+        // False for NaN too.
         is_sure &= (place - place.round_ties_even()).abs() > DOUBT;
-        *bin = (place.floor() + WHOLE).to_bits() as u8;
+        *bin = (place.floor() + TWO_TO_52).to_bits() as u8;
     }
     is_sure
 }
 
-/// The first level but the highest that divides the pixels best. The first and the last level have
-/// pixels.
+/// Returns the first level, except the highest, that divides the pixels best. The first and the
+/// last level have pixels.
 fn best(counts: &[u32]) -> usize {
     let all = counts.iter().zip(0u64..).fold((0, 0), |(pixels, sum), (&count, level)| {
         (pixels + u64::from(count), sum + u64::from(count) * level)
     });
-    // What is above a level is all but what is below; the first of equal ones has pixels itself.
+    // The class above a level is the complement of the class below; the first of equal levels has
+    // pixels itself.
     let candidates = || {
         let (mut pixels, mut sum) = (0, 0);
         let until = counts.len().saturating_sub(1);
@@ -259,22 +260,22 @@ fn best(counts: &[u32]) -> usize {
         classes.iter().map(|&(sum, pixels)| sum as f64 * sum as f64 / pixels as f64).sum()
     };
     let most = candidates().map(|(_, classes)| about(classes)).fold(0.0, f64::max);
-    let mut found = None::<(usize, (u128, u128))>;
+    let mut best_level = None::<(usize, (u128, u128))>;
     for (level, classes) in candidates() {
         if about(classes) < most * MARGIN {
             continue;
         }
-        let fraction = exactly(classes);
-        if found.is_none_or(|(_, best)| compare(fraction, best) == Ordering::Greater) {
-            found = Some((level, fraction));
+        let fraction = exact_fraction(classes);
+        if best_level.is_none_or(|(_, best)| compare(fraction, best) == Ordering::Greater) {
+            best_level = Some((level, fraction));
         }
     }
-    found.map_or(0, |(level, _)| level)
+    best_level.map_or(0, |(level, _)| level)
 }
 
-/// The sum of both classes' squares divided by their pixels, as a fraction: sums are below 2^45 and
-/// pixels at most 2^29.
-fn exactly([(sum, pixels), (others, rest)]: [(u64, u64); 2]) -> (u128, u128) {
+/// Returns the sum of both classes' squares divided by their pixels, as a fraction: sums are below
+/// 2^45 and pixels at most 2^29.
+fn exact_fraction([(sum, pixels), (others, rest)]: [(u64, u64); 2]) -> (u128, u128) {
     let square = |x: u64| u128::from(x) * u128::from(x);
     let (pixels, rest) = (u128::from(pixels), u128::from(rest));
     (square(sum) * rest + square(others) * pixels, pixels * rest)
@@ -286,7 +287,7 @@ mod tests {
     use crate::kernel::Intensity;
 
     #[test]
-    fn luma_in_floating_point_is_that_of_whole_numbers() {
+    fn luma_in_floating_point_equals_that_of_integers() {
         for red in 0..=255u8 {
             for green in 0..=255u8 {
                 for blue in 0..=255u8 {
@@ -304,11 +305,13 @@ mod tests {
 
     #[test]
     fn half_a_step_from_a_multiple_is_enough_for_both_precisions() {
-        // Every sum next to which the whole part changes.
-        for whole in 1..=65_535u32 {
-            for (sum, expected) in [(whole * 10_000 - 1, whole - 1), (whole * 10_000, whole)] {
+        // Sums at which the integer part changes.
+        for integer in 1..=65_535u32 {
+            for (sum, expected) in
+                [(integer * 10_000 - 1, integer - 1), (integer * 10_000, integer)]
+            {
                 assert_eq!(((f64::from(sum) + 0.5) * 1e-4) as u32, expected, "{sum}");
-                if whole < 256 {
+                if integer < 256 {
                     assert_eq!(((sum as f32 + 0.5) * 1e-4) as u32, expected, "{sum}");
                 }
             }
@@ -328,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_beside_the_edge_of_a_bin_are_in_theirs() {
+    fn floats_next_to_the_edge_of_a_bin_are_in_the_right_bin() {
         for (a, b) in [(0.0, 1.0), (-7.1, 3.3), (0.0, 255.0), (1e-300, 3e-300), (0.0, 5e-324)] {
             let edge = |bin: i32| a + f64::from(bin) * ((b - a) / 256.0);
             let near =
@@ -342,13 +345,13 @@ mod tests {
                     assert_eq!(usize::from(bins[0]), bin(x), "{x}");
                 }
             }
-            let found = f64::otsu(&plane, &mut Vec::new()).unwrap();
-            assert_eq!(found, crate::kernel::threshold(&plane, a, b, &mut Vec::new()));
+            let threshold = f64::otsu(&plane, &mut Vec::new()).unwrap();
+            assert_eq!(threshold, crate::kernel::threshold(&plane, a, b, &mut Vec::new()));
         }
     }
 
     #[test]
-    fn what_is_no_number_is_not_good() {
+    fn a_number_that_is_not_finite_is_not_good() {
         for bad in [f64::NAN, f64::INFINITY, -1.1e150] {
             assert!(!are_good(&[1.0, bad, 2.0]));
         }

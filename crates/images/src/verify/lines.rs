@@ -1,4 +1,4 @@
-//! The lines of the table of an answer, some at a time.
+//! Lines of the table of an answer, read in blocks.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -8,22 +8,22 @@ use cuesta_core::{Error, Result};
 
 use crate::table;
 
-/// Bytes of lines after which no more are read, and most lines.
+/// Bytes of a block, and maximum number of its lines.
 const BLOCK_BYTES: usize = 64 << 10;
 const BLOCK_LINES: usize = 4096;
-/// Most bytes of a line: the longest name of a file, with room for the numbers.
+/// Maximum size of a line, in bytes: the longest name of a file, and room for the numbers.
 const LINE_BYTES_MAX: usize = 16 << 10;
-/// What all this takes.
+/// Memory that a reader takes, in bytes.
 pub const NEEDED_BYTES: u64 = 128 << 10;
 
-/// Lines that are read one after the other.
+/// Reader of lines, one block after the other.
 pub struct Lines {
     path: PathBuf,
     file: BufReader<File>,
     text: Vec<u8>,
-    /// Where lines end in the text.
+    /// Ends of the lines in the text.
     ends: Vec<u32>,
-    /// The lines before those that are held.
+    /// Number of lines before this block.
     before: u64,
 }
 
@@ -47,10 +47,10 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Reads the next lines, up to that of all images and at most `most` of them; how many.
-    ///
+    /// Reads the next block, up to the line of all images and at most `most` lines; returns the
+    /// number of lines.
     /// # Errors
-    /// `Input` when the table ends before; `System`.
+    /// `Input` if the table ends before; `System`.
     pub fn next(&mut self, most: u64) -> Result<usize> {
         self.before += self.ends.len() as u64;
         self.text.clear();
@@ -65,23 +65,23 @@ impl Lines {
         Ok(self.ends.len())
     }
 
-    /// Whether a line that is held is that of all images.
+    /// Whether a line of the block is that of all images.
     pub fn is_all(&self, index: usize) -> bool {
         self.get(index).1.split(|&byte| byte == b'\t').next() == Some(table::ALL.as_bytes())
     }
 
-    /// The number of a line that is held, from 1, and the line with its end.
+    /// Returns the number of a line of the block, from 1, and the line with its line feed.
     pub fn get(&self, index: usize) -> (u64, &[u8]) {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         (self.before + index as u64 + 1, &self.text[start..self.ends[index] as usize])
     }
 
-    /// The last of the lines that are held, with its number.
+    /// Returns the last line of the block, with its number.
     pub fn last(&self) -> (u64, &[u8]) {
         self.get(self.ends.len() - 1)
     }
 
-    /// Whether nothing comes after what was read.
+    /// Whether the table ends after the block.
     ///
     /// # Errors
     /// `System`.
@@ -91,7 +91,7 @@ impl Lines {
         Ok(left.is_empty())
     }
 
-    /// The error of a line.
+    /// Returns the error of a line.
     pub fn bad(&self, number: u64, what: &str) -> Error {
         Error::input("verify", format!("line {number} of {} {what}", self.path.display()))
     }

@@ -1,9 +1,9 @@
-//! Proves an answer: every image again by other methods than the kernel's, every line of the table
-//! written anew and compared byte by byte, so that no wrong answer passes.
+//! Verifies an answer: recomputes each image by other methods than the kernel's, writes each line
+//! of the table again and compares it byte by byte, so that no wrong answer passes.
 //!
-//! The threshold is found by other sums and fractions ([`levels`]), objects by strips of two rows
-//! as bits instead of runs of one ([`strips`]). The table is read some lines at a time; with the
-//! room of each thread that takes no more memory than the work.
+//! The threshold is computed by other sums and fractions ([`levels`]), objects by strips of two
+//! rows as bits instead of runs of one row ([`strips`]). The table is read in blocks of lines; with
+//! the memory of each thread this takes no more memory than the run.
 
 mod analyse;
 mod cut;
@@ -31,8 +31,8 @@ use cuesta_input::images::samples::{ImageShape, SampleType};
 use cuesta_input::images::{Reader, Stack};
 use lines::Lines;
 
-/// What the widest counts take less here than in the kernel: half of 512 KiB, of which some goes
-/// into the counts of bytes.
+/// Bytes by which the widest counts are smaller here than in the kernel: half of 512 KiB, of which
+/// some is used for the counts of bytes.
 const SPARED_BYTES: u64 = 128 << 10;
 
 const METHOD: &str = "every threshold by other sums, objects by strips of two rows as bits, every \
@@ -40,9 +40,9 @@ const METHOD: &str = "every threshold by other sums, objects by strips of two ro
 
 /// Verifies the answer in `request.output`.
 ///
-/// [`VerificationLevel::Sample`] looks at all of the table, with the sizes of the images from their
-/// headers, but computes the threshold and the counts of one image in
-/// [`cuesta_core::job::SAMPLE_GROUP_SIZE`] only.
+/// [`VerificationLevel::Sample`] checks all of the table, with the sizes of the images from their
+/// headers, but computes the threshold and the counts of only one image in
+/// [`cuesta_core::job::SAMPLE_GROUP_SIZE`].
 ///
 /// # Errors
 /// `Input` when the table cannot be read; `System`; `Cancelled`.
@@ -52,10 +52,10 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     progress.expect((0..stack.images).map(|image| stack.bytes_of(image)).sum());
     let mut lines = Lines::open(request.output.join(table::FEATURES_FILE))?;
     let budget = Budget::new(request.memory_bytes);
-    let (each_bytes, beside_bytes) = (thread_bytes(&stack), lines::NEEDED_BYTES);
-    let fitting = budget.free_bytes().saturating_sub(beside_bytes) / each_bytes;
+    let (each_bytes, lines_bytes) = (thread_bytes(&stack), lines::NEEDED_BYTES);
+    let fitting = budget.free_bytes().saturating_sub(lines_bytes) / each_bytes;
     let threads = request.threads.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1);
-    let _lease = budget.take(threads as u64 * each_bytes + beside_bytes, "the largest image")?;
+    let _lease = budget.take(threads as u64 * each_bytes + lines_bytes, "the largest image")?;
     let sample =
         (request.verify == VerificationLevel::Sample).then(|| Sample::random(stack.images));
     let job = Job { stack: &stack, plan: &plan, sample, threads, progress };
@@ -65,37 +65,38 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         let count = lines.next(stack.images - images)?;
         ends = lines.is_all(count - 1);
         let rows = count - usize::from(ends);
-        workers = job.look(workers, &lines, images, rows)?;
+        workers = job.check_rows(workers, &lines, images, rows)?;
         images += rows as u64;
     }
-    let found = workers.into_iter().fold(Seen::default(), |all, worker| all.with(worker.seen));
-    let is_whole = images == stack.images && (ends || lines.next(1)? == 1 && lines.is_all(0));
-    let mut verdict = verdict(found, &mut lines)?;
-    verdict.require(is_whole, "its rows are more or fewer than the images");
+    let checks =
+        workers.into_iter().fold(RowChecks::default(), |all, worker| all.with(worker.checks));
+    let has_all_rows = images == stack.images && (ends || lines.next(1)? == 1 && lines.is_all(0));
+    let mut verdict = verdict(checks, &mut lines)?;
+    verdict.require(has_all_rows, "its rows are more or fewer than the images");
     verdict.counts.insert("images", images);
     Ok(verdict)
 }
 
-/// What a thread takes: no more than one that works, which has wider counts.
+/// Returns the memory of a thread: no more than in the run, which has wider counts.
 fn thread_bytes(stack: &Stack) -> u64 {
     stack.needed_bytes - SPARED_BYTES
 }
 
-/// The verdict on rows that were looked at, and on the line of all images, which was read last.
-fn verdict(found: Seen, lines: &mut Lines) -> Result<Verdict> {
-    let Seen { mut given, mut right, sums, wrong } = found;
+/// Returns the verdict on the checked rows, and on the line of all images, which was read last.
+fn verdict(checks: RowChecks, lines: &mut Lines) -> Result<Verdict> {
+    let RowChecks { mut answer, mut right, sums, wrong } = checks;
     let (number, line) = lines.last();
     if let Some(all) =
         std::str::from_utf8(line).ok().and_then(|line| parsed(line, table::parse_all))
     {
-        all.add_all(&mut given);
+        all.add_all(&mut answer);
     }
     sums.add_all(&mut right);
     let mut last = String::new();
     sums.append_all(&mut last);
     let is_right = line == last.as_bytes();
     let is_over = lines.is_over()?;
-    let mut verdict = Verdict::new(given, right, METHOD).covers(&[table::FEATURES_FILE]);
+    let mut verdict = Verdict::new(answer, right, METHOD).covers(&[table::FEATURES_FILE]);
     verdict.require(is_over, "something comes after the line of all images");
     verdict.require(is_right, &format!("line {number} does not have the sums of the others"));
     if let Some((number, what)) = wrong {
@@ -105,7 +106,7 @@ fn verdict(found: Seen, lines: &mut Lines) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Reads a line without its end.
+/// Parses a line without its line feed.
 fn parsed<T>(line: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     line.strip_suffix('\n').and_then(parse)
 }
@@ -114,28 +115,28 @@ fn parsed<T>(line: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
 struct Job<'a> {
     stack: &'a Stack,
     plan: &'a Plan,
-    /// What chooses the images that are computed, unless all are.
+    /// Sample of the images that are computed; `None` computes all images.
     sample: Option<Sample>,
     threads: usize,
     progress: &'a Progress,
 }
 
-/// What was seen of rows.
+/// Results of the checks of rows.
 #[derive(Default)]
-struct Seen {
-    given: Digest,
+struct RowChecks {
+    answer: Digest,
     right: Digest,
     sums: Counts,
-    /// The first line that is wrong, and what of it.
+    /// The first wrong line, and its fault.
     wrong: Option<(u64, String)>,
 }
 
-impl Seen {
-    fn with(mut self, other: Self) -> Self {
-        self.given.merge(&other.given);
-        self.right.merge(&other.right);
-        self.sums.add(&other.sums);
-        self.wrong = self.wrong.into_iter().chain(other.wrong).min();
+impl RowChecks {
+    fn with(mut self, part: Self) -> Self {
+        self.answer.merge(&part.answer);
+        self.right.merge(&part.right);
+        self.sums.add(&part.sums);
+        self.wrong = self.wrong.into_iter().chain(part.wrong).min();
         self
     }
 
@@ -146,79 +147,82 @@ impl Seen {
     }
 }
 
-/// A thread.
+/// State of a thread.
 struct Worker<'a> {
     reader: Reader<'a>,
-    room: Scratch,
+    scratch: Scratch,
     line: String,
-    seen: Seen,
+    checks: RowChecks,
 }
 
 impl<'a> Job<'a> {
-    /// Looks at rows that are held, of images from number `first` on.
-    fn look(
+    /// Checks the rows of a block of lines, of images from number `first` on.
+    fn check_rows(
         &self,
         workers: Vec<Worker<'a>>,
         lines: &Lines,
         first: u64,
         rows: usize,
     ) -> Result<Vec<Worker<'a>>> {
-        let kept = Mutex::new(workers);
+        let idle_workers = Mutex::new(workers);
         let make = || {
-            parallel::lock(&kept).pop().unwrap_or_else(|| Worker {
+            parallel::lock(&idle_workers).pop().unwrap_or_else(|| Worker {
                 reader: Reader::new(self.stack),
-                room: Scratch::default(),
+                scratch: Scratch::default(),
                 line: String::new(),
-                seen: Seen::default(),
+                checks: RowChecks::default(),
             })
         };
         let task = |worker: &mut Worker<'_>, index: usize| {
             let image = first + index as u64;
-            self.look_at(worker, image, lines, index)?;
+            self.check_row(worker, image, lines, index)?;
             self.progress.advance(self.stack.bytes_of(image))
         };
         let mut workers = parallel::run(self.threads, rows, make, task, |_| {})?;
-        workers.append(&mut parallel::lock(&kept));
+        workers.append(&mut parallel::lock(&idle_workers));
         Ok(workers)
     }
 
-    fn look_at(
+    fn check_row(
         &self,
         worker: &mut Worker<'_>,
         image: u64,
         lines: &Lines,
         index: usize,
     ) -> Result<()> {
-        let Worker { reader, room, line, seen } = worker;
-        let (number, given_line) = lines.get(index);
-        let given = std::str::from_utf8(given_line).ok().and_then(|line| parsed(line, Row::parse));
-        let given = given.ok_or_else(|| lines.bad(number, "is not what is in an image"))?;
-        given.add(&mut seen.given);
-        let (shape, found) = if self.computes(image) {
+        let Worker { reader, scratch, line, checks } = worker;
+        let (number, answer_line) = lines.get(index);
+        let answer_row =
+            std::str::from_utf8(answer_line).ok().and_then(|line| parsed(line, Row::parse));
+        let answer_row =
+            answer_row.ok_or_else(|| lines.bad(number, "is not what is in an image"))?;
+        answer_row.add(&mut checks.answer);
+        let (shape, measures) = if self.computes(image) {
             let (shape, samples) = reader.read(image)?;
-            let found = analyse(samples, &shape, self.plan, room);
-            (shape, found.map_err(|what| refuse(self.stack, image, &what))?)
+            let measures = analyse(samples, &shape, self.plan, scratch);
+            (shape, measures.map_err(|reason| refuse(self.stack, image, &reason))?)
         } else {
             let shape = reader.shape(image)?;
-            match self.as_given(&given, &shape) {
-                Some(found) => (shape, found),
+            match self.plausible_measures(&answer_row, &shape) {
+                Some(measures) => (shape, measures),
                 None => {
-                    seen.note(number, "has numbers that no image of its size has");
+                    checks.note(number, "has numbers that no image of its size has");
                     return Ok(());
                 }
             }
         };
-        let right = row(self.stack, image, &shape, &found);
-        right.add(&mut seen.right);
-        seen.sums.add(&right.counts);
+        let right = row(self.stack, image, &shape, &measures);
+        right.add(&mut checks.right);
+        checks.sums.add(&right.counts);
         line.clear();
         right.append(line);
-        if line.as_bytes() != given_line {
-            let (given_line, right) = (String::from_utf8_lossy(given_line), line.trim_end());
-            let fields = given_line.trim_end().split('\t').zip(right.split('\t'));
-            let column = fields.zip(table::HEADER).find(|((given, right), _)| given != right);
+        if line.as_bytes() != answer_line {
+            let (answer_line, right) = (String::from_utf8_lossy(answer_line), line.trim_end());
+            let fields = answer_line.trim_end().split('\t').zip(right.split('\t'));
+            let column =
+                fields.zip(table::HEADER).find(|((answer_row, right), _)| answer_row != right);
             let name = column.map_or("end", |(_, name)| name);
-            seen.note(number, &format!("has another {name} than it should have"));
+            checks.note(number, &format!("has another {name} than it should have"));
         }
         Ok(())
     }
@@ -228,27 +232,27 @@ impl<'a> Job<'a> {
         self.sample.as_ref().is_none_or(|sample| sample.has(image))
     }
 
-    /// What a row says, if an image of this size may have it.
-    fn as_given(&self, given: &Row, shape: &ImageShape) -> Option<ImageMeasures> {
-        let Counts { pixels, objects, largest } = given.counts;
-        let found = ImageMeasures { threshold: given.threshold, pixels, objects, largest };
-        let whole = matches!(shape.kind, SampleType::U8 | SampleType::U16);
+    /// Returns the measures of a row, if an image of this size may have them.
+    fn plausible_measures(&self, answer_row: &Row, shape: &ImageShape) -> Option<ImageMeasures> {
+        let Counts { pixels, objects, largest } = answer_row.counts;
+        let measures = ImageMeasures { threshold: answer_row.threshold, pixels, objects, largest };
+        let has_levels = matches!(shape.kind, SampleType::U8 | SampleType::U16);
         let level_max = if shape.kind == SampleType::U8 { 255.0 } else { 65_535.0 };
         let is_level = |x: f64| (0.0..=level_max).contains(&x) && x.fract() == 0.0;
         let threshold = match self.plan.threshold {
-            Some(threshold) => threshold == given.threshold,
-            None if whole => is_level(given.threshold),
-            None => given.threshold.is_finite(),
+            Some(threshold) => threshold == answer_row.threshold,
+            None if has_levels => is_level(answer_row.threshold),
+            None => answer_row.threshold.is_finite(),
         };
         let least = objects.checked_mul(self.plan.min_pixels)?;
         let is_right = threshold
             && pixels <= shape.pixels() as u64
             && (objects == 0) == (largest == 0)
             && (objects == 0 || largest >= self.plan.min_pixels)
-            // The largest, and at least so many pixels of each of the others.
+            // The largest object, and at least `min_pixels` of each further object.
             && least.max(largest) <= pixels
             && (objects == 0 || least - self.plan.min_pixels <= pixels - largest)
             && (self.plan.min_pixels > 1 || objects.saturating_mul(largest) >= pixels);
-        is_right.then_some(found)
+        is_right.then_some(measures)
     }
 }

@@ -1,9 +1,9 @@
-//! Objects by strips of two rows, as bits. Pixels of two rows that follow each other touch as soon
-//! as their columns are equal or follow each other, so a run of columns with a pixel in either row
-//! is of one object. Runs are never listed: a bit marks where each starts, and the label of a pixel
-//! is how many starts come up to it. A pixel of a strip touches one of the strip above in three
-//! ways, which are three shifts of the row above. Labels are united by M. Rem's algorithm (E. W.
-//! Dijkstra, *A Discipline of Programming*, 1976).
+//! Objects by strips of two rows, as bits. Pixels of adjacent rows touch if their columns are equal
+//! or adjacent, so a run of columns with a pixel in either row belongs to one object. Runs are
+//! never listed: a bit marks the start of each run, and the label of a pixel is the number of
+//! starts up to it. A pixel of a strip can touch a pixel of the strip above in three ways, which
+//! are three shifts of the row above. Labels are united by M. Rem's algorithm (E. W. Dijkstra, *A
+//! Discipline of Programming*, 1976).
 
 use cuesta_core::cpu;
 
@@ -13,17 +13,17 @@ use super::levels::Pixel;
 /// Pixels of a word.
 pub const BITS: usize = 64;
 
-/// The labels of a strip.
+/// Labels of a strip.
 #[derive(Debug, Default)]
 struct Labels {
-    /// A bit for each column at which a run starts.
+    /// A bit for each column, set where a run starts.
     starts: Vec<u64>,
-    /// The labels before each word, those of the strips above included.
+    /// Number of labels before each word, those of the strips above included.
     before: Vec<u32>,
 }
 
 impl Labels {
-    /// The label of the run that a column is in.
+    /// Returns the label of the run that contains a column.
     #[inline(always)]
     fn at(&self, column: usize) -> u32 {
         let (word, bit) = (column / BITS, column % BITS);
@@ -32,29 +32,30 @@ impl Labels {
     }
 }
 
-/// What is known of the objects of the strips so far; memory that is used again for each image.
+/// Union-find forest of the objects of the strips so far; its memory is reused for each image.
 #[derive(Debug, Default)]
 pub struct Strips {
-    /// The rows of the strip, and the lower row of the strip above.
+    /// Rows of the strip, and the lower row of the strip above.
     upper: Vec<u64>,
     lower: Vec<u64>,
     above: Vec<u64>,
-    here: Labels,
-    there: Labels,
-    /// By label: one of the same object that is not larger; of one of them itself.
+    current: Labels,
+    previous: Labels,
+    /// For each label, a label of the same object that is not larger; the smallest label is its own
+    /// parent.
     parents: Vec<u32>,
-    /// By label: pixels of the run.
+    /// For each label, the pixels of its run.
     sizes: Vec<u32>,
 }
 
-/// What was counted in an image.
+/// Counts of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectCounts {
-    /// Pixels of features.
+    /// Pixels of all objects.
     pub pixels: u64,
-    /// Objects that are large enough.
+    /// Objects of at least the minimum size.
     pub objects: u64,
-    /// Pixels of the largest of them.
+    /// Pixels of the largest of these objects.
     pub largest: u64,
 }
 
@@ -84,23 +85,24 @@ impl Strips {
         )
     }
 
-    /// Bytes that are taken now.
+    /// Returns the allocated bytes.
     #[cfg(test)]
     pub fn bytes(&self) -> u64 {
-        let rows = [&self.upper, &self.lower, &self.above, &self.here.starts, &self.there.starts];
+        let rows =
+            [&self.upper, &self.lower, &self.above, &self.current.starts, &self.previous.starts];
         let words: usize = rows.iter().map(|row| row.capacity()).sum();
-        let labels = [&self.here.before, &self.there.before, &self.parents, &self.sizes];
+        let labels = [&self.current.before, &self.previous.before, &self.parents, &self.sizes];
         let labels: usize = labels.iter().map(|labels| labels.capacity()).sum();
         (words * size_of::<u64>() + labels * size_of::<u32>()) as u64
     }
 
     fn clear(&mut self, words: usize) {
-        let Self { upper, lower, above, here, there, .. } = self;
-        for row in [upper, lower, above, &mut here.starts, &mut there.starts] {
+        let Self { upper, lower, above, current, previous, .. } = self;
+        for row in [upper, lower, above, &mut current.starts, &mut previous.starts] {
             row.clear();
             row.resize(words, 0);
         }
-        for labels in [here, there] {
+        for labels in [current, previous] {
             labels.before.clear();
             labels.before.resize(words, 0);
         }
@@ -108,19 +110,19 @@ impl Strips {
         self.sizes.clear();
     }
 
-    /// Makes the strip the one above.
+    /// Makes the current strip the strip above.
     #[inline(always)]
     fn turn(&mut self) {
         std::mem::swap(&mut self.above, &mut self.lower);
-        std::mem::swap(&mut self.there, &mut self.here);
+        std::mem::swap(&mut self.previous, &mut self.current);
     }
 
-    /// Finds the runs of the strip and counts the pixels of each.
+    /// Labels the runs of the strip and counts the pixels of each.
     #[inline(always)]
     fn label(&mut self) {
-        let Self { upper, lower, here, parents, sizes, .. } = self;
+        let Self { upper, lower, current, parents, sizes, .. } = self;
         let mut carry = 0;
-        let labels = here.starts.iter_mut().zip(&mut here.before);
+        let labels = current.starts.iter_mut().zip(&mut current.before);
         for ((&a, &b), (starts, before)) in upper.iter().zip(&*lower).zip(labels) {
             let either = a | b;
             *starts = either & !(either << 1 | carry);
@@ -130,7 +132,7 @@ impl Strips {
             while left != 0 {
                 let below = (left & left.wrapping_neg()) - 1;
                 let pixels = (a & below).count_ones() + (b & below).count_ones();
-                // None before the first start of a row.
+                // There is none before the first start of a row.
                 if let Some(size) = sizes.last_mut() {
                     *size += pixels - counted;
                 }
@@ -145,27 +147,27 @@ impl Strips {
         }
     }
 
-    /// Unites runs of the strip with those above that they touch.
+    /// Unites runs of the strip with the runs above that they touch.
     #[inline(always)]
     fn join(&mut self) {
-        let Self { upper, above, here, there, parents, .. } = self;
+        let Self { upper, above, current, previous, parents, .. } = self;
         let (mut t_carry, mut b_carry) = (0, 0);
         for (word, (&t, &b)) in upper.iter().zip(&*above).enumerate() {
-            // By column: whether the one before it, or the one after it, has a pixel.
+            // For each column, whether the column before or after has a pixel.
             let (t_before, b_before) = (t << 1 | t_carry, b << 1 | b_carry);
             let next = |row: &[u64]| row.get(word + 1).map_or(0, |next| next << (BITS - 1));
             let (t_after, b_after) = (t >> 1 | next(upper), b >> 1 | next(above));
             (t_carry, b_carry) = (t >> (BITS - 1), b >> (BITS - 1));
-            // One below the other, but for those that join the same runs as those before them.
+            // Vertical contacts, except those that join the same runs as the column before.
             let below = t & b & !(t_before & b_before);
-            // By a corner, where no pixel beside shows the same.
+            // Diagonal contacts, where no adjacent pixel already makes the contact.
             let from_before = t & b_before & !b & !t_before;
             let from_after = t & b_after & !b & !t_after;
             for (links, shift) in [(below, 1), (from_before, 0), (from_after, 2)] {
                 let mut left = links;
                 while left != 0 {
                     let column = word * BITS + left.trailing_zeros() as usize;
-                    unite(parents, here.at(column), there.at(column + shift - 1));
+                    unite(parents, current.at(column), previous.at(column + shift - 1));
                     left &= left - 1;
                 }
             }
@@ -192,7 +194,7 @@ impl Strips {
     }
 }
 
-/// Makes two labels those of one object.
+/// Unites the objects of two labels.
 #[inline(always)]
 fn unite(parents: &mut [u32], a: u32, b: u32) {
     let (mut a, mut b) = (a as usize, b as usize);

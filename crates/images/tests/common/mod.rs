@@ -1,4 +1,4 @@
-//! A place for stacks and answers, and requests on them.
+//! Test folder with stacks and answers, and requests on them.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
@@ -32,7 +32,7 @@ impl Place {
         path
     }
 
-    /// Bytes behind the header of an array.
+    /// Writes an array file with these bytes after its header.
     pub fn npy(&self, name: &str, descr: &str, shape: &str, bytes: &[u8]) -> PathBuf {
         self.write(name, [&npy::header(descr, shape), bytes].concat())
     }
@@ -55,7 +55,7 @@ impl Place {
         self.folder.path().join("answer").join(FEATURES_FILE)
     }
 
-    /// The answer, without its header.
+    /// Returns the fields of the answer, without its header.
     pub fn table(&self) -> Vec<Vec<String>> {
         let text = std::fs::read_to_string(self.answer()).unwrap();
         text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect()
@@ -76,7 +76,7 @@ pub fn verify(request: &Request) -> Verdict {
     cuesta_images::verify(request, &Progress::default()).unwrap()
 }
 
-/// Runs and verifies; the answer must be right.
+/// Runs and verifies a request; the answer must pass.
 pub fn proved(request: &Request) -> Verdict {
     run(request);
     let verdict = verify(request);
@@ -84,13 +84,13 @@ pub fn proved(request: &Request) -> Verdict {
     verdict
 }
 
-/// Levels of an image with soft blobs.
+/// Returns levels of an image with soft blobs.
 pub fn levels(count: usize, seed: u64) -> Vec<u8> {
     let stream = Stream::new(seed, 1);
     (0..count as u64).map(|at| (stream.below(at / 7, 200) + stream.below(at, 50)) as u8).collect()
 }
 
-/// A page of a TIFF file to be written.
+/// Page of a TIFF file to be written.
 pub struct Page<'a> {
     pub width: u32,
     pub height: u32,
@@ -107,7 +107,7 @@ fn add<C: ColorType>(
     encoder.write_image::<C>(page.width, page.height, values).unwrap();
 }
 
-/// A file with the kinds of page that are read: 8 and 16 bits, floats, colour with and without
+/// Writes a file with the supported kinds of page: 8 and 16 bits, floats, colour with and without
 /// alpha.
 pub fn tiff(pages: &[Page<'_>], compression: Compression) -> Vec<u8> {
     let mut file = Cursor::new(Vec::new());
@@ -129,7 +129,7 @@ pub fn tiff(pages: &[Page<'_>], compression: Compression) -> Vec<u8> {
     file.into_inner()
 }
 
-/// A grey page whose directory comes before its pixels: `content`, in this compression.
+/// Writes a grey page whose directory precedes its pixels, with `content` in this compression.
 pub fn directory_first((width, height): (u32, u32), compression: u32, content: &[u8]) -> Vec<u8> {
     let entries = [(256, width), (257, height), (258, 8), (259, compression), (262, 1)];
     let size = if compression == 1 { width * height } else { content.len() as u32 };
