@@ -1,5 +1,5 @@
-//! The files of a sort. Every step that may fail passes through here, so that tests can make any
-//! of them fail.
+//! Files of a sort. All steps that may fail pass through this module, so that tests can make any of
+//! them fail.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,19 +13,19 @@ use cuesta_input::records::{Record, RecordFiles};
 use cuesta_input::storage::Input;
 use cuesta_runtime::parallel::lock;
 
-/// Threads that write to one file at once. Most file systems let one of them write and have the
-/// others wait for it, busily; so these had better sort, but for as many as it takes for the next
-/// one to begin at once.
+/// Maximum number of threads that write to a file at the same time. Most file systems let one
+/// thread write while the others busy-wait, so further threads had better sort; a few must be ready
+/// for the next write to begin at once.
 const WRITERS_MAX: usize = 4;
 
-/// The disk; by default the real one.
+/// Access to the disk; by default the real disk.
 #[derive(Debug, Default)]
 pub struct Disk {
     steps: AtomicU64,
     fails_at: Option<u64>,
 }
 
-/// An open file.
+/// Open file.
 #[derive(Debug)]
 pub struct DiskFile<'a> {
     disk: &'a Disk,
@@ -35,7 +35,7 @@ pub struct DiskFile<'a> {
     writers: Writers,
 }
 
-/// How many threads write.
+/// Number of threads that write.
 #[derive(Debug, Default)]
 struct Writers {
     count: Mutex<usize>,
@@ -43,8 +43,8 @@ struct Writers {
 }
 
 impl Writers {
-    /// Does `work` once fewer than [`WRITERS_MAX`] others do theirs.
-    fn one_of_few<T>(&self, work: impl FnOnce() -> T) -> T {
+    /// Runs `work` when fewer than [`WRITERS_MAX`] threads run theirs.
+    fn in_turn<T>(&self, work: impl FnOnce() -> T) -> T {
         let count = lock(&self.count);
         let all_in = |count: &mut usize| *count >= WRITERS_MAX;
         let waited = self.left.wait_while(count, all_in);
@@ -57,12 +57,13 @@ impl Writers {
 }
 
 impl Disk {
-    /// A disk whose step number `step`, counted from 0, and all after it fail as if it were full.
+    /// Returns a disk whose step number `step`, counted from 0, and all later steps fail as if it
+    /// were full.
     pub fn failing_at(step: u64) -> Self {
         Self { fails_at: Some(step), ..Self::default() }
     }
 
-    /// Opens a file to read; `operation` begins the messages about it.
+    /// Opens a file for reading; messages about it begin with `operation`.
     ///
     /// # Errors
     /// `System`.
@@ -70,7 +71,7 @@ impl Disk {
         self.opened(operation, path, "opening", || Input::open(path))
     }
 
-    /// Makes an empty file to write and read.
+    /// Creates an empty file for writing and reading.
     ///
     /// # Errors
     /// `System`.
@@ -80,7 +81,7 @@ impl Disk {
         self.opened(operation, path, "creating", || options.open(path).map(Input::local))
     }
 
-    /// Opens a file that is there to write.
+    /// Opens an existing file for writing.
     ///
     /// # Errors
     /// `System`.
@@ -90,7 +91,7 @@ impl Disk {
         self.opened(operation, path, "opening", || options.open(path).map(Input::local))
     }
 
-    /// Fills `records` with those of `files` from number `first` on.
+    /// Fills `records` with the records of `files` from number `first` on.
     ///
     /// # Errors
     /// `System`.
@@ -131,7 +132,7 @@ impl Disk {
 }
 
 impl DiskFile<'_> {
-    /// Fills `bytes` from `offset`.
+    /// Fills `bytes` with the bytes of the file from `offset` on.
     ///
     /// # Errors
     /// `System`.
@@ -146,11 +147,11 @@ impl DiskFile<'_> {
     /// `System`.
     pub fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
         let write = || self.local()?.write_all_at(bytes, offset);
-        let written = self.disk.step().and_then(|()| self.writers.one_of_few(write));
+        let written = self.disk.step().and_then(|()| self.writers.in_turn(write));
         written.map_err(|cause| self.failed("writing", &cause))
     }
 
-    /// Makes the file as long as this; what is new is zero and takes no room yet.
+    /// Sets the size of the file; new bytes are zero and take no disk space yet.
     ///
     /// # Errors
     /// `System`.
@@ -177,7 +178,7 @@ mod tests {
     fn a_few_threads_write_at_once_and_all_of_them_do() {
         let (writers, most) = (Writers::default(), Mutex::new((0, 0, 0)));
         let work = |_: &mut (), _: usize| {
-            writers.one_of_few(|| {
+            writers.in_turn(|| {
                 let mut now = lock(&most);
                 *now = (now.0 + 1, now.1.max(now.0 + 1), now.2 + 1);
                 drop(now);

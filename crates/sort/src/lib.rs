@@ -2,10 +2,10 @@
 //! the input (`spec/workloads/sort`).
 //!
 //! A record is sorted as one 128-bit number, its key above its position: no two are equal, so any
-//! sorting algorithm is stable and no input is skewed. What fits in memory is divided by sampled
-//! splitters into buckets that fit in a cache, which are sorted one by one while they are written
-//! (samplesort: W. D. Frazer, A. C. McKellar, J. ACM 17, 1970). What does not is sorted in runs
-//! first; then every range of keys is read from all runs and sorted again. Cost: O(n log n), two
+//! sorting algorithm is stable and no input is skewed. Data that fit in memory are divided by
+//! sampled splitters into buckets that fit in a cache, which are sorted one by one while they are
+//! written (samplesort: W. D. Frazer, A. C. McKellar, J. ACM 17, 1970). Larger data are first
+//! sorted in runs; then each range of keys is read from all runs and merged. Cost: O(n log n), two
 //! passes over the data in memory, four beyond it; bound by the copies to and from the page cache,
 //! or by the disk.
 

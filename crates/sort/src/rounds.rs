@@ -1,10 +1,11 @@
-//! The workload in rounds: a sample of all shares gives the cuts; every task divides its share at
-//! them and sends each part its records; whoever has all of a part sorts it and writes it to its
-//! place in the answer.
+//! Workload in rounds: a sample of all shares determines the cuts; each task divides its share at
+//! the cuts and sends the records of each part; the worker that receives a part sorts it and writes
+//! it to its place in the answer.
 //!
-//! Where a part begins is known once all are counted. Workers that keep their parts count them when
-//! they have them, and write them in another round; for others each block begins with how many
-//! records of its task go to parts before, so that a part that has all of its blocks knows.
+//! The start of a part is known when all records are counted. Workers that hold parts count the
+//! records they received, and write them in another round; for other workers, each block begins
+//! with the number of records of its task in earlier parts, so that a part with all its blocks
+//! knows its start.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,51 +23,53 @@ use crate::kernel::Entry;
 use crate::params::SortParams;
 use crate::run::shares::{self, PARTS_MAX, Share};
 
-/// Bytes of a share, where parts are not kept.
+/// Bytes of a share, if workers hold no parts.
 const SHARE_BYTES: u64 = 16 << 20;
-/// Bytes of a part then, about.
+/// Approximate bytes of a part in this case.
 const PART_BYTES: u64 = 32 << 20;
-/// What a part takes of the memory of its worker where tasks take long to begin: its blocks, its
-/// records one after the other, and their entries.
+/// Memory of a part, as a multiple of its size, where tasks are slow to begin: its blocks, its
+/// concatenated records, and their entries.
 const PART_TIMES: u64 = 3;
-/// Bytes before the records of a block: how many of its task go to parts before, and how many there
-/// are. Blocks of several tasks may come one after the other.
-const HEAD_BYTES: usize = 2 * size_of::<u64>();
-/// Sampled records for each part: its size is then within some tenths of the mean.
+/// Bytes of the header of a block: the number of records of its task in earlier parts, and in the
+/// block. Blocks of several tasks may be concatenated.
+const HEADER_BYTES: usize = 2 * size_of::<u64>();
+/// Sampled records for each part: part sizes are then within some tenths of the mean.
 const PART_SAMPLES: u64 = 128;
-/// The same for parts that are kept, of which each slot has one: within a tenth.
-const KEPT_SAMPLES: u64 = 1024;
-/// Most samples that the leader takes itself: a job of an engine takes longer than these reads.
-const OWN_SAMPLES_MAX: u64 = 1 << 16;
-/// Buffers of a process that keeps a part.
-const BESIDE_BYTES: u64 = 16 << 20;
-/// Tenths of its share that such a process holds: what it sends and what it receives, parts being
-/// uneven.
-const HELD_TENTHS: u64 = 25;
+/// Sampled records for each part that workers hold, one in each slot: part sizes are then within a
+/// tenth of the mean.
+const HELD_SAMPLES: u64 = 1024;
+/// Maximum number of samples that the leader takes itself: a job of an engine takes longer than
+/// these reads.
+const LEADER_SAMPLES_MAX: u64 = 1 << 16;
+/// Buffers of a process that holds a part.
+const BUFFER_BYTES: u64 = 16 << 20;
+/// Memory of such a process, in tenths of its share: the sent and the received records, with uneven
+/// parts.
+const MEMORY_TENTHS: u64 = 25;
 
-/// What all of a round are told.
+/// Input of all tasks of a round.
 #[derive(Serialize, Deserialize)]
-struct Asked {
-    what: What,
+struct RoundInput {
+    step: Step,
     inputs: Vec<PathBuf>,
     cuts: Vec<Entry>,
-    /// Number of the first record of each part that was kept, and of one behind the last.
+    /// Number of the first record of each held part, and the total number of records.
     starts: Vec<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
-enum What {
-    /// Find entries at even distances.
+enum Step {
+    /// Sample entries at even distances.
     Sample,
-    /// Send the records to the parts, which keep them and tell how many they are.
+    /// Send the records to the parts, whose workers hold and count them.
     Keep,
-    /// Sort and write a part that was kept.
+    /// Sort and write a held part.
     Write,
-    /// Send the records to the parts, which sort and write them.
+    /// Send the records to the parts, whose workers sort and write them.
     Sort,
 }
 
-/// What leads a run in rounds.
+/// Creates the leader of a run in rounds.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -77,7 +80,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
     Ok(Box::new(Steps {
         request,
         resources,
-        what: None,
+        step: None,
         records: 0,
         parts: 0,
         cuts,
@@ -85,7 +88,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
     }))
 }
 
-/// What does the tasks of a run.
+/// Creates a worker, which runs the tasks of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -97,8 +100,8 @@ pub fn work(request: &Request, _: Resources) -> Result<Box<dyn Worker>> {
 struct Steps {
     request: Request,
     resources: Resources,
-    /// What the last round was for.
-    what: Option<What>,
+    /// Step of the last round.
+    step: Option<Step>,
     records: u64,
     parts: usize,
     cuts: Vec<Entry>,
@@ -109,26 +112,25 @@ struct Steps {
 impl Leader for Steps {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         progress: &Progress,
     ) -> Result<Option<Round>> {
-        let next = match self.what {
+        let next = match self.step {
             None => match self.open(progress, response)? {
                 Some(mut sample) => self.cut(&mut sample)?,
-                None => What::Sample,
+                None => Step::Sample,
             },
-            Some(What::Sample) => {
-                let some: Vec<Vec<Entry>> =
-                    found.iter().map(|some| wire::from_bytes(some)).collect::<Result<_>>()?;
-                self.cut(&mut some.concat())?
+            Some(Step::Sample) => {
+                let samples: Vec<Vec<Entry>> = read(&results)?;
+                self.cut(&mut samples.concat())?
             }
-            Some(What::Keep) => {
-                self.sizes = read(&found)?;
-                What::Write
+            Some(Step::Keep) => {
+                self.sizes = read(&results)?;
+                Step::Write
             }
-            Some(What::Write | What::Sort) => {
-                self.check(&read(&found)?)?;
+            Some(Step::Write | Step::Sort) => {
+                self.check(&read(&results)?)?;
                 response.counts.insert("records", self.records);
                 response.counts.insert("parts", self.parts as u64);
                 let largest = self.sizes.iter().max().copied().unwrap_or_default();
@@ -136,8 +138,8 @@ impl Leader for Steps {
                 return Ok(None);
             }
         };
-        self.what = Some(next);
-        if matches!(next, What::Write | What::Sort) {
+        self.step = Some(next);
+        if matches!(next, Step::Write | Step::Sort) {
             shares::create(&self.request.output, self.records)?;
         }
         self.round(next).map(Some)
@@ -145,13 +147,13 @@ impl Leader for Steps {
 }
 
 impl Steps {
-    /// Opens the records; returns a sample of them where it is small.
+    /// Opens the records; returns a sample of them if it is small enough for the leader.
     fn open(&mut self, progress: &Progress, response: &mut Response) -> Result<Option<Vec<Entry>>> {
         let files = RecordFiles::open(&self.request.inputs)?;
         self.records = files.records();
         let (bytes, slots) = (self.records * RECORD_BYTES as u64, self.resources.slots as u64);
         if self.resources.keeps {
-            let needed = bytes * HELD_TENTHS / 10 + slots * BESIDE_BYTES;
+            let needed = bytes * MEMORY_TENTHS / 10 + slots * BUFFER_BYTES;
             if needed > self.resources.all_bytes() {
                 let (all, needed) = (human(bytes), human(needed));
                 let limit = human(self.resources.all_bytes());
@@ -170,7 +172,7 @@ impl Steps {
         let even = slots.max(bytes.div_ceil(part_bytes)) as usize;
         self.parts = self.resources.tasks.unwrap_or(even).min(PARTS_MAX);
         let samples = PART_SAMPLES * self.parts as u64;
-        if self.resources.keeps || samples > OWN_SAMPLES_MAX {
+        if self.resources.keeps || samples > LEADER_SAMPLES_MAX {
             return Ok(None);
         }
         timed(response, "sample", || {
@@ -179,23 +181,23 @@ impl Steps {
         })
     }
 
-    /// Decides where the parts begin and end; returns what is next.
-    fn cut(&mut self, sample: &mut [Entry]) -> Result<What> {
+    /// Sets the cuts between parts; returns the next step.
+    fn cut(&mut self, sample: &mut [Entry]) -> Result<Step> {
         self.cuts = shares::cuts(sample, self.parts)?;
         self.parts = self.cuts.len() + 1;
-        Ok(if self.resources.keeps { What::Keep } else { What::Sort })
+        Ok(if self.resources.keeps { Step::Keep } else { Step::Sort })
     }
 
-    fn round(&self, what: What) -> Result<Round> {
-        let phase = match what {
-            What::Sample => "sample",
-            What::Keep => "exchange",
-            What::Write => "write",
-            What::Sort => "sort",
+    fn round(&self, step: Step) -> Result<Round> {
+        let phase = match step {
+            Step::Sample => "sample",
+            Step::Keep => "exchange",
+            Step::Write => "write",
+            Step::Sort => "sort",
         };
-        let (samples, sends) = (what == What::Sample, matches!(what, What::Keep | What::Sort));
-        let asked = Asked {
-            what,
+        let (samples, sends) = (step == Step::Sample, matches!(step, Step::Keep | Step::Sort));
+        let input = RoundInput {
+            step,
             inputs: self.request.inputs.clone(),
             cuts: self.cuts.clone(),
             starts: self.starts(),
@@ -204,31 +206,31 @@ impl Steps {
             phase: phase.to_owned(),
             bytes: if samples { 0 } else { self.records * RECORD_BYTES as u64 },
             rows: if samples { 0 } else { self.records },
-            shared: wire::to_bytes(&asked)?,
-            tasks: if what == What::Write { vec![Vec::new(); self.parts] } else { self.shares()? },
+            shared: wire::to_bytes(&input)?,
+            tasks: if step == Step::Write { vec![Vec::new(); self.parts] } else { self.shares()? },
             parts: if sends { self.parts } else { 0 },
             ..Round::default()
         })
     }
 
-    /// The shares of the tasks, and how many entries each gives to the sample.
+    /// Returns the shares of the tasks, and the number of entries that each adds to the sample.
     fn shares(&self) -> Result<Vec<Vec<u8>>> {
         let records = self.records;
-        let step = if self.resources.keeps {
+        let share_records = if self.resources.keeps {
             records.div_ceil(self.resources.slots as u64)
         } else {
             self.resources.task_bytes.unwrap_or(SHARE_BYTES) / RECORD_BYTES as u64
         };
-        let step = step.max(1);
-        let each = if self.resources.keeps { KEPT_SAMPLES } else { PART_SAMPLES };
+        let share_records = share_records.max(1);
+        let each = if self.resources.keeps { HELD_SAMPLES } else { PART_SAMPLES };
         let samples = u128::from(each * self.parts as u64);
         let share = |index: u64| {
-            let first = index * step;
-            let count = step.min(records - first);
+            let first = index * share_records;
+            let count = share_records.min(records - first);
             let samples = (samples * u128::from(count)).div_ceil(u128::from(records)) as u64;
             wire::to_bytes(&(first, count, samples))
         };
-        (0..records.div_ceil(step)).map(share).collect()
+        (0..records.div_ceil(share_records)).map(share).collect()
     }
 
     fn starts(&self) -> Vec<u64> {
@@ -239,7 +241,7 @@ impl Steps {
         if self.sizes.is_empty() { Vec::new() } else { starts }
     }
 
-    /// All records are in a part that was written, one part after the other.
+    /// Checks that the written parts are adjacent and contain all records.
     fn check(&mut self, written: &[Written]) -> Result<()> {
         let mut end = 0;
         let is_next = |&(first, count): &Written| {
@@ -259,28 +261,28 @@ impl Steps {
     }
 }
 
-/// Number of the first record of a part, and how many it has.
+/// Number of the first record of a part, and its number of records.
 type Written = (u64, u64);
 
-/// What each has found.
-fn read<T: for<'a> Deserialize<'a>>(found: &[Vec<u8>]) -> Result<Vec<T>> {
-    found.iter().map(|one| wire::from_bytes(one)).collect()
+/// Decodes the results of all tasks.
+fn read<T: for<'a> Deserialize<'a>>(results: &[Vec<u8>]) -> Result<Vec<T>> {
+    results.iter().map(|result| wire::from_bytes(result)).collect()
 }
 
 struct Work {
     request: Request,
-    /// The blocks of parts, by the number of the task that sent them.
+    /// Blocks of the parts, by the number of the task that sent them.
     parts: BTreeMap<usize, BTreeMap<usize, Bytes>>,
 }
 
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let asked: Asked = wire::from_bytes(task.shared)?;
-        if asked.what == What::Write {
-            let written = self.write(task.number, &asked, progress)?;
+        let input: RoundInput = wire::from_bytes(task.shared)?;
+        if input.step == Step::Write {
+            let written = self.write(task.number, &input, progress)?;
             return Ok((wire::to_bytes(&written)?, Blocks::default()));
         }
-        let files = RecordFiles::open(&asked.inputs)?;
+        let files = RecordFiles::open(&input.inputs)?;
         let (first, records, samples): (u64, u64, u64) = wire::from_bytes(task.input)?;
         let share: Share = (first, records);
         if first.checked_add(records).is_none_or(|end| end > files.records()) {
@@ -288,18 +290,18 @@ impl Worker for Work {
             return Err(Error::input("sort", text));
         }
         let mut blocks = Blocks::default();
-        let found = match asked.what {
-            What::Sample => wire::to_bytes(&shares::sample(&files, share, samples, progress)?)?,
-            what => {
-                let head_bytes = if what == What::Sort { HEAD_BYTES } else { 0 };
-                blocks = shares::divide(&files, share, (asked.cuts, head_bytes), progress)?;
-                if what == What::Sort {
-                    put_heads(&mut blocks);
+        let result = match input.step {
+            Step::Sample => wire::to_bytes(&shares::sample(&files, share, samples, progress)?)?,
+            step => {
+                let header_bytes = if step == Step::Sort { HEADER_BYTES } else { 0 };
+                blocks = shares::divide(&files, share, (input.cuts, header_bytes), progress)?;
+                if step == Step::Sort {
+                    put_headers(&mut blocks);
                 }
                 Vec::new()
             }
         };
-        Ok((found, blocks))
+        Ok((result, blocks))
     }
 
     fn take(&mut self, part: Task<'_>, from: usize, block: Bytes) -> Result<()> {
@@ -308,14 +310,14 @@ impl Worker for Work {
     }
 
     fn part(&mut self, part: Task<'_>, progress: &Progress) -> Result<Vec<u8>> {
-        let asked: Asked = wire::from_bytes(part.shared)?;
-        if asked.what == What::Keep {
+        let input: RoundInput = wire::from_bytes(part.shared)?;
+        if input.step == Step::Keep {
             let blocks = self.parts.entry(part.number).or_default();
             let bytes: usize = blocks.values().map(|block| (**block).as_ref().len()).sum();
             return wire::to_bytes(&((bytes / RECORD_BYTES) as u64));
         }
         let blocks = self.parts.remove(&part.number).unwrap_or_default();
-        let (first, bytes) = without_heads(blocks.into_values().collect())?;
+        let (first, bytes) = without_headers(blocks.into_values().collect())?;
         let records = bytes.as_chunks().0;
         shares::write(records, &self.request.output, first, progress)?;
         wire::to_bytes::<Written>(&(first, records.len() as u64))
@@ -323,20 +325,20 @@ impl Worker for Work {
 }
 
 impl Work {
-    /// Sorts and writes a part that was kept, whose blocks are forgotten.
-    fn write(&mut self, part: usize, asked: &Asked, progress: &Progress) -> Result<Written> {
+    /// Sorts and writes a held part, and removes its blocks.
+    fn write(&mut self, part: usize, input: &RoundInput, progress: &Progress) -> Result<Written> {
         let blocks: Vec<Bytes> =
             self.parts.remove(&part).unwrap_or_default().into_values().collect();
         let bytes = join(blocks);
         let (records, rest): (&[Record], &[u8]) = bytes.as_chunks();
-        let (Some(&first), Some(&end)) = (asked.starts.get(part), asked.starts.get(part + 1))
+        let (Some(&first), Some(&end)) = (input.starts.get(part), input.starts.get(part + 1))
         else {
             return Err(unexpected());
         };
         if !rest.is_empty() || end - first != records.len() as u64 {
-            let (found, wanted) = (records.len(), end - first);
+            let (count, wanted) = (records.len(), end - first);
             let text = format!(
-                "a part has {found} records, {wanted} before; leave the input alone, run again"
+                "a part has {count} records, {wanted} before; leave the input alone, run again"
             );
             return Err(Error::input("sort", text));
         }
@@ -345,26 +347,27 @@ impl Work {
     }
 }
 
-/// Writes the head of each block: how many records are in the blocks before, and in it.
-fn put_heads(blocks: &mut Blocks) {
+/// Writes the header of each block: the numbers of records in the earlier blocks, and in this one.
+fn put_headers(blocks: &mut Blocks) {
     let (mut start, mut before) = (0, 0u64);
     for &end in &blocks.ends {
-        let (head, records) = blocks.bytes[start..end as usize].split_at_mut(HEAD_BYTES);
+        let (header, records) = blocks.bytes[start..end as usize].split_at_mut(HEADER_BYTES);
         let count = (records.len() / RECORD_BYTES) as u64;
-        head.copy_from_slice([before.to_le_bytes(), count.to_le_bytes()].as_flattened());
+        header.copy_from_slice([before.to_le_bytes(), count.to_le_bytes()].as_flattened());
         (start, before) = (end as usize, before + count);
     }
 }
 
-/// The records of all blocks one after the other, and how many are in parts before.
-fn without_heads(blocks: Vec<Bytes>) -> Result<(u64, Vec<u8>)> {
+/// Concatenates the records of all blocks; returns the number of records in earlier parts, and the
+/// records.
+fn without_headers(blocks: Vec<Bytes>) -> Result<(u64, Vec<u8>)> {
     let (mut before, mut all) = (0, Vec::with_capacity(bytes_of(&blocks)));
     for block in blocks {
         let mut rest = (*block).as_ref();
         while !rest.is_empty() {
-            let head = rest.split_first_chunk::<HEAD_BYTES>();
-            let (head, after) = head.ok_or_else(unexpected)?;
-            let (numbers, _) = head.as_chunks();
+            let header = rest.split_first_chunk::<HEADER_BYTES>();
+            let (header, after) = header.ok_or_else(unexpected)?;
+            let (numbers, _) = header.as_chunks();
             let [first, count] = [0, 1].map(|index| u64::from_le_bytes(numbers[index]));
             let size_bytes = (count as usize).checked_mul(RECORD_BYTES);
             let records = size_bytes.and_then(|size_bytes| after.split_at_checked(size_bytes));
@@ -377,7 +380,7 @@ fn without_heads(blocks: Vec<Bytes>) -> Result<(u64, Vec<u8>)> {
     Ok((before, all))
 }
 
-/// All blocks one after the other.
+/// Concatenates all blocks.
 fn join(blocks: Vec<Bytes>) -> Vec<u8> {
     let mut joined = Vec::with_capacity(bytes_of(&blocks));
     for block in blocks {

@@ -1,5 +1,5 @@
-//! Bad input and a failing disk: one line that names the file, never a panic, never half an answer
-//! that looks whole.
+//! Bad input and a failing disk: an error in one line that names the file, never a panic, never
+//! half an answer that looks complete.
 
 #![allow(clippy::unwrap_used)]
 
@@ -35,7 +35,7 @@ fn too_little_memory_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn every_step_that_fails_is_told_in_one_line_that_names_the_file() {
+fn each_failing_step_is_reported_in_a_line_that_names_the_file() {
     let place = Place::new();
     let records = made(KINDS[1], 200_000, 2);
     let path = place.write("input", &records);
@@ -64,7 +64,7 @@ fn every_step_that_fails_is_told_in_one_line_that_names_the_file() {
 }
 
 #[test]
-fn a_stop_ends_the_sort() {
+fn a_cancelled_sort_stops() {
     let place = Place::new();
     let path = place.write("input", &made(KINDS[1], 100_000, 1));
     let progress = Progress::default();
@@ -77,7 +77,7 @@ fn a_stop_ends_the_sort() {
 }
 
 #[test]
-fn an_answer_that_is_not_whole_records_cannot_be_verified() {
+fn an_answer_with_an_incomplete_record_cannot_be_verified() {
     let place = Place::new();
     let path = place.write("input", &made(KINDS[1], 10, 1));
     std::fs::write(place.path("answer/sorted.dat"), [1; 999]).unwrap();

@@ -1,5 +1,5 @@
-//! No wrong answer made from a right one passes the verification. `CUESTA_MUTANTS` says how many
-//! are made of each; the default is for every day.
+//! No wrong answer made from a right answer passes the verification. `CUESTA_MUTANTS` sets the
+//! number of mutants of each answer; the default suits a daily run.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -21,13 +21,13 @@ fn passes(request: &Request) -> bool {
 
 #[test]
 fn no_mutant_of_an_answer_passes() {
-    let asked = std::env::var("CUESTA_MUTANTS").ok().and_then(|text| text.parse().ok());
-    let wanted: u64 = asked.unwrap_or(DEFAULT);
+    let mutant_count = std::env::var("CUESTA_MUTANTS").ok().and_then(|text| text.parse().ok());
+    let wanted: u64 = mutant_count.unwrap_or(DEFAULT);
     let (mut made_in_all, mut index) = (0, 0);
     for kind in [KINDS[0], KINDS[2], KINDS[5]] {
         let place = Place::new();
         let mut records = made(kind, 60, 1);
-        // Records that differ in their last byte only, so that the order of equal keys shows.
+        // Records that differ only in their last byte, so that the order of equal keys matters.
         let copies: Vec<Record> = records.iter().map(changed).collect();
         records.extend(copies);
         let path = place.write("input", &records);

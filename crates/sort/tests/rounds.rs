@@ -1,4 +1,4 @@
-//! In rounds, whatever engine does their tasks, the answer is that of the reference.
+//! Runs in rounds, by any engine, write the answer of the reference.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ proptest! {
     fn a_random_engine_sorts_as_the_reference_does(
         count in 0usize..20_000,
         kind in prop::sample::select(common::KINDS.to_vec()),
-        // Of many parts the tasks take the sample, of few the leader.
+        // With many parts the tasks take the sample, with few the leader.
         parts in prop_oneof![4 => 1usize..40, 1 => 513usize..600],
         task_bytes in 1u64..300_000,
         seed in any::<u64>(),
@@ -31,19 +31,21 @@ proptest! {
         let records = made(kind, count, seed);
         let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
         let task_bytes = Some(task_bytes.max(count as u64));
-        let resources = Resources { slots: 2, memory_bytes: PLENTY, task_bytes, ..Resources::default() };
+        let resources =
+            Resources { slots: 2, memory_bytes: PLENTY, task_bytes, ..Resources::default() };
         let resources = Resources { tasks: Some(parts), ..resources };
         let worker = || work(&request, resources);
         let engine = RandomEngine { worker: &worker, chance: Stream::new(seed, 0) };
-        let response = engine.run(lead(&request, resources).unwrap().as_mut(), &Progress::default());
+        let mut leader = lead(&request, resources).unwrap();
+        let response = engine.run(leader.as_mut(), &Progress::default());
         prop_assert_eq!(response.unwrap().counts["records"], count as u64);
         prop_assert!(place.answer() == sorted(&records));
     }
 }
 
-/// As ranks do it: each keeps its part.
+/// Rounds as MPI ranks run them: each holds its part.
 #[test]
-fn workers_that_keep_their_parts_sort_as_the_reference_does() {
+fn workers_that_hold_their_parts_sort_as_the_reference_does() {
     for (count, slots) in [(30_000, 3), (2, 5), (0, 2), (1000, 1)] {
         let place = Place::new();
         let records = made(common::KINDS[2], count, 3);

@@ -1,4 +1,4 @@
-//! The sort and its reference agree on every input, for any threads and any memory.
+//! Equality of the sort and its reference on all inputs, for any threads and any memory.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,11 +11,11 @@ use cuesta_input::records::{RECORD_BYTES, Record};
 use proptest::prelude::*;
 
 const PLENTY: u64 = 1 << 30;
-/// Room for a run of one stripe.
+/// Memory for a run of one stripe.
 const LITTLE: u64 = 24 << 20;
 
 #[test]
-fn every_kind_of_input_is_sorted_in_memory_and_in_runs_by_any_threads() {
+fn all_kinds_of_input_are_sorted_in_memory_and_in_runs_by_any_threads() {
     let place = Place::new();
     for kind in KINDS {
         let records = made(kind, 300_000, 3);
@@ -40,7 +40,7 @@ fn every_kind_of_input_is_sorted_in_memory_and_in_runs_by_any_threads() {
 }
 
 #[test]
-fn progress_reaches_what_was_expected_at_the_start() {
+fn progress_reaches_the_total_expected_at_the_start() {
     let place = Place::new();
     let path = place.write("input", &made(KINDS[0], 200_000, 3));
     for memory_bytes in [PLENTY, LITTLE] {
@@ -56,7 +56,7 @@ fn progress_reaches_what_was_expected_at_the_start() {
 }
 
 #[test]
-fn many_files_are_one_input_in_the_order_given() {
+fn many_files_are_a_single_input_in_the_order_of_the_arguments() {
     let place = Place::new();
     // Equal keys: the answer is the input, file after file.
     let records = made(common::KINDS[5], 150_000, 1);
@@ -134,7 +134,7 @@ fn verification_with_little_memory_compares_a_range_of_keys_at_a_time() {
         assert!(verdict.verified, "{memory_bytes} {verdict:?}");
         assert_eq!(verdict.counts["repeated_keys"], 60_000);
     }
-    // A run of equal keys of which two changed places, in the last of the ranges.
+    // A run of equal keys, two of which are swapped, in the last of the ranges.
     let mut wrong = place.answer();
     let last = wrong.len() - 1;
     wrong.swap(last - 1, last);
@@ -145,7 +145,7 @@ fn verification_with_little_memory_compares_a_range_of_keys_at_a_time() {
 }
 
 #[test]
-fn a_sample_shows_what_is_wrong_with_order_and_with_many_records() {
+fn a_sample_detects_wrong_order_and_many_wrong_records() {
     let place = Place::new();
     let records = made(common::KINDS[2], 50_000, 9);
     let path = place.write("input", &records);
@@ -182,7 +182,7 @@ proptest! {
         let place = Place::new();
         let mut records = made(common::KINDS[1], count, seed);
         for record in &mut records {
-            // Keys that differ in any one of their bytes, many of them equal.
+            // Keys that differ in any of their bytes, many of them equal.
             let number = u64::from_be_bytes(record[..8].try_into().unwrap()) % spread;
             let shift = (number % 10) as usize;
             record[..10].fill(0);

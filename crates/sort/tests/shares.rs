@@ -1,4 +1,4 @@
-//! A sort spread over processes gives the file that one process gives.
+//! A sort distributed over processes writes the file of a single process.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use cuesta_core::progress::Progress;
 use cuesta_input::records::{Record, RecordFiles};
 use cuesta_sort::run::shares;
 
-/// Sorts `files` in `parts` parts, each source of which reads `share` records.
+/// Sorts `files` in `parts` parts; each source reads `share` records.
 fn spread(place: &Place, files: &RecordFiles, parts: usize, share: u64) -> Vec<u64> {
     let quiet = Progress::default();
     let shares: Vec<_> = (0..files.records())
@@ -67,7 +67,7 @@ fn more_parts_than_records_leave_some_empty() {
 }
 
 #[test]
-fn an_answer_that_nobody_made_cannot_be_written_to() {
+fn an_answer_that_was_not_created_cannot_be_written() {
     let place = Place::new();
     let error = shares::write(&[], &place.path("nowhere"), 0, &Progress::default()).unwrap_err();
     assert!(error.message.contains("nowhere/sorted.dat"), "{}", error.message);

@@ -1,11 +1,11 @@
-//! Sorted pieces of a slice become one.
+//! Merge of sorted pieces of a slice.
 
 use super::Entry;
 
-/// Merges the sorted pieces of `entries` that end at `ends`, the last of which is its length;
-/// returns true where the result is in `other`, which is as long, rather than in `entries`.
-pub fn merge_pieces(entries: &mut [Entry], other: &mut [Entry], ends: &mut Vec<usize>) -> bool {
-    let (mut from, mut to) = (entries, other);
+/// Merges the sorted pieces of `entries` that end at `ends`, the last of which is the length of
+/// `entries`; returns true if the result is in `spare`, which is as long, rather than in `entries`.
+pub fn merge_pieces(entries: &mut [Entry], spare: &mut [Entry], ends: &mut Vec<usize>) -> bool {
+    let (mut from, mut to) = (entries, spare);
     let mut moved = false;
     while ends.len() > 1 {
         let mut start = 0;
@@ -23,7 +23,7 @@ pub fn merge_pieces(entries: &mut [Entry], other: &mut [Entry], ends: &mut Vec<u
     moved
 }
 
-/// Merges two sorted slices without equal entries. From both ends at once: two chains of steps that
+/// Merges two sorted slices without equal entries, from both ends at once: two chains of steps that
 /// do not wait for each other, each without a branch on the data.
 fn merge(left: &[Entry], right: &[Entry], out: &mut [Entry]) {
     if left.is_empty() || right.is_empty() {
@@ -32,7 +32,7 @@ fn merge(left: &[Entry], right: &[Entry], out: &mut [Entry]) {
         rest.copy_from_slice(right);
         return;
     }
-    // Neither end can run out of a slice before as many steps as the shorter one has entries.
+    // Neither end can exhaust a slice within as many steps as the shorter slice has entries.
     let steps = left.len().min(right.len()) / 2;
     let (mut i, mut j) = (0, 0);
     let (mut p, mut q) = (left.len(), right.len());
@@ -61,7 +61,7 @@ mod tests {
     use cuesta_core::random::Stream;
 
     #[test]
-    fn pieces_of_any_sizes_become_one() {
+    fn pieces_of_any_sizes_are_merged() {
         let stream = Stream::new(2, 0);
         for case in 0..300 {
             let pieces = stream.below(case, 9) + 1;

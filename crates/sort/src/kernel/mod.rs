@@ -1,4 +1,4 @@
-//! The sort on slices: entries of records, their division into buckets, and records by entry.
+//! Sort on slices: entries of records, their division into buckets, and records by entry.
 
 mod gather;
 mod merge;
@@ -10,13 +10,13 @@ pub use splitters::{Splitters, collect};
 
 use cuesta_input::records::Record;
 
-/// A record as it is sorted: its key in the upper 80 bits, its position in the lower 48.
+/// Sort entry of a record: its key in the upper 80 bits, its position in the lower 48.
 pub type Entry = u128;
 
 /// Bits of an entry that hold the position.
 pub const POSITION_BITS: u32 = 48;
 
-/// The key of a record as a number; numbers are in the order of the keys' bytes.
+/// Returns the key of a record as a number; numbers have the order of the keys' bytes.
 #[inline(always)]
 pub fn key(record: &Record) -> u128 {
     let [a, b, c, d, e, f, g, h, i, j, ..] = *record;
@@ -24,25 +24,25 @@ pub fn key(record: &Record) -> u128 {
     u128::from(high) << 16 | u128::from(u16::from_be_bytes([i, j]))
 }
 
-/// The entry of a record with this key at this position.
+/// Returns the entry of a record with this key at this position.
 #[inline(always)]
 pub fn entry(key: u128, position: u64) -> Entry {
     key << POSITION_BITS | u128::from(position)
 }
 
-/// The position in an entry.
+/// Returns the position of an entry.
 #[inline(always)]
 pub fn position(entry: Entry) -> u64 {
     entry as u64 & ((1 << POSITION_BITS) - 1)
 }
 
-/// The key in an entry.
+/// Returns the key of an entry.
 #[inline(always)]
 pub fn key_of(entry: Entry) -> u128 {
     entry >> POSITION_BITS
 }
 
-/// The entries of records that stand at `first` and on.
+/// Writes the entries of records at positions from `first` on.
 pub fn entries(records: &[Record], first: u64, out: &mut [Entry]) {
     for ((place, record), position) in out.iter_mut().zip(records).zip(first..) {
         *place = entry(key(record), position);
@@ -59,10 +59,10 @@ mod tests {
         let mut low = [0xFF; RECORD_BYTES];
         low[8] = 0x7F;
         let high = [0xFF; RECORD_BYTES];
-        let mut found = [0; 3];
-        entries(&[high, low, high], 7, &mut found);
-        assert!(found[1] < found[0] && found[0] < found[2]);
-        assert_eq!(found.map(position), [7, 8, 9]);
-        assert_eq!(key_of(found[0]), (1 << 80) - 1);
+        let mut entries_out = [0; 3];
+        entries(&[high, low, high], 7, &mut entries_out);
+        assert!(entries_out[1] < entries_out[0] && entries_out[0] < entries_out[2]);
+        assert_eq!(entries_out.map(position), [7, 8, 9]);
+        assert_eq!(key_of(entries_out[0]), (1 << 80) - 1);
     }
 }

@@ -2,21 +2,22 @@
 
 use super::Entry;
 
-/// Bits of an entry by which its bucket is looked up before splitters are compared.
+/// Upper bits of an entry that select its cell, a lookup before splitters are compared.
 const CELL_BITS: u32 = 14;
 const CELLS: usize = 1 << CELL_BITS;
 
-/// Entries that divide all entries into buckets. Positions are part of them, so equal keys are
-/// divided as well as different ones.
+/// Entries that divide all entries into buckets. They include positions, so equal keys are divided
+/// like different ones.
 #[derive(Clone, Debug)]
 pub struct Splitters {
     cuts: Vec<Entry>,
-    /// Cuts below each cell of entries with the same upper bits.
+    /// For each cell of entries with the same upper bits, the number of cuts below it.
     below: Vec<u16>,
 }
 
 impl Splitters {
-    /// Cuts `sample`, which is sorted here, into `buckets` parts; at most 2^16 of them.
+    /// Chooses cuts that divide `sample`, which is sorted in place, into `buckets` parts; at most
+    /// 2^16.
     pub fn choose(sample: &mut [Entry], buckets: usize) -> Self {
         sample.sort_unstable();
         let mut cuts: Vec<Entry> = (1..buckets)
@@ -27,7 +28,7 @@ impl Splitters {
         Self::new(cuts)
     }
 
-    /// Divides at `cuts`, which ascend; fewer than 2^16.
+    /// Divides at `cuts`, which are ascending; fewer than 2^16.
     pub fn new(cuts: Vec<Entry>) -> Self {
         let cell = |cell: usize| (cell as u128) << (128 - CELL_BITS);
         let below = |index: usize| cuts.partition_point(|&cut| cut < cell(index)) as u16;
@@ -36,17 +37,17 @@ impl Splitters {
         Self { cuts, below }
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     pub fn buckets(&self) -> usize {
         self.cuts.len() + 1
     }
 
-    /// The cuts.
+    /// Returns the cuts.
     pub fn cuts(&self) -> &[Entry] {
         &self.cuts
     }
 
-    /// The bucket of an entry: how many cuts are not above it.
+    /// Returns the bucket of an entry: the number of cuts at or below it.
     #[inline(always)]
     pub fn bucket(&self, entry: Entry) -> u16 {
         let cell = (entry >> (128 - CELL_BITS)) as usize;
@@ -58,8 +59,8 @@ impl Splitters {
         low + inside.partition_point(|&cut| cut <= entry) as u16
     }
 
-    /// Copies `entries` to `out` bucket by bucket; `starts`, one longer than there are buckets, is
-    /// where each begins. `places` is scratch room.
+    /// Copies `entries` to `out` bucket by bucket; sets `starts`, which has one element more than
+    /// there are buckets, to the start of each bucket. `places` is scratch memory.
     pub fn divide(
         &self,
         entries: &[Entry],
@@ -74,7 +75,7 @@ impl Splitters {
         for bucket in 1..starts.len() {
             starts[bucket] += starts[bucket - 1];
         }
-        // Each start runs on to the start of the next bucket while entries are placed.
+        // While entries are placed, each start advances to the start of the next bucket.
         for (&entry, &bucket) in entries.iter().zip(places.iter()) {
             let place = &mut starts[usize::from(bucket)];
             out[*place as usize] = entry;
@@ -85,8 +86,8 @@ impl Splitters {
     }
 }
 
-/// Copies what stripes of `stripe` entries hold for `bucket` to `out`, stripe by stripe; `starts`
-/// is what [`Splitters::divide`] found, one row a stripe.
+/// Copies the entries of `bucket` in all stripes of `stripe` entries to `out`, stripe by stripe;
+/// `starts` is the output of [`Splitters::divide`], one row for each stripe.
 pub fn collect(
     divided: &[Entry],
     stripe: usize,
@@ -118,13 +119,13 @@ mod tests {
             splitters.divide(from, &mut Vec::new(), &mut row, to);
             starts.push(row);
         }
-        let one = |bucket: usize| {
+        let collected = |bucket: usize| {
             let count = starts.iter().map(|row| row[bucket + 1] - row[bucket]).sum::<u32>();
-            let mut found = vec![0; count as usize];
-            collect(&out, stripe, &starts, bucket, &mut found);
-            found
+            let mut entries = vec![0; count as usize];
+            collect(&out, stripe, &starts, bucket, &mut entries);
+            entries
         };
-        (0..splitters.buckets()).map(one).collect()
+        (0..splitters.buckets()).map(collected).collect()
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Sorts what fits in memory: reads it, divides its entries into buckets, and sorts, gathers and
-//! writes bucket after bucket.
+//! Sort in memory: reads the records, divides their entries into buckets, and sorts, gathers and
+//! writes one bucket after the other.
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
@@ -8,42 +8,42 @@ use cuesta_core::random::Stream;
 use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
 use cuesta_runtime::parallel;
 
-use super::parts::SlicePieces;
+use super::buffers::{LeasedArray, RecordBuffer};
+use super::pieces::SlicePieces;
 use super::plan::{STRIPE_RECORDS, SortPlan, WRITE_BYTES, buckets};
-use super::room::{LeasedArray, RecordRoom};
 use crate::disk::{Disk, DiskFile};
 use crate::kernel::{self, Entry, Splitters};
 
-/// What messages about the input begin with.
+/// Operation named at the start of messages about the input.
 pub const INPUT: &str = "input.records";
-/// Bytes that dividing a record counts as in the progress: it takes a quarter of reading it.
+/// Bytes of progress for dividing a record, which takes a quarter of the time of reading it.
 pub const DIVIDED_BYTES: u64 = RECORD_BYTES as u64 / 4;
-/// Samples for each bucket: its size is then within a few tenths of the mean.
+/// Samples for each bucket: bucket sizes are then within a few tenths of the mean.
 const BUCKET_SAMPLES: usize = 32;
 /// Records that are gathered and written at once.
 const WRITE_RECORDS: usize = WRITE_BYTES / RECORD_BYTES;
 
-/// Sorts one run after the other in the same memory.
+/// Sorter of one run after the other in the same memory.
 pub struct Sorter<'a> {
     context: &'a Context<'a>,
     disk: &'a Disk,
     files: &'a RecordFiles,
     plan: SortPlan,
-    records: RecordRoom<'a>,
+    records: RecordBuffer<'a>,
     entries: LeasedArray<'a, Entry>,
     divided: LeasedArray<'a, Entry>,
-    /// Where each bucket of each stripe begins.
+    /// Start of each bucket in each stripe.
     starts: Vec<Vec<u32>>,
-    /// First record of the run, and how many it has.
+    /// First record of the run, and its number of records.
     first: u64,
     count: usize,
 }
 
 impl<'a> Sorter<'a> {
-    /// Memory for a run of `plan`.
+    /// Allocates memory for a run of `plan`.
     ///
     /// # Errors
-    /// `Input` when it is more than the limit.
+    /// `Input` if it exceeds the limit.
     pub fn new(
         context: &'a Context<'a>,
         disk: &'a Disk,
@@ -57,7 +57,7 @@ impl<'a> Sorter<'a> {
             disk,
             files,
             plan,
-            records: RecordRoom::new(budget, most)?,
+            records: RecordBuffer::new(budget, most)?,
             entries: LeasedArray::new(budget, 0, most)?,
             divided: LeasedArray::new(budget, 0, most)?,
             starts: Vec::new(),
@@ -129,7 +129,7 @@ impl<'a> Sorter<'a> {
         let (stride, progress) = (self.plan.stride as usize, self.context.progress);
         let (records, starts) = (self.records.values() as &[Record], &self.starts);
         let divided = &self.divided.values()[..self.count];
-        // The entries as they were read are not needed any more.
+        // The entries in input order are not needed any more.
         let entries = SlicePieces::new(self.entries.values(), sizes.into_iter());
         let work = |(out, samples): &mut (Vec<Record>, Vec<Sample>), task: usize| {
             let bucket = entries.take(task);
@@ -151,10 +151,10 @@ impl<'a> Sorter<'a> {
     }
 }
 
-/// A place in a run, and the key there.
+/// Place in a run, and the key at that place.
 type Sample = (usize, u128);
 
-/// Writes the records that `entries` name from record number `first` of `output` on, a buffer at a
+/// Writes the records of `entries` to `output`, from record number `first` on, one buffer at a
 /// time.
 ///
 /// # Errors
@@ -187,7 +187,7 @@ fn stripes<T>(slice: &mut [T]) -> SlicePieces<'_, T> {
     )
 }
 
-/// `count` entries drawn at random, the same ones each time.
+/// Draws `count` entries at random, with a fixed seed.
 fn sample(entries: &[Entry], count: usize) -> Vec<Entry> {
     let (stream, all) = (Stream::new(0, 6), entries.len() as u64);
     let count = if all == 0 { 0 } else { count as u64 };

@@ -1,6 +1,6 @@
-//! Sorted runs in one scratch file, and the merge: ranges of keys, each small enough for memory,
+//! Sorted runs in a scratch file, and their merge: ranges of keys, each small enough for memory,
 //! are read from all runs at once. All ranges are known beforehand, so all threads merge, and each
-//! writes to the place that its range has in the answer.
+//! thread writes its range to its place in the answer.
 
 use std::path::{Path, PathBuf};
 
@@ -9,27 +9,27 @@ use cuesta_core::job::Context;
 use cuesta_input::records::{KEY_BYTES, RECORD_BYTES, Record};
 use cuesta_runtime::parallel;
 
+use super::buffers::{LeasedArray, RecordBuffer};
 use super::inmemory::write_records;
 use super::plan::SortPlan;
-use super::room::{LeasedArray, RecordRoom};
 use crate::disk::{Disk, DiskFile};
 use crate::kernel::{self, Entry};
 
-/// What messages about runs begin with.
+/// Operation named at the start of messages about runs.
 const SCRATCH: &str = "scratch";
 
-/// Sorted runs, one after the other in a file, which is removed in the end.
+/// Sorted runs, one after the other in a scratch file, which is removed at the end.
 pub struct Runs<'a> {
     path: PathBuf,
     file: DiskFile<'a>,
     plan: SortPlan,
     records: u64,
-    /// The keys at every `stride`-th place of each run.
+    /// Keys at every `stride`-th place of each run.
     samples: Vec<Vec<u128>>,
 }
 
 impl<'a> Runs<'a> {
-    /// An empty file for runs of `records` records in all.
+    /// Creates an empty file for runs of `records` records in total.
     ///
     /// # Errors
     /// `System`.
@@ -38,12 +38,12 @@ impl<'a> Runs<'a> {
         Ok(Self { path: path.to_owned(), file, plan, records, samples: Vec::new() })
     }
 
-    /// The file: run `index` is at record `index * run_records`.
+    /// Returns the file: run `index` is at record `index * run_records`.
     pub fn file(&self) -> &DiskFile<'a> {
         &self.file
     }
 
-    /// Keeps the samples of the next run.
+    /// Stores the samples of the next run.
     pub fn add(&mut self, samples: Vec<u128>) {
         self.samples.push(samples);
     }
@@ -52,10 +52,10 @@ impl<'a> Runs<'a> {
         self.plan.run_records.min(self.records - run as u64 * self.plan.run_records)
     }
 
-    /// Samples that divide all records into tasks of at most `task_records`.
+    /// Returns the samples that divide all records into tasks of at most `task_records`.
     ///
-    /// Between two samples `step` apart in the order of all there are at most `step + runs` strides
-    /// of records: of each run, a stride for each of its samples between them and one more.
+    /// Between two samples `step` apart in the sorted order there are at most `step + runs` strides
+    /// of records: for each run, a stride for each of its samples between them and one more.
     fn boundaries(&self) -> Vec<Boundary> {
         let step = self.plan.task_records / self.plan.stride - self.plan.runs;
         let of_run = |(run, keys): (usize, &Vec<u128>)| {
@@ -67,12 +67,12 @@ impl<'a> Runs<'a> {
         all.into_iter().step_by(step as usize).skip(1).collect()
     }
 
-    /// How many records of each run come before `boundary`.
+    /// Returns the number of records of each run before `boundary`.
     fn cuts(&self, boundary: Option<&Boundary>) -> Result<Vec<u64>> {
         let cut = |run: usize| match boundary {
             None => Ok(self.len(run)),
             Some(boundary) if boundary.run == run => Ok(boundary.index as u64 * self.plan.stride),
-            // Equal keys of earlier runs come before, those of later runs after.
+            // Equal keys of earlier runs are before the boundary, those of later runs after it.
             Some(boundary) => self.count_before(run, |key| {
                 key < boundary.key || (key == boundary.key && run < boundary.run)
             }),
@@ -80,7 +80,7 @@ impl<'a> Runs<'a> {
         (0..self.samples.len()).map(cut).collect()
     }
 
-    /// How many records at the beginning of a run have a key that is `before`.
+    /// Returns the number of records at the start of a run whose key is `before`.
     fn count_before(&self, run: usize, before: impl Fn(u128) -> bool) -> Result<u64> {
         let samples = self.samples[run].partition_point(|&key| before(key)) as u64;
         if samples == 0 {
@@ -117,7 +117,7 @@ impl Drop for Runs<'_> {
     }
 }
 
-/// A sampled record: all records are in the order of key, run and place.
+/// Sampled record: all records are in the order of key, run and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Boundary {
     key: u128,
@@ -125,11 +125,11 @@ struct Boundary {
     index: usize,
 }
 
-/// Room of one thread.
+/// Buffers of a thread.
 struct Worker<'a> {
-    records: RecordRoom<'a>,
+    records: RecordBuffer<'a>,
     entries: LeasedArray<'a, Entry>,
-    other: LeasedArray<'a, Entry>,
+    spare: LeasedArray<'a, Entry>,
     buffer: Vec<Record>,
 }
 
@@ -143,9 +143,9 @@ pub fn merge(context: &Context<'_>, runs: &Runs<'_>, output: &DiskFile<'_>) -> R
     let budget = context.budget;
     let make = || {
         Ok(Worker {
-            records: RecordRoom::new(budget, most)?,
+            records: RecordBuffer::new(budget, most)?,
             entries: LeasedArray::new(budget, 0, most)?,
-            other: LeasedArray::new(budget, 0, most)?,
+            spare: LeasedArray::new(budget, 0, most)?,
             buffer: Vec::new(),
         })
     };
@@ -156,14 +156,14 @@ pub fn merge(context: &Context<'_>, runs: &Runs<'_>, output: &DiskFile<'_>) -> R
             Some(before) => runs.cuts(Some(&boundaries[before]))?,
         };
         let to = runs.cuts(boundaries.get(task))?;
-        one_range(context, runs, (&from, &to), worker, output)
+        merge_range(context, runs, (&from, &to), worker, output)
     };
     let threads = context.request.threads;
     parallel::run(threads, boundaries.len() + 1, make, work, |_| {}).map(|_| ())
 }
 
-/// Reads records `from..to` of every run, merges and writes them.
-fn one_range(
+/// Reads records `from..to` of each run, merges and writes them.
+fn merge_range(
     context: &Context<'_>,
     runs: &Runs<'_>,
     (from, to): (&[u64], &[u64]),
@@ -184,9 +184,9 @@ fn one_range(
             count = end;
         }
     }
-    let other = &mut worker.other.values()[..count];
-    let moved = kernel::merge_pieces(&mut entries[..count], other, &mut ends);
-    let sorted = if moved { other } else { &mut entries[..count] };
+    let spare = &mut worker.spare.values()[..count];
+    let moved = kernel::merge_pieces(&mut entries[..count], spare, &mut ends);
+    let sorted = if moved { spare } else { &mut entries[..count] };
     let first = from.iter().sum();
     let place = (first, &mut worker.buffer);
     write_records(context.progress, output, records, sorted, place)

@@ -1,10 +1,10 @@
-//! Runs a sort: in memory when it fits, in runs on disk otherwise.
+//! Runs a sort: in memory if it fits, else in runs on disk.
 
+mod buffers;
 mod inmemory;
 mod merge;
-mod parts;
+mod pieces;
 pub mod plan;
-mod room;
 pub mod shares;
 
 use std::time::Instant;
@@ -22,9 +22,9 @@ use inmemory::{DIVIDED_BYTES, Sorter};
 use merge::Runs;
 use plan::{Memory, SortPlan};
 
-/// The answer file.
+/// Name of the answer file.
 pub const SORTED_FILE: &str = "sorted.dat";
-/// What messages about the answer begin with.
+/// Operation named at the start of messages about the answer.
 const ANSWER: &str = "answer";
 
 /// Runs the workload.
@@ -35,7 +35,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     run_on(&Disk::default(), resident_bytes(), request, progress)
 }
 
-/// Runs the workload on a disk of the caller's, in a process that has `resident_bytes` already.
+/// Runs the workload on the given disk, in a process that already has `resident_bytes`.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -53,7 +53,8 @@ pub fn run_on(
     let plan = plan::plan(files.records(), request.threads, memory)?;
     let bytes = files.records() * RECORD_BYTES as u64;
     let output = disk.create(ANSWER, &request.output.join(SORTED_FILE))?;
-    // Threads that lengthen a file at once make GlusterFS, in shards, tell a wrong length of it.
+    // With sharding, GlusterFS reports a wrong length for a file that several threads extend at
+    // once.
     output.resize(bytes)?;
     let mut job = Job { context: &context, disk, files: &files, seconds: [0.0; 3] };
     let mut response = Response::default();
@@ -61,12 +62,12 @@ pub fn run_on(
     if plan.runs == 1 {
         progress.expect(2 * bytes);
         job.in_memory(plan, &output)?;
-        job.tell(&mut response, ["read", "sort", "write"], bytes);
+        job.report(&mut response, ["read", "sort", "write"], bytes);
     } else {
         progress.expect(4 * bytes);
         scratch::check_space(&request.scratch, bytes, "sorting in runs")?;
         let runs = job.spill(plan)?;
-        job.tell(&mut response, ["read", "sort", "spill"], bytes);
+        job.report(&mut response, ["read", "sort", "spill"], bytes);
         let start = Instant::now();
         merge::merge(&context, &runs, &output)?;
         push(&mut response, "merge", start.elapsed().as_secs_f64(), bytes);
@@ -76,14 +77,15 @@ pub fn run_on(
     Ok(response)
 }
 
-/// Memory of this process now: the limit is for all of it, the interpreter included.
+/// Returns the resident memory of this process: the limit applies to all of it, the interpreter
+/// included.
 pub(crate) fn resident_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0u64);
     pages * rustix::param::page_size() as u64
 }
 
-/// What every part of a run needs, and the seconds of the parts of its runs.
+/// Context of a run, and the seconds of its phases.
 struct Job<'a> {
     context: &'a Context<'a>,
     disk: &'a Disk,
@@ -98,11 +100,11 @@ impl<'a> Job<'a> {
 
     fn in_memory(&mut self, plan: SortPlan, output: &DiskFile<'_>) -> Result<()> {
         let mut sorter = self.sorter(plan)?;
-        self.one_run(&mut sorter, 0, output).map(|_| ())
+        self.sort_run(&mut sorter, 0, output).map(|_| ())
     }
 
     /// Sorts run number `index` into its place in `output`; returns samples of its keys.
-    fn one_run(
+    fn sort_run(
         &mut self,
         sorter: &mut Sorter<'_>,
         index: u64,
@@ -127,13 +129,13 @@ impl<'a> Job<'a> {
         let mut runs = Runs::create(self.disk, &path, plan, self.files.records())?;
         let mut sorter = self.sorter(plan)?;
         for index in 0..plan.runs {
-            let samples = self.one_run(&mut sorter, index, runs.file())?;
+            let samples = self.sort_run(&mut sorter, index, runs.file())?;
             runs.add(samples);
         }
         Ok(runs)
     }
 
-    fn tell(&self, response: &mut Response, names: [&'static str; 3], bytes: u64) {
+    fn report(&self, response: &mut Response, names: [&'static str; 3], bytes: u64) {
         for (name, seconds) in names.into_iter().zip(self.seconds) {
             push(response, name, seconds, bytes);
         }

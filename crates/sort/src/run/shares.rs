@@ -1,8 +1,8 @@
-//! The steps of a sort that is spread over processes. Each reads a range of the records and divides
-//! it at cuts that all have agreed on; whoever is given a part sorts it and writes it to its place.
+//! Steps of a sort distributed over processes. Each process reads a range of the records and
+//! divides it at common cuts; the process that receives a part sorts it and writes it to its place.
 //!
-//! Cuts are entries, positions included, so that records with equal keys are divided as well, and
-//! the parts one after the other are stable whenever each of them is.
+//! Cuts are entries, positions included, so that records with equal keys are divided too, and the
+//! concatenated parts are in stable order if each part is.
 
 use std::path::Path;
 
@@ -17,13 +17,13 @@ use super::{ANSWER, SORTED_FILE};
 use crate::disk::{Disk, DiskFile};
 use crate::kernel::{self, Entry, Splitters};
 
-/// Most parts.
+/// Maximum number of parts.
 pub const PARTS_MAX: usize = 1 << 15;
 
-/// A range of records: the first, and how many.
+/// Range of records: the first, and the number of records.
 pub type Share = (u64, u64);
 
-/// Entries of `count` records at even distances in a share, or of all if it has fewer.
+/// Returns `count` entries at even distances in a share, or all entries if it has fewer.
 ///
 /// # Errors
 /// `System`; `Cancelled`.
@@ -34,7 +34,7 @@ pub fn sample(
     progress: &Progress,
 ) -> Result<Vec<Entry>> {
     let (disk, count) = (Disk::default(), count.min(records));
-    let one = |index: u64| {
+    let sampled_entry = |index: u64| {
         // The middle of each stretch.
         let place =
             (u128::from(2 * index + 1) * u128::from(records) / u128::from(2 * count)) as u64;
@@ -43,14 +43,14 @@ pub fn sample(
         progress.advance(0)?;
         Ok(kernel::entry(kernel::key(&record[0]), first + place))
     };
-    (0..count).map(one).collect()
+    (0..count).map(sampled_entry).collect()
 }
 
-/// Cuts that divide what `sample` is a sample of into `parts` parts of about equal size; fewer if
+/// Chooses cuts that divide the sampled entries into `parts` parts of about equal size; fewer if
 /// the sample is small.
 ///
 /// # Errors
-/// `Defect` for too many parts.
+/// `Defect` if there are too many parts.
 pub fn cuts(sample: &mut [Entry], parts: usize) -> Result<Vec<Entry>> {
     if !(1..=PARTS_MAX).contains(&parts) {
         return Err(Error::defect("sort", format!("{parts} parts, not 1 to {PARTS_MAX}")));
@@ -58,15 +58,15 @@ pub fn cuts(sample: &mut [Entry], parts: usize) -> Result<Vec<Entry>> {
     Ok(Splitters::choose(sample, parts).cuts().to_vec())
 }
 
-/// Reads a share into blocks, one a part, each in the order of the input and with `head_bytes` of
-/// room before its records.
+/// Reads a share into blocks, one for each part, each in input order and with `header_bytes` of
+/// free space before its records.
 ///
 /// # Errors
 /// `System`; `Cancelled`.
 pub fn divide(
     files: &RecordFiles,
     (first, records): Share,
-    (cuts, head_bytes): (Vec<Entry>, usize),
+    (cuts, header_bytes): (Vec<Entry>, usize),
     progress: &Progress,
 ) -> Result<Blocks> {
     let (disk, splitters) = (Disk::default(), Splitters::new(cuts));
@@ -83,8 +83,8 @@ pub fn divide(
     let (mut places, mut ends) = (Vec::with_capacity(counts.len()), Vec::new());
     let mut end = 0;
     for &count in &counts {
-        places.push(end + head_bytes);
-        end += head_bytes + count * RECORD_BYTES;
+        places.push(end + header_bytes);
+        end += header_bytes + count * RECORD_BYTES;
         ends.push(end as u64);
     }
     let mut out = vec![0; end];
@@ -96,7 +96,7 @@ pub fn divide(
     Ok(Blocks { bytes: out, ends })
 }
 
-/// Makes the answer file in `folder`, with room for `records` records.
+/// Creates the answer file in `folder`, with space for `records` records.
 ///
 /// # Errors
 /// `System`.
@@ -105,8 +105,8 @@ pub fn create(folder: &Path, records: u64) -> Result<()> {
     disk.create(ANSWER, &folder.join(SORTED_FILE))?.resize(records * RECORD_BYTES as u64)
 }
 
-/// Sorts the records of a part, which are in the order of the input, and writes them to the answer
-/// in `folder`, from record number `first` on.
+/// Sorts the records of a part, which are in input order, and writes them to the answer in
+/// `folder`, from record number `first` on.
 ///
 /// # Errors
 /// `System`; `Cancelled`.

@@ -1,12 +1,12 @@
-//! Proves an answer without sorting. It is the right one exactly when its keys never descend and
-//! it holds the records of the input, where a record counts as the same only if as many with its
-//! key come before it in both: that makes the order of equal keys part of the comparison.
+//! Verifies an answer without sorting. It is right exactly if its keys never descend and it
+//! contains the records of the input, where two records are equal only if their ranks among the
+//! records with their key are equal too: this makes the order of equal keys part of the comparison.
 //!
-//! One pass over the answer looks at the order and finds the keys that occur more than once; one
-//! pass over the input compares. Both take a keyed fingerprint of records with their ranks
+//! A pass over the answer checks the order and finds the repeated keys; a pass over the input
+//! compares. Both take a keyed fingerprint of records with their ranks
 //! ([`cuesta_core::fingerprint`]): with n records a wrong answer passes with a probability of at
-//! most 2 n / 2^61. Only records whose key is repeated are looked up in a table, and where that
-//! takes more than the memory limit, the input is read once for each of several ranges of keys.
+//! most 2 n / 2^61. Only records with a repeated key are looked up in a table, and if this takes
+//! more than the memory limit, the input is read once for each of several ranges of keys.
 
 mod repeated;
 mod side;
@@ -33,21 +33,21 @@ use side::{DatasetReader, TASK_RECORDS, add, add_places};
 
 const METHOD: &str = "keyed fingerprints of all records with their ranks among equal keys, \
                       without sorting";
-/// Repeated keys that are held at least, whatever the limit.
+/// Minimum number of repeated keys held in memory, whatever the limit.
 const KEYS_MIN: u64 = 2 * TASK_RECORDS;
 
 /// Verifies the answer in `request.output`.
 ///
-/// [`VerificationLevel::Sample`] looks at the whole answer, and compares the records of one key in
-/// [`SAMPLE_GROUP_SIZE`] with those of the input.
+/// [`VerificationLevel::Sample`] checks the order of the complete answer, and compares the records
+/// of one key in [`SAMPLE_GROUP_SIZE`] with those of the input.
 ///
 /// # Errors
-/// `Input` when the answer is not a whole number of records; `System`; `Cancelled`.
+/// `Input` if the size of the answer is not a multiple of the record size; `System`; `Cancelled`.
 pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     verify_on(resident_bytes(), request, progress)
 }
 
-/// Verifies in a process that has `resident_bytes` already.
+/// Verifies in a process that already has `resident_bytes`.
 ///
 /// # Errors
 /// As [`verify`].
@@ -66,10 +66,10 @@ pub fn verify_on(resident_bytes: u64, request: &Request, progress: &Progress) ->
         disk: Disk::default(),
         progress,
     };
-    let found = job.look(&answer)?;
+    let scan = job.scan_answer(&answer)?;
     let mut verdict = Verdict::proven(
-        found.digest,
-        found.sorted,
+        scan.digest,
+        scan.sorted,
         "a record has a smaller key than the one before it",
         METHOD,
     )
@@ -77,12 +77,14 @@ pub fn verify_on(resident_bytes: u64, request: &Request, progress: &Progress) ->
     let as_many = input.records() == answer.records();
     verdict.require(as_many, "it does not have as many records as the input");
     if verdict.verified {
-        let same = job.compare((&input, &answer), &found)?;
-        verdict
-            .require(same, "its records are not those of the input, or equal keys changed places");
+        let is_same = job.compare((&input, &answer), &scan)?;
+        verdict.require(
+            is_same,
+            "its records are not those of the input, or equal keys changed places",
+        );
     }
     verdict.counts.insert("records", answer.records());
-    verdict.counts.insert("repeated_keys", found.repeated());
+    verdict.counts.insert("repeated_keys", scan.repeated());
     Ok(verdict)
 }
 
@@ -90,33 +92,33 @@ pub fn verify_on(resident_bytes: u64, request: &Request, progress: &Progress) ->
 struct Job<'a> {
     secret: Key,
     sampled: bool,
-    /// Most keys of a table.
+    /// Maximum number of keys of a table.
     keys_max: u64,
     threads: usize,
     disk: Disk,
     progress: &'a Progress,
 }
 
-/// What one pass over the answer finds.
-struct Found {
-    /// The digest of the answer.
+/// Results of a pass over the answer.
+struct AnswerScan {
+    /// Digest of the answer.
     digest: Digest,
-    /// Of the records that are compared, with their ranks.
+    /// Fingerprint of the compared records, with their ranks.
     prints: Fingerprint,
     sorted: bool,
-    /// By task: the first key, and how many keys have their second record there.
+    /// For each task, the first key, and the number of keys whose second record is in the task.
     tasks: Vec<(u128, u64)>,
-    /// The repeated keys that are compared, by thread, unless there are too many to be held.
+    /// Repeated keys that are compared, by thread; `None` if there are too many to hold.
     keys: Option<Vec<Vec<u128>>>,
 }
 
-impl Found {
+impl AnswerScan {
     fn repeated(&self) -> u64 {
         self.tasks.iter().map(|(_, repeated)| repeated).sum()
     }
 
-    /// Ranges of keys, the last one without an end, that begin where a task does, each of at most
-    /// `most` repeated keys or of one task.
+    /// Returns ranges of keys that begin where a task does, the last one unbounded, each with at
+    /// most `most` repeated keys or of a single task.
     fn ranges(&self, most: u64) -> Vec<(u128, u128)> {
         let (mut starts, mut held) = (vec![0], 0);
         for &(first, repeated) in &self.tasks {
@@ -132,8 +134,8 @@ impl Found {
     }
 }
 
-/// What a thread finds in the answer.
-struct Looker<'a> {
+/// Results of a thread for the answer.
+struct AnswerWorker<'a> {
     side: DatasetReader<'a>,
     digest: Digest,
     prints: Fingerprint,
@@ -142,11 +144,12 @@ struct Looker<'a> {
     keys: Vec<u128>,
 }
 
-/// What a thread finds in the input.
+/// Results of a thread for the input.
 struct Counter<'a> {
     side: DatasetReader<'a>,
     prints: Fingerprint,
-    /// Places of records with a repeated key and of that key in the table, then their ranks.
+    /// Index of each record with a repeated key, and the place of its key in the table, later its
+    /// rank.
     repeated: Vec<(usize, u64)>,
 }
 
@@ -158,11 +161,13 @@ impl Job<'_> {
         !self.sampled || chance().is_multiple_of(SAMPLE_GROUP_SIZE)
     }
 
-    /// Looks at an answer.
-    fn look(&self, answer: &RecordFiles) -> Result<Found> {
+    /// Reads an answer and checks the order of its keys.
+    fn scan_answer(&self, answer: &RecordFiles) -> Result<AnswerScan> {
         let held = AtomicU64::new(0);
-        let work = |looker: &mut Looker<'_>, task: usize| self.look_at(answer, looker, task, &held);
-        let make = || Looker {
+        let work = |worker: &mut AnswerWorker<'_>, task: usize| {
+            self.scan_task(answer, worker, task, &held)
+        };
+        let make = || AnswerWorker {
             side: DatasetReader::new(answer, &self.disk),
             digest: Digest::default(),
             prints: Fingerprint::default(),
@@ -170,40 +175,40 @@ impl Job<'_> {
             tasks: Vec::new(),
             keys: Vec::new(),
         };
-        let lookers = parallel::run(self.threads, tasks(answer), make, work, |_| {})?;
-        let mut tasks: Vec<_> = lookers.iter().flat_map(|looker| &looker.tasks).collect();
+        let workers = parallel::run(self.threads, tasks(answer), make, work, |_| {})?;
+        let mut tasks: Vec<_> = workers.iter().flat_map(|worker| &worker.tasks).collect();
         tasks.sort_unstable();
-        let mut found = Found {
+        let mut scan = AnswerScan {
             digest: Digest::default(),
             prints: Fingerprint::default(),
-            sorted: lookers.iter().all(|looker| looker.sorted),
+            sorted: workers.iter().all(|worker| worker.sorted),
             tasks: tasks.into_iter().map(|&(_, first, repeated)| (first, repeated)).collect(),
             keys: None,
         };
-        for looker in &lookers {
-            found.digest.merge(&looker.digest);
-            found.prints.merge(&looker.prints);
+        for worker in &workers {
+            scan.digest.merge(&worker.digest);
+            scan.prints.merge(&worker.prints);
         }
         if held.into_inner() <= self.keys_max {
-            found.keys = Some(lookers.into_iter().map(|looker| looker.keys).collect());
+            scan.keys = Some(workers.into_iter().map(|worker| worker.keys).collect());
         }
-        Ok(found)
+        Ok(scan)
     }
 
-    /// Looks at the records of a task; `held` counts the repeated keys of all threads.
-    fn look_at(
+    /// Checks the records of a task; `held` counts the repeated keys of all threads.
+    fn scan_task(
         &self,
         answer: &RecordFiles,
-        looker: &mut Looker<'_>,
+        worker: &mut AnswerWorker<'_>,
         task: usize,
         held: &AtomicU64,
     ) -> Result<()> {
-        let Looker { side, digest, prints, sorted, tasks, keys } = looker;
+        let AnswerWorker { side, digest, prints, sorted, tasks, keys } = worker;
         let first = task as u64 * TASK_RECORDS;
         let (before, records) = side.read(task, true)?;
         add_places(digest, records, first);
         let mut last = before.as_ref().map(key);
-        // Of a run of equal keys that began in a task before, only the end is here.
+        // For a run of equal keys that began in an earlier task, only the end is in this one.
         let start = records.first().map(key).filter(|&start| last == Some(start));
         let run_start =
             start.map(|start| DatasetReader::new(answer, &self.disk).below(start, first));
@@ -230,43 +235,43 @@ impl Job<'_> {
         self.progress.advance(records.as_flattened().len() as u64)
     }
 
-    /// Whether the input has the records of a sorted answer, equal keys in the same order.
+    /// Whether the input has the records of a sorted answer, with equal keys in the same order.
     fn compare(
         &self,
         (input, answer): (&RecordFiles, &RecordFiles),
-        found: &Found,
+        scan: &AnswerScan,
     ) -> Result<bool> {
         let mut prints = Fingerprint::default();
         let salt = self.secret.salt();
-        if let Some(keys) = &found.keys {
+        if let Some(keys) = &scan.keys {
             let table = Repeated::new(keys.iter().flatten().copied(), salt);
             prints = self.count(input, (0, u128::MAX), (&table, 1))?;
         } else {
-            let ranges = found.ranges(self.keys_max);
+            let ranges = scan.ranges(self.keys_max);
             for &range in &ranges {
-                let keys = self.repeated_keys(answer, found, range)?;
+                let keys = self.repeated_keys(answer, scan, range)?;
                 let table = Repeated::new(keys.iter().flatten().copied(), salt);
                 drop(keys);
                 prints.merge(&self.count(input, range, (&table, ranges.len() as u64))?);
             }
         }
-        Ok(prints == found.prints)
+        Ok(prints == scan.prints)
     }
 
-    /// The keys of an answer from `low` to below `high` that are repeated and compared.
+    /// Returns the keys of an answer from `low` to below `high` that are repeated and compared.
     fn repeated_keys(
         &self,
         answer: &RecordFiles,
-        found: &Found,
+        scan: &AnswerScan,
         (low, high): (u128, u128),
     ) -> Result<Vec<Vec<u128>>> {
-        // Ranges begin where tasks do; the one before may end with the first key of the range.
-        let starts = |wanted: u128| found.tasks.partition_point(|&(first, _)| first < wanted);
+        // Ranges begin where tasks do; the previous task may end with the first key of the range.
+        let starts = |wanted: u128| scan.tasks.partition_point(|&(first, _)| first < wanted);
         let (begin, end) = (starts(low).saturating_sub(1), starts(high));
-        let has_some = |&task: &usize| found.tasks[task].1 > 0;
-        let which: Vec<usize> = (begin..end).filter(has_some).collect();
+        let has_some = |&task: &usize| scan.tasks[task].1 > 0;
+        let tasks: Vec<usize> = (begin..end).filter(has_some).collect();
         let work = |(side, keys): &mut (DatasetReader<'_>, Vec<u128>), task: usize| {
-            let (before, records) = side.read(which[task], true)?;
+            let (before, records) = side.read(tasks[task], true)?;
             let mut last = before.as_ref().map(key);
             let mut held = None;
             for key in records.iter().map(key) {
@@ -280,12 +285,12 @@ impl Job<'_> {
             self.progress.advance(0)
         };
         let make = || (DatasetReader::new(answer, &self.disk), Vec::new());
-        let workers = parallel::run(self.threads, which.len(), make, work, |_| {})?;
+        let workers = parallel::run(self.threads, tasks.len(), make, work, |_| {})?;
         Ok(workers.into_iter().map(|(_, keys)| keys).collect())
     }
 
-    /// The fingerprint of the records whose keys are in a range and compared, with their ranks;
-    /// `table` has those keys that are repeated. There are `passes` of these.
+    /// Returns the fingerprint of the compared records whose keys are in a range, with their ranks;
+    /// `table` has the repeated keys among them. The input is read in `passes` such passes.
     fn count(
         &self,
         input: &RecordFiles,
@@ -307,7 +312,7 @@ impl Job<'_> {
                     None => add(prints, &self.secret, record, 0),
                 }
             }
-            // Only what depends on the records before this task waits for them.
+            // Only work that depends on the records of earlier tasks waits for them.
             turns.take(task, || {
                 repeated.iter_mut().for_each(|(_, place)| *place = table.count(*place as usize));
                 Ok(())
@@ -330,7 +335,7 @@ impl Job<'_> {
     }
 }
 
-/// Pieces of the records of a dataset.
+/// Returns the number of tasks for the records of a dataset.
 fn tasks(files: &RecordFiles) -> usize {
     files.records().div_ceil(TASK_RECORDS) as usize
 }

@@ -1,28 +1,28 @@
-//! Keys that occur more than once, and how many records of each have been seen.
+//! Repeated keys, with the number of records counted for each.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::digest::mix;
 
-/// Bytes of a key in [`Repeated`], with what is held while it is made: two slots of 16 bytes, and
-/// the key in lists that grow by doubling.
+/// Bytes of a key in [`Repeated`] while it is made: two slots of 16 bytes, and the key in lists
+/// that grow by doubling.
 pub const KEY_ROOM_BYTES: u64 = 80;
 /// Slots for each key.
 const SLOTS: usize = 2;
-/// Bits of a slot's second word that count; the others hold the end of the key.
+/// Bits of the second word of a slot that hold the count; the others hold the end of the key.
 const COUNT_BITS: u32 = 48;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 
-/// A hash table of keys, open-addressed: a slot is the first 64 bits of a key, then its last 16
-/// beside one more than its count. An empty slot has the count 0.
+/// Open-addressed hash table of keys: a slot is the first 64 bits of a key, then its last 16
+/// together with its count plus one. An empty slot has the count 0.
 pub struct Repeated {
     slots: Vec<(u64, AtomicU64)>,
     salt: u64,
 }
 
 impl Repeated {
-    /// A table of these keys, each with nothing seen yet. `salt` is secret, so that no input can
-    /// make all keys meet in one place.
+    /// Makes a table of these keys with zero counts. `salt` is secret, so that no input can make
+    /// all keys collide.
     pub fn new(keys: impl Iterator<Item = u128> + Clone, salt: u64) -> Self {
         let slots = SLOTS * keys.clone().count();
         let mut table = Self { slots: Vec::new(), salt };
@@ -36,7 +36,7 @@ impl Repeated {
         table
     }
 
-    /// Where a key is, if it is one of these.
+    /// Returns the place of a key, if it is in the table.
     #[inline]
     pub fn find(&self, key: u128) -> Option<usize> {
         if self.slots.is_empty() {
@@ -46,7 +46,8 @@ impl Repeated {
         found.then_some(place)
     }
 
-    /// How many records of the key at `place` were counted before this one. Callers take turns.
+    /// Returns the number of records of the key at `place` counted before this one. Callers take
+    /// turns.
     #[inline]
     pub fn count(&self, place: usize) -> u64 {
         let slot = &self.slots[place].1;
@@ -55,7 +56,8 @@ impl Repeated {
         (held & COUNT_MASK) - 1
     }
 
-    /// The slot of a key, or the empty one where it would be.
+    /// Returns the slot of a key, or the empty slot where it would be, and whether the key is in
+    /// it.
     #[inline]
     fn look(&self, key: u128) -> (usize, bool) {
         let start = (key >> 16) as u64;
@@ -76,7 +78,7 @@ impl Repeated {
     }
 }
 
-/// The last 16 bits of a key, above the count.
+/// Returns the last 16 bits of a key, shifted above the count.
 fn end(key: u128) -> u64 {
     (key as u64 & 0xFFFF) << COUNT_BITS
 }
@@ -91,7 +93,7 @@ mod tests {
     fn counts_are_those_of_a_map() {
         let stream = Stream::new(4, 0);
         for most in [1, 2, 50, 3000] {
-            // Keys that differ in their first or in their last bits only.
+            // Keys that differ only in their first or last bits.
             let key = |index: u64| {
                 let number = u128::from(stream.below(index, most));
                 if number % 2 == 0 { number } else { number << 60 }

@@ -1,4 +1,4 @@
-//! The input or the answer, read a piece at a time on all threads.
+//! Input or answer, read one piece at a time on all threads.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
 use crate::disk::{Disk, DiskFile};
 use crate::kernel::key;
 
-/// Records of one task: they stay in the cache of a core.
+/// Records of a task: they fit in the cache of a core.
 pub const TASK_RECORDS: u64 = 1 << 12;
 const OPERATION: &str = "verify";
 /// Words of a record, the last one padded.
 const RECORD_WORDS: usize = RECORD_BYTES.div_ceil(8);
 
-/// Records of a dataset, with the room and the open file of one thread.
+/// Reader of the records of a dataset, with the buffer and the open file of a thread.
 pub struct DatasetReader<'a> {
     files: &'a RecordFiles,
     disk: &'a Disk,
@@ -25,12 +25,13 @@ pub struct DatasetReader<'a> {
 }
 
 impl<'a> DatasetReader<'a> {
-    /// Nothing read yet.
+    /// Creates a reader.
     pub fn new(files: &'a RecordFiles, disk: &'a Disk) -> Self {
         Self { files, disk, open: None, buffer: Vec::new() }
     }
 
-    /// The records of a task, after the one before them where there is one and it is asked for.
+    /// Returns the records of a task, after the record before them if there is one and `before` is
+    /// set.
     ///
     /// # Errors
     /// `System`.
@@ -43,7 +44,7 @@ impl<'a> DatasetReader<'a> {
         Ok((before.first().copied(), records))
     }
 
-    /// How many of the first `end` records have a key below `wanted`, if keys ascend.
+    /// Returns how many of the first `end` records have a key below `wanted`, if keys ascend.
     ///
     /// # Errors
     /// `System`.
@@ -71,7 +72,7 @@ impl<'a> DatasetReader<'a> {
     }
 }
 
-/// Adds a record with how many of its key come before it.
+/// Adds a record with its rank: the number of earlier records with its key.
 #[inline]
 pub fn add(prints: &mut Fingerprint, secret: &Key, record: &Record, earlier: u64) {
     let mut row = [0; RECORD_WORDS + 1];
@@ -80,7 +81,7 @@ pub fn add(prints: &mut Fingerprint, secret: &Key, record: &Record, earlier: u64
     prints.add_words(secret, &row);
 }
 
-/// Adds records that stand at `first` and on, as the digest of an answer wants them.
+/// Adds records at positions from `first` on, as the digest of an answer requires.
 pub fn add_places(digest: &mut Digest, records: &[Record], first: u64) {
     let (whole, rest) = records.as_chunks::<COLUMNS>();
     let mut places = first;
@@ -105,7 +106,7 @@ pub fn add_places(digest: &mut Digest, records: &[Record], first: u64) {
     }
 }
 
-/// The words of a record, as the digest has them.
+/// Writes the words of a record, as the digest takes them.
 #[inline(always)]
 fn words(record: &Record, row: &mut [u64]) {
     let (whole, rest) = record.as_chunks::<8>();
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_at_their_places_are_digested_as_one_by_one() {
+    fn records_added_together_have_the_digest_of_records_added_singly() {
         let records: Vec<Record> = (0..21u8)
             .map(|seed| std::array::from_fn(|place| seed ^ (place as u8).wrapping_mul(3)))
             .collect();

@@ -1,4 +1,4 @@
-//! What the integration tests share: small datasets and one way to run and verify.
+//! Helpers of the integration tests: small datasets, running and verifying.
 #![allow(missing_docs, dead_code, clippy::unwrap_used)]
 
 use std::fs;
@@ -20,7 +20,7 @@ pub const KINDS: [tera::KeyDistribution; 6] = [
     tera::KeyDistribution::Equal,
 ];
 
-/// A temporary folder with inputs, scratch and answers.
+/// Temporary folder with inputs, scratch and answers.
 pub struct Place {
     folder: tempfile::TempDir,
 }
@@ -54,7 +54,7 @@ impl Place {
         records_of(&self.path("answer/sorted.dat"))
     }
 
-    /// Names of what is left in the scratch folder.
+    /// Returns the number of files in the scratch folder.
     pub fn scratch(&self) -> usize {
         fs::read_dir(self.path("scratch")).unwrap().count()
     }
@@ -84,7 +84,7 @@ pub fn sorted(records: &[Record]) -> Vec<Record> {
     sorted
 }
 
-/// Runs as if the process had no memory yet, so that the limit is the same in every test.
+/// Runs as if the process had no memory yet, so that the limit is the same in all tests.
 pub fn run(request: &Request) -> Result<Response> {
     cuesta_sort::run_on(&Disk::default(), 0, request, &Progress::default())
 }
