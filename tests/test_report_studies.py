@@ -371,6 +371,6 @@ def test_a_study_that_was_run_has_every_part_of_its_page(tmp_path: Path) -> None
     assert [part.title for part in page.views] == ["Time", "Over time", "Phases"]
     assert all(part.blocks for part in page.views)
     assert page.marks[0].tone == "good"
-    assert page.verdicts[0].said
+    assert page.verdicts[0].result
     html = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "processor, cores busy" in html

@@ -1,4 +1,4 @@
-"""The page of an advice: the three best choices, one chart of all by price and time, the sums."""
+"""The page of an advice: the best choices, a chart of price and time, the calculation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cuesta.report.page import write_section
 from cuesta.units import format_bytes, format_seconds
 
 BARS_MAX = 14
-"""Bars of the chart where there are no prices, the fastest first."""
+"""Most bars of the chart where there are no prices, the fastest first."""
 TICKS_FEW = 2
-"""So few times of the first table, and the second one has some too."""
+"""Fewest ticks of the first table below which those of the second table are added."""
 
 _TONES = ("p1", "p2", "p3")
 _TIMES = (
@@ -33,51 +33,51 @@ _BETWEEN = (
     (108e2, "3 h"),
     (864e2, "1 day"),
 )
-"""More of them, where the others are too few."""
+"""Additional ticks, where the first table has too few."""
 
 
 _UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|ms|us|GB|TB)\b|[%$])")
 _PARTS = re.compile(r"(?<=[hn]) (?=\d\d\u00a0(?:min|s)\b)")
 
 
-def write(found: Mapping[str, Any], output: Path) -> Path:
-    """Write the page of an advice (`cuesta.advice/1`); its path.
+def write(advice: Mapping[str, Any], output: Path) -> Path:
+    """Write the page of an advice (`cuesta.advice/1`); return its path.
 
     Errors: `InputError` where `output` cannot be written.
     """
     section = Section(
         identifier="advice",
-        kind=f"{found['workload']}, {format_bytes(found['size_bytes'])} of input",
-        question=_question(found),
-        lead=tuple(_unbroken(f"{_title(one)}: {one['words']}.") for one in found["best"]),
+        kind=f"{advice['workload']}, {format_bytes(advice['size_bytes'])} of input",
+        question=_question(advice),
+        lead=tuple(_unbroken(f"{_title(entry)}: {entry['words']}.") for entry in advice["best"]),
         verdict="",
         marks=(),
-        alerts=tuple(Alert(text=text, grave=False) for text in advise.caveats(found)),
-        facts=tuple(_facts(found)),
-        parts=tuple(part for part in _parts(found) if part is not None),
+        alerts=tuple(Alert(text=text, grave=False) for text in advise.caveats(advice)),
+        facts=tuple(_facts(advice)),
+        parts=tuple(part for part in _parts(advice) if part is not None),
     )
     return write_section(section, output, "Made by `cuesta advise`. Times are predictions.")
 
 
-def _question(found: Mapping[str, Any]) -> str:
-    if not found["machines"]:
+def _question(advice: Mapping[str, Any]) -> str:
+    if not advice["machines"]:
         return "Which engine, with which settings?"
     return "Which machine, and how many nodes?"
 
 
-def _title(one: Mapping[str, Any]) -> str:
-    title: str = one["title"]
+def _title(best: Mapping[str, Any]) -> str:
+    title: str = best["title"]
     return title[:1].upper() + title[1:]
 
 
 def _unbroken(text: str) -> str:
-    """No line ends within a time, or between a number and its unit."""
+    """Text in which no line ends within a time, or between a number and its unit."""
     return _PARTS.sub(n.NBSP, _UNIT.sub(n.NBSP, text))
 
 
-def _facts(found: Mapping[str, Any]) -> list[Pair]:
-    total, possible = len(found["choices"]), len(choices.possible(found))
-    unpriced = len(choices.unpriced(found))
+def _facts(advice: Mapping[str, Any]) -> list[Pair]:
+    total, possible = len(advice["choices"]), len(choices.possible(advice))
+    unpriced = len(choices.unpriced(advice))
     return [
         Pair(name="choices", text=n.count(total)),
         Pair(name="of them possible", text=n.count(possible)),
@@ -86,41 +86,41 @@ def _facts(found: Mapping[str, Any]) -> list[Pair]:
     ]
 
 
-def _parts(found: Mapping[str, Any]) -> list[Part | None]:
+def _parts(advice: Mapping[str, Any]) -> list[Part | None]:
     return [
-        _picture(found),
-        choices.numbers(found),
-        _more(found),
-        hardware.prices(found),
-        _sums(found),
+        _picture(advice),
+        choices.numbers(advice),
+        _more(advice),
+        hardware.prices(advice),
+        _sums(advice),
     ]
 
 
-def _picture(found: Mapping[str, Any]) -> Part:
+def _picture(advice: Mapping[str, Any]) -> Part:
     """Price across and time up where there are prices; else a bar for each choice."""
-    priced = [one for one in choices.possible(found) if one["dollars"]]
+    priced = [choice for choice in choices.possible(advice) if choice["dollars"]]
     if len(priced) < 2:
-        return _bars(found)
-    best = [one for one in found["best"] if one["choice"]["dollars"]]
-    shown = [one["choice"] for one in best]
-    dollars = [one["dollars"]["value"] for one in priced]
-    times = [one["seconds"]["value"] for one in priced]
-    times += [one["seconds"][end] for one in shown for end in ("low", "high")]
+        return _bars(advice)
+    best = [entry for entry in advice["best"] if entry["choice"]["dollars"]]
+    shown = [entry["choice"] for entry in best]
+    dollars = [choice["dollars"]["value"] for choice in priced]
+    times = [choice["seconds"]["value"] for choice in priced]
+    times += [choice["seconds"][end] for choice in shown for end in ("low", "high")]
     axes = plots.Axes(
         across=scales.geometric(min(dollars), max(dollars), lambda value: f"{value:g} $"),
         up=_time_axis(min(times), max(times)),
         names=("price of the run", "time"),
         height=320,
     )
-    others = [_spot(found, one, "p0") for one in priced if one not in shown]
-    tops = [_spot(found, one, tone) for one, tone in zip(shown, _TONES, strict=False)]
+    spots = [_spot(advice, choice, "p0") for choice in priced if choice not in shown]
+    tops = [_spot(advice, choice, tone) for choice, tone in zip(shown, _TONES, strict=False)]
     keys = [
         Key(
             tone=tone,
-            text=f"{one['title']}: {short(found, one['choice'])}",
+            text=f"{entry['title']}: {short(advice, entry['choice'])}",
             mark=shapes.swatch(tone),
         )
-        for one, tone in zip(best, _TONES, strict=False)
+        for entry, tone in zip(best, _TONES, strict=False)
     ]
     return Part(
         title="All choices",
@@ -130,25 +130,25 @@ def _picture(found: Mapping[str, Any]) -> Part:
         ),
         blocks=(
             Figure(
-                svg=plots.curves(_frame(found, "by its price"), [*others, *tops], axes),
+                svg=plots.curves(_frame(advice, "by its price"), [*spots, *tops], axes),
                 keys=tuple(keys),
-                caption=_unbroken(_not_drawn(found)),
+                caption=_unbroken(_not_drawn(advice)),
             ),
         ),
     )
 
 
-def _frame(found: Mapping[str, Any], by: str) -> shapes.Frame:
+def _frame(advice: Mapping[str, Any], by: str) -> shapes.Frame:
     return shapes.Frame(
         identifier="advice-choices",
         title=f"Time of the run {by}",
-        description="; ".join(one["words"] for one in found["best"]),
+        description="; ".join(best["words"] for best in advice["best"]),
     )
 
 
-def _not_drawn(found: Mapping[str, Any]) -> str:
-    """Which choices are not in a picture of prices, and the fastest of them."""
-    left = choices.unpriced(found)
+def _not_drawn(advice: Mapping[str, Any]) -> str:
+    """Sentence on the choices that are not in a picture of prices, with the fastest of them."""
+    left = choices.unpriced(advice)
     if not left:
         return ""
     count = n.plural(len(left), "choice")
@@ -156,12 +156,12 @@ def _not_drawn(found: Mapping[str, Any]) -> str:
     which = "it" if len(left) == 1 else "the fastest of them"
     return (
         f"{count} {have} not in this picture; {which}:"
-        f" {short(found, left[0])}, {format_seconds(left[0]['seconds']['value'])}."
+        f" {short(advice, left[0])}, {format_seconds(left[0]['seconds']['value'])}."
     )
 
 
 def _time_axis(low: float, high: float) -> scales.Axis:
-    """A logarithmic axis with ticks at times that people say."""
+    """A logarithmic axis with ticks at customary times."""
     inside = _ticks(_TIMES, low, high)
     if len(inside) <= TICKS_FEW:
         inside = _ticks(sorted((*_TIMES, *_BETWEEN)), low, high)
@@ -176,58 +176,58 @@ def _ticks(times: Iterable[tuple[float, str]], low: float, high: float) -> tuple
     return tuple(tick for tick in ticks if 0.9 * low <= tick.value <= 1.1 * high)
 
 
-def _spot(found: Mapping[str, Any], choice: Choice, tone: str) -> plots.Curve:
+def _spot(advice: Mapping[str, Any], choice: Choice, tone: str) -> plots.Curve:
     """A choice as a point; the best ones with their interval of time."""
     seconds, dollars = choice["seconds"], choice["dollars"]["value"]
     low, high = (seconds["low"], seconds["high"]) if tone in _TONES else (seconds["value"],) * 2
-    name = short(found, choice)
+    name = short(advice, choice)
     text = f"{name}: {format_seconds(seconds['value'])}, {advise.money(dollars)} $"
     place = plots.Place(x=dollars, y=seconds["value"], low=low, high=high, text=text)
     return plots.Curve(name=name, tone=tone, places=(place,))
 
 
-def _bars(found: Mapping[str, Any]) -> Part:
-    possible = choices.possible(found)
+def _bars(advice: Mapping[str, Any]) -> Part:
+    possible = choices.possible(advice)
     drawn = possible[:BARS_MAX]
-    axis = scales.linear(max(one["seconds"]["high"] for one in drawn), format_seconds)
-    best = choices.best(found)
+    axis = scales.linear(max(choice["seconds"]["high"] for choice in drawn), format_seconds)
+    best = choices.best(advice)
     rows = [
         svg.Bar(
-            label=short(found, one),
-            text=choices.time(one),
-            value=one["seconds"]["value"],
-            low=one["seconds"]["low"],
-            high=one["seconds"]["high"],
-            tone=_TONES[best.index(one)] if one in best else "other",
+            label=short(advice, choice),
+            text=choices.time(choice),
+            value=choice["seconds"]["value"],
+            low=choice["seconds"]["low"],
+            high=choice["seconds"]["high"],
+            tone=_TONES[best.index(choice)] if choice in best else "other",
         )
-        for one in drawn
+        for choice in drawn
     ]
     cut = f"The {len(drawn)} fastest of {n.count(len(possible))}."
     return Part(
         title="All choices",
-        aside=("Shorter is better; the line has the interval.", _no_prices(found)),
+        aside=("Shorter is better; the line has the interval.", _no_prices(advice)),
         blocks=(
             Figure(
-                svg=svg.bars(_frame(found, "by choice"), rows, axis, ""),
+                svg=svg.bars(_frame(advice, "by choice"), rows, axis, ""),
                 caption=cut if len(drawn) < len(possible) else "",
             ),
         ),
     )
 
 
-def _no_prices(found: Mapping[str, Any]) -> str:
-    """Why there is no price in the picture."""
-    if not found["machines"]:
+def _no_prices(advice: Mapping[str, Any]) -> str:
+    """Reason why there is no price in the picture."""
+    if not advice["machines"]:
         return "Settings that were run here have no price."
     return "Too few choices have a price to draw time by price."
 
 
-def _more(found: Mapping[str, Any]) -> Part | None:
-    """What changes with more data and more nodes; None where that is not known."""
-    items = [Pair(name="More data", text=_unbroken(text)) for text in advise.turns(found)]
+def _more(advice: Mapping[str, Any]) -> Part | None:
+    """Effects of more data and more nodes; None where they are unknown."""
+    items = [Pair(name="More data", text=_unbroken(text)) for text in advise.turns(advice)]
     items += [
         Pair(name=f"COST on {name}", text=f"{text[:1].upper()}{text[1:]}")
-        for name, text in advise.costs(found)
+        for name, text in advise.costs(advice)
     ]
     if not items:
         return None
@@ -240,27 +240,27 @@ def _more(found: Mapping[str, Any]) -> Part | None:
     )
 
 
-def _sums(found: Mapping[str, Any]) -> Part:
-    """The steps behind the best choices, what they were measured by, what was assumed."""
+def _sums(advice: Mapping[str, Any]) -> Part:
+    """The steps behind the best choices, their measurements and assumptions."""
     equation = _unbroken(f"{EQUATION[:1].upper()}{EQUATION[1:]}.")
     return Part(
         title="What it follows from",
-        aside=(equation,) if found["machines"] else (),
-        blocks=tuple(_steps(found, one) for one in found["best"]),
+        aside=(equation,) if advice["machines"] else (),
+        blocks=tuple(_steps(advice, best) for best in advice["best"]),
     )
 
 
-def _steps(found: Mapping[str, Any], best: Mapping[str, Any]) -> Fold:
-    one = best["choice"]
-    items = [Pair(name="sum", text=step) for step in one["steps"]]
-    for demand in found["demands"]:
-        if demand["engine"] == one["engine"]:
+def _steps(advice: Mapping[str, Any], best: Mapping[str, Any]) -> Fold:
+    choice = best["choice"]
+    items = [Pair(name="sum", text=step) for step in choice["steps"]]
+    for demand in advice["demands"]:
+        if demand["engine"] == choice["engine"]:
             sizes = " to ".join(f"{size / 1e9:.3g}" for size in demand["sizes"])
             items.append(Pair(name="measured", text=f"{sizes} GB: {demand['measured']}"))
-    machine = found["machines"].get(one["machine"])
+    machine = advice["machines"].get(choice["machine"])
     if machine:
         items.append(Pair(name="machine", text=machine["source"]))
         items.append(Pair(name="price of a node", text=advise.price_words(machine["price"])))
         items += [Pair(name="assumed", text=text) for text in machine["assumed"]]
         items += [Pair(name="to know", text=text) for text in machine["notes"]]
-    return Fold(summary=f"{_title(best)}: {short(found, one)}", block=Pairs(items=tuple(items)))
+    return Fold(summary=f"{_title(best)}: {short(advice, choice)}", block=Pairs(items=tuple(items)))

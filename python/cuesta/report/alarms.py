@@ -1,4 +1,4 @@
-"""What a reader must know before believing a number: rules over the runs of a group."""
+"""Warnings that a reader needs before trusting a number: rules over the runs of a group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STAMP = "Not comparable"
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """One sentence; `grave` when the answer is in doubt, or times must not be compared.
+    """A warning; `grave` when the answer is in doubt, or times must not be compared.
 
     `rule` is the name of the rule that is broken, as in `lab.study.rules`.
     """
@@ -29,17 +29,17 @@ class Alarm:
 
 def alarms(group: Group, finding: Finding) -> tuple[Alarm, ...]:
     """All alarms of a group, the grave ones first."""
-    found = [*_answers(group, finding), *_samples(group), *_sameness(group), *_ceilings(group)]
-    found += [*_memory(group), *_busy(group)]
-    return tuple(sorted(found, key=lambda alarm: not alarm.grave))
+    raised = [*_answers(group, finding), *_samples(group), *_sameness(group), *_ceilings(group)]
+    raised += [*_memory(group), *_busy(group)]
+    return tuple(sorted(raised, key=lambda alarm: not alarm.grave))
 
 
-def stamp(group: Group, found: tuple[Alarm, ...]) -> str:
-    """A word across a comparison that breaks a rule gravely; empty where there is nothing to say.
+def stamp(group: Group, raised: tuple[Alarm, ...]) -> str:
+    """Return the word across a comparison that breaks a rule gravely; empty where none is broken.
 
-    One run alone is compared with nothing.
+    A single run is compared with nothing.
     """
-    broken = any(alarm.grave and alarm.rule in SPOILING for alarm in found)
+    broken = any(alarm.grave and alarm.rule in SPOILING for alarm in raised)
     return STAMP if broken and len(group.runs) > 1 else ""
 
 
@@ -97,7 +97,7 @@ def _samples(group: Group) -> Iterator[Alarm]:
 
 
 def _sameness(group: Group) -> Iterator[Alarm]:
-    """Runs that are compared though something besides the engine differs."""
+    """Alarms for runs that differ in more than the engine."""
     differ = [
         name
         for name, values in (
@@ -141,7 +141,7 @@ def _memory(group: Group) -> Iterator[Alarm]:
 
 
 def _busy(group: Group) -> Iterator[Alarm]:
-    """Somebody else used the machine: seen by its load before the first sample of a run.
+    """Alarm for use of the machine by others, shown by its load before a run's first sample.
 
     Of the runs of one command only the first counts: the others raised the load themselves.
     """

@@ -15,14 +15,14 @@ POINTS_MAX = 2000
 ROWS_MAX = 50
 MARKS_MAX = 4
 SEEN_MIN = 0.01
-"""Bins of another colour that take less of the width than this are not to be seen."""
+"""Smallest share of the width at which bins of another colour can be seen."""
 """So much of a record's previews is drawn; the lab stays well below it."""
 
 _TONES = ("s1", "s2", "s3")
 
 
 def part(identifier: str, run: Run) -> Part:
-    """The answer of one run; runs with equal digests have the same one."""
+    """Part with the answer of a run; runs with equal digests have the same answer."""
     blocks = views(identifier, run.fields)
     if run.counts:
         items = tuple(Pair(name=_words(name), text=count_text(name, value))
@@ -72,7 +72,7 @@ def _view(identifier: str, view: Fields) -> Block | None:
 
 
 def _distribution(identifier: str, view: Fields) -> Block | None:
-    series = [(text(one.get("name")), _points(one.get("points"))) for one in _series(view)]
+    series = [(text(fields.get("name")), _points(fields.get("points"))) for fields in _series(view)]
     series = [(name, points) for name, points in series if points]
     xs = [x for _, points in series for x, _ in points]
     ys = [y for _, points in series for _, y in points]
@@ -91,7 +91,9 @@ def _distribution(identifier: str, view: Fields) -> Block | None:
     )
     frame = shapes.Frame(identifier=identifier, title=title, description=described)
     axes = plots.Axes(across=across, up=up, names=(_x(view), _y(view)))
-    keys = tuple(Key(tone=f"dot {one.tone}", text=one.name) for one in drawn)
+    keys = tuple(
+        Key(tone=f"dot {series_drawn.tone}", text=series_drawn.name) for series_drawn in drawn
+    )
     return Figure(
         # The first series is the main one: drawn last, it lies on top.
         svg=plots.scatter(frame, drawn[::-1], axes),
@@ -105,8 +107,8 @@ def _histogram(identifier: str, view: Fields) -> Block | None:
     bins = _bins(view)
     if not bins:
         return None
-    low, high = min(one.low for one in bins), max(one.high for one in bins)
-    most = max(bins, key=lambda one: one.count)
+    low, high = min(bar.low for bar in bins), max(bar.high for bar in bins)
+    most = max(bins, key=lambda bar: bar.count)
     across = scales.linear(high, n.terse, low)
     if view.get("tight") is True:
         across = scales.ending(across, high)
@@ -145,9 +147,9 @@ def _bins(view: Fields) -> list[plots.Bin]:
     ]
 
 
-def _range(low: float, high: float, whole: bool) -> str:
-    """What a bin holds; of whole numbers, its first and last one."""
-    last = high - 1 if whole else high
+def _range(low: float, high: float, integers: bool) -> str:
+    """Range of a bin; of integers, its first and last one."""
+    last = high - 1 if integers else high
     return n.terse(low) if last == low else f"{n.terse(low)} to {n.terse(last)}"
 
 
@@ -160,10 +162,10 @@ def _marks(view: Fields) -> tuple[plots.Mark, ...]:
 
 
 def _histogram_keys(view: Fields, bins: Sequence[plots.Bin], line: str) -> tuple[Key, ...]:
-    """What the colours mean, where there are several."""
+    """Legend of the colours, where there are several."""
     keys = [Key(tone="fit", text=line)] if line else []
     low, high = bins[0].low, bins[-1].high
-    if sum(one.high - one.low for one in bins if one.tone) > SEEN_MIN * (high - low):
+    if sum(bar.high - bar.low for bar in bins if bar.tone) > SEEN_MIN * (high - low):
         names = (("under", view.get("below")), ("bin", view.get("above")))
         keys = [*(Key(tone=tone, text=text(name)) for tone, name in names if text(name)), *keys]
     return tuple(keys)
@@ -172,9 +174,9 @@ def _histogram_keys(view: Fields, bins: Sequence[plots.Bin], line: str) -> tuple
 def _bars(identifier: str, view: Fields) -> Block | None:
     raw = view.get("items")
     items = [
-        (str(one[0]), float(one[1]))
-        for one in (raw if isinstance(raw, list) else [])[:ROWS_MAX]
-        if isinstance(one, list) and len(one) == 2 and number(one[1]) is not None
+        (str(item[0]), float(item[1]))
+        for item in (raw if isinstance(raw, list) else [])[:ROWS_MAX]
+        if isinstance(item, list) and len(item) == 2 and number(item[1]) is not None
     ]
     if not items:
         return None
@@ -193,7 +195,7 @@ def _bars(identifier: str, view: Fields) -> Block | None:
 
 def _table(_identifier: str, view: Fields) -> Block | None:
     raw = view.get("columns")
-    titles = [str(one) for one in raw] if isinstance(raw, list) else []
+    titles = [str(heading) for heading in raw] if isinstance(raw, list) else []
     cells = view.get("rows")
     rows = [
         [_cell_text(cell) for cell in row]
@@ -218,9 +220,9 @@ def _table(_identifier: str, view: Fields) -> Block | None:
 def _list(_identifier: str, view: Fields) -> Block | None:
     raw = view.get("items")
     items = tuple(
-        Pair(name=str(one[0]), text=str(one[1]))
-        for one in (raw if isinstance(raw, list) else [])[:ROWS_MAX]
-        if isinstance(one, list) and len(one) == 2
+        Pair(name=str(item[0]), text=str(item[1]))
+        for item in (raw if isinstance(raw, list) else [])[:ROWS_MAX]
+        if isinstance(item, list) and len(item) == 2
     )
     return Pairs(items=items, heading=text(view.get("title"))) if items else None
 
@@ -244,9 +246,9 @@ def _series(view: Fields) -> Sequence[Mapping[str, object]]:
 def _points(raw: object) -> tuple[tuple[float, float], ...]:
     """Points with two positive numbers, as logarithmic axes need them."""
     points = []
-    for one in (raw if isinstance(raw, list) else [])[:POINTS_MAX]:
-        if isinstance(one, list) and len(one) == 2:
-            x, y = number(one[0]), number(one[1])
+    for pair in (raw if isinstance(raw, list) else [])[:POINTS_MAX]:
+        if isinstance(pair, list) and len(pair) == 2:
+            x, y = number(pair[0]), number(pair[1])
             if x is not None and y is not None and x > 0 and y > 0:
                 points.append((x, y))
     return tuple(points)
@@ -254,8 +256,8 @@ def _points(raw: object) -> tuple[tuple[float, float], ...]:
 
 def _triples(raw: object) -> list[tuple[float, float, float]]:
     triples = []
-    for one in (raw if isinstance(raw, list) else [])[:POINTS_MAX]:
-        numbers = [number(value) for value in one] if isinstance(one, list) else []
+    for triple in (raw if isinstance(raw, list) else [])[:POINTS_MAX]:
+        numbers = [number(value) for value in triple] if isinstance(triple, list) else []
         known = [value for value in numbers if value is not None]
         if len(known) == len(numbers) == 3:
             triples.append((known[0], known[1], known[2]))
@@ -263,7 +265,7 @@ def _triples(raw: object) -> list[tuple[float, float, float]]:
 
 
 def _sentences(*texts: str) -> str:
-    return " ".join(one for one in texts if one)
+    return " ".join(text for text in texts if text)
 
 
 def _x(view: Fields) -> str:

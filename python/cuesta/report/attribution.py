@@ -1,4 +1,4 @@
-"""What the cores of a run did: each second of each core goes to one cause.
+"""Division of the time of a run's cores: each second of each core has one cause.
 
 For every interval of the time line the cores of the run have `threads` times its length. Of that,
 what the processes of the run computed is known; the rest is waiting, which the kernel's counters
@@ -65,9 +65,9 @@ ORDER = (
     IDLE,
 )
 WORK = (COMPUTING, UNSEEN, IDLE)
-"""Not a cause that something else than the program could take away."""
+"""No cause that something other than the program could remove."""
 NEEDED = (COMPUTING, COLLECTION, SERIALIZATION, UNSEEN, STARTING)
-"""What a run needs however little it waits, unless that itself is taken away."""
+"""Causes that a run needs even without waits, unless the cause itself is removed."""
 NAMED_SHARE = 0.1
 """From this share on, a cause is named in a sentence."""
 ROWS_MAX = 100_000
@@ -90,20 +90,20 @@ _LOGGED_WAITS = {
     NETWORK: ("exchange_seconds",),
     SKEW: ("rank_wait_seconds",),
 }
-"""Of engines whose tasks sleep or compute while they wait for each other."""
-_WHOLE_OF_RANKS = ("task_seconds", "rank_wait_seconds")
+"""Sums in the log of engines whose tasks sleep or compute while they wait for each other."""
+_TASK_TIMES_OF_RANKS = ("task_seconds", "rank_wait_seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attribution:
-    """Where the time of all cores went.
+    """Division of the time of all cores by cause.
 
     Attributes
     ----------
     cores
-        How many the run had.
+        Number of cores of the run.
     wall_seconds
-        How long it had them.
+        Time for which the run had the cores.
     core_seconds
         By cause, in the order of `ORDER`, without those that took nothing; they add up to `cores`
         times `wall_seconds`.
@@ -122,16 +122,16 @@ class Attribution:
         return self.wall_seconds * (1 - self.share(cause))
 
     def seconds_least(self, cause: str) -> float:
-        """Wall seconds that the run takes at least if a cause takes nothing.
+        """Lower bound of the wall seconds if a cause takes nothing.
 
         Waits and idle cores may be there only because of that cause, so that nothing but what the
         run needs is left, spread evenly over its cores.
         """
-        return self.wall_seconds * sum(self.share(one) for one in NEEDED if one != cause)
+        return self.wall_seconds * sum(self.share(needed) for needed in NEEDED if needed != cause)
 
     @property
     def main_wait(self) -> str | None:
-        """What took most that is neither computing nor idle, if it took `NAMED_SHARE`."""
+        """The largest cause that is neither computing nor idle, if it took `NAMED_SHARE`."""
         causes = [cause for cause in self.core_seconds if cause not in WORK]
         most = max(causes, key=self.share, default=None)
         return most if most is not None and self.share(most) >= NAMED_SHARE else None
@@ -147,7 +147,7 @@ class Span:
 
 
 def attribution(run: Run) -> Attribution | None:
-    """Where the time of a run's cores went; None where its record does not say.
+    """Division of the time of a run's cores; None where its record has none.
 
     The time line is that of the machine the run was started on. Of a run whose tasks were elsewhere
     the engine's log of its tasks tells, as far as it goes.
@@ -155,28 +155,28 @@ def attribution(run: Run) -> Attribution | None:
     parts = spans(run)
     if not parts:
         return _of_tasks(run) if is_elsewhere(run) else None
-    spent = dict.fromkeys(ORDER, 0.0)
+    seconds_by_cause = dict.fromkeys(ORDER, 0.0)
     cores = int(run.number("threads") or 0)
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
     stage_slots = slots(run, cores)
-    for one in parts:
-        part = min(1.0, max(0.0, start - one.begin) / one.length) if one.length > 0 else 0.0
-        between = stage_slots.part_between(one.begin, one.begin + one.length)
-        for cause, seconds in one.core_seconds.items():
+    for span in parts:
+        part = min(1.0, max(0.0, start - span.begin) / span.length) if span.length > 0 else 0.0
+        between = stage_slots.part_between(span.begin, span.begin + span.length)
+        for cause, seconds in span.core_seconds.items():
             # The time between stages begins after the start.
             waited = between * seconds if cause == IDLE else 0.0
-            spent[STARTING] += part * seconds
-            spent[LEADER] += waited
-            spent[cause] += (1 - part) * seconds - waited
+            seconds_by_cause[STARTING] += part * seconds
+            seconds_by_cause[LEADER] += waited
+            seconds_by_cause[cause] += (1 - part) * seconds - waited
     log = run.object("engine_log")
-    _divide(spent, COMPUTING, _LOGGED_COMPUTING, log)
-    _divide(spent, IDLE, _LOGGED_IDLE, log)
-    _move(spent, IDLE, SKEW, stage_slots.few_seconds)
-    _divide_waits(spent, log)
+    _divide(seconds_by_cause, COMPUTING, _LOGGED_COMPUTING, log)
+    _divide(seconds_by_cause, IDLE, _LOGGED_IDLE, log)
+    _move(seconds_by_cause, IDLE, SKEW, stage_slots.few_seconds)
+    _divide_waits(seconds_by_cause, log)
     return Attribution(
         cores=cores,
         wall_seconds=parts[-1].begin + parts[-1].length,
-        core_seconds={cause: seconds for cause, seconds in spent.items() if seconds > 0},
+        core_seconds={cause: seconds for cause, seconds in seconds_by_cause.items() if seconds > 0},
     )
 
 
@@ -200,7 +200,7 @@ def spans(run: Run) -> list[Span]:
 
 
 def _of_tasks(run: Run) -> Attribution | None:
-    """By the sums over tasks that the engine's log has; what these do not tell apart is unseen."""
+    """Division by the log's sums over tasks; time that they do not explain is unseen."""
     log, cores = run.object("engine_log"), cores_of_tasks(run)
     tasks, wall = number(log.get("task_seconds")) or 0.0, run.number("wall_seconds") or 0.0
     if cores < 1 or wall <= 0 or tasks <= 0:
@@ -227,18 +227,18 @@ def _of_tasks(run: Run) -> Attribution | None:
         LEADER: cores * stage_slots.between_seconds,
     }
     wanted[SCHEDULER] += max(0.0, cores * stage_slots.staged_seconds - skew - tasks)
-    left, spent = cores * wall, dict.fromkeys(ORDER, 0.0)
+    remaining, seconds_by_cause = cores * wall, dict.fromkeys(ORDER, 0.0)
     for cause, seconds in wanted.items():
-        spent[cause] = min(left, max(0.0, seconds))
-        left -= spent[cause]
-    spent[IDLE] = left
-    _divide(spent, UNSEEN, _LOGGED_UNSEEN, log)
-    found = {cause: seconds for cause, seconds in spent.items() if seconds > 0}
-    return Attribution(cores=cores, wall_seconds=wall, core_seconds=found)
+        seconds_by_cause[cause] = min(remaining, max(0.0, seconds))
+        remaining -= seconds_by_cause[cause]
+    seconds_by_cause[IDLE] = remaining
+    _divide(seconds_by_cause, UNSEEN, _LOGGED_UNSEEN, log)
+    attributed = {cause: seconds for cause, seconds in seconds_by_cause.items() if seconds > 0}
+    return Attribution(cores=cores, wall_seconds=wall, core_seconds=attributed)
 
 
 def _processors(run: Run) -> float:
-    """Time of processors that all processes of all tasks took; 0 where nobody knows."""
+    """Processor time of all processes of all tasks; 0 where it is unknown."""
     log = run.object("engine_log")
     if "rank_wait_seconds" in log:
         # Ranks compute while they wait for each other, too.
@@ -250,12 +250,12 @@ def _processors(run: Run) -> float:
         return sum(number(log.get(name)) or 0.0 for name in ("cpu_seconds", "python_cpu_seconds"))
     # Only where all processes of tasks are in it do tasks have it, too.
     each = [mapping(stage.get("each")) for stage in objects(run.fields.get("stages"))]
-    return sum(sum(_numbers(one.get("cpu_seconds"))) for one in each)
+    return sum(sum(_numbers(measures.get("cpu_seconds"))) for measures in each)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Pressure:
-    """How long tasks of the machine waited for one resource in one interval, in wall seconds.
+    """Time that tasks of the machine waited for one resource in one interval, in wall seconds.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ class _Pressure:
     full: float
 
     def core_seconds(self, interval: _Interval, cores: int, machine_cores: float) -> float:
-        """What the cores lost to it at least, the largest of three bounds.
+        """Lower bound of the time that the cores lost to the resource: the largest of three bounds.
 
         - `some`: one core, because a task that did not wait would have taken one.
         - `full` in time in which nothing computed: all cores of the run stood still.
@@ -290,10 +290,10 @@ class _Pressure:
 
 @dataclass(frozen=True, kw_only=True)
 class _Interval:
-    """What the kernel counted in one interval: core seconds, but `length` and pressure."""
+    """Counts of the kernel in one interval: core seconds, but `length` and pressure."""
 
     length: float
-    own: float
+    computed: float
     busy: float
     iowait: float
     throttled: float
@@ -301,26 +301,26 @@ class _Interval:
     memory: _Pressure
 
     def divided(self, cores: int, machine_cores: float) -> dict[str, float]:
-        """The cores' time by cause; all of it."""
-        left = cores * self.length
-        found = {}
+        """All of the cores' time by cause."""
+        remaining = cores * self.length
+        divided_seconds = {}
         spare = max(0.0, machine_cores - cores) * self.length
         memory = self.memory.core_seconds(self, cores, machine_cores)
         storage = max(self.iowait, self.io.core_seconds(self, cores, machine_cores))
         wanted = {
-            COMPUTING: self.own,
+            COMPUTING: self.computed,
             QUOTA: self.throttled,
             MEMORY: memory,
             # Who waits until memory is read back waits for a device too: that is memory's.
             STORAGE: storage - memory,
             # Who waits for something else does not miss the core that another one has meanwhile.
-            OTHERS: self.busy - self.own - spare,
-            IDLE: left,
+            OTHERS: self.busy - self.computed - spare,
+            IDLE: remaining,
         }
         for cause, seconds in wanted.items():
-            found[cause] = min(left, max(0.0, seconds))
-            left -= found[cause]
-        return found
+            divided_seconds[cause] = min(remaining, max(0.0, seconds))
+            remaining -= divided_seconds[cause]
+        return divided_seconds
 
 
 def _intervals(line: Fields, ends: Sequence[float]) -> Iterator[_Interval]:
@@ -329,10 +329,10 @@ def _intervals(line: Fields, ends: Sequence[float]) -> Iterator[_Interval]:
 
     def column(group: Fields, *names: str) -> list[float]:
         columns = [_numbers(group.get(name)) for name in names]
-        whole = [column for column in columns if len(column) == len(ends)]
-        return [sum(row) for row in zip(*whole, strict=True)] or [0.0] * len(ends)
+        complete = [column for column in columns if len(column) == len(ends)]
+        return [sum(row) for row in zip(*complete, strict=True)] or [0.0] * len(ends)
 
-    own = column(tree, "user_seconds", "system_seconds")
+    computed = column(tree, "user_seconds", "system_seconds")
     busy = column(machine, "user_seconds", "system_seconds")
     iowait = column(machine, "iowait_seconds")
     throttled = column(quota, "throttled_seconds")
@@ -344,8 +344,8 @@ def _intervals(line: Fields, ends: Sequence[float]) -> Iterator[_Interval]:
     for index, end in enumerate(ends):
         yield _Interval(
             length=end - begin,
-            own=own[index],
-            busy=max(own[index], busy[index]),
+            computed=computed[index],
+            busy=max(computed[index], busy[index]),
             iowait=iowait[index],
             throttled=throttled[index],
             io=_Pressure(some=io_some[index], full=io_full[index]),
@@ -354,41 +354,41 @@ def _intervals(line: Fields, ends: Sequence[float]) -> Iterator[_Interval]:
         begin = end
 
 
-def _divide_waits(spent: dict[str, float], log: Fields) -> None:
-    """Move the part of the tasks' time that they waited for each other from idle and computing.
+def _divide_waits(seconds_by_cause: dict[str, float], log: Fields) -> None:
+    """Move the time that tasks waited for each other from idle and computing to its cause.
 
-    What other programs took meanwhile, of waits as of work, is theirs.
+    Time that other programs took meanwhile, from waits as from work, remains theirs.
     """
-    whole = sum(number(log.get(name)) or 0.0 for name in _WHOLE_OF_RANKS)
-    if whole <= 0:
+    logged_total = sum(number(log.get(name)) or 0.0 for name in _TASK_TIMES_OF_RANKS)
+    if logged_total <= 0:
         return
-    shared = spent[IDLE] + spent[COMPUTING]
+    shared = seconds_by_cause[IDLE] + seconds_by_cause[COMPUTING]
     for cause, names in _LOGGED_WAITS.items():
         logged = sum(number(log.get(name)) or 0.0 for name in names)
-        seconds = min(logged, logged / whole * shared)
-        rest = _divide(spent, IDLE, {cause: names}, {names[0]: seconds})
-        _divide(spent, COMPUTING, {cause: names}, {names[0]: rest})
+        seconds = min(logged, logged / logged_total * shared)
+        rest = _divide(seconds_by_cause, IDLE, {cause: names}, {names[0]: seconds})
+        _divide(seconds_by_cause, COMPUTING, {cause: names}, {names[0]: rest})
 
 
 def _divide(
-    spent: dict[str, float], whole: str, parts: Mapping[str, Sequence[str]], log: Fields
+    seconds_by_cause: dict[str, float], source: str, parts: Mapping[str, Sequence[str]], log: Fields
 ) -> float:
-    """Move what the engine's log says of its tasks from a cause to its parts, as far as it goes.
+    """Move time from a cause to its parts as the engine's log of its tasks has them.
 
-    Returns what the log has beyond that.
+    Returns the logged seconds beyond that.
     """
     beyond = 0.0
     for cause, names in parts.items():
         logged = max(0.0, sum(number(log.get(name)) or 0.0 for name in names))
-        beyond += logged - _move(spent, whole, cause, logged)
+        beyond += logged - _move(seconds_by_cause, source, cause, logged)
     return beyond
 
 
-def _move(spent: dict[str, float], whole: str, cause: str, seconds: float) -> float:
-    """Take time from one cause for another, as far as it goes; how much that was."""
-    moved = min(spent[whole], seconds)
-    spent[whole] -= moved
-    spent[cause] += moved
+def _move(seconds_by_cause: dict[str, float], source: str, cause: str, seconds: float) -> float:
+    """Move time from one cause to another, as far as it is there; return how much."""
+    moved = min(seconds_by_cause[source], seconds)
+    seconds_by_cause[source] -= moved
+    seconds_by_cause[cause] += moved
     return moved
 
 

@@ -1,4 +1,4 @@
-"""What a page is made of, as plain values; the template turns each kind into HTML.
+"""Parts of a page, as plain values; the template turns each kind into HTML.
 
 Texts are plain: the template escapes them. Only `Figure.svg` is mark-up already.
 """
@@ -53,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A cell: what it says, a smaller second line, and the class that colours it."""
+    """A cell: its text, a smaller second line, and the class that colours it."""
 
     text: str
     note: str = ""
@@ -98,7 +98,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class SideBySide:
     """Two stacks of lists, side by side where there is room."""
 
     kind: ClassVar[str] = "beside"
@@ -124,7 +124,7 @@ class Fold:
     block: Table | Pairs
 
 
-Block = Figure | Panels | Table | Pairs | Beside | Commands | Fold
+Block = Figure | Panels | Table | Pairs | SideBySide | Commands | Fold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ class Alert:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One question with all that was measured about it.
+    """A question with all its measurements.
 
     `stamp` is a word across it where its times must not be compared, and empty elsewhere.
     """

@@ -19,12 +19,12 @@ from cuesta.report.records import Fields, read_groups
 from cuesta.report.sections import sections
 
 SHOWN_MAX = 1
-"""Pictures of the answer that are seen at once; the others unfold."""
+"""Pictures of the answer that are open; the others unfold."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Card:
-    """What is on it, from top to bottom."""
+    """Content of a card, from top to bottom."""
 
     question: str
     lead: tuple[str, ...]
@@ -63,7 +63,7 @@ def card(folder: Path) -> str:
 
 
 def assessment_card(fields: Fields) -> str:
-    """The card of what `cuesta assess` found."""
+    """The card of an assessment by `cuesta assess`."""
     blocks = tuple(assessment.lists(fields))
     return _render(
         _Card(

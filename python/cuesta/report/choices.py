@@ -1,4 +1,4 @@
-"""The choices of an advice as tables: in numbers, those without a price, and why some cannot be."""
+"""The choices of an advice as tables: numbers, choices without a price, and refusals."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cuesta.report.blocks import Block, Cell, Column, Fold, Pair, Pairs, Part, R
 from cuesta.units import format_seconds
 
 ROWS_MAX = 10
-"""Choices in the table, the best for a dollar first."""
+"""Most choices in the table, the best for a dollar first."""
 UNPRICED_MAX = 10
-"""Machines without a price in the table of theirs."""
+"""Most machines in the table of choices without a price."""
 
 NO_PRICE = "no price"
 
@@ -21,69 +21,71 @@ Choice = Mapping[str, Any]
 _Shown = tuple[Column, Callable[[Choice], Cell]]
 
 
-def possible(found: Mapping[str, Any]) -> list[Choice]:
+def possible(advice: Mapping[str, Any]) -> list[Choice]:
     """Choices that are not refused, the fastest first, those with a caveat after all others."""
-    return sorted((choice for choice in found["choices"] if choice["seconds"]), key=_seconds)
+    return sorted((choice for choice in advice["choices"] if choice["seconds"]), key=_seconds)
 
 
 def time(choice: Choice) -> str:
-    """Its time in words; one that leaves something out is a lower bound."""
+    """The time of a choice in words; a lower bound where a part is left out."""
     least = "at least " if choice["caveat"] else ""
     return f"{least}{format_seconds(choice['seconds']['value'])}"
 
 
-def best(found: Mapping[str, Any]) -> list[Choice]:
+def best(advice: Mapping[str, Any]) -> list[Choice]:
     """The best choices, in their order."""
-    return [one["choice"] for one in found["best"]]
+    return [entry["choice"] for entry in advice["best"]]
 
 
-def unpriced(found: Mapping[str, Any]) -> list[Choice]:
-    """Choices that nobody has a price of, the fastest first."""
-    return [one for one in possible(found) if not one["dollars"]]
+def unpriced(advice: Mapping[str, Any]) -> list[Choice]:
+    """Possible choices without a price, the fastest first."""
+    return [choice for choice in possible(advice) if not choice["dollars"]]
 
 
-def machine_name(found: Mapping[str, Any], key: str) -> str:
-    """For people; of a setting that was run, the setting itself."""
-    name: str = found["machines"][key]["name"] if key in found["machines"] else key
+def machine_name(advice: Mapping[str, Any], key: str) -> str:
+    """The name of a machine for people; for a setting that was run, the setting itself."""
+    name: str = advice["machines"][key]["name"] if key in advice["machines"] else key
     return name
 
 
-def short(found: Mapping[str, Any], choice: Choice) -> str:
+def short(advice: Mapping[str, Any], choice: Choice) -> str:
     """A choice in a few words: nodes, machine, engine."""
-    nodes = f"{choice['nodes']} x " if found["machines"] else ""
-    return f"{nodes}{machine_name(found, choice['machine'])}, {choice['engine']}"
+    nodes = f"{choice['nodes']} x " if advice["machines"] else ""
+    return f"{nodes}{machine_name(advice, choice['machine'])}, {choice['engine']}"
 
 
-def numbers(found: Mapping[str, Any]) -> Part:
-    """The best choices in numbers, then the fastest of those without a price, then the refused."""
-    rows = in_numbers(found)
-    tops = best(found)
-    tables: list[Block] = [_table(found, "Choices, the best first", rows, tops)]
-    others = without_price(found)
-    if others:
+def numbers(advice: Mapping[str, Any]) -> Part:
+    """The best choices in numbers, then the fastest without a price, then the refused."""
+    rows = in_numbers(advice)
+    tops = best(advice)
+    tables: list[Block] = [_table(advice, "Choices, the best first", rows, tops)]
+    unpriced_choices = without_price(advice)
+    if unpriced_choices:
         caption = "Without a price, the fastest choice of each machine"
-        tables.append(_table(found, caption, others, tops))
-    left = len(possible(found)) - len(rows) - len(others)
-    more = [f"{n.plural(left, 'more choice')} in the JSON output."] if left > 0 else []
-    told = dict.fromkeys(row["caveat"] for row in [*rows, *others] if row["caveat"])
-    aside = (*more, *(f"At least: {caveat}." for caveat in told))
-    return Part(title="In numbers", aside=aside, blocks=(*tables, *_refused(found)))
+        tables.append(_table(advice, caption, unpriced_choices, tops))
+    remaining = len(possible(advice)) - len(rows) - len(unpriced_choices)
+    more = [f"{n.plural(remaining, 'more choice')} in the JSON output."] if remaining > 0 else []
+    caveats = dict.fromkeys(row["caveat"] for row in [*rows, *unpriced_choices] if row["caveat"])
+    aside = (*more, *(f"At least: {caveat}." for caveat in caveats))
+    return Part(title="In numbers", aside=aside, blocks=(*tables, *_refused(advice)))
 
 
-def in_numbers(found: Mapping[str, Any]) -> list[Choice]:
+def in_numbers(advice: Mapping[str, Any]) -> list[Choice]:
     """Choices of the first table: the best, then by price, or by time where nothing has one."""
-    tops = best(found)
-    ranked = sorted((one for one in possible(found) if one["dollars"]), key=_dollars)
-    return [*tops, *(one for one in ranked or possible(found) if one not in tops)][:ROWS_MAX]
+    tops = best(advice)
+    ranked = sorted((choice for choice in possible(advice) if choice["dollars"]), key=_dollars)
+    return [*tops, *(choice for choice in ranked or possible(advice) if choice not in tops)][
+        :ROWS_MAX
+    ]
 
 
-def without_price(found: Mapping[str, Any]) -> list[Choice]:
-    """Of each machine without a price its fastest choice, unless that is in the first table."""
+def without_price(advice: Mapping[str, Any]) -> list[Choice]:
+    """The fastest choice of each machine without a price, unless in the first table."""
     first: dict[str, Choice] = {}
-    for one in unpriced(found):
-        first.setdefault(one["machine"], one)
-    shown = in_numbers(found)
-    return [one for one in first.values() if one not in shown][:UNPRICED_MAX]
+    for choice in unpriced(advice):
+        first.setdefault(choice["machine"], choice)
+    shown = in_numbers(advice)
+    return [choice for choice in first.values() if choice not in shown][:UNPRICED_MAX]
 
 
 def _seconds(choice: Choice) -> tuple[bool, float]:
@@ -95,18 +97,18 @@ def _dollars(choice: Choice) -> tuple[bool, float]:
 
 
 def _table(
-    found: Mapping[str, Any], caption: str, rows: Sequence[Choice], tops: Sequence[Choice]
+    advice: Mapping[str, Any], caption: str, rows: Sequence[Choice], tops: Sequence[Choice]
 ) -> Table:
-    columns = list(_columns(found, rows))
+    columns = list(_columns(advice, rows))
     return Table(
         caption=caption,
         columns=(
-            Column(title="machine" if found["machines"] else "setting", words=True),
+            Column(title="machine" if advice["machines"] else "setting", words=True),
             *(column for column, _ in columns),
         ),
         rows=tuple(
             Row(
-                header=machine_name(found, row["machine"]),
+                header=machine_name(advice, row["machine"]),
                 cells=tuple(cell(row) for _, cell in columns),
                 tone="best" if row in tops else "",
             )
@@ -115,17 +117,17 @@ def _table(
     )
 
 
-def _columns(found: Mapping[str, Any], rows: Sequence[Choice]) -> Iterator[_Shown]:
-    """Columns that say something: a setting that was run has no nodes apart, no price, no limit."""
-    if found["machines"]:
-        yield Column(title="nodes"), lambda one: Cell(text=n.count(one["nodes"]))
-    yield Column(title="engine", words=True), lambda one: Cell(text=one["engine"])
+def _columns(advice: Mapping[str, Any], rows: Sequence[Choice]) -> Iterator[_Shown]:
+    """Columns with information: a setting that was run has no nodes, price or limit."""
+    if advice["machines"]:
+        yield Column(title="nodes"), lambda choice: Cell(text=n.count(choice["nodes"]))
+    yield Column(title="engine", words=True), lambda choice: Cell(text=choice["engine"])
     yield Column(title="time"), _time
     if any(row["dollars"] for row in rows):
         yield Column(title="dollars"), _price
         yield Column(title="runs for a dollar"), _runs
-    if found["machines"]:
-        yield Column(title="limit", words=True), lambda one: Cell(text=one["limit"])
+    if advice["machines"]:
+        yield Column(title="limit", words=True), lambda choice: Cell(text=choice["limit"])
 
 
 def _time(choice: Choice) -> Cell:
@@ -148,17 +150,17 @@ def _runs(choice: Choice) -> Cell:
     return Cell(text=n.significant(runs["value"]) if runs else "")
 
 
-def _refused(found: Mapping[str, Any]) -> Iterator[Fold]:
-    """Why choices cannot be, those with the same reason together; nothing where all can be."""
-    refused = [choice for choice in found["choices"] if choice["refused"]]
+def _refused(advice: Mapping[str, Any]) -> Iterator[Fold]:
+    """Reasons of refused choices, equal reasons together; nothing where none is refused."""
+    refused = [choice for choice in advice["choices"] if choice["refused"]]
     reasons: dict[tuple[str, int, str], list[str]] = {}
-    for one in refused:
-        key = one["machine"], one["nodes"], one["refused"]
-        reasons.setdefault(key, []).append(one["engine"])
+    for choice in refused:
+        key = choice["machine"], choice["nodes"], choice["refused"]
+        reasons.setdefault(key, []).append(choice["engine"])
     items = []
     for (machine, nodes, reason), engines in reasons.items():
-        count = f"{nodes} x " if found["machines"] else ""
-        name = f"{count}{machine_name(found, machine)}"
+        count = f"{nodes} x " if advice["machines"] else ""
+        name = f"{count}{machine_name(advice, machine)}"
         items.append(Pair(name=name, text=f"{', '.join(engines)}: {reason}"))
     if items:
         summary = f"{n.plural(len(refused), 'choice')} left out, and why"

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from cuesta.report import shapes
 
 WIDE = 1000
-"""Places lie in a frame that is so wide."""
+"""Width of the frame of all places."""
 
 STROKE = 2.6
 STROKE_MIN, STROKE_MAX = 1.2, 9.0
@@ -25,7 +25,7 @@ JOINT_RADIUS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Strand:
-    """A curve of begin, control point and end, or with a `radius` a ring around one point.
+    """A curve of begin, control point and end, or, with a `radius`, a ring around a point.
 
     `ratio` is its depth by that of most.
     """
@@ -37,10 +37,15 @@ class Strand:
     text: str
 
 
-def strands(frame: shapes.Frame, found: Sequence[Strand], high: int) -> Markup:
+def strands(frame: shapes.Frame, lines: Sequence[Strand], high: int) -> Markup:
     """All lines, then a dot wherever one ends; the frame is `high`, as places are."""
-    parts = [shapes.group(one.text, _line(one)) for one in found]
-    ends = {end for one in found if not one.radius for end in (one.points[0], one.points[-1])}
+    parts = [shapes.group(strand.text, _line(strand)) for strand in lines]
+    ends = {
+        end
+        for strand in lines
+        if not strand.radius
+        for end in (strand.points[0], strand.points[-1])
+    }
     for x, y in sorted(ends):
         place = {"cx": shapes.number(x), "cy": shapes.number(y), "class_": "joint"}
         parts.append(shapes.tag("circle", r=JOINT_RADIUS, **place))

@@ -1,4 +1,4 @@
-"""Runs whose tasks were on other machines than the one that was watched."""
+"""Runs whose tasks were on other machines than the one that was measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cuesta.report.records import Run, mapping, number
 
 
 def is_elsewhere(run: Run) -> bool:
-    """Whether the tasks were on other machines than the one that was watched, or may have been."""
+    """Whether the tasks were, or may have been, on other machines than the measured one."""
     options = run.object("engine_options")
     is_dask_elsewhere = bool(options.get("scheduler"))
     is_on_yarn = any(str(text).endswith(" on YARN") for text in run.object("versions").values())
@@ -16,6 +16,6 @@ def is_elsewhere(run: Run) -> bool:
 
 
 def cores_of_tasks(run: Run) -> int:
-    """Cores that tasks had: one a rank, or as many as threads were asked for."""
+    """Cores that tasks had: one a rank, or as many as threads were requested."""
     ranks = number(mapping(run.object("answer").get("counts")).get("ranks"))
     return int(ranks or run.number("threads") or 0)

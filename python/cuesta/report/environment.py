@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 
 from cuesta import numerals as n
-from cuesta.report.blocks import Beside, Block, Commands, Fold, Pair, Pairs, Part
+from cuesta.report.blocks import Block, Commands, Fold, Pair, Pairs, Part, SideBySide
 from cuesta.report.records import Fields, Group, Run, mapping, number, text
 from cuesta.trial import STANDARD_INPUT
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
@@ -20,17 +20,17 @@ _CACHES = {
 
 
 def part(group: Group) -> Part:
-    """Everything needed to judge the setting and to repeat the runs."""
+    """Part with all that a reader needs to judge the setting and to repeat the runs."""
     first = group.first
     blocks: list[Block] = []
     commands = tuple(dict.fromkeys(filter(None, (_command(run) for run in group.runs))))
     if commands:
         blocks.append(Commands(heading="To run it again", lines=commands))
-    asked = Pairs(heading="Asked", items=tuple(_asked(group)))
+    request = Pairs(heading="Asked", items=tuple(_request(group)))
     machine = Pairs(heading="Machine", items=tuple(_machine(first)))
     versions = Pairs(heading="Versions", items=tuple(_versions(group)))
     right = tuple(pairs for pairs in (machine, versions) if pairs.items)
-    blocks.append(Beside(left=(asked,), right=right))
+    blocks.append(SideBySide(left=(request,), right=right))
     ceilings = tuple(_ceilings(first.object("ceilings")))
     if ceilings:
         fold = Fold(summary="This machine's measured ceilings", block=Pairs(items=ceilings))
@@ -42,7 +42,7 @@ def part(group: Group) -> Part:
     return Part(title="The environment", aside=aside, blocks=tuple(blocks))
 
 
-def _asked(group: Group) -> list[Pair]:
+def _request(group: Group) -> list[Pair]:
     first = group.first
     pairs = [
         Pair(name="input" if index == 0 else "", text=_input(one.path, one.bytes, one.files))
@@ -67,14 +67,14 @@ def _asked(group: Group) -> list[Pair]:
 
 def _parameters(run: Run) -> list[Pair]:
     """Parameters in the workload's order, with their units and what leaving one out means."""
-    known = {}
+    by_name = {}
     if run.workload in WORKLOAD_NAMES:
-        known = {one.name: one for one in get_workload(run.workload).parameters}
-    order = [name for name in known if name in run.parameters]
-    order += sorted(name for name in run.parameters if name not in known)
+        by_name = {each.name: each for each in get_workload(run.workload).parameters}
+    order = [name for name in by_name if name in run.parameters]
+    order += sorted(name for name in run.parameters if name not in by_name)
     pairs = []
     for name in order:
-        value, parameter = run.parameters[name], known.get(name)
+        value, parameter = run.parameters[name], by_name.get(name)
         words = _value(value)
         if parameter is not None and value is None:
             words = parameter.none or words
@@ -85,7 +85,7 @@ def _parameters(run: Run) -> list[Pair]:
 
 
 def _shared(group: Group, name: str, show: Callable[[object], str]) -> list[Pair]:
-    """A field of the record: once when all runs agree on it, else for every run."""
+    """A field of the record: once when all runs agree on it, else for each run."""
     title = {"memory_bytes": "memory limit", "cache": "page cache"}.get(name, name)
     values = [run.fields.get(name) for run in group.runs]
     if values[0] is None:
@@ -119,12 +119,14 @@ def _machine(run: Run) -> list[Pair]:
 
 def _versions(group: Group) -> list[Pair]:
     """Every version once; engines that disagree are all named."""
-    found: dict[str, list[str]] = {}
+    versions_by_name: dict[str, list[str]] = {}
     for run in group.runs:
         for name, version in run.object("versions").items():
-            if str(version) not in found.setdefault(name, []):
-                found[name].append(str(version))
-    return [Pair(name=name, text=", ".join(versions)) for name, versions in found.items()]
+            if str(version) not in versions_by_name.setdefault(name, []):
+                versions_by_name[name].append(str(version))
+    return [
+        Pair(name=name, text=", ".join(versions)) for name, versions in versions_by_name.items()
+    ]
 
 
 def _ceilings(ceilings: Fields) -> list[Pair]:
@@ -176,5 +178,5 @@ def _value(value: object) -> str:
         return "not given"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    found = number(value)
-    return str(value) if found is None else f"{found:,.10g}"
+    amount = number(value)
+    return str(value) if amount is None else f"{amount:,.10g}"

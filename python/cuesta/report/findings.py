@@ -1,4 +1,4 @@
-"""What the numbers of a group of runs say: ratios, ceilings, bounds. No words, no mark-up.
+"""Comparison of the runs of a group: ratios, ceilings, bounds. No words, no mark-up.
 
 The best run is the one that takes the least time from nothing. Times are compared on the work,
 without starting a session or loading an array, and then again from nothing. An interval that
@@ -15,16 +15,16 @@ OTHER = "other"
 """Name of the time that no phase covers."""
 
 NEAR_CEILING = 0.7
-"""From this share of a ceiling on, the ceiling is what bounds a phase."""
+"""Smallest share of a ceiling at which the ceiling bounds a phase."""
 
 FAR_FROM_CEILING = 0.35
-"""Below this share of it, a ceiling is not what bounds a phase."""
+"""Smallest share of a ceiling at which the ceiling may bound a phase."""
 
 BOUND_SHARE = 0.25
-"""A phase that takes less than this share of the work does not bound it."""
+"""Smallest share of the work at which a phase may bound it."""
 
 HINT_RATIO = 1.5
-"""From this ratio on, a difference is believed even of fewer samples than `SAMPLES_MIN`."""
+"""Ratio from which a difference is believed even with fewer samples than `SAMPLES_MIN`."""
 
 SAMPLES_MIN = 3
 
@@ -41,7 +41,7 @@ CEILING_SLACK = 1.05
 
 @dataclass(frozen=True, kw_only=True)
 class Versus:
-    """Another run against the best: how many times its work, how many times its whole time.
+    """A run compared with the best: the ratio of their work, and of their complete times.
 
     `slower` and `faster` are about the work; neither is set where the samples show no difference.
     """
@@ -56,11 +56,11 @@ class Versus:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """All there is to say about a group; `others` in rising order of time."""
+    """Comparison of a group; `compared` in rising order of time."""
 
     best_label: str
     best: Run
-    others: tuple[Versus, ...]
+    compared: tuple[Versus, ...]
     digests_equal: bool | None
     all_verified: bool
     bound: Phase | None
@@ -80,7 +80,7 @@ def find(group: Group) -> Finding:
     return Finding(
         best_label=best_label,
         best=best,
-        others=tuple(_versus(best, label, run) for label, run in ordered[1:]),
+        compared=tuple(_versus(best, label, run) for label, run in ordered[1:]),
         digests_equal=None if len(group.runs) < 2 or "" in digests else len(digests) == 1,
         all_verified=all(run.verified is True for run in group.runs),
         bound=bounding_phase(best),
@@ -101,7 +101,7 @@ def longest_phase(run: Run) -> Phase | None:
 
 
 def busy_share(run: Run) -> float | None:
-    """CPU time over wall time and threads; more than 1 when helpers ran beside."""
+    """CPU time over wall time and threads; more than 1 when helpers ran too."""
     cpu, wall, threads = (
         run.number(name) for name in ("cpu_seconds", "wall_seconds", "threads")
     )  # fmt: skip
@@ -111,7 +111,7 @@ def busy_share(run: Run) -> float | None:
 
 
 def spread(run: Run) -> float:
-    """Largest less smallest sample of the work, over the median; 0 for one sample."""
+    """Range of the work's samples over their median; 0 for one sample."""
     samples = [sample.work_seconds for sample in run.samples]
     median = run.work.median
     return (max(samples) - min(samples)) / median if median > 0 else 0.0
@@ -123,19 +123,21 @@ def spans(run: Run) -> dict[str, float]:
     A session that is kept starts in the first sample only, so `start` is taken from wherever it
     was seen.
     """
-    found = {name: run.setup_seconds(name) for name in SETUP_PHASES if run.setup_seconds(name) > 0}
+    seconds_by_phase = {
+        name: run.setup_seconds(name) for name in SETUP_PHASES if run.setup_seconds(name) > 0
+    }
     for phase in run.phases:
         if phase.name not in SETUP_PHASES:
-            found[phase.name] = found.get(phase.name, 0.0) + phase.seconds
+            seconds_by_phase[phase.name] = seconds_by_phase.get(phase.name, 0.0) + phase.seconds
     covered = sum(phase.seconds for phase in run.phases)
     wall = run.number("wall_seconds") or covered
     if wall > covered:
-        found[OTHER] = found.get(OTHER, 0.0) + wall - covered
-    return found
+        seconds_by_phase[OTHER] = seconds_by_phase.get(OTHER, 0.0) + wall - covered
+    return seconds_by_phase
 
 
-def whole_seconds(run: Run) -> float:
-    """Start-up, loading and everything else of `spans`."""
+def spans_seconds(run: Run) -> float:
+    """Sum of all `spans`: start-up, loading and work."""
     return sum(spans(run).values())
 
 
@@ -152,7 +154,7 @@ def rows_per_s(run: Run) -> float | None:
 
 
 def machines_to_draw_level(best: Run, other: Run) -> float | None:
-    """How many machines like this one `other` needs, scaling perfectly, to match `best` on one.
+    """Machines like this one that `other` needs, scaling perfectly, to match `best` on one.
 
     None when not even endless machines would do: when its start-up alone takes longer than `best`.
     """

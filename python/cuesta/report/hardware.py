@@ -11,14 +11,14 @@ from cuesta.report import choices
 from cuesta.report.blocks import Block, Fold, Pair, Pairs, Part
 
 
-def prices(found: Mapping[str, Any]) -> Part | None:
-    """What a node of each machine costs that some choice is of; None where runs have no machine."""
-    machines = found["machines"]
+def prices(advice: Mapping[str, Any]) -> Part | None:
+    """Part with the price of a node of each machine; None where runs have no machine."""
+    machines = advice["machines"]
     if not machines:
         return None
-    first = [*choices.in_numbers(found), *choices.without_price(found)]
-    tabled = list(dict.fromkeys(one["machine"] for one in first))
-    drawn = dict.fromkeys(one["machine"] for one in choices.possible(found))
+    first = [*choices.in_numbers(advice), *choices.without_price(advice)]
+    tabled = list(dict.fromkeys(choice["machine"] for choice in first))
+    drawn = dict.fromkeys(choice["machine"] for choice in choices.possible(advice))
     rest = [key for key in drawn if key not in tabled]
     blocks: list[Block] = [Pairs(items=_each(machines, tabled, _priced))]
     if rest:

@@ -81,9 +81,9 @@ def render(groups: Sequence[Group]) -> str:
     return _page(title, made, _records(sum(len(group.runs) for group in groups)))
 
 
-def render_study(found: studies.FoundStudy) -> str:
+def render_study(study: studies.StudyResult) -> str:
     """The page of a study as HTML text, a pure function of its values."""
-    page = studies.made(found)
+    page = studies.made(study)
     return _rendered("study.html.j2", title=page.title, origin=page.origin, page=page)
 
 

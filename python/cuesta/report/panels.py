@@ -15,19 +15,19 @@ PANELS_MAX = 6
 POINTS_MAX = 1000
 LINES_MAX = 200
 NAMES_MAX = 8
-"""So much of one panel is drawn."""
+"""Most elements of a panel that are drawn."""
 
 TONES = ("s1", "s2", "s3")
 
 HIGH, HIGH_MAX = 750, 2100
-"""How high a drawing is that does not say so, and at most."""
+"""Height of a drawing without one of its own, and the largest height."""
 
 RADIUS = 3.2
 RADIUS_A_TENFOLD = 1.7
-"""Pixels of a point, and how much larger one is for ten times as many things."""
+"""Pixels of a point, and its growth for ten times as many things."""
 
 DEEP_RATIO, THIN_RATIO = 1.6, 0.6
-"""From which on a line is coloured as deeper, and below which as thinner, than most."""
+"""Ratio from which a line is coloured as deeper than most, and below which as thinner."""
 
 _DEPTH_TONES = {"p2": "1.6 times as deep as most, or more", "p1": "as deep as most",
                 "p0": "less than 0.6 times as deep"}  # fmt: skip
@@ -46,7 +46,7 @@ class _Point:
 def scatter(identifier: str, view: Fields) -> Block | None:
     """Panels of points with one axis up."""
     raw = view.get("groups")
-    groups = [str(one) for one in raw][: len(TONES)] if isinstance(raw, list) else []
+    groups = [str(name) for name in raw][: len(TONES)] if isinstance(raw, list) else []
     panels = [(panel, list(_points(panel, len(groups)))) for panel in objects(view.get("panels"))]
     panels = [panel for panel in panels[:PANELS_MAX] if panel[1]]
     if not panels:
@@ -73,7 +73,7 @@ def graph(identifier: str, view: Fields) -> Block | None:
     usual = number(view.get("depth")) or 0.0
     title = text(view.get("title"))
     panels = [(panel, list(_strands(panel, usual))) for panel in objects(view.get("panels"))]
-    panels = [one for one in panels[:PANELS_MAX] if one[1]]
+    panels = [panel for panel in panels[:PANELS_MAX] if panel[1]]
     if not panels:
         return None
     items = []
@@ -106,60 +106,60 @@ def _cloud(
     axes = plots.Axes(across=across, up=up, names=names, height=220)
     spots = [
         plots.Spot(
-            x=one.x,
-            y=one.y,
-            radius=RADIUS + RADIUS_A_TENFOLD * math.log10(one.count),
-            tone=TONES[one.group],
-            text=_told(one, names),
+            x=point.x,
+            y=point.y,
+            radius=RADIUS + RADIUS_A_TENFOLD * math.log10(point.count),
+            tone=TONES[point.group],
+            text=_words(point, names),
         )
-        for one in sorted(points, key=lambda point: (point.group, -point.count))
+        for point in sorted(points, key=lambda point: (point.group, -point.count))
     ]
     title = text(panel.get("title"))
+    ys = [point.y for point in points]
     frame = shapes.Frame(
         identifier=identifier,
         title=f"{text(view.get('title'))} {title}",
         description=(
             f"{names[0]} from {n.terse(low)} to {n.terse(high)} across, {names[1]} from "
-            f"{n.terse(min(one.y for one in points))} to {n.terse(max(one.y for one in points))} "
-            "up, logarithmic."
+            f"{n.terse(min(ys))} to {n.terse(max(ys))} up, logarithmic."
         ),
     )
     return Figure(svg=plots.cloud(frame, spots, tuple(_names(panel)), axes), heading=title)
 
 
-def _told(point: _Point, names: tuple[str, str]) -> str:
+def _words(point: _Point, names: tuple[str, str]) -> str:
     place = f"{names[0]} {n.significant(point.x)}, {names[1]} {n.significant(point.y)}"
     return place if point.count == 1 else f"{n.count(point.count)} together: {place}"
 
 
 def _points(panel: Fields, groups: int) -> Iterator[_Point]:
     raw = panel.get("points")
-    for one in (raw if isinstance(raw, list) else [])[:POINTS_MAX]:
-        numbers = [number(value) for value in one] if isinstance(one, list) else []
-        known = [value for value in numbers if value is not None]
-        if len(known) == len(numbers) == 4 and known[1] > 0 and known[2] >= 1:
-            x, y, count, group = known
+    for entry in (raw if isinstance(raw, list) else [])[:POINTS_MAX]:
+        numbers = [number(value) for value in entry] if isinstance(entry, list) else []
+        values = [value for value in numbers if value is not None]
+        if len(values) == len(numbers) == 4 and values[1] > 0 and values[2] >= 1:
+            x, y, count, group = values
             if group in range(groups):
                 yield _Point(x=x, y=y, count=int(count), group=int(group))
 
 
 def _names(panel: Fields) -> Iterator[plots.Name]:
     raw = panel.get("names")
-    for one in (raw if isinstance(raw, list) else [])[:NAMES_MAX]:
-        if isinstance(one, list) and len(one) == 3:
-            x, y = number(one[1]), number(one[2])
+    for entry in (raw if isinstance(raw, list) else [])[:NAMES_MAX]:
+        if isinstance(entry, list) and len(entry) == 3:
+            x, y = number(entry[1]), number(entry[2])
             if x is not None and y is not None and y > 0:
-                yield plots.Name(text=text(one[0]), x=x, y=y)
+                yield plots.Name(text=text(entry[0]), x=x, y=y)
 
 
 def _strands(panel: Mapping[str, object], usual: float) -> Iterator[drawings.Strand]:
     """Lines as the preview has them: name, bases, depth, radius of a ring or 0, places."""
     raw = panel.get("lines")
-    for one in (raw if isinstance(raw, list) else [])[:LINES_MAX]:
-        if not isinstance(one, list) or len(one) != 5 or not isinstance(one[4], list):
+    for entry in (raw if isinstance(raw, list) else [])[:LINES_MAX]:
+        if not isinstance(entry, list) or len(entry) != 5 or not isinstance(entry[4], list):
             continue
-        bases, depth, radius = (number(value) for value in one[1:4])
-        flat = [value for value in map(number, one[4]) if value is not None]
+        bases, depth, radius = (number(value) for value in entry[1:4])
+        flat = [value for value in map(number, entry[4]) if value is not None]
         if bases is None or depth is None or radius is None or len(flat) != (2 if radius else 6):
             continue
         ratio = depth / usual if usual else 1.0
@@ -168,5 +168,5 @@ def _strands(panel: Mapping[str, object], usual: float) -> Iterator[drawings.Str
             radius=radius,
             ratio=ratio,
             tone="p2" if ratio >= DEEP_RATIO else "p0" if ratio < THIN_RATIO else "p1",
-            text=f"{text(one[0])}: {n.count(int(bases))} bases, depth {n.significant(depth)}",
+            text=f"{text(entry[0])}: {n.count(int(bases))} bases, depth {n.significant(depth)}",
         )

@@ -11,17 +11,17 @@ from cuesta.report.findings import (
     Finding,
     bounding_phase,
     spans,
-    whole_seconds,
+    spans_seconds,
 )
 from cuesta.report.records import SETUP_PHASES, Group, Phase, Run
 from cuesta.report.words import ceiling_ability, ceiling_name, level, limits
 
 PHASES_MAX = 6
-"""So many phases get a colour of their own; the shortest of more are drawn together."""
+"""Most phases with a colour of their own; the shortest of more are drawn together."""
 
 SAMPLES_DRAWN_MAX = 40
 SHARES_RATIO = 8.0
-"""From this ratio of whole times on, phases are drawn as shares too."""
+"""Ratio of complete times from which phases are drawn as shares too."""
 
 _SETUP_TONES = {"start": "p0", "load": "p7"}
 
@@ -44,7 +44,7 @@ def where_time_went(identifier: str, group: Group) -> Part:
     Where one engine takes many times as long as another, its bars would leave nothing to see of
     the other: then the same phases are also drawn as shares of each engine's own time.
     """
-    wholes = [whole_seconds(run) for run in group.runs]
+    wholes = [spans_seconds(run) for run in group.runs]
     unit, seconds = n.time_unit(max(wholes))
     blocks: list[Block] = [_phase_bars(f"{identifier}-phases", group, unit, seconds)]
     if min(wholes) > 0 and max(wholes) / min(wholes) > SHARES_RATIO:
@@ -183,24 +183,24 @@ _TYPED = (
     ("waiting for the disk", "p3"),
     (OTHER, "p8"),
 )
-"""What a command is spent on, and its colours."""
+"""Parts of a command's time, and their colours."""
 
 
 def _typed_bars(identifier: str, group: Group) -> list[Block]:
-    """The whole command of every engine as typed; none where nobody measured that."""
-    found = [(label, run.typed) for label, run in group.named() if run.typed is not None]
-    if not found:
+    """The complete command of all engines as typed; none where it was not measured."""
+    measured = [(label, run.typed) for label, run in group.named() if run.typed is not None]
+    if not measured:
         return []
-    longest = max(typed.seconds for _, typed in found)
+    longest = max(typed.seconds for _, typed in measured)
     unit, unit_seconds = n.time_unit(longest)
     rows = []
-    for label, typed in found:
-        spent = (typed.start_seconds, typed.load_seconds, typed.work_seconds,
+    for label, typed in measured:
+        part_seconds = (typed.start_seconds, typed.load_seconds, typed.work_seconds,
                  typed.naming_seconds, typed.verification_seconds, typed.disk_seconds,
                  typed.rest_seconds)  # fmt: skip
         segments = [
             _segment(name, seconds, tone, unit_seconds)
-            for (name, tone), seconds in zip(_TYPED, spent, strict=True)
+            for (name, tone), seconds in zip(_TYPED, part_seconds, strict=True)
             if seconds > 0
         ]
         text = n.duration(typed.seconds)
@@ -239,8 +239,8 @@ def _tones(group: Group) -> dict[str, str]:
 
 
 def _stack(label: str, run: Run, tones: dict[str, str], unit_seconds: float) -> svg.Stack:
-    whole = whole_seconds(run)
-    unit = unit_seconds or whole / 100 or 1.0
+    total = spans_seconds(run)
+    unit = unit_seconds or total / 100 or 1.0
     segments: list[svg.Segment] = []
     rest = 0.0
     for name, seconds in spans(run).items():
@@ -250,7 +250,7 @@ def _stack(label: str, run: Run, tones: dict[str, str], unit_seconds: float) -> 
             segments.append(_segment(name, seconds, tones[name], unit))
     if rest > 0:
         segments.append(_segment(OTHER, rest, tones[OTHER], unit))
-    return svg.Stack(label=label, text=n.duration(whole), segments=tuple(segments))
+    return svg.Stack(label=label, text=n.duration(total), segments=tuple(segments))
 
 
 def _segment(name: str, seconds: float, tone: str, unit_seconds: float) -> svg.Segment:

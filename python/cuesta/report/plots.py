@@ -66,7 +66,7 @@ class Spot:
 
 @dataclass(frozen=True, kw_only=True)
 class Name:
-    """What the point at a place of a `cloud` is called."""
+    """The name of the point at a place of a `cloud`."""
 
     text: str
     x: float
@@ -115,7 +115,7 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Overlay:
-    """What is drawn over the bars of a `histogram`: a line through points, and marks."""
+    """Overlay of the bars of a `histogram`: a line through points, and marks."""
 
     line: tuple[tuple[float, float], ...] = ()
     marks: tuple[Mark, ...] = ()
@@ -152,7 +152,7 @@ def cloud(frame: shapes.Frame, spots: Sequence[Spot], names: Sequence[Name], axe
 
 
 def _where_free(names: Sequence[Name], axes: Axes) -> Markup:
-    """Names beside their places, without those that would lie on one before them."""
+    """Names next to their places, without those that would overlap an earlier one."""
     taken: list[tuple[float, float]] = []
     labels = []
     for name in names:
@@ -177,13 +177,13 @@ def curves(frame: shapes.Frame, lines: Sequence[Curve], axes: Axes) -> Markup:
             parts.append(shapes.line(x1, y1, x2, y2, f"curve {curve.tone}"))
         if curve.tone == "ideal":
             continue
-        for one, (x, y) in zip(curve.places, spots, strict=True):
-            low, high = axes.down(one.low), axes.down(one.high)
+        for place, (x, y) in zip(curve.places, spots, strict=True):
+            low, high = axes.down(place.low), axes.down(place.high)
             whisker = shapes.line(x, low, x, high, "whisker")
             caps = shapes.cap(x, low) + shapes.cap(x, high) if low - high > 3 else Markup()
-            told = one.text or f"{curve.name}: {one.x:g}, {one.y:.4g}"
+            text = place.text or f"{curve.name}: {place.x:g}, {place.y:.4g}"
             spot = shapes.marker(curve.tone, x, y)
-            parts.append(shapes.group(told, whisker, caps, spot))
+            parts.append(shapes.group(text, whisker, caps, spot))
     return shapes.chart(frame, axes.height + _PLOT_FOOT, parts, "plot")
 
 

@@ -1,4 +1,4 @@
-"""Run records as values: read from files, told apart, and grouped by the question they answer.
+"""Run records as values: read from files, labelled, and grouped by their question.
 
 Records are another program's output, perhaps another version's: a field that is missing or of the
 wrong type is as good as not measured, and only a file that is no record at all is an error.
@@ -23,17 +23,17 @@ ASSESSMENT_SCHEMA = "cuesta.assessment/1"
 RUN_FILE, COMPARE_FILE, ASSESSMENT_FILE = "run.json", "compare.json", "assessment.json"
 
 FOLDER_DEPTH_MAX = 4
-"""So deep below a folder run records are looked for."""
+"""Most levels below a folder at which run records are searched."""
 
 NUMBER_MAX = 1e30
 COUNT_MAX = 1 << 63
-"""What is beyond these was not measured."""
+"""Bounds of a number; a value beyond them counts as not measured."""
 
 SAMPLES_MAX = 1000
-"""More samples than a run may have repeats are not looked at."""
+"""Most samples of a run that are read, the bound of its repeats."""
 
 NAME_CHARACTERS_MAX = 60
-"""The rest of a longer name of an engine, a phase or a ceiling is not shown."""
+"""Characters of an engine's, phase's or ceiling's name that are shown."""
 
 Fields = Mapping[str, object]
 
@@ -59,7 +59,7 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One repeat: its wall time and its phases."""
+    """A repeat: its wall time and its phases."""
 
     wall_seconds: float
     phases: tuple[Phase, ...]
@@ -77,7 +77,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """One input as it was given."""
+    """An input as the user gave it."""
 
     path: str
     bytes: int | None
@@ -86,7 +86,7 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Typed:
-    """What a command of one run takes as typed, and what it is spent on.
+    """Time of a command of one run as typed, and its parts.
 
     `start_seconds` is starting an engine, `load_seconds` filling an array database,
     `naming_seconds` putting names of genes and a graph into the answer, `disk_seconds` waiting for
@@ -103,16 +103,16 @@ class Typed:
 
     @property
     def seconds(self) -> float:
-        """All of it."""
+        """Sum of all parts."""
         return float(sum(vars(self).values()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What one trial did.
+    """Result of one trial.
 
-    `fields` is the record itself, `source` where it was found, `assessment` what `cuesta assess`
-    put beside it, empty where that is not there.
+    `fields` is the record itself, `source` its place, `assessment` the assessment by
+    `cuesta assess` next to it, empty where there is none.
     """
 
     source: str
@@ -134,12 +134,12 @@ class Run:
         return median_interval([sample.work_seconds for sample in self.samples])
 
     def setup_seconds(self, name: str) -> float:
-        """What a first run spends on `start` or `load`: a kept session starts only once."""
+        """Seconds of a first run in `start` or `load`; a retained session starts only once."""
         return max(sample.seconds_of(name) for sample in self.samples)
 
     @property
     def total_seconds(self) -> float:
-        """Work, start-up and loading together: what a run from nothing takes."""
+        """Work, start-up and loading together: the time of a run without a session."""
         return self.work.median + sum(self.setup_seconds(name) for name in SETUP_PHASES)
 
     @property
@@ -149,20 +149,20 @@ class Run:
 
     @cached_property
     def typed(self) -> Typed | None:
-        """What one run takes as typed, its work at the median; None where nobody measured that."""
-        spent = self.object("time")
+        """Time of one run as typed, its work at the median; None where it was not measured."""
+        times = self.object("time")
         names = ("verification_seconds", "disk_seconds", "rest_seconds")
-        parts = {name: number(spent.get(name)) for name in names}
-        known = {name: max(0.0, value) for name, value in parts.items() if value is not None}
-        if len(known) < len(parts):
+        parts = {name: number(times.get(name)) for name in names}
+        measured = {name: max(0.0, value) for name, value in parts.items() if value is not None}
+        if len(measured) < len(parts):
             return None
-        naming = max(0.0, number(spent.get("naming_seconds")) or 0.0)
+        naming = max(0.0, number(times.get("naming_seconds")) or 0.0)
         return Typed(
             start_seconds=self.setup_seconds("start"),
             load_seconds=self.setup_seconds("load"),
             work_seconds=self.work.median,
             naming_seconds=naming,
-            **known,
+            **measured,
         )
 
     @property
@@ -192,16 +192,16 @@ class Group:
 
     @property
     def first(self) -> Run:
-        """Any of the runs knows the question."""
+        """The first run, which like all runs has the question."""
         return self.runs[0]
 
     def named(self) -> Iterator[tuple[str, Run]]:
-        """Runs with the labels that tell them apart."""
+        """Runs with the labels that distinguish them."""
         return zip(self.labels, self.runs, strict=True)
 
 
 def read_groups(paths: Sequence[Path]) -> tuple[Group, ...]:
-    """All runs at `paths`, grouped by question; a path is a record, a comparison or a folder.
+    """Return all runs at `paths`, grouped by question; a path is a record, comparison or folder.
 
     Errors: `InputError` when a path holds no record.
     """
@@ -214,16 +214,16 @@ def read_groups(paths: Sequence[Path]) -> tuple[Group, ...]:
 
 def group(runs: Sequence[Run]) -> tuple[Group, ...]:
     """Runs by question, in order of first appearance."""
-    found: dict[str, list[Run]] = {}
+    by_question: dict[str, list[Run]] = {}
     for run in runs:
         files = [[Path(item.path).name, item.bytes] for item in run.inputs]
         key = json.dumps([run.workload, run.parameters, files], sort_keys=True, default=str)
-        found.setdefault(key, []).append(run)
-    return tuple(Group(runs=tuple(group), labels=_labels(group)) for group in found.values())
+        by_question.setdefault(key, []).append(run)
+    return tuple(Group(runs=tuple(group), labels=_labels(group)) for group in by_question.values())
 
 
 def to_run(fields: Fields, source: str) -> Run:
-    """The values of one record. Errors: `InputError` when it is not a run record."""
+    """Return the values of one record. Errors: `InputError` when it is not a run record."""
     if fields.get("schema") != RUN_SCHEMA:
         raise InputError(f"{source}: not a run record of schema {RUN_SCHEMA}")
     answer = mapping(fields.get("answer"))
@@ -258,8 +258,12 @@ def mapping(value: object) -> Fields:
 
 
 def objects(value: object) -> list[Fields]:
-    """The objects of a list; what is not one is left out."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    """The objects of a list, without its other elements."""
+    return (
+        [element for element in value if isinstance(element, dict)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def text(value: object) -> str:
@@ -268,7 +272,7 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> float | None:
-    """`value` as a number of a size that something measured can have, else None."""
+    """`value` as a number of a size that a measurement can have, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) < NUMBER_MAX else None
@@ -316,18 +320,18 @@ def _read_file(path: Path) -> Iterator[Run]:
 def _assessment(path: Path, digest: str) -> Fields:
     """The assessment of the answer with that digest; empty where there is none to read."""
     try:
-        found = mapping(json.loads(read_text(path)))
+        fields = mapping(json.loads(read_text(path)))
     except (OSError, ValueError, RecursionError):
         return {}
-    known = found.get("schema") == ASSESSMENT_SCHEMA and found.get("digest") == digest
-    return found if known else {}
+    matches = fields.get("schema") == ASSESSMENT_SCHEMA and fields.get("digest") == digest
+    return fields if matches else {}
 
 
 def _input(fields: Fields) -> Input:
     return Input(
         path=text(fields.get("path")),
-        bytes=_whole(fields.get("bytes")),
-        files=_whole(fields.get("files")),
+        bytes=_integer(fields.get("bytes")),
+        files=_integer(fields.get("files")),
     )
 
 
@@ -345,8 +349,8 @@ def _phases(fields: Fields) -> tuple[Phase, ...]:
         Phase(
             name=_name(phase.get("name")),
             seconds=max(0.0, number(phase.get("seconds")) or 0.0),
-            bytes=_whole(phase.get("bytes")),
-            rows=_whole(phase.get("rows")),
+            bytes=_integer(phase.get("bytes")),
+            rows=_integer(phase.get("rows")),
             ceiling=text(phase.get("ceiling"))[:NAME_CHARACTERS_MAX],
             ceiling_per_s=number(phase.get("ceiling_per_s")),
             rate_per_s=number(phase.get("rate_per_s")),
@@ -360,13 +364,13 @@ def _name(value: object) -> str:
     return text(value)[:NAME_CHARACTERS_MAX] or "unnamed"
 
 
-def _whole(value: object) -> int | None:
-    found = number(value)
-    return None if found is None else int(found)
+def _integer(value: object) -> int | None:
+    amount = number(value)
+    return None if amount is None else int(amount)
 
 
 def _labels(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Engine names, with what tells runs of one engine apart, and at worst a number."""
+    """Engine names, with details that distinguish runs of one engine, and at worst a number."""
     labels = [run.engine for run in runs]
     for detail in (_threads, _cache, _memory):
         if len(set(labels)) == len(labels):
@@ -377,11 +381,11 @@ def _labels(runs: Sequence[Run]) -> tuple[str, ...]:
             if len({details[index] for index in same}) > 1:
                 for index in same:
                     labels[index] = f"{name}, {details[index]}"
-    seen: dict[str, int] = {}
+    repeats: dict[str, int] = {}
     for index, label in enumerate(labels):
-        seen[label] = seen.get(label, 0) + 1
-        if seen[label] > 1:
-            labels[index] = f"{label} ({seen[label]})"
+        repeats[label] = repeats.get(label, 0) + 1
+        if repeats[label] > 1:
+            labels[index] = f"{label} ({repeats[label]})"
     return tuple(labels)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 TICKS_MAX = 5
-"""So many labels fit side by side on a telephone."""
+"""Most labels that fit side by side on a telephone."""
 
 LOG_RATIO = 30.0
 """A chart goes logarithmic when its largest value is this many times its smallest."""
@@ -97,7 +97,7 @@ def geometric(low: float, high: float, label: Callable[[float], str]) -> Axis:
     inside = [value for value in fine if first <= value <= last]
     if len(inside) > TICKS_MAX + 1:
         # One tick of three: those that are powers of ten, where there are enough of them.
-        tens = [value for value in inside if _is_whole(math.log10(value))]
+        tens = [value for value in inside if _is_integer(math.log10(value))]
         inside = tens[:: math.ceil(len(tens) / (TICKS_MAX + 1))] if len(tens) > 2 else inside[::2]
     ticks = tuple(Tick(value=value, label=label(value)) for value in inside)
     return Axis(low=first, high=last, log=True, ticks=ticks)
@@ -136,7 +136,7 @@ def over(places: Sequence[tuple[float, str]], width: float) -> Axis:
     return replace(bare, ticks=tuple(sorted(ticks, key=lambda tick: tick.value)))
 
 
-def _is_whole(value: float) -> bool:
+def _is_integer(value: float) -> bool:
     return abs(value - round(value)) < 1e-9
 
 

@@ -1,4 +1,4 @@
-"""Sections of a page out of groups of runs: composes what the other modules know."""
+"""Sections of a page from groups of runs: composes what the other modules compute."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ FACTS_COUNTS_MAX = 2
 
 
 def sections(groups: Sequence[Group]) -> tuple[Section, ...]:
-    """One section a group, numbered from 1."""
+    """Return a section for each group, numbered from 1."""
     return tuple(section(f"q{index}", group) for index, group in enumerate(groups, start=1))
 
 
 def section(identifier: str, group: Group) -> Section:
-    """What the runs of a group say side by side."""
+    """Return the section of a group: its runs side by side."""
     finding = find(group)
     first = group.first
-    found = alarms(group, finding)
+    raised = alarms(group, finding)
     lead = (
         words.answer(finding.best),
-        " ".join(one for one in (words.comparison(finding), words.bound(finding)) if one),
+        " ".join(filter(None, (words.comparison(finding), words.bound(finding)))),
         words.agreement(group, finding),
     )
     optional = (
@@ -52,15 +52,15 @@ def section(identifier: str, group: Group) -> Section:
         lead=tuple(sentence for sentence in lead if sentence),
         verdict=words.verdict(finding),
         marks=tuple(_marks(group, finding)),
-        alerts=tuple(Alert(text=one.text, grave=one.grave) for one in found),
-        stamp=stamp(group, found),
+        alerts=tuple(Alert(text=alarm.text, grave=alarm.grave) for alarm in raised),
+        stamp=stamp(group, raised),
         facts=tuple(_facts(finding)),
         parts=tuple(part for part in optional if part is not None and part.blocks),
     )
 
 
 def _kind(group: Group) -> str:
-    """What kind of thing this section is: workload and engines."""
+    """Line above the question: workload and engines."""
     engines = n.listed(list(group.labels))
     return f"{group.first.workload} on {engines}"
 
@@ -100,8 +100,8 @@ def _facts(finding: Finding) -> list[Pair]:
     typed = f"; {n.duration(best.typed.seconds)} as typed" if best.typed else ""
     name = f"{finding.best_label}, the work alone{typed}"
     pairs = [Pair(name=name, text=n.duration(best.work.median))]
-    if finding.others and finding.digests_equal is not False:
-        last = finding.others[-1]
+    if finding.compared and finding.digests_equal is not False:
+        last = finding.compared[-1]
         if last.slower:
             name = f"as long on {last.label}"
             pairs.append(Pair(name=name, text=n.ratio(last.work_ratio)))

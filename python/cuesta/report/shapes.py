@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 LABEL_CHARACTERS_MAX = 26
-"""A longer label is cut in its middle; the whole of it is in the tooltip."""
+"""Longest label; a longer one is cut in its middle, and complete in the tooltip."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What a chart is called: `identifier` is unique in the page, `description` is read aloud."""
+    """Names of a chart: `identifier` is unique in the page, `description` is read aloud."""
 
     identifier: str
     title: str
@@ -100,7 +100,7 @@ def swatch(tone: str) -> Markup:
 
 
 def text(x: str, y: float, text: str, tone: str, anchor: str = "start") -> Markup:
-    """Words at a place; `anchor` says which end of them is there."""
+    """Words at a place; `anchor` is the end of them that is there."""
     return tag("text", text, x=x, y=number(y), class_=tone, text_anchor=anchor)
 
 

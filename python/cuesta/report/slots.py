@@ -1,4 +1,4 @@
-"""What cores without a task waited for, by the stages that the engine's log has."""
+"""Waits of cores without a task, by the stages that the engine's log has."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Slots:
     Attributes
     ----------
     between
-        From when to when no stage ran, so that the leader gathered results or planned tasks.
+        Intervals in which no stage ran: the leader gathered results or planned tasks.
     staged_seconds
-        How long at least one stage ran.
+        Seconds in which at least one stage ran.
     few_seconds
         Core seconds in which there were stages, but fewer tasks in them than cores.
     """
@@ -29,11 +29,11 @@ class Slots:
 
     @property
     def between_seconds(self) -> float:
-        """How long no stage ran."""
+        """Seconds in which no stage ran."""
         return sum(end - begin for begin, end in self.between)
 
     def part_between(self, begin: float, end: float) -> float:
-        """Which part of some time no stage ran, 0 to 1."""
+        """Part of an interval in which no stage ran, 0 to 1."""
         overlaps = (min(end, to) - max(begin, since) for since, to in self.between)
         return (
             sum(overlap for overlap in overlaps if overlap > 0) / (end - begin)
@@ -43,13 +43,13 @@ class Slots:
 
 
 UNKNOWN = Slots(between=(), staged_seconds=0.0, few_seconds=0.0)
-"""Of a run without stages."""
+"""Slots of a run without stages."""
 
 
 def slots(run: Run, cores: int) -> Slots:
     """The slots of a run on so many cores; `UNKNOWN` where its record has no stages.
 
-    Of a run with more stages than are kept nothing is known after the last of these.
+    Of a run with more stages than are recorded, slots after the last recorded one are unknown.
     """
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
     rows = list(_rows(run, start))
@@ -72,7 +72,7 @@ def slots(run: Run, cores: int) -> Slots:
 
 
 def _rows(run: Run, start: float) -> Iterator[tuple[float, float, int]]:
-    """From when to when each stage ran after the start, and how many tasks it had."""
+    """Begin and end of each stage after the start of the engine, and its number of tasks."""
     for stage in objects(run.fields.get("stages"))[:STAGES_MAX]:
         began, seconds = number(stage.get("began")) or 0.0, number(stage.get("seconds")) or 0.0
         if seconds > 0 and began + seconds > start:

@@ -48,13 +48,13 @@ def phases(group: Group) -> Table:
     columns = ("engine, phase", "time", "of the run", "bytes", "rows", "rate")
     rows = []
     for label, run in group.named():
-        whole = sum(phase.seconds for phase in run.phases) or 1.0
+        total = sum(phase.seconds for phase in run.phases) or 1.0
         rows += [
             Row(
                 header=f"{label}, {phase.name}",
                 cells=(
                     Cell(text=n.duration(phase.seconds)),
-                    Cell(text=n.percent(phase.seconds / whole)),
+                    Cell(text=n.percent(phase.seconds / total)),
                     Cell(text=DASH if phase.bytes is None else n.size(phase.bytes)),
                     Cell(text=DASH if phase.rows is None else n.count(phase.rows)),
                     Cell(text=_phase_rate(phase)),
@@ -64,7 +64,7 @@ def phases(group: Group) -> Table:
         ]
     return Table(
         caption="Phases of the run with the median time.",
-        columns=tuple(Column(title=one, words=index == 0) for index, one in enumerate(columns)),
+        columns=tuple(Column(title=title, words=index == 0) for index, title in enumerate(columns)),
         rows=tuple(rows),
     )
 

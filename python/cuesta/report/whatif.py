@@ -1,4 +1,4 @@
-"""How long a run would have taken without one cause of its time: a replay of its tasks.
+"""A replay of the tasks of a run: its time without one cause of waiting or computing.
 
 The engine's log has the time of each task and some of what it waited for. The rest is divided by
 the task's time of processors where that is known, else by the time line of the machine. The tasks
@@ -37,9 +37,9 @@ from cuesta.report.attribution import (
 from cuesta.report.records import Fields, Run, mapping, number, objects
 
 AWAY_MAX = 0.2
-"""A replay that takes so much more or less than the run does not describe it."""
+"""Largest relative difference of replay and run at which the replay describes the run."""
 GAIN_LEAST = 0.02
-"""A cause without which the run gains less is not worth a line."""
+"""Smallest gain for which a cause is worth a line."""
 STAGES_MAX = 1000
 TASKS_MAX = 20_000
 
@@ -49,8 +49,8 @@ _LOGGED = {
     COLLECTION: "gc_seconds",
     SERIALIZATION: "serialize_seconds",
 }
-_SEEN = (COMPUTING, STORAGE, MEMORY, QUOTA, OTHERS)
-"""What the time line tells apart of the rest of a task."""
+_TIME_LINE_CAUSES = (COMPUTING, STORAGE, MEMORY, QUOTA, OTHERS)
+"""Causes that the time line distinguishes in the rest of a task."""
 
 Parts = dict[str, float]
 """Seconds by cause; they add up to the whole."""
@@ -58,14 +58,14 @@ Parts = dict[str, float]
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf:
-    """What a replay says.
+    """Result of a replay.
 
     Attributes
     ----------
     tasks, cores
-        How many tasks, on how many cores.
+        Number of tasks, and of cores.
     wall_seconds, replayed_seconds
-        What the run took, and what the replay of it as it was takes.
+        Time of the run, and of its replay without changes.
     without
         By cause, about the least that the run would take without it, longest gain first.
     """
@@ -84,14 +84,14 @@ class WhatIf:
 
 @dataclass(frozen=True, kw_only=True)
 class _Piece:
-    """A stage, or the time before one: what each of its tasks spent, and what it waits for."""
+    """A stage, or the time before one: the time of each task by cause, and its predecessors."""
 
     tasks: Sequence[Parts]
     after: tuple[int, ...]
 
 
 def what_if(run: Run) -> WhatIf | None:
-    """The replay of a run's tasks; None where its record has no times of them."""
+    """Replay a run's tasks; None where its record has no times of them."""
     cores = int(run.number("threads") or 0)
     wall = run.number("wall_seconds") or 0.0
     rows = [
@@ -105,12 +105,12 @@ def what_if(run: Run) -> WhatIf | None:
     if asis <= 0:
         return None
     causes = dict.fromkeys(name for piece in pieces for task in piece.tasks for name in task)
-    found = {
+    replayed = {
         cause: wall * _replayed(pieces, cores, cause) / asis
         for cause in [*causes, SKEW, LEADER]
         if cause not in (COMPUTING, UNSEEN)
     }
-    gaining = {cause: s for cause, s in found.items() if s <= (1 - GAIN_LEAST) * wall}
+    gaining = {cause: s for cause, s in replayed.items() if s <= (1 - GAIN_LEAST) * wall}
     return WhatIf(
         tasks=count,
         cores=cores,
@@ -149,7 +149,7 @@ def _pieces(run: Run, rows: Sequence[Fields], wall: float) -> list[_Piece]:
     """Before each stage the time since those that it may have waited for; at the end the rest."""
     line = spans(run)
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
-    ends = [_ends(one) for one in rows]
+    ends = [_ends(row) for row in rows]
     pieces: list[_Piece] = []
     for row, (began, ended) in zip(rows, ends, strict=True):
         earlier = before(ends, began)
@@ -173,42 +173,42 @@ def _between(line: Sequence[Span], begin: float, end: float, start: float) -> Pa
 
 
 def _window(line: Sequence[Span], begin: float, end: float) -> Parts:
-    """Parts of what cores that were not idle did in some time; of nothing, all is computing."""
-    spent = dict.fromkeys(_SEEN, 0.0)
-    for one in line:
-        overlap = min(end, one.begin + one.length) - max(begin, one.begin)
+    """Shares of the causes in the time of cores that were not idle; all computing if none."""
+    core_seconds = dict.fromkeys(_TIME_LINE_CAUSES, 0.0)
+    for span in line:
+        overlap = min(end, span.begin + span.length) - max(begin, span.begin)
         if overlap > 0:
-            for cause in _SEEN:
-                spent[cause] += one.core_seconds[cause] * overlap / one.length
-    whole = sum(spent.values())
-    if whole <= 0:
+            for cause in _TIME_LINE_CAUSES:
+                core_seconds[cause] += span.core_seconds[cause] * overlap / span.length
+    total = sum(core_seconds.values())
+    if total <= 0:
         return {COMPUTING: 1.0}
-    return {cause: seconds / whole for cause, seconds in spent.items() if seconds > 0}
+    return {cause: seconds / total for cause, seconds in core_seconds.items() if seconds > 0}
 
 
 def _tasks(row: Fields, window: Parts) -> list[Parts]:
-    """What each task of a stage spent its time on."""
+    """Seconds of each task of a stage by cause."""
     columns = {cause: _column(row, name) for cause, name in _LOGGED.items()}
     processors = _column(row, "cpu_seconds")
     tasks = []
-    for index, whole in enumerate(_column(row, "task_seconds")):
-        left, parts = whole, dict[str, float]()
+    for index, task_seconds in enumerate(_column(row, "task_seconds")):
+        remaining, parts = task_seconds, dict[str, float]()
         for cause, column in columns.items():
-            seconds = min(left, column[index]) if index < len(column) else 0.0
+            seconds = min(remaining, column[index]) if index < len(column) else 0.0
             if seconds > 0:
                 parts[cause] = seconds
-                left -= seconds
+                remaining -= seconds
         if index < len(processors):
             inside = sum(parts.get(cause, 0.0) for cause in (COLLECTION, SERIALIZATION))
-            computing = min(left, max(0.0, processors[index] - inside))
-            tasks.append(parts | {COMPUTING: computing, UNSEEN: left - computing})
+            computing = min(remaining, max(0.0, processors[index] - inside))
+            tasks.append(parts | {COMPUTING: computing, UNSEEN: remaining - computing})
         else:
-            tasks.append(parts | {cause: left * part for cause, part in window.items()})
+            tasks.append(parts | {cause: remaining * part for cause, part in window.items()})
     return tasks
 
 
 def _ends(row: Fields) -> tuple[float, float]:
-    """When a stage began and ended."""
+    """Begin and end of a stage."""
     began = max(0.0, number(row.get("began")) or 0.0)
     return began, began + max(0.0, number(row.get("seconds")) or 0.0)
 
@@ -217,4 +217,4 @@ def _column(row: Fields, name: str) -> list[float]:
     """A measure of each task."""
     values = mapping(row.get("each")).get(name)
     listed = values if isinstance(values, list | tuple) else []
-    return [max(0.0, number(one) or 0.0) for one in listed[:TASKS_MAX]]
+    return [max(0.0, number(value) or 0.0) for value in listed[:TASKS_MAX]]

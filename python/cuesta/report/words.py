@@ -1,4 +1,4 @@
-"""Findings as sentences that are true: what came out, who was faster, what bounds it, what for."""
+"""Findings as true sentences: the answer, the fastest engine, the bounds, the verdict."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cuesta.report.findings import (
 from cuesta.report.records import Group, Phase, Run, objects
 from cuesta.workloads.answers import outcome
 
-TOLD_LEAST = 1e-3
-"""A smaller part of what a command took is not worth a word."""
+PART_SHARE_MIN = 1e-3
+"""Smallest part of a command's time that is worth a word."""
 _CEILINGS = {
     "memory_read": "read memory",
     "memory_copy": "copy memory",
@@ -48,7 +48,7 @@ LONG_SECONDS = 3600.0
 
 
 def ceiling_key(name: str) -> str:
-    """A ceiling's name without what it counts: `file_read_warm`."""
+    """A ceiling's name without its unit: `file_read_warm`."""
     for end in ("_bytes_per_s", "_rows_per_s", "_flops_per_s"):
         name = name.removesuffix(end)
     return name
@@ -60,35 +60,35 @@ def ceiling_name(name: str) -> str:
 
 
 def ceiling_ability(name: str) -> str:
-    """What the machine was seen to do when the ceiling was measured: `read memory`."""
+    """Activity of the machine in the measurement of a ceiling: `read memory`."""
     return _CEILINGS.get(ceiling_key(name), f"do {ceiling_name(name)}")
 
 
 def answer(run: Run) -> str:
-    """What came out, from the counts; empty when they say nothing known."""
+    """Sentence on the answer, from the counts; empty without a known count."""
     return outcome(run.workload, run.counts, _best_gene(run))
 
 
 def _best_gene(run: Run) -> str:
     """The best connected gene by name, set off by commas; empty where genes have no names."""
-    tables = (one for one in objects(run.fields.get("preview")) if one.get("kind") == "table")
+    tables = (view for view in objects(run.fields.get("preview")) if view.get("kind") == "table")
     rows = next(tables, {}).get("rows")
     gene = str(rows[0][0]) if isinstance(rows, list) and rows and rows[0] else ""
     return f", {gene}," if gene.endswith(")") else ""
 
 
 def comparison(finding: Finding) -> str:
-    """Who was faster and by how much, on the work; again with start-up and loading counted."""
-    if not finding.others:
-        told = f" {typed('the command', finding.best)}".rstrip()
-        return f"{_took(finding)}{_setup(finding.best)}.{told}"
+    """Sentence on the fastest engine and the ratios, on the work and with start-up and loading."""
+    if not finding.compared:
+        typed_text = f" {typed('the command', finding.best)}".rstrip()
+        return f"{_took(finding)}{_setup(finding.best)}.{typed_text}"
     if finding.digests_equal is False:
         return "The times below compare different things, because the answers differ."
-    clauses = [_faster(other) for other in finding.others]
+    clauses = [_faster(other) for other in finding.compared]
     text = f"{_took(finding)}: {n.listed(clauses)}."
     changed = [
         f"{n.ratio(other.total_ratio)} faster than {other.label}"
-        for other in finding.others
+        for other in finding.compared
         if not 0.87 < other.total_ratio / (other.work_ratio or 1.0) < 1.15
     ]
     if changed:
@@ -104,9 +104,9 @@ def agreement(group: Group, finding: Finding) -> str:
     sampled = any(run.sampled for run in group.runs)
     verified = f"verified {'on a sample ' * sampled}by another method"
     if finding.digests_equal:
-        every = {2: "Both", 3: "All three", 4: "All four"}.get(len(group.runs), "All")
+        all_word = {2: "Both", 3: "All three", 4: "All four"}.get(len(group.runs), "All")
         state = verified if finding.all_verified else "NOT ALL VERIFIED"
-        return f"{every} answers are equal ({digest}) and {state}."
+        return f"{all_word} answers are equal ({digest}) and {state}."
     if len(group.runs) == 1:
         state = verified if finding.all_verified else "NOT VERIFIED"
         return f"The answer ({digest}) is {state}."
@@ -114,26 +114,26 @@ def agreement(group: Group, finding: Finding) -> str:
 
 
 def typed(name: str, run: Run) -> str:
-    """What the command took as typed and what for; empty where nobody measured that."""
-    spent = run.typed
-    if spent is None:
+    """Sentence on the time as typed and its parts; empty where it was not measured."""
+    time = run.typed
+    if time is None:
         return ""
     parts = [
-        ("start", spent.start_seconds),
-        ("load", spent.load_seconds),
-        ("work", spent.work_seconds),
-        ("names and graph", spent.naming_seconds),
-        ("verification", spent.verification_seconds),
-        ("waiting for the disk", spent.disk_seconds),
-        ("everything else", spent.rest_seconds),
+        ("start", time.start_seconds),
+        ("load", time.load_seconds),
+        ("work", time.work_seconds),
+        ("names and graph", time.naming_seconds),
+        ("verification", time.verification_seconds),
+        ("waiting for the disk", time.disk_seconds),
+        ("everything else", time.rest_seconds),
     ]
-    least = TOLD_LEAST * spent.seconds
-    told = [f"{n.duration(seconds)} {what}" for what, seconds in parts if seconds > least]
-    return f"{_capital(name)} took {n.duration(spent.seconds)} as typed: {n.listed(told)}."
+    least = PART_SHARE_MIN * time.seconds
+    parts_text = [f"{n.duration(seconds)} {what}" for what, seconds in parts if seconds > least]
+    return f"{_capital(name)} took {n.duration(time.seconds)} as typed: {n.listed(parts_text)}."
 
 
 def bound(finding: Finding) -> str:
-    """How far the fastest run was from the ceiling of its longest compared phase."""
+    """Sentence on the fastest run and the ceiling of its longest compared phase."""
     phase = finding.bound
     if phase is None or phase.fraction is None or finding.digests_equal is False:
         return ""
@@ -149,7 +149,7 @@ def verdict(finding: Finding) -> str:
         return ""
     seconds = finding.best.total_seconds
     if finding.best.engine in ON_SEVERAL_MACHINES:
-        if not finding.others:
+        if not finding.compared:
             return ""
         return f"{_capital(finding.best.engine)} wins here already on one machine."
     if seconds < SOON_SECONDS:
@@ -162,9 +162,9 @@ def verdict(finding: Finding) -> str:
 
 
 def level(finding: Finding) -> list[str]:
-    """How many machines each cluster engine would need to draw level with the fastest run."""
+    """Sentences on the machines that each cluster engine needs to match the fastest run."""
     sentences = []
-    for other in finding.others if finding.digests_equal is not False else ():
+    for other in finding.compared if finding.digests_equal is not False else ():
         if other.run.engine not in ON_SEVERAL_MACHINES or not other.slower:
             continue
         machines = machines_to_draw_level(finding.best, other.run)
@@ -184,7 +184,7 @@ def level(finding: Finding) -> list[str]:
 
 
 def limits(name: str, run: Run, phase: Phase | None) -> list[str]:
-    """What bounds the run called `name`, and so what would and would not make it faster."""
+    """Sentences on the bound of the run called `name`, and what would make it faster."""
     sentences = []
     if phase is not None and phase.fraction is not None:
         what, ability = f"the {phase.name} of {name}", ceiling_ability(phase.ceiling)

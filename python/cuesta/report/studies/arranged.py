@@ -1,4 +1,4 @@
-"""Puts the cells of a view in their places: panels, in each of them curves, on each its spots."""
+"""Arrangement of a view's cells: panels, their curves, and the spots of each curve."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cuesta.lab.stats import Statistic
-from cuesta.report.studies.model import Factor, FoundStudy, Level, StudyCell, View
+from cuesta.report.studies.model import Factor, Level, StudyCell, StudyResult, View
 
 PANELS_MAX = 12
-"""Panels beyond these are not drawn, and that is said."""
+"""Most panels that are drawn; the caption counts the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Arranged:
-    """A view with its cells; `fixed` says what all of them have in common."""
+    """A view with its cells; `fixed` names the levels that all cells share."""
 
     across: Factor
     curves: Factor | None
@@ -54,7 +54,7 @@ class Arranged:
 
     @property
     def spots(self) -> list[Spot]:
-        """All of them."""
+        """Spots of all panels."""
         lines = [line for panel in self.panels for line in panel.lines]
         return [spot for line in lines for spot in line.spots]
 
@@ -65,8 +65,8 @@ class Arranged:
         return sorted((index, title) for index, title in names.items() if title)
 
 
-def arranged(study: FoundStudy, view: View) -> Arranged | None:
-    """The cells of a view that were measured; None where there are none.
+def arranged(study: StudyResult, view: View) -> Arranged | None:
+    """Return the measured cells of a view; None where there are none.
 
     Factors that the view does not mention, and that have several levels here, split the panels
     further: no average is ever drawn.
@@ -78,14 +78,17 @@ def arranged(study: FoundStudy, view: View) -> Arranged | None:
     curves = study.factor(view.curves)
     named = {across.name, curves.name if curves else ""}
     several = [factor for factor in study.factors if len(_levels(factor, cells)) > 1]
-    free = [one for one in several if one.name not in named]
-    first = [one for one in free if one.name == view.panels]
-    splitting = first + [one for one in free if one.name != view.panels]
+    free = [factor for factor in several if factor.name not in named]
+    first = [factor for factor in free if factor.name == view.panels]
+    splitting = first + [factor for factor in free if factor.name != view.panels]
     panels = []
-    for combination in itertools.product(*(_levels(one, cells) for one in splitting)):
-        wanted = {one.name: level.name for one, level in zip(splitting, combination, strict=True)}
-        own = [cell for cell in cells if all(cell.levels.get(k) == v for k, v in wanted.items())]
-        lines = _lines(across, curves, own)
+    for combination in itertools.product(*(_levels(factor, cells) for factor in splitting)):
+        pairs = zip(splitting, combination, strict=True)
+        wanted = {factor.name: level.name for factor, level in pairs}
+        matching = [
+            cell for cell in cells if all(cell.levels.get(k) == v for k, v in wanted.items())
+        ]
+        lines = _lines(across, curves, matching)
         if lines:
             panels.append(Panel(title=_title(splitting, combination), lines=lines))
     if not panels:
@@ -106,12 +109,12 @@ def _fits(cell: StudyCell, where: Mapping[str, tuple[str, ...]]) -> bool:
     return all(cell.levels.get(name) in names for name, names in where.items())
 
 
-def _first(study: FoundStudy, cells: Sequence[StudyCell]) -> Factor | None:
-    """The factor to lay across where the view names none: one with values, else one that varies."""
+def _first(study: StudyResult, cells: Sequence[StudyCell]) -> Factor | None:
+    """The factor across where the view names none: one with values, else one that varies."""
     several = [factor for factor in study.factors if len(_levels(factor, cells)) > 1] or [
         *study.factors
     ]
-    return next((one for one in several if one.numeric), several[0] if several else None)
+    return next((factor for factor in several if factor.numeric), several[0] if several else None)
 
 
 def _levels(factor: Factor, cells: Sequence[StudyCell]) -> list[Level]:
@@ -123,7 +126,7 @@ def _lines(across: Factor, curves: Factor | None, cells: Sequence[StudyCell]) ->
     lines = []
     levels: Sequence[Level | None] = curves.levels if curves else [None]
     for index, level in enumerate(levels):
-        own = [
+        matching = [
             cell
             for cell in cells
             if level is None or (curves and cell.levels.get(curves.name) == level.name)
@@ -131,7 +134,7 @@ def _lines(across: Factor, curves: Factor | None, cells: Sequence[StudyCell]) ->
         spots = [
             Spot(level=place, cell=cell)
             for place in across.levels
-            for cell in own
+            for cell in matching
             if cell.levels.get(across.name) == place.name
         ]
         if across.numeric:
@@ -144,7 +147,7 @@ def _lines(across: Factor, curves: Factor | None, cells: Sequence[StudyCell]) ->
 
 def _title(factors: Sequence[Factor], levels: Sequence[Level]) -> str:
     """The levels of a panel."""
-    words = [factor.told(level) for factor, level in zip(factors, levels, strict=True)]
+    words = [factor.phrase(level) for factor, level in zip(factors, levels, strict=True)]
     return ", ".join(words)
 
 
@@ -153,5 +156,5 @@ def _common(factors: Sequence[Factor], cells: Sequence[StudyCell]) -> str:
     for factor in factors:
         levels = _levels(factor, cells)
         if len(factor.levels) > 1 and len(levels) == 1:
-            words.append(factor.told(levels[0]))
+            words.append(factor.phrase(levels[0]))
     return ", ".join(words)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from cuesta import numerals as n
 from cuesta.report.blocks import (
-    Beside,
     Block,
     Cell,
     Column,
@@ -15,22 +14,23 @@ from cuesta.report.blocks import (
     Pairs,
     Part,
     Row,
+    SideBySide,
     Table,
 )
 from cuesta.report.records import Fields, Run, mapping, number, text
 from cuesta.report.studies.measure import Measure
-from cuesta.report.studies.model import FoundStudy, StudyCell
+from cuesta.report.studies.model import StudyCell, StudyResult
 
 ROWS_OPEN_MAX = 16
-"""A longer table opens when asked for."""
+"""Rows from which a table is folded."""
 
 RECORDS_MAX = 200
-"""So many run records are looked at for versions."""
+"""Most run records that are read for versions."""
 
 DASH = "\u2013"
 
 
-def everything(study: FoundStudy) -> Part | None:
+def everything(study: StudyResult) -> Part | None:
     """Every cell that was measured, with median, interval and repeats of the shown measures."""
     if not study.measured:
         return None
@@ -42,8 +42,8 @@ def everything(study: FoundStudy) -> Part | None:
     rows = []
     for cell in study.measured:
         cells: list[Cell] = []
-        for one in measures:
-            cells += _figures(cell, one)
+        for measure in measures:
+            cells += _figures(cell, measure)
         peak = cell.statistic("peak")
         cells += [
             Cell(text=str(cell.repeats), note=f"{len(cell.failed)} failed" if cell.failed else ""),
@@ -61,8 +61,8 @@ def everything(study: FoundStudy) -> Part | None:
     return Part(title="Every combination", aside=aside, blocks=(block,))
 
 
-def _measures(study: FoundStudy) -> list[Measure]:
-    """What views and claims are about, at most three; the work first."""
+def _measures(study: StudyResult) -> list[Measure]:
+    """Measures of the views and claims, at most three; the work first."""
     names = ["work", *(view.measure for view in study.views if view.kind != "timeline")]
     known = {name for cell in study.measured for name in cell.measures}
     measures = [name for name in dict.fromkeys(names) if name in known and name != "peak"]
@@ -70,19 +70,21 @@ def _measures(study: FoundStudy) -> list[Measure]:
 
 
 def _figures(cell: StudyCell, measure: Measure) -> tuple[Cell, Cell]:
-    one = cell.statistic(measure.name)
-    if one is None:
+    statistic = cell.statistic(measure.name)
+    if statistic is None:
         return Cell(text=DASH), Cell(text=DASH)
-    interval = f"{measure.words(one.low)} to {measure.words(one.high)}"
-    return Cell(text=measure.words(one.median)), Cell(text=interval if one.high > one.low else DASH)
+    interval = f"{measure.words(statistic.low)} to {measure.words(statistic.high)}"
+    return Cell(text=measure.words(statistic.median)), Cell(
+        text=interval if statistic.high > statistic.low else DASH
+    )
 
 
-def _factors(study: FoundStudy) -> str:
+def _factors(study: StudyResult) -> str:
     return ", ".join(factor.title for factor in study.factors if len(factor.levels) > 1) or "trial"
 
 
-def missing(study: FoundStudy) -> Part | None:
-    """What was not run or failed, and why; reasons that several cells share stand once."""
+def missing(study: StudyResult) -> Part | None:
+    """Combinations that were not run or failed, with reasons; a shared reason stands once."""
     out = _by_reason((cell.left_out, study.words(cell.levels)) for cell in study.cells)
     failed = _by_reason((why, study.words(cell.levels)) for cell in study.cells
                         for why in cell.failed)  # fmt: skip
@@ -105,17 +107,17 @@ def missing(study: FoundStudy) -> Part | None:
 
 
 def _by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for why, cell in pairs:
-        if why and cell not in found.setdefault(why, []):
-            found[why].append(cell)
-    return {why: cells for why, cells in found.items() if cells}
+        if why and cell not in by_reason.setdefault(why, []):
+            by_reason[why].append(cell)
+    return {why: cells for why, cells in by_reason.items() if cells}
 
 
-def _reasons(heading: str, found: dict[str, list[str]]) -> Table:
+def _reasons(heading: str, by_reason: dict[str, list[str]]) -> Table:
     columns = (Column(title="combinations", words=True), Column(title="why", words=True))
     rows = []
-    for why, cells in found.items():
+    for why, cells in by_reason.items():
         several = len(cells) > 3
         name = n.plural(len(cells), "combination") if several else "; ".join(cells)
         note = "; ".join(cells) if several else ""
@@ -123,30 +125,30 @@ def _reasons(heading: str, found: dict[str, list[str]]) -> Table:
     return Table(caption="", columns=columns, rows=tuple(rows), heading=heading)
 
 
-def runs(study: FoundStudy) -> list[Run]:
-    """The first records of the study that are kept beside it."""
+def runs(study: StudyResult) -> list[Run]:
+    """The first records of the study that are in its folder."""
     places = [place for cell in study.cells for place in cell.runs]
-    found = (study.record(place) for place in places[:RECORDS_MAX])
-    return [run for run in found if run is not None]
+    records = (study.record(place) for place in places[:RECORDS_MAX])
+    return [run for run in records if run is not None]
 
 
-def provenance(study: FoundStudy) -> Part:
-    """Where, with what, in which order: enough to run it again."""
+def provenance(study: StudyResult) -> Part:
+    """Machine, versions and settings: enough to run the study again."""
     records = runs(study)
     machine = mapping(study.fields.get("machine")) or _first_machine(records)
-    beside = []
+    right = []
     if machine:
-        beside.append(Pairs(items=tuple(_machine(machine)), heading="Machine"))
+        right.append(Pairs(items=tuple(_machine(machine)), heading="Machine"))
     versions = {**_versions(records), **mapping(study.fields.get("versions"))}
-    known = [Pair(name=name, text=str(value)) for name, value in sorted(versions.items())]
-    if known:
-        beside.append(Pairs(items=tuple(known), heading="Versions"))
+    version_pairs = [Pair(name=name, text=str(value)) for name, value in sorted(versions.items())]
+    if version_pairs:
+        right.append(Pairs(items=tuple(version_pairs), heading="Versions"))
     how = Pairs(items=tuple(_how(study, records)), heading="How it was run")
-    block = Beside(left=(how,), right=tuple(beside))
+    block = SideBySide(left=(how,), right=tuple(right))
     return Part(title="Provenance", aside=(), blocks=(block,))
 
 
-def _how(study: FoundStudy, records: Sequence[Run]) -> list[Pair]:
+def _how(study: StudyResult, records: Sequence[Run]) -> list[Pair]:
     fields = study.fields
     pairs = []
     if name := text(fields.get("name")):
@@ -170,7 +172,7 @@ def _how(study: FoundStudy, records: Sequence[Run]) -> list[Pair]:
     return pairs
 
 
-def _counted(study: FoundStudy) -> str:
+def _counted(study: StudyResult) -> str:
     most = sum(cell.repeats for cell in study.cells)
     words = f"{n.count(most)} of {n.plural(len(study.measured), 'combination')}"
     repeats = sorted({cell.repeats for cell in study.measured})
@@ -180,8 +182,8 @@ def _counted(study: FoundStudy) -> str:
     return words
 
 
-def answers(study: FoundStudy, records: Sequence[Run]) -> tuple[str, bool]:
-    """What is known of the answers, and whether that is good."""
+def answers(study: StudyResult, records: Sequence[Run]) -> tuple[str, bool]:
+    """Statement on the equality of the answers, and whether it is good."""
     if any(run.verified is not True for run in records):
         return "NOT VERIFIED in some runs", False
     unknown = [cell for cell in study.measured if not cell.digest]
@@ -203,7 +205,9 @@ def _machine(machine: Fields) -> list[Pair]:
     for key, value in machine.items():
         name = key.removesuffix("_bytes").replace("_", " ")
         if isinstance(value, dict):
-            words = ", ".join(f"{one}: {other}" for one, other in value.items())
+            words = ", ".join(
+                f"{inner_name}: {inner_value}" for inner_name, inner_value in value.items()
+            )
             pairs.append(Pair(name=name, text=words))
         elif key.endswith("_bytes") and (size := number(value)) is not None:
             pairs.append(Pair(name=name, text=n.size(size)))

@@ -1,4 +1,4 @@
-"""What the measures of a study are called, and how their numbers are written."""
+"""Titles of a study's measures, and formats of their numbers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Measure:
 
     @property
     def title(self) -> str:
-        """In words."""
+        """Title of the measure."""
         bare = self.name.removesuffix(PER_SECOND)
         if self.name.startswith(PHASE):
             return f"time of {self.name.removeprefix(PHASE)}"
@@ -57,7 +57,7 @@ class Measure:
         behind = ", per second" if bare != self.name else ""
         if bare in _TITLES:
             return _TITLES[bare] + behind
-        prefix = next((one for one in _BEHIND if bare.startswith(one)), "")
+        prefix = next((known for known in _BEHIND if bare.startswith(known)), "")
         words = bare.removeprefix(prefix)
         for ending in _ENDINGS:
             words = words.removesuffix(ending)
@@ -65,7 +65,7 @@ class Measure:
 
     @property
     def kind(self) -> Literal["seconds", "bytes", "number"]:
-        """What it is a number of; seconds per second are a number."""
+        """Kind of the number; seconds per second are a number."""
         bare = self.name.removesuffix(PER_SECOND)
         unit = UNITS.get(bare)
         if unit == "B" or bare.endswith("_bytes") or bare.startswith(RATE):
@@ -75,7 +75,7 @@ class Measure:
 
     @property
     def _behind(self) -> str:
-        """What stands behind its unit."""
+        """Text behind the unit."""
         is_rate = self.name.startswith(RATE) or self.name.endswith(PER_SECOND)
         return PER_SECOND if is_rate else ""
 
@@ -86,11 +86,11 @@ class Measure:
             return n.size(value) + behind
         if self.kind == "seconds":
             return n.duration(value)
-        whole = float(value).is_integer() and not behind
-        return n.about(round(value)) if whole else n.significant(value)
+        is_integer = float(value).is_integer() and not behind
+        return n.about(round(value)) if is_integer else n.significant(value)
 
     def axis(self, values: Sequence[float]) -> tuple[str, float]:
-        """The unit that suits an axis of these values, and how much one of it is."""
+        """The unit that suits an axis of these values, and its size."""
         high = max(values, default=1.0)
         if self.kind == "bytes":
             unit, size = n.size_unit(high)

@@ -24,7 +24,7 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Factor:
-    """What was varied."""
+    """A factor of the study, with its levels."""
 
     name: str
     title: str
@@ -41,22 +41,22 @@ class Factor:
         """Title and unit."""
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
-    def told(self, level: Level) -> str:
-        """A level in a sentence: a bare number is told with what it is a number of."""
+    def phrase(self, level: Level) -> str:
+        """A level in a sentence: a bare number with the factor's title and unit."""
         bare = level.title.replace(".", "", 1).replace(",", "").isdigit()
         if not bare:
             return level.title
         return f"{self.title} {level.title}{f' {self.unit}' if self.unit else ''}"
 
     def level(self, name: str) -> Level:
-        """The level of that name, or one that has nothing but the name."""
-        found = [level for level in self.levels if level.name == name]
-        return found[0] if found else Level(name=name, title=name, value=None)
+        """The level of that name, or a level that has only the name."""
+        matches = [level for level in self.levels if level.name == name]
+        return matches[0] if matches else Level(name=name, title=name, value=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyCell:
-    """A combination of levels, and what was measured of it: a sample a verified run."""
+    """A combination of levels and its measurements: a sample for each verified run."""
 
     levels: Mapping[str, str]
     runs: tuple[str, ...]
@@ -72,13 +72,13 @@ class StudyCell:
 
     @property
     def repeats(self) -> int:
-        """How many runs were measured."""
+        """Number of runs that were measured."""
         return max((len(samples) for samples in self.measures.values()), default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimPart:
-    """What a claim came to at some levels; `words` are its ratio, `verdict` may be empty."""
+    """Result of a claim at some levels; `words` are its ratio, `verdict` may be empty."""
 
     levels: Mapping[str, str]
     words: str
@@ -87,21 +87,21 @@ class ClaimPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A finding of a paper, what was expected of it here, and what came out."""
+    """A finding of a paper, the expectation of it here, and the result."""
 
     name: str
     figures: tuple[str, ...]
     finding: str
     expected: str
     verdict: str
-    said: str
+    result: str
     is_trend: bool = False
     parts: tuple[ClaimPart, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What is to be drawn; `where` keeps cells of some levels only."""
+    """A view to draw; `where` retains cells of some levels only."""
 
     title: str
     kind: str
@@ -122,11 +122,11 @@ class StudyAlarm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundStudy:
+class StudyResult:
     """A study that was run.
 
-    `file` is the study file as it was read; `fields` is the result itself; `record` gives the run
-    record of a place that a cell names, None where it is not kept.
+    `file` is the study file as it was read; `fields` is the result itself; `record` returns the
+    run record of a place that a cell names, None where it is not stored.
     """
 
     title: str
@@ -149,11 +149,12 @@ class FoundStudy:
         return next((factor for factor in self.factors if factor.name == name), None)
 
     def words(self, levels: Mapping[str, str]) -> str:
-        """The titles of levels, in the order of the factors; factors of one level say nothing."""
+        """Titles of levels, in the order of the factors; factors of one level are omitted."""
         known = [
             factor for factor in self.factors if factor.name in levels and len(factor.levels) > 1
         ]
-        return ", ".join(one.told(one.level(levels[one.name])) for one in known) or "all"
+        phrases = [factor.phrase(factor.level(levels[factor.name])) for factor in known]
+        return ", ".join(phrases) or "all"
 
     @cached_property
     def measured(self) -> tuple[StudyCell, ...]:

@@ -1,4 +1,4 @@
-"""A study as a page: verdicts, views, what is missing, every figure, provenance."""
+"""A study as a page: verdicts, views, missing cells, all figures, provenance."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cuesta.report.blocks import Alert, Block, Mark, Panels, Part
 from cuesta.report.studies import cells, panels, scaling, stacks, timelines, verdicts
 from cuesta.report.studies.arranged import Arranged, arranged
 from cuesta.report.studies.measure import Measure
-from cuesta.report.studies.model import FoundStudy, View
+from cuesta.report.studies.model import StudyResult, View
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyPage:
-    """What the template shows; `stamp` lies across the page, empty where figures compare."""
+    """Content of the page; `stamp` lies across it, and is empty where figures compare."""
 
     kind: str
     title: str
@@ -32,7 +32,7 @@ class StudyPage:
     origin: str
 
 
-def made(study: FoundStudy) -> StudyPage:
+def made(study: StudyResult) -> StudyPage:
     """The page of a study."""
     spoiling = [alarm for alarm in study.alarms if alarm.grave and alarm.rule in SPOILING]
     alerts = [
@@ -48,7 +48,7 @@ def made(study: FoundStudy) -> StudyPage:
         title=study.title,
         question=study.question if study.question != study.title else "",
         stamp=STAMP if spoiling else "",
-        stamped=tuple(one.text for one in spoiling),
+        stamped=tuple(alarm.text for alarm in spoiling),
         summary=verdicts.summary(study),
         verdicts=verdicts.rows(study),
         marks=tuple(_marks(study)),
@@ -63,12 +63,12 @@ def made(study: FoundStudy) -> StudyPage:
     )
 
 
-def _kind(study: FoundStudy) -> str:
+def _kind(study: StudyResult) -> str:
     words = f"Study of paper {study.paper}" if study.paper else "Study"
     return f"{words}: a trial at a small size, which shows nothing" if study.smoke else words
 
 
-def _marks(study: FoundStudy) -> list[Mark]:
+def _marks(study: StudyResult) -> list[Mark]:
     words, good = cells.answers(study, cells.runs(study))
     marks = [Mark(text=words, tone="good" if good else "bad")]
     total = sum(cell.repeats for cell in study.cells)
@@ -80,61 +80,63 @@ def _marks(study: FoundStudy) -> list[Mark]:
     return marks
 
 
-def _derived(study: FoundStudy) -> tuple[View, ...]:
-    """What to draw where the study says nothing: the work over the first factor with values."""
+def _derived(study: StudyResult) -> tuple[View, ...]:
+    """Default view where the study names none: the work over the first factor with values."""
     several = [factor for factor in study.factors if len(factor.levels) > 1]
-    across = next((one for one in several if one.numeric), several[0] if several else None)
-    others = [one.name for one in several if one is not across]
+    across = next((factor for factor in several if factor.numeric), several[0] if several else None)
+    remaining_names = [factor.name for factor in several if factor is not across]
     name = across.name if across else ""
     view = View(
         title="Time of the work",
         kind="lines" if across and across.numeric else "bars",
         across=name,
-        curves=others[0] if others else "",
-        panels=others[1] if len(others) > 1 else "",
+        curves=remaining_names[0] if remaining_names else "",
+        panels=remaining_names[1] if len(remaining_names) > 1 else "",
         measure="work",
         where={},
     )
     return (view,)
 
 
-def _part(identifier: str, study: FoundStudy, view: View) -> Part | None:
-    given = arranged(study, view)
-    if given is None:
+def _part(identifier: str, study: StudyResult, view: View) -> Part | None:
+    arrangement = arranged(study, view)
+    if arrangement is None:
         return _empty(view)
     measure = Measure(name=view.measure)
-    if view.kind in ("lines", "bars", "efficiency") and not _measured(given, measure):
+    if view.kind in ("lines", "bars", "efficiency") and not _measured(arrangement, measure):
         return _empty(view)
     aside: list[str] = []
     blocks: list[Block | None] = []
     if view.kind == "timeline":
-        blocks += timelines.timelines(identifier, study, given)
+        blocks += timelines.timelines(identifier, study, arrangement)
         aside += [] if blocks else ["No record of these runs has a time line here."]
     elif view.kind == "stack":
-        blocks += stacks.stacked(identifier, study, given)
-    elif view.kind == "efficiency" and given.across.numeric:
-        first = scaling.time(f"{identifier}-time", study, given, measure)
-        second = scaling.efficiency(f"{identifier}-efficiency", study, given, measure)
+        blocks += stacks.stacked(identifier, study, arrangement)
+    elif view.kind == "efficiency" and arrangement.across.numeric:
+        first = scaling.time(f"{identifier}-time", study, arrangement, measure)
+        second = scaling.efficiency(f"{identifier}-efficiency", study, arrangement, measure)
         blocks += [_headed(first, "Time"), _headed(second, "Efficiency")]
-        aside += scaling.cost(study, given, measure)
-    elif view.kind == "bars" or not given.across.numeric:
-        blocks.append(panels.bars(identifier, given, measure))
+        aside += scaling.cost(study, arrangement, measure)
+    elif view.kind == "bars" or not arrangement.across.numeric:
+        blocks.append(panels.bars(identifier, arrangement, measure))
     else:
-        blocks.append(panels.lines(identifier, given, measure))
-    found = tuple(block for block in blocks if block is not None)
-    title = view.title or f"{measure.title} by {given.across.title}"
-    return Part(title=title, aside=tuple(aside), blocks=found) if found or aside else _empty(view)
+        blocks.append(panels.lines(identifier, arrangement, measure))
+    present = tuple(block for block in blocks if block is not None)
+    title = view.title or f"{measure.title} by {arrangement.across.title}"
+    return (
+        Part(title=title, aside=tuple(aside), blocks=present) if present or aside else _empty(view)
+    )
 
 
 def _headed(block: Panels, heading: str) -> Panels:
     return replace(block, heading=heading)
 
 
-def _measured(given: Arranged, measure: Measure) -> bool:
-    return any(spot.statistic(measure.name) for spot in given.spots)
+def _measured(arrangement: Arranged, measure: Measure) -> bool:
+    return any(spot.statistic(measure.name) for spot in arrangement.spots)
 
 
 def _empty(view: View) -> Part:
-    """A view without anything to draw says so."""
+    """The part of a view that has nothing to draw."""
     words = "Nothing was measured of this."
     return Part(title=view.title or view.kind, aside=(words,), blocks=())

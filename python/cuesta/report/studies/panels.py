@@ -14,22 +14,22 @@ from cuesta.report.studies.measure import Measure
 from cuesta.report.studies.model import Level
 
 TONES = 6
-"""So many curves have colours and marks of their own; more begin again."""
+"""Number of distinct colours and marks of curves; further curves repeat them."""
 
 LOG_RATIO = 20.0
 """An axis up is logarithmic from this ratio of its largest to its smallest value on."""
 
 WIDTHS = {1: 290.0, 2: 270.0, 3: 175.0}
-"""Pixels that a panel's axis has at least, by the number of panels side by side."""
+"""Least width in pixels of a panel's axis, by the number of panels side by side."""
 
 LABEL_CHARACTERS_MAX = 15
-"""A longer tick would leave no room for others."""
+"""Longest tick label; a longer one leaves no room for its neighbours."""
 
 HEIGHTS = {1: 260.0, 2: 220.0, 3: 180.0}
-"""Of a panel, by the number of panels side by side."""
+"""Heights of a panel, by the number of panels side by side."""
 
 SINGLE = "Single runs, without intervals."
-"""Said where no mark has repeats."""
+"""Caption where no mark has repeats."""
 
 
 def tone(index: int) -> str:
@@ -38,28 +38,28 @@ def tone(index: int) -> str:
 
 
 def columns(panels: int) -> int:
-    """How many panels stand side by side where there is room."""
+    """Number of panels side by side where there is room."""
     return panels if panels < 3 else 2 if panels == 4 else 3
 
 
-def keys(given: Arranged, *, marks: bool) -> tuple[Key, ...]:
+def keys(arrangement: Arranged, *, marks: bool) -> tuple[Key, ...]:
     """The legend: none for a single curve without a name."""
     return tuple(
         Key(tone=tone(index), text=title, mark=shapes.swatch(tone(index)) if marks else None)
-        for index, title in given.names
+        for index, title in arrangement.names
     )
 
 
 def label(level: Level) -> str:
-    """A level as a tick: its title where somebody gave one, else its value."""
+    """A level as a tick: its title where it has one, else its value."""
     if level.value is not None and level.title == level.name:
         return n.terse(level.value)
     return shapes.shortened(level.title, LABEL_CHARACTERS_MAX)
 
 
-def across(given: Arranged, side_by_side: int) -> scales.Axis:
+def across(arrangement: Arranged, side_by_side: int) -> scales.Axis:
     """The axis of the levels that are drawn in any panel."""
-    places = {spot.level.value or 0.0: label(spot.level) for spot in given.spots}
+    places = {spot.level.value or 0.0: label(spot.level) for spot in arrangement.spots}
     if len(places) == 1:
         value, words = next(iter(places.items()))
         span = abs(value) or 1.0
@@ -77,93 +77,109 @@ def upward(values: Sequence[float], *, log: bool = False) -> scales.Axis:
 
 
 def _tick(value: float) -> str:
-    """A number that has room left of a chart."""
+    """A number short enough for the room on the left of a chart."""
     words = n.terse(value)
     return words if len(words) < 6 else f"{value:.3g}" if value >= 1e-3 else f"{value:.0e}"
 
 
-def lines(identifier: str, given: Arranged, measure: Measure) -> Panels:
+def lines(identifier: str, arrangement: Arranged, measure: Measure) -> Panels:
     """A panel each, with a line through the medians of every curve and their intervals."""
-    found = [one for spot in given.spots if (one := spot.statistic(measure.name))]
-    unit, size = measure.axis([one.high for one in found])
-    up = upward([value / size for one in found for value in (one.low, one.median, one.high)])
+    statistics = [
+        statistic for spot in arrangement.spots if (statistic := spot.statistic(measure.name))
+    ]
+    unit, size = measure.axis([statistic.high for statistic in statistics])
+    up = upward(
+        [
+            value / size
+            for statistic in statistics
+            for value in (statistic.low, statistic.median, statistic.high)
+        ]
+    )
 
     def curves(panel: Panel) -> list[plots.Curve]:
         return [_curve(line, measure, size) for line in panel.lines]
 
     name = f"{measure.title}, {unit}" if unit else measure.title
-    caption = caption_of(given, found)
-    return drawn(identifier, given, curves, (up, name), caption)
+    caption = caption_of(arrangement, statistics)
+    return drawn(identifier, arrangement, curves, (up, name), caption)
 
 
 def drawn(
     identifier: str,
-    given: Arranged,
+    arrangement: Arranged,
     curves: Callable[[Panel], list[plots.Curve]],
     upwards: tuple[scales.Axis, str],
     caption: str,
 ) -> Panels:
     """Panels of curves with the same axes; `upwards` is the axis up and its name."""
-    side_by_side = columns(len(given.panels))
-    horizontal = across(given, side_by_side)
+    side_by_side = columns(len(arrangement.panels))
+    horizontal = across(arrangement, side_by_side)
     up, name = upwards
     items = []
-    for index, panel in enumerate(given.panels, 1):
-        own = curves(panel)
+    for index, panel in enumerate(arrangement.panels, 1):
+        panel_curves = curves(panel)
         frame = shapes.Frame(
             identifier=f"{identifier}-{index}",
-            title=f"{name} by {given.across.title}{': ' if panel.title else ''}{panel.title}",
+            title=f"{name} by {arrangement.across.title}{': ' if panel.title else ''}{panel.title}",
             description="; ".join(
-                place.text for curve in own for place in curve.places if place.text
+                place.text for curve in panel_curves for place in curve.places if place.text
             ),
         )
         axes = plots.Axes(
             across=horizontal,
             up=up,
-            names=(given.across.label, name),
+            names=(arrangement.across.label, name),
             height=HEIGHTS[side_by_side],
         )
-        items.append(Figure(svg=plots.curves(frame, own, axes), heading=panel.title))
+        items.append(Figure(svg=plots.curves(frame, panel_curves, axes), heading=panel.title))
     if horizontal.log or up.log:
         both = horizontal.log and up.log
         which = "Both scales are" if both else "The scale " + ("up" if up.log else "across") + " is"
         caption = f"{caption} {which} logarithmic: equal distances are equal ratios.".strip()
     return Panels(
         items=tuple(items),
-        keys=keys(given, marks=True),
+        keys=keys(arrangement, marks=True),
         caption=caption,
         columns=side_by_side,
     )
 
 
-def caption_of(given: Arranged, found: Sequence[Statistic]) -> str:
-    """What the marks are, and what has no place in the picture."""
+def caption_of(arrangement: Arranged, statistics: Sequence[Statistic]) -> str:
+    """Meaning of the marks, and what is not in the picture."""
     words = []
-    if any(one.high > one.low for one in found):
-        lowest = min(one.confidence for one in found)
+    if any(statistic.high > statistic.low for statistic in statistics):
+        lowest = min(statistic.confidence for statistic in statistics)
         sure = f"with {n.percent(lowest)} confidence or more" if lowest else "where it has repeats"
         words.append(f"Medians, with the interval that holds the true median {sure}.")
-    elif any(one.confidence for one in found):
+    elif any(statistic.confidence for statistic in statistics):
         words.append("Every repeat has given the same.")
     else:
         words.append(SINGLE)
-    if given.fixed:
-        words.append(f"All with {given.fixed}.")
-    if given.panels_missing:
-        words.append(f"{n.plural(given.panels_missing, 'more panel')} are not drawn.")
+    if arrangement.fixed:
+        words.append(f"All with {arrangement.fixed}.")
+    if arrangement.panels_missing:
+        words.append(f"{n.plural(arrangement.panels_missing, 'more panel')} are not drawn.")
     return " ".join(words)
 
 
-def bars(identifier: str, given: Arranged, measure: Measure) -> Panels:
+def bars(identifier: str, arrangement: Arranged, measure: Measure) -> Panels:
     """A panel each, with a group of bars a level and a bar a curve."""
-    found = [one for spot in given.spots if (one := spot.statistic(measure.name))]
-    unit, size = measure.axis([one.high for one in found])
-    axis = upward([value / size for one in found for value in (one.low, one.median, one.high)])
+    statistics = [
+        statistic for spot in arrangement.spots if (statistic := spot.statistic(measure.name))
+    ]
+    unit, size = measure.axis([statistic.high for statistic in statistics])
+    axis = upward(
+        [
+            value / size
+            for statistic in statistics
+            for value in (statistic.low, statistic.median, statistic.high)
+        ]
+    )
     items = []
-    for index, panel in enumerate(given.panels, 1):
+    for index, panel in enumerate(arrangement.panels, 1):
         rows = [
             groups.BarGroup(label=level.title, bars=tuple(bars))
-            for level in given.across.levels
+            for level in arrangement.across.levels
             if (bars := _bars(panel, level, measure, size))
         ]
         frame = shapes.Frame(
@@ -173,12 +189,12 @@ def bars(identifier: str, given: Arranged, measure: Measure) -> Panels:
         )
         svg = groups.grouped(frame, rows, axis, unit)
         items.append(Figure(svg=svg, heading=panel.title))
-    caption = caption_of(given, found)
+    caption = caption_of(arrangement, statistics)
     if axis.log:
         caption += " Logarithmic scale: equal distances are equal ratios."
     return Panels(
         items=tuple(items),
-        keys=keys(given, marks=False),
+        keys=keys(arrangement, marks=False),
         caption=f"{_capital(measure.title)}. {caption}",
         columns=columns(len(items)),
     )
@@ -188,17 +204,17 @@ def _bars(panel: Panel, level: Level, measure: Measure, size: float) -> list[gro
     drawn = []
     for line in panel.lines:
         for spot in line.spots:
-            one = spot.statistic(measure.name)
-            if spot.level.name != level.name or one is None:
+            statistic = spot.statistic(measure.name)
+            if spot.level.name != level.name or statistic is None:
                 continue
             samples = [value / size for value in spot.cell.measures[measure.name]]
             drawn.append(
                 groups.ThinBar(
-                    text=said(line, spot, measure, one),
-                    value_text=measure.words(one.median),
-                    value=one.median / size,
-                    low=one.low / size,
-                    high=one.high / size,
+                    text=phrase(line, spot, measure, statistic),
+                    value_text=measure.words(statistic.median),
+                    value=statistic.median / size,
+                    low=statistic.low / size,
+                    high=statistic.high / size,
                     samples=tuple(samples) if len(samples) > 1 else (),
                     tone=tone(line.index),
                 )
@@ -206,8 +222,8 @@ def _bars(panel: Panel, level: Level, measure: Measure, size: float) -> list[gro
     return drawn
 
 
-def said(line: Line, spot: Spot, measure: Measure, statistic: Statistic) -> str:
-    """A cell in words: which, its median, its interval."""
+def phrase(line: Line, spot: Spot, measure: Measure, statistic: Statistic) -> str:
+    """A cell in words: its levels, its median, its interval."""
     words = [word for word in (line.title, spot.level.title) if word]
     value = measure.words(statistic.median)
     if statistic.high > statistic.low:
@@ -218,14 +234,14 @@ def said(line: Line, spot: Spot, measure: Measure, statistic: Statistic) -> str:
 def _curve(line: Line, measure: Measure, size: float) -> plots.Curve:
     places = []
     for spot in line.spots:
-        one = spot.statistic(measure.name)
-        if one is not None:
+        statistic = spot.statistic(measure.name)
+        if statistic is not None:
             place = plots.Place(
                 x=spot.level.value or 0.0,
-                y=one.median / size,
-                low=one.low / size,
-                high=one.high / size,
-                text=said(line, spot, measure, one),
+                y=statistic.median / size,
+                low=statistic.low / size,
+                high=statistic.high / size,
+                text=phrase(line, spot, measure, statistic),
             )
             places.append(place)
     return plots.Curve(name=line.title, tone=tone(line.index), places=tuple(places))

@@ -17,16 +17,16 @@ from cuesta.report.studies.model import (
     Claim,
     ClaimPart,
     Factor,
-    FoundStudy,
     Level,
     StudyAlarm,
     StudyCell,
+    StudyResult,
     View,
 )
 from cuesta.untrusted import read_text
 
 WORDS_MAX = 600
-"""The rest of a longer text is not shown."""
+"""Characters of a text that are shown."""
 
 SAMPLES_MAX = 1000
 KINDS = ("lines", "bars", "stack", "timeline", "efficiency")
@@ -43,7 +43,7 @@ def is_study(path: Path) -> bool:
         return False
 
 
-def read(path: Path) -> FoundStudy:
+def read(path: Path) -> StudyResult:
     """The study in a folder, or in a file. Errors: `InputError` when there is none."""
     file = path / FILE_NAME if path.is_dir() else path
     try:
@@ -57,12 +57,12 @@ def read(path: Path) -> FoundStudy:
     return to_study(fields, _records(file.parent))
 
 
-def to_study(fields: Fields, record: Callable[[str], Run | None]) -> FoundStudy:
-    """The values of one result."""
+def to_study(fields: Fields, record: Callable[[str], Run | None]) -> StudyResult:
+    """Return the values of one result."""
     name = _words(fields.get("name"))
-    given = mapping(fields.get("file"))
+    file = mapping(fields.get("file"))
     factors = tuple(_factor(factor) for factor in objects(fields.get("factors")))
-    return FoundStudy(
+    return StudyResult(
         title=_words(fields.get("title")) or _words(fields.get("question")) or name,
         question=_words(fields.get("question")),
         paper=_words(fields.get("paper")),
@@ -74,14 +74,14 @@ def to_study(fields: Fields, record: Callable[[str], Run | None]) -> FoundStudy:
         phases=_names(fields.get("phases")),
         local_phases=_names(fields.get("local_phases")),
         alarms=tuple(_alarm(alarm) for alarm in objects(fields.get("alarms"))),
-        file=given,
+        file=file,
         fields=fields,
         record=record,
     )
 
 
 def _records(folder: Path) -> Callable[[str], Run | None]:
-    """The run records below a folder, each read once; results that are kept have none."""
+    """Return the reader of run records below a folder, each read once."""
 
     @cache
     def record(place: str) -> Run | None:
@@ -117,14 +117,14 @@ def _cell(fields: Fields) -> StudyCell:
     samples = {}
     for name, values in mapping(fields.get("measures")).items():
         listed = values if isinstance(values, list) else []
-        found = [number(one) for one in listed[:SAMPLES_MAX]]
-        samples[name] = tuple(one for one in found if one is not None)
+        values_read = [number(value) for value in listed[:SAMPLES_MAX]]
+        samples[name] = tuple(value for value in values_read if value is not None)
     return StudyCell(
         levels=_strings(fields.get("levels")),
         runs=_names(fields.get("runs")),
         digest=text(fields.get("digest")),
         left_out=_words(fields.get("left_out")),
-        failed=tuple(_words(one.get("why")) for one in objects(fields.get("failed"))),
+        failed=tuple(_words(failure.get("why")) for failure in objects(fields.get("failed"))),
         measures={name: values for name, values in samples.items() if values},
     )
 
@@ -138,7 +138,7 @@ def _claim(fields: Fields) -> Claim:
         finding=_words(fields.get("finding")),
         expected=_words(fields.get("expected")),
         verdict=verdict,
-        said=_words(fields.get("said")) or untested,
+        result=_words(fields.get("said")) or untested,
         is_trend="trend" in fields,
         parts=tuple(
             _part(part, is_power="exponent" in fields) for part in objects(fields.get("parts"))
@@ -197,7 +197,7 @@ def _words(value: object) -> str:
 
 def _names(value: object) -> tuple[str, ...]:
     listed = value if isinstance(value, list | tuple) else []
-    return tuple(_words(one) for one in listed if isinstance(one, str))
+    return tuple(_words(element) for element in listed if isinstance(element, str))
 
 
 def _strings(value: object) -> Mapping[str, str]:

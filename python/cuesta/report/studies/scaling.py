@@ -13,46 +13,52 @@ from cuesta.report.records import Fields, mapping, objects
 from cuesta.report.studies import panels
 from cuesta.report.studies.arranged import Arranged, Line, Panel, Spot, arranged
 from cuesta.report.studies.measure import Measure
-from cuesta.report.studies.model import FoundStudy, StudyCell, View
+from cuesta.report.studies.model import StudyCell, StudyResult, View
 
 FLAT_RATIO = 1.1
 """A phase without communication that takes this much longer on more cores is not flat."""
 
-WORST_TOLD = 2
-"""So many curves are named of those whose phase is not flat."""
+WORST_NAMED = 2
+"""Most curves that are named of those whose phase is not flat."""
 
 REPEATS_LEAST = 3
-"""With fewer runs nobody can say that a phase is not flat."""
+"""Fewest runs with which a phase can be judged not flat."""
 
 _MACHINE = ("cores", "nodes")
-"""Settings that say how large the machine is."""
+"""Settings of the size of the machine."""
 
 
-def is_weak(study: FoundStudy, cell: StudyCell) -> bool:
+def is_weak(study: StudyResult, cell: StudyCell) -> bool:
     """Whether the work of a cell grows with the cores it has."""
     return bool(mapping(_settings(study, cell).get("per_core")))
 
 
-def sizes(study: FoundStudy) -> list[str]:
+def sizes(study: StudyResult) -> list[str]:
     """Factors whose levels have numbers of cores or nodes, and values for an axis."""
-    known = {factor.name for factor in study.factors if factor.numeric}
+    known = {varied.name for varied in study.factors if varied.numeric}
     return [
-        str(one["name"])
-        for one in objects(study.file.get("factor"))
-        if one.get("name") in known
-        and any(key in level for level in objects(one.get("levels")) for key in _MACHINE)
+        str(factor["name"])
+        for factor in objects(study.file.get("factor"))
+        if factor.get("name") in known
+        and any(key in level for level in objects(factor.get("levels")) for key in _MACHINE)
     ]
 
 
-def time(identifier: str, study: FoundStudy, given: Arranged, measure: Measure) -> Panels:
+def time(identifier: str, study: StudyResult, arrangement: Arranged, measure: Measure) -> Panels:
     """Times with, dashed, the fastest curve on the smallest machine if it scaled ideally."""
-    found = [one for spot in given.spots if (one := spot.statistic(measure.name))]
-    unit, size = measure.axis([one.high for one in found])
-    ideals = {panel.title: _ideal(study, panel, measure) for panel in given.panels}
-    values = [value / size for one in found for value in (one.low, one.median, one.high)]
+    statistics = [
+        statistic for spot in arrangement.spots if (statistic := spot.statistic(measure.name))
+    ]
+    unit, size = measure.axis([statistic.high for statistic in statistics])
+    ideals = {panel.title: _ideal(study, panel, measure) for panel in arrangement.panels}
+    values = [
+        value / size
+        for statistic in statistics
+        for value in (statistic.low, statistic.median, statistic.high)
+    ]
     values += [value / size for places in ideals.values() for _, value in places]
-    strong = not all(is_weak(study, spot.cell) for spot in given.spots)
-    up = panels.upward(values, log=strong and panels.across(given, 1).log)
+    strong = not all(is_weak(study, spot.cell) for spot in arrangement.spots)
+    up = panels.upward(values, log=strong and panels.across(arrangement, 1).log)
 
     def curves(panel: Panel) -> list[plots.Curve]:
         places = tuple(_bare(x, value / size) for x, value in ideals[panel.title])
@@ -60,13 +66,15 @@ def time(identifier: str, study: FoundStudy, given: Arranged, measure: Measure) 
         return [ideal, *(_times(line, measure, size) for line in panel.lines)]
 
     name = f"{measure.title}, {unit}" if unit else measure.title
-    caption = panels.caption_of(given, found)
+    caption = panels.caption_of(arrangement, statistics)
     caption += " Dashed: the fastest of the smallest machine, scaling ideally."
-    return panels.drawn(identifier, given, curves, (up, name), caption)
+    return panels.drawn(identifier, arrangement, curves, (up, name), caption)
 
 
-def efficiency(identifier: str, study: FoundStudy, given: Arranged, measure: Measure) -> Panels:
-    """Of every curve against itself on the smallest machine; 1 is ideal."""
+def efficiency(
+    identifier: str, study: StudyResult, arrangement: Arranged, measure: Measure
+) -> Panels:
+    """Efficiency of each curve against itself on the smallest machine; 1 is ideal."""
 
     def curves(panel: Panel) -> list[plots.Curve]:
         places = sorted({spot.level.value or 0.0 for line in panel.lines for spot in line.spots})
@@ -74,7 +82,10 @@ def efficiency(identifier: str, study: FoundStudy, given: Arranged, measure: Mea
         return [ideal, *(_efficient(study, line, measure) for line in panel.lines)]
 
     tops = [
-        place.high for panel in given.panels for curve in curves(panel) for place in curve.places
+        place.high
+        for panel in arrangement.panels
+        for curve in curves(panel)
+        for place in curve.places
     ]
     caption = (
         "Of a curve against itself on the smallest machine: 1 is ideal, dashed. Under strong "
@@ -83,17 +94,17 @@ def efficiency(identifier: str, study: FoundStudy, given: Arranged, measure: Mea
     )
     high = min(max([1.0, *tops]), 2.0)
     up = scales.ending(scales.linear(high, n.terse), 1.05 * high)
-    return panels.drawn(identifier, given, curves, (up, "efficiency"), caption)
+    return panels.drawn(identifier, arrangement, curves, (up, "efficiency"), caption)
 
 
-def cost(study: FoundStudy, given: Arranged, measure: Measure) -> list[str]:
+def cost(study: StudyResult, arrangement: Arranged, measure: Measure) -> list[str]:
     """COST (McSherry, Isard and Murray, HotOS 2015) of every curve, a sentence a panel.
 
     The configuration that outperforms a single thread: the fewest cores with which a curve is
     faster than the fastest curve is with the fewest.
     """
     sentences = []
-    for panel in given.panels:
+    for panel in arrangement.panels:
         strong = [line for line in panel.lines if not is_weak(study, line.spots[0].cell)]
         least = min((_value(line.spots[0]) for line in strong), default=0.0)
         starting = [line for line in strong if _value(line.spots[0]) == least]
@@ -102,7 +113,7 @@ def cost(study: FoundStudy, given: Arranged, measure: Measure) -> list[str]:
         best = min(starting, key=lambda line: _median(line.spots[0], measure))
         bar = _median(best.spots[0], measure)
         costs = []
-        for line in (one for one in strong if one is not best):
+        for line in (curve for curve in strong if curve is not best):
             beats = [spot for spot in line.spots if _median(spot, measure) < bar]
             enough = panels.label(beats[0].level) if beats else ""
             most = panels.label(line.spots[-1].level)
@@ -111,59 +122,59 @@ def cost(study: FoundStudy, given: Arranged, measure: Measure) -> list[str]:
         start = panels.label(best.spots[0].level)
         sentences.append(
             f"COST{where}: to be faster than {best.title} with {start}, {n.listed(costs)} "
-            f"{given.across.title}."
+            f"{arrangement.across.title}."
         )
     return sentences
 
 
-def not_flat(study: FoundStudy) -> list[Alert]:
+def not_flat(study: StudyResult) -> list[Alert]:
     """Phases that need nothing from other cores, and yet take longer when there are more."""
     alerts = []
     for name in sizes(study):
         curves = next((factor.name for factor in study.factors if factor.name != name), "")
         view = View(title="", kind="lines", across=name, curves=curves, panels="",
                     measure="work", where={})  # fmt: skip
-        given = arranged(study, view)
-        if given is None:
+        arrangement = arranged(study, view)
+        if arrangement is None:
             continue
         for phase in study.local_phases:
             grown = [
-                one
-                for panel in given.panels
+                growth
+                for panel in arrangement.panels
                 for line in panel.lines
-                if (one := _growth(study, panel, line, phase))
+                if (growth := _growth(study, panel, line, phase))
             ]
-            worst = sorted(grown, reverse=True)[:WORST_TOLD]
-            found = [words for _, words in worst]
+            worst = sorted(grown, reverse=True)[:WORST_NAMED]
+            phrases = [words for _, words in worst]
             if len(grown) > len(worst):
-                found.append(f"less in {len(grown) - len(worst)} more")
-            if found:
+                phrases.append(f"less in {len(grown) - len(worst)} more")
+            if phrases:
                 alerts.append(
                     f"`{phase}` needs no communication, yet takes longer the more "
-                    f"{given.across.title} there are: {n.listed(found)}. They share something, "
-                    "such as memory bandwidth."
+                    f"{arrangement.across.title} there are: {n.listed(phrases)}. They share "
+                    "something, such as memory bandwidth."
                 )
     return [Alert(text=text, grave=False) for text in alerts]
 
 
-def _growth(study: FoundStudy, panel: Panel, line: Line, phase: str) -> tuple[float, str] | None:
-    """How much longer a phase takes on the largest machine, also in words; None where flat."""
+def _growth(study: StudyResult, panel: Panel, line: Line, phase: str) -> tuple[float, str] | None:
+    """Growth of a phase's time on the largest machine, also in words; None where flat."""
     first, last = line.spots[0], line.spots[-1]
-    alone, beside = (one.statistic(f"{PHASE}{phase}") for one in (first, last))
-    if first is last or not is_weak(study, first.cell) or not alone or not beside:
+    smallest, larger = (spot.statistic(f"{PHASE}{phase}") for spot in (first, last))
+    if first is last or not is_weak(study, first.cell) or not smallest or not larger:
         return None
-    if min(one.cell.repeats for one in (first, last)) < REPEATS_LEAST:
+    if min(spot.cell.repeats for spot in (first, last)) < REPEATS_LEAST:
         return None
-    if not alone.median or beside.low <= FLAT_RATIO * alone.high:
+    if not smallest.median or larger.low <= FLAT_RATIO * smallest.high:
         return None
     of = ", ".join(word for word in (line.title, panel.title) if word)
     sizes = f"{panels.label(last.level)} against {panels.label(first.level)}"
-    ratio = beside.median / alone.median
+    ratio = larger.median / smallest.median
     return ratio, f"{n.ratio(ratio)} at {sizes}{f' ({of})' if of else ''}"
 
 
-def _settings(study: FoundStudy, cell: StudyCell) -> Fields:
-    """The settings of a cell as the file has them: those of its levels over those of all."""
+def _settings(study: StudyResult, cell: StudyCell) -> Fields:
+    """The settings of a cell as in the file: those of its levels over those of all."""
     merged: dict[str, Any] = dict(mapping(study.file.get("settings")))
     for factor in objects(study.file.get("factor")):
         for level in objects(factor.get("levels")):
@@ -172,7 +183,7 @@ def _settings(study: FoundStudy, cell: StudyCell) -> Fields:
     return merged
 
 
-def _ideal(study: FoundStudy, panel: Panel, measure: Measure) -> list[tuple[float, float]]:
+def _ideal(study: StudyResult, panel: Panel, measure: Measure) -> list[tuple[float, float]]:
     """Places of the ideal: level under weak scaling, falling with the machine under strong."""
     least = min(_value(line.spots[0]) for line in panel.lines)
     starting = [line for line in panel.lines if _value(line.spots[0]) == least]
@@ -186,23 +197,23 @@ def _ideal(study: FoundStudy, panel: Panel, measure: Measure) -> list[tuple[floa
 def _times(line: Line, measure: Measure, size: float) -> plots.Curve:
     places = [
         plots.Place(x=_value(spot), y=one.median / size, low=one.low / size, high=one.high / size,
-                    text=panels.said(line, spot, measure, one))
+                    text=panels.phrase(line, spot, measure, one))
         for spot in line.spots
         if (one := spot.statistic(measure.name))
     ]  # fmt: skip
     return plots.Curve(name=line.title, tone=panels.tone(line.index), places=tuple(places))
 
 
-def _efficient(study: FoundStudy, line: Line, measure: Measure) -> plots.Curve:
+def _efficient(study: StudyResult, line: Line, measure: Measure) -> plots.Curve:
     first = line.spots[0]
-    alone = first.statistic(measure.name)
+    smallest = first.statistic(measure.name)
     places = []
     for spot in line.spots:
-        beside = spot.statistic(measure.name)
-        if alone is None or beside is None:
+        larger = spot.statistic(measure.name)
+        if smallest is None or larger is None:
             continue
         share = 1.0 if is_weak(study, spot.cell) else _value(first) / (_value(spot) or 1.0)
-        low, middle, high = _over(alone, beside, share) if spot is not first else (1.0, 1.0, 1.0)
+        low, middle, high = _over(smallest, larger, share) if spot is not first else (1.0, 1.0, 1.0)
         words = ", ".join(word for word in (line.title, spot.level.title) if word)
         places.append(
             plots.Place(x=_value(spot), y=middle, low=low, high=high,
@@ -211,12 +222,12 @@ def _efficient(study: FoundStudy, line: Line, measure: Measure) -> plots.Curve:
     return plots.Curve(name=line.title, tone=panels.tone(line.index), places=tuple(places))
 
 
-def _over(alone: Statistic, beside: Statistic, share: float) -> tuple[float, float, float]:
+def _over(smallest: Statistic, larger: Statistic, share: float) -> tuple[float, float, float]:
     """Low, median and high of the ratio; the ends take the worst of both intervals."""
     return (
-        share * alone.low / max(beside.high, 1e-9),
-        share * alone.median / max(beside.median, 1e-9),
-        share * alone.high / max(beside.low, 1e-9),
+        share * smallest.low / max(larger.high, 1e-9),
+        share * smallest.median / max(larger.median, 1e-9),
+        share * smallest.high / max(larger.low, 1e-9),
     )
 
 
@@ -229,5 +240,5 @@ def _value(spot: Spot) -> float:
 
 
 def _median(spot: Spot, measure: Measure) -> float:
-    one = spot.statistic(measure.name)
-    return one.median if one else float("inf")
+    statistic = spot.statistic(measure.name)
+    return statistic.median if statistic else float("inf")

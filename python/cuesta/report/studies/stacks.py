@@ -11,48 +11,48 @@ from cuesta.lab.study.measures import PHASE
 from cuesta.report import scales, shapes, svg
 from cuesta.report.blocks import Figure, Key, Panels
 from cuesta.report.studies.arranged import Arranged, Panel
-from cuesta.report.studies.model import FoundStudy, StudyCell
+from cuesta.report.studies.model import StudyCell, StudyResult
 from cuesta.report.studies.panels import SINGLE, caption_of
 
 OTHER = "other"
 PHASES_MAX = 6
-"""So many phases get a colour of their own; the shortest of more are drawn together."""
+"""Most phases with a colour of their own; the shortest of more are drawn together."""
 
 SHARES_RATIO = 8.0
-"""From this ratio of whole times on, phases are drawn as shares too."""
+"""Ratio of complete times from which phases are drawn as shares too."""
 
 _SETUP_TONES = {"start": "p0", "load": "p7"}
 
 
-def stacked(identifier: str, study: FoundStudy, given: Arranged) -> tuple[Panels, ...]:
+def stacked(identifier: str, study: StudyResult, arrangement: Arranged) -> tuple[Panels, ...]:
     """A panel each, with a bar a cell made of its phases; none where no phase is known.
 
     Where one bar is many times as long as another, the same phases are also drawn as shares.
     """
-    cells = [spot.cell for spot in given.spots]
+    cells = [spot.cell for spot in arrangement.spots]
     names = _phases(study, cells)
     if not names:
         return ()
-    spent = [_spent(cell, names) for cell in cells]
-    wholes = [sum(one.values()) for one in spent]
-    tones = tones_of(names, spent)
-    blocks = [_panels(identifier, given, tones, n.time_unit(max(wholes)), max(wholes))]
-    if max(wholes) > SHARES_RATIO * min(wholes) > 0:
-        shares = _panels(f"{identifier}-shares", given, tones, ("%", 0.0), 0.0)
+    seconds_of_cells = [_phase_seconds(cell, names) for cell in cells]
+    totals = [sum(seconds.values()) for seconds in seconds_of_cells]
+    tones = tones_of(names, seconds_of_cells)
+    blocks = [_panels(identifier, arrangement, tones, n.time_unit(max(totals)), max(totals))]
+    if max(totals) > SHARES_RATIO * min(totals) > 0:
+        shares = _panels(f"{identifier}-shares", arrangement, tones, ("%", 0.0), 0.0)
         blocks.append(replace(shares, heading="Shares of each bar's own time"))
     keys = [Key(tone=tone, text=name) for name, tone in tones.items()]
     caption = "Phases of the runs with the median time, which do not overlap. "
-    if any(_rest(one, tones) for one in spent):
+    if any(_rest(seconds, tones) for seconds in seconds_of_cells):
         keys.append(Key(tone="p8", text=OTHER))
         caption += f"“{OTHER}” is the rest of the time. "
-    caption += caption_of(given, ()).removeprefix(SINGLE)
+    caption += caption_of(arrangement, ()).removeprefix(SINGLE)
     blocks[0] = replace(blocks[0], keys=tuple(keys), caption=caption.strip())
     return tuple(blocks)
 
 
 def _panels(
     identifier: str,
-    given: Arranged,
+    arrangement: Arranged,
     tones: Mapping[str, str],
     unit: tuple[str, float],
     most: float,
@@ -60,7 +60,7 @@ def _panels(
     """Bars in a unit of so many seconds, or, where that is 0, in per cent of each whole time."""
     axis = scales.linear(most / unit[1] if unit[1] else 100.0, n.terse)
     items = []
-    for index, panel in enumerate(given.panels, 1):
+    for index, panel in enumerate(arrangement.panels, 1):
         rows = _rows(panel, tones, unit[1])
         frame = shapes.Frame(
             identifier=f"{identifier}-{index}",
@@ -74,9 +74,11 @@ def _panels(
     return Panels(items=tuple(items), columns=1 if len(items) == 1 else 2)
 
 
-def tones_of(names: Sequence[str], spent: Sequence[Mapping[str, float]]) -> dict[str, str]:
+def tones_of(
+    names: Sequence[str], seconds_of_cells: Sequence[Mapping[str, float]]
+) -> dict[str, str]:
     """The colour of every phase; the shortest of many have none."""
-    longest = {name: max(one.get(name, 0.0) for one in spent) for name in names}
+    longest = {name: max(seconds.get(name, 0.0) for seconds in seconds_of_cells) for name in names}
     work = sorted(
         (name for name in names if name not in _SETUP_TONES and name != OTHER),
         key=lambda name: -longest[name],
@@ -86,35 +88,35 @@ def tones_of(names: Sequence[str], spent: Sequence[Mapping[str, float]]) -> dict
     return setup | {name: f"p{place}" for place, name in enumerate(in_order, 1)}
 
 
-def _phases(study: FoundStudy, cells: Sequence[StudyCell]) -> list[str]:
+def _phases(study: StudyResult, cells: Sequence[StudyCell]) -> list[str]:
     """Names of phases in their order: those that the study asks for, else all."""
-    found = [
+    repeated = [
         name.removeprefix(PHASE)
         for cell in cells
         for name in cell.measures
         if name.startswith(PHASE)
     ]
-    names = list(dict.fromkeys(found))
+    names = list(dict.fromkeys(repeated))
     wanted = [name for name in study.phases if name in names]
     return wanted or names
 
 
-def _spent(cell: StudyCell, names: Sequence[str]) -> dict[str, float]:
-    """Phases of the run with the median time, and what they leave of its time."""
+def _phase_seconds(cell: StudyCell, names: Sequence[str]) -> dict[str, float]:
+    """Phases of the run with the median time, and the rest of its time."""
     walls = cell.measures.get("wall", ())
     index = representative(walls) if walls else 0
-    spent = {}
+    seconds_by_name = {}
     for name in names:
         samples = cell.measures.get(f"{PHASE}{name}", ())
         if samples:
-            spent[name] = max(0.0, samples[min(index, len(samples) - 1)])
+            seconds_by_name[name] = max(0.0, samples[min(index, len(samples) - 1)])
     if walls:
-        spent[OTHER] = max(0.0, walls[index] - sum(spent.values()))
-    return spent
+        seconds_by_name[OTHER] = max(0.0, walls[index] - sum(seconds_by_name.values()))
+    return seconds_by_name
 
 
-def _rest(spent: Mapping[str, float], tones: Mapping[str, str]) -> float:
-    return sum(seconds for name, seconds in spent.items() if name not in tones)
+def _rest(seconds: Mapping[str, float], tones: Mapping[str, str]) -> float:
+    return sum(amount for name, amount in seconds.items() if name not in tones)
 
 
 def _rows(panel: Panel, tones: Mapping[str, str], size: float) -> list[svg.Stack]:
@@ -122,7 +124,7 @@ def _rows(panel: Panel, tones: Mapping[str, str], size: float) -> list[svg.Stack
     places = {spot.level.name: spot.level for line in panel.lines for spot in line.spots}
     for level in places.values():
         for line in panel.lines:
-            for spot in (one for one in line.spots if one.level.name == level.name):
+            for spot in (place for place in line.spots if place.level.name == level.name):
                 label = ", ".join(word for word in (level.title, line.title) if word)
                 rows.append(_row(label, spot.cell, tones, size))
     return rows
@@ -131,17 +133,17 @@ def _rows(panel: Panel, tones: Mapping[str, str], size: float) -> list[svg.Stack
 def _row(label: str, cell: StudyCell, tones: Mapping[str, str], size: float) -> svg.Stack:
     """The phases of a cell in the order in which they ran."""
     names = [name.removeprefix(PHASE) for name in cell.measures if name.startswith(PHASE)]
-    spent = _spent(cell, [name for name in names if name in tones])
-    whole = sum(spent.values())
-    unit = size or whole / 100 or 1.0
+    seconds = _phase_seconds(cell, [name for name in names if name in tones])
+    total = sum(seconds.values())
+    unit = size or total / 100 or 1.0
     segments = [
-        _segment(name, spent[name], tones[name], unit)
+        _segment(name, seconds[name], tones[name], unit)
         for name in names
-        if name in tones and spent.get(name)
+        if name in tones and seconds.get(name)
     ]
-    if rest := _rest(spent, tones):
+    if rest := _rest(seconds, tones):
         segments.append(_segment(OTHER, rest, "p8", unit))
-    return svg.Stack(label=label, text=n.duration(whole), segments=tuple(segments))
+    return svg.Stack(label=label, text=n.duration(total), segments=tuple(segments))
 
 
 def _segment(name: str, seconds: float, tone: str, size: float) -> svg.Segment:

@@ -89,11 +89,11 @@ def drawn(
         parts.append(_strip(strip, times, axis, top))
         top += _TITLE + _STRIP + 10
     height = top
-    for one in lanes:
-        parts.append(shapes.text("0%", top + 14, one.title, "name"))
+    for group in lanes:
+        parts.append(shapes.text("0%", top + 14, group.title, "name"))
         top += _TITLE
-        for lane in one.lanes:
-            parts += [_band(band, axis, top, named=one.named) for band in lane]
+        for lane in group.lanes:
+            parts += [_band(band, axis, top, named=group.named) for band in lane]
             top += _LANE
         top += 6
     for tick in axis.ticks:
@@ -102,7 +102,7 @@ def drawn(
         parts.append(shapes.tick_across(place, top + 16, tick.label))
     parts.append(shapes.line(0, top, 100, top, "base"))
     parts.append(shapes.text("100%", top + 33, f"time, {unit}", "name", "end"))
-    edges = {band.begin for one in lanes[:1] for lane in one.lanes for band in lane}
+    edges = {band.begin for group in lanes[:1] for lane in group.lanes for band in lane}
     parts += [
         shapes.line(axis.place(edge), _TITLE, axis.place(edge), height, "edge")
         for edge in sorted(edges)
@@ -149,9 +149,9 @@ def _area(
     up: Axis,
 ) -> str:
     """The outline between two lines of steps."""
-    there = _steps(times, above, axis, up)
+    forward = _steps(times, above, axis, up)
     back = _steps(times, below, axis, up)[::-1]
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in (*there, *back)) + "Z"
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in (*forward, *back)) + "Z"
 
 
 def _line(times: Sequence[float], values: Sequence[float], axis: Axis, up: Axis) -> str:
@@ -165,7 +165,7 @@ def _steps(
     corners = []
     for (begin, end), value in zip(pairwise((axis.low, *times)), values, strict=True):
         y = _STRIP * (1 - up.place(value) / 100)
-        corners += [(_WIDE * axis.place(one) / 100, y) for one in (begin, end)]
+        corners += [(_WIDE * axis.place(time) / 100, y) for time in (begin, end)]
     return corners
 
 

@@ -11,19 +11,19 @@ from cuesta.report import scales, shapes
 from cuesta.report.blocks import Block, Cell, Column, Figure, Fold, Key, Panels, Row, Table
 from cuesta.report.records import Run, number
 from cuesta.report.studies.arranged import Arranged, Spot
-from cuesta.report.studies.model import FoundStudy
+from cuesta.report.studies.model import StudyResult
 from cuesta.report.studies.strips import Band, Lanes, Strip, Trace, drawn, lanes_of
 from cuesta.report.studies.traces import StageTime, Traces, stages, traces
 
 RUNS_MAX = 6
-"""Time lines beyond these are not drawn, and that is said."""
+"""Most time lines that are drawn; the caption counts the others."""
 
 SHARED_RATIO = 4.0
 """Up to this ratio of their lengths, time lines have the same axis of time."""
 
 LANES_MAX = 6
 NAMED_MAX = 8
-"""So many stages have lanes and names of their own; more are packed."""
+"""Most stages with lanes and names of their own; more are packed."""
 
 LISTED_MAX = 10
 
@@ -57,58 +57,64 @@ class Shown:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """Length of the run in seconds."""
         return max(self.traces.seconds[-1], *(s.began + s.seconds for s in self.stages), 1e-6)
 
 
-def timelines(identifier: str, study: FoundStudy, given: Arranged) -> tuple[Block, ...]:
+def timelines(identifier: str, study: StudyResult, arrangement: Arranged) -> tuple[Block, ...]:
     """A time line of the run with the median time of every cell; none where no record has one."""
-    found = list(_shown(study, given))
-    if not found:
+    drawable = list(_shown(study, arrangement))
+    if not drawable:
         return ()
-    shown = found[:RUNS_MAX]
-    longest = max(one.seconds for one in shown)
-    shared = longest / min(one.seconds for one in shown) <= SHARED_RATIO
-    strip_rows = _strips([one.traces for one in shown], max(_cores(one.run) for one in shown))
+    shown = drawable[:RUNS_MAX]
+    longest = max(run_shown.seconds for run_shown in shown)
+    shared = longest / min(run_shown.seconds for run_shown in shown) <= SHARED_RATIO
+    strip_rows = _strips(
+        [run_shown.traces for run_shown in shown], max(_cores(run_shown.run) for run_shown in shown)
+    )
     items = []
-    for index, one in enumerate(shown, 1):
-        unit, size = n.time_unit(longest if shared else one.seconds)
-        length = (longest if shared else one.seconds) / size
+    for index, run_shown in enumerate(shown, 1):
+        unit, size = n.time_unit(longest if shared else run_shown.seconds)
+        length = (longest if shared else run_shown.seconds) / size
         axis = scales.ending(scales.linear(length, n.terse), length * 1.0001)
-        times = [second / size for second in one.traces.seconds]
+        times = [second / size for second in run_shown.traces.seconds]
         frame = shapes.Frame(
             identifier=f"{identifier}-{index}",
-            title=f"Time line{': ' if one.title else ''}{one.title}",
-            description=_described(one),
+            title=f"Time line{': ' if run_shown.title else ''}{run_shown.title}",
+            description=_described(run_shown),
         )
         strips = [row[index - 1] for row in strip_rows]
-        svg = drawn(frame, times, strips, _lanes(one, size), (axis, unit))
-        items.append(Figure(svg=svg, heading=one.title))
+        svg = drawn(frame, times, strips, _lanes(run_shown, size), (axis, unit))
+        items.append(Figure(svg=svg, heading=run_shown.title))
     panels = Panels(
         items=tuple(items),
         keys=tuple(_keys(shown)),
-        caption=_caption(found, len(given.spots), shared=shared),
+        caption=_caption(drawable, len(arrangement.spots), shared=shared),
         columns=1 if len(items) == 1 else 2,
     )
     return (panels, *_longest(shown))
 
 
-def _shown(study: FoundStudy, given: Arranged) -> Iterator[Shown]:
-    for panel in given.panels:
+def _shown(study: StudyResult, arrangement: Arranged) -> Iterator[Shown]:
+    for panel in arrangement.panels:
         for line in panel.lines:
             for spot in line.spots:
                 run = _middle(study, spot)
                 drawn_of = traces(run) if run else None
                 if run is None or drawn_of is None:
                     continue
-                several = len(given.across.levels) > 1 and len(given.spots) > 1
-                words = (given.across.told(spot.level) if several else "", line.title, panel.title)
+                several = len(arrangement.across.levels) > 1 and len(arrangement.spots) > 1
+                words = (
+                    arrangement.across.phrase(spot.level) if several else "",
+                    line.title,
+                    panel.title,
+                )
                 title = ", ".join(word for word in words if word)
                 yield Shown(title=title, run=run, traces=drawn_of, stages=stages(run))
 
 
-def _middle(study: FoundStudy, spot: Spot) -> Run | None:
-    """The record of the run whose wall time is the median, where it is kept."""
+def _middle(study: StudyResult, spot: Spot) -> Run | None:
+    """The record of the run with the median wall time, where it is stored."""
     walls = spot.cell.measures.get("wall", ())
     places = spot.cell.runs
     if not places:
@@ -127,11 +133,11 @@ def _strips(all_traces: Sequence[Traces], cores: float) -> list[list[Strip]]:
     A run that lacks what another has, such as a device that it left alone, has an empty strip.
     """
 
-    def processor(one: Traces) -> Strip | None:
+    def processor(traces: Traces) -> Strip | None:
         parts = [
-            Trace(name=name, tone=tone, values=one.columns[key])
+            Trace(name=name, tone=tone, values=traces.columns[key])
             for key, name, tone in _PROCESSOR
-            if key in one.columns
+            if key in traces.columns
         ]
         up = _up(cores)
         return _strip("processor, cores busy", parts, up, stacked=True)
@@ -139,15 +145,15 @@ def _strips(all_traces: Sequence[Traces], cores: float) -> list[list[Strip]]:
     memory_unit, memory_size = n.size_unit(_highest(all_traces, "memory"))
     memory_up = _up(_highest(all_traces, "memory") / memory_size)
 
-    def memory(one: Traces) -> Strip | None:
-        parts = _scaled(one, "memory", "memory", "p5", memory_size)
+    def memory(traces: Traces) -> Strip | None:
+        parts = _scaled(traces, "memory", "memory", "p5", memory_size)
         return _strip(f"memory of the run, {memory_unit}", parts, memory_up, stacked=True)
 
     rate_unit, rate_size = n.size_unit(_fastest(all_traces, _BYTES))
     rate_up = _up(_fastest(all_traces, _BYTES) / rate_size)
 
-    def rates(one: Traces) -> Strip | None:
-        parts = _each(one.devices, _BYTES, rate_size)
+    def rates(traces: Traces) -> Strip | None:
+        parts = _each(traces.devices, _BYTES, rate_size)
         return _strip(f"devices, {rate_unit}/s", parts, rate_up)
 
     requests_up = _up(_fastest(all_traces, _REQUESTS))
@@ -155,19 +161,19 @@ def _strips(all_traces: Sequence[Traces], cores: float) -> list[list[Strip]]:
     network_unit, network_size = n.size_unit(_fastest(all_traces, _TRAFFIC))
     network_up = _up(_fastest(all_traces, _TRAFFIC) / network_size)
 
-    def networks(one: Traces) -> Strip | None:
-        parts = _each(one.networks, _TRAFFIC, network_size)
+    def networks(traces: Traces) -> Strip | None:
+        parts = _each(traces.networks, _TRAFFIC, network_size)
         return _strip(f"networks, {network_unit}/s", parts, network_up)
 
-    def requests(one: Traces) -> Strip | None:
-        return _strip("devices, requests/s", _each(one.devices, _REQUESTS, 1.0), requests_up)
+    def requests(traces: Traces) -> Strip | None:
+        return _strip("devices, requests/s", _each(traces.devices, _REQUESTS, 1.0), requests_up)
 
     waiting = _highest(all_traces, "waiting") >= WAIT_LEAST
 
-    def pressure(one: Traces) -> Strip | None:
+    def pressure(traces: Traces) -> Strip | None:
         if not waiting:
             return None
-        parts = _scaled(one, "waiting", "some task waits for I/O", "p2", 0.01)
+        parts = _scaled(traces, "waiting", "some task waits for I/O", "p2", 0.01)
         return _strip("time with a task waiting for I/O, %", parts, _up(100.0), stacked=True)
 
     rows = []
@@ -189,20 +195,20 @@ def _strip(
 def _up(high: float) -> scales.Axis:
     """An axis from zero that ends a little above, or at, its highest value."""
     high = high or 1.0
-    whole = scales.linear(high, n.terse)
-    fitting = [tick.value for tick in whole.ticks if tick.value >= high * (1 - 1e-9)]
-    return scales.ending(whole, fitting[0] if fitting else whole.high)
+    axis = scales.linear(high, n.terse)
+    fitting = [tick.value for tick in axis.ticks if tick.value >= high * (1 - 1e-9)]
+    return scales.ending(axis, fitting[0] if fitting else axis.high)
 
 
-def _scaled(one: Traces, key: str, name: str, tone: str, size: float) -> list[Trace]:
-    values = one.columns.get(key)
+def _scaled(traces: Traces, key: str, name: str, tone: str, size: float) -> list[Trace]:
+    values = traces.columns.get(key)
     if not values:
         return []
     return [Trace(name=name, tone=tone, values=tuple(value / size for value in values))]
 
 
 def _each(
-    given: Mapping[str, Mapping[str, Sequence[float]]], keys: Keys, size: float
+    group: Mapping[str, Mapping[str, Sequence[float]]], keys: Keys, size: float
 ) -> list[Trace]:
     """Lines of every device or network, in the colours of its two directions."""
     return [
@@ -211,7 +217,7 @@ def _each(
             tone=tone,
             values=tuple(value / size for value in columns[key]),
         )
-        for (device, columns), tones in zip(given.items(), _TONES[keys], strict=False)
+        for (device, columns), tones in zip(group.items(), _TONES[keys], strict=False)
         for (key, name), tone in zip(keys, tones, strict=True)
         if key in columns
     ]
@@ -270,31 +276,33 @@ def _lanes(shown: Shown, size: float) -> list[Lanes]:
 
 
 def _keys(shown: Sequence[Shown]) -> Iterator[Key]:
-    known = {name for one in shown for name in one.traces.columns}
+    known = {name for run_shown in shown for name in run_shown.traces.columns}
     for key, name, tone in _PROCESSOR:
         if key in known:
             yield Key(tone=tone, text=name)
     if "memory" in known:
         yield Key(tone="p5", text="memory")
     names: dict[str, str] = {}
-    for one in shown:
-        lines = _each(one.traces.devices, _BYTES, 1.0) + _each(one.traces.networks, _TRAFFIC, 1.0)
+    for run_shown in shown:
+        lines = _each(run_shown.traces.devices, _BYTES, 1.0) + _each(
+            run_shown.traces.networks, _TRAFFIC, 1.0
+        )
         names |= {trace.name: trace.tone for trace in lines}
     for name, tone in names.items():
         yield Key(tone=f"{tone} stroke", text=name)
 
 
-def _caption(found: Sequence[Shown], cells: int, *, shared: bool) -> str:
+def _caption(drawable: Sequence[Shown], cells: int, *, shared: bool) -> str:
     words = (
         "The run with the median time of every combination. Cores, devices and the wait for I/O "
         "are those of the whole machine, memory is that of the run. Phases are laid end to end."
     )
-    if len(found) > 1:
+    if len(drawable) > 1:
         words += " All have the same axes." if shared else " Each has its own axis of time."
-    if len(found) > RUNS_MAX:
-        words += f" {n.plural(len(found) - RUNS_MAX, 'more time line')} not drawn."
-    if cells > len(found):
-        words += f" {n.plural(cells - len(found), 'combination')} without a time line."
+    if len(drawable) > RUNS_MAX:
+        words += f" {n.plural(len(drawable) - RUNS_MAX, 'more time line')} not drawn."
+    if cells > len(drawable):
+        words += f" {n.plural(cells - len(drawable), 'combination')} without a time line."
     return words
 
 
@@ -305,19 +313,19 @@ def _described(shown: Shown) -> str:
 
 def _longest(shown: Sequence[Shown]) -> tuple[Block, ...]:
     """The longest stages of all runs, where there are more than fit by name."""
-    many = [one for one in shown if len(one.stages) > NAMED_MAX]
+    many = [run_shown for run_shown in shown if len(run_shown.stages) > NAMED_MAX]
     if not many:
         return ()
     rows = []
-    for one in many:
-        for stage in sorted(one.stages, key=lambda stage: -stage.seconds)[:LISTED_MAX]:
+    for run_shown in many:
+        for stage in sorted(run_shown.stages, key=lambda stage: -stage.seconds)[:LISTED_MAX]:
             cells = (
                 Cell(text=stage.name, tone="long"),
                 Cell(text=n.duration(max(0.0, stage.began))),
                 Cell(text=n.duration(stage.seconds)),
                 Cell(text=n.count(stage.tasks)),
             )
-            rows.append(Row(header=one.title or "run", cells=cells))
+            rows.append(Row(header=run_shown.title or "run", cells=cells))
     columns = (
         Column(title="run", words=True),
         Column(title="stage", words=True),

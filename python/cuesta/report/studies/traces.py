@@ -1,4 +1,4 @@
-"""What a run record has over time: columns of the probe as rates, and stages."""
+"""Course of a run over time: columns of the probe as rates, and stages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from itertools import pairwise
 from cuesta.report.records import Fields, Run, mapping, number, objects, text
 
 POINTS_MAX = 240
-"""So many points of a line are drawn; neighbours of more are put together."""
+"""Most points of a line; more are merged with their neighbours."""
 
 DEVICES_MAX = 3
 NETWORKS_MAX = 2
 STAGES_MAX = 400
 
 _LEAST = 1e-6
-"""Shorter intervals count as so long, in seconds."""
+"""Length in seconds as which shorter intervals count."""
 
 _OF_MACHINE = {"user": "user_seconds", "system": "system_seconds", "iowait": "iowait_seconds"}
 
@@ -66,7 +66,7 @@ class _Grid:
         return tuple(part[-1] for part in self.parts(self.ends))
 
     def rates(self, amounts: Column) -> Column:
-        """What happened in an interval, per second."""
+        """Amounts of an interval, per second."""
         spans = (after - before for before, after in pairwise((0.0, *self.seconds)))
         parts = self.parts(amounts)
         return tuple(sum(part) / max(span, _LEAST) for part, span in zip(parts, spans, strict=True))
@@ -75,10 +75,10 @@ class _Grid:
         """The largest of every interval."""
         return tuple(max(part) for part in self.parts(values))
 
-    def columns(self, given: object) -> dict[str, Column]:
+    def columns(self, group: object) -> dict[str, Column]:
         """Columns of a group that are as long as the times."""
-        columns = {name[:40]: _column(values) for name, values in mapping(given).items()}
-        return {name: one for name, one in columns.items() if len(one) == len(self.ends)}
+        columns = {name[:40]: _column(values) for name, values in mapping(group).items()}
+        return {name: column for name, column in columns.items() if len(column) == len(self.ends)}
 
 
 def traces(run: Run) -> Traces | None:
@@ -107,7 +107,7 @@ def traces(run: Run) -> Traces | None:
 
 def stages(run: Run) -> list[StageTime]:
     """The stages of a record, in the order they began."""
-    found = [
+    unsorted = [
         StageTime(
             name=text(stage.get("name"))[:80],
             began=max(0.0, number(stage.get("began")) or 0.0),
@@ -116,22 +116,23 @@ def stages(run: Run) -> list[StageTime]:
         )
         for stage in objects(run.fields.get("stages"))[:STAGES_MAX]
     ]
-    return sorted(found, key=lambda one: one.began)
+    return sorted(unsorted, key=lambda stage: stage.began)
 
 
-def _busiest(grid: _Grid, given: Fields, most: int) -> dict[str, dict[str, Column]]:
-    """Rates of those that moved most bytes, by name."""
-    columns = {name[:40]: grid.columns(one) for name, one in given.items()}
+def _busiest(grid: _Grid, devices: Fields, most: int) -> dict[str, dict[str, Column]]:
+    """Rates of the devices that moved most bytes, by name."""
+    columns = {name[:40]: grid.columns(group) for name, group in devices.items()}
     moved = {
-        name: sum(sum(one) for key, one in columns[name].items() if key.endswith("_bytes"))
+        name: sum(sum(column) for key, column in columns[name].items() if key.endswith("_bytes"))
         for name in columns
     }
-    kept = [name for name in sorted(columns, key=lambda name: -moved[name]) if moved[name]][:most]
+    names = [name for name in sorted(columns, key=lambda name: -moved[name]) if moved[name]][:most]
     return {
-        name: {key: grid.rates(one) for key, one in columns[name].items()} for name in sorted(kept)
+        name: {key: grid.rates(column) for key, column in columns[name].items()}
+        for name in sorted(names)
     }
 
 
 def _column(values: object) -> Column:
     listed = values if isinstance(values, list) else []
-    return tuple(max(0.0, number(one) or 0.0) for one in listed)
+    return tuple(max(0.0, number(value) or 0.0) for value in listed)

@@ -1,4 +1,4 @@
-"""The table of verdicts: the paper's finding, what was expected, what came out."""
+"""The table of verdicts: the paper's finding, the expectation, the result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuesta import numerals as n
-from cuesta.report.studies.model import Claim, FoundStudy
+from cuesta.report.studies.model import Claim, StudyResult
 
 _TONES = {
     "holds": ("holds", "\u2713"),
@@ -24,7 +24,7 @@ _COUNTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictPart:
-    """A line of what a verdict rests on."""
+    """A line of the grounds of a verdict."""
 
     where: str
     words: str
@@ -42,18 +42,18 @@ class VerdictRow:
     tone: str
     finding: str
     expected: str
-    said: str
+    result: str
     figures: str
     parts: tuple[VerdictPart, ...]
 
 
-def rows(study: FoundStudy) -> tuple[VerdictRow, ...]:
+def rows(study: StudyResult) -> tuple[VerdictRow, ...]:
     """A row a claim, in the order of the study file."""
     return tuple(_row(study, index, claim) for index, claim in enumerate(study.claims, 1))
 
 
-def summary(study: FoundStudy) -> str:
-    """How many claims hold, and how many do not, in a sentence; empty without claims."""
+def summary(study: StudyResult) -> str:
+    """Sentence with the number of claims that hold and that do not; empty without claims."""
     verdicts = [_known(claim.verdict) for claim in study.claims]
     if not verdicts:
         return ""
@@ -90,17 +90,17 @@ def _known(verdict: str) -> str:
     return verdict if verdict in _COUNTED else "undecided"
 
 
-def _row(study: FoundStudy, index: int, claim: Claim) -> VerdictRow:
+def _row(study: StudyResult, index: int, claim: Claim) -> VerdictRow:
     tone, sign = _TONES.get(claim.verdict, _UNDECIDED)
     parts: list[VerdictPart] = []
-    given = claim.parts if len(claim.parts) > 1 else ()
-    for place, part in enumerate(given):
+    claim_parts = claim.parts if len(claim.parts) > 1 else ()
+    for place, part in enumerate(claim_parts):
         # Behind its steps a trend has one more part, from the first level to the last.
-        whole = claim.is_trend and place > 0 and part.levels == given[place - 1].levels
+        is_overall = claim.is_trend and place > 0 and part.levels == claim_parts[place - 1].levels
         part_tone, part_sign = _TONES.get(part.verdict, _UNDECIDED)
         parts.append(
             VerdictPart(
-                where="in all" if whole else study.words(part.levels),
+                where="in all" if is_overall else study.words(part.levels),
                 words=part.words,
                 sign=part_sign,
                 tone=part_tone,
@@ -113,7 +113,7 @@ def _row(study: FoundStudy, index: int, claim: Claim) -> VerdictRow:
         tone=tone,
         finding=claim.finding,
         expected=claim.expected,
-        said=claim.said,
+        result=claim.result,
         figures=figure_names(claim.figures),
         parts=tuple(parts),
     )
