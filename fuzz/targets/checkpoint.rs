@@ -61,7 +61,7 @@ fn blocks(stage: &StageCheckpoint<'_>) {
     fs::write(stage.buckets_path(), &content).expect("a small file can be written");
     let scratch = folder().join("scratch");
     let blocks = BucketBlocks::new("test", BUCKETS, BlockMemory::Budget(&budget, 0), scratch);
-    let mut blocks = blocks.kept_in(stage.buckets_path());
+    let mut blocks = blocks.saved_in(stage.buckets_path());
     let Some(Some(_)) = accepted(stage.restore(&mut blocks)) else { return };
     let mut buffer = Vec::new();
     for bucket in 0..blocks.count() {

@@ -262,7 +262,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         }
         let placements = self.workers.place(graph, given.pairing(), &mut self.response)?;
         timed(&mut self.response, "pairs", || {
-            let found = scaffolds::found(context, graph, placements, given.profile)?;
+            let found = scaffolds::find(context, graph, placements, given.profile)?;
             let count = found.as_ref().map_or(0, |found| found.chains.len()) as u64;
             Ok((found, 0, count))
         })

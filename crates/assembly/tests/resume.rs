@@ -100,7 +100,7 @@ proptest! {
         let blocks = |budget| {
             let path = folder.path().join("scratch");
             let memory = BlockMemory::Budget(budget, 0);
-            BucketBlocks::new("test", 8, memory, path).kept_in(kept.buckets_path())
+            BucketBlocks::new("test", 8, memory, path).saved_in(kept.buckets_path())
         };
         let budget = Budget::new(memory_bytes);
         let (before, mut after) = (blocks(&budget), blocks(&budget));
@@ -201,7 +201,7 @@ fn a_file_that_was_damaged_is_bad_input() {
         fs::write(folder.path().join("0.super-k-mers.places"), content).unwrap();
         let path = folder.path().join("scratch");
         let blocks = BucketBlocks::new("test", 1, BlockMemory::Budget(&budget, 0), path);
-        let mut blocks = blocks.kept_in(kept.buckets_path());
+        let mut blocks = blocks.saved_in(kept.buckets_path());
         refused(kept.restore(&mut blocks).err(), "0.super-k-mers.places");
     }
 }

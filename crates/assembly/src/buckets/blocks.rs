@@ -1,4 +1,4 @@
-//! Blocks of bytes by bucket, in memory as far as the budget goes, in one scratch file beyond it.
+//! Blocks of bytes by bucket: in memory while the budget lasts, then in one scratch file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,7 +14,7 @@ use super::open::OPEN_BYTES;
 use crate::kernel::packed::PADDING;
 use crate::kernel::{codec, internal};
 
-/// What goes to scratch is written in pieces of about this.
+/// Approximate size of a write to the scratch file, in bytes.
 const WRITTEN_BYTES: usize = 1 << 20;
 
 enum Block<'a> {
@@ -22,25 +22,26 @@ enum Block<'a> {
     Written { offset: u64, size_bytes: usize },
 }
 
-/// All blocks, by bucket. Threads add through an [`Open`](super::open::Open) each.
+/// All blocks, by bucket. Each thread adds blocks through its own
+/// [`OpenBlocks`](super::open::OpenBlocks).
 pub struct BucketBlocks<'a> {
     operation: &'static str,
     buckets: Vec<Mutex<Vec<Block<'a>>>>,
     pub(super) chunks: Chunks<'a>,
     pub(super) open_bytes: usize,
     path: PathBuf,
-    /// The file outlives the run.
+    /// Whether the file outlives the run.
     named: bool,
     file: Mutex<Option<File>>,
-    /// One thread at a time writes.
+    /// Lock of the thread that moves blocks to the file: one at a time.
     writing: Mutex<()>,
     written_bytes: AtomicU64,
     held_bytes: AtomicU64,
 }
 
 impl<'a> BucketBlocks<'a> {
-    /// `count` empty buckets. Blocks stay in memory while there is `room`, the others go to `path`;
-    /// a failure there is told to be one of `operation`.
+    /// Creates `count` empty buckets. Blocks stay in memory while there is `room`; further blocks
+    /// go to the file at `path`. Errors name `operation`.
     pub fn new(
         operation: &'static str,
         count: usize,
@@ -61,25 +62,25 @@ impl<'a> BucketBlocks<'a> {
         }
     }
 
-    /// The open blocks of a thread together take about so many bytes, if a block that is worth
-    /// writing has room in them.
+    /// Limits the open blocks of a thread to about `open_bytes` in all, but not below the size of a
+    /// block that is worth writing.
     pub fn opening(mut self, open_bytes: usize) -> Self {
         self.open_bytes = open_bytes.min(OPEN_BYTES);
         self
     }
 
-    /// The file is this one, which stays; [`BucketBlocks::keep`] puts all into it.
-    pub fn kept_in(mut self, path: PathBuf) -> Self {
+    /// Uses a file that outlives the run; [`BucketBlocks::save`] completes it.
+    pub fn saved_in(mut self, path: PathBuf) -> Self {
         (self.path, self.named) = (path, true);
         self
     }
 
-    /// Brings the file up to all blocks, after which none may be added, and says where they lie in
-    /// it; those in memory stay there too.
+    /// Writes all blocks that are not yet in the file, and returns their encoded positions in it.
+    /// No blocks may be added afterwards; blocks in memory also stay there.
     ///
     /// # Errors
     /// `System`.
-    pub fn keep(&self) -> Result<Vec<u8>> {
+    pub fn save(&self) -> Result<Vec<u8>> {
         let failed = |cause| Error::system(self.operation, "writing", &self.path, &cause);
         let mut places = (self.buckets.len() as u64).to_le_bytes().to_vec();
         let mut end = self.written_bytes.load(Ordering::Relaxed);
@@ -104,18 +105,18 @@ impl<'a> BucketBlocks<'a> {
         Ok(places)
     }
 
-    /// Takes the buckets that another run kept in the file, however many these are.
+    /// Restores the buckets, of whatever number, that another run saved in the file.
     ///
     /// # Errors
-    /// `System` when the file is gone; `Defect` when the places are not those of buckets, or not in
-    /// the file.
+    /// `System` when the file does not exist; `Defect` when the positions are not those of buckets,
+    /// or not in the file.
     pub fn restore(&mut self, places: &[u8]) -> Result<()> {
-        let found = File::open(&self.path)
+        let file = File::open(&self.path)
             .map_err(|cause| Error::system(self.operation, "reading", &self.path, &cause))?;
-        let facts = found
+        let facts = file
             .metadata()
             .map_err(|cause| Error::system(self.operation, "reading", &self.path, &cause))?;
-        *lock(&self.file) = Some(found);
+        *lock(&self.file) = Some(file);
         let mut places = codec::ByteReader(places);
         let count = places.u64()?;
         if !count.is_power_of_two() || count > places.0.len() as u64 {
@@ -139,19 +140,20 @@ impl<'a> BucketBlocks<'a> {
         if places.is_empty() { Ok(()) } else { Err(internal("blocks of other buckets")) }
     }
 
-    /// Bytes of all blocks, wherever they are.
+    /// Returns the bytes of all blocks, in memory and in the file.
     pub fn bytes(&self) -> u64 {
         self.written_bytes.load(Ordering::Relaxed) + self.held_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that blocks take in memory.
+    /// Returns the bytes of memory that blocks take.
     pub fn taken_bytes(&self) -> u64 {
         self.chunks.taken_bytes()
     }
 
-    /// Adds a block to a bucket. Where there is little room in memory, the blocks of those
-    /// neighbouring buckets that take most of it go to scratch, each bucket's together: what is
-    /// read back is in few places, and in the order of buckets. Others may add meanwhile.
+    /// Adds a block to a bucket. Where memory runs short, the blocks of the group of neighbouring
+    /// buckets that takes most memory go to the file, each bucket's blocks together: so they are
+    /// read back from few positions, in the order of buckets. Other threads may add blocks
+    /// meanwhile.
     ///
     /// # Errors
     /// `System`.
@@ -160,7 +162,7 @@ impl<'a> BucketBlocks<'a> {
         let (mut held, mut writing) = (hold(), None);
         if held.is_none() {
             writing = Some(lock(&self.writing));
-            // Another thread may have made room meanwhile.
+            // Another thread may have made room in the meantime.
             held = hold();
         } else if self.chunks.is_short() {
             writing = self.writing.try_lock().ok();
@@ -169,24 +171,24 @@ impl<'a> BucketBlocks<'a> {
             self.make_room()?;
             held = held.or_else(hold);
         }
-        let added = match held {
+        let block = match held {
             Some(held) => {
                 self.held_bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
                 Block::Held(held)
             }
             None => {
-                let (offset, size_bytes) = (self.place_of(block.len()), block.len());
+                let (offset, size_bytes) = (self.reserve(block.len()), block.len());
                 self.write_at(block, offset)?;
                 Block::Written { offset, size_bytes }
             }
         };
         drop(writing);
-        lock(&self.buckets[bucket]).push(added);
+        lock(&self.buckets[bucket]).push(block);
         Ok(())
     }
 
-    /// Where in the file so many bytes go.
-    fn place_of(&self, size_bytes: usize) -> u64 {
+    /// Reserves `size_bytes` in the file; returns their offset.
+    fn reserve(&self, size_bytes: usize) -> u64 {
         self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed)
     }
 
@@ -195,7 +197,7 @@ impl<'a> BucketBlocks<'a> {
             .map_err(|cause| Error::system(self.operation, "writing", &self.path, &cause))
     }
 
-    /// Writes the blocks of a group of buckets.
+    /// Writes the blocks of the group of buckets that takes most memory.
     fn make_room(&self) -> Result<()> {
         let (mut together, mut start) = (Vec::new(), None);
         for bucket in self.chunks.largest().unwrap_or_default() {
@@ -209,7 +211,7 @@ impl<'a> BucketBlocks<'a> {
             let size_bytes = together.len() - before;
             if size_bytes > 0 {
                 self.held_bytes.fetch_sub(size_bytes as u64, Ordering::Relaxed);
-                let offset = self.place_of(size_bytes);
+                let offset = self.reserve(size_bytes);
                 start.get_or_insert(offset);
                 blocks.push(Block::Written { offset, size_bytes });
             }
@@ -224,7 +226,8 @@ impl<'a> BucketBlocks<'a> {
         start.map_or(Ok(()), |offset| self.write_at(&together, offset))
     }
 
-    /// A scratch file has no name once it is open: whatever happens, nothing of it stays.
+    /// Runs `work` on the file, which is created at first use. A scratch file is unlinked as soon
+    /// as it is open, so that none of it remains however the run ends.
     fn with_file<T>(&self, work: impl FnOnce(&File) -> std::io::Result<T>) -> std::io::Result<T> {
         let file = {
             let mut file = lock(&self.file);
@@ -234,9 +237,9 @@ impl<'a> BucketBlocks<'a> {
                 *file = Some(if self.named {
                     options.create(true).truncate(true).open(&self.path)?
                 } else {
-                    let made = options.create_new(true).open(&self.path)?;
+                    let created = options.create_new(true).open(&self.path)?;
                     std::fs::remove_file(&self.path)?;
-                    made
+                    created
                 });
             }
             match &*file {
@@ -247,10 +250,10 @@ impl<'a> BucketBlocks<'a> {
         work(&file)
     }
 
-    /// Calls `take` for each block of a bucket, which is followed by [`PADDING`] bytes.
+    /// Calls `take` for each block of a bucket, with [`PADDING`] bytes after it.
     ///
     /// # Errors
-    /// `System`; those of `take`.
+    /// `System`; errors of `take`.
     pub fn each(
         &self,
         bucket: usize,
@@ -273,7 +276,7 @@ impl<'a> BucketBlocks<'a> {
         Ok(())
     }
 
-    /// Bytes of the blocks of a bucket.
+    /// Returns the bytes of the blocks of a bucket.
     pub fn bucket_bytes(&self, bucket: usize) -> usize {
         let size_bytes = |block: &Block<'_>| match block {
             Block::Held(held) => held.bytes(),
@@ -282,12 +285,12 @@ impl<'a> BucketBlocks<'a> {
         lock(&self.buckets[bucket]).iter().map(size_bytes).sum()
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     pub fn count(&self) -> usize {
         self.buckets.len()
     }
 
-    /// Forgets a bucket.
+    /// Removes the blocks of a bucket.
     pub fn clear(&self, bucket: usize) {
         lock(&self.buckets[bucket]).clear();
     }
@@ -299,13 +302,13 @@ mod tests {
     use super::*;
     use cuesta_core::budget::Budget;
 
-    /// Short records left less room in a block than a long one after them needed: it ran over into
-    /// the block of the next bucket, whose first bytes it replaced.
+    /// Short records left less room in a block than a long record after them needed: it overran
+    /// into the block of the next bucket and replaced its first bytes.
     #[test]
-    fn a_long_record_after_short_ones_stays_in_its_bucket() {
+    fn a_long_record_after_short_ones_does_not_overrun_its_bucket() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("blocks");
-        let blocks = BucketBlocks::new("test", 2, BlockMemory::Own(1 << 20), path);
+        let blocks = BucketBlocks::new("test", 2, BlockMemory::Dedicated(1 << 20), path);
         let mut open = blocks.open().unwrap();
         let (short, long, other) = ([7; 10], [8; 1000], [9; 10]);
         open.append(1, 10, |block| block.extend(other));
@@ -332,9 +335,9 @@ mod tests {
         all
     }
 
-    /// In memory, in scratch, and where the memory gets too little meanwhile.
+    /// Tests blocks in memory, in scratch, and with memory that runs short in between.
     #[test]
-    fn blocks_come_back_and_give_their_memory_back_when_their_buckets_are_forgotten() {
+    fn blocks_are_read_back_and_release_their_memory_when_their_buckets_are_cleared() {
         const BUCKETS: usize = 40;
         let folder = tempfile::tempdir().unwrap();
         for (index, limit_bytes) in [0, 300 << 10, 1 << 30].into_iter().enumerate() {
@@ -342,32 +345,32 @@ mod tests {
             let path = folder.path().join(format!("blocks-{index}"));
             let room = BlockMemory::Budget(&budget, limit_bytes / 8);
             let blocks = BucketBlocks::new("test", BUCKETS, room, path);
-            let mut wanted = vec![Vec::new(); BUCKETS];
+            let mut expected = vec![Vec::new(); BUCKETS];
             for number in 0..2000usize {
                 let (bucket, size) = (number * 7 % BUCKETS, number * 31 % 700 + 1);
                 let block = vec![number as u8; size];
                 blocks.add(bucket, &block).unwrap();
-                wanted[bucket].extend(block);
+                expected[bucket].extend(block);
                 if number == 1000 {
-                    // They may be read, and more added then.
-                    assert_eq!(content(&blocks, 3), wanted[3]);
+                    // Blocks may be read before further ones are added.
+                    assert_eq!(content(&blocks, 3), expected[3]);
                 }
             }
             assert_eq!(blocks.taken_bytes() > 0, index > 0);
             assert_eq!(blocks.written_bytes.load(Ordering::Relaxed) > 0, index < 2);
-            let all: usize = wanted.iter().map(Vec::len).sum();
+            let all: usize = expected.iter().map(Vec::len).sum();
             assert_eq!(blocks.bytes(), all as u64);
-            for (bucket, wanted) in wanted.iter().enumerate() {
-                let mut found = content(&blocks, bucket);
-                // What goes to scratch goes there with all that the bucket has.
+            for (bucket, expected) in expected.iter().enumerate() {
+                let mut bytes = content(&blocks, bucket);
+                // All blocks of a bucket in memory go to scratch together.
                 let is_written = |block: &&Block<'_>| matches!(block, Block::Written { .. });
                 let pieces = lock(&blocks.buckets[bucket]).iter().filter(is_written).count();
                 assert!(index != 1 || pieces < 6, "{pieces} pieces of {} blocks", 2000 / BUCKETS);
-                // What went to scratch stands before what came later.
-                found.sort_unstable();
-                let mut wanted = wanted.clone();
-                wanted.sort_unstable();
-                assert_eq!(found, wanted);
+                // Blocks in scratch precede later ones in memory, so the order differs.
+                bytes.sort_unstable();
+                let mut expected = expected.clone();
+                expected.sort_unstable();
+                assert_eq!(bytes, expected);
                 blocks.clear(bucket);
             }
             assert_eq!(budget.free_bytes(), limit_bytes);

@@ -1,4 +1,5 @@
-//! Pieces of memory that blocks of neighbouring buckets share: the system gets back whole ones.
+//! Chunks of memory that blocks of neighbouring buckets share, which are returned to the system as
+//! a unit.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,34 +10,34 @@ use cuesta_runtime::parallel::lock;
 
 use crate::kernel::packed::PADDING;
 
-/// Neighbouring buckets that share pieces of memory: there are so many groups of them.
+/// Number of groups of neighbouring buckets that share chunks.
 const GROUPS: usize = 16;
-/// A piece of memory is at most so large, and that part of the memory at most: one that is given
-/// back as a whole, as an allocator does with large ones alone.
+/// Largest chunk, in bytes and as a part of the memory: large enough that the allocator returns a
+/// freed one to the system.
 const CHUNK_BYTES_MAX: u64 = 1 << 20;
 const CHUNK_PART: u64 = 512;
 
-/// What blocks in memory take their room from.
+/// Source of the memory of blocks.
 #[derive(Clone, Copy, Debug)]
 pub enum BlockMemory<'a> {
-    /// A budget, while so many of its bytes are left.
+    /// A budget, of which at least this many bytes stay free.
     Budget(&'a Budget, u64),
-    /// So many bytes that are theirs alone.
-    Own(u64),
+    /// A fixed number of bytes for these blocks alone.
+    Dedicated(u64),
 }
 
-/// A block in memory, which [`PADDING`] bytes follow: where it is in a chunk.
+/// A block in memory as a range of a chunk; [`PADDING`] bytes follow it.
 pub(super) struct HeldBlock<'a> {
     chunk: Arc<Chunk<'a>>,
     range: Range<usize>,
 }
 
-/// A piece of memory with blocks of a group of buckets.
+/// A chunk of memory with blocks of a group of buckets.
 struct Chunk<'a> {
-    /// There once no more are added.
+    /// Set once no more blocks are added.
     bytes: OnceLock<Vec<u8>>,
     size_bytes: u64,
-    /// What the chunks of the group take.
+    /// Bytes that all chunks of the group take.
     taken_bytes: Arc<AtomicU64>,
     _lease: Option<Lease<'a>>,
 }
@@ -47,14 +48,14 @@ impl Drop for Chunk<'_> {
     }
 }
 
-/// The chunk of a group that blocks are added to, its bytes so far, and those that are spoken for.
+/// The chunk of a group to which blocks are added, its bytes so far, and its reserved bytes.
 struct OpenChunk<'a> {
     chunk: Arc<Chunk<'a>>,
     bytes: Vec<u8>,
     used_bytes: usize,
 }
 
-/// Neighbouring buckets.
+/// A group of neighbouring buckets.
 #[derive(Default)]
 struct BucketGroup<'a> {
     open: Mutex<Option<OpenChunk<'a>>>,
@@ -68,41 +69,45 @@ impl BucketGroup<'_> {
 }
 
 impl HeldBlock<'_> {
-    /// Its bytes, without the padding.
+    /// Returns the number of its bytes, without the padding.
     pub(super) fn bytes(&self) -> usize {
         self.range.len()
     }
 }
 
-/// Those of all buckets.
+/// Chunks of all buckets.
 pub(super) struct Chunks<'a> {
-    /// How many buckets there are.
+    /// Number of buckets.
     buckets: usize,
-    /// What they take their memory from.
+    /// Source of their memory.
     pub(super) room: BlockMemory<'a>,
     groups: Vec<BucketGroup<'a>>,
 }
 
 impl<'a> Chunks<'a> {
-    /// None yet.
+    /// Creates an empty collection.
     pub(super) fn new(buckets: usize, room: BlockMemory<'a>) -> Self {
         Self { buckets, room, groups: (0..GROUPS).map(|_| BucketGroup::default()).collect() }
     }
 
-    /// Bytes that all take.
+    /// Returns the bytes of all chunks.
     pub(super) fn taken_bytes(&self) -> u64 {
         self.groups.iter().map(BucketGroup::taken_bytes).sum()
     }
 
-    /// The buckets of the group that takes most memory; none where no group takes any.
+    /// Returns the buckets of the group that takes most memory; `None` where no group takes any.
     pub(super) fn largest(&self) -> Option<Range<usize>> {
-        let (group, most) =
-            self.groups.iter().map(BucketGroup::taken_bytes).enumerate().max_by_key(|one| one.1)?;
+        let (group, most) = self
+            .groups
+            .iter()
+            .map(BucketGroup::taken_bytes)
+            .enumerate()
+            .max_by_key(|group| group.1)?;
         let first = |group: usize| (group * self.buckets).div_ceil(GROUPS);
         (most > 0).then(|| first(group)..first(group + 1))
     }
 
-    /// Whether there is less room left than a group takes.
+    /// Returns whether less room is left than a group takes on average.
     pub(super) fn is_short(&self) -> bool {
         self.left_bytes() < self.taken_bytes() / GROUPS as u64
     }
@@ -112,26 +117,27 @@ impl<'a> Chunks<'a> {
             BlockMemory::Budget(budget, keep_free_bytes) => {
                 budget.free_bytes().saturating_sub(keep_free_bytes)
             }
-            BlockMemory::Own(limit_bytes) => limit_bytes.saturating_sub(self.taken_bytes()),
+            BlockMemory::Dedicated(limit_bytes) => limit_bytes.saturating_sub(self.taken_bytes()),
         }
     }
 
-    /// Room in memory for a chunk of so many bytes; none where there is none left.
+    /// Reserves memory for a chunk of `size_bytes`, with a lease if it is from a budget; `None`
+    /// where there is no room.
     fn take_room(&self, size_bytes: u64) -> Option<Option<Lease<'a>>> {
         match self.room {
             BlockMemory::Budget(budget, _) if self.left_bytes() > 0 => {
                 budget.try_take(size_bytes).map(Some)
             }
-            BlockMemory::Own(_) if self.left_bytes() >= size_bytes => Some(None),
-            BlockMemory::Budget(..) | BlockMemory::Own(_) => None,
+            BlockMemory::Dedicated(_) if self.left_bytes() >= size_bytes => Some(None),
+            BlockMemory::Budget(..) | BlockMemory::Dedicated(_) => None,
         }
     }
 
-    /// Bytes of a chunk with room for so many.
+    /// Returns the size of a new chunk that has room for `size_bytes`.
     fn chunk_bytes(&self, size_bytes: usize) -> usize {
         let limit_bytes = match self.room {
             BlockMemory::Budget(budget, _) => budget.limit_bytes(),
-            BlockMemory::Own(limit_bytes) => limit_bytes,
+            BlockMemory::Dedicated(limit_bytes) => limit_bytes,
         };
         ((limit_bytes / CHUNK_PART).min(CHUNK_BYTES_MAX) as usize).max(size_bytes)
     }
@@ -140,7 +146,8 @@ impl<'a> Chunks<'a> {
         &self.groups[bucket * GROUPS / self.buckets]
     }
 
-    /// Puts a block into memory, which takes `listed_bytes` elsewhere; none where there is no room.
+    /// Copies a block to memory; its entry takes `listed_bytes` elsewhere. `None` where there is no
+    /// room.
     pub(super) fn hold(
         &self,
         bucket: usize,
@@ -172,13 +179,13 @@ impl<'a> Chunks<'a> {
         Some(HeldBlock { chunk: chunk.clone(), range: start..start + block.len() })
     }
 
-    /// The bytes of a block of a bucket.
+    /// Returns the bytes of a block of a bucket.
     pub(super) fn held<'h>(&self, bucket: usize, held: &'h HeldBlock<'a>) -> &'h [u8] {
         let padded = self.padded(bucket, held);
         &padded[..padded.len() - PADDING]
     }
 
-    /// The same, with the padding.
+    /// Returns the bytes of a block with the padding.
     pub(super) fn padded<'h>(
         &self,
         bucket: usize,
@@ -190,12 +197,12 @@ impl<'a> Chunks<'a> {
                 close(&mut open);
             }
         }
-        // A chunk has its bytes once it is not open.
+        // A chunk that is not open has its bytes.
         chunk.bytes.get().map_or(&[], |bytes| &bytes[range.start..range.end + PADDING])
     }
 }
 
-/// No more blocks are added to an open chunk.
+/// Closes an open chunk to further blocks.
 fn close(open: &mut Option<OpenChunk<'_>>) {
     if let Some(OpenChunk { chunk, bytes, .. }) = open.take() {
         _ = chunk.bytes.set(bytes);

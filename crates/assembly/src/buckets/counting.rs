@@ -1,4 +1,4 @@
-//! Counts the k-mers of buckets and finds the fragments of unitigs in each.
+//! Counting of the k-mers of buckets, and the fragments of unitigs in each.
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -17,46 +17,46 @@ use crate::kernel::spectrum::Spectrum;
 use crate::kernel::super_counts::SuperKmerCounts;
 use crate::kernel::table::KmerTable;
 
-/// One bucket in so many is looked at to choose the smallest count.
+/// Sampling rate for the choice of the cutoff: the first 1 of this many buckets.
 const SAMPLE: usize = 16;
 
-/// How many buckets, the first ones, are looked at to choose the smallest count.
+/// Returns the number of buckets, the first ones, that are sampled to choose the cutoff.
 pub fn sampled(buckets: usize) -> usize {
     buckets / SAMPLE
 }
 
-/// What was counted in buckets.
+/// Results of counting.
 pub struct BucketCounts<'b> {
-    /// The fragments of unitigs.
+    /// Fragments of unitigs.
     pub fragments: Fragments<'b>,
-    /// K-mers by count.
+    /// Spectrum of the k-mers.
     pub spectrum: Spectrum,
-    /// Edges, where they were wanted.
+    /// Edges, where they are counted.
     pub tally: ReadCounts,
 }
 
-/// What counts, with how many threads.
+/// Counter of the k-mers of buckets.
 pub struct Counting<'a, 's, 'b> {
-    /// Super-k-mers.
+    /// Super-k-mers by bucket.
     pub buckets: &'a Buckets<'s>,
-    /// Those of them that are counted here.
-    pub mine: &'a [usize],
-    /// Size of k-mers.
+    /// Numbers of the buckets to count.
+    pub bucket_numbers: &'a [usize],
+    /// Bases in a k-mer.
     pub k: usize,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// What tables and fragments take their memory from.
+    /// Budget of tables and fragments.
     pub budget: &'b Budget,
-    /// What hears a stop, and how far it is.
+    /// Receiver of progress, which also reports a stop.
     pub progress: &'a Progress,
-    /// Bytes of reads by which progress is advanced when all these buckets are counted.
+    /// Bytes of reads by which progress advances in all when these buckets are counted.
     pub text_bytes: u64,
-    /// Where k-mers go that are in the reads more than once, if anyone wants to know.
+    /// Filter to which k-mers are added that occur more than once in the reads, if it is wanted.
     pub repeated: Option<&'a RepeatedKmers<'b>>,
 }
 
 impl<'b> Counting<'_, '_, 'b> {
-    /// Numbers of k-mers by count, in the buckets that are sampled.
+    /// Returns the spectrum of the k-mers in the sampled buckets.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
@@ -64,8 +64,9 @@ impl<'b> Counting<'_, '_, 'b> {
         with_kmer!(self.k, K => self.sample_of::<K>())
     }
 
-    /// The fragments of the k-mers counted at least `min_count` times, the numbers of all k-mers by
-    /// count, and with [`Grain::Kmer`] the edges between all. Buckets are empty afterwards.
+    /// Returns the fragments of the k-mers with a count of at least `min_count`, the spectrum of
+    /// all k-mers, and with [`Grain::Kmer`] the number of edges between all. Buckets are empty
+    /// afterwards.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
@@ -75,18 +76,19 @@ impl<'b> Counting<'_, '_, 'b> {
 
     fn sample_of<K: Kmer>(&self) -> Result<Spectrum> {
         let last = sampled(self.buckets.blocks.count());
-        let mine: Vec<usize> = self.mine.iter().copied().filter(|&bucket| bucket < last).collect();
+        let sampled: Vec<usize> =
+            self.bucket_numbers.iter().copied().filter(|&bucket| bucket < last).collect();
         let count = |worker: &mut Worker<'_, K>, index: usize| {
-            worker.count(self.buckets, mine[index], u32::MAX)
+            worker.count(self.buckets, sampled[index], u32::MAX)
         };
         let make = || Worker::new(self.budget, (self.k, Grain::Path));
-        let workers = parallel::run(self.threads, mine.len(), make, count, |_| {})?;
+        let workers = parallel::run(self.threads, sampled.len(), make, count, |_| {})?;
         Ok(all_spectra(&workers))
     }
 
     fn fragments_of<K: Kmer>(&self, (min_count, grain): (u32, Grain)) -> Result<BucketCounts<'b>> {
         let work = |worker: &mut Worker<'b, K>, index: usize| {
-            let bucket = self.mine[index];
+            let bucket = self.bucket_numbers[index];
             worker.count(self.buckets, bucket, min_count)?;
             self.buckets.blocks.clear(bucket);
             if let Some(repeated) = self.repeated {
@@ -94,13 +96,13 @@ impl<'b> Counting<'_, '_, 'b> {
             }
             let Worker { compactor, table, solid, fragments, .. } = worker;
             compactor.run(table, solid, fragments)?;
-            self.progress.advance(self.text_bytes / self.mine.len() as u64)
+            self.progress.advance(self.text_bytes / self.bucket_numbers.len() as u64)
         };
         let make = || {
             let notes_repeated = self.repeated.is_some();
             Worker { notes_repeated, ..Worker::new(self.budget, (self.k, grain)) }
         };
-        let workers = parallel::run(self.threads, self.mine.len(), make, work, |_| {})?;
+        let workers = parallel::run(self.threads, self.bucket_numbers.len(), make, work, |_| {})?;
         let spectrum = all_spectra(&workers);
         let mut tally = ReadCounts::default();
         workers.iter().for_each(|worker| tally.add(&worker.tally));
@@ -115,15 +117,15 @@ struct Worker<'a, K: Kmer> {
     k: usize,
     grain: Grain,
     table: KmerTable<'a, K>,
-    /// Super-k-mers that are whole, before their k-mers are in the table.
-    whole: SuperKmerCounts<'a, K::Wider>,
+    /// Counts of complete super-k-mers, before their k-mers enter the table.
+    super_counts: SuperKmerCounts<'a, K::Wider>,
     compactor: Compactor<'a, K>,
     buffer: Vec<u8>,
     spectrum: Spectrum,
     solid: Vec<usize>,
     fragments: Fragments<'a>,
     tally: ReadCounts,
-    /// Whether hashes are wanted of k-mers that were seen more than once, and these.
+    /// Whether to collect the hashes of k-mers that occur more than once, and these hashes.
     notes_repeated: bool,
     hashes: Vec<u64>,
 }
@@ -138,7 +140,7 @@ impl<'a, K: Kmer> Worker<'a, K> {
             k,
             grain,
             table,
-            whole: SuperKmerCounts::new(budget),
+            super_counts: SuperKmerCounts::new(budget),
             compactor: Compactor::new(k, grain, budget),
             tally: ReadCounts::default(),
             buffer: Vec::new(),
@@ -168,7 +170,8 @@ impl<'a, K: Kmer> Worker<'a, K> {
         buckets.each_list(bucket, &mut self.buffer, |list: &Adjacent<K>| {
             table.reserve(1)?;
             let key = list.kmer.canonical(k);
-            // All that begins or ends with either end is found by the vertices.
+            // An adjacency list is in one bucket; the vertices find all k-mers that meet at its
+            // ends.
             table.add(key, LEFT_INSIDE | RIGHT_INSIDE, list.count);
             for base in (0..4).filter(|base| list.followers & 1 << base != 0) {
                 table.follow(key, list.kmer == key, base);
@@ -178,16 +181,16 @@ impl<'a, K: Kmer> Worker<'a, K> {
     }
 
     fn add_records(&mut self, buckets: &Buckets<'_>, bucket: usize) -> Result<()> {
-        let Self { k, grain, table, whole, buffer, .. } = self;
+        let Self { k, grain, table, super_counts, buffer, .. } = self;
         let (k, has_edges) = (*k, *grain == Grain::Kmer);
         buckets.each(bucket, buffer, |record| {
-            if !has_edges && whole.add(record, k) {
+            if !has_edges && super_counts.add(record, k) {
                 return Ok(());
             }
             table.reserve(record.kmers)?;
             if record.flags & SOLID != 0 {
-                record.each(k, |one: K, two: K, inside| {
-                    let (key, inside) = canonical(one, two, inside);
+                record.each(k, |forward: K, backward: K, inside| {
+                    let (key, inside) = canonical(forward, backward, inside);
                     table.mark_solid(key, inside, u32::from(record.weight));
                 });
             } else if record.flags & COUNTED != 0 {
@@ -199,7 +202,7 @@ impl<'a, K: Kmer> Worker<'a, K> {
             }
             Ok(())
         })?;
-        whole.drain(k, |record, count| {
+        super_counts.drain(k, |record, count| {
             table.reserve(record.kmers)?;
             add_often(table, record, (k, count));
             Ok(())
@@ -208,71 +211,71 @@ impl<'a, K: Kmer> Worker<'a, K> {
         Ok(())
     }
 
-    /// Notes the counts, and which slots are solid.
+    /// Adds the counts to the spectrum, and selects the solid slots.
     fn select(&mut self, min_count: u32) {
         let table = &self.table;
         table.slots(&mut self.solid);
-        let mut kept = 0;
+        let mut solid_count = 0;
         for index in 0..self.solid.len() {
             let slot = self.solid[index];
-            // A k-mer of two buckets counts in that of its left end.
+            // A k-mer in two buckets counts in the bucket of its left end.
             if table.inside(slot) & LEFT_INSIDE != 0 && table.count(slot) > 0 {
                 self.spectrum.add(table.count(slot));
                 if self.notes_repeated && table.count(slot) > 1 {
                     self.hashes.push(table.key(slot).mixed());
                 }
             }
-            self.solid[kept] = slot;
-            kept += usize::from(table.solid(slot, min_count));
+            self.solid[solid_count] = slot;
+            solid_count += usize::from(table.solid(slot, min_count));
         }
-        self.solid.truncate(kept);
+        self.solid.truncate(solid_count);
     }
 }
 
-/// Counts the k-mers of a super-k-mer that is there `count` times.
+/// Adds the k-mers of a super-k-mer that occurs `count` times.
 #[inline(always)]
 fn add_often<K: Kmer>(
     table: &mut KmerTable<'_, K>,
     record: &PackedSuperKmer<'_>,
     (k, count): (usize, u32),
 ) {
-    record.each(k, |one: K, two: K, inside| {
-        let (key, inside) = canonical(one, two, inside);
+    record.each(k, |forward: K, backward: K, inside| {
+        let (key, inside) = canonical(forward, backward, inside);
         table.add_soon(key, inside, count);
     });
 }
 
-/// Adds the counts of the k-mers of a contig, but not of a repeated one.
+/// Adds the counts of the k-mers of a contig, except that of a repeated k-mer.
 fn add_counted<K: Kmer>(table: &mut KmerTable<'_, K>, record: &PackedSuperKmer<'_>, k: usize) {
-    let mut is_counted = record.flags & REPEATED != 0;
+    let mut is_repeated = record.flags & REPEATED != 0;
     let mut counts = record.counts();
-    record.each(k, |one: K, two: K, inside| {
-        let (key, inside) = canonical(one, two, inside);
+    record.each(k, |forward: K, backward: K, inside| {
+        let (key, inside) = canonical(forward, backward, inside);
         let count = counts.next().unwrap_or(0);
-        table.add_solid(key, inside, if std::mem::take(&mut is_counted) { 0 } else { count });
+        table.add_solid(key, inside, if std::mem::take(&mut is_repeated) { 0 } else { count });
     });
 }
 
-/// Counts the k-mers of a super-k-mer, but not a repeated one, and notes what follows them.
+/// Adds the k-mers of a super-k-mer, except a repeated one, and the bases that follow them.
 fn add_with_edges<K: Kmer>(table: &mut KmerTable<'_, K>, record: &PackedSuperKmer<'_>, k: usize) {
-    let mut is_counted = record.flags & REPEATED != 0;
+    let mut is_repeated = record.flags & REPEATED != 0;
     let mut before: Option<(K, bool)> = None;
-    record.each(k, |one: K, two: K, inside| {
-        let (key, inside) = canonical(one, two, inside);
-        if !std::mem::take(&mut is_counted) {
+    record.each(k, |kmer: K, reverse: K, inside| {
+        let (key, inside) = canonical(kmer, reverse, inside);
+        if !std::mem::take(&mut is_repeated) {
             table.add(key, inside, 1);
         }
         if let Some((before, forward)) = before {
-            table.follow(before, forward, one.last_but(0));
+            table.follow(before, forward, kmer.last_but(0));
         }
-        before = Some((key, one == key));
+        before = Some((key, kmer == key));
     });
 }
 
-/// The canonical form of a k-mer, and its ends inside as that form has them.
+/// Returns the canonical form of a k-mer, and which of the ends of that form are inside.
 #[inline(always)]
-fn canonical<K: Kmer>(one: K, two: K, inside: u32) -> (K, u32) {
-    if one <= two { (one, inside) } else { (two, inside >> 1 | (inside & 1) << 1) }
+fn canonical<K: Kmer>(kmer: K, reverse: K, inside: u32) -> (K, u32) {
+    if kmer <= reverse { (kmer, inside) } else { (reverse, inside >> 1 | (inside & 1) << 1) }
 }
 
 fn all_spectra<K: Kmer>(workers: &[Worker<'_, K>]) -> Spectrum {

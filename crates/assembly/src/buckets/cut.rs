@@ -1,4 +1,4 @@
-//! Reads cut into super-k-mers; what is no read of DNA or RNA is refused.
+//! Cutting of reads into super-k-mers, and refusal of records that are not reads of DNA or RNA.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::kernel::scan::{self, ReadCutter, SuperKmer};
 /// Cuts the reads of a batch into super-k-mers.
 ///
 /// # Errors
-/// `Input` naming the file, the record and the base of a letter that is no nucleotide.
+/// `Input` naming the file, the record and the base of a letter that is not of a nucleotide.
 pub fn cut(
     reads: &Reads,
     batch: &ReadBatch,
@@ -26,10 +26,10 @@ pub fn cut(
     Ok(())
 }
 
-/// Refuses what has other letters than those of nucleotides.
+/// Checks that reads have only letters of nucleotides.
 ///
 /// # Errors
-/// As [`cut`].
+/// Like [`cut`].
 pub fn check(reads: &Reads, batch: &ReadBatch) -> Result<()> {
     for (index, read) in batch.reads().enumerate() {
         if let Some(base) = read.iter().position(|&letter| scan::is_no_base(letter)) {
@@ -39,7 +39,7 @@ pub fn check(reads: &Reads, batch: &ReadBatch) -> Result<()> {
     Ok(())
 }
 
-/// Names a byte that is no letter of a nucleotide: base `base` of a record of a file.
+/// Returns the error for a byte that is not a letter of a nucleotide: base `base` of a record.
 fn no_base((path, record): (&Path, u64), base: usize, byte: u8) -> Error {
     let what = if scan::is_amino_acid(byte) {
         "stands for an amino acid, so these are proteins; give reads of DNA or RNA"

@@ -1,4 +1,4 @@
-//! Super-k-mers by bucket, or adjacency lists of k-mers.
+//! Buckets of super-k-mers, or of adjacency lists of k-mers.
 
 pub mod adjacency;
 pub mod blocks;
@@ -17,7 +17,7 @@ use cuesta_core::budget::Budget;
 use crate::buckets::adjacency::Adjacent;
 use crate::buckets::blocks::BucketBlocks;
 use crate::buckets::chunks::BlockMemory;
-use crate::buckets::open::Open;
+use crate::buckets::open::OpenBlocks;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::packed::PADDING;
 use crate::kernel::packed::{self, PackedSuperKmer};
@@ -27,17 +27,18 @@ const OPERATION: &str = "assembly.partition";
 /// Name of the scratch file.
 const FILE: &str = "super-k-mers";
 
-/// All super-k-mers of a run, by bucket. Threads add through a [`BucketWriter`] each.
+/// All super-k-mers of a run, by bucket. Each thread adds them through its own [`BucketWriter`].
 pub struct Buckets<'a> {
     k: usize,
     /// Whether blocks are adjacency lists as text.
     pub has_lists: bool,
-    /// Whole records.
+    /// Blocks of complete records.
     pub blocks: BucketBlocks<'a>,
 }
 
 impl<'a> Buckets<'a> {
-    /// `count` empty buckets. Blocks stay in memory while `keep_free_bytes` of the budget are left.
+    /// Creates `count` empty buckets. Blocks stay in memory while `keep_free_bytes` of the budget
+    /// are free.
     pub fn new(
         k: usize,
         count: usize,
@@ -48,7 +49,7 @@ impl<'a> Buckets<'a> {
         Self { k, has_lists: false, blocks: BucketBlocks::new(OPERATION, count, room, path) }
     }
 
-    /// Those of a part, with `memory_bytes` of its own and a scratch file beside those of others.
+    /// Creates the buckets of a part, with `memory_bytes` of memory and a scratch file of its own.
     pub fn of_part(k: usize, count: usize, memory_bytes: u64, scratch: &Path) -> Self {
         static PARTS: AtomicU64 = AtomicU64::new(0);
         let number = PARTS.fetch_add(1, Ordering::Relaxed);
@@ -56,14 +57,14 @@ impl<'a> Buckets<'a> {
         Self {
             k,
             has_lists: false,
-            blocks: BucketBlocks::new(OPERATION, count, BlockMemory::Own(memory_bytes), path),
+            blocks: BucketBlocks::new(OPERATION, count, BlockMemory::Dedicated(memory_bytes), path),
         }
     }
 
-    /// What a thread adds super-k-mers through.
+    /// Returns a writer for a thread.
     ///
     /// # Errors
-    /// `Input` when a block a bucket does not fit in the budget.
+    /// `Input` when one block per bucket does not fit in the budget.
     pub fn sink(&self) -> Result<BucketWriter<'_, 'a>> {
         Ok(BucketWriter { k: self.k, open: self.blocks.open()? })
     }
@@ -71,7 +72,7 @@ impl<'a> Buckets<'a> {
     /// Calls `take` for each adjacency list of a bucket.
     ///
     /// # Errors
-    /// `System`; those of `take`.
+    /// `System`; errors of `take`.
     pub fn each_list<K: Kmer>(
         &self,
         bucket: usize,
@@ -86,7 +87,7 @@ impl<'a> Buckets<'a> {
     /// Calls `take` for each super-k-mer of a bucket.
     ///
     /// # Errors
-    /// `System`; those of `take`.
+    /// `System`; errors of `take`.
     pub fn each(
         &self,
         bucket: usize,
@@ -94,16 +95,17 @@ impl<'a> Buckets<'a> {
         mut take: impl FnMut(&PackedSuperKmer<'_>) -> Result<()>,
     ) -> Result<()> {
         self.blocks.each(bucket, buffer, |block| {
-            packed::records(block, block.len() - PADDING, self.k).try_for_each(|one| take(&one))
+            packed::records(block, block.len() - PADDING, self.k)
+                .try_for_each(|record| take(&record))
         })
     }
 }
 
-/// The open blocks of a thread.
+/// Writer of a thread, with its open blocks.
 pub struct BucketWriter<'s, 'a> {
     k: usize,
-    /// To be checked, and finished in the end.
-    pub open: Open<'s, 'a>,
+    /// The open blocks; the caller checks them and finishes them at the end.
+    pub open: OpenBlocks<'s, 'a>,
 }
 
 impl BucketWriter<'_, '_> {
@@ -115,14 +117,14 @@ impl BucketWriter<'_, '_> {
         self.open.write(part.bucket, most, |room| packed::write(part, k, room));
     }
 
-    /// Adds a solid one.
+    /// Adds a solid super-k-mer.
     pub fn add_solid(&mut self, part: &SuperKmer<'_>, weight: u16) {
         let k = self.k;
         let most = packed::record_bytes_max(k);
         self.open.write(part.bucket, most, |room| packed::write_solid(part, weight, k, room));
     }
 
-    /// Adds one of a contig, whose k-mers were seen so often.
+    /// Adds a super-k-mer of a contig with the counts of its k-mers.
     pub fn add_counted(&mut self, part: &SuperKmer<'_>, counts: &[u32]) {
         let k = self.k;
         let most = packed::counted_bytes_max(k);

@@ -1,4 +1,4 @@
-//! The open blocks of threads, one a bucket, which become blocks of [`BucketBlocks`] when they are
+//! Open blocks of threads, one per bucket, which become blocks of [`BucketBlocks`] when they are
 //! full.
 
 use cuesta_core::budget::Lease;
@@ -9,67 +9,67 @@ use super::blocks::BucketBlocks;
 use super::chunks::BlockMemory;
 
 pub(super) const BLOCK_BYTES_MAX: usize = 16 << 10;
-/// An open block has at least so many bytes: one that is worth writing.
+/// Least size of an open block: smaller ones are not worth writing.
 pub const BLOCK_BYTES_MIN: usize = 2 << 10;
-/// Open blocks of a thread together take about this.
+/// Approximate bytes of all open blocks of a thread.
 pub(super) const OPEN_BYTES: usize = 16 << 20;
 
-/// How many buckets may have an open block where all of these take at most so many bytes, as a
-/// power of two.
+/// Returns the most buckets, as a power of two, that may have an open block if these take at most
+/// `open_bytes`.
 pub fn bucket_bits_max(open_bytes: u64) -> u32 {
     (open_bytes / BLOCK_BYTES_MIN as u64).max(1).ilog2()
 }
 
 impl<'a> BucketBlocks<'a> {
-    /// Bytes of an open block, of which a thread has one a bucket.
+    /// Returns the bytes of an open block; a thread has one per bucket.
     fn open_bytes(&self) -> usize {
         (self.open_bytes / self.count()).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX)
     }
 
-    /// Bytes that [`BucketBlocks::open`] takes.
+    /// Returns the bytes that [`BucketBlocks::open`] takes.
     pub fn opened_bytes(&self) -> u64 {
         (self.open_bytes() * self.count()) as u64
     }
 
-    /// What a thread adds through.
+    /// Returns the open blocks for a thread.
     ///
     /// # Errors
-    /// `Input` when a block a bucket does not fit in the budget.
-    pub fn open(&self) -> Result<Open<'_, 'a>> {
+    /// `Input` when one block per bucket does not fit in the budget.
+    pub fn open(&self) -> Result<OpenBlocks<'_, 'a>> {
         let block_bytes = self.open_bytes();
         let size_bytes = self.opened_bytes();
         let lease = match self.chunks.room {
             BlockMemory::Budget(budget, _) => {
                 Some(budget.take(size_bytes, "a block a bucket for each thread")?)
             }
-            BlockMemory::Own(_) => None,
+            BlockMemory::Dedicated(_) => None,
         };
         let mut room = vec![0; size_bytes as usize];
-        // Each append is to another block: with small pages each is a miss in the table of pages.
+        // Each append is to another block: with small pages each would miss the TLB.
         large_pages(&mut room);
         let used = vec![0; self.count()];
         let record = Vec::new();
-        Ok(Open { to: self, room, block_bytes, used, record, failed: None, _lease: lease })
+        Ok(OpenBlocks { to: self, room, block_bytes, used, record, failed: None, _lease: lease })
     }
 }
 
-/// The open blocks of a thread.
-pub struct Open<'s, 'a> {
+/// Open blocks of a thread.
+pub struct OpenBlocks<'s, 'a> {
     to: &'s BucketBlocks<'a>,
-    /// One block after the other, each of so many bytes.
+    /// The blocks one after another, each of `block_bytes`.
     room: Vec<u8>,
     block_bytes: usize,
-    /// Bytes of each that are used.
+    /// Used bytes of each block.
     used: Vec<u32>,
-    /// What is appended next.
+    /// Buffer of the record that is appended.
     record: Vec<u8>,
     failed: Option<Error>,
     _lease: Option<Lease<'a>>,
 }
 
-impl Open<'_, '_> {
-    /// Appends to the block of a bucket what takes at most `most` bytes; a failure to write is told
-    /// by [`Open::check`].
+impl OpenBlocks<'_, '_> {
+    /// Appends a record of at most `most` bytes to the block of a bucket; [`OpenBlocks::check`]
+    /// returns a failed write.
     #[inline]
     pub fn append(&mut self, bucket: usize, most: usize, append: impl FnOnce(&mut Vec<u8>)) {
         let mut record = std::mem::take(&mut self.record);
@@ -82,11 +82,12 @@ impl Open<'_, '_> {
         self.record = record;
     }
 
-    /// Appends what `write` writes at the beginning of `most` bytes of room, which says how many of
-    /// them it needed; a failure is told as in [`Open::append`].
+    /// Appends a record that `write` writes at the start of `most` bytes of room and whose size it
+    /// returns; [`OpenBlocks::check`] returns a failed write.
     #[inline(always)]
     pub fn write(&mut self, bucket: usize, most: usize, write: impl FnOnce(&mut [u8]) -> usize) {
-        // Others may need less room than this one, so that the block may be too full for it.
+        // Records before may have needed less room than this one, so the block may be too full for
+        // it.
         if self.used[bucket] as usize + most > self.block_bytes {
             self.close(bucket);
         }
@@ -102,7 +103,7 @@ impl Open<'_, '_> {
         self.failed = self.failed.take().or(added.err());
     }
 
-    /// Whether all was written so far.
+    /// Returns the first failed write so far, if any.
     ///
     /// # Errors
     /// `System`.
@@ -110,7 +111,7 @@ impl Open<'_, '_> {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Gives up the open blocks.
+    /// Hands over all open blocks.
     ///
     /// # Errors
     /// `System`.

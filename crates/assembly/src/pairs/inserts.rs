@@ -1,30 +1,30 @@
-//! How far the reads of a pair are apart, and what that says of gaps between contigs.
+//! Insert sizes of read pairs, and what they show of gaps between contigs.
 
 use crate::kernel::libraries::Library;
 use crate::kernel::placements::Ends;
 use crate::kernel::simplify::PathGraph;
 
-/// Bases at the end of a contig by which a read cannot be placed: an anchor, and so many more until
-/// one is sampled, about.
+/// Bases at the end of a contig within which a read cannot be placed: an anchor, and about the
+/// number of further bases until one is sampled.
 const ANCHOR: i64 = 31;
 const SAMPLED: i64 = 7;
-/// Pairs further from the median than so many deviations are placed wrongly.
+/// Pairs further from the median than this many deviations are placed wrongly.
 const FAR: f64 = 5.0;
 
-/// The distribution of inserts.
+/// Distribution of insert sizes.
 pub struct Inserts {
-    /// By length, the part of all pairs.
+    /// Part of all pairs, by insert size.
     parts: Vec<f64>,
     /// Pairs that begin at a base, on average.
     each_base: f64,
     /// Most bases that two contigs share.
     shared_max: i64,
-    /// The standard deviation, from the quantiles.
+    /// Standard deviation, from quantiles.
     pub deviation: f64,
 }
 
 impl Inserts {
-    /// Of the pairs of a library on one path.
+    /// Creates the distribution from the pairs of a library on one path.
     pub fn of(library: &Library, graph: &PathGraph<'_>) -> Self {
         let (pairs, deviation) = (library.pairs(), library.deviation());
         let (insert, far) = (library.quantile(0.5), FAR * deviation.max(1.0));
@@ -38,14 +38,15 @@ impl Inserts {
         Self { parts, each_base, shared_max: graph.k as i64 - 1, deviation }
     }
 
-    /// Bases that the contigs left by two ends share with those that follow in the graph.
-    pub fn shared(graph: &PathGraph<'_>, (one, two): Ends) -> [i64; 2] {
+    /// Returns the bases that each of two contigs, left by these ends, shares with the contigs that
+    /// follow in the graph.
+    pub fn shared(graph: &PathGraph<'_>, (left, right): Ends) -> [i64; 2] {
         let with = |end| if graph.links.after(end).is_empty() { 0 } else { graph.k as i64 - 1 };
-        [with(one), with(two)]
+        [with(left), with(right)]
     }
 
-    /// Pairs that should lie across a gap, and the bases on both sides of it that they should have
-    /// on average. Anchors within what contigs share are of no use.
+    /// Returns the expected number of pairs across a gap, and the mean number of bases that they
+    /// have on both sides of it. Anchors within shared bases are of no use.
     fn across(&self, gap: i64, shared: [i64; 2]) -> (f64, f64) {
         let hidden: i64 =
             shared.iter().map(|&bases| ANCHOR.max(bases + 1).max(1 - gap) + SAMPLED).sum();
@@ -59,12 +60,12 @@ impl Inserts {
         (pairs * self.each_base, if pairs > 0.0 { bases / pairs } else { 0.0 })
     }
 
-    /// Pairs to be expected across a gap.
+    /// Returns the expected number of pairs across a gap.
     pub fn expected(&self, gap: i64, shared: [i64; 2]) -> f64 {
         self.across(gap, shared).0
     }
 
-    /// The gap across which pairs would have so many bases on both sides, on average: long inserts
+    /// Returns the gap across which pairs have `both` bases on both sides, on average: long inserts
     /// reach across a gap more often than short ones.
     pub fn gap(&self, both: f64, shared: [i64; 2]) -> i64 {
         let (mut least, mut most) = (-self.shared_max, self.parts.len() as i64);
@@ -84,7 +85,7 @@ impl Inserts {
 mod tests {
     use super::*;
 
-    /// Inserts of 200 to 400, each equally often.
+    /// Returns inserts of 200 to 400, each equally frequent.
     fn inserts() -> Inserts {
         let parts = (0..2001).map(|bases| if (200..=400).contains(&bases) { 1.0 } else { 0.0 });
         let parts = parts.map(|part| part / 201.0).collect();
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_found_from_the_pairs_across_it() {
+    fn a_gap_follows_from_the_pairs_across_it() {
         let inserts = inserts();
         for gap in [-20, 0, 80, 200] {
             let (pairs, both) = inserts.across(gap, [0, 0]);

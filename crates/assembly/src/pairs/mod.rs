@@ -1,6 +1,6 @@
-//! What reads and read pairs say about the graph: where a read, or the two reads of a pair, lie on
-//! different contigs, and one path alone between these is as long as the reads of a pair are apart,
-//! that path is a bridge. Contigs and bridges then make a graph of longer k-mers than reads have.
+//! Bridges between contigs. Where a read, or the two reads of a pair, are on different contigs, and
+//! exactly one path between these is as long as the insert, that path is a bridge. Contigs and
+//! bridges then make a graph of longer k-mers than reads have.
 
 pub mod inserts;
 pub mod place;
@@ -22,55 +22,57 @@ use crate::kernel::placements::{Ends, Placements};
 use crate::kernel::sequences::Sequences;
 use crate::kernel::simplify::PathGraph;
 
-/// Fewer pairs than this do not say how far the reads of a pair are apart.
+/// Fewest pairs from which the insert size is taken.
 const PAIRS_MIN: u64 = 1000;
-/// Pairs that a bridge needs, and the part of the pairs of the most crossed bridge at its ends.
+/// Fewest pairs for a bridge, and the fewest as a part of those of the most crossed bridge at its
+/// ends.
 const SUPPORT_MIN: u64 = 3;
 const SUPPORT_PART: u64 = 10;
-/// Paths that a thread looks for before it looks whether to go on.
+/// Searches of a thread between two checks for a stop.
 const SEARCHED: usize = 64;
 /// Longest k-mer of contigs and bridges.
 const SPANNED_MAX: usize = 255;
-/// A k-mer of contigs and bridges is at most this part of what read pairs span.
+/// Longest k-mer of contigs and bridges as a part of the insert size.
 const SPAN_PART: f64 = 0.6;
 
-/// What is known of a sequence whose k-mers are solid.
+/// Facts about a sequence whose k-mers are solid.
 #[derive(Clone, Copy, Debug)]
 pub struct SolidFacts {
-    /// How often its k-mers count as seen.
+    /// Count that its k-mers have at least.
     pub weight: u16,
-    /// Whether it joins contigs, by what reads or read pairs show.
+    /// Whether it joins contigs, as reads or read pairs show.
     pub bridge: bool,
 }
 
 /// Sequences whose k-mers are solid.
 pub type SolidSequences<'a> = Sequences<'a, SolidFacts>;
 
-/// What read pairs said; of several libraries, those that span least.
+/// Results from read pairs; of several libraries, those with the shortest inserts.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PairFacts {
-    /// Median length of what a pair spans, in bases.
+    /// Median insert size, in bases.
     pub insert: f64,
-    /// Its standard deviation, from the quantiles.
+    /// Standard deviation of the insert size, from quantiles.
     pub deviation: f64,
-    /// Pairs on one path.
+    /// Pairs with both reads on one path.
     pub pairs: u64,
-    /// Bridges found.
+    /// Number of bridges.
     pub bridges: u64,
 }
 
-/// What is solid at a size of k-mers.
+/// Solid sequences at a size of k-mers.
 pub struct Bridged<'a> {
-    /// The size.
+    /// Bases in a k-mer.
     pub k: usize,
     /// Contigs and bridges.
     pub solid: SolidSequences<'a>,
-    /// What read pairs said, if they said something.
+    /// Results from read pairs, if there are enough.
     pub pair_facts: Option<PairFacts>,
 }
 
-/// What is solid at the `next` size of k-mers, or at the size that read pairs allow, by where reads
-/// and pairs lie; nothing where that is not larger than those of `graph`, or they say nothing.
+/// Returns the solid sequences at the `next` size of k-mers, or at the size that read pairs allow,
+/// from the positions of reads and pairs; `None` where that size is not larger than the graph's, or
+/// there is no evidence.
 ///
 /// # Errors
 /// `Input` when it does not fit in the budget.
@@ -82,9 +84,9 @@ pub fn bridged<'a>(
 ) -> Result<Option<Bridged<'a>>> {
     placements.libraries.retain(|library| library.pairs() >= PAIRS_MIN);
     let facts = placements.libraries.first().map(Library::facts);
-    let spanned =
+    let size_for =
         |insert: f64| (((insert * SPAN_PART) as usize).saturating_sub(1) | 1).min(SPANNED_MAX);
-    let Some(longer) = next.or(facts.map(|facts| spanned(facts.insert))) else { return Ok(None) };
+    let Some(longer) = next.or(facts.map(|facts| size_for(facts.insert))) else { return Ok(None) };
     if longer <= graph.k || facts.is_none() && placements.spans.is_empty() {
         return Ok(None);
     }
@@ -110,9 +112,9 @@ pub fn bridged<'a>(
             bridges.extend(by_pairs(context, (graph, &weak), library, &mut done)?);
         }
     }
-    for ((one, two), path) in &bridges {
-        let codes = path_search::spelled(graph, *one, path, longer + graph.k);
-        let weight = [one, two].map(|end| weight((end / 2) as usize));
+    for ((from, to), path) in &bridges {
+        let codes = path_search::spelled(graph, *from, path, longer + graph.k);
+        let weight = [from, to].map(|end| weight((end / 2) as usize));
         let facts = SolidFacts { weight: weight[0].min(weight[1]), bridge: true };
         solid.push(facts, |all| all.extend_from_slice(&codes))?;
     }
@@ -125,8 +127,8 @@ pub fn bridged<'a>(
     Ok(Some(Bridged { k: longer, solid, pair_facts }))
 }
 
-/// Paths that the pairs of a library show, between ends that are not `done`, to which theirs are
-/// added.
+/// Finds paths that the pairs of a library show between ends that are not `done`, and adds their
+/// ends to `done`.
 fn by_pairs(
     context: &Context<'_>,
     (graph, weak): (&PathGraph<'_>, &Steps),
@@ -136,40 +138,40 @@ fn by_pairs(
     let (insert, deviation) = (library.quantile(0.5), library.deviation());
     let across: BTreeMap<_, _> = library.across.iter().map(|(&ends, &sums)| (ends, sums)).collect();
     let mut most: HashMap<End, u64> = HashMap::new();
-    for (&(one, two), &(pairs, _)) in &across {
-        for end in [one, two] {
+    for (&(left, right), &(pairs, _)) in &across {
+        for end in [left, right] {
             let before = most.entry(end).or_insert(0);
             *before = pairs.max(*before);
         }
     }
-    let mut wanted = Vec::new();
-    for (&(one, two), &(pairs, bases)) in &across {
-        let enough = SUPPORT_MIN.max(most[&one].max(most[&two]) / SUPPORT_PART);
-        if pairs < enough || done.contains(&(one, two)) {
+    let mut searches = Vec::new();
+    for (&(left, right), &(pairs, bases)) in &across {
+        let enough = SUPPORT_MIN.max(most[&left].max(most[&right]) / SUPPORT_PART);
+        if pairs < enough || done.contains(&(left, right)) {
             continue;
         }
         let gap = insert - bases as f64 / pairs as f64;
         let slack = deviation / 2.0 + 3.0 * deviation / (pairs as f64).sqrt() + 5.0;
-        wanted.push(((one, two), ((gap - slack) as i64, (gap + slack) as i64)));
+        searches.push(((left, right), ((gap - slack) as i64, (gap + slack) as i64)));
     }
-    let search = |found: &mut Vec<(Ends, Vec<PathStep>)>, task: usize| {
-        for &(ends, range) in wanted.iter().skip(task * SEARCHED).take(SEARCHED) {
+    let search = |results: &mut Vec<(Ends, Vec<PathStep>)>, task: usize| {
+        for &(ends, range) in searches.iter().skip(task * SEARCHED).take(SEARCHED) {
             let path = path_search::only_path(graph, None, ends, range)
                 .or_else(|| path_search::only_path(graph, Some(weak), ends, range));
-            found.extend(path.map(|path| (ends, path)));
+            results.extend(path.map(|path| (ends, path)));
         }
         context.progress.advance(0)
     };
-    let (threads, tasks) = (context.request.threads, wanted.len().div_ceil(SEARCHED));
-    let found = parallel::run(threads, tasks, Vec::new, search, |_| {})?;
-    let mut found: Vec<_> = found.into_iter().flatten().collect();
-    found.sort_unstable_by_key(|(ends, _)| *ends);
-    done.extend(found.iter().map(|(ends, _)| *ends));
-    Ok(found)
+    let (threads, tasks) = (context.request.threads, searches.len().div_ceil(SEARCHED));
+    let bridges = parallel::run(threads, tasks, Vec::new, search, |_| {})?;
+    let mut bridges: Vec<_> = bridges.into_iter().flatten().collect();
+    bridges.sort_unstable_by_key(|(ends, _)| *ends);
+    done.extend(bridges.iter().map(|(ends, _)| *ends));
+    Ok(bridges)
 }
 
-/// All paths of a graph, each with a weight. A circle goes on from its end to its beginning until
-/// it has as many k-mers of size `next` as of the graph's.
+/// Returns all paths of a graph, each with a weight. A circle is continued from its end until it
+/// has as many k-mers of size `next` as of the graph's size.
 ///
 /// # Errors
 /// `Input` when they do not fit in the budget.
@@ -192,7 +194,7 @@ pub fn contigs<'a>(
     Ok(solid)
 }
 
-/// The depth of a path as a count of its k-mers.
+/// Returns the depth of a path as a count of its k-mers.
 pub fn weight(depth: Depth, count_sum: u64, kmers: usize) -> u16 {
     depth.of(count_sum, kmers).round().clamp(1.0, f64::from(u16::MAX)) as u16
 }

@@ -1,4 +1,4 @@
-//! Places reads and pairs of reads on the paths of a graph.
+//! Placement of reads and pairs of reads on the paths of a graph.
 
 use std::ops::Range;
 
@@ -14,34 +14,34 @@ use crate::kernel::scan;
 use crate::kernel::simplify::PathGraph;
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
-/// Pairs on one path that tell how reads lie to each other, and pairs that are looked at for that.
+/// Pairs on one path that suffice to determine the orientation, and most pairs that are examined.
 const COUNTED_ENOUGH: u64 = 1000;
-const LOOKED_AT_MAX: usize = 200_000;
+const EXAMINED_MAX: usize = 200_000;
 /// Reads that are placed together: both of each pair.
 const TOGETHER: usize = 64;
 
-/// Places reads, of pairs one after the other, some at a time, so that what they need of memory
-/// comes at once.
+/// Placer of reads and of pairs, whose reads follow each other. Many reads are placed together, so
+/// that their cache misses overlap.
 pub struct Placer<'p, 'g, 'a> {
     graph: &'p PathGraph<'g>,
     anchors: &'p Anchors<'a>,
-    /// The bases of those that wait, and where each ends in them.
+    /// Bases of the waiting reads, and the end of each in them.
     codes: Vec<Base>,
     ends: Vec<(usize, Seeds)>,
-    /// Reads that leave the path that they are on, and the other strands of their bases.
+    /// Reads that extend beyond their path, and the reverse complements of their bases.
     leaving: Vec<(Range<usize>, Located, Seeds)>,
     turned: Vec<Base>,
 }
 
 impl<'p, 'g, 'a> Placer<'p, 'g, 'a> {
-    /// On the paths of a graph, by their anchors.
+    /// Creates a placer on the paths of a graph.
     pub fn new(graph: &'p PathGraph<'g>, anchors: &'p Anchors<'a>) -> Self {
         let (codes, turned, ends, leaving) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { graph, anchors, codes, ends, leaving, turned }
     }
 
-    /// Adds a read of a source; of pairs, the two reads one after the other. All are placed after
-    /// [`Placer::settle`].
+    /// Adds a read of a source; of pairs, the two reads one after the other. [`Placer::settle`]
+    /// places all added reads.
     pub fn add(&mut self, read: &[u8], source: usize, into: &mut Placements) {
         let start = self.codes.len();
         scan::put_codes(read, &mut self.codes);
@@ -52,34 +52,34 @@ impl<'p, 'g, 'a> Placer<'p, 'g, 'a> {
         }
     }
 
-    /// Places those that wait, which are of one source.
+    /// Places the waiting reads, which are of one source.
     pub fn settle(&mut self, source: usize, into: &mut Placements) {
         let Self { graph, anchors, codes, ends, leaving, turned } = self;
         let (mut start, mut mate) = (0, None);
         for (index, (end, seeds)) in ends.drain(..).enumerate() {
             let (read, bases) = (&codes[start..end], (end - start) as i64);
-            let found = anchors.locate(read, &seeds);
-            if let Some(at) = found.filter(|at| at.left < bases) {
+            let located = anchors.locate(read, &seeds);
+            if let Some(at) = located.filter(|at| at.left < bases) {
                 let from = turned.len();
                 let turn = |&code: &Base| if code > 3 { code } else { complement(code) };
                 turned.extend(read.iter().rev().map(turn));
                 leaving.push((start..end, at, anchors.seeds(&turned[from..])));
             }
-            let placed = found.map(|at| PlacedRead { at, bases });
+            let placed = located.map(|at| PlacedRead { at, bases });
             if index % 2 == 0 {
                 mate = placed;
-            } else if let Some((one, two)) = mate.take().zip(placed)
+            } else if let Some((first, second)) = mate.take().zip(placed)
                 && let Some(library) = into.libraries.get_mut(source)
             {
-                library.add(anchors, one, two);
+                library.add(anchors, first, second);
             }
             start = end;
         }
         let mut rest = &turned[..];
-        for (read, one, seeds) in leaving.drain(..) {
-            let (other, after) = rest.split_at(read.len());
-            if let Some(two) = anchors.locate(other, &seeds) {
-                into.add_span((*graph, *anchors), &codes[read], (one, two));
+        for (read, first, seeds) in leaving.drain(..) {
+            let (reverse, after) = rest.split_at(read.len());
+            if let Some(second) = anchors.locate(reverse, &seeds) {
+                into.add_span((*graph, *anchors), &codes[read], (first, second));
             }
             rest = after;
         }
@@ -88,7 +88,7 @@ impl<'p, 'g, 'a> Placer<'p, 'g, 'a> {
     }
 }
 
-/// Places all reads of the inputs, by the threads of this process.
+/// Places all reads of the inputs with the threads of this process.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -105,18 +105,18 @@ pub fn place(
         each_read(reads, (placer, None), placements, advance)
     };
     let threads = context.request.threads;
-    let none_yet = || Placements::of_sources(&orientations);
-    let mut workers = parallel::run(threads, threads, none_yet, work, |_| {})?.into_iter();
+    let empty = || Placements::of_sources(&orientations);
+    let mut workers = parallel::run(threads, threads, empty, work, |_| {})?.into_iter();
     let mut placements = workers.next().unwrap_or_default();
     workers.for_each(|other| placements.merge(other));
     Ok(placements.grouped())
 }
 
-/// Places what is left of some reads, which are of the source that they say or of this one; tells
-/// `advance` the bytes of their text.
+/// Places the remaining reads of `reads`, of the given source or that of their batch; calls
+/// `advance` with the bytes of their text.
 ///
 /// # Errors
-/// `Input`, `System`; those of `advance`.
+/// `Input`, `System`; errors of `advance`.
 pub fn each_read(
     reads: &Reads,
     (mut placer, source): (Placer<'_, '_, '_>, Option<usize>),
@@ -135,7 +135,7 @@ pub fn each_read(
     Ok(())
 }
 
-/// How the two reads of pairs lie to each other, by source; of reads that are no pairs, nothing.
+/// Returns the orientation of the pairs of each source; empty for reads without pairs.
 ///
 /// # Errors
 /// `Input`, `System`.
@@ -148,13 +148,13 @@ pub fn orientations(
     (0..sources).map(|source| orientation((reads, source), pairing, anchors)).collect()
 }
 
-/// How those of one source lie, by its first reads.
+/// Returns the orientation of the pairs of a source, from its first reads.
 fn orientation(
     (reads, source): (&Reads, usize),
     pairing: Pairing,
     anchors: &Anchors<'_>,
 ) -> Result<Orientation> {
-    let (mut counts, mut looked_at) = (OrientationCounts::default(), 0);
+    let (mut counts, mut examined) = (OrientationCounts::default(), 0);
     let mut codes = Vec::new();
     let mut placed = |read: &[u8]| {
         codes.clear();
@@ -164,13 +164,15 @@ fn orientation(
     };
     let mut is_enough = false;
     reads.first(source, pairing, |batch| {
-        let mut all = batch.reads();
-        while !is_enough && let (Some(one), Some(two)) = (all.next(), all.next()) {
-            if let Some((one, two)) = placed(one).zip(placed(two)) {
-                counts.add(anchors, one, two);
+        let mut batch_reads = batch.reads();
+        while !is_enough
+            && let (Some(first), Some(second)) = (batch_reads.next(), batch_reads.next())
+        {
+            if let Some((first, second)) = placed(first).zip(placed(second)) {
+                counts.add(anchors, first, second);
             }
-            looked_at += 1;
-            is_enough = counts.pairs() >= COUNTED_ENOUGH || looked_at >= LOOKED_AT_MAX;
+            examined += 1;
+            is_enough = counts.pairs() >= COUNTED_ENOUGH || examined >= EXAMINED_MAX;
         }
         !is_enough
     })?;

@@ -1,5 +1,5 @@
-//! Scaffolds: contigs in the order in which read pairs have them, with what the graph has between
-//! two of them, or a gap of the length that the pairs want.
+//! Scaffolds: contigs in the order that read pairs show, with the path of the graph between two of
+//! them, or a gap of the length that the pairs imply.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -18,66 +18,66 @@ use crate::kernel::sequences::{reverse_complement, rotate};
 use crate::kernel::simplify::PathGraph;
 use crate::params::Profile;
 
-/// Pairs that join two contigs, and the part that they are at least of those to be expected.
+/// Fewest pairs that join two contigs, and the fewest as a part of those to be expected.
 const SUPPORT_MIN: u64 = 5;
 const EXPECTED_PART: f64 = 0.2;
-/// How many times the pairs with all others they are at least.
+/// Least ratio of these pairs to the pairs of rival contigs at the same end.
 const TIMES: u64 = 4;
-/// How much deeper one of two contigs may be.
+/// Largest ratio of the depths of two joined contigs.
 const DEEPER_MAX: f64 = 1.6;
-/// Shortest gap that is written.
+/// Shortest gap that is written, in bases.
 const GAP_MIN: i64 = 10;
-/// A contig that is joined is longer than what all but this part of the pairs span.
+/// A joined contig is longer than this quantile of the insert sizes.
 const LONG_PART: f64 = 0.999;
-/// Stands for a base in a gap.
+/// Code of a base in a gap.
 pub const ANY: Base = 4;
 
-/// How a contig of a scaffold follows the one before.
+/// Connection of a contig of a scaffold with the one before.
 #[derive(Clone, Debug)]
 pub enum Seam {
-    /// They meet.
+    /// A joint of the graph.
     Joint(Joint),
-    /// So many bases between them are not known.
+    /// A gap of this many unknown bases.
     Gap(usize),
 }
 
-/// A contig of a scaffold, by the end by which it is entered.
+/// A contig of a scaffold.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The end.
+    /// End by which it is entered.
     pub entered: End,
-    /// How it follows the one before; of the first one, nothing.
+    /// Connection with the contig before; `None` for the first one.
     pub joined: Option<Seam>,
 }
 
-/// Contigs one after the other.
+/// A chain of contigs.
 #[derive(Clone, Debug)]
 pub struct Scaffold {
     /// The contigs.
     pub parts: Vec<Part>,
-    /// The last one is followed by the first.
+    /// Whether the last contig is followed by the first.
     pub circular: bool,
-    /// Joint of the last contig and the first, of a circle of contigs that are no circles.
+    /// Joint of the last contig with the first, for a circle of contigs that are not circles.
     pub closing: Option<Joint>,
 }
 
-/// What pairs make of the contigs of a graph.
+/// Scaffolds of a graph.
 pub struct Scaffolds {
-    /// Those of more than one contig, and circles.
+    /// Scaffolds of more than one contig, and circles.
     pub chains: Vec<Scaffold>,
-    /// The libraries whose pairs said so.
+    /// Libraries from whose pairs they are made.
     pub libraries: Vec<LibraryFacts>,
 }
 
-/// A way from one contig to the next: parts in between, and the next one.
-type Way = Vec<Part>;
+/// A route from one contig to the next: the contigs in between, and the next one.
+type Route = Vec<Part>;
 
-/// The scaffolds of a graph by where pairs lie, those of all libraries, which span least first;
-/// nothing where they say nothing.
+/// Finds the scaffolds of a graph from the pairs of all libraries, of which those with short
+/// inserts come first; `None` where there are too few pairs.
 ///
 /// # Errors
-/// `Input` when what is searched does not fit in the budget.
-pub fn found(
+/// `Input` when the search does not fit in the budget.
+pub fn find(
     context: &Context<'_>,
     graph: &PathGraph<'_>,
     mut placements: Placements,
@@ -92,91 +92,99 @@ pub fn found(
     let _lease = context.budget.take(bytes, "where contigs may overlap")?;
     let weak = path_search::weak(graph, &spanned);
     let is_even = profile != Profile::Metagenome;
-    let mut ways = BTreeMap::new();
+    let mut routes = BTreeMap::new();
     for library in &placements.libraries {
         let inserts = Inserts::of(library, graph);
-        Search { graph, weak: &weak, inserts, is_even }.add_ways(library, &mut ways);
+        Search { graph, weak: &weak, inserts, is_even }.add_routes(library, &mut routes);
     }
     let libraries = placements.libraries.iter().map(Library::facts).collect();
-    Ok(Some(Scaffolds { chains: chains(&ways), libraries }))
+    Ok(Some(Scaffolds { chains: chains(&routes), libraries }))
 }
 
-/// What joins of contigs are judged by.
+/// Search for the routes between contigs.
 struct Search<'s, 'g> {
     graph: &'s PathGraph<'g>,
     weak: &'s Steps,
     inserts: Inserts,
-    /// Contigs are about as deep as all are on average.
+    /// Whether all contigs are about equally deep.
     is_even: bool,
 }
 
 impl Search<'_, '_> {
-    /// Adds ways between contigs of which each is the only one at both its ends, in both
-    /// directions; of two the one that more pairs show. Ends that have one keep it.
-    fn add_ways(&self, library: &Library, found: &mut BTreeMap<End, Way>) {
+    /// Adds routes between ends of contigs, in both directions, where each is the only one at both
+    /// ends; of two routes the one with more pairs. Ends with a route retain it.
+    fn add_routes(&self, library: &Library, routes: &mut BTreeMap<End, Route>) {
         let longest = library.quantile(LONG_PART) as usize;
         let is_long = |end: End| self.graph.paths.codes((end / 2) as usize).len() > longest;
         let mut across: HashMap<End, BTreeMap<End, u64>> = HashMap::new();
-        for (&(one, two), &(pairs, _)) in &library.across {
-            across.entry(one).or_default().insert(two, pairs);
-            across.entry(two).or_default().insert(one, pairs);
+        for (&(left, right), &(pairs, _)) in &library.across {
+            across.entry(left).or_default().insert(right, pairs);
+            across.entry(right).or_default().insert(left, pairs);
         }
-        let mut wanted: Vec<(Ends, (u64, i64))> = library
+        let mut candidates: Vec<(Ends, (u64, i64))> = library
             .across
             .iter()
             .map(|(&ends, &sums)| (ends, sums))
-            .filter(|&((one, two), (pairs, _))| {
-                pairs >= SUPPORT_MIN && is_long(one) && is_long(two) && self.are_alike(one, two)
+            .filter(|&((left, right), (pairs, _))| {
+                pairs >= SUPPORT_MIN
+                    && is_long(left)
+                    && is_long(right)
+                    && self.are_alike(left, right)
             })
             .collect();
-        wanted.sort_unstable_by_key(|&(ends, (pairs, _))| (Reverse(pairs), ends));
-        for ((one, two), sums) in wanted {
-            if [one, two].iter().any(|end| found.contains_key(end)) {
+        candidates.sort_unstable_by_key(|&(ends, (pairs, _))| (Reverse(pairs), ends));
+        for ((left, right), sums) in candidates {
+            if [left, right].iter().any(|end| routes.contains_key(end)) {
                 continue;
             }
-            let Some(way) = self.way((one, two), sums) else { continue };
-            let others = others(&across, (one, two), &way).max(others(&across, (two, one), &way));
-            if sums.0 >= TIMES * others {
-                found.insert(two, turned(one, &way));
-                found.insert(one, way);
+            let Some(route) = self.route((left, right), sums) else { continue };
+            let rivals = rival_pairs(&across, (left, right), &route).max(rival_pairs(
+                &across,
+                (right, left),
+                &route,
+            ));
+            if sums.0 >= TIMES * rivals {
+                routes.insert(right, turned(left, &route));
+                routes.insert(left, route);
             }
         }
     }
 
-    /// Pairs to be expected across a gap between two ends.
-    fn expected(&self, (one, two): Ends, gap: i64, shared: [i64; 2]) -> f64 {
+    /// Returns the expected number of pairs across a gap between two ends.
+    fn expected(&self, (left, right): Ends, gap: i64, shared: [i64; 2]) -> f64 {
         let expected = self.inserts.expected(gap, shared);
         if self.is_even {
             return expected;
         }
-        let [one, two] = [one, two].map(|end| self.graph.coverage((end / 2) as usize));
-        expected * one.min(two) / self.graph.mean_coverage()
+        let [left, right] = [left, right].map(|end| self.graph.coverage((end / 2) as usize));
+        expected * left.min(right) / self.graph.mean_coverage()
     }
 
-    /// Whether two contigs are about as deep, so that none is a repeat beside the other.
-    fn are_alike(&self, one: End, two: End) -> bool {
-        let [one, two] = [one, two].map(|end| self.graph.coverage((end / 2) as usize));
-        one.max(two) <= DEEPER_MAX * one.min(two)
+    /// Returns whether two contigs are about equally deep, so that neither is a repeat.
+    fn are_alike(&self, left: End, right: End) -> bool {
+        let [left, right] = [left, right].map(|end| self.graph.coverage((end / 2) as usize));
+        left.max(right) <= DEEPER_MAX * left.min(right)
     }
 
-    /// The way between two ends with so many pairs and bases to the ends.
-    fn way(&self, (one, two): Ends, (pairs, bases): (u64, i64)) -> Option<Way> {
-        let shared = Inserts::shared(self.graph, (one, two));
+    /// Returns the route between two ends, from the number of pairs and the sum of their bases to
+    /// the ends.
+    fn route(&self, (left, right): Ends, (pairs, bases): (u64, i64)) -> Option<Route> {
+        let shared = Inserts::shared(self.graph, (left, right));
         let gap = self.inserts.gap(bases as f64 / pairs as f64, shared);
-        if (pairs as f64) < EXPECTED_PART * self.expected((one, two), gap, shared) {
+        if (pairs as f64) < EXPECTED_PART * self.expected((left, right), gap, shared) {
             return None;
         }
         let deviation = self.inserts.deviation;
         let slack = (deviation / 2.0 + 3.0 * deviation / (pairs as f64).sqrt()) as i64 + 5;
         let range = (gap - slack, gap + slack);
-        let path = path_search::only_path(self.graph, None, (one, two), range)
-            .or_else(|| path_search::only_path(self.graph, Some(self.weak), (one, two), range));
+        let path = path_search::only_path(self.graph, None, (left, right), range)
+            .or_else(|| path_search::only_path(self.graph, Some(self.weak), (left, right), range));
         match path {
             Some(path) => Some(path.into_iter().map(Part::of).collect()),
             None if gap + slack < 0 => None,
             None => {
                 let joined = Some(Seam::Gap(gap.max(GAP_MIN) as usize));
-                Some(vec![Part { entered: two, joined }])
+                Some(vec![Part { entered: right, joined }])
             }
         }
     }
@@ -188,56 +196,61 @@ impl Part {
     }
 }
 
-/// Pairs at the end `one` with contigs that are neither on the way to `two` nor, as far as pairs
-/// say, in the gap before it.
-fn others(across: &HashMap<End, BTreeMap<End, u64>>, (one, two): Ends, way: &[Part]) -> u64 {
-    let is_inside = |other: End| {
-        way.iter().any(|part| part.entered / 2 == other / 2)
-            || across.get(&(other ^ 1)).is_some_and(|after| after.contains_key(&two))
+/// Returns the number of pairs at the end `left` with contigs that are neither on the route to
+/// `right` nor, as far as pairs show, in the gap before it.
+fn rival_pairs(
+    across: &HashMap<End, BTreeMap<End, u64>>,
+    (left, right): Ends,
+    route: &[Part],
+) -> u64 {
+    let is_inside = |rival: End| {
+        route.iter().any(|part| part.entered / 2 == rival / 2)
+            || across.get(&(rival ^ 1)).is_some_and(|after| after.contains_key(&right))
     };
-    let met = across.get(&one).into_iter().flatten();
-    met.filter(|&(&other, _)| other != two && !is_inside(other)).map(|(_, pairs)| pairs).sum()
+    let met = across.get(&left).into_iter().flatten();
+    met.filter(|&(&rival, _)| rival != right && !is_inside(rival)).map(|(_, pairs)| pairs).sum()
 }
 
-/// The same way from its end to `from`, by which it was left.
-fn turned(from: End, way: &[Part]) -> Way {
-    let before = |place: usize| if place == 0 { from } else { way[place - 1].entered ^ 1 };
+/// Returns the reverse of a route that leaves `from`.
+fn turned(from: End, route: &[Part]) -> Route {
+    let before = |place: usize| if place == 0 { from } else { route[place - 1].entered ^ 1 };
     let turned = |joined: &Seam| match joined {
         Seam::Joint(Joint::Between(bases)) => {
             Seam::Joint(Joint::Between(reverse_complement(bases).collect()))
         }
-        other => other.clone(),
+        same => same.clone(),
     };
-    (0..way.len())
+    (0..route.len())
         .rev()
         .map(|place| Part {
             entered: before(place),
-            joined: way[place].joined.as_ref().map(turned),
+            joined: route[place].joined.as_ref().map(turned),
         })
         .collect()
 }
 
-/// Scaffolds by the ways from each end that is left; circles after those with ends.
-fn chains(ways: &BTreeMap<End, Way>) -> Vec<Scaffold> {
+/// Assembles scaffolds from the routes by the end that they leave; circles come after linear
+/// scaffolds.
+fn chains(routes: &BTreeMap<End, Route>) -> Vec<Scaffold> {
     let mut is_done = std::collections::HashSet::new();
-    let mut found = Vec::new();
+    let mut scaffolds = Vec::new();
     for is_circle in [false, true] {
-        for &left in ways.keys() {
+        for &left in routes.keys() {
             let start = left ^ 1;
-            if is_done.contains(&(start / 2)) || !is_circle && ways.contains_key(&start) {
+            if is_done.contains(&(start / 2)) || !is_circle && routes.contains_key(&start) {
                 continue;
             }
             let mut parts = vec![Part { entered: start, joined: None }];
             let mut entered = start;
             let (mut circular, mut closing) = (false, None);
             is_done.insert(start / 2);
-            while let Some(way) = ways.get(&(entered ^ 1)) {
-                let Some(last) = way.last() else { break };
+            while let Some(route) = routes.get(&(entered ^ 1)) {
+                let Some(last) = route.last() else { break };
                 entered = last.entered;
                 if entered == start {
-                    circular = !way.iter().any(|part| matches!(part.joined, Some(Seam::Gap(_))));
+                    circular = !route.iter().any(|part| matches!(part.joined, Some(Seam::Gap(_))));
                     if circular {
-                        parts.extend_from_slice(&way[..way.len() - 1]);
+                        parts.extend_from_slice(&route[..route.len() - 1]);
                         if let Some(Seam::Joint(joint)) = &last.joined {
                             closing = Some(joint.clone());
                         }
@@ -245,22 +258,22 @@ fn chains(ways: &BTreeMap<End, Way>) -> Vec<Scaffold> {
                     break;
                 }
                 is_done.insert(entered / 2);
-                parts.extend_from_slice(way);
+                parts.extend_from_slice(route);
             }
-            found.push(Scaffold { parts, circular, closing });
+            scaffolds.push(Scaffold { parts, circular, closing });
         }
     }
-    found
+    scaffolds
 }
 
 impl Scaffold {
-    /// A contig alone.
+    /// Creates a scaffold of a single contig.
     pub fn alone(path: usize, circular: bool) -> Self {
         let parts = vec![Part { entered: 2 * path as End, joined: None }];
         Self { parts, circular, closing: None }
     }
 
-    /// Its bases, [`ANY`] in gaps; those of a circle once around, in its one form.
+    /// Returns its bases, with [`ANY`] in gaps; a circle once around, in its canonical rotation.
     pub fn spelled(&self, graph: &PathGraph<'_>) -> Vec<Base> {
         let mut codes = Vec::new();
         for part in &self.parts {
@@ -286,11 +299,14 @@ impl Scaffold {
     }
 }
 
-/// All sequences of `scaffolds.fa` with their bases: scaffolds, and contigs that are in none; the
-/// longest first, those of one length in the order of their bases.
+/// Returns all sequences of `scaffolds.fa` with their bases: scaffolds, and contigs that are in
+/// none, sorted by length, the longest first, then by bases.
 pub fn with_contigs(graph: &PathGraph<'_>, scaffolds: &[Scaffold]) -> Vec<(Scaffold, Vec<Base>)> {
-    let inside: std::collections::HashSet<End> =
-        scaffolds.iter().flat_map(|one| &one.parts).map(|part| part.entered / 2).collect();
+    let inside: std::collections::HashSet<End> = scaffolds
+        .iter()
+        .flat_map(|scaffold| &scaffold.parts)
+        .map(|part| part.entered / 2)
+        .collect();
     let alone = (0..graph.paths.len())
         .filter(|&path| !inside.contains(&(path as End)))
         .map(|path| Scaffold::alone(path, graph.paths.facts(path).circular));
@@ -298,11 +314,11 @@ pub fn with_contigs(graph: &PathGraph<'_>, scaffolds: &[Scaffold]) -> Vec<(Scaff
         .iter()
         .cloned()
         .chain(alone)
-        .map(|one| {
-            let codes = one.spelled(graph);
-            (one, codes)
+        .map(|scaffold| {
+            let codes = scaffold.spelled(graph);
+            (scaffold, codes)
         })
         .collect();
-    all.sort_by(|(_, one), (_, two)| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
+    all.sort_by(|(_, left), (_, right)| right.len().cmp(&left.len()).then_with(|| left.cmp(right)));
     all
 }

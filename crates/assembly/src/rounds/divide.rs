@@ -1,4 +1,5 @@
-//! The super-k-mers of a share of the reads, or of solid sequences, in blocks by part.
+//! Division of the super-k-mers of a share of the reads, or of solid sequences, into blocks by
+//! part.
 
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
@@ -14,12 +15,12 @@ use crate::stages::wire;
 use cuesta_input::reads::shares::{self, Share};
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
-/// Where super-k-mers go: bucket `b` belongs to part `b` modulo `parts`.
+/// Assignment of buckets to parts: bucket `b` belongs to part `b` modulo `parts`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct BucketPartitioner {
-    /// How many parts there are.
+    /// Number of parts.
     pub parts: usize,
-    /// Only the buckets that are sampled.
+    /// Whether only the sampled buckets are assigned.
     pub only_sampled: bool,
 }
 
@@ -28,11 +29,11 @@ pub struct BucketPartitioner {
 pub struct Divided {
     /// The blocks.
     pub bytes: Vec<u8>,
-    /// Where those of each part end.
+    /// End of the blocks of each part.
     pub ends: Vec<u64>,
 }
 
-/// Divides the super-k-mers of some reads.
+/// Divides the super-k-mers of a share of the reads.
 ///
 /// # Errors
 /// `Input` naming the file and the record; `System`; `Cancelled`.
@@ -42,7 +43,7 @@ pub fn divide(
     to: BucketPartitioner,
     progress: &Progress,
 ) -> Result<Divided> {
-    let mut blocks = Open::new(ask, to);
+    let mut blocks = PartitionedBlocks::new(ask, to);
     let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
     each_batch(ask, share, progress, |reads, batch| {
         cut(reads, batch, &mut scanner, &mut |part| blocks.add(part))
@@ -50,10 +51,10 @@ pub fn divide(
     Ok(blocks.divided(&scanner.tally))
 }
 
-/// Calls `take` for all reads of a share, some at a time.
+/// Calls `take` for all batches of reads of a share.
 ///
 /// # Errors
-/// `Input` naming the file and the record; `System`; `Cancelled`; those of `take`.
+/// `Input` naming the file and the record; `System`; `Cancelled`; errors of `take`.
 pub(super) fn each_batch(
     ask: &Ask,
     share: &Share,
@@ -70,18 +71,19 @@ pub(super) fn each_batch(
         match more {
             Ok(true) => progress.advance(batch.text_bytes())?,
             Ok(false) => return Ok(()),
-            // A share does not know how many records are before it; the whole file does.
+            // A share does not know how many records precede it; reading the file from its start
+            // does.
             Err(error) => return Err(first_error(ask, share, progress)?.unwrap_or(error)),
         }
     }
 }
 
-/// Divides the super-k-mers of what is solid.
+/// Divides the super-k-mers of solid sequences.
 ///
 /// # Errors
 /// `Input` when bytes are missing.
 pub fn divide_solid(ask: &Ask, solid: &[u8], to: BucketPartitioner) -> Result<Divided> {
-    let mut open = Open::new(ask, to);
+    let mut open = PartitionedBlocks::new(ask, to);
     let mut scanner = Scanner::new(ask.k, ask.bits, false);
     wire::each_solid(solid, |trust, codes| {
         let mut emit = |part: &SuperKmer<'_>| open.add_solid(part, trust.weight);
@@ -91,7 +93,7 @@ pub fn divide_solid(ask: &Ask, solid: &[u8], to: BucketPartitioner) -> Result<Di
     Ok(open.divided(&scanner.tally))
 }
 
-/// What is wrong with a file, told as when it is read from its beginning.
+/// Returns the first error of a file when it is read from its beginning.
 fn first_error(ask: &Ask, share: &Share, progress: &Progress) -> Result<Option<Error>> {
     let reads = Reads::open(std::slice::from_ref(&share.path), Pairing::NONE)?;
     let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
@@ -103,15 +105,15 @@ fn first_error(ask: &Ask, share: &Share, progress: &Progress) -> Result<Option<E
     Ok(None)
 }
 
-/// Open blocks, one a bucket.
-struct Open {
+/// Open blocks, one per bucket.
+struct PartitionedBlocks {
     k: usize,
     to: BucketPartitioner,
     blocks: Vec<Vec<u8>>,
     last: usize,
 }
 
-impl Open {
+impl PartitionedBlocks {
     fn new(ask: &Ask, to: BucketPartitioner) -> Self {
         let last = if to.only_sampled { sampled(ask.buckets()) } else { ask.buckets() };
         Self { k: ask.k, to, blocks: vec![Vec::new(); last], last }
@@ -133,7 +135,7 @@ impl Open {
         }
     }
 
-    /// By part; the first one is given what was counted, too.
+    /// Returns the blocks by part; the first part also gets the counts of the reads.
     fn divided(self, tally: &ReadCounts) -> Divided {
         let mut divided = Divided::default();
         codec::put_tally(tally, &mut divided.bytes);
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_record_is_told_as_by_the_whole_file() {
+    fn a_bad_record_is_reported_with_its_number_in_the_complete_file() {
         let good = "@r\nACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIII\n".repeat(50);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("reads.fq");

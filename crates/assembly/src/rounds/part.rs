@@ -121,10 +121,11 @@ impl BucketPart {
         progress: &Progress,
         work: impl FnOnce(&Counting<'_, 'static, 'b>) -> Result<T>,
     ) -> Result<T> {
-        let mine: Vec<usize> = (0..self.filled.len()).filter(|&one| self.filled[one]).collect();
+        let bucket_numbers: Vec<usize> =
+            (0..self.filled.len()).filter(|&one| self.filled[one]).collect();
         work(&Counting {
             buckets: &self.buckets,
-            mine: &mine,
+            bucket_numbers: &bucket_numbers,
             k: self.k,
             threads: 1,
             budget,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::buckets::blocks::BucketBlocks;
 use crate::buckets::chunks::BlockMemory;
-use crate::buckets::open::Open;
+use crate::buckets::open::OpenBlocks;
 use crate::kernel::kmer::{Base, Kmer, kmers, with_kmer};
 use crate::kernel::packed::PADDING;
 use crate::kernel::scan::{self, ReadCounts};
@@ -114,7 +114,11 @@ fn counted<K: Kmer>(request: &Request, k: usize, progress: &Progress) -> Result<
 }
 
 /// Adds the pairs of the reads that are made of A, C, G and T alone; how many.
-fn add<K: Kmer>(batch: &ReadBatch, k: usize, (open, parts): (&mut Open<'_, '_>, usize)) -> u64 {
+fn add<K: Kmer>(
+    batch: &ReadBatch,
+    k: usize,
+    (open, parts): (&mut OpenBlocks<'_, '_>, usize),
+) -> u64 {
     let (mut pairs, mut codes) = (0, Vec::<Base>::new());
     for read in batch.reads() {
         codes.clear();

@@ -52,12 +52,12 @@ impl<'c> Workers<'c> for Local<'c> {
         let is_first = solid.is_none();
         let (buckets, mut tally) = self.filled(ask, solid, checkpoint, response)?;
         let repeated = if is_first { self.filter(ask) } else { None };
-        let mine: Vec<usize> = (0..buckets.blocks.count()).collect();
+        let bucket_numbers: Vec<usize> = (0..buckets.blocks.count()).collect();
         let bucket_bytes = buckets.blocks.bytes();
         let (counted, min_count) = timed(response, "compact", || {
             let counting = Counting {
                 buckets: &buckets,
-                mine: &mine,
+                bucket_numbers: &bucket_numbers,
                 k: ask.k,
                 threads: self.context.request.threads,
                 budget: self.context.budget,
@@ -70,7 +70,7 @@ impl<'c> Workers<'c> for Local<'c> {
                 None => counting.sample()?.fit(ask.k).min_count,
             };
             let counted = counting.fragments(min_count, ask.grain())?;
-            Ok(((counted, min_count), bucket_bytes, mine.len() as u64))
+            Ok(((counted, min_count), bucket_bytes, bucket_numbers.len() as u64))
         })?;
         let BucketCounts { fragments, mut spectrum, tally: edges } = counted;
         spectrum.add_many(1, tally.singles);
@@ -172,7 +172,7 @@ impl<'c> Local<'c> {
             let tally = self.partition(ask, solid, &buckets, response)?;
             return Ok((buckets, tally));
         };
-        buckets.blocks = buckets.blocks.kept_in(checkpoint.buckets_path());
+        buckets.blocks = buckets.blocks.saved_in(checkpoint.buckets_path());
         if let Some(tally) = checkpoint.restore(&mut buckets.blocks)? {
             return Ok((buckets, tally));
         }

@@ -13,7 +13,7 @@ use super::packed::unpack;
 use super::text::Text;
 use crate::buckets::blocks::BucketBlocks;
 use crate::buckets::chunks::BlockMemory;
-use crate::buckets::open::Open;
+use crate::buckets::open::OpenBlocks;
 use crate::kernel::kmer::{Kmer, complement};
 use crate::kernel::packed::PADDING;
 
@@ -230,7 +230,7 @@ fn each_kmer<K: Kmer>(
 pub struct Adder<'s, 'a> {
     k: usize,
     chosen: Chosen,
-    open: Open<'s, 'a>,
+    open: OpenBlocks<'s, 'a>,
     cutter: Cutter,
     counts: Vec<u32>,
 }
@@ -334,7 +334,7 @@ impl Adder<'_, '_> {
 fn put(
     piece: &CutSuperKmer<'_>,
     (chosen, k): (Chosen, usize),
-    (open, head_bytes_max): (&mut Open<'_, '_>, usize),
+    (open, head_bytes_max): (&mut OpenBlocks<'_, '_>, usize),
     head: impl FnOnce(&mut [u8]) -> usize,
 ) {
     if chosen.has(piece.bucket) {

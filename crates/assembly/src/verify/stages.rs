@@ -310,7 +310,7 @@ impl<'a> Verification<'_, 'a> {
         let short =
             run::short_contigs(&self.context.request.output, &graph, (&state.levels[..], budget))?;
         let placements = self.place(&graph)?;
-        let Some(found) = scaffolds::found(self.context, &graph, placements, given.profile)? else {
+        let Some(found) = scaffolds::find(self.context, &graph, placements, given.profile)? else {
             return Ok((short, None));
         };
         let path = self.output(SCAFFOLDS_FILE);

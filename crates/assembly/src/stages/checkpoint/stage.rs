@@ -64,7 +64,7 @@ impl StageCheckpoint<'_> {
     /// # Errors
     /// `System`.
     pub fn save(&self, blocks: &BucketBlocks<'_>, tally: &ReadCounts) -> Result<()> {
-        let places = blocks.keep()?;
+        let places = blocks.save()?;
         self.write(PLACES, |file| {
             put_frame(file, &places)?;
             put_frame(file, &codec::tally_bytes(tally))
