@@ -1,8 +1,8 @@
-//! What the operating system calls an error.
+//! Error numbers of the operating system.
 
 use std::io;
 
-/// Its number: its own, or that of its kind where the system was not asked.
+/// Returns the number of an error: of its system call, or of its kind where there was none.
 pub fn errno_of(error: &io::Error) -> Option<i32> {
     error.raw_os_error().or(match error.kind() {
         io::ErrorKind::NotFound => Some(libc::ENOENT),

@@ -12,27 +12,27 @@ use crate::name_text::{canonical, name_of, shown, text_of};
 
 const SCHEME: &str = "cuesta://";
 
-/// A path below the root, without `.`, `..` or empty steps; the root itself is empty. Names may
-/// have any bytes: as text they are as in [`crate::name_text`].
+/// A path below the root, without `.`, `..` or empty components; the root itself is empty. Names
+/// may contain any bytes; their text form is that of [`crate::name_text`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StorePath(String);
 
 impl StorePath {
-    /// As a path relative to the root; `.` for the root.
+    /// Returns a path relative to the root; `.` for the root.
     pub fn relative(&self) -> PathBuf {
         name_of(if self.0.is_empty() { "." } else { &self.0 }).into()
     }
 
-    /// From a path of the system relative to the root.
+    /// Creates a path from a system path relative to the root.
     ///
     /// # Errors
-    /// `Input` for what is no path.
+    /// `Input` for an invalid path.
     pub fn of_system(path: &Path) -> Result<Self> {
         text_of(path.as_os_str()).parse()
     }
 
-    /// The folder that it is in; `None` for the root.
+    /// Returns the parent folder; `None` for the root.
     pub fn parent(&self) -> Option<Self> {
         if self.0.is_empty() {
             return None;
@@ -40,38 +40,38 @@ impl StorePath {
         Some(Self(self.0.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned())))
     }
 
-    /// Its last step; empty for the root.
+    /// Returns its last component; empty for the root.
     pub fn name(&self) -> &str {
         self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
     }
 
-    /// Its last step, as the system has it.
+    /// Returns its last component as a system name.
     pub fn system_name(&self) -> OsString {
         name_of(self.name())
     }
 
-    /// The path in this folder of a name that the system has.
+    /// Returns the path of a system name in this folder.
     ///
     /// # Errors
-    /// `Input` for a name that is none.
+    /// `Input` for an invalid name.
     pub fn join_system(&self, name: &OsStr) -> Result<Self> {
         self.join(&text_of(name))
     }
 
-    /// What is in this folder under a name.
+    /// Returns the path of a name in this folder.
     ///
     /// # Errors
-    /// `Input` for a name that is none.
+    /// `Input` for an invalid name.
     pub fn join(&self, name: &str) -> Result<Self> {
         format!("{}/{name}", self.0).parse()
     }
 
-    /// Whether it is in a folder, at any depth.
+    /// Returns whether it is in a folder, at any depth.
     pub fn is_inside(&self, folder: &Self) -> bool {
         self.step_inside(folder).is_some()
     }
 
-    /// The step after a folder that it is in.
+    /// Returns the component after a folder that it is in.
     pub fn step_inside(&self, folder: &Self) -> Option<&str> {
         let rest = match folder.0.as_str() {
             "" => &self.0,
@@ -80,16 +80,16 @@ impl StorePath {
         rest.split('/').next().filter(|step| !step.is_empty())
     }
 
-    /// Where it is once a folder that it is in has another name.
+    /// Returns its new path after a rename of a folder that it is in.
     ///
     /// # Errors
-    /// `Input` for what is no path.
+    /// `Input` for an invalid path.
     pub fn moved(&self, from: &Self, to: &Self) -> Result<Self> {
         let rest = self.0.strip_prefix(&from.0).unwrap_or(&self.0);
         format!("{}/{rest}", to.0).parse()
     }
 
-    /// The path below a root of the file system.
+    /// Returns the path below a root of the file system.
     pub fn below(&self, root: &Path) -> PathBuf {
         if self.0.is_empty() { root.to_owned() } else { root.join(name_of(&self.0)) }
     }
@@ -98,7 +98,7 @@ impl StorePath {
 impl FromStr for StorePath {
     type Err = Error;
 
-    /// From `cuesta:///a/b`, `/a/b` or `a/b`; slashes at the end and doubled ones do not count.
+    /// Parses `cuesta:///a/b`, `/a/b` or `a/b`; trailing and doubled slashes are ignored.
     fn from_str(text: &str) -> Result<Self> {
         let path = match text.strip_prefix(SCHEME) {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_path_is_written_in_many_ways() {
+    fn a_path_has_several_spellings() {
         for text in ["cuesta:///a/b", "/a/b", "a/b", "//a//b/", "cuesta:///a/b/"] {
             let path: StorePath = text.parse().unwrap();
             assert_eq!(path.to_string(), "cuesta:///a/b");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_folder_moves_with_it() {
+    fn the_files_of_a_folder_move_with_it() {
         let path = |text: &str| text.parse::<StorePath>().unwrap();
         assert_eq!(path("a/b/c").step_inside(&path("a")), Some("b"));
         assert_eq!(path("a/b/c").step_inside(&path("")), Some("a"));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_root_is_no_path() {
+    fn a_path_out_of_the_root_is_refused() {
         for text in ["..", "a/../b", "/./a", "a\0b", "cuesta://host/a"] {
             assert!(text.parse::<StorePath>().is_err(), "{text:?}");
         }

@@ -1,34 +1,35 @@
-//! Permission bits of files and folders that a store makes: those of the writer, or fewer.
+//! Permission bits of files and folders that a store creates: those of the writer, or fewer.
 
 use cuesta_core::{Error, Result};
 
-/// The bits that a writer gives to what it makes.
+/// Bits that a writer may give to files and folders.
 pub const WRITER_BITS: u32 = 0o777;
-/// Those and the special ones, of what is there.
+/// These and the special bits, of existing files and folders.
 pub const ALL_BITS: u32 = 0o7777;
-/// Of a folder that files in memory alone are in, and of records without bits.
+/// Bits of the folder of a memory-only file, and of records without bits.
 pub const PRIVATE_FOLDER: u32 = 0o700;
 
-/// Bits that a program without any wish gives to a file of this process's account.
+/// Returns the default bits of a new file of this process's account.
 pub fn of_new_file() -> u32 {
     0o666 & !umask()
 }
 
-/// Bits that a program without any wish gives to a folder.
+/// Returns the default bits of a new folder.
 pub fn of_new_folder() -> u32 {
     WRITER_BITS & !umask()
 }
 
-/// Bits of the folders that are made for a file: whoever may read the file may pass them.
+/// Returns the bits of folders that are made for a file: users who may read the file may traverse
+/// them.
 pub fn of_parents(of_file: u32) -> u32 {
     let bits = of_file & WRITER_BITS;
     PRIVATE_FOLDER | bits | ((bits & 0o444) >> 2)
 }
 
-/// What a client asks for, if that is bits of a writer.
+/// Checks the bits that a client requests.
 ///
 /// # Errors
-/// `Input` for special bits, or what is no mode.
+/// `Input` for special bits, or a value that is no mode.
 pub fn checked(permissions: Option<u32>) -> Result<Option<u32>> {
     match permissions {
         Some(bits) if bits & !WRITER_BITS != 0 => {
@@ -39,8 +40,8 @@ pub fn checked(permissions: Option<u32>) -> Result<Option<u32>> {
     }
 }
 
-/// The umask of this process, without changing it for a moment; all bits but the owner's where the
-/// system does not say it.
+/// Returns the umask of this process, read without changing it; all bits but the owner's where the
+/// system does not report it.
 fn umask() -> u32 {
     let facts = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let line = facts.lines().find_map(|line| line.strip_prefix("Umask:"));
@@ -63,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whoever_has_nothing_of_a_file_has_nothing_of_its_folders(bits in 0..0o1000_u32) {
+        fn a_class_without_access_to_a_file_has_none_to_its_folders(bits in 0..0o1000_u32) {
             let folder = of_parents(bits);
             for class in [0, 3] {
                 let of = |bits: u32| (bits >> class) & 7;

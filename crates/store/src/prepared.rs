@@ -1,5 +1,5 @@
-//! Memory that is taken before it is needed, so that neither a fill nor a writer waits until the
-//! system has cleared it.
+//! Memory that is allocated in advance, so that neither a fill nor a writer waits for the system to
+//! clear it.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +15,7 @@ use crate::allocate::allocate;
 use crate::mapping::{self, HUGE_BYTES};
 use crate::memory::PREPARED;
 
-/// Files of zeros, as large as a block, that are nobody's block yet.
+/// Files of zeros, as large as a block, that are not used for a block yet.
 #[derive(Debug)]
 pub struct PreparedBlocks {
     folder: PathBuf,
@@ -25,21 +25,21 @@ pub struct PreparedBlocks {
 }
 
 impl PreparedBlocks {
-    /// None yet.
+    /// Creates an empty set.
     pub fn new(folder: PathBuf) -> Self {
         let (block_bytes, serial) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
         Self { folder, files: Mutex::default(), block_bytes, serial }
     }
 
-    /// How many there are.
+    /// Returns the number of files.
     pub fn count(&self) -> u64 {
         lock(&self.files).len() as u64
     }
 
-    /// One more, of so many bytes; all have as many.
+    /// Adds a file of `block_bytes`; all files have the same size.
     ///
     /// # Errors
-    /// Those of the system, as where the memory is full; nothing is left of it then.
+    /// I/O errors, such as a full memory; nothing remains of the file then.
     pub fn add(&self, block_bytes: u64) -> io::Result<()> {
         self.block_bytes.store(block_bytes, Ordering::Relaxed);
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
@@ -55,15 +55,15 @@ impl PreparedBlocks {
         Ok(())
     }
 
-    /// Gives the memory of one back to the system.
-    pub fn drop_one(&self) {
+    /// Frees the memory of one file.
+    pub fn release_last(&self) {
         if let Some((path, _)) = lock(&self.files).pop() {
             let _ = fs::remove_file(path);
         }
     }
 
-    /// One of them under this path, with `size_bytes` at most, for a block that is not much smaller
-    /// than they are; `None` where there is none, or the path is somebody's.
+    /// Renames one of the files to `path`, with at most `size_bytes`, for a block that is not much
+    /// smaller than the files; `None` where there is none, or the path exists.
     pub fn get(&self, path: &Path, size_bytes: u64) -> Option<File> {
         let block_bytes = self.block_bytes.load(Ordering::Relaxed);
         if size_bytes <= block_bytes / 2 {
@@ -79,12 +79,12 @@ impl PreparedBlocks {
     }
 }
 
-/// Has the system give all memory of a file of so many bytes: in huge pages, as far as it has them.
+/// Allocates all memory of a file: in huge pages, as far as the system has them.
 fn take(file: &File, size_bytes: u64) -> io::Result<()> {
     let huge = size_bytes as usize / HUGE_BYTES;
     let is_reserved = huge > 0 && mapping::reserve(file, huge).is_ok();
     let done = if is_reserved { huge * HUGE_BYTES } else { 0 };
-    // A page that something held at that moment is not a huge one, and may not be there.
+    // A page that was in use at that moment is not huge, and may be missing.
     allocate(file, done as u64)?;
     let zeros = vec![0; HUGE_BYTES];
     let mut place = done as u64;
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prepared_file_serves_one_block_of_about_its_size() {
+    fn a_prepared_file_is_used_for_a_block_of_about_its_size() {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let prepared = PreparedBlocks::new(folder.path().to_owned());
         let path = folder.path().join("block");
@@ -114,11 +114,11 @@ mod tests {
             let file = prepared.get(&path, block_bytes - 1).unwrap();
             assert_eq!(file.metadata().unwrap().len(), block_bytes - 1);
             assert!(fs::read(&path).unwrap().iter().all(|&byte| byte == 0));
-            // The path is somebody's now, who keeps it.
+            // The path exists now, and its file is not replaced.
             assert!(prepared.get(&path, block_bytes).is_none());
             assert_eq!(fs::metadata(&path).unwrap().len(), block_bytes - 1);
             fs::remove_file(&path).unwrap();
-            prepared.drop_one();
+            prepared.release_last();
             assert_eq!((prepared.count(), fs::read_dir(&folder).unwrap().count()), (0, 0));
         }
     }

@@ -1,4 +1,4 @@
-//! What a policy would have had in memory of the blocks that were read.
+//! Simulation of the hits of a policy on recorded reads.
 
 use std::collections::HashMap;
 
@@ -8,23 +8,24 @@ use crate::policy::admission::{Gated, Wish};
 use crate::policy::{BlockId, PolicyName};
 use crate::trace::{BlockRead, Trace};
 
-/// Reads that a memory would have served.
+/// Reads that the memory would have served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Hits {
-    /// How many there were.
+    /// Number of reads.
     pub reads: u64,
     /// Bytes of their blocks.
     pub bytes: u64,
-    /// Bytes of the blocks that came into memory.
+    /// Bytes of the blocks loaded into memory.
     pub filled_bytes: u64,
 }
 
-/// The hits of a policy with a memory of so many bytes. Cost: O(reads), a few words a block.
+/// Returns the hits of a policy with a memory of `memory_bytes`. Cost: O(reads), a few words a
+/// block.
 pub fn hits(policy: PolicyName, memory_bytes: u64, trace: &Trace) -> Hits {
     hits_gated(policy, false, memory_bytes, trace)
 }
 
-/// As [`hits`], where `has_admission` keeps missed blocks from displacing others in vain.
+/// As [`hits`], with optional admission of missed blocks.
 pub fn hits_gated(
     policy: PolicyName,
     has_admission: bool,
@@ -55,7 +56,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// Whether a block is there; else it comes if it fits.
+    /// Reads a block; returns whether it was in memory, and loads it otherwise, if it fits.
     fn read(&mut self, read: &BlockRead) -> bool {
         let &BlockRead { block, size_bytes } = read;
         self.policy.read(block);
@@ -64,7 +65,7 @@ impl Memory {
                 self.policy.hit(block);
                 return true;
             }
-            // Its file is another one by now.
+            // The file has changed since.
             Some(&size) => {
                 self.resident.remove(&block);
                 self.policy.remove(block);
@@ -74,10 +75,10 @@ impl Memory {
         }
         self.policy.missed(block);
         while self.free_bytes < size_bytes {
-            let Some(left) = self.policy.displace(block, Wish::Read, &|_| true) else {
+            let Some(evicted) = self.policy.displace(block, Wish::Read, &|_| true) else {
                 return false;
             };
-            self.free_bytes += self.resident.remove(&left).unwrap_or(0);
+            self.free_bytes += self.resident.remove(&evicted).unwrap_or(0);
         }
         self.policy.insert(block, size_bytes);
         self.resident.insert(block, size_bytes);
@@ -97,16 +98,16 @@ mod tests {
     }
 
     #[test]
-    fn of_a_cycle_larger_than_memory_s3_fifo_alone_keeps_some() {
+    fn of_a_cycle_larger_than_memory_only_s3_fifo_retains_some() {
         let cycle: Vec<u64> = (0..20).cycle().take(2000).collect();
         let of = |policy| hits(policy, 100, &trace(&cycle)).reads;
         assert_eq!((of(PolicyName::Lru), of(PolicyName::Sieve)), (0, 0));
-        // Of 20 blocks it keeps 9 in its main queue.
+        // It retains 9 of 20 blocks in its main queue.
         assert_eq!(of(PolicyName::S3Fifo), 9 * 99);
     }
 
     #[test]
-    fn a_block_larger_than_memory_never_comes() {
+    fn a_block_larger_than_memory_is_never_loaded() {
         for policy in PolicyName::ALL {
             assert_eq!(hits(policy, 9, &trace(&[1, 1, 1])), Hits::default(), "{policy}");
             let expected = Hits { reads: 2, bytes: 20, filled_bytes: 20 };
@@ -114,7 +115,7 @@ mod tests {
         }
     }
 
-    /// Belady's: the block that is read again last leaves.
+    /// Belady's policy: evicts the block whose next read is the furthest away.
     fn most(blocks: &[u64], count: usize) -> u64 {
         let mut resident: Vec<u64> = Vec::new();
         let mut hits = 0;
@@ -127,7 +128,7 @@ mod tests {
             if resident.len() > count {
                 let next = |block| blocks[now + 1..].iter().position(|&other| other == block);
                 let last = (0..resident.len())
-                    .max_by_key(|&one| next(resident[one]).unwrap_or(usize::MAX));
+                    .max_by_key(|&place| next(resident[place]).unwrap_or(usize::MAX));
                 resident.swap_remove(last.unwrap());
             }
         }
@@ -136,23 +137,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_policy_beats_the_best_and_all_hit_what_fits(
+        fn no_policy_beats_the_optimum_and_all_hit_a_set_that_fits(
             blocks in prop::collection::vec(0u64..12, 1..200),
             count in 1usize..14,
         ) {
             let distinct = blocks.iter().collect::<std::collections::HashSet<_>>().len();
             for policy in PolicyName::ALL {
-                let found = hits(policy, 10 * count as u64, &trace(&blocks)).reads;
-                prop_assert!(found <= most(&blocks, count), "{}", policy);
+                let hit_count = hits(policy, 10 * count as u64, &trace(&blocks)).reads;
+                prop_assert!(hit_count <= most(&blocks, count), "{}", policy);
                 if distinct <= count {
-                    prop_assert_eq!(found, (blocks.len() - distinct) as u64, "{}", policy);
+                    prop_assert_eq!(hit_count, (blocks.len() - distinct) as u64, "{}", policy);
                 }
             }
         }
 
-        /// Blocks that may not leave stay; freed ones are forgotten.
+        /// Blocks that may not be evicted remain; removed blocks are forgotten.
         #[test]
-        fn a_policy_forgets_what_left_and_nothing_else(
+        fn a_policy_forgets_evicted_blocks_and_no_others(
             steps in prop::collection::vec((0u64..20, 0u8..4, any::<u32>()), 1..300),
         ) {
             for name in PolicyName::ALL {
@@ -163,11 +164,11 @@ mod tests {
                     match what {
                         0 if resident.remove(&block) => policy.remove(block),
                         1 => {
-                            let left = policy.evict(&may_leave);
+                            let evicted = policy.evict(&may_leave);
                             let any = resident.iter().any(|&block| may_leave(block));
-                            prop_assert_eq!(left.is_some(), any, "{}", name);
-                            if let Some(left) = left {
-                                prop_assert!(resident.remove(&left) && may_leave(left));
+                            prop_assert_eq!(evicted.is_some(), any, "{}", name);
+                            if let Some(evicted) = evicted {
+                                prop_assert!(resident.remove(&evicted) && may_leave(evicted));
                             }
                         }
                         _ if resident.contains(&block) => policy.hit(block),

@@ -1,4 +1,4 @@
-//! What was read, block by block (`spec/formats/store-trace.md`).
+//! A trace of the blocks that were read (`spec/formats/store-trace.md`).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use crate::path::StorePath;
 use crate::policy::BlockId;
 
 const OPERATION: &str = "store.trace";
-/// The first line of a trace.
+/// First line of a trace.
 pub const HEADER: &str = "seconds\tpath\tblock\tbytes";
 
 /// A read of a block.
@@ -20,16 +20,16 @@ pub const HEADER: &str = "seconds\tpath\tblock\tbytes";
 pub struct BlockRead {
     /// The block.
     pub block: BlockId,
-    /// Bytes of the whole block.
+    /// Size of the complete block in bytes.
     pub size_bytes: u64,
 }
 
-/// Reads in their order.
+/// A sequence of reads.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The reads; blocks are numbered in the order in which they were first read.
     pub reads: Vec<BlockRead>,
-    /// How many blocks there are.
+    /// Number of distinct blocks.
     pub blocks: u64,
     /// Bytes of all blocks, each at its largest.
     pub blocks_bytes: u64,
@@ -50,9 +50,9 @@ impl Trace {
         };
         next(&mut line)?;
         if line.trim_end() != HEADER {
-            let name = path.display();
+            let shown = path.display();
             let text =
-                format!("{name} is no trace of the store; record one by `cuesta store trace`");
+                format!("{shown} is no trace of the store; record one by `cuesta store trace`");
             return Err(Error::input(OPERATION, text));
         }
         let mut sizes: HashMap<String, (BlockId, u64)> = HashMap::new();
@@ -85,12 +85,12 @@ impl Trace {
 pub struct Recorder {
     file: BufWriter<File>,
     begun: Instant,
-    /// What went wrong first; nothing is written after that.
+    /// First error; nothing is written after it.
     failed: io::Result<()>,
 }
 
 impl Recorder {
-    /// Begins a trace in a file that is not there.
+    /// Creates a trace in a new file.
     ///
     /// # Errors
     /// `System`.
@@ -102,7 +102,7 @@ impl Recorder {
         Ok(Self { file, begun: Instant::now(), failed })
     }
 
-    /// Writes a read of a block. A disk that is full holds nobody up: see [`end`](Self::end).
+    /// Records a read of a block. A full disk delays no reader: see [`end`](Self::end).
     pub fn add(&mut self, path: &StorePath, index: u64, size_bytes: u64) {
         if self.failed.is_ok() {
             let seconds = self.begun.elapsed().as_secs_f64();
@@ -111,23 +111,23 @@ impl Recorder {
         }
     }
 
-    /// Ends the trace.
+    /// Finishes the trace.
     ///
     /// # Errors
-    /// What went wrong while it was written.
+    /// First error while it was written.
     pub fn end(mut self) -> io::Result<()> {
         self.failed?;
         self.file.flush()
     }
 }
 
-/// The path and block of a line, as one text, and the bytes.
+/// Parses a line; returns the path and block as one string, and the bytes.
 fn parsed(line: &str) -> Option<(&str, u64)> {
     let (seconds, rest) = line.split_once('\t')?;
     let (name, bytes) = rest.rsplit_once('\t')?;
     let (_, block) = name.rsplit_once('\t')?;
     let is_read = seconds.parse::<f64>().is_ok_and(f64::is_finite) && block.parse::<u64>().is_ok();
-    // Sums of all blocks stay below 2^64.
+    // Sums over all blocks remain below 2^64.
     let bytes = bytes.parse().ok().filter(|bytes| (1..1 << 40).contains(bytes))?;
     is_read.then_some((name, bytes))
 }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_refused_with_its_line() {
+    fn an_invalid_trace_is_refused_with_its_line() {
         assert!(of("hello\n").unwrap_err().message.contains("no trace"));
         for line in
             ["", "0\ta\t0", "x\ta\t0\t1", "0\ta\tb\t1", "0\ta\t0\t0", "0\ta\t0\t-1", "0\t1\t2"]

@@ -1,4 +1,4 @@
-//! A block of the store as memory of this process, for clients that keep their own leases.
+//! A block of the store as memory of this process, for clients that manage their leases themselves.
 
 use std::fs::File;
 use std::io;
@@ -12,29 +12,29 @@ use rustix::process::geteuid;
 
 use crate::mapping::Mapping;
 
-/// So many times the bytes of a block are copied by the system before it is mapped, where that
-/// takes long: to bring its pages in, small pages, was measured as about four such copies.
+/// Times that all bytes of a block are copied by the system before it is mapped, where mapping is
+/// slow: loading its small pages was measured as about four such copies.
 const COPIES_BEFORE_MAPPING: u64 = 4;
-/// Where mapping is quick, it takes as long as to copy this part of the bytes of a block.
+/// Where mapping is fast, it takes as long as copying the block's size divided by this number.
 const PART_BEFORE_MAPPING: u64 = 64;
 
-/// A block whose file is open. It is mapped once that pays: its bytes are copied faster from a
-/// mapping than by the system, but only when the pages of the mapping are there.
+/// A block whose file is open. It is mapped once that pays off: copying from a mapping is faster
+/// than by system calls, but only once the pages of the mapping are loaded.
 #[derive(Debug)]
 pub struct StoredBlock {
     file: File,
     size_bytes: usize,
-    /// Bytes that were copied by the system.
+    /// Bytes copied by system calls so far.
     copied: AtomicU64,
-    /// Whether it lies in huge pages; one block may, and the next one not.
+    /// Whether it is in huge pages, which differs between blocks.
     is_quick: OnceLock<bool>,
-    /// `None` where the system does not map it.
+    /// `None` where mapping failed.
     mapping: OnceLock<Option<Mapping>>,
 }
 
-/// Opens a file of a store's memory, no link, pipe or file of another account in its place.
+/// Opens a file of a store's memory; refuses a link, pipe or file of another account in its place.
 pub(super) fn open_checked(path: &Path, access: OFlags) -> io::Result<File> {
-    // Else opening a pipe would wait for its writer.
+    // Without `NONBLOCK`, opening a pipe would wait for its writer.
     let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let facts = file.metadata()?;
@@ -43,15 +43,15 @@ pub(super) fn open_checked(path: &Path, access: OFlags) -> io::Result<File> {
 }
 
 impl StoredBlock {
-    /// Opens the file of a block of so many bytes: a regular file of this account.
+    /// Opens the file of a block of `size_bytes`: a regular file of this account.
     ///
     /// # Errors
-    /// `InvalidData` for a file of another size; `PermissionDenied` for another sort of file, or
-    /// one that another account has put there; those of the system.
+    /// `InvalidData` for a file of another size; `PermissionDenied` for another kind of file, or
+    /// one of another account; I/O errors.
     pub fn open(path: &Path, size_bytes: u64) -> io::Result<Self> {
         let file = open_checked(path, OFlags::RDONLY)?;
-        // Of this size it stays: it is read-only, and no store cuts a block short. So a mapping
-        // has a page behind every byte, and touching it raises no SIGBUS.
+        // Its size cannot change: it is read-only, and no store truncates a block. So a mapping has
+        // a page behind every byte, and touching it raises no SIGBUS.
         if file.metadata()?.len() != size_bytes {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -61,20 +61,20 @@ impl StoredBlock {
         Ok(Self { file, size_bytes, copied: AtomicU64::new(0), is_quick, mapping })
     }
 
-    /// All of its bytes, mapped.
+    /// Returns all of its bytes, mapped.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     pub fn mapped(&self) -> io::Result<&[u8]> {
         let mapped = || Mapping::new(&self.file, self.size_bytes).ok();
         let mapping = self.mapping.get_or_init(mapped);
         mapping.as_deref().ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
-    /// Copies the bytes from `offset` on, which all lie in the block.
+    /// Copies the bytes from `offset` on, all within the block.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     pub fn copy(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
         if (self.mapping.get().is_some() || self.pays_to_map(into.len()))
             && let Ok(bytes) = self.mapped()
@@ -85,7 +85,8 @@ impl StoredBlock {
         self.file.read_exact_at(into, offset)
     }
 
-    /// Whether so many bytes more, copied by the system, make as many as mapping would take long.
+    /// Returns whether the block has been copied so often, with `count` more bytes, that mapping
+    /// pays.
     fn pays_to_map(&self, count: usize) -> bool {
         let copied = self.copied.fetch_add(count as u64, Ordering::Relaxed) + count as u64;
         let size_bytes = self.size_bytes as u64;

@@ -1,4 +1,4 @@
-//! The folder of a store, checked before anything in it is believed: this account's alone.
+//! The folder of a store, opened only if it is private to this account.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 
 use crate::daemon::SOCKET;
 
-/// A folder that stays the checked one when its name changes.
+/// An open folder, which remains the checked one if it is renamed.
 #[derive(Debug)]
 pub struct CheckedFolder {
     folder: OwnedFd,
@@ -24,9 +24,9 @@ impl CheckedFolder {
     /// Opens a folder that this account owns and no other account may enter.
     ///
     /// # Errors
-    /// [`is_foreign`] where it is another sort of folder; those of the system.
+    /// [`is_foreign`] for any other folder; I/O errors.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        // A slash at the end would follow a link.
+        // A trailing slash would follow a link.
         let name: PathBuf = folder.components().collect();
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = match fs::open(&name, flags, Mode::empty()) {
@@ -54,8 +54,8 @@ impl CheckedFolder {
     /// Connects to the daemon of this account that listens there.
     ///
     /// # Errors
-    /// [`is_foreign`] for a daemon of another account; those of the system where there is none, or
-    /// it admits nobody now.
+    /// [`is_foreign`] for a daemon of another account; I/O errors where there is none, or it
+    /// accepts no connection now.
     pub fn connect(&self) -> io::Result<UnixStream> {
         let facts = fs::statat(&self.folder, SOCKET, AtFlags::SYMLINK_NOFOLLOW)?;
         if !FileType::from_raw_mode(facts.st_mode).is_socket() {
@@ -63,7 +63,7 @@ impl CheckedFolder {
         }
         self.check_server(facts.st_uid)?;
         let address = SocketAddrUnix::new(self.path().join(SOCKET))?;
-        // A store that hangs refuses at once instead of keeping its clients in a queue.
+        // A store that hangs refuses at once instead of queueing its clients.
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket =
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -81,13 +81,13 @@ impl CheckedFolder {
         Err(foreign(&self.name, format!("is served by {answers}, and this is {user}")))
     }
 
-    /// The path of the folder that was checked, whatever has its name now; for this process alone.
+    /// Returns a path of the checked folder, valid in this process, whatever has its name now.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_raw_fd()))
     }
 }
 
-/// Whether an error says that a folder or a daemon is another account's.
+/// Returns whether an error is about a folder or a daemon of another account.
 pub fn is_foreign(error: &io::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied && error.get_ref().is_some()
 }
@@ -101,7 +101,7 @@ fn foreign(folder: &Path, what: impl Display) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, text)
 }
 
-/// An account by its number, with its name where this machine has it in its list.
+/// Returns the number of an account, with its name where this machine lists it.
 fn account(number: u32) -> String {
     let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = list.lines().find_map(|line| {

@@ -1,4 +1,4 @@
-//! A connection to the daemon, and how it is told from one that hangs.
+//! A connection to the daemon, and detection of a daemon that hangs.
 
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
@@ -9,22 +9,23 @@ use super::checked_folder::CheckedFolder;
 use super::limits::Patience;
 use crate::wire::{self, Question, Reply};
 
-/// Questions to a store, one after the other.
+/// A connection on which questions are asked one at a time.
 #[derive(Debug)]
 pub struct Connection {
     stream: UnixStream,
     folder: PathBuf,
     patience: Patience,
-    /// What came with the last answer.
+    /// The payload of the last answer.
     pub payload: Vec<u8>,
 }
 
 impl Connection {
-    /// Connects to the store of this account in `folder`; nothing is sent to another account's.
+    /// Connects to the store of this account in `folder`; sends nothing to the store of another
+    /// account.
     ///
     /// # Errors
-    /// [`is_foreign`](super::checked_folder::is_foreign) where another account has the folder or
-    /// answers there; those of the system where none runs, or it admits nobody.
+    /// [`is_foreign`](super::checked_folder::is_foreign) where another account owns the folder or
+    /// the daemon; I/O errors where no store runs, or it accepts no connection.
     pub fn open(folder: &Path, patience: Patience) -> io::Result<Self> {
         let stream = CheckedFolder::open(folder)?.connect()?;
         stream.set_nonblocking(false)?;
@@ -32,29 +33,29 @@ impl Connection {
         Ok(Self { stream, folder: folder.to_owned(), patience, payload: vec![] })
     }
 
-    /// The answer to a question; `None` where the store has ended or hangs. After that, and after
-    /// an error, the connection is of no use.
+    /// Asks a question; returns `None` where the store has ended or hangs. After that, and after an
+    /// error, the connection cannot be used.
     ///
     /// # Errors
-    /// `TimedOut` where the store lives and does not come to an end with it.
+    /// `TimedOut` where the store lives, but does not finish.
     pub fn ask(&mut self, question: &Question) -> io::Result<Option<Reply>> {
-        if self.say(question) { self.answer() } else { Ok(None) }
+        if self.send(question) { self.answer() } else { Ok(None) }
     }
 
-    /// Asks, for an [`answer`](Self::answer) later; whether the store still listens. Answers come
-    /// in the order of questions.
-    pub fn say(&mut self, question: &Question) -> bool {
+    /// Sends a question whose [`answer`](Self::answer) is read later; returns whether the store
+    /// still listens. Answers arrive in the order of questions.
+    pub fn send(&mut self, question: &Question) -> bool {
         wire::send(&mut self.stream, question, &[]).is_ok()
     }
 
-    /// The answer to the first question that has none. As [`ask`](Self::ask).
+    /// Returns the answer to the oldest open question; as [`ask`](Self::ask).
     ///
     /// # Errors
-    /// As there.
+    /// As [`ask`](Self::ask).
     pub fn answer(&mut self) -> io::Result<Option<Reply>> {
         let until = Instant::now() + self.patience.fill;
         loop {
-            match self.hear(self.patience.answer) {
+            match self.receive(self.patience.answer) {
                 Ok(reply) => return Ok(Some(reply)),
                 Err(error) if !is_late(&error) || !self.lives() => return Ok(None),
                 Err(_) if Instant::now() < until => (),
@@ -67,15 +68,15 @@ impl Connection {
         }
     }
 
-    /// Whether the store has ended, where no answer is awaited.
+    /// Returns whether the store has ended, where no answer is awaited.
     pub fn has_ended(&self) -> bool {
         let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
-        let heard = rustix::net::recv(&self.stream, &mut [0_u8; 1][..], flags);
-        heard != Err(rustix::io::Errno::AGAIN)
+        let received = rustix::net::recv(&self.stream, &mut [0_u8; 1][..], flags);
+        received != Err(rustix::io::Errno::AGAIN)
     }
 
-    /// Waits so long for an answer to begin: [`is_late`] where it has not.
-    fn hear(&mut self, wait: Duration) -> io::Result<Reply> {
+    /// Waits for an answer to begin, at most `wait`; fails as [`is_late`] where it does not.
+    fn receive(&mut self, wait: Duration) -> io::Result<Reply> {
         self.stream.set_read_timeout(Some(wait))?;
         let mut from = Begun { stream: &self.stream, has_begun: false };
         let received = wire::receive(&mut from, &mut self.payload);
@@ -88,11 +89,11 @@ impl Connection {
         }
     }
 
-    /// Whether the store answers somebody else.
+    /// Returns whether the store answers on another connection.
     fn lives(&self) -> bool {
         let Ok(mut other) = Self::open(&self.folder, self.patience) else { return false };
         wire::send(&mut other.stream, &Question::Ping, &[]).is_ok()
-            && other.hear(self.patience.ping).is_ok()
+            && other.receive(self.patience.ping).is_ok()
     }
 }
 
@@ -100,7 +101,7 @@ fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// A stream, and whether anything has come.
+/// A stream that records whether any bytes have arrived.
 struct Begun<'a> {
     stream: &'a UnixStream,
     has_begun: bool,
@@ -111,9 +112,9 @@ impl Read for Begun<'_> {
         loop {
             match self.stream.read(into) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => (),
-                found => {
-                    self.has_begun |= found.as_ref().is_ok_and(|&count| count > 0);
-                    return found;
+                read => {
+                    self.has_begun |= read.as_ref().is_ok_and(|&count| count > 0);
+                    return read;
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! A file of the store, open in one version.
+//! A file of the store, opened in one version.
 
 use std::io;
 use std::ops::Deref;
@@ -16,29 +16,29 @@ use crate::path::StorePath;
 use crate::store::record::is_alone;
 use crate::under::UnderVersion;
 
-/// A file, read through the store where that has or gets its blocks, else from the under level:
-/// one version of it, or an error. Threads may share it; clones are the same open file.
+/// A file that is read through the store where that has or can load its blocks, else from the under
+/// level: one version of it, or an error. Threads may share it; clones are the same open file.
 #[derive(Clone, Debug)]
 pub struct StoredFile(Arc<OpenFile>);
 
-/// What clones share.
+/// State that clones share.
 #[derive(Debug)]
 pub struct OpenFile {
     session: Arc<Session>,
     path: StorePath,
     version: UnderVersion,
-    /// None of a file that was opened when the store was lost.
-    known: Option<KnownFile>,
-    /// How often the store was asked to open it.
+    /// Handle in the store; `None` for a file that was opened after the store was lost.
+    served: Option<ServedFile>,
+    /// Number of times that the store was asked to open it.
     opens: AtomicU64,
     refused: Mutex<RefusedBlocks>,
     past: Mutex<Option<Arc<PastFile>>>,
 }
 
-/// What the store calls a file.
+/// Handle of a file that is open in the store.
 #[derive(Clone, Copy, Debug)]
-pub struct KnownFile {
-    /// The connection that it is open on.
+pub struct ServedFile {
+    /// Index of the connection that it is open on.
     pub line: usize,
     /// Its number.
     pub number: u64,
@@ -46,12 +46,12 @@ pub struct KnownFile {
     pub block_bytes: u64,
 }
 
-/// Bytes of a block as they lie in memory. They stay what they are for as long as this is held,
-/// also when the block leaves the store, or the store ends.
+/// Bytes of a block, mapped from memory. They remain valid and unchanged as long as this value
+/// exists, even after the block is evicted or the store ends.
 #[derive(Clone, Debug)]
 pub struct BlockBytes {
     block: Arc<StoredBlock>,
-    /// Where in the block they begin.
+    /// Offset in the block of the first byte.
     start: usize,
 }
 
@@ -59,7 +59,7 @@ impl Deref for BlockBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // It was mapped before it came here.
+        // The block was mapped before this value was created.
         self.block.mapped().unwrap_or_default().get(self.start..).unwrap_or_default()
     }
 }
@@ -69,46 +69,47 @@ impl StoredFile {
         Self(file)
     }
 
-    /// Its size.
+    /// Returns its size.
     pub fn size_bytes(&self) -> u64 {
         self.0.version.size_bytes
     }
 
-    /// Which content it has.
+    /// Returns its version.
     pub fn version(&self) -> UnderVersion {
         self.0.version
     }
 
-    /// What the store calls the file: it stays when the file is renamed or flushed, and no other
-    /// file or version gets it. `None` of a file that was opened past the store.
+    /// Returns the store's number of the file: it remains when the file is renamed or flushed, and
+    /// no other file or version gets it. `None` for a file that was opened on the under level.
     pub fn number(&self) -> Option<u64> {
-        self.0.known.map(|known| known.number)
+        self.0.served.map(|served| served.number)
     }
 
-    /// Whether both are one file of one store, which other stores may give the same number.
+    /// Returns whether both are the same file of the same session; other stores may use the same
+    /// number.
     pub fn is_same_file(&self, other: &Self) -> bool {
         self.number().is_some()
             && self.number() == other.number()
             && Arc::ptr_eq(&self.0.session, &other.0.session)
     }
 
-    /// Bytes of a block; `None` of a file that was opened past the store.
+    /// Returns the size of a block; `None` for a file that was opened on the under level.
     pub fn block_bytes(&self) -> Option<u64> {
-        self.0.known.map(|known| known.block_bytes)
+        self.0.served.map(|served| served.block_bytes)
     }
 
-    /// A block as it lies in memory, without a copy; `None` where it is not there: the memory has
-    /// no room for it, or the store has ended.
+    /// Returns a block mapped from memory, without a copy; `None` where the memory has no room for
+    /// it, or the store has ended.
     ///
     /// # Errors
-    /// `InvalidData` where the file was changed; `TimedOut`; those of the system.
+    /// `InvalidData` where the file was changed; `TimedOut`; I/O errors.
     pub fn block(&self, index: u64) -> io::Result<Option<BlockBytes>> {
         let Some(block) = self.0.leased(index, 0)? else { return Ok(None) };
         Ok(block.mapped().is_ok().then_some(BlockBytes { block, start: 0 }))
     }
 
-    /// The bytes from `offset` on, up to the end of their block, as they lie in memory; `None` as
-    /// for [`block`](Self::block), and at the end of the file.
+    /// Returns the bytes from `offset` to the end of their block, mapped from memory; `None` as for
+    /// [`block`](Self::block), and at the end of the file.
     ///
     /// # Errors
     /// As [`block`](Self::block).
@@ -121,22 +122,23 @@ impl StoredFile {
         Ok(block.map(|block| BlockBytes { start, ..block }))
     }
 
-    /// Copies bytes from `offset` on, up to the end of their block; how many: none at the end.
+    /// Copies bytes from `offset` on, up to the end of their block; returns their number, 0 at the
+    /// end.
     ///
     /// # Errors
     /// As [`block`](Self::block).
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let left = self.size_bytes().saturating_sub(offset).min(into.len() as u64);
-        if left == 0 {
+        let count = self.size_bytes().saturating_sub(offset).min(into.len() as u64);
+        if count == 0 {
             return Ok(0);
         }
         let Some(block_bytes) = self.block_bytes() else {
-            let into = &mut into[..left as usize];
+            let into = &mut into[..count as usize];
             self.0.read_past(into, offset)?;
             return Ok(into.len());
         };
         let within = offset % block_bytes;
-        let into = &mut into[..left.min(block_bytes - within) as usize];
+        let into = &mut into[..count.min(block_bytes - within) as usize];
         let leased = self.0.leased(offset / block_bytes, into.len() as u64)?;
         if leased.is_none_or(|block| block.copy(into, within).is_err()) {
             self.0.read_past(into, offset)?;
@@ -150,31 +152,31 @@ impl OpenFile {
         session: &Arc<Session>,
         path: &StorePath,
         version: UnderVersion,
-        known: Option<KnownFile>,
+        served: Option<ServedFile>,
     ) -> Self {
         Self {
             session: Arc::clone(session),
             path: path.clone(),
             version,
-            known,
+            served,
             opens: AtomicU64::new(0),
             refused: Mutex::default(),
             past: Mutex::default(),
         }
     }
 
-    /// Whether it was opened under this path in this version.
+    /// Returns whether it was opened under this path in this version.
     pub(super) fn is_opened_as(&self, path: &StorePath, version: UnderVersion) -> bool {
         self.path == *path && self.version == version
     }
 
-    /// Counts that the store has opened it once more.
+    /// Counts another open of the file in the store.
     pub(super) fn opened_again(&self) {
         self.opens.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn opened_past(session: &Arc<Session>, path: &StorePath) -> io::Result<Self> {
-        // What another account left under the name of a store that has ended says nothing.
+        // A folder left by another account under the name of an ended store is not trusted.
         let checked = CheckedFolder::open(&session.folder);
         if checked.is_ok_and(|folder| is_alone(&folder.path(), path)) {
             return Err(alone());
@@ -185,10 +187,10 @@ impl OpenFile {
         Ok(file)
     }
 
-    /// A block, of which `count` bytes are to be read; `None` where they are to be read past the
-    /// store.
+    /// Leases a block, of which `count` bytes are to be read; `None` where they are to be read from
+    /// the under level.
     fn leased(&self, index: u64, count: u64) -> io::Result<Option<Arc<StoredBlock>>> {
-        let Some(KnownFile { line, number, block_bytes }) = self.known else { return Ok(None) };
+        let Some(ServedFile { line, number, block_bytes }) = self.served else { return Ok(None) };
         if lock(&self.refused).take(index, count) {
             return Ok(None);
         }
@@ -204,7 +206,7 @@ impl OpenFile {
         Ok(None)
     }
 
-    /// The file of the under level, in the version that was opened.
+    /// Returns the file of the under level, in the version that was opened.
     fn past(&self) -> io::Result<Arc<PastFile>> {
         let mut past = lock(&self.past);
         if let Some(past) = &*past {
@@ -217,12 +219,12 @@ impl OpenFile {
         Ok(Arc::clone(past.insert(Arc::new(opened))))
     }
 
-    /// Bytes that are not leased: of the under level, or of the store, which may have brought a
-    /// file there that was in memory alone when it was opened.
+    /// Reads bytes without a lease: from the under level, or from the store, which may have flushed
+    /// a file that was only in memory when it was opened.
     fn read_past(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
-        match self.known {
-            Some(known) if self.version.device == 0 => {
-                let is_read = self.session.read(known.line, known.number, into, offset)?;
+        match self.served {
+            Some(served) if self.version.device == 0 => {
+                let is_read = self.session.read(served.line, served.number, into, offset)?;
                 if is_read { Ok(()) } else { Err(alone()) }
             }
             _ => self.past()?.read(into, offset),
@@ -230,14 +232,14 @@ impl OpenFile {
     }
 }
 
-/// What is nowhere but in the memory of a store cannot be read past it.
+/// Error of a memory-only file whose store is lost.
 fn alone() -> io::Error {
     io::Error::other("it is in memory alone, and the store has ended or hangs; start it again")
 }
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        let Some(KnownFile { line, number, .. }) = self.known else { return };
+        let Some(ServedFile { line, number, .. }) = self.served else { return };
         let mut files = lock(&self.session.files);
         if files.get(&number).is_some_and(|file| file.strong_count() == 0) {
             files.remove(&number);

@@ -1,18 +1,17 @@
-//! Every bound of a client, in one place.
+//! Limits of a client, in one place.
 
 use std::time::Duration;
 
-/// How long a client waits for a store. All but `fill` together are how late a reader is where the
-/// store hangs.
+/// Timeouts of a client. All but `fill` add up to the delay of a reader where the store hangs.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// An answer that takes longer has its reason in the store or in the under level.
+    /// Time after which the client checks why an answer is late: the store or the under level.
     pub answer: Duration,
-    /// A store that has not answered a ping by then hangs.
+    /// Time for the reply to a ping, after which the store is taken to hang.
     pub ping: Duration,
-    /// An answer that takes longer than this, though the store lives, is given up.
+    /// Longest time for an answer while the store lives.
     pub fill: Duration,
-    /// A store that was lost is looked for again after so long, when a file is opened.
+    /// Time before another attempt to connect to a lost store, when a file is opened.
     pub retry: Duration,
 }
 
@@ -27,19 +26,19 @@ impl Default for Patience {
     }
 }
 
-/// How long somebody waits who writes, removes or renames: as long as the store lives, for what was
-/// asked may take as long as there are bytes.
+/// Returns the timeouts for writes, removals and renames: practically unlimited while the store
+/// lives, as they may move many bytes.
 pub fn unhurried() -> Patience {
     Patience { fill: Duration::from_secs(1 << 30), ..Patience::default() }
 }
 
-/// Connections that are kept for the next question, at most.
+/// Most idle connections.
 pub const IDLE_CONNECTIONS: usize = 8;
-/// Connections of a process to a store; files are spread over them by their paths.
+/// Connections of a process to a store; files are distributed over them by their paths.
 pub const CONNECTIONS: usize = 4;
-/// Most blocks that a process has leased at once; and never more than half of the memory's.
+/// Most blocks that a process leases at once; also at most half of the blocks that fit in memory.
 pub const LEASES_MAX: u64 = 64;
-/// Files that stay open for a moment after their last use, at most.
+/// Most files that remain open for a moment after their last use.
 pub const RECENT_FILES: usize = 8;
-/// How long they do, about.
+/// Approximate time that they remain open.
 pub const RECENT_TIME: Duration = Duration::from_secs(1);

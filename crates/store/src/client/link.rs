@@ -1,4 +1,4 @@
-//! Questions to a store that outlive it: each is asked of the store that runs then.
+//! Questions to whichever store runs in a folder at that time, across restarts.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::connection::Connection;
 use super::limits::{IDLE_CONNECTIONS, unhurried};
 use crate::wire::{Question, Reply};
 
-/// A store, whichever runs in a folder. Threads may share it, and do not wait for each other.
+/// The store that runs in a folder. Threads may share it, and do not wait for each other.
 #[derive(Debug)]
 pub struct StoreLink {
     folder: PathBuf,
@@ -19,49 +19,50 @@ pub struct StoreLink {
 }
 
 impl StoreLink {
-    /// The store in `folder`, now or later.
+    /// Creates a link to the store in `folder`, which may start later.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), idle: Mutex::default() }
     }
 
-    /// Its folder.
+    /// Returns its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The answer to a question, however long that takes.
+    /// Asks a question, without a limit on the time of the answer.
     ///
     /// # Errors
-    /// With the number of the system, where the store has one; `NotConnected` where none runs, or
-    /// it hangs.
+    /// The `errno` of the store, where it has one; `NotConnected` where no store runs, or it hangs.
     pub fn ask(&self, question: &Question) -> io::Result<Reply> {
         let idle = || lock(&self.idle).pop();
-        let kept = std::iter::from_fn(idle).find(|connection| !connection.has_ended());
-        let mut connection = match kept {
+        let connection = std::iter::from_fn(idle).find(|connection| !connection.has_ended());
+        let mut connection = match connection {
             Some(connection) => connection,
             None => self.connection()?,
         };
-        let answer = taken(connection.ask(question)?);
+        let answer = accepted(connection.ask(question)?);
         let mut idle = lock(&self.idle);
-        let is_whole = !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotConnected);
-        if is_whole && idle.len() < IDLE_CONNECTIONS {
+        let is_usable =
+            !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotConnected);
+        if is_usable && idle.len() < IDLE_CONNECTIONS {
             idle.push(connection);
         }
         answer
     }
 
-    /// A connection of its own.
+    /// Opens a separate connection.
     ///
     /// # Errors
-    /// `NotConnected` where no store runs; `PermissionDenied` where another account has its folder.
+    /// `NotConnected` where no store runs; `PermissionDenied` where another account owns its
+    /// folder.
     pub fn connection(&self) -> io::Result<Connection> {
         Connection::open(&self.folder, unhurried())
             .map_err(|error| if is_foreign(&error) { error } else { ended() })
     }
 }
 
-/// What was answered, if it is no refusal.
-pub fn taken(answer: Option<Reply>) -> io::Result<Reply> {
+/// Returns the reply, or its error where the store refuses.
+pub fn accepted(answer: Option<Reply>) -> io::Result<Reply> {
     match answer {
         None => Err(ended()),
         Some(Reply::Refused { errno: Some(errno), .. }) => Err(io::Error::from_raw_os_error(errno)),
@@ -72,7 +73,7 @@ pub fn taken(answer: Option<Reply>) -> io::Result<Reply> {
     }
 }
 
-/// The answer was to another question.
+/// Error of a reply to another question.
 pub fn other(reply: &Reply) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("the store answered {reply:?}"))
 }

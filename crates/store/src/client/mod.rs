@@ -1,7 +1,7 @@
-//! A client of the store for programs in Rust: files whose blocks are mapped, not copied.
+//! Client of the store for Rust programs: files whose blocks are mapped, not copied.
 //!
-//! A store that ends or hangs breaks no reader: within a second it goes on with the under level, in
-//! the version that was opened. See `spec/formats/store-wire.md`.
+//! A store that ends or hangs breaks no reader: within a second the reader continues on the under
+//! level, in the version that was opened. See `spec/formats/store-wire.md`.
 
 pub mod block;
 mod checked_folder;
@@ -27,7 +27,7 @@ use crate::path::StorePath;
 use crate::places::BlockPlaces;
 use crate::under::{Facts, Under};
 use crate::wire::{DirectoryEntry, PLACES_MAX, Question, Reply};
-use file::{KnownFile, OpenFile};
+use file::{OpenFile, ServedFile};
 use limits::{CONNECTIONS, Patience};
 use recent::RecentFiles;
 use session::Session;
@@ -36,10 +36,10 @@ pub use file::{BlockBytes, StoredFile};
 pub(crate) use link::StoreLink;
 pub use writer::WrittenFile;
 
-/// Names the folder of the store that is used.
+/// Environment variable with the folder of the store.
 const VARIABLE: &str = "CUESTA_STORE";
 
-/// A store as this process uses it. Threads may share it.
+/// A store as used by this process. Threads may share it.
 #[derive(Debug)]
 pub struct Client {
     folder: PathBuf,
@@ -51,26 +51,26 @@ pub struct Client {
 #[derive(Debug)]
 struct Current {
     session: Arc<Session>,
-    /// When the store was connected to, or that was tried, the last time.
+    /// Time of the last attempt to connect to the store.
     tried: Instant,
 }
 
-/// What is at a path.
+/// Metadata of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredFacts {
-    /// Bytes of a file.
+    /// Size of a file in bytes.
     pub size_bytes: u64,
     /// Whether it is a folder.
     pub is_folder: bool,
 }
 
-/// `$CUESTA_STORE`, else this user's in the system's memory.
+/// Returns `$CUESTA_STORE`, else this user's default folder on the memory file system.
 pub fn default_folder() -> PathBuf {
-    let own = || {
+    let default = || {
         let user = rustix::process::getuid().as_raw();
         PathBuf::from(format!("/dev/shm/cuesta-{user}"))
     };
-    std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map_or_else(own, PathBuf::from)
+    std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map_or_else(default, PathBuf::from)
 }
 
 static SHARED: Mutex<Option<Arc<Client>>> = Mutex::new(None);
@@ -79,8 +79,8 @@ impl Client {
     /// Connects to the store in `folder`.
     ///
     /// # Errors
-    /// `NotConnected` where none runs there or it does not answer; `PermissionDenied` where another
-    /// account has the folder or answers there.
+    /// `NotConnected` where no store runs there or it does not answer; `PermissionDenied` where
+    /// another account owns the folder or the daemon.
     pub fn connect(folder: &Path, patience: Patience) -> io::Result<Self> {
         let session = Arc::new(Session::open(folder, patience)?);
         let current = Current { session, tried: Instant::now() };
@@ -88,7 +88,7 @@ impl Client {
         Ok(Self { folder: folder.to_owned(), patience, state, recent })
     }
 
-    /// The client of this process for the store in [`default_folder`].
+    /// Returns the client of this process for the store in [`default_folder`].
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -108,19 +108,20 @@ impl Client {
     /// Opens a file.
     ///
     /// # Errors
-    /// `NotFound` and others of the under level; `TimedOut` where that does not answer.
+    /// `NotFound` and other errors of the under level; `TimedOut` where that does not answer.
     pub fn open(&self, path: &StorePath) -> io::Result<StoredFile> {
         let session = self.session();
         let line = line_of(path);
         let file = match session.ask(line, &Question::Open { path: path.clone() })? {
             Some(Reply::Opened { number, block_bytes, version, .. }) => {
-                let known = KnownFile { line, number, block_bytes };
+                let served = ServedFile { line, number, block_bytes };
                 let mut files = lock(&session.files);
-                // Under another name, or before its flush, it is read past the store otherwise.
+                // A file opened under another name, or before its flush, would be read from another
+                // place of the under level.
                 let shared = files.get(&number).and_then(Weak::upgrade);
                 let shared = shared.filter(|file| file.is_opened_as(path, version));
                 let file = shared.unwrap_or_else(|| {
-                    let file = Arc::new(OpenFile::new(&session, path, version, Some(known)));
+                    let file = Arc::new(OpenFile::new(&session, path, version, Some(served)));
                     files.insert(number, Arc::downgrade(&file));
                     file
                 });
@@ -130,13 +131,13 @@ impl Client {
                 file
             }
             Some(Reply::Refused { error, is_input: true, .. }) => return Err(refused(&error)),
-            // Where the store could not, the under level says why.
+            // Where the store failed, the under level provides the cause.
             _ => Arc::new(OpenFile::opened_past(&session, path)?),
         };
         Ok(StoredFile::shared(file))
     }
 
-    /// What is at a path.
+    /// Returns the metadata of a path.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -149,7 +150,7 @@ impl Client {
         }
     }
 
-    /// The names in a folder, sorted.
+    /// Returns the names in a folder, sorted.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -163,14 +164,14 @@ impl Client {
         }
     }
 
-    /// The names of the stores of the job that have each of some blocks of a file in memory; those
-    /// of none where no store says, within about a second.
+    /// Returns, for each of some blocks of a file, the names of the stores of the job that have it
+    /// in memory; no names where no store answers, within about a second.
     ///
     /// # Errors
     /// `TimedOut` where the under level does not answer.
     pub fn places(&self, path: &StorePath, blocks: Range<u64>) -> io::Result<Vec<Vec<String>>> {
         let session = self.session();
-        let mut found: Vec<Vec<String>> = Vec::new();
+        let mut holders: Vec<Vec<String>> = Vec::new();
         for first in blocks.clone().step_by(PLACES_MAX as usize) {
             let count = (blocks.end - first).min(PLACES_MAX);
             let question = Question::Places { path: path.clone(), first, count };
@@ -179,17 +180,17 @@ impl Client {
                 _ => BlockPlaces::default(),
             };
             let names = |block| places.of(block).map(str::to_owned).collect::<Vec<_>>();
-            found.extend((0..count as usize).map(names));
+            holders.extend((0..count as usize).map(names));
         }
-        Ok(found)
+        Ok(holders)
     }
 
-    /// The session; after the loss of a store, now and then one with the next.
+    /// Returns the session; after the loss of a store, tries from time to time to open another one.
     fn session(&self) -> Arc<Session> {
         let mut state = lock(&self.state);
         let is_of_this_process = state.session.is_of_this_process();
         let is_due = state.session.is_lost() && state.tried.elapsed() > self.patience.retry;
-        // A process that was forked asks on connections of its own.
+        // A forked process opens connections of its own.
         if is_due || !is_of_this_process && !state.session.is_lost() {
             state.tried = Instant::now();
             self.recent.clear();
@@ -202,10 +203,10 @@ impl Client {
     }
 }
 
-/// A path from a URI of a user.
+/// Parses a path from a user's URI.
 ///
 /// # Errors
-/// `InvalidInput` for what is no path of a store.
+/// `InvalidInput` for text that is no path of a store.
 pub fn path_of(uri: &str) -> io::Result<StorePath> {
     uri.parse().map_err(|error: cuesta_core::Error| {
         let text = error.message.trim_start_matches("store: ").to_owned();
@@ -213,12 +214,13 @@ pub fn path_of(uri: &str) -> io::Result<StorePath> {
     })
 }
 
-/// What a store refuses though the under level may have a file: the one of that name is elsewhere.
+/// Error of a store that refuses, though the under level may have a file of that name: the current
+/// one is in another store.
 fn refused(error: &str) -> io::Error {
     io::Error::other(error.trim_start_matches("store: ").to_owned())
 }
 
-/// The connection that a path falls to.
+/// Returns the index of the connection for a path.
 fn line_of(path: &StorePath) -> usize {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);

@@ -1,4 +1,5 @@
-//! A file of the under level, read past a store that has no room for it, has ended or hangs.
+//! A file of the under level, read without the store where that has no room for it, has ended or
+//! hangs.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -7,7 +8,7 @@ use crate::path::StorePath;
 use crate::under::posix::{PosixFile, PosixUnder};
 use crate::under::{UnderFile, UnderVersion};
 
-/// An open file, which stays the version that it was when it was opened, or fails.
+/// An open file that is read in the version of its opening, or fails.
 #[derive(Debug)]
 pub struct PastFile {
     file: PosixFile,
@@ -15,10 +16,10 @@ pub struct PastFile {
 }
 
 impl PastFile {
-    /// Opens a file in the version that it has, or in `version` alone.
+    /// Opens a file in its current version, or only in `version`.
     ///
     /// # Errors
-    /// `InvalidData` where it is another one; those of the system.
+    /// `InvalidData` where it is another version; I/O errors.
     pub fn open(
         under: &PosixUnder,
         path: &StorePath,
@@ -31,22 +32,22 @@ impl PastFile {
         Ok(opened)
     }
 
-    /// The version.
+    /// Returns the version.
     pub fn version(&self) -> UnderVersion {
         self.version
     }
 
-    /// Fills `into` from `offset` on; all of it lies in the file.
+    /// Fills `into` from `offset` on, all within the file.
     ///
-    /// The page cache serves what is read again: past it, working sets of twice to ten times the
-    /// memory were read at half the speed of raw files, by way of it at 1 to 2 times.
+    /// The page cache serves repeated reads: without it, working sets of two to ten times the
+    /// memory were read at half the speed of raw files, with it at 1 to 2 times.
     ///
     /// # Errors
-    /// `InvalidData` where the file was changed; those of the system.
+    /// `InvalidData` where the file was changed; I/O errors.
     pub fn read(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
         match self.file.read_cached_at(into, offset) {
             Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error),
-            // Shorter than it was: another version.
+            // The file is shorter than before: another version.
             _ => self.check(),
         }
     }
@@ -56,25 +57,27 @@ impl PastFile {
     }
 }
 
-/// Blocks that had no room: they are read past the store once, before it is asked for them again.
+/// Blocks without room in memory: each is read from the under level once before the store is asked
+/// for it again.
 #[derive(Debug, Default)]
 pub struct RefusedBlocks(HashMap<u64, u64>);
 
 impl RefusedBlocks {
-    /// Whether a block is still to be read past the store, of which `count` bytes are read now.
+    /// Returns whether a block is still to be read from the under level, and subtracts the `count`
+    /// bytes read now.
     pub fn take(&mut self, index: u64, count: u64) -> bool {
-        let Some(left) = self.0.get_mut(&index) else { return false };
-        *left = left.saturating_sub(count);
-        if *left == 0 {
+        let Some(remaining) = self.0.get_mut(&index) else { return false };
+        *remaining = remaining.saturating_sub(count);
+        if *remaining == 0 {
             self.0.remove(&index);
         }
         true
     }
 
-    /// A block has no room, of which so many bytes are still to be read.
-    pub fn put(&mut self, index: u64, left: u64) {
-        if left > 0 {
-            self.0.insert(index, left);
+    /// Adds a block without room, with the bytes that are still to be read.
+    pub fn put(&mut self, index: u64, remaining: u64) {
+        if remaining > 0 {
+            self.0.insert(index, remaining);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Files that were open a moment ago: a reader that opens a file for each piece of it finds its
-//! blocks leased and mapped.
+//! Recently used files: a reader that opens a file for each piece of it finds its blocks leased and
+//! mapped.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -9,42 +9,42 @@ use cuesta_runtime::parallel::lock;
 use super::file::OpenFile;
 use super::limits::{RECENT_FILES, RECENT_TIME};
 
-/// Files that stay open for a moment after their last use.
+/// Files that remain open for a moment after their last use.
 #[derive(Debug, Default)]
 pub struct RecentFiles(Arc<Mutex<Recent>>);
 
 #[derive(Debug, Default)]
 struct Recent {
     files: Vec<(Arc<OpenFile>, Instant)>,
-    /// Whether a thread closes them.
+    /// Whether a thread is running that closes them.
     has_closer: bool,
 }
 
 impl RecentFiles {
-    /// Keeps a file that was opened just now.
+    /// Adds a file that was just opened.
     pub fn keep(&self, file: &Arc<OpenFile>) {
         let mut recent = lock(&self.0);
-        let mut left = Vec::new();
+        let mut closing = Vec::new();
         recent.files.retain(|(other, _)| !Arc::ptr_eq(other, file));
         if recent.files.len() >= RECENT_FILES {
-            left.push(recent.files.remove(0));
+            closing.push(recent.files.remove(0));
         }
         recent.files.push((Arc::clone(file), Instant::now()));
         if !recent.has_closer {
             recent.has_closer = self.start();
             if !recent.has_closer {
-                left.append(&mut recent.files);
+                closing.append(&mut recent.files);
             }
         }
-        // Closing a file takes answers of the store.
+        // Closing a file waits for replies of the store.
         drop(recent);
-        drop(left);
+        drop(closing);
     }
 
-    /// Lets all go.
+    /// Closes all files.
     pub fn clear(&self) {
-        let left = std::mem::take(&mut *lock(&self.0));
-        drop(left);
+        let closing = std::mem::take(&mut *lock(&self.0));
+        drop(closing);
     }
 
     fn start(&self) -> bool {

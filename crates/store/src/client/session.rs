@@ -1,4 +1,4 @@
-//! What a process has of a store that it is connected to.
+//! Session of a process with a store.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -18,39 +18,39 @@ use crate::memory::{BlockKey, PIECE_BYTES};
 use crate::under::posix::PosixUnder;
 use crate::wire::{Question, Reply};
 
-/// Connections, files and blocks, until the store is lost; the under level also after that.
+/// Connections, files and blocks until the store is lost; afterwards, only the under level.
 #[derive(Debug)]
 pub struct Session {
     pub(super) under: PosixUnder,
     process: u32,
     is_lost: AtomicBool,
-    /// Each with those files whose paths fall to it, opened when one does.
+    /// Each connection serves the files whose paths hash to it, and is opened when one does.
     connections: [Mutex<Option<Connection>>; CONNECTIONS],
     patience: Patience,
     pub(super) folder: PathBuf,
     leases_max: usize,
     pub(super) files: Mutex<HashMap<u64, Weak<OpenFile>>>,
-    held: Mutex<Held>,
+    leased: Mutex<LeasedBlocks>,
 }
 
-/// Leased blocks.
+/// Blocks leased by this process.
 #[derive(Debug, Default)]
-struct Held {
-    blocks: HashMap<BlockKey, HeldBlock>,
-    /// Counts uses.
+struct LeasedBlocks {
+    blocks: HashMap<BlockKey, CachedLease>,
+    /// Counter of uses.
     clock: u64,
 }
 
 #[derive(Debug)]
-struct HeldBlock {
+struct CachedLease {
     block: Arc<StoredBlock>,
     line: usize,
     used: u64,
 }
 
-/// A block towards a reader.
+/// Result of a lease.
 pub enum Leased {
-    /// Its bytes.
+    /// The block.
     Block(Arc<StoredBlock>),
     /// The memory has no room for it.
     NoRoom,
@@ -62,8 +62,8 @@ impl Session {
     /// Connects to the store in `folder`.
     ///
     /// # Errors
-    /// `NotConnected` where none runs or it does not answer; `PermissionDenied` where another
-    /// account has the folder or answers there; those of opening the under level.
+    /// `NotConnected` where no store runs or it does not answer; `PermissionDenied` where another
+    /// account owns the folder or the daemon; errors of opening the under level.
     pub fn open(folder: &Path, patience: Patience) -> io::Result<Self> {
         let none = |what: &str| {
             let text = format!("{what} in {}; start one by `cuesta store start`", folder.display());
@@ -90,26 +90,26 @@ impl Session {
             folder: folder.to_owned(),
             leases_max: half.clamp(1, LEASES_MAX) as usize,
             files: Mutex::default(),
-            held: Mutex::default(),
+            leased: Mutex::default(),
         })
     }
 
-    /// Whether it is of this process, and not of one that this one was forked from.
+    /// Returns whether this process opened it, rather than a process that it was forked from.
     pub fn is_of_this_process(&self) -> bool {
         self.process == std::process::id()
     }
 
-    /// Whether the store has ended or hangs.
+    /// Returns whether the store has ended or hangs.
     pub fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Goes past the store from now on.
+    /// Stops using the store.
     pub fn lose(&self) {
         self.is_lost.store(true, Ordering::Relaxed);
     }
 
-    /// The answer on a connection; `None` where the store is lost, for good.
+    /// Asks on a connection; returns `None` where the store is lost, for good.
     ///
     /// # Errors
     /// As [`Connection::ask`].
@@ -117,10 +117,10 @@ impl Session {
         self.ask_with(line, question, |_| ())
     }
 
-    /// Fills `into` with bytes of an open file, from the store itself; whether it has them.
+    /// Fills `into` with bytes of an open file from the store itself; returns whether it has them.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask); what the store says where it refuses.
+    /// As [`ask`](Self::ask); the store's error where it refuses.
     pub fn read(&self, line: usize, number: u64, into: &mut [u8], offset: u64) -> io::Result<bool> {
         for (place, piece) in into.chunks_mut(PIECE_BYTES).enumerate() {
             let offset = offset + (place * PIECE_BYTES) as u64;
@@ -151,30 +151,30 @@ impl Session {
             return Ok(None);
         }
         let mut connection = lock(&self.connections[line]);
-        // Others may have waited in vain meanwhile.
+        // The thread that held the lock may have lost the store meanwhile.
         if self.is_lost() {
             return Ok(None);
         }
         if connection.is_none() {
             *connection = Connection::open(&self.folder, self.patience).ok();
         }
-        let heard = match &mut *connection {
+        let reply = match &mut *connection {
             Some(connection) => connection.ask(question),
             None => Ok(None),
         };
-        match (&heard, &*connection) {
+        match (&reply, &*connection) {
             (Ok(Some(_)), Some(connection)) => take(&connection.payload),
             _ => self.lose(),
         }
-        heard
+        reply
     }
 
-    /// A block of an open file, leased until others push it out.
+    /// Leases a block of an open file, until later leases displace it.
     ///
     /// # Errors
     /// `InvalidData` where the file was changed; as [`ask`](Self::ask).
     pub fn lease(&self, line: usize, key: BlockKey) -> io::Result<Leased> {
-        if let Some(block) = lock(&self.held).get(key) {
+        if let Some(block) = lock(&self.leased).get(key) {
             return Ok(Leased::Block(block));
         }
         let question = Question::Lease { number: key.file, index: key.index };
@@ -182,16 +182,16 @@ impl Session {
         let (path, size_bytes) = match reply {
             Reply::Leased { path: Some(path), size_bytes, .. } => (path, size_bytes),
             Reply::Leased { path: None, .. } => {
-                // Blocks that are only held for later use may be what takes the room.
-                let idle = lock(&self.held).all();
-                self.give_back(idle);
+                // Cached leases without readers may be what takes the room.
+                let idle = lock(&self.leased).all();
+                self.release_all(idle);
                 return Ok(Leased::NoRoom);
             }
             Reply::Refused { error, is_input: true, .. } => {
                 let text = error.trim_start_matches("store: ").to_owned();
                 return Err(io::Error::new(ErrorKind::InvalidData, text));
             }
-            // What keeps the store from reading it, the reader finds itself.
+            // If the store cannot read the block, the reader gets the cause from the under level.
             _ => return Ok(Leased::NoRoom),
         };
         let Ok(block) = StoredBlock::open(&path, size_bytes) else {
@@ -199,37 +199,37 @@ impl Session {
             return Ok(Leased::NoRoom);
         };
         let block = Arc::new(block);
-        let left = lock(&self.held).put(key, line, &block, self.leases_max);
-        self.give_back(left);
+        let displaced = lock(&self.leased).put(key, line, &block, self.leases_max);
+        self.release_all(displaced);
         Ok(Leased::Block(block))
     }
 
-    /// Gives the blocks of a file back, and closes it as often as it was opened.
+    /// Releases the blocks of a file, and closes it as often as it was opened.
     pub fn close(&self, line: usize, number: u64, opens: u64) {
-        let held = lock(&self.held).of(number);
-        self.give_back(held);
+        let leased = lock(&self.leased).of(number);
+        self.release_all(leased);
         for _ in 0..opens {
             let _ = self.ask(line, &Question::Close { number });
         }
     }
 
-    fn give_back(&self, leases: Vec<(BlockKey, usize)>) {
+    fn release_all(&self, leases: Vec<(BlockKey, usize)>) {
         for (key, line) in leases {
-            // A store that does not hear it finds the connection closed at the end.
+            // A store that does not receive it sees the connection closed at the end.
             let _ = self.ask(line, &Question::Release { number: key.file, index: key.index });
         }
     }
 }
 
-impl Held {
+impl LeasedBlocks {
     fn get(&mut self, key: BlockKey) -> Option<Arc<StoredBlock>> {
         self.clock += 1;
-        let held = self.blocks.get_mut(&key)?;
-        held.used = self.clock;
-        Some(Arc::clone(&held.block))
+        let leased = self.blocks.get_mut(&key)?;
+        leased.used = self.clock;
+        Some(Arc::clone(&leased.block))
     }
 
-    /// Holds a block; the leases that are one too many then.
+    /// Adds a lease; returns the leases that exceed the limit.
     fn put(
         &mut self,
         key: BlockKey,
@@ -238,24 +238,24 @@ impl Held {
         most: usize,
     ) -> Vec<(BlockKey, usize)> {
         self.clock += 1;
-        let held = HeldBlock { block: Arc::clone(block), line, used: self.clock };
-        // Two threads may have leased it at once: one of the leases goes back.
-        let twice = self.blocks.insert(key, held).map(|before| (key, before.line));
-        let mut left = Vec::from_iter(twice);
+        let leased = CachedLease { block: Arc::clone(block), line, used: self.clock };
+        // Two threads may have leased the block at the same time: one of the leases is released.
+        let twice = self.blocks.insert(key, leased).map(|before| (key, before.line));
+        let mut displaced = Vec::from_iter(twice);
         while self.blocks.len() > most {
-            let oldest = self.blocks.iter().min_by_key(|(_, held)| held.used);
+            let oldest = self.blocks.iter().min_by_key(|(_, leased)| leased.used);
             let Some((&key, _)) = oldest else { break };
-            left.extend(self.blocks.remove(&key).map(|held| (key, held.line)));
+            displaced.extend(self.blocks.remove(&key).map(|leased| (key, leased.line)));
         }
-        left
+        displaced
     }
 
     fn of(&mut self, number: u64) -> Vec<(BlockKey, usize)> {
         let all = self.blocks.extract_if(|key, _| key.file == number);
-        all.map(|(key, held)| (key, held.line)).collect()
+        all.map(|(key, leased)| (key, leased.line)).collect()
     }
 
     fn all(&mut self) -> Vec<(BlockKey, usize)> {
-        self.blocks.drain().map(|(key, held)| (key, held.line)).collect()
+        self.blocks.drain().map(|(key, leased)| (key, leased.line)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! A file that is written through the store, in any order, and can be read meanwhile.
+//! A file that is written through the store, in any order, and can be read at the same time.
 
 mod rewrite;
 
@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 
 use super::block::open_checked;
 use super::connection::Connection;
-use super::link::{StoreLink, other, taken};
+use super::link::{StoreLink, accepted, other};
 use crate::allocate::allocate;
 use crate::memory::PIECE_BYTES;
 use crate::path::StorePath;
@@ -21,39 +21,39 @@ use crate::permissions::of_new_file;
 use crate::store::promise::WriteMode;
 use crate::wire::{Question, Reply};
 
-/// More answers that nobody has read would keep the store from reading what comes next.
+/// Most unread replies to seals: with more, the store would block on sending and stop reading.
 const SEALING_MAX: usize = 64;
-/// So many blocks that were never written, one after the other, are left out as a hole.
+/// Fewest consecutive blocks without data that are left out as a hole.
 const HOLE_BLOCKS: u64 = 2;
 
-/// A file that has its name once it is [committed](Self::commit); dropped before, nothing remains
-/// of it. A block is sealed as soon as the next one is begun, as long as bytes come in their order;
-/// what is written to a sealed block later has all be written again.
+/// A file that gets its name when it is [committed](Self::commit); dropped before, nothing remains
+/// of it. While bytes arrive in order, a block is sealed as soon as the next one begins; a later
+/// write to a sealed block rewrites the file.
 #[derive(Debug)]
 pub struct WrittenFile {
     connection: Connection,
-    wanted: Wanted,
-    /// Where it was begun: bytes past the memory are in that folder.
+    target: Target,
+    /// The path that it was created under: bytes on the under level are in that folder.
     begun: StorePath,
     number: u64,
     block_bytes: u64,
     mode: WriteMode,
     size_bytes: u64,
     blocks: BTreeMap<u64, WrittenBlock>,
-    /// Blocks that are said to be sealed, and not answered yet.
+    /// Number of seals without a reply.
     sealing: usize,
     is_in_order: bool,
-    /// A block that is full, to be sealed once there is a place for the next one.
+    /// A full block, to be sealed once the next one has its path.
     full: Option<u64>,
     /// The hidden file of the under level, once a block is there.
     under: Option<Arc<File>>,
-    /// Bits that it has whatever it replaces, once they were set.
+    /// Permission bits that were set, which override those of a file that it replaces.
     set_permissions: Option<u32>,
 }
 
-/// Which file is written.
+/// Destination of a written file.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct Target {
     folder: std::path::PathBuf,
     path: StorePath,
     mode: Option<WriteMode>,
@@ -63,53 +63,54 @@ struct Wanted {
 #[derive(Debug)]
 struct WrittenBlock {
     file: Arc<File>,
-    /// Where in the file the block begins.
+    /// Offset of the block in `file`.
     start: u64,
     is_memory: bool,
     is_sealed: bool,
 }
 
 impl WrittenFile {
-    /// Begins a file, in the mode of the store where none is given. In mode `memory`, a file that
-    /// has no room is written past the memory, as in `bypass`. It has the permission bits that the
-    /// umask of this process leaves, or those of the file that it replaces.
+    /// Creates a file, in the store's write mode where none is given. In mode `memory`, a file
+    /// without room in memory is written to the under level, as in `bypass`. Its permission bits
+    /// are those after the umask of this process, or those of the file that it replaces.
     ///
     /// # Errors
-    /// Those of the system as the store says them; `NotConnected` where none runs.
+    /// I/O errors as the store reports them; `NotConnected` where no store runs.
     pub fn create(folder: &Path, path: &StorePath, mode: Option<WriteMode>) -> io::Result<Self> {
         Self::create_as(folder, path, mode, of_new_file())
     }
 
-    /// As [`create`](Self::create), with these permission bits, which a umask has left.
+    /// As [`create`](Self::create), with these permission bits, to which the umask has been
+    /// applied.
     ///
     /// # Errors
-    /// As of [`create`](Self::create).
+    /// As [`create`](Self::create).
     pub fn create_as(
         folder: &Path,
         path: &StorePath,
         mode: Option<WriteMode>,
         permissions: u32,
     ) -> io::Result<Self> {
-        Self::begin(Wanted { folder: folder.to_owned(), path: path.clone(), mode, permissions })
+        Self::begin(Target { folder: folder.to_owned(), path: path.clone(), mode, permissions })
     }
 
-    /// Sets its permission bits, whatever those of a file are that it replaces.
+    /// Sets its permission bits, which override those of a file that it replaces.
     pub fn permit(&mut self, permissions: u32) {
         self.set_permissions = Some(permissions);
     }
 
-    fn begin(wanted: Wanted) -> io::Result<Self> {
-        let mut connection = StoreLink::new(&wanted.folder).connection()?;
+    fn begin(target: Target) -> io::Result<Self> {
+        let mut connection = StoreLink::new(&target.folder).connection()?;
         let question = Question::Create {
-            path: wanted.path.clone(),
-            mode: wanted.mode,
-            permissions: Some(wanted.permissions),
+            path: target.path.clone(),
+            mode: target.mode,
+            permissions: Some(target.permissions),
         };
-        match taken(connection.ask(&question)?)? {
+        match accepted(connection.ask(&question)?)? {
             Reply::Created { created, block_bytes, mode } => Ok(Self {
                 connection,
-                begun: wanted.path.clone(),
-                wanted,
+                begun: target.path.clone(),
+                target,
                 number: created,
                 block_bytes,
                 mode,
@@ -125,21 +126,21 @@ impl WrittenFile {
         }
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes so far.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
-    /// Where it was begun.
+    /// Returns the path that it was created under.
     pub fn path(&self) -> &StorePath {
         &self.begun
     }
 
-    /// Writes bytes at an offset; what is before them and was never written is zero.
+    /// Writes bytes at an offset; bytes before it that were never written are zero.
     ///
     /// # Errors
-    /// Errors of the system; what was written before the failure stays. EFBIG and ENOSPC, at once,
-    /// for a place that no file can have.
+    /// I/O errors, after which bytes written before remain. `EFBIG` and `ENOSPC`, at once, for an
+    /// offset that no file can have.
     pub fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let end = offset.checked_add(bytes.len() as u64);
         self.check_growth(end.unwrap_or(u64::MAX))?;
@@ -162,7 +163,7 @@ impl WrittenFile {
 
     fn write_piece(&mut self, index: u64, within: u64, piece: &[u8]) -> io::Result<()> {
         if self.blocks.get(&index).is_some_and(|block| block.is_sealed) {
-            self.write_again(self.wanted.mode, self.size_bytes)?;
+            self.write_again(self.target.mode, self.size_bytes)?;
         }
         let (file, start, is_memory) = self.block(index)?;
         match file.write_all_at(piece, start + within) {
@@ -174,13 +175,13 @@ impl WrittenFile {
         }
     }
 
-    /// Copies bytes from `offset` on into all of `into`, or up to the end of the file; how many.
+    /// Copies bytes from `offset` on to `into`, up to the end of the file; returns their number.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let left = self.size_bytes.saturating_sub(offset).min(into.len() as u64);
-        let into = &mut into[..left as usize];
+        let count = self.size_bytes.saturating_sub(offset).min(into.len() as u64);
+        let into = &mut into[..count as usize];
         into.fill(0);
         let mut done = 0;
         while done < into.len() {
@@ -191,12 +192,12 @@ impl WrittenFile {
                 let mut piece = &mut into[done..done + count];
                 let mut from = block.start + within;
                 while !piece.is_empty() {
-                    let found = block.file.read_at(piece, from)?;
-                    if found == 0 {
+                    let count = block.file.read_at(piece, from)?;
+                    if count == 0 {
                         break;
                     }
-                    from += found as u64;
-                    piece = &mut piece[found..];
+                    from += count as u64;
+                    piece = &mut piece[count..];
                 }
             }
             done += count;
@@ -204,13 +205,13 @@ impl WrittenFile {
         Ok(done)
     }
 
-    /// Makes the file as long as this; what is new is zero.
+    /// Changes the size of the file; new bytes are zero.
     ///
     /// # Errors
-    /// Errors of the system; EFBIG and ENOSPC, at once, for a size that no file can have.
+    /// I/O errors; `EFBIG` and `ENOSPC`, at once, for a size that no file can have.
     pub fn resize(&mut self, size_bytes: u64) -> io::Result<()> {
         if size_bytes < self.size_bytes {
-            return self.write_again(self.wanted.mode, size_bytes);
+            return self.write_again(self.target.mode, size_bytes);
         }
         self.check_growth(size_bytes)?;
         self.is_in_order &= size_bytes == self.size_bytes;
@@ -218,24 +219,24 @@ impl WrittenFile {
         Ok(())
     }
 
-    /// Has another path from now on, if it is written again; it is never committed.
+    /// Sets another path, for a rewrite of a file that has lost its name and is never committed.
     pub fn unname(&mut self, path: &StorePath) {
-        self.wanted.path = path.clone();
+        self.target.path = path.clone();
     }
 
-    /// Writes it again at once, so that nothing of it is in the folder where it was begun.
+    /// Rewrites the file at once, so that no part of it remains in the folder where it was created.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     pub fn relocate(&mut self) -> io::Result<()> {
-        self.write_again(self.wanted.mode, self.size_bytes)
+        self.write_again(self.target.mode, self.size_bytes)
     }
 
-    /// Gives the file its name; what holds then is what its mode promises. After an error nothing
+    /// Gives the file its name, with the durability of its write mode. After an error nothing
     /// remains of it.
     ///
     /// # Errors
-    /// Those of the system as the store says them; `NotConnected` where it has ended.
+    /// I/O errors as the store reports them; `NotConnected` where it has ended.
     pub fn commit(mut self) -> io::Result<()> {
         let count = self.size_bytes.div_ceil(self.block_bytes);
         let mut index = 0;
@@ -245,7 +246,8 @@ impl WrittenFile {
                 self.leave_hole(index, next - index)?;
                 index = next;
             } else {
-                // One that was never written is zero. This may write all again, past the memory.
+                // A block that was never written is zero. This call may rewrite the file to the
+                // under level.
                 self.block(index)?;
                 index += 1;
             }
@@ -260,7 +262,7 @@ impl WrittenFile {
         self.ask(&question).map(|_| ())
     }
 
-    /// Where a block is written.
+    /// Returns the file of a block, the block's offset there, and whether it is in memory.
     fn block(&mut self, index: u64) -> io::Result<(Arc<File>, u64, bool)> {
         if let Some(block) = self.blocks.get(&index) {
             return Ok((Arc::clone(&block.file), block.start, block.is_memory));
@@ -270,14 +272,14 @@ impl WrittenFile {
                 self.write_again(Some(WriteMode::Bypass), self.size_bytes)?;
                 self.block(index)
             }
-            taken => taken,
+            accepted => accepted,
         }
     }
 
     fn take_place(&mut self, index: u64, past_memory: bool) -> io::Result<(Arc<File>, u64, bool)> {
         let number = self.number;
         let reply = self.ask(&Question::Place { number, index, past_memory })?;
-        // The store takes its checksum while the next one is written.
+        // The store checksums the full block while the next one is written.
         if let Some(full) = self.full.take().filter(|_| self.is_in_order) {
             self.seal(full)?;
         }
@@ -296,7 +298,7 @@ impl WrittenFile {
         Ok((file, start, is_memory))
     }
 
-    /// The memory of the system is full: a block goes past it, as far as it has come.
+    /// Moves a partly written block to the under level, as the memory of the system is full.
     fn past_memory(&mut self, index: u64, so_far: &File) -> io::Result<(Arc<File>, u64, bool)> {
         if self.mode == WriteMode::Memory {
             self.write_again(Some(WriteMode::Bypass), self.size_bytes)?;
@@ -307,7 +309,7 @@ impl WrittenFile {
         Ok(placed)
     }
 
-    /// Says that a block of memory has all its bytes, unless that was said.
+    /// Reports to the store that a block in memory is complete, once.
     fn seal(&mut self, index: u64) -> io::Result<()> {
         let size_bytes = (self.size_bytes - index * self.block_bytes).min(self.block_bytes);
         let Some(block) = self.blocks.get_mut(&index) else { return Ok(()) };
@@ -320,7 +322,7 @@ impl WrittenFile {
         if is_short {
             file.set_len(size_bytes)?;
         }
-        // Bytes that were never written have no memory yet.
+        // Bytes that were never written have no memory allocated yet.
         if is_short || !self.is_in_order {
             match allocate(&file, size_bytes) {
                 Err(error) if is_full(&error) => {
@@ -331,19 +333,19 @@ impl WrittenFile {
         }
         while self.sealing >= SEALING_MAX {
             self.sealing -= 1;
-            taken(self.connection.answer()?)?;
+            accepted(self.connection.answer()?)?;
         }
         self.sealing += 1;
         let question = Question::Seal { number: self.number, index, bytes: size_bytes };
-        if self.connection.say(&question) { Ok(()) } else { taken(None).map(|_| ()) }
+        if self.connection.send(&question) { Ok(()) } else { accepted(None).map(|_| ()) }
     }
 
     fn ask(&mut self, question: &Question) -> io::Result<Reply> {
         while self.sealing > 0 {
             self.sealing -= 1;
-            taken(self.connection.answer()?)?;
+            accepted(self.connection.answer()?)?;
         }
-        taken(self.connection.ask(question)?)
+        accepted(self.connection.ask(question)?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! One client of the daemon: what it asks, and what it holds until it ends.
+//! A client of the daemon: its questions, and the leases and files that it holds until it ends.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -16,14 +16,14 @@ use crate::store::names::sweep::SweepOptions;
 use crate::store::{BlockLease, WritePlace};
 use crate::wire::{PAYLOAD_BYTES_MAX, PLACES_MAX, Question, Reply};
 
-/// A client, and what it holds.
+/// A client, with its leases and files.
 pub(super) struct Conversation<'a> {
     daemon: &'a Daemon,
     opens: Vec<u64>,
     leases: HashMap<BlockKey, u64>,
-    /// Files that it writes.
+    /// Files that it is writing.
     writes: Vec<u64>,
-    /// The block that was asked for last.
+    /// The block of its last lease.
     last: Option<BlockKey>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Answers about files that are to be there, or not.
+    /// Answers questions that create, remove or change files.
     fn change(&mut self, question: &Question) -> Result<Reply> {
         let store = &self.daemon.store;
         match *question {
@@ -133,7 +133,7 @@ impl<'a> Conversation<'a> {
         Ok(Reply::Done { done: true })
     }
 
-    /// Answers about a file that this connection writes.
+    /// Answers questions about a file that this connection writes.
     fn write(&mut self, question: &Question) -> Result<Reply> {
         let store = &self.daemon.store;
         match *question {
@@ -153,8 +153,8 @@ impl<'a> Conversation<'a> {
             }
             Question::Commit { number, bytes, is_new, permissions } => {
                 let bits = permissions::checked(permissions)?;
-                self.writes.retain(|&one| one != number);
-                // Held until it has its name: who ends the store waits for that.
+                self.writes.retain(|&written| written != number);
+                // The lock is held until the file has its name: a stop of the store waits for it.
                 let is_closing =
                     self.daemon.is_closing.read().unwrap_or_else(PoisonError::into_inner);
                 if *is_closing {
@@ -167,7 +167,7 @@ impl<'a> Conversation<'a> {
                 store.commit_as(number, bytes, is_new)?;
             }
             Question::Abandon { number } => {
-                self.writes.retain(|&one| one != number);
+                self.writes.retain(|&written| written != number);
                 store.abandon(number);
             }
             _ => (),
@@ -218,7 +218,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Bytes from memory where their block comes there, else from the under level.
+    /// Reads bytes from memory where their block is or can be loaded there, else from the under
+    /// level.
     fn read(
         &mut self,
         (number, offset): (u64, u64),

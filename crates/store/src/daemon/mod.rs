@@ -1,4 +1,4 @@
-//! The daemon: a store for many processes of one user, behind a socket in its folder.
+//! The daemon: a store for the processes of one user, behind a socket in its folder.
 
 mod conversation;
 mod peering;
@@ -32,50 +32,51 @@ use crate::under::{Facts, Under};
 use crate::wire::{self, DirectoryEntry, Reply, Status, WIRE};
 use conversation::Conversation;
 
-/// Most parts of dead stores that the status names.
+/// Most parts of dead stores that the status lists.
 const SWEPT_MAX: usize = 100;
-/// How often a daemon looks whether it is to stop.
+/// Interval at which the daemon checks whether it is to stop.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How a daemon works.
+/// Options of a daemon.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// Its store.
+    /// Options of its store.
     pub store: StoreOptions,
-    /// Where files are written that name no mode.
+    /// Write mode of files that name no mode.
     pub write: WriteMode,
-    /// How long, after a signal, dirty files may take to the under level.
+    /// Time after a signal to write dirty files back to the under level.
     pub grace: Duration,
-    /// Whether all memory is taken from the system before blocks need it.
+    /// Whether all memory is allocated before blocks need it.
     pub preallocates: bool,
-    /// How it finds the other stores of its job.
+    /// Options by which it finds the other stores of its job.
     pub peers: Option<PeerOptions>,
 }
 
 struct Daemon {
     store: Store,
     under: PathBuf,
-    /// Names in the store's folder that no store made, as it began.
+    /// Names in the store's folder that the store did not create, as of the daemon's start.
     foreign: Vec<String>,
     write: WriteMode,
     begun: Instant,
-    /// Of the root of the under level.
+    /// Layout of the root of the under level.
     layout: Layout,
     connections: AtomicU64,
-    /// Parts of dead stores that were removed when it began, the first of them.
+    /// Parts of dead stores that were removed at the start, the first of them.
     swept: Mutex<Vec<StorePath>>,
     stops: AtomicBool,
-    /// Whether no file is closed any more: what is dirty then is all that will be.
+    /// Whether commits are refused: the dirty files at that moment are all that remain to be
+    /// written.
     is_closing: RwLock<bool>,
 }
 
-/// Serves the store in `folder` over the files under `under` until it is told to stop or `progress`
-/// is cancelled, then brings what is dirty to the under level and gives its memory back; calls
+/// Serves the store in `folder` over the files under `under` until a client stops it or `progress`
+/// is cancelled, then writes dirty files back to the under level and frees its memory; calls
 /// `ready` once clients can connect.
 ///
 /// # Errors
-/// `Input` where another daemon has the folder, or as [`Store::open`]; `System`. Where dirty files
-/// remain, the folder does as well, for a store that comes after this one.
+/// `Input` where another daemon uses the folder, or as [`Store::open`]; `System`. Where dirty files
+/// remain, the folder does too, for the next store.
 pub fn serve(
     folder: &Path,
     under: &Path,
@@ -98,7 +99,8 @@ pub fn serve(
         let _ = fs::remove_file(&socket);
     }
     let listener = UnixListener::bind(&socket).map_err(failed)?;
-    // Nobody who connects waits, and it is seen in time that the daemon is to stop.
+    // The timeout lets the loop check regularly whether the daemon is to stop, without delaying
+    // clients.
     set_socket_timeout(&listener, Timeout::Recv, Some(TICK))
         .map_err(|errno| failed(errno.into()))?;
     let daemon = Arc::new(Daemon {
@@ -140,7 +142,7 @@ pub fn serve(
     claimed.give_back()
 }
 
-/// Files that are in memory alone, in words.
+/// Describes memory-only files in words.
 fn memory_text(files: &[(StorePath, u64)]) -> String {
     let bytes = files.iter().map(|(_, size_bytes)| size_bytes).sum();
     let first: Vec<String> = files.iter().take(3).map(|(path, _)| path.to_string()).collect();
@@ -151,7 +153,7 @@ fn memory_text(files: &[(StorePath, u64)]) -> String {
 }
 
 impl Daemon {
-    /// Ends threads, and after a signal brings dirty files to the under level within `grace`.
+    /// Ends threads, and after a signal writes dirty files back within `grace`.
     fn wind_up(self: &Arc<Self>, folder: &StoreFolder, grace: Duration) -> Result<()> {
         self.store.end_ahead();
         self.store.end_write_back();
@@ -165,11 +167,11 @@ impl Daemon {
         }
         let lost = self.store.memory_only();
         if !self.stops.load(Ordering::Relaxed) && !lost.is_empty() {
-            // A job that ends has had its time; whoever reads its log learns what went with it.
+            // A job has ended without a flush of these files; its log reports what was lost.
             let line = format!("store: {}; they end with the store\n", memory_text(&lost));
             let _ = io::stderr().write_all(line.as_bytes());
         }
-        // What clients have not closed is hidden on the under level.
+        // Files that clients have not closed are hidden files on the under level.
         self.store.abandon_all();
         Ok(())
     }
@@ -189,8 +191,8 @@ impl Daemon {
         *self.is_closing.write().unwrap_or_else(PoisonError::into_inner) = is_closing;
     }
 
-    /// As [`drain`](Self::drain), for a user who ends the store: files in memory alone, which end
-    /// with it, keep it from ending, unless the user `discards_memory`.
+    /// As [`drain`](Self::drain), for a user who stops the store: memory-only files, which would be
+    /// lost, prevent that, unless the user `discards_memory`.
     fn drain_to_stop(&self, discards_memory: bool) -> Result<()> {
         self.set_closing(true);
         let files = if discards_memory { vec![] } else { self.store.memory_only() };
@@ -206,15 +208,15 @@ impl Daemon {
         Err(Error::input("store", text))
     }
 
-    /// Removes what an earlier store, of this folder or another, left on the under level.
+    /// Removes part files that dead stores, of this folder or another, left on the under level.
     fn sweep(&self) {
         let mut swept = self.store.sweep_known();
         swept.truncate(SWEPT_MAX);
         *lock(&self.swept) = swept;
     }
 
-    /// Has no more files closed, and brings those that are dirty to the under level; files are
-    /// closed again where that fails.
+    /// Refuses commits, and writes dirty files back to the under level; accepts commits again where
+    /// that fails.
     fn drain(&self) -> Result<()> {
         self.set_closing(true);
         self.store.flush(None).map_err(|error| {
@@ -251,18 +253,19 @@ impl Daemon {
         })
     }
 
-    /// Starts a thread for a client of this user; others are sent away.
+    /// Starts a thread for a client of this user; closes the connection of any other user.
     fn admit(self: &Arc<Self>, stream: UnixStream) {
-        let own = rustix::process::geteuid();
-        if socket_peercred(&stream).is_ok_and(|peer| peer.uid == own) {
+        let user = rustix::process::geteuid();
+        if socket_peercred(&stream).is_ok_and(|peer| peer.uid == user) {
             let daemon = Arc::clone(self);
             let thread = std::thread::Builder::new().name("cuesta-store".to_owned());
-            // Without a thread the client finds the connection closed, and goes past the store.
+            // Without a thread the client sees the connection closed, and continues without the
+            // store.
             let _ = thread.spawn(move || daemon.converse(&stream));
         }
     }
 
-    /// Answers a client until it ends; what it still holds is given back then.
+    /// Answers a client until it ends; then releases its leases and files.
     fn converse(&self, stream: &UnixStream) {
         self.connections.fetch_add(1, Ordering::Relaxed);
         let mut connection = Conversation::new(self);
@@ -324,7 +327,7 @@ impl Daemon {
 
     fn stat(&self, path: &StorePath) -> Result<Reply> {
         let facts = self.store.facts(path)?;
-        // Files in memory alone lie nowhere else.
+        // Memory-only files have no layout.
         let layout = self.store.under().layout(path).ok();
         Ok(Reply::Entries { entries: vec![DirectoryEntry { layout, ..self.entry(path, facts) }] })
     }
@@ -417,54 +420,54 @@ mod tests {
             let content: Vec<u8> = (0..2500).map(|place| (place * 7 / 3) as u8).collect();
             fs::write(under.join("a"), &content).unwrap();
             std::thread::sleep(Duration::from_millis(120));
-            let (mut one, mut two) = (Client::connect(memory), Client::connect(memory));
-            let number = one.open("cuesta:///a");
-            assert_eq!(number, two.open("/a"));
+            let (mut first, mut second) = (Client::connect(memory), Client::connect(memory));
+            let number = first.open("cuesta:///a");
+            assert_eq!(number, second.open("/a"));
             let lease = Question::Lease { number, index: 2 };
-            let Reply::Leased { path: Some(path), size_bytes, .. } = one.ask(&lease) else {
+            let Reply::Leased { path: Some(path), size_bytes, .. } = first.ask(&lease) else {
                 panic!("it has room")
             };
             assert_eq!((size_bytes, fs::read(path).unwrap()), (500, content[2000..].to_vec()));
-            one.ask(&lease);
-            two.ask(&lease);
+            first.ask(&lease);
+            second.ask(&lease);
             let read = Question::Read { number, offset: 900, bytes: 1300 };
-            assert_eq!(two.ask(&read), Reply::Moved { bytes: 1300 });
-            assert_eq!(two.1, content[900..2200]);
-            assert_eq!((two.status().counts.leases, two.status().connections), (3, 2));
-            drop(one);
-            while two.status().connections > 1 {
+            assert_eq!(second.ask(&read), Reply::Moved { bytes: 1300 });
+            assert_eq!(second.1, content[900..2200]);
+            assert_eq!((second.status().counts.leases, second.status().connections), (3, 2));
+            drop(first);
+            while second.status().connections > 1 {
                 std::thread::yield_now();
             }
-            assert_eq!(two.status().counts.leases, 1);
-            assert_eq!((two.status().counts.hits, two.status().counts.misses), (3, 3));
+            assert_eq!(second.status().counts.leases, 1);
+            assert_eq!((second.status().counts.hits, second.status().counts.misses), (3, 3));
         });
     }
 
     #[test]
-    fn what_a_connection_has_not_opened_it_cannot_read() {
+    fn a_connection_cannot_read_files_that_it_has_not_opened() {
         with_daemon(|memory, under| {
             fs::write(under.join("a"), b"text").unwrap();
-            let (mut one, mut two) = (Client::connect(memory), Client::connect(memory));
-            let number = one.open("a");
+            let (mut first, mut second) = (Client::connect(memory), Client::connect(memory));
+            let number = first.open("a");
             for question in [
                 Question::Lease { number, index: 0 },
                 Question::Read { number, offset: 0, bytes: 4 },
             ] {
-                assert!(matches!(two.ask(&question), Reply::Refused { is_input: true, .. }));
+                assert!(matches!(second.ask(&question), Reply::Refused { is_input: true, .. }));
             }
-            two.ask(&Question::Release { number, index: 0 });
-            two.ask(&Question::Close { number });
+            second.ask(&Question::Release { number, index: 0 });
+            second.ask(&Question::Close { number });
             assert!(matches!(
-                one.ask(&Question::Lease { number, index: 1 }),
+                first.ask(&Question::Lease { number, index: 1 }),
                 Reply::Refused { is_input: true, .. }
             ));
-            let missing = one.ask(&Question::Open { path: "b".parse().unwrap() });
+            let missing = first.ask(&Question::Open { path: "b".parse().unwrap() });
             assert!(matches!(missing, Reply::Refused { is_input: false, .. }));
         });
     }
 
     #[test]
-    fn a_folder_serves_one_daemon_at_a_time() {
+    fn a_folder_serves_a_single_daemon() {
         with_daemon(|memory, under| {
             let (progress, ready) = (Progress::default(), || panic!("it must not be ready"));
             let error = serve(memory, under, OPTIONS, &progress, ready).unwrap_err();
@@ -474,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_ends_the_conversation_alone() {
+    fn an_invalid_message_ends_only_its_conversation() {
         with_daemon(|memory, _| {
             let mut wrong = UnixStream::connect(memory.join(SOCKET)).unwrap();
             io::Write::write_all(&mut wrong, &[255; 64]).unwrap();

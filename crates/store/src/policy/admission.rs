@@ -1,44 +1,44 @@
-//! Which missed blocks may displace others: an exchange costs more than reading past the memory,
-//! so it has to pay.
+//! Admission: whether a missed block may evict another one. An exchange costs more than a read from
+//! the under level, so it has to pay.
 //!
-//! Each block has a score, its reads, of which half is forgotten after as many reads as blocks are
-//! known (the frequency of Einziger, Friedman, Manes, "TinyLFU: a highly efficient cache admission
-//! policy", ACM ToS 2017, with exact counts and smooth ageing). A missed block displaces the one
-//! that its policy chose only where its score is much higher. In a cycle larger than the memory
-//! all scores are about equal, and what is in memory stays; after a shift of the working set the
-//! scores of the old one sink, and the new one comes in after about four passes.
+//! Each block has a score: its number of reads, which halves after as many reads as there are known
+//! blocks (the frequency of Einziger, Friedman, Manes, "TinyLFU: a highly efficient cache admission
+//! policy", ACM ToS 2017, with exact counts and smooth ageing). A missed block evicts the policy's
+//! choice only if its score is much higher. In a cycle larger than the memory all scores are about
+//! equal, and the blocks in memory remain; after a shift of the working set the scores of the old
+//! set decrease, and the new set is loaded after about four passes.
 
 use std::collections::HashMap;
 
 use super::{BlockId, Policy};
 
-/// A score has to be so many times that of the block that is to leave, ...
+/// A score has to be this many times that of the block to evict, ...
 const RATIO: f64 = 2.0;
-/// ... and so much higher: one read more is no reason.
+/// ... and higher by this: one more read is no reason.
 const MARGIN: f64 = 1.5;
-/// What a score cannot exceed, so that the past is forgotten soon.
+/// Upper limit of a score, so that the past is soon forgotten.
 const SCORE_MAX: f64 = 4.0;
-/// A block with less is forgotten.
+/// A block with a lower score is forgotten.
 const SCORE_MIN: f64 = 0.1;
-/// At least so many blocks count as known.
+/// Lower limit of the number of known blocks in the half-life.
 const KNOWN_MIN: usize = 64;
-/// At most so many blocks are known; after that, only those in memory are.
+/// Most known blocks; beyond that, only blocks in memory are known.
 const KNOWN_MAX: usize = 1 << 18;
 
-/// The scores of blocks.
+/// Scores of blocks.
 #[derive(Debug, Default)]
 pub struct Admission {
     scores: HashMap<BlockId, BlockScore>,
-    /// Reads so far.
+    /// Number of reads so far.
     reads: u64,
-    /// Blocks of low score are forgotten when so many are known.
+    /// Number of known blocks at which blocks of low score are forgotten.
     sweep_at: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct BlockScore {
     value: f64,
-    /// The read that it was right at.
+    /// Number of the read at which the value was computed.
     at: u64,
 }
 
@@ -53,8 +53,8 @@ impl Admission {
         }
     }
 
-    /// Whether a block that was read may displace another one; `ahead` where it is only about to
-    /// be read.
+    /// Returns whether a block that was read may evict another one; `ahead` where it is only about
+    /// to be read.
     pub fn may_displace(&self, block: BlockId, other: BlockId, ahead: bool) -> bool {
         self.score(block) + f64::from(u8::from(ahead)) > RATIO * self.score(other) + MARGIN
     }
@@ -64,7 +64,7 @@ impl Admission {
         self.scores.get(&block).map_or(0.0, |score| aged(score, self.reads, half_life))
     }
 
-    /// Forgets blocks of low score, and beyond [`KNOWN_MAX`] those not read for longest.
+    /// Forgets blocks of low score, and beyond [`KNOWN_MAX`] those that were not read for longest.
     fn sweep(&mut self) {
         let (reads, half_life) = (self.reads, self.scores.len() as f64);
         self.scores.retain(|_, score| aged(score, reads, half_life) > SCORE_MIN);
@@ -82,35 +82,35 @@ fn aged(score: &BlockScore, reads: u64, half_life: f64) -> f64 {
     score.value * (-((reads - score.at) as f64) / half_life).exp2()
 }
 
-/// A policy, and whether missed blocks may displace what it would have leave.
+/// A policy with optional admission of missed blocks.
 ///
-/// A block that the policy chose and that stays goes back to it as one that was read again, so that
-/// the next choice is another one.
+/// If the policy's choice is not evicted after all, it is inserted again as if it had been read, so
+/// that the next choice is another block.
 pub struct Gated {
     policy: Box<dyn Policy>,
-    /// None where every missed block displaces others.
+    /// `None` where all missed blocks are admitted.
     admission: Option<Admission>,
     /// Blocks in memory and their bytes.
     sizes: HashMap<BlockId, u64>,
-    /// Reads whose block was not worth another one.
+    /// Number of reads whose block was not admitted.
     declined: u64,
 }
 
 impl Gated {
-    /// A policy, with admission or without.
+    /// Creates a policy, with admission or without.
     pub fn new(policy: Box<dyn Policy>, has_admission: bool) -> Self {
         let admission = has_admission.then(Admission::default);
         Self { policy, admission, sizes: HashMap::new(), declined: 0 }
     }
 
-    /// Counts a read of a block, in memory or not, before anything else is said of it.
+    /// Counts a read of a block, in memory or not, before any other call for it.
     pub fn read(&mut self, block: BlockId) {
         if let Some(admission) = &mut self.admission {
             admission.read(block);
         }
     }
 
-    /// Reads of blocks that were not worth what would have left for them.
+    /// Returns the number of reads whose block was not admitted.
     pub fn declined(&self) -> u64 {
         self.declined
     }
@@ -120,7 +120,7 @@ impl Gated {
         self.policy.hit(block);
     }
 
-    /// As [`Policy::missed`], of a block that will be inserted if it has room.
+    /// As [`Policy::missed`], for a block that will be inserted if it has room.
     pub fn missed(&mut self, block: BlockId) {
         self.policy.missed(block);
     }
@@ -137,45 +137,45 @@ impl Gated {
         self.policy.remove(block);
     }
 
-    /// As [`Policy::evict`], whatever was read how often.
+    /// As [`Policy::evict`], without admission.
     pub fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
-        let left = self.policy.evict(may_leave)?;
-        self.sizes.remove(&left);
-        Some(left)
+        let evicted = self.policy.evict(may_leave)?;
+        self.sizes.remove(&evicted);
+        Some(evicted)
     }
 
-    /// Chooses the block that leaves for a missed one, and forgets it; `None` where none may, or it
-    /// is not worth it.
+    /// Chooses the block to evict for a missed one, and forgets it; `None` where none may be
+    /// evicted, or the missed block is not admitted.
     pub fn displace(
         &mut self,
         missed: BlockId,
         wish: Wish,
         may_leave: &dyn Fn(BlockId) -> bool,
     ) -> Option<BlockId> {
-        let left = self.policy.evict(may_leave)?;
+        let evicted = self.policy.evict(may_leave)?;
         if let Some(admission) = self.admission.as_ref().filter(|_| wish != Wish::Wanted)
-            && !admission.may_displace(missed, left, wish == Wish::Ahead)
+            && !admission.may_displace(missed, evicted, wish == Wish::Ahead)
         {
             self.declined += u64::from(wish != Wish::Ahead);
-            self.policy.missed(left);
-            self.policy.insert(left, self.sizes[&left]);
+            self.policy.missed(evicted);
+            self.policy.insert(evicted, self.sizes[&evicted]);
             return None;
         }
-        self.sizes.remove(&left);
-        Some(left)
+        self.sizes.remove(&evicted);
+        Some(evicted)
     }
 }
 
-/// Why a block that is not in memory is to come.
+/// Reason to load a block into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// It is read.
     Read,
-    /// More of it is read, just after some of it was: that counts as one read.
+    /// More of it is read, just after a part of it was: both count as one read.
     ReadOn,
     /// It is about to be read.
     Ahead,
-    /// The user wants it in memory, often read or not.
+    /// The user wants it in memory, however often it is read.
     Wanted,
 }
 
@@ -197,17 +197,17 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_larger_than_memory_keeps_what_came_first() {
+    fn a_cycle_larger_than_memory_retains_the_first_blocks() {
         for policy in PolicyName::ALL {
             for times in [2, 4, 10] {
                 let cycle = times * MEMORY_BLOCKS;
-                let found = run(policy, (0..cycle).cycle().take(30 * cycle as usize));
+                let hits = run(policy, (0..cycle).cycle().take(30 * cycle as usize));
                 let expected = Hits {
                     reads: 29 * MEMORY_BLOCKS,
                     bytes: 29 * MEMORY_BLOCKS,
                     filled_bytes: MEMORY_BLOCKS,
                 };
-                assert_eq!(found, expected, "{policy}, {times} times the memory");
+                assert_eq!(hits, expected, "{policy}, {times} times the memory");
             }
         }
     }
@@ -219,17 +219,17 @@ mod tests {
             for times in [2, 4, 10] {
                 let count = times * MEMORY_BLOCKS;
                 let reads = 100 * count;
-                let found = run(policy, (0..reads).map(|read| chance.below(read, count)));
-                let share = found.reads as f64 * times as f64 / reads as f64;
+                let hits = run(policy, (0..reads).map(|read| chance.below(read, count)));
+                let share = hits.reads as f64 * times as f64 / reads as f64;
                 assert!((0.9..1.2).contains(&share), "{policy}, {times}: {share}");
-                let filled = found.filled_bytes as f64 / reads as f64;
+                let filled = hits.filled_bytes as f64 / reads as f64;
                 assert!(filled < 0.09, "{policy}, {times}: {filled}");
             }
         }
     }
 
     #[test]
-    fn another_working_set_comes_in_after_a_few_passes() {
+    fn another_working_set_is_loaded_after_a_few_passes() {
         for policy in PolicyName::ALL {
             let old = (0..MEMORY_BLOCKS).cycle().take(50 * MEMORY_BLOCKS as usize);
             let new = |passes| (1000..1000 + MEMORY_BLOCKS).cycle().take(passes);
@@ -242,19 +242,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_often_displaces_a_scan_and_a_scan_displaces_nothing() {
+    fn a_hot_set_evicts_a_scan_and_a_scan_evicts_nothing() {
         for policy in PolicyName::ALL {
             let hot = (0..20).cycle().take(200);
             let before = (1000..2000).chain(hot.clone());
-            let found = run(policy, before.clone());
-            assert!(found.reads >= 120, "{policy}: {}", found.reads);
+            let hits = run(policy, before.clone());
+            assert!(hits.reads >= 120, "{policy}: {}", hits.reads);
             let after = run(policy, before.chain(2000..3000).chain(hot));
-            assert_eq!(after.reads, found.reads + 200, "{policy}");
+            assert_eq!(after.reads, hits.reads + 200, "{policy}");
         }
     }
 
     #[test]
-    fn what_is_known_of_blocks_is_bounded() {
+    fn the_number_of_known_blocks_is_bounded() {
         let mut admission = Admission::default();
         for block in 0..3 * KNOWN_MAX as u64 {
             admission.read(block);
@@ -265,10 +265,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is read, pinned, freed or forced in: what is in memory is what was inserted and
-        /// neither left nor was removed, and a block that may not leave stays.
+        /// After any reads, pins, removals and forced loads, the blocks in memory are those that
+        /// were inserted and neither evicted nor removed, and no block is evicted that may not be.
         #[test]
-        fn nothing_is_lost_or_leaves_twice(
+        fn no_block_is_lost_or_evicted_twice(
             steps in prop::collection::vec((0u64..30, 0u8..6, any::<u32>()), 1..400),
         ) {
             for name in PolicyName::ALL {
@@ -286,21 +286,21 @@ mod tests {
                         let wish = [Wish::Wanted, Wish::Ahead, Wish::Read][what as usize % 3];
                         if resident.len() == 10 {
                             let any = resident.iter().any(|&block| may_leave(block));
-                            let Some(left) = gated.displace(block, wish, &may_leave) else {
+                            let Some(evicted) = gated.displace(block, wish, &may_leave) else {
                                 prop_assert!(wish != Wish::Wanted || !any, "{}", name);
                                 continue;
                             };
-                            prop_assert!(resident.remove(&left) && may_leave(left), "{}", name);
+                            prop_assert!(resident.remove(&evicted) && may_leave(evicted), "{}", name);
                         }
                         gated.insert(block, 1);
                         resident.insert(block);
                     }
                 }
-                let mut left = std::collections::BTreeSet::new();
+                let mut remaining = std::collections::BTreeSet::new();
                 while let Some(block) = gated.evict(&|_| true) {
-                    prop_assert!(left.insert(block), "{}", name);
+                    prop_assert!(remaining.insert(block), "{}", name);
                 }
-                prop_assert_eq!(&left, &resident, "{}", name);
+                prop_assert_eq!(&remaining, &resident, "{}", name);
             }
         }
     }

@@ -4,36 +4,37 @@
 use super::queue::Queue;
 use super::{BlockId, Policy};
 
-/// Blocks on a clock are hot, cold, or remembered after they left. A new block is cold and on
-/// trial; one that is read again during its trial becomes hot, and the room that cold blocks get
-/// grows; where a trial ends in vain, it shrinks. Three hands go round: one ends the stay of cold
-/// blocks, one makes hot blocks cold that were not read for a round, one ends trials.
+/// A clock of blocks that are hot, cold, or remembered after their eviction. A new block is cold
+/// and on trial. If it is read again during its trial, it becomes hot, and the share of cold blocks
+/// grows; if the trial ends without a read, the share shrinks. Three hands move around the clock:
+/// one evicts cold blocks, one makes hot blocks cold that were not read for a round, one ends
+/// trials.
 ///
-/// This is the paper's, with bytes where it counts pages. libCacheSim 0.3.5 differs: it lets no
-/// block in while cold blocks fill their share, and counts no hits of a block that came back
+/// This follows the paper, with bytes instead of pages. libCacheSim 0.3.5 differs: it admits no
+/// block while cold blocks fill their share, and counts no hits of a block that was loaded again
 /// during its trial. Both have the same hits as long as all blocks fit.
 #[derive(Debug)]
 pub struct ClockPro {
-    /// The clock, cut open at the hand of the hot blocks: it points at the oldest place, and where
-    /// it passes a block, that becomes the newest.
+    /// The clock, cut open at the hand of the hot blocks: it points at the oldest block, which
+    /// becomes the newest when the hand passes it.
     clock: Queue<ClockBlock>,
-    /// Where the hands of cold blocks and of trials are; none is the oldest place.
+    /// The blocks at the hands of cold blocks and of trials; `None` for the oldest.
     cold_hand: Option<BlockId>,
     trial_hand: Option<BlockId>,
     capacity_bytes: u64,
     cold_bytes: u64,
     hot_bytes: u64,
     gone_bytes: u64,
-    /// The share of the cold blocks.
+    /// Share of the cold blocks.
     cold_max_bytes: u64,
-    /// The block that was missed last left during its trial.
+    /// Whether the block that was missed last was evicted during its trial.
     is_back: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ClockBlock {
     kind: BlockKind,
-    /// It was read since a hand came by.
+    /// Whether it was read since a hand passed it.
     was_read: bool,
 }
 
@@ -43,12 +44,13 @@ enum BlockKind {
     Cold {
         on_trial: bool,
     },
-    /// It left, and its trial goes on.
+    /// It was evicted, and its trial continues.
     Gone,
 }
 
 impl ClockPro {
-    /// For a memory of so many bytes, all of which cold blocks may have at first.
+    /// Creates a clock for a memory of `capacity_bytes`, all of which cold blocks may have at
+    /// first.
     pub fn new(capacity_bytes: u64) -> Self {
         Self {
             clock: Queue::default(),
@@ -63,13 +65,13 @@ impl ClockPro {
         }
     }
 
-    /// Puts a block that is not on the clock at its newest place.
+    /// Inserts a block that is not on the clock as the newest.
     fn push(&mut self, block: BlockId, size_bytes: u64, kind: BlockKind) {
         *self.bytes_of(kind) += size_bytes;
         self.clock.push(block, size_bytes, ClockBlock { kind, was_read: false });
     }
 
-    /// Takes a block off the clock; the hands that point at it go on.
+    /// Removes a block from the clock; hands that point at it move on.
     fn take(&mut self, block: BlockId) -> Option<(u64, ClockBlock)> {
         let next = self.after(block);
         for hand in [&mut self.cold_hand, &mut self.trial_hand] {
@@ -77,9 +79,9 @@ impl ClockPro {
                 *hand = next;
             }
         }
-        let (size_bytes, found) = self.clock.remove(block)?;
-        *self.bytes_of(found.kind) -= size_bytes;
-        Some((size_bytes, found))
+        let (size_bytes, entry) = self.clock.remove(block)?;
+        *self.bytes_of(entry.kind) -= size_bytes;
+        Some((size_bytes, entry))
     }
 
     fn bytes_of(&mut self, kind: BlockKind) -> &mut u64 {
@@ -92,26 +94,26 @@ impl ClockPro {
 
     fn set_kind(&mut self, block: BlockId, kind: BlockKind) {
         let Some(place) = self.clock.place(block) else { return };
-        let (_, size_bytes, found) = self.clock.at(place);
-        let before = std::mem::replace(found, ClockBlock { kind, was_read: false }).kind;
+        let (_, size_bytes, entry) = self.clock.at(place);
+        let before = std::mem::replace(entry, ClockBlock { kind, was_read: false }).kind;
         *self.bytes_of(before) -= size_bytes;
         *self.bytes_of(kind) += size_bytes;
     }
 
-    /// The block after another one towards the newest; none after that.
+    /// Returns the block after another one in the direction of the newest, if any.
     fn after(&mut self, block: BlockId) -> Option<BlockId> {
         let newer = self.clock.place(block).and_then(|place| self.clock.newer(place))?;
         Some(self.clock.at(newer).0)
     }
 
-    /// The block that a hand points at.
+    /// Returns the block that a hand points at.
     fn pointed(&mut self, hand: Option<BlockId>) -> Option<(BlockId, u64, ClockBlock)> {
         let place = hand.and_then(|block| self.clock.place(block)).or(self.clock.oldest())?;
-        let (block, size_bytes, found) = self.clock.at(place);
-        Some((block, size_bytes, *found))
+        let (block, size_bytes, entry) = self.clock.at(place);
+        Some((block, size_bytes, *entry))
     }
 
-    /// A trial ended well or not.
+    /// Adapts the share of cold blocks to the end of a trial.
     fn learn(&mut self, size_bytes: u64, was_read: bool) {
         self.cold_max_bytes = if was_read {
             (self.cold_max_bytes + size_bytes).min(self.capacity_bytes)
@@ -128,15 +130,15 @@ impl ClockPro {
         }
     }
 
-    /// Passes one block: a hot one that was not read since the hand came by becomes cold.
+    /// Passes one block: a hot block that was not read since the hand passed it becomes cold.
     fn move_hot_hand(&mut self) {
-        let Some((block, size_bytes, found)) = self.pointed(None) else { return };
-        self.end_trial(block, size_bytes, found.kind);
-        if found.kind == BlockKind::Gone {
+        let Some((block, size_bytes, entry)) = self.pointed(None) else { return };
+        self.end_trial(block, size_bytes, entry.kind);
+        if entry.kind == BlockKind::Gone {
             return;
         }
         self.pass(block);
-        match found {
+        match entry {
             ClockBlock { kind: BlockKind::Hot, was_read: false } => {
                 self.set_kind(block, BlockKind::Cold { on_trial: false });
             }
@@ -145,14 +147,14 @@ impl ClockPro {
         }
     }
 
-    /// The oldest block becomes the newest, and hands that point at it stay there.
+    /// Makes the oldest block the newest; hands that point at it remain there.
     fn pass(&mut self, block: BlockId) {
-        if let Some((size_bytes, found)) = self.clock.remove(block) {
-            self.clock.push(block, size_bytes, found);
+        if let Some((size_bytes, entry)) = self.clock.remove(block) {
+            self.clock.push(block, size_bytes, entry);
         }
     }
 
-    /// Ends the trial of a block, if it is on one: it leaves the clock where it left the memory.
+    /// Ends the trial of a block, if it is on one: an evicted block is removed from the clock.
     fn end_trial(&mut self, block: BlockId, size_bytes: u64, kind: BlockKind) {
         match kind {
             BlockKind::Gone => _ = self.take(block),
@@ -166,26 +168,26 @@ impl ClockPro {
         self.learn(size_bytes, false);
     }
 
-    /// Ends trials until what is remembered is no more than the memory.
+    /// Ends trials until the remembered blocks are no more than the memory.
     fn move_trial_hand(&mut self) {
         while self.gone_bytes > self.capacity_bytes
-            && let Some((block, size_bytes, found)) = self.pointed(self.trial_hand)
+            && let Some((block, size_bytes, entry)) = self.pointed(self.trial_hand)
         {
             self.trial_hand = self.after(block);
-            self.end_trial(block, size_bytes, found.kind);
+            self.end_trial(block, size_bytes, entry.kind);
         }
     }
 }
 
 impl Policy for ClockPro {
     fn hit(&mut self, block: BlockId) {
-        if let Some(found) = self.clock.get_mut(block) {
-            found.was_read = true;
+        if let Some(entry) = self.clock.get_mut(block) {
+            entry.was_read = true;
         }
     }
 
     fn missed(&mut self, block: BlockId) {
-        let is_gone = self.clock.get_mut(block).is_some_and(|found| found.kind == BlockKind::Gone);
+        let is_gone = self.clock.get_mut(block).is_some_and(|entry| entry.kind == BlockKind::Gone);
         self.is_back = is_gone;
         if let Some((size_bytes, _)) = is_gone.then(|| self.take(block)).flatten() {
             self.learn(size_bytes, true);
@@ -193,7 +195,7 @@ impl Policy for ClockPro {
     }
 
     fn insert(&mut self, block: BlockId, size_bytes: u64) {
-        // It may be remembered where nobody said that it was missed.
+        // It may still be remembered if no miss was reported.
         self.take(block);
         if std::mem::take(&mut self.is_back) {
             self.make_hot(block, size_bytes);
@@ -203,13 +205,13 @@ impl Policy for ClockPro {
     }
 
     fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
-        // A round takes the marks away, the next one finds a block, unless those may not leave.
-        let mut left = 2 * self.clock.len() + 1;
-        while left > 0 && self.cold_bytes > 0 {
-            left -= 1;
-            let (block, size_bytes, found) = self.pointed(self.cold_hand)?;
+        // One round clears the marks, the next one finds a block, unless blocks may not be evicted.
+        let mut steps_left = 2 * self.clock.len() + 1;
+        while steps_left > 0 && self.cold_bytes > 0 {
+            steps_left -= 1;
+            let (block, size_bytes, entry) = self.pointed(self.cold_hand)?;
             self.cold_hand = self.after(block);
-            match found {
+            match entry {
                 ClockBlock { kind: BlockKind::Cold { on_trial: true }, was_read: true } => {
                     self.learn(size_bytes, true);
                     self.make_hot(block, size_bytes);
@@ -230,11 +232,11 @@ impl Policy for ClockPro {
                 _ => (),
             }
         }
-        // All cold blocks are held: the oldest hot one that may leave does.
+        // All cold blocks are in use: the oldest hot block that may be evicted is.
         let mut place = self.clock.oldest();
         while let Some(at) = place {
-            let (block, _, found) = self.clock.at(at);
-            if found.kind != BlockKind::Gone && may_leave(block) {
+            let (block, _, entry) = self.clock.at(at);
+            if entry.kind != BlockKind::Gone && may_leave(block) {
                 self.take(block);
                 return Some(block);
             }
@@ -253,8 +255,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The paper's rules over a plain list of blocks of one byte, from the hand of the hot blocks
-    /// on: `h` hot, `c` cold on trial, `d` cold, `g` gone.
+    /// The rules of the paper over a plain list of blocks of one byte, from the hand of the hot
+    /// blocks on: `h` hot, `c` cold on trial, `d` cold, `g` remembered.
     struct Model {
         clock: Vec<(BlockId, char, bool)>,
         cold_hand: Option<BlockId>,
@@ -310,21 +312,21 @@ mod tests {
             }
         }
 
-        /// Whether it hit.
+        /// Reads a block; returns whether it was a hit.
         fn read(&mut self, block: BlockId) -> bool {
-            let found = self.clock.iter().position(|entry| entry.0 == block);
-            if let Some(at) = found.filter(|&at| self.clock[at].1 != 'g') {
+            let index = self.clock.iter().position(|index| index.0 == block);
+            if let Some(at) = index.filter(|&at| self.clock[at].1 != 'g') {
                 self.clock[at].2 = true;
                 return true;
             }
-            if let Some(at) = found {
+            if let Some(at) = index {
                 self.cut(at);
                 self.learn(1);
             }
             if self.count("hcd") == self.capacity {
                 self.evict();
             }
-            match found {
+            match index {
                 Some(_) => self.make_hot(block),
                 None => self.clock.push((block, 'c', false)),
             }
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_cycle_larger_than_memory_it_keeps_some_and_a_scan_leaves_what_is_hot() {
+    fn of_a_cycle_larger_than_memory_it_retains_some_and_a_scan_spares_hot_blocks() {
         let cycle: Vec<u64> = (0..20).cycle().take(2000).collect();
         check(&cycle, 12).unwrap();
         let mut policy = ClockPro::new(100);
@@ -415,8 +417,8 @@ mod tests {
         }
         for block in 100..200 {
             policy.missed(block);
-            let left = policy.evict(&|_| true).unwrap();
-            assert!(left >= 100 || block < 102, "block {left} left for {block}");
+            let evicted = policy.evict(&|_| true).unwrap();
+            assert!(evicted >= 100 || block < 102, "block {evicted} left for {block}");
             policy.insert(block, 10);
         }
     }

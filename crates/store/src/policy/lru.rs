@@ -3,7 +3,7 @@
 use super::queue::Queue;
 use super::{BlockId, Policy};
 
-/// The block that was not read for the longest time leaves.
+/// Evicts the block that was not read for the longest time.
 #[derive(Debug, Default)]
 pub struct Lru(Queue<()>);
 

@@ -1,6 +1,5 @@
-//! Which block leaves the memory when another one needs its room: pure state machines, equal in
-//! their hits to libCacheSim's of the same name, but for [`clockpro`], and what keeps them from
-//! exchanging blocks in vain ([`admission`]).
+//! Eviction policies: state machines without I/O, with the same hits as libCacheSim's of the same
+//! name, except [`clockpro`]; and the [`admission`] of missed blocks.
 
 pub mod admission;
 pub mod clockpro;
@@ -21,33 +20,35 @@ use sieve::Sieve;
 /// A block, by its number.
 pub type BlockId = u64;
 
-/// Decides which block leaves.
+/// Eviction policy, which chooses the block to evict.
 ///
 /// For a block that is not in memory the store calls [`missed`](Self::missed), then
 /// [`evict`](Self::evict) until there is room, then [`insert`](Self::insert).
 pub trait Policy: Send {
-    /// A block that is in memory was read.
+    /// Called when a block in memory was read.
     fn hit(&mut self, block: BlockId);
 
-    /// A block that is not in memory is to be read.
+    /// Called when a block that is not in memory is about to be read.
     fn missed(&mut self, block: BlockId) {
         let _ = block;
     }
 
-    /// A block came into memory.
+    /// Called when a block was loaded into memory.
     fn insert(&mut self, block: BlockId, size_bytes: u64);
 
-    /// Chooses the block that leaves, among those that may, and forgets it; `None` when none may.
+    /// Chooses a block to evict, among those that `may_leave`, and forgets it; `None` if there is
+    /// none.
     fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId>;
 
-    /// A block left for another reason: its file is gone, or a user freed it.
+    /// Called when a block left memory for another reason: its file was removed, or a user freed
+    /// it.
     fn remove(&mut self, block: BlockId);
 }
 
-/// The policies there are, by name.
+/// Names of the policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyName {
-    /// Least recently used, the paper's.
+    /// Least recently used, the policy of the paper.
     Lru,
     /// SIEVE.
     Sieve,
@@ -58,10 +59,10 @@ pub enum PolicyName {
 }
 
 impl PolicyName {
-    /// All of them.
+    /// All policies.
     pub const ALL: [Self; 4] = [Self::Lru, Self::Sieve, Self::S3Fifo, Self::ClockPro];
 
-    /// Its name in options and reports.
+    /// Returns its name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lru => "lru",
@@ -71,7 +72,7 @@ impl PolicyName {
         }
     }
 
-    /// The policy, for a memory of so many bytes.
+    /// Creates the policy, for a memory of `capacity_bytes`.
     pub fn make(self, capacity_bytes: u64) -> Box<dyn Policy> {
         match self {
             Self::Lru => Box::new(Lru::default()),

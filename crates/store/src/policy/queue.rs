@@ -1,4 +1,4 @@
-//! A list of blocks, from the newest to the oldest, out of whose middle blocks can be taken.
+//! A linked list of blocks from the newest to the oldest, from which any block can be removed.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use super::BlockId;
 
 const NONE: usize = usize::MAX;
 
-/// Blocks in the order in which they came to the front, each with its bytes and a value. Every
-/// operation takes constant time.
+/// Blocks in the order in which they were pushed, each with its size and a value. All operations
+/// take constant time.
 #[derive(Clone, Debug)]
 pub struct Queue<T> {
     nodes: Vec<Node<T>>,
@@ -27,7 +27,7 @@ struct Node<T> {
     older: usize,
 }
 
-/// A block that is in a queue.
+/// Position of a block in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuePlace(usize);
 
@@ -39,27 +39,27 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T: Copy> Queue<T> {
-    /// Bytes of all blocks.
+    /// Returns the bytes of all blocks.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether a block is in it.
+    /// Returns whether it contains a block.
     pub fn has(&self, block: BlockId) -> bool {
         self.places.contains_key(&block)
     }
 
-    /// What is kept beside a block.
+    /// Returns the value of a block.
     pub fn get_mut(&mut self, block: BlockId) -> Option<&mut T> {
         self.places.get(&block).map(|&place| &mut self.nodes[place].value)
     }
 
-    /// Puts a block that is not in it in front.
+    /// Inserts a block that is not in the queue as the newest.
     pub fn push(&mut self, block: BlockId, size_bytes: u64, value: T) {
         let node = Node { block, size_bytes, value, newer: NONE, older: self.newest };
         let place = if let Some(place) = self.free.pop() {
@@ -79,7 +79,7 @@ impl<T: Copy> Queue<T> {
         self.size_bytes += size_bytes;
     }
 
-    /// Takes a block out; its bytes and what was kept.
+    /// Removes a block; returns its size and value.
     pub fn remove(&mut self, block: BlockId) -> Option<(u64, T)> {
         let place = self.places.remove(&block)?;
         let Node { newer, older, size_bytes, value, .. } = self.nodes[place];
@@ -96,24 +96,24 @@ impl<T: Copy> Queue<T> {
         Some((size_bytes, value))
     }
 
-    /// The oldest block.
+    /// Returns the position of the oldest block.
     pub fn oldest(&self) -> Option<QueuePlace> {
         (self.oldest != NONE).then_some(QueuePlace(self.oldest))
     }
 
-    /// The block that came next after that at `place`.
+    /// Returns the position of the block that was pushed after the one at `place`.
     pub fn newer(&self, place: QueuePlace) -> Option<QueuePlace> {
         let newer = self.nodes[place.0].newer;
         (newer != NONE).then_some(QueuePlace(newer))
     }
 
-    /// The block at a place, its bytes, and what is kept beside it.
+    /// Returns the block at a position, its size and its value.
     pub fn at(&mut self, place: QueuePlace) -> (BlockId, u64, &mut T) {
         let node = &mut self.nodes[place.0];
         (node.block, node.size_bytes, &mut node.value)
     }
 
-    /// Where a block is.
+    /// Returns the position of a block.
     pub fn place(&self, block: BlockId) -> Option<QueuePlace> {
         self.places.get(&block).copied().map(QueuePlace)
     }

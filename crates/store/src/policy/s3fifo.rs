@@ -3,32 +3,33 @@
 use super::queue::Queue;
 use super::{BlockId, Policy};
 
-/// Reads that take a block from the small queue to the main one.
+/// Reads that move a block from the small queue to the main one.
 const READS_TO_MOVE: u8 = 2;
-/// Reads of a block of the main queue that are remembered.
+/// Most reads of a block of the main queue that are counted.
 const READS_MAX: u8 = 3;
 
-/// New blocks wait in a small queue; those read there go to the main one, the others leave at
-/// once, remembered by name: if they come back soon, they go to the main queue directly. Where a
-/// block is larger than the small queue, libCacheSim takes none; here the queue has one.
+/// New blocks wait in a small queue; those that are read there move to the main queue, the others
+/// are evicted and remembered: if they are loaded again soon, they go to the main queue directly. A
+/// block larger than the small queue is not admitted by libCacheSim; here the queue holds one.
 #[derive(Debug)]
 pub struct S3Fifo {
-    /// Reads of each block.
+    /// Number of reads of each block.
     small: Queue<u8>,
     main: Queue<u8>,
-    /// Blocks that left the small queue.
+    /// Blocks evicted from the small queue.
     ghost: Queue<()>,
     small_max_bytes: u64,
     main_max_bytes: u64,
     ghost_max_bytes: u64,
-    /// The block that was missed last was remembered.
+    /// Whether the block that was missed last was remembered.
     is_back: bool,
-    /// The memory has been full.
+    /// Whether the memory has been full.
     was_full: bool,
 }
 
 impl S3Fifo {
-    /// A tenth of the memory is the small queue; as many bytes as the main one has are remembered.
+    /// Gives a tenth of the memory to the small queue; remembers as many bytes as the main queue
+    /// has.
     pub fn new(capacity_bytes: u64) -> Self {
         let small_max_bytes = capacity_bytes / 10;
         Self {
@@ -68,7 +69,7 @@ impl S3Fifo {
             if reads > 0 {
                 self.main.remove(block);
                 self.main.push(block, size_bytes, reads.min(READS_MAX) - 1);
-                // It may be the only one.
+                // It may be the only block.
                 place = self.main.oldest();
             } else if may_leave(block) {
                 self.main.remove(block);
@@ -119,7 +120,8 @@ impl Policy for S3Fifo {
         let is_main_first =
             self.main.size_bytes() > self.main_max_bytes || self.small.size_bytes() == 0;
         let first = if is_main_first { self.evict_main(may_leave) } else { None };
-        // Blocks that were read go from the small queue to the main one, and may leave it.
+        // Blocks that were read move from the small queue to the main one, and may be evicted from
+        // there.
         first.or_else(|| self.evict_small(may_leave)).or_else(|| self.evict_main(may_leave))
     }
 
@@ -134,11 +136,11 @@ impl Policy for S3Fifo {
 mod tests {
     use super::*;
 
-    /// With the main queue full of blocks in use, and a block in the small one that was read
-    /// twice, nothing left: that block was moved to the main queue after it had been searched, and
-    /// the store took itself for full.
+    /// With the main queue full of blocks in use, and a block in the small queue that was read
+    /// twice, no block was evicted: that block was moved to the main queue after it had been
+    /// searched, and the store took itself for full.
     #[test]
-    fn a_block_that_was_moved_may_leave_at_once() {
+    fn a_block_that_was_moved_may_be_evicted_at_once() {
         let mut policy = S3Fifo::new(100);
         for block in 0..10 {
             policy.missed(block);

@@ -3,13 +3,13 @@
 use super::queue::{Queue, QueuePlace};
 use super::{BlockId, Policy};
 
-/// A hand goes from the oldest block to the newest and spares once what was read since it last
-/// came by; blocks never move.
+/// A hand moves from the oldest block to the newest, and spares blocks once that were read since
+/// its last pass; blocks never move.
 #[derive(Debug, Default)]
 pub struct Sieve {
-    /// Whether a block was read since it came, or since it was spared.
+    /// Blocks, and whether each was read since it was inserted or last spared.
     queue: Queue<bool>,
-    /// The block that the hand looks at next; the oldest if there is none.
+    /// The block that the hand examines next; `None` for the oldest.
     hand: Option<BlockId>,
 }
 
@@ -50,7 +50,7 @@ impl Policy for Sieve {
 }
 
 impl Sieve {
-    /// Takes a block out; the hand goes on to the one after it.
+    /// Removes a block; moves the hand to the one after it.
     fn take(&mut self, block: BlockId, place: QueuePlace) {
         self.hand = self.queue.newer(place).map(|newer| self.queue.at(newer).0);
         self.queue.remove(block);

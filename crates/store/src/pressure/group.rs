@@ -1,23 +1,22 @@
-//! The control group of this process, as the kernel's first or second version of them shows it.
+//! The control group of this process, in version 1 or 2 of the kernel's interface.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of a group of processes that share a limit of memory, and those of the groups that it
-/// is in, which limit it as well.
+/// The folder of a control group, and those of its ancestors, which limit its memory as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlGroup {
     folders: Vec<PathBuf>,
     files: GroupFiles,
 }
 
-/// Names in the folder of a group.
+/// Names of files in the folder of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct GroupFiles {
     limit: &'static str,
     used: &'static str,
-    /// Lines of `memory.stat`: pages of files, which the kernel takes back by itself. Pages of
-    /// files in memory are none of them.
+    /// Lines of `memory.stat` for pages of files, which the kernel can reclaim by itself. Pages of
+    /// memory file systems are not among them.
     cached: [&'static str; 2],
 }
 
@@ -33,13 +32,13 @@ const SECOND: GroupFiles = GroupFiles {
 };
 
 impl ControlGroup {
-    /// That of this process; none where the system has none, or shows none.
-    pub fn own() -> Option<Self> {
+    /// Returns the group of this process; `None` where the system has no groups, or hides them.
+    pub fn current() -> Option<Self> {
         let of = |name: &str| fs::read_to_string(name).ok();
         Self::parsed(&of("/proc/self/cgroup")?, &of("/proc/self/mountinfo")?)
     }
 
-    /// From the process' groups and the system's mounts.
+    /// Finds the group from the process' groups and the system's mounts.
     fn parsed(groups: &str, mounts: &str) -> Option<Self> {
         let mut second = None;
         for line in groups.lines() {
@@ -70,16 +69,17 @@ impl ControlGroup {
             is_mount(kind, options).then_some((facts.next()?, facts.next()?))
         })?;
         let place = Path::new(place);
-        // In a container the mount shows a part of the groups alone.
+        // In a container, the mount shows only a part of the groups.
         let within = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
         let folders = within.ancestors().map(|within| place.join(within)).collect();
         Some(Self { folders, files })
     }
 
-    /// The bytes of the group with the least of them left, and these; none without any limit.
+    /// Returns the limit and the available bytes, each the minimum over all groups; `None` without
+    /// any limit.
     pub fn memory(&self) -> Option<(u64, u64)> {
         let limits = self.folders.iter().filter_map(|folder| self.of_folder(folder));
-        limits.reduce(|one, two| (one.0.min(two.0), one.1.min(two.1)))
+        limits.reduce(|left, right| (left.0.min(right.0), left.1.min(right.1)))
     }
 
     fn of_folder(&self, folder: &Path) -> Option<(u64, u64)> {
@@ -95,7 +95,7 @@ impl ControlGroup {
         Some((limit, limit.saturating_sub(used.saturating_sub(cached.sum()))))
     }
 
-    /// The group's own pressure stall information, where the kernel has it.
+    /// Returns the pressure stall information of the group, where the kernel provides it.
     pub fn pressure_file(&self) -> Option<PathBuf> {
         let file = self.folders.first()?.join("memory.pressure");
         file.exists().then_some(file)
@@ -117,19 +117,19 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_are_found_with_all_groups_above() {
-        let found = folders("5:cpu:/\n4:memory,x:/a/b\n0::/\n", MOUNTS).unwrap();
+    fn both_versions_are_parsed_with_all_ancestors() {
+        let paths = folders("5:cpu:/\n4:memory,x:/a/b\n0::/\n", MOUNTS).unwrap();
         let root = "/sys/fs/cgroup/memory/";
-        assert_eq!(found, [format!("{root}a/b"), format!("{root}a"), root.to_owned()]);
-        let found = folders("0::/box/job\n", MOUNTS).unwrap();
-        assert_eq!(found, ["/sys/fs/cgroup/unified/job", "/sys/fs/cgroup/unified/"]);
+        assert_eq!(paths, [format!("{root}a/b"), format!("{root}a"), root.to_owned()]);
+        let paths = folders("0::/box/job\n", MOUNTS).unwrap();
+        assert_eq!(paths, ["/sys/fs/cgroup/unified/job", "/sys/fs/cgroup/unified/"]);
         assert_eq!(folders("0::/other\n", MOUNTS).unwrap(), ["/sys/fs/cgroup/unified/"]);
         assert_eq!(folders("0::/\n", "no mount"), None);
         assert_eq!(folders("nothing", MOUNTS), None);
     }
 
     #[test]
-    fn the_least_of_all_groups_counts_and_pages_of_files_are_available() {
+    fn the_minimum_over_all_groups_counts_and_pages_of_files_are_available() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("inner");
         fs::create_dir(&inner).unwrap();

@@ -1,5 +1,5 @@
-//! Memory that others need: the store takes no more than the system, or the control group of the
-//! job, can spare, and gives back what it has when memory runs short.
+//! Memory pressure: the store uses no more memory than the system, or the control group of the job,
+//! can spare, and frees memory when it runs short.
 
 pub mod group;
 
@@ -10,30 +10,31 @@ use std::time::{Duration, Instant};
 use crate::store::Store;
 use group::ControlGroup;
 
-/// How often memory is looked at: no more is filled between two looks than is spare at the first.
+/// Interval between two readings: between them, the store fills no more than the first found
+/// available.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// At most this is left for others, ...
+/// Most bytes reserved for other processes, ...
 const RESERVE_MAX_BYTES: u64 = 1 << 30;
-/// ... and of less memory this part.
+/// ... and the fraction of the total that is reserved if that is less.
 const RESERVE_PART: u64 = 16;
-/// Tasks that waited for memory for more than this share of the time are pressure; a guess.
+/// Pressure is tasks that stall on memory for more than this share of the time; an estimate.
 const STALLED_SHARE: f64 = 0.1;
-/// Under pressure all memory is given back in so many seconds.
+/// Under pressure, all memory is freed within this many seconds.
 const SHRINK_SECONDS: f64 = 8.0;
-/// Without pressure it is taken again in so many.
+/// Without pressure, it is used again within this many seconds.
 const GROW_SECONDS: f64 = 60.0;
 
-/// How memory is at a moment.
+/// Reading of the memory at a moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemoryReading {
-    /// All there is for this process.
+    /// Total memory for this process.
     pub total_bytes: u64,
-    /// What can be had without taking it from others.
+    /// Memory that can be allocated without taking it from other processes.
     pub available_bytes: u64,
-    /// What nobody has anything in, where those who wait may be held by limits of their own: in the
-    /// control groups of other jobs. 0 where they are of this job.
+    /// Unused memory, where tasks that stall may be held by the limits of other jobs' control
+    /// groups. 0 where they belong to this job.
     pub free_bytes: u64,
-    /// Share of the time since the reading before in which tasks waited for memory.
+    /// Share of the time since the last reading in which tasks stalled on memory.
     pub stalled_share: f64,
 }
 
@@ -43,22 +44,22 @@ impl MemoryReading {
     }
 }
 
-/// Most bytes that blocks may have from now on, where they could have `limit_bytes` up to now, have
-/// `used_bytes`, and `asked_bytes` at most; `elapsed` is since the reading before.
+/// Returns the new limit of the bytes of blocks, from the current `limit_bytes`, the configured
+/// maximum and `used_bytes`; `elapsed` is the time since the last reading.
 ///
-/// A reserve is left for others at once; under pressure the limit sinks from what is used, and
-/// where twice the reserve is free it rises slowly.
+/// The reserve for other processes is freed at once; under pressure the limit decreases from the
+/// used bytes, and where twice the reserve is available it increases slowly.
 pub fn next_limit(
-    (limit_bytes, asked_bytes): (u64, u64),
+    (limit_bytes, configured_bytes): (u64, u64),
     used_bytes: u64,
     reading: MemoryReading,
     elapsed: Duration,
 ) -> u64 {
     let reserve = reading.reserve_bytes();
     let spare = used_bytes.saturating_add(reading.available_bytes);
-    let (limit, most) = (limit_bytes.min(asked_bytes), spare.saturating_sub(reserve));
-    let step = |seconds: f64| (asked_bytes as f64 * elapsed.as_secs_f64() / seconds) as u64;
-    // With so much free, what tasks wait for is not what others have.
+    let (limit, most) = (limit_bytes.min(configured_bytes), spare.saturating_sub(reserve));
+    let step = |seconds: f64| (configured_bytes as f64 * elapsed.as_secs_f64() / seconds) as u64;
+    // With this much unused memory, the stalls have another cause than the store.
     let is_short = reading.free_bytes < 2 * reserve;
     if reading.stalled_share > STALLED_SHARE && is_short {
         limit.min(most).min(used_bytes.saturating_sub(step(SHRINK_SECONDS)))
@@ -67,26 +68,27 @@ pub fn next_limit(
     } else {
         let roomy = spare.saturating_sub(2 * reserve);
         let grown = limit.saturating_add(step(GROW_SECONDS));
-        limit.max(grown.min(roomy).min(asked_bytes))
+        limit.max(grown.min(roomy).min(configured_bytes))
     }
 }
 
-/// Looks at the memory, and tells a store how much of it may be used.
+/// Reads the state of the memory, and sets the limit of a store.
 #[derive(Debug)]
 pub struct MemoryGuard {
     group: Option<ControlGroup>,
-    asked_bytes: u64,
-    /// When it looked last, and for how long tasks had waited until then.
+    configured_bytes: u64,
+    /// Time of the last reading, and the total stall time until then.
     before: Option<(Instant, Duration)>,
 }
 
 impl MemoryGuard {
-    /// For a store that may have so many bytes, in the control group of this process.
-    pub fn new(asked_bytes: u64) -> Self {
-        Self { group: ControlGroup::own(), asked_bytes, before: None }
+    /// Creates a guard for a store with this configured maximum, in the control group of this
+    /// process.
+    pub fn new(configured_bytes: u64) -> Self {
+        Self { group: ControlGroup::current(), configured_bytes, before: None }
     }
 
-    /// Looks, unless it did a moment ago.
+    /// Reads the memory, unless the last reading was a moment ago.
     pub fn look(&mut self, store: &Store) {
         let now = Instant::now();
         let elapsed = self.before.map_or(INTERVAL, |(then, _)| now - then);
@@ -98,16 +100,16 @@ impl MemoryGuard {
         let waited = stalled.zip(before).map_or(0.0, |(stalled, (_, before))| {
             stalled.saturating_sub(before).as_secs_f64() / elapsed.as_secs_f64()
         });
-        // A system that says nothing of its memory is not Linux; then the user's word holds.
+        // A system without this information is not Linux; the configured maximum applies.
         let Some(memory) = self.memory() else { return };
         let reading = MemoryReading { stalled_share: waited, ..memory };
         let (limit, used) = (store.limit_bytes(), store.taken_bytes());
-        let next = next_limit((limit, self.asked_bytes), used, reading, elapsed);
-        // Also where it is the same: the ledger may have grown meanwhile.
+        let next = next_limit((limit, self.configured_bytes), used, reading, elapsed);
+        // Also if it is unchanged: the ledger may have grown meanwhile.
         store.set_limit(next);
     }
 
-    /// The memory of the system, or less in the group; nobody has waited yet.
+    /// Returns the memory of the system, or of the group if that is less, without a stall share.
     fn memory(&self) -> Option<MemoryReading> {
         let text = fs::read_to_string("/proc/meminfo").ok()?;
         let (total, available, free) = meminfo(&text)?;
@@ -123,7 +125,7 @@ impl MemoryGuard {
         })
     }
 
-    /// For how long tasks have waited for memory, in all.
+    /// Returns the total time that tasks have stalled on memory.
     fn stalled(&self) -> Option<Duration> {
         let group = self.group.as_ref().and_then(ControlGroup::pressure_file);
         let file = group.as_deref().unwrap_or(Path::new("/proc/pressure/memory"));
@@ -131,7 +133,7 @@ impl MemoryGuard {
     }
 }
 
-/// Total, available and free bytes.
+/// Parses total, available and free bytes.
 fn meminfo(text: &str) -> Option<(u64, u64, u64)> {
     let of = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -140,7 +142,7 @@ fn meminfo(text: &str) -> Option<(u64, u64, u64)> {
     Some((of("MemTotal:")?, of("MemAvailable:")?, of("MemFree:")?))
 }
 
-/// The time of the line `some` of pressure stall information.
+/// Parses the total time of the line `some` of pressure stall information.
 fn stalled(text: &str) -> Option<Duration> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let (_, total) = line.rsplit_once("total=")?;
@@ -172,21 +174,21 @@ mod tests {
     }
 
     #[test]
-    fn where_tasks_wait_for_memory_it_is_given_back() {
+    fn memory_is_freed_where_tasks_stall_on_memory() {
         assert_eq!(next_limit((600, 800), 500, reading(900, 0.5), SECOND), 400);
         assert_eq!(next_limit((600, 800), 50, reading(900, 0.5), SECOND), 0);
         assert_eq!(next_limit((400, 800), 400, reading(900, 0.05), SECOND), 413);
     }
 
     #[test]
-    fn where_much_is_free_nobody_waits_for_what_the_store_has() {
+    fn stalls_with_much_unused_memory_do_not_shrink_the_store() {
         let free = |free_bytes| MemoryReading { free_bytes, ..reading(900, 0.5) };
         assert_eq!(next_limit((600, 800), 500, free(199), SECOND), 400);
         assert_eq!(next_limit((600, 800), 500, free(200), SECOND), 613);
     }
 
     #[test]
-    fn what_the_kernel_says_is_understood() {
+    fn the_files_of_the_kernel_are_parsed() {
         let text = "MemTotal:       24031232 kB\nMemFree:  5 kB\nMemAvailable:   7 kB\n";
         assert_eq!(meminfo(text), Some((24_031_232 << 10, 7 << 10, 5 << 10)));
         assert_eq!(meminfo("MemTotal: x kB"), None);
@@ -199,8 +201,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_limit_takes_the_reserve_or_more_than_was_asked_for(
-            (limit, asked, used, available) in any::<(u64, u64, u64, u64)>(),
+        fn no_limit_exceeds_the_spare_memory_or_the_configured_maximum(
+            (limit, configured, used, available) in any::<(u64, u64, u64, u64)>(),
             total_bytes in any::<u64>(),
             stalled_share in 0.0f64..1.0,
         ) {
@@ -210,8 +212,8 @@ mod tests {
                 free_bytes: 0,
                 stalled_share,
             };
-            let next = next_limit((limit, asked), used, reading, INTERVAL);
-            prop_assert!(next <= asked);
+            let next = next_limit((limit, configured), used, reading, INTERVAL);
+            prop_assert!(next <= configured);
             let spare = used.saturating_add(available);
             prop_assert!(next <= spare.saturating_sub(reading.reserve_bytes()));
             prop_assert!(stalled_share <= STALLED_SHARE || next <= used);

@@ -130,7 +130,7 @@ impl Store {
         while !self.queue.has_ended() {
             let (free, count) = (self.unused_bytes() / block_bytes, self.tier.prepared().count());
             if count > free {
-                self.tier.prepared().drop_one();
+                self.tier.prepared().release_last();
             } else if count + SPARE_BLOCKS >= free || self.tier.prepared().add(block_bytes).is_err()
             {
                 thread::sleep(PREPARE_INTERVAL);

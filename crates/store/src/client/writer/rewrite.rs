@@ -1,17 +1,17 @@
-//! Written files that have holes, or are written again from their beginning.
+//! Written files that have holes, or are rewritten from their beginning.
 
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
 use super::super::link::other;
-use super::{Wanted, WrittenFile};
+use super::{Target, WrittenFile};
 use crate::memory::PIECE_BYTES;
 use crate::store::promise::WriteMode;
 use crate::wire::{Question, Reply};
 
 impl WrittenFile {
-    /// Whether it may grow to such a size, where that leaves a hole.
+    /// Returns an error if it may not grow to such a size, where that leaves a hole.
     pub(super) fn check_growth(&mut self, size_bytes: u64) -> io::Result<()> {
         if size_bytes <= self.size_bytes.saturating_add(self.block_bytes) {
             return Ok(());
@@ -19,7 +19,7 @@ impl WrittenFile {
         self.ask(&Question::Fits { bytes: size_bytes }).map(|_| ())
     }
 
-    /// Leaves blocks out that were never written.
+    /// Leaves out blocks that were never written.
     pub(super) fn leave_hole(&mut self, first: u64, count: u64) -> io::Result<()> {
         let reply = self.ask(&Question::Hole { number: self.number, first, count })?;
         let Reply::Placed { place, is_memory: false } = reply else { return Err(other(&reply)) };
@@ -30,17 +30,17 @@ impl WrittenFile {
         Ok(())
     }
 
-    /// Writes the first bytes again, to a new file that takes the place of this one.
+    /// Rewrites the first bytes to a new file that takes the place of this one.
     pub(super) fn write_again(
         &mut self,
         mode: Option<WriteMode>,
         size_bytes: u64,
     ) -> io::Result<()> {
-        let mut next = Self::begin(Wanted { mode, ..self.wanted.clone() })?;
+        let mut next = Self::begin(Target { mode, ..self.target.clone() })?;
         next.is_in_order = false;
         next.set_permissions = self.set_permissions;
         next.check_growth(size_bytes)?;
-        // What was never written is not written now either.
+        // Only blocks that were written are copied.
         let mut piece = vec![0; PIECE_BYTES];
         for &index in self.blocks.keys() {
             let mut place = index * self.block_bytes;
@@ -53,16 +53,17 @@ impl WrittenFile {
             }
         }
         next.size_bytes = size_bytes;
-        // What is dropped is given up a moment later; its folder may be wanted empty at once.
+        // A drop would discard it only a moment later; its folder may have to be empty at once.
         let _ = self.ask(&Question::Abandon { number: self.number });
         *self = next;
         Ok(())
     }
 
-    /// Writes the first bytes of something, which `read` gives from an offset on.
+    /// Writes bytes from a source that `read` returns by offset.
     ///
     /// # Errors
-    /// Those of `read`, `UnexpectedEof` where it gives none; as [`write_at`](Self::write_at).
+    /// Errors of `read`; `UnexpectedEof` where it returns no bytes; as
+    /// [`write_at`](Self::write_at).
     pub fn copy_from(
         &mut self,
         size_bytes: u64,
