@@ -75,18 +75,18 @@ fn blocks(stage: &StageCheckpoint<'_>) {
 
 fn found(stage: &StageCheckpoint<'_>) {
     let budget = Budget::new(MEMORY_BYTES);
-    let Some(Some(found)) = accepted(stage.found(&budget)) else { return };
-    stage.save_found(&found).expect("a small file can be written");
-    let again = stage.found(&budget).expect("it was saved here").expect("it is of this run");
-    assert_eq!(wire::found_bytes(&again), wire::found_bytes(&found));
+    let Some(Some(found)) = accepted(stage.load_results(&budget)) else { return };
+    stage.save_results(&found).expect("a small file can be written");
+    let again = stage.load_results(&budget).expect("it was saved here").expect("it is of this run");
+    assert_eq!(wire::results_bytes(&again), wire::results_bytes(&found));
 }
 
 fn left(stage: &StageCheckpoint<'_>) {
     let budget = Budget::new(MEMORY_BYTES);
-    let Some(Some((paths, level))) = accepted(stage.left(&budget)) else { return };
-    stage.save_left(&paths, &level).expect("a small file can be written");
+    let Some(Some((paths, level))) = accepted(stage.load_paths(&budget)) else { return };
+    stage.save_paths(&paths, &level).expect("a small file can be written");
     let (again, level_again) =
-        stage.left(&budget).expect("it was saved here").expect("it is of this run");
+        stage.load_paths(&budget).expect("it was saved here").expect("it is of this run");
     assert_eq!(json!(level_again), json!(level));
     assert_eq!((again.len(), again.bases()), (paths.len(), paths.bases()));
     for index in 0..paths.len() {

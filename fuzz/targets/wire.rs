@@ -82,9 +82,9 @@ fn solid(bytes: &[u8]) -> Result<Vec<u8>> {
 
 fn what_was_found(bytes: &[u8]) -> Result<Vec<u8>> {
     let budget = Budget::new(MEMORY_BYTES);
-    let mut all = found::nothing(&budget);
-    found::add_found(bytes, &mut all)?;
-    Ok(found::found_bytes(&all))
+    let mut all = found::empty_results(&budget);
+    found::add_results(bytes, &mut all)?;
+    Ok(found::results_bytes(&all))
 }
 
 fn spectrum(bytes: &[u8]) -> Result<Vec<u8>> {

@@ -18,12 +18,12 @@ use crate::pairs::scaffolds::{self, Scaffolds};
 use crate::pairs::{self, Bridged};
 use crate::params::{AssembleParams, Plan};
 use crate::stages::Stage;
-use crate::stages::ask::Workers;
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::checkpoint::{Checkpoint, NextLevel};
 use crate::stages::level::Level;
 use crate::stages::local::Local;
 use crate::stages::short_contigs::ShortContigs;
+use crate::stages::workers::Workers;
 use crate::stages::write::{self, BEFORE_FOLDER, LastGraph};
 use cuesta_input::reads::{Pairing, ReadBatch, Reads, distinct, input_bytes};
 

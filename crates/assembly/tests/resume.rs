@@ -192,8 +192,8 @@ fn a_file_that_was_damaged_is_bad_input() {
     for (name, content) in [("0.fragments", &b"short"[..]), ("0.paths", b"{}")] {
         fs::write(folder.path().join(name), frames(&[b"this", content, b""])).unwrap();
     }
-    refused(kept.found(&budget).err(), "0.fragments");
-    refused(kept.left(&budget).err(), "0.paths");
+    refused(kept.load_results(&budget).err(), "0.fragments");
+    refused(kept.load_paths(&budget).err(), "0.paths");
     fs::write(kept.buckets_path(), [7; 100]).unwrap();
     for (offset, size_bytes) in [(0, 1 << 60), (u64::MAX, 1), (60, 41)] {
         let places = [1, 1, offset, size_bytes].map(u64::to_le_bytes).concat();

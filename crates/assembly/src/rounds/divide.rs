@@ -10,8 +10,8 @@ use crate::buckets::cut::cut;
 use crate::kernel::codec;
 use crate::kernel::packed;
 use crate::kernel::scan::{ReadCounts, ReadCutter, Scanner, SuperKmer};
-use crate::stages::ask::Ask;
 use crate::stages::wire;
+use crate::stages::workers::LevelParams;
 use cuesta_input::reads::shares::{self, Share};
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
@@ -38,14 +38,14 @@ pub struct Divided {
 /// # Errors
 /// `Input` naming the file and the record; `System`; `Cancelled`.
 pub fn divide(
-    ask: &Ask,
+    params: &LevelParams,
     share: &Share,
     to: BucketPartitioner,
     progress: &Progress,
 ) -> Result<Divided> {
-    let mut blocks = PartitionedBlocks::new(ask, to);
-    let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
-    each_batch(ask, share, progress, |reads, batch| {
+    let mut blocks = PartitionedBlocks::new(params, to);
+    let mut scanner = Scanner::new(params.k, params.bits, params.drop_reads_with_n);
+    each_batch(params, share, progress, |reads, batch| {
         cut(reads, batch, &mut scanner, &mut |part| blocks.add(part))
     })?;
     Ok(blocks.divided(&scanner.tally))
@@ -56,7 +56,7 @@ pub fn divide(
 /// # Errors
 /// `Input` naming the file and the record; `System`; `Cancelled`; errors of `take`.
 pub(super) fn each_batch(
-    ask: &Ask,
+    params: &LevelParams,
     share: &Share,
     progress: &Progress,
     mut take: impl FnMut(&Reads, &ReadBatch) -> Result<()>,
@@ -73,7 +73,7 @@ pub(super) fn each_batch(
             Ok(false) => return Ok(()),
             // A share does not know how many records precede it; reading the file from its start
             // does.
-            Err(error) => return Err(first_error(ask, share, progress)?.unwrap_or(error)),
+            Err(error) => return Err(first_error(params, share, progress)?.unwrap_or(error)),
         }
     }
 }
@@ -82,9 +82,9 @@ pub(super) fn each_batch(
 ///
 /// # Errors
 /// `Input` when bytes are missing.
-pub fn divide_solid(ask: &Ask, solid: &[u8], to: BucketPartitioner) -> Result<Divided> {
-    let mut open = PartitionedBlocks::new(ask, to);
-    let mut scanner = Scanner::new(ask.k, ask.bits, false);
+pub fn divide_solid(params: &LevelParams, solid: &[u8], to: BucketPartitioner) -> Result<Divided> {
+    let mut open = PartitionedBlocks::new(params, to);
+    let mut scanner = Scanner::new(params.k, params.bits, false);
     wire::each_solid(solid, |trust, codes| {
         let mut emit = |part: &SuperKmer<'_>| open.add_solid(part, trust.weight);
         scanner.take_codes(codes, &mut emit);
@@ -94,9 +94,9 @@ pub fn divide_solid(ask: &Ask, solid: &[u8], to: BucketPartitioner) -> Result<Di
 }
 
 /// Returns the first error of a file when it is read from its beginning.
-fn first_error(ask: &Ask, share: &Share, progress: &Progress) -> Result<Option<Error>> {
+fn first_error(params: &LevelParams, share: &Share, progress: &Progress) -> Result<Option<Error>> {
     let reads = Reads::open(std::slice::from_ref(&share.path), Pairing::NONE)?;
-    let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
+    let mut scanner = Scanner::new(params.k, params.bits, params.drop_reads_with_n);
     let mut batch = ReadBatch::default();
     while reads.next(&mut batch)? {
         cut(&reads, &batch, &mut scanner, &mut |_| ())?;
@@ -114,9 +114,9 @@ struct PartitionedBlocks {
 }
 
 impl PartitionedBlocks {
-    fn new(ask: &Ask, to: BucketPartitioner) -> Self {
-        let last = if to.only_sampled { sampled(ask.buckets()) } else { ask.buckets() };
-        Self { k: ask.k, to, blocks: vec![Vec::new(); last], last }
+    fn new(params: &LevelParams, to: BucketPartitioner) -> Self {
+        let last = if to.only_sampled { sampled(params.buckets()) } else { params.buckets() };
+        Self { k: params.k, to, blocks: vec![Vec::new(); last], last }
     }
 
     fn add(&mut self, part: &SuperKmer<'_>) {
@@ -163,7 +163,7 @@ mod tests {
         let text = format!("{good}@r\nACGTELVISACGTACGTACG\n+\n{}\n", "I".repeat(20));
         std::fs::write(&path, text).unwrap();
         let all = shares::split(std::slice::from_ref(&path), 300).unwrap();
-        let ask = Ask {
+        let params = LevelParams {
             k: 15,
             bits: 6,
             min_count: None,
@@ -177,7 +177,7 @@ mod tests {
         let to = BucketPartitioner { parts: 3, only_sampled: false };
         let last = all.last().unwrap();
         let divided: Vec<_> =
-            all.iter().map(|share| divide(&ask, share, to, &Progress::default())).collect();
+            all.iter().map(|share| divide(&params, share, to, &Progress::default())).collect();
         let error = divided.into_iter().find_map(std::result::Result::err).unwrap();
         assert!(error.message.contains("record 51, base 5"), "{} {last:?}", error.message);
     }

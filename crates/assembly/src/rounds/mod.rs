@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::supersteps::control::SuperstepOrder;
 use crate::params::AssembleParams;
 use crate::run::run_with;
-use crate::stages::ask::Ask;
+use crate::stages::workers::LevelParams;
 use cuesta_input::reads::shares::Share;
 use divide::BucketPartitioner;
 use place::PlaceShare;
@@ -37,17 +37,17 @@ use remote::RemoteWorkers;
 
 /// What all of a round are told.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum Asked {
+enum RoundOrder {
     /// Send super-k-mers to the parts, which do something with them.
-    Divide(Ask, BucketPartitioner, Then),
+    Divide(LevelParams, BucketPartitioner, PartAction),
     /// Send pairs of k-mers as text to so many parts, which make vertices of them.
-    Pairs(Ask, usize, Step),
+    Pairs(LevelParams, usize, Step),
     /// Count and compact a part that was kept.
-    Compact(Ask, BucketPartitioner, Step),
+    Compact(LevelParams, BucketPartitioner, Step),
     /// Send what was sent in the step before, or vertices, to the parts, which do a superstep.
     Superstep(Vertices, SuperstepOrder),
     /// Tell what is left of the vertices.
-    Left(Vertices),
+    Remaining(Vertices),
     /// Count the records of a share.
     Count,
     /// Place reads on paths of k-mers of this size, which come after this.
@@ -56,7 +56,7 @@ enum Asked {
 
 /// What parts do with their super-k-mers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum Then {
+enum PartAction {
     /// Count a sample of the k-mers, and forget them.
     Sample,
     /// Keep them, and count a sample where the smallest count is not known.
@@ -79,7 +79,7 @@ struct Vertices {
 
 /// What a task has for itself.
 #[derive(Debug, Serialize, Deserialize)]
-enum Own {
+enum TaskInput {
     /// Reads to divide.
     Reads(Share),
     /// Solid sequences to divide.
@@ -87,7 +87,7 @@ enum Own {
     /// Vertices for the part of the number of the task.
     Vertices(Vec<u8>),
     /// What the part of the number of the task has kept.
-    Kept,
+    Stored,
     /// Reads to place.
     Place(PlaceShare),
 }

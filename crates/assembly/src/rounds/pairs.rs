@@ -9,7 +9,7 @@ use crate::buckets::adjacency::{BASES, LETTERS};
 use crate::buckets::cut::check;
 use crate::kernel::kmer::{Base, Kmer, kmers, with_kmer};
 use crate::kernel::scan;
-use crate::stages::ask::Ask;
+use crate::stages::workers::LevelParams;
 use cuesta_input::reads::shares::Share;
 
 /// Pairs of the reads that are made of A, C, G and T alone. The last k-mer of a read has no value,
@@ -18,21 +18,21 @@ use cuesta_input::reads::shares::Share;
 /// # Errors
 /// `Input` naming the file and the record; `System`; `Cancelled`.
 pub(super) fn divide(
-    ask: &Ask,
+    params: &LevelParams,
     share: &Share,
     parts: usize,
     progress: &Progress,
 ) -> Result<Divided> {
     let mut texts = vec![Vec::new(); parts];
     let (mut codes, mut bases) = (Vec::<Base>::new(), 0);
-    each_batch(ask, share, progress, |reads, batch| {
+    each_batch(params, share, progress, |reads, batch| {
         check(reads, batch)?;
         for read in batch.reads() {
             codes.clear();
             codes.extend(read.iter().map(|&letter| scan::code(letter)));
             if codes.iter().all(|&code| code < 4) {
                 bases += codes.len();
-                with_kmer!(ask.k, K => add::<K>(&codes, ask.k, &mut texts));
+                with_kmer!(params.k, K => add::<K>(&codes, params.k, &mut texts));
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use crate::kernel::codec;
 use crate::kernel::internal;
 use crate::kernel::scan::ReadCounts;
 use crate::kernel::spectrum::Spectrum;
-use crate::stages::ask::{Ask, WorkerResults};
+use crate::stages::workers::{LevelParams, WorkerResults};
 
 /// Super-k-mers in memory take at most this part of it; the others go to scratch.
 const HELD_PART: u64 = 2;
@@ -32,13 +32,13 @@ pub(super) struct BucketPart {
 
 impl BucketPart {
     /// Without any, with the memory and scratch folder of a request.
-    pub(super) fn new(ask: &Ask, request: &Request) -> Self {
-        let (memory_bytes, count) = (request.memory_bytes, ask.buckets());
+    pub(super) fn new(params: &LevelParams, request: &Request) -> Self {
+        let (memory_bytes, count) = (request.memory_bytes, params.buckets());
         let held_bytes = memory_bytes / HELD_PART;
         Self {
-            k: ask.k,
+            k: params.k,
             memory_bytes,
-            buckets: Buckets::of_part(ask.k, count, held_bytes, &request.scratch),
+            buckets: Buckets::of_part(params.k, count, held_bytes, &request.scratch),
             filled: vec![false; count],
             open: vec![Vec::new(); count],
             tally: ReadCounts::default(),
@@ -99,16 +99,16 @@ impl BucketPart {
     }
 
     /// The fragments of the k-mers that are real, and what was counted.
-    pub(super) fn found<'b>(
+    pub(super) fn results<'b>(
         self,
-        ask: &Ask,
+        params: &LevelParams,
         budget: &'b Budget,
         progress: &Progress,
     ) -> Result<WorkerResults<'b>> {
-        let min_count = ask.min_count.ok_or_else(|| internal("no smallest count"))?;
+        let min_count = params.min_count.ok_or_else(|| internal("no smallest count"))?;
         let bucket_bytes = self.buckets.blocks.bytes();
-        let counted =
-            self.counting(budget, progress, |counting| counting.fragments(min_count, ask.grain()))?;
+        let counted = self
+            .counting(budget, progress, |counting| counting.fragments(min_count, params.grain()))?;
         let BucketCounts { fragments, spectrum, tally: edges } = counted;
         let mut tally = self.tally;
         tally.add(&edges);

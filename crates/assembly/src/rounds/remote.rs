@@ -14,7 +14,7 @@ use cuesta_runtime::wire as values;
 use super::divide::BucketPartitioner;
 use super::place::{PlaceOrder, PlaceShare, SourceShares};
 use super::vertices::forget;
-use super::{Asked, Own, Step, Then, Vertices};
+use super::{PartAction, RoundOrder, Step, TaskInput, Vertices};
 use crate::kernel::anchors::Anchors;
 use crate::kernel::codec;
 use crate::kernel::fragments::Fragments;
@@ -26,9 +26,9 @@ use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Aggregates, Control};
 use crate::kernel::supersteps::part::spread;
 use crate::pairs::{SolidSequences, place};
-use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::wire;
+use crate::stages::workers::{LevelParams, WorkerResults, Workers};
 use cuesta_input::reads::shares::{self, Share};
 use cuesta_input::reads::{NameSums, Pairing, Reads, input_bytes};
 
@@ -62,45 +62,51 @@ pub(super) struct RemoteWorkers<'r, 'c> {
 impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
     fn fragments(
         &self,
-        ask: &Ask,
+        params: &LevelParams,
         solid: Option<SolidSequences<'c>>,
         _: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
     ) -> Result<WorkerResults<'c>> {
-        let mut ask = *ask;
-        if ask.pairing.has_pairs() && solid.is_none() {
-            self.sources(ask.pairing, response)?;
+        let mut params = *params;
+        if params.pairing.has_pairs() && solid.is_none() {
+            self.sources(params.pairing, response)?;
         }
-        let parts = self.parts(ask.buckets())?;
-        let tasks = self.tasks(&ask, solid.as_ref())?;
+        let parts = self.parts(params.buckets())?;
+        let tasks = self.tasks(&params, solid.as_ref())?;
         drop(solid);
         let to = BucketPartitioner { parts, only_sampled: false };
         let step = self.next_step();
-        let found = if self.resources.text && ask.is_of_paper() {
-            self.round("first stage", (Asked::Pairs(ask, parts, step), parts), tasks, response)?
+        let found = if self.resources.text && params.is_of_paper() {
+            self.round(
+                "first stage",
+                (RoundOrder::Pairs(params, parts, step), parts),
+                tasks,
+                response,
+            )?
         } else if self.resources.keeps {
-            let sample = self.divide("partition", (&ask, to, Then::Keep), tasks, response)?;
-            self.sampled(&mut ask, &sample)?;
+            let sample =
+                self.divide("partition", (&params, to, PartAction::Keep), tasks, response)?;
+            self.sampled(&mut params, &sample)?;
             let tasks = kept(parts)?;
-            let asked = Asked::Compact(ask, to, step);
-            self.round("compact", (asked, 0), tasks, response)?
+            let round_order = RoundOrder::Compact(params, to, step);
+            self.round("compact", (round_order, 0), tasks, response)?
         } else {
-            if ask.min_count.is_none() {
-                let asked = (&ask, to, Then::Sample);
-                let sample = self.divide("sample", asked, tasks.clone(), response)?;
-                self.sampled(&mut ask, &sample)?;
+            if params.min_count.is_none() {
+                let round_order = (&params, to, PartAction::Sample);
+                let sample = self.divide("sample", round_order, tasks.clone(), response)?;
+                self.sampled(&mut params, &sample)?;
             }
-            let asked = (&ask, to, Then::Compact(step));
-            self.divide("partition and compact", asked, tasks, response)?
+            let round_order = (&params, to, PartAction::Compact(step));
+            self.divide("partition and compact", round_order, tasks, response)?
         };
         let lease = |part| self.lease(std::slice::from_ref(part));
         let leases = found.iter().map(lease).collect::<Result<Vec<_>>>()?;
-        let mut all = wire::nothing(self.context.budget);
+        let mut all = wire::empty_results(self.context.budget);
         for (part, _lease) in found.into_iter().zip(leases) {
-            wire::add_found(&part, &mut all)?;
+            wire::add_results(&part, &mut all)?;
         }
-        if let Some(program) = ask.program {
-            let mut control = Control::new(ask.k, program);
+        if let Some(program) = params.program {
+            let mut control = Control::new(params.k, program);
             all.fragments = self.program(&mut control, (parts, kept(parts)?), response)?;
             all.traffic = Some(control.traffic);
         }
@@ -134,8 +140,8 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         let vertices = spread(&paths, parts)?;
         drop(paths);
         let _lease = self.lease(&vertices)?;
-        let own = |bytes| values::to_bytes(&Own::Vertices(bytes));
-        let tasks = vertices.into_iter().map(own).collect::<Result<_>>()?;
+        let input = |bytes| values::to_bytes(&TaskInput::Vertices(bytes));
+        let tasks = vertices.into_iter().map(input).collect::<Result<_>>()?;
         self.program(control, (parts, tasks), response)
     }
 }
@@ -156,16 +162,20 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
     }
 
     /// Tasks that divide the reads and what is solid.
-    fn tasks(&self, ask: &Ask, solid: Option<&SolidSequences<'_>>) -> Result<Vec<Vec<u8>>> {
+    fn tasks(
+        &self,
+        params: &LevelParams,
+        solid: Option<&SolidSequences<'_>>,
+    ) -> Result<Vec<Vec<u8>>> {
         let share_bytes = if self.resources.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
         let share_bytes = self.resources.task_bytes.unwrap_or(share_bytes);
-        let inputs = if ask.only_solid { &[] } else { &self.context.request.inputs[..] };
+        let inputs = if params.only_solid { &[] } else { &self.context.request.inputs[..] };
         let shares = shares::split(inputs, share_bytes)?;
         shares.iter().try_for_each(|share| self.require_room(share))?;
-        let reads = shares.into_iter().map(Own::Reads);
+        let reads = shares.into_iter().map(TaskInput::Reads);
         let pieces = solid.map(|solid| wire::solid_pieces(solid, SOLID_BYTES));
-        let solid = pieces.into_iter().flatten().map(Own::Solid);
-        reads.chain(solid).map(|own| values::to_bytes(&own)).collect()
+        let solid = pieces.into_iter().flatten().map(TaskInput::Solid);
+        reads.chain(solid).map(|input| values::to_bytes(&input)).collect()
     }
 
     /// Refuses reads that one task must divide and has no memory for: its blocks take about as much
@@ -226,9 +236,9 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         let (files, size_bytes) = (pairing.files(), self.placed_bytes()?);
         let split = |path: &PathBuf| shares::split(std::slice::from_ref(path), size_bytes);
         let all: Vec<Vec<Share>> = inputs.iter().map(split).collect::<Result<_>>()?;
-        let own = |share: &Share| values::to_bytes(&Own::Reads(share.clone()));
-        let tasks = all.iter().flatten().map(own).collect::<Result<_>>()?;
-        let counted = self.round("pairs", (Asked::Count, 0), tasks, response)?;
+        let input = |share: &Share| values::to_bytes(&TaskInput::Reads(share.clone()));
+        let tasks = all.iter().flatten().map(input).collect::<Result<_>>()?;
+        let counted = self.round("pairs", (RoundOrder::Count, 0), tasks, response)?;
         let mut counted = counted.iter().map(|bytes| values::from_bytes::<NameSums>(bytes));
         let (mut shares, mut names) = (Vec::new(), Vec::new());
         for file in all {
@@ -271,13 +281,13 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         (order, shares): (PlaceOrder, Vec<PlaceShare>),
         response: &mut Response,
     ) -> Result<Option<Placements>> {
-        let order = [values::to_bytes(&Asked::Place(k))?, values::to_bytes(&order)?].concat();
-        let own = |share| values::to_bytes(&Own::Place(share));
+        let order = [values::to_bytes(&RoundOrder::Place(k))?, values::to_bytes(&order)?].concat();
+        let input = |share| values::to_bytes(&TaskInput::Place(share));
         let round = Round {
             phase: "pairs".to_owned(),
             bytes: input_bytes(&self.context.request.inputs)?,
             shared: order,
-            tasks: shares.into_iter().map(own).collect::<Result<_>>()?,
+            tasks: shares.into_iter().map(input).collect::<Result<_>>()?,
             combines: true,
             ..Round::default()
         };
@@ -289,47 +299,51 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
     fn divide(
         &self,
         phase: &str,
-        (ask, to, then): (&Ask, BucketPartitioner, Then),
+        (params, to, action): (&LevelParams, BucketPartitioner, PartAction),
         tasks: Vec<Vec<u8>>,
         response: &mut Response,
     ) -> Result<Vec<Vec<u8>>> {
-        self.round(phase, (Asked::Divide(*ask, to, then), to.parts), tasks, response)
+        self.round(phase, (RoundOrder::Divide(*params, to, action), to.parts), tasks, response)
     }
 
     fn round(
         &self,
         phase: &str,
-        (asked, parts): (Asked, usize),
+        (round_order, parts): (RoundOrder, usize),
         tasks: Vec<Vec<u8>>,
         response: &mut Response,
     ) -> Result<Vec<Vec<u8>>> {
-        let bytes = match asked {
-            Asked::Divide(ask, ..) | Asked::Pairs(ask, ..) if !ask.only_solid => ask.input_bytes,
+        let bytes = match round_order {
+            RoundOrder::Divide(params, ..) | RoundOrder::Pairs(params, ..)
+                if !params.only_solid =>
+            {
+                params.input_bytes
+            }
             _ => 0,
         };
-        let combines = match asked {
-            Asked::Divide(_, _, Then::Compact(_)) | Asked::Pairs(..) => false,
-            Asked::Divide(..) | Asked::Superstep(..) | Asked::Place(_) => true,
-            Asked::Compact(..) | Asked::Left(_) | Asked::Count => false,
+        let combines = match round_order {
+            RoundOrder::Divide(_, _, PartAction::Compact(_)) | RoundOrder::Pairs(..) => false,
+            RoundOrder::Divide(..) | RoundOrder::Superstep(..) | RoundOrder::Place(_) => true,
+            RoundOrder::Compact(..) | RoundOrder::Remaining(_) | RoundOrder::Count => false,
         };
         let round = Round {
             phase: phase.to_owned(),
             bytes,
-            shared: values::to_bytes(&asked)?,
+            shared: values::to_bytes(&round_order)?,
             tasks,
             parts,
             combines,
-            is_text: matches!(asked, Asked::Pairs(..)),
+            is_text: matches!(round_order, RoundOrder::Pairs(..)),
             ..Round::default()
         };
         self.rounds.round(round, response)
     }
 
     /// The smallest count that a sample says, where none was given.
-    fn sampled(&self, ask: &mut Ask, sample: &[Vec<u8>]) -> Result<()> {
+    fn sampled(&self, params: &mut LevelParams, sample: &[Vec<u8>]) -> Result<()> {
         let mut spectrum = Spectrum::default();
         sample.iter().try_for_each(|bytes| codec::add_spectrum(bytes, &mut spectrum))?;
-        ask.min_count.get_or_insert_with(|| spectrum.fit(ask.k).min_count);
+        params.min_count.get_or_insert_with(|| spectrum.fit(params.k).min_count);
         Ok(())
     }
 
@@ -344,15 +358,15 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         let mut state = State::new(self.resources, &self.context.request.scratch);
         while let Some(order) = control.order() {
             let place = Vertices { k: control.k, parts, step: self.next_step() };
-            let asked = (Asked::Superstep(place, order), parts);
-            let found = self.round(PHASE, asked, tasks, response)?;
+            let round_order = (RoundOrder::Superstep(place, order), parts);
+            let found = self.round(PHASE, round_order, tasks, response)?;
             let aggregates = found.first().ok_or_else(|| internal("no part told anything"))?;
             control.advance(&Aggregates::of(values::from_bytes(aggregates)?))?;
             forget(&mut state, place.step - 1, parts)?;
             tasks = kept(parts)?;
         }
         let place = Vertices { k: control.k, parts, step: self.next_step() };
-        let found = self.round(PHASE, (Asked::Left(place), 0), tasks, response)?;
+        let found = self.round(PHASE, (RoundOrder::Remaining(place), 0), tasks, response)?;
         forget(&mut state, place.step - 1, parts)?;
         let _lease = self.lease(&found)?;
         let mut left = Fragments::none(self.context.budget);
@@ -374,5 +388,5 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
 
 /// A task for each part, about what it has kept.
 fn kept(parts: usize) -> Result<Vec<Vec<u8>>> {
-    (0..parts).map(|_| values::to_bytes(&Own::Kept)).collect()
+    (0..parts).map(|_| values::to_bytes(&TaskInput::Stored)).collect()
 }

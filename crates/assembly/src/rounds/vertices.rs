@@ -19,7 +19,7 @@ const SENT: &str = "sent";
 /// What the parts of a worker keep, or of all workers where these share it.
 pub(super) enum PartStore {
     /// As it is, where a part always comes to the same worker.
-    Here(BTreeMap<usize, (Option<VertexPart>, Blocks)>),
+    Local(BTreeMap<usize, (Option<VertexPart>, Blocks)>),
     /// As bytes, which any worker finds.
     Shared(State),
 }
@@ -28,21 +28,21 @@ impl PartStore {
     /// Nothing yet.
     pub(super) fn new(resources: Resources, scratch: &Path) -> Self {
         if resources.keeps {
-            Self::Here(BTreeMap::new())
+            Self::Local(BTreeMap::new())
         } else {
             Self::Shared(State::new(resources, scratch))
         }
     }
 
     /// Keeps the vertices of a part, if there are some yet, and what it sends in the next step.
-    pub(super) fn keep(
+    pub(super) fn put(
         &mut self,
         step: Step,
         part: usize,
         (vertices, sent): (Option<VertexPart>, &[Vec<u8>]),
     ) -> Result<()> {
         match self {
-            Self::Here(all) => {
+            Self::Local(all) => {
                 all.insert(part, (vertices, blocks(sent)));
                 Ok(())
             }
@@ -57,7 +57,7 @@ impl PartStore {
     /// What a part sends in a step.
     pub(super) fn sent(&mut self, place: &Vertices, part: usize) -> Result<Blocks> {
         match self {
-            Self::Here(all) => {
+            Self::Local(all) => {
                 let (_, sent) = all.get_mut(&part).ok_or_else(nothing)?;
                 Ok(std::mem::take(sent))
             }
@@ -71,7 +71,7 @@ impl PartStore {
     /// The vertices of a part before a step.
     pub(super) fn vertices(&mut self, place: &Vertices, part: usize) -> Result<VertexPart> {
         match self {
-            Self::Here(all) => {
+            Self::Local(all) => {
                 all.get_mut(&part).and_then(|(vertices, _)| vertices.take()).ok_or_else(nothing)
             }
             Self::Shared(state) => {

@@ -14,7 +14,7 @@ use super::pairs;
 use super::part::BucketPart;
 use super::place;
 use super::vertices::PartStore;
-use super::{Asked, Own, Step, Then, Vertices};
+use super::{PartAction, RoundOrder, Step, TaskInput, Vertices};
 use crate::kernel::codec;
 use crate::kernel::fragments::Fragments;
 use crate::kernel::internal;
@@ -22,8 +22,8 @@ use crate::kernel::internal;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::{Aggregates, SuperstepOrder};
 use crate::kernel::supersteps::part::{VertexPart, spread};
-use crate::stages::ask::Ask;
 use crate::stages::wire;
+use crate::stages::workers::LevelParams;
 
 /// Does tasks; see [`super::work`].
 pub(super) struct Work {
@@ -33,24 +33,24 @@ pub(super) struct Work {
     parts: BTreeMap<usize, BucketPart>,
     /// Blocks of vertices or messages by part.
     received: BTreeMap<usize, Vec<Bytes>>,
-    kept: PartStore,
+    store: PartStore,
 }
 
 impl Work {
     pub(super) fn new(request: Request, resources: Resources) -> Self {
-        let kept = PartStore::new(resources, &request.scratch);
-        Self { request, parts: BTreeMap::new(), received: BTreeMap::new(), kept }
+        let store = PartStore::new(resources, &request.scratch);
+        Self { request, parts: BTreeMap::new(), received: BTreeMap::new(), store }
     }
 
     /// A part that is given something.
-    fn open(&mut self, part: usize, ask: &Ask) -> &mut BucketPart {
-        self.parts.entry(part).or_insert_with(|| BucketPart::new(ask, &self.request))
+    fn open(&mut self, part: usize, params: &LevelParams) -> &mut BucketPart {
+        self.parts.entry(part).or_insert_with(|| BucketPart::new(params, &self.request))
     }
 
     /// The super-k-mers of a part, all of which have come.
-    fn of_part(&mut self, part: usize, ask: &Ask) -> Result<BucketPart> {
-        let kept = self.parts.remove(&part);
-        let mut part = kept.unwrap_or_else(|| BucketPart::new(ask, &self.request));
+    fn of_part(&mut self, part: usize, params: &LevelParams) -> Result<BucketPart> {
+        let store = self.parts.remove(&part);
+        let mut part = store.unwrap_or_else(|| BucketPart::new(params, &self.request));
         part.close()?;
         Ok(part)
     }
@@ -59,17 +59,17 @@ impl Work {
     fn compacted(
         &mut self,
         number: usize,
-        (ask, parts, step): (&Ask, usize, Step),
+        (params, parts, step): (&LevelParams, usize, Step),
         progress: &Progress,
     ) -> Result<Vec<u8>> {
-        let part = self.of_part(number, ask)?;
+        let part = self.of_part(number, params)?;
         let budget = part.budget();
-        let found = part.found(ask, &budget, progress)?;
-        if ask.program.is_none() {
-            return Ok(wire::found_bytes(&found));
+        let found = part.results(params, &budget, progress)?;
+        if params.program.is_none() {
+            return Ok(wire::results_bytes(&found));
         }
         let vertices = spread(&found.fragments, parts)?;
-        self.kept.keep(step, number, (None, &vertices))?;
+        self.store.put(step, number, (None, &vertices))?;
         Ok(wire::facts_bytes(&found))
     }
 
@@ -86,12 +86,12 @@ impl Work {
         let mut vertices = if is_first {
             VertexPart::begin(place.k, place.parts, &blocks)?
         } else {
-            self.kept.vertices(place, part)?
+            self.store.vertices(place, part)?
         };
         let budget = Budget::new(self.request.memory_bytes);
         let _lease = budget.take(vertices.size_bytes() as u64, "a part of the vertices")?;
         let (sent, aggregates) = vertices.step(order, if is_first { &[] } else { &blocks })?;
-        self.kept.keep(place.step, part, (Some(vertices), &sent.parts))?;
+        self.store.put(place.step, part, (Some(vertices), &sent.parts))?;
         values::to_bytes(&aggregates.numbers())
     }
 
@@ -99,7 +99,7 @@ impl Work {
     fn left(&mut self, part: usize, place: &Vertices) -> Result<Vec<u8>> {
         let budget = Budget::new(self.request.memory_bytes);
         let mut left = Fragments::none(&budget);
-        self.kept.vertices(place, part)?.finish(&mut left)?;
+        self.store.vertices(place, part)?.finish(&mut left)?;
         Ok(left.blocks().collect::<Vec<_>>().concat())
     }
 }
@@ -107,100 +107,110 @@ impl Work {
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         let number = task.number;
-        let own: Own = values::from_bytes(task.input)?;
-        let (asked, paths) = values::first_of_bytes(task.shared)?;
-        let found = match (asked, own) {
-            (Asked::Divide(ask, to, then), own) => {
-                let to = BucketPartitioner { only_sampled: matches!(then, Then::Sample), ..to };
-                let Divided { bytes, ends } = match own {
-                    Own::Reads(share) => divide::divide(&ask, &share, to, progress)?,
-                    Own::Solid(bytes) => divide::divide_solid(&ask, &bytes, to)?,
+        let input: TaskInput = values::from_bytes(task.input)?;
+        let (round_order, paths) = values::first_of_bytes(task.shared)?;
+        let found = match (round_order, input) {
+            (RoundOrder::Divide(params, to, action), input) => {
+                let to =
+                    BucketPartitioner { only_sampled: matches!(action, PartAction::Sample), ..to };
+                let Divided { bytes, ends } = match input {
+                    TaskInput::Reads(share) => divide::divide(&params, &share, to, progress)?,
+                    TaskInput::Solid(bytes) => divide::divide_solid(&params, &bytes, to)?,
                     _ => return Err(unexpected()),
                 };
                 return Ok((Vec::new(), Blocks { bytes, ends }));
             }
-            (Asked::Pairs(ask, parts, _), Own::Reads(share)) => {
-                let Divided { bytes, ends } = pairs::divide(&ask, &share, parts, progress)?;
+            (RoundOrder::Pairs(params, parts, _), TaskInput::Reads(share)) => {
+                let Divided { bytes, ends } = pairs::divide(&params, &share, parts, progress)?;
                 return Ok((Vec::new(), Blocks { bytes, ends }));
             }
-            (Asked::Pairs(..), _) => return Err(unexpected()),
-            (Asked::Compact(ask, to, step), _) => {
-                self.compacted(number, (&ask, to.parts, step), progress)?
+            (RoundOrder::Pairs(..), _) => return Err(unexpected()),
+            (RoundOrder::Compact(params, to, step), _) => {
+                self.compacted(number, (&params, to.parts, step), progress)?
             }
-            (Asked::Superstep(..), Own::Vertices(bytes)) => {
+            (RoundOrder::Superstep(..), TaskInput::Vertices(bytes)) => {
                 let ends = (0..=number).map(|part| if part < number { 0 } else { bytes.len() });
                 let ends = ends.map(|end| end as u64).collect();
                 return Ok((Vec::new(), Blocks { ends, bytes }));
             }
-            (Asked::Superstep(place, _), _) => {
-                return Ok((Vec::new(), self.kept.sent(&place, number)?));
+            (RoundOrder::Superstep(place, _), _) => {
+                return Ok((Vec::new(), self.store.sent(&place, number)?));
             }
-            (Asked::Left(place), _) => self.left(number, &place)?,
-            (Asked::Count, Own::Reads(share)) => place::count(&share)?,
-            (Asked::Place(k), Own::Place(share)) => {
+            (RoundOrder::Remaining(place), _) => self.left(number, &place)?,
+            (RoundOrder::Count, TaskInput::Reads(share)) => place::count(&share)?,
+            (RoundOrder::Place(k), TaskInput::Place(share)) => {
                 place::place(&self.request, (k, paths), &share, progress)?
             }
-            (Asked::Count | Asked::Place(_), _) => return Err(unexpected()),
+            (RoundOrder::Count | RoundOrder::Place(_), _) => return Err(unexpected()),
         };
         Ok((found, Blocks::default()))
     }
 
     fn take(&mut self, part: Task<'_>, _: usize, block: Bytes) -> Result<()> {
         match values::from_bytes(part.shared)? {
-            Asked::Divide(ask, ..) => self.open(part.number, &ask).take((*block).as_ref()),
-            Asked::Pairs(ask, ..) => self.open(part.number, &ask).take_pairs((*block).as_ref()),
-            Asked::Superstep(..) => {
+            RoundOrder::Divide(params, ..) => {
+                self.open(part.number, &params).take((*block).as_ref())
+            }
+            RoundOrder::Pairs(params, ..) => {
+                self.open(part.number, &params).take_pairs((*block).as_ref())
+            }
+            RoundOrder::Superstep(..) => {
                 self.received.entry(part.number).or_default().push(block);
                 Ok(())
             }
-            Asked::Compact(..) | Asked::Left(_) | Asked::Count | Asked::Place(_) => {
-                Err(unexpected())
-            }
+            RoundOrder::Compact(..)
+            | RoundOrder::Remaining(_)
+            | RoundOrder::Count
+            | RoundOrder::Place(_) => Err(unexpected()),
         }
     }
 
     fn part(&mut self, part: Task<'_>, progress: &Progress) -> Result<Vec<u8>> {
         let number = part.number;
         match values::from_bytes(part.shared)? {
-            Asked::Divide(ask, to, Then::Compact(step)) => {
-                self.compacted(number, (&ask, to.parts, step), progress)
+            RoundOrder::Divide(params, to, PartAction::Compact(step)) => {
+                self.compacted(number, (&params, to.parts, step), progress)
             }
-            Asked::Pairs(ask, parts, step) => self.compacted(number, (&ask, parts, step), progress),
-            Asked::Divide(ask, _, then) => {
-                let of_part = self.of_part(number, &ask)?;
-                let sample = match ask.min_count {
+            RoundOrder::Pairs(params, parts, step) => {
+                self.compacted(number, (&params, parts, step), progress)
+            }
+            RoundOrder::Divide(params, _, action) => {
+                let of_part = self.of_part(number, &params)?;
+                let sample = match params.min_count {
                     None => of_part.sample(progress)?,
                     Some(_) => Spectrum::default(),
                 };
-                if matches!(then, Then::Keep) {
+                if matches!(action, PartAction::Keep) {
                     self.parts.insert(number, of_part);
                 }
                 Ok(codec::spectrum_bytes(&sample))
             }
-            Asked::Superstep(place, order) => self.superstep(number, &place, &order),
-            Asked::Compact(..) | Asked::Left(_) | Asked::Count | Asked::Place(_) => {
-                Err(unexpected())
-            }
+            RoundOrder::Superstep(place, order) => self.superstep(number, &place, &order),
+            RoundOrder::Compact(..)
+            | RoundOrder::Remaining(_)
+            | RoundOrder::Count
+            | RoundOrder::Place(_) => Err(unexpected()),
         }
     }
 
     fn combine(&self, shared: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
         match values::first_of_bytes(shared)?.0 {
-            Asked::Divide(..) => {
+            RoundOrder::Divide(..) => {
                 let mut both = Spectrum::default();
                 codec::add_spectrum(&one, &mut both)?;
                 codec::add_spectrum(other, &mut both)?;
                 Ok(codec::spectrum_bytes(&both))
             }
-            Asked::Superstep(..) => {
+            RoundOrder::Superstep(..) => {
                 let mut both = Aggregates::of(values::from_bytes(&one)?);
                 both.add(&Aggregates::of(values::from_bytes(other)?));
                 values::to_bytes(&both.numbers())
             }
-            Asked::Place(_) => place::combine(&one, other),
-            Asked::Pairs(..) | Asked::Compact(..) | Asked::Left(_) | Asked::Count => {
-                Err(unexpected())
-            }
+            RoundOrder::Place(_) => place::combine(&one, other),
+            RoundOrder::Pairs(..)
+            | RoundOrder::Compact(..)
+            | RoundOrder::Remaining(_)
+            | RoundOrder::Count => Err(unexpected()),
         }
     }
 }

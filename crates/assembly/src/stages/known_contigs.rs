@@ -5,7 +5,7 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_runtime::parallel;
 
-use super::ask::Ask;
+use super::workers::LevelParams;
 use crate::buckets::{BucketWriter, Buckets};
 use crate::kernel::contig_text::ContigText;
 use crate::kernel::kmer::{Base, Kmer, kmers};
@@ -40,12 +40,12 @@ impl<'s, 'c> KnownContigs<'s, 'c> {
     /// # Errors
     /// None of its own.
     pub fn new(
-        ask: &Ask,
+        params: &LevelParams,
         solid: &'s SolidSequences<'c>,
         repeated: Option<&'s RepeatedKmers<'c>>,
         (budget, threads, blocks_bytes): (&'c Budget, usize, u64),
     ) -> Result<Option<Self>> {
-        let k = ask.k;
+        let k = params.k;
         let text_bytes = ContigText::size_bytes(solid.len(), solid.bases());
         let count_bytes = solid.bases() as u64 * stretch_counts::EACH_BYTES;
         let part_bytes = budget.free_bytes() / MEMORY_PART;
@@ -56,7 +56,8 @@ impl<'s, 'c> KnownContigs<'s, 'c> {
         let codes = |index: usize| contig(solid, index, k);
         let Some(text) = ContigText::new(solid.len(), codes, (k, budget)) else { return Ok(None) };
         let Some(counts) = StretchCounts::new(text.end(), budget) else { return Ok(None) };
-        let repeated = repeated.filter(|_| ask.min_count.is_some_and(|count| count >= COUNT_MIN));
+        let repeated =
+            repeated.filter(|_| params.min_count.is_some_and(|count| count >= COUNT_MIN));
         let task_ends = task_ends(solid);
         let known = Self { solid, k, text, counts, repeated, task_ends };
         known.add_to_repeated(threads)?;
@@ -73,12 +74,17 @@ impl<'s, 'c> KnownContigs<'s, 'c> {
     ///
     /// # Errors
     /// `Input` when a block a bucket does not fit in the budget; `System`.
-    pub fn add<'b>(&self, ask: &Ask, buckets: &'b Buckets<'c>, threads: usize) -> Result<()> {
+    pub fn add<'b>(
+        &self,
+        params: &LevelParams,
+        buckets: &'b Buckets<'c>,
+        threads: usize,
+    ) -> Result<()> {
         let work = |worker: &mut Option<(BucketWriter<'b, 'c>, Scanner, Vec<u32>)>, task: usize| {
             let (sink, scanner, counts) = match worker {
                 Some(worker) => worker,
                 None => {
-                    let scanner = Scanner::new(self.k, ask.bits, false);
+                    let scanner = Scanner::new(self.k, params.bits, false);
                     worker.insert((buckets.sink()?, scanner, Vec::new()))
                 }
             };

@@ -20,8 +20,8 @@ use crate::kernel::sequences::{Paths, SequenceSource};
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::supersteps::control::Control;
 use crate::pairs::{SolidSequences, place};
-use crate::stages::ask::{Ask, WorkerResults, Workers};
 use crate::stages::checkpoint::stage::StageCheckpoint;
+use crate::stages::workers::{LevelParams, WorkerResults, Workers};
 use cuesta_input::reads::kept::KeptReads;
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
@@ -44,32 +44,32 @@ pub struct Local<'c> {
 impl<'c> Workers<'c> for Local<'c> {
     fn fragments(
         &self,
-        ask: &Ask,
+        params: &LevelParams,
         solid: Option<SolidSequences<'c>>,
         checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
     ) -> Result<WorkerResults<'c>> {
         let is_first = solid.is_none();
-        let (buckets, mut tally) = self.filled(ask, solid, checkpoint, response)?;
-        let repeated = if is_first { self.filter(ask) } else { None };
+        let (buckets, mut tally) = self.filled(params, solid, checkpoint, response)?;
+        let repeated = if is_first { self.filter(params) } else { None };
         let bucket_numbers: Vec<usize> = (0..buckets.blocks.count()).collect();
         let bucket_bytes = buckets.blocks.bytes();
         let (counted, min_count) = timed(response, "compact", || {
             let counting = Counting {
                 buckets: &buckets,
                 bucket_numbers: &bucket_numbers,
-                k: ask.k,
+                k: params.k,
                 threads: self.context.request.threads,
                 budget: self.context.budget,
                 progress: self.context.progress,
-                text_bytes: if ask.only_solid { 0 } else { ask.input_bytes },
+                text_bytes: if params.only_solid { 0 } else { params.input_bytes },
                 repeated,
             };
-            let min_count = match ask.min_count {
+            let min_count = match params.min_count {
                 Some(min_count) => min_count,
-                None => counting.sample()?.fit(ask.k).min_count,
+                None => counting.sample()?.fit(params.k).min_count,
             };
-            let counted = counting.fragments(min_count, ask.grain())?;
+            let counted = counting.fragments(min_count, params.grain())?;
             Ok(((counted, min_count), bucket_bytes, bucket_numbers.len() as u64))
         })?;
         let BucketCounts { fragments, mut spectrum, tally: edges } = counted;
@@ -78,8 +78,8 @@ impl<'c> Workers<'c> for Local<'c> {
         drop(buckets);
         let mut found =
             WorkerResults { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None };
-        if let Some(program) = ask.program {
-            let mut control = Control::new(ask.k, program);
+        if let Some(program) = params.program {
+            let mut control = Control::new(params.k, program);
             found.fragments = self.program(&mut control, found.fragments, response)?;
             found.traffic = Some(control.traffic);
         }
@@ -119,29 +119,29 @@ impl<'c> Local<'c> {
     }
 
     /// The reads that k-mers come from, which are kept where they are read once more.
-    fn reads(&self, ask: &Ask) -> Result<Reads> {
-        if ask.only_solid {
-            return Reads::open(&[], ask.pairing);
+    fn reads(&self, params: &LevelParams) -> Result<Reads> {
+        if params.only_solid {
+            return Reads::open(&[], params.pairing);
         }
         let kept = self.kept.get_or_init(|| {
-            if ask.is_followed || ask.pairing.has_pairs() {
-                KeptReads::new(ask.input_bytes, self.context.budget)
+            if params.is_followed || params.pairing.has_pairs() {
+                KeptReads::new(params.input_bytes, self.context.budget)
             } else {
                 KeptReads::none()
             }
         });
-        kept.open(&self.context.request.inputs, ask.pairing)
+        kept.open(&self.context.request.inputs, params.pairing)
     }
 
     /// A filter for k-mers of the first size, as far as there is memory for one.
-    fn filter(&self, ask: &Ask) -> Option<&RepeatedKmers<'c>> {
+    fn filter(&self, params: &LevelParams) -> Option<&RepeatedKmers<'c>> {
         let budget = self.context.budget;
-        let size_bytes = ask.input_bytes / FILTER_TEXT_BYTES;
-        let is_wanted = ask.is_followed && ask.min_count.is_none_or(|count| count > 1);
+        let size_bytes = params.input_bytes / FILTER_TEXT_BYTES;
+        let is_wanted = params.is_followed && params.min_count.is_none_or(|count| count > 1);
         if !is_wanted || size_bytes > budget.limit_bytes() / FILTER_PART {
             return None;
         }
-        let filter = RepeatedKmers::new(ask.k, size_bytes, budget)?;
+        let filter = RepeatedKmers::new(params.k, size_bytes, budget)?;
         Some(self.repeated.get_or_init(|| filter))
     }
 
@@ -160,23 +160,24 @@ impl<'c> Local<'c> {
     /// Buckets with all super-k-mers, new or kept.
     fn filled(
         &self,
-        ask: &Ask,
+        params: &LevelParams,
         solid: Option<SolidSequences<'c>>,
         checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
     ) -> Result<(Buckets<'c>, ReadCounts)> {
         let (request, budget) = (self.context.request, self.context.budget);
         let keep_free = budget.limit_bytes() / KEEP_FREE;
-        let mut buckets = Buckets::new(ask.k, ask.buckets(), (budget, keep_free), &request.scratch);
+        let mut buckets =
+            Buckets::new(params.k, params.buckets(), (budget, keep_free), &request.scratch);
         let Some(checkpoint) = checkpoint else {
-            let tally = self.partition(ask, solid, &buckets, response)?;
+            let tally = self.partition(params, solid, &buckets, response)?;
             return Ok((buckets, tally));
         };
         buckets.blocks = buckets.blocks.saved_in(checkpoint.buckets_path());
         if let Some(tally) = checkpoint.restore(&mut buckets.blocks)? {
             return Ok((buckets, tally));
         }
-        let tally = self.partition(ask, solid, &buckets, response)?;
+        let tally = self.partition(params, solid, &buckets, response)?;
         timed(response, "checkpoint", || {
             Ok((checkpoint.save(&buckets.blocks, &tally)?, buckets.blocks.bytes(), 0))
         })?;
@@ -186,30 +187,30 @@ impl<'c> Local<'c> {
     /// Puts the super-k-mers of reads and of what is solid into buckets.
     fn partition(
         &self,
-        ask: &Ask,
+        params: &LevelParams,
         solid: Option<SolidSequences<'c>>,
         buckets: &Buckets<'c>,
         response: &mut Response,
     ) -> Result<ReadCounts> {
         let request = self.context.request;
-        let reads = self.reads(ask)?;
+        let reads = self.reads(params)?;
         let (before, _) = self.context.progress.state();
         timed(response, "partition", || {
             let known = match &solid {
-                Some(solid) if !ask.only_solid => {
+                Some(solid) if !params.only_solid => {
                     let blocks_bytes = buckets.blocks.opened_bytes() * request.threads as u64;
                     let means = (self.context.budget, request.threads, blocks_bytes);
-                    KnownContigs::new(ask, solid, self.repeated.get(), means)?
+                    KnownContigs::new(params, solid, self.repeated.get(), means)?
                 }
                 _ => None,
             };
             let work = |tally: &mut ReadCounts, task: usize| {
                 let mut sink = buckets.sink()?;
                 let counted = match (&known, &solid) {
-                    (Some(known), _) => self.lay_reads(&reads, ask, known, &mut sink)?,
+                    (Some(known), _) => self.lay_reads(&reads, params, known, &mut sink)?,
                     (None, solid) => {
                         let solid = solid.as_ref().filter(|_| task == 0);
-                        self.cut_reads(&reads, ask, solid, &mut sink)?
+                        self.cut_reads(&reads, params, solid, &mut sink)?
                     }
                 };
                 tally.add(&counted);
@@ -218,14 +219,14 @@ impl<'c> Local<'c> {
             let found =
                 parallel::run(request.threads, request.threads, ReadCounts::default, work, |_| {})?;
             if let Some(known) = known {
-                known.add(ask, buckets, request.threads)?;
+                known.add(params, buckets, request.threads)?;
             }
-            if !ask.only_solid {
-                self.context.progress.reach(before + ask.input_bytes);
+            if !params.only_solid {
+                self.context.progress.reach(before + params.input_bytes);
             }
             let mut tally = ReadCounts::default();
             found.iter().for_each(|one| tally.add(one));
-            Ok((tally, ask.input_bytes, reads.given()))
+            Ok((tally, params.input_bytes, reads.given()))
         })
     }
 
@@ -233,11 +234,11 @@ impl<'c> Local<'c> {
     fn cut_reads(
         &self,
         reads: &Reads,
-        ask: &Ask,
+        params: &LevelParams,
         solid: Option<&SolidSequences<'c>>,
         sink: &mut BucketWriter<'_, 'c>,
     ) -> Result<ReadCounts> {
-        let mut scanner = Scanner::new(ask.k, ask.bits, ask.drop_reads_with_n);
+        let mut scanner = Scanner::new(params.k, params.bits, params.drop_reads_with_n);
         if let Some(solid) = solid {
             (0..solid.len()).for_each(|index| add_solid(solid, index, &mut scanner, sink));
         }
@@ -249,12 +250,12 @@ impl<'c> Local<'c> {
     fn lay_reads(
         &self,
         reads: &Reads,
-        ask: &Ask,
+        params: &LevelParams,
         known: &KnownContigs<'_, 'c>,
         sink: &mut BucketWriter<'_, 'c>,
     ) -> Result<ReadCounts> {
-        let shape = (ask.k, ask.bits);
-        let mut layer = ReadAligner::new(known.kmers(), shape, ask.drop_reads_with_n);
+        let shape = (params.k, params.bits);
+        let mut layer = ReadAligner::new(known.kmers(), shape, params.drop_reads_with_n);
         add_reads(reads, &mut layer, sink, self.context)?;
         Ok(layer.tally())
     }

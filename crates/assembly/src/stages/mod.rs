@@ -1,6 +1,5 @@
 //! One size of k-mers: fragments from whoever finds them, then glue and simplify.
 
-pub mod ask;
 pub mod checkpoint;
 pub mod first_stage;
 mod joining;
@@ -11,6 +10,7 @@ mod programs;
 pub mod scaffold_rows;
 pub mod short_contigs;
 pub mod wire;
+pub mod workers;
 pub mod write;
 
 use cuesta_core::Result;
@@ -18,10 +18,10 @@ use cuesta_core::job::{Context, Request, Response, timed};
 
 use crate::buckets::open::bucket_bits_max;
 use crate::pairs::SolidSequences;
-use ask::{Ask, WorkerResults, Workers};
 use checkpoint::stage::StageCheckpoint;
 use first_stage::FirstStage;
 use level::Level;
+use workers::{LevelParams, WorkerResults, Workers};
 
 use crate::kernel::kmer::Kmer;
 use crate::kernel::simplify::{PathGraph, Rules};
@@ -65,9 +65,9 @@ impl<'c> Stage<'_, 'c> {
         response: &mut Response,
     ) -> Result<(PathGraph<'c>, Level)> {
         let (k, budget, threads) = (self.k, self.context.budget, self.context.request.threads);
-        let ask = self.ask()?;
+        let params = self.params()?;
         let WorkerResults { fragments, spectrum, min_count, tally, traffic, .. } =
-            self.found(workers, &ask, solid, response)?;
+            self.found(workers, &params, solid, response)?;
         let graph = timed(response, "glue", || {
             let count = fragments.len() as u64;
             let unitigs = joining::unitigs::<K>(&fragments, k, (budget, threads))?;
@@ -76,7 +76,7 @@ impl<'c> Stage<'_, 'c> {
             Ok((graph, 0, count))
         })?;
         // The paper's chains end before a branch; unitigs do not.
-        let joined = if ask.is_of_paper() { Some(graph.joined::<K>()?) } else { None };
+        let joined = if params.is_of_paper() { Some(graph.joined::<K>()?) } else { None };
         let unitigs = joined.as_ref().unwrap_or(&graph);
         let level = Level {
             k,
@@ -87,7 +87,7 @@ impl<'c> Stage<'_, 'c> {
             read_bases: tally.bases,
             longest_read: (self.plan.is_chosen && k == self.plan.kmer_sizes[0])
                 .then_some(tally.longest),
-            first_stage: ask.is_of_paper().then(|| FirstStage::of(k, &tally)),
+            first_stage: params.is_of_paper().then(|| FirstStage::of(k, &tally)),
             traffic,
             unitigs: unitigs.paths.len(),
             rounds: Vec::new(),
@@ -107,7 +107,7 @@ impl<'c> Stage<'_, 'c> {
             return Ok((graph, level));
         }
         if let Some(checkpoint) = &self.checkpoint
-            && let Some((paths, level)) = checkpoint.left(budget)?
+            && let Some((paths, level)) = checkpoint.load_paths(budget)?
         {
             return Ok((PathGraph::new::<K>(paths, k, budget)?, level));
         }
@@ -123,7 +123,7 @@ impl<'c> Stage<'_, 'c> {
         };
         if let Some(checkpoint) = &self.checkpoint {
             timed(response, "checkpoint", || {
-                Ok((checkpoint.save_left(&graph.paths, &level)?, 0, 0))
+                Ok((checkpoint.save_paths(&graph.paths, &level)?, 0, 0))
             })?;
         }
         Ok((graph, level))
@@ -133,18 +133,18 @@ impl<'c> Stage<'_, 'c> {
     fn found(
         &self,
         workers: &impl Workers<'c>,
-        ask: &Ask,
+        params: &LevelParams,
         solid: Option<SolidSequences<'c>>,
         response: &mut Response,
     ) -> Result<WorkerResults<'c>> {
         let Some(checkpoint) = &self.checkpoint else {
-            return workers.fragments(ask, solid, None, response);
+            return workers.fragments(params, solid, None, response);
         };
-        if let Some(found) = checkpoint.found(self.context.budget)? {
+        if let Some(found) = checkpoint.load_results(self.context.budget)? {
             return Ok(found);
         }
-        let found = workers.fragments(ask, solid, Some(checkpoint), response)?;
-        timed(response, "checkpoint", || Ok((checkpoint.save_found(&found)?, 0, 0)))?;
+        let found = workers.fragments(params, solid, Some(checkpoint), response)?;
+        timed(response, "checkpoint", || Ok((checkpoint.save_results(&found)?, 0, 0)))?;
         Ok(found)
     }
 
@@ -166,7 +166,7 @@ impl<'c> Stage<'_, 'c> {
         Ok((graph, level))
     }
 
-    fn ask(&self) -> Result<Ask> {
+    fn params(&self) -> Result<LevelParams> {
         let input_bytes = input_bytes(&self.context.request.inputs)?;
         let given = &self.plan.given;
         let first = self.k == self.plan.kmer_sizes[0];
@@ -174,7 +174,7 @@ impl<'c> Stage<'_, 'c> {
         let bits_max = bucket_bits_max(memory_bytes / OPEN_PART / threads as u64);
         let bits_max = bits_max.clamp(BUCKET_BITS, BUCKET_BITS_MAX);
         let bits = (input_bytes / BUCKET_BASES).max(1).ilog2();
-        Ok(Ask {
+        Ok(LevelParams {
             k: self.k,
             bits: bits.clamp(BUCKET_BITS_MIN, bits_max),
             min_count: given.min_count.or((!first).then_some(LATER_MIN_COUNT)),

@@ -3,7 +3,7 @@
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
-use super::ask::WorkerResults;
+use super::workers::WorkerResults;
 use crate::kernel::codec::{ByteReader, put_codes, put_spectrum, tally_bytes};
 use crate::kernel::fragments::Fragments;
 use crate::kernel::internal;
@@ -52,7 +52,7 @@ pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Re
 }
 
 /// What was found.
-pub fn found_bytes(found: &WorkerResults<'_>) -> Vec<u8> {
+pub fn results_bytes(found: &WorkerResults<'_>) -> Vec<u8> {
     let mut bytes = facts_bytes(found);
     found.fragments.blocks().for_each(|block| bytes.extend_from_slice(block));
     bytes
@@ -78,7 +78,7 @@ pub fn facts_bytes(found: &WorkerResults<'_>) -> Vec<u8> {
 }
 
 /// Nothing found yet.
-pub fn nothing(budget: &Budget) -> WorkerResults<'_> {
+pub fn empty_results(budget: &Budget) -> WorkerResults<'_> {
     WorkerResults {
         fragments: Fragments::none(budget),
         spectrum: Spectrum::default(),
@@ -93,7 +93,7 @@ pub fn nothing(budget: &Budget) -> WorkerResults<'_> {
 ///
 /// # Errors
 /// `Defect` when bytes are missing; `Input` when the fragments do not fit in the budget.
-pub fn add_found(bytes: &[u8], found: &mut WorkerResults<'_>) -> Result<()> {
+pub fn add_results(bytes: &[u8], found: &mut WorkerResults<'_>) -> Result<()> {
     let mut reader = ByteReader(bytes);
     let min_count = reader.u32()?;
     if found.min_count != 0 && found.min_count != min_count {
@@ -129,7 +129,7 @@ mod tests {
             counts in prop::collection::vec(0u32..20_000, 0..9),
         ) {
             let budget = Budget::new(1 << 30);
-            let mut found = nothing(&budget);
+            let mut found = empty_results(&budget);
             (found.min_count, found.bucket_bytes) = (3, 99);
             found.tally = ReadCounts::of([77, 5, 4, 3, 2, 9]);
             counts.iter().for_each(|&count| found.spectrum.add(count));
@@ -146,10 +146,10 @@ mod tests {
                 };
                 found.fragments.push(piece, |all| all.extend_from_slice(codes)).unwrap();
             }
-            let bytes = found_bytes(&found);
-            let mut again = nothing(&budget);
-            add_found(&bytes, &mut again).unwrap();
-            prop_assert_eq!(found_bytes(&again), bytes.clone());
+            let bytes = results_bytes(&found);
+            let mut again = empty_results(&budget);
+            add_results(&bytes, &mut again).unwrap();
+            prop_assert_eq!(results_bytes(&again), bytes.clone());
             prop_assert_eq!(again.spectrum.kmers(), found.spectrum.kmers());
             for (index, (codes, ..)) in pieces.iter().enumerate() {
                 let mut found = Vec::new();
@@ -157,7 +157,7 @@ mod tests {
                 prop_assert_eq!(&found, codes);
             }
             for cut in 0..bytes.len().min(60) {
-                let _ = add_found(&bytes[..cut], &mut nothing(&budget));
+                let _ = add_results(&bytes[..cut], &mut empty_results(&budget));
             }
         }
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::pairs::{PairFacts, SolidSequences};
-use crate::stages::checkpoint::stage::{StageCheckpoint, damaged, write_whole};
+use crate::stages::checkpoint::stage::{StageCheckpoint, damaged, write_atomically};
 use crate::stages::level::Level;
 use crate::stages::wire;
 use crate::stages::write::{self, SPECTRUM_FILE};
@@ -182,7 +182,7 @@ impl Checkpoint {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        write_whole(&self.folder.join(name), |file| file.write_all(bytes))
+        write_atomically(&self.folder.join(name), |file| file.write_all(bytes))
     }
 }
 

@@ -16,9 +16,9 @@ use crate::kernel::codec;
 use crate::kernel::fragments::Fragments;
 use crate::kernel::scan::ReadCounts;
 use crate::kernel::sequences::{FragmentSummary, PathSummary, Paths};
-use crate::stages::ask::WorkerResults;
 use crate::stages::level::Level;
 use crate::stages::wire;
+use crate::stages::workers::WorkerResults;
 
 const OPERATION: &str = "assembly.resume";
 /// Bytes of fragments that are written and read at a time.
@@ -75,10 +75,10 @@ impl StageCheckpoint<'_> {
     ///
     /// # Errors
     /// `System`, `Input`.
-    pub fn found<'c>(&self, budget: &'c Budget) -> Result<Option<WorkerResults<'c>>> {
+    pub fn load_results<'c>(&self, budget: &'c Budget) -> Result<Option<WorkerResults<'c>>> {
         let Some(mut frames) = self.frames(FOUND)? else { return Ok(None) };
-        let mut found = wire::nothing(budget);
-        let added = wire::add_found(frames.next()?, &mut found);
+        let mut found = wire::empty_results(budget);
+        let added = wire::add_results(frames.next()?, &mut found);
         added.map_err(|error| damaged(&frames.path, error))?;
         frames.fragments(&mut found.fragments)?;
         Ok(Some(found))
@@ -88,7 +88,7 @@ impl StageCheckpoint<'_> {
     ///
     /// # Errors
     /// `System`.
-    pub fn save_found(&self, found: &WorkerResults<'_>) -> Result<()> {
+    pub fn save_results(&self, found: &WorkerResults<'_>) -> Result<()> {
         self.write(FOUND, |file| {
             put_frame(file, &wire::facts_bytes(found))?;
             found.fragments.blocks().try_for_each(|block| put_frame(file, block))?;
@@ -102,7 +102,7 @@ impl StageCheckpoint<'_> {
     ///
     /// # Errors
     /// `System`, `Input`.
-    pub fn left<'c>(&self, budget: &'c Budget) -> Result<Option<(Paths<'c>, Level)>> {
+    pub fn load_paths<'c>(&self, budget: &'c Budget) -> Result<Option<(Paths<'c>, Level)>> {
         let Some(mut frames) = self.frames(LEFT)? else { return Ok(None) };
         let level = serde_json::from_slice(frames.next()?);
         let level =
@@ -116,7 +116,7 @@ impl StageCheckpoint<'_> {
     ///
     /// # Errors
     /// `System`.
-    pub fn save_left(&self, paths: &Paths<'_>, level: &Level) -> Result<()> {
+    pub fn save_paths(&self, paths: &Paths<'_>, level: &Level) -> Result<()> {
         let level = serde_json::to_vec(level).map_err(|error| Error::defect(OPERATION, error))?;
         self.write(LEFT, |file| {
             put_frame(file, &level)?;
@@ -137,7 +137,7 @@ impl StageCheckpoint<'_> {
         name: &str,
         content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
     ) -> Result<()> {
-        write_whole(&self.path(name), |file| {
+        write_atomically(&self.path(name), |file| {
             put_frame(file, self.run)?;
             content(file)
         })
@@ -161,7 +161,7 @@ impl StageCheckpoint<'_> {
 ///
 /// # Errors
 /// `System`.
-pub fn write_whole(
+pub fn write_atomically(
     path: &Path,
     content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<()> {

@@ -18,7 +18,7 @@ use cuesta_input::reads::Pairing;
 
 /// What workers are asked for.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Ask {
+pub struct LevelParams {
     /// Size of k-mers.
     pub k: usize,
     /// There are 2^`bits` buckets.
@@ -39,7 +39,7 @@ pub struct Ask {
     pub program: Option<Program>,
 }
 
-impl Ask {
+impl LevelParams {
     /// What becomes a fragment.
     pub fn grain(&self) -> Grain {
         if self.is_of_paper() { Grain::Kmer } else { Grain::Path }
@@ -80,7 +80,7 @@ pub trait Workers<'c> {
     /// `Input`, `System`, `Cancelled`.
     fn fragments(
         &self,
-        ask: &Ask,
+        params: &LevelParams,
         solid: Option<SolidSequences<'c>>,
         checkpoint: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
