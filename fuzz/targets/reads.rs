@@ -14,7 +14,7 @@ use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 use libfuzzer_sys::fuzz_target;
 
 /// Pairs whatever their names are.
-const IN_TURN: Pairing = Pairing { is_unchecked: true, ..Pairing::IN_TURN };
+const INTERLEAVED: Pairing = Pairing { is_unchecked: true, ..Pairing::INTERLEAVED };
 const IN_TWO_FILES: Pairing = Pairing { is_unchecked: true, ..Pairing::IN_TWO_FILES };
 /// Stands between the reads of two files.
 const BETWEEN: &[u8] = b"\n=\n";
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     pairs(text);
     let blocks = accepted(by_blocks(&path, usize::from(size_bytes) + 1));
     let Some(whole) = accepted(all(&path, Pairing::NONE)) else { return };
-    for pairing in [IN_TURN, Pairing::IN_TURN] {
+    for pairing in [INTERLEAVED, Pairing::INTERLEAVED] {
         if let Err(error) = all(&path, pairing) {
             check_refusal(&error);
         }
@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     }
     assert_eq!(by_shares(&path, u64::from(size_bytes) + 1).expect("the file is good"), whole);
     assert_eq!(blocks.expect("the file is good"), whole);
-    let in_turn = accepted(all(&path, IN_TURN));
+    let in_turn = accepted(all(&path, INTERLEAVED));
     assert_eq!(in_turn, whole.len().is_multiple_of(2).then_some(whole));
 });
 

@@ -49,7 +49,7 @@ pub struct EdgeCounts {
 /// # Errors
 /// `Input` for an edge list that cannot be read; `System`.
 pub fn recognise(path: &Path) -> Result<Option<EdgesForm>> {
-    let is_file = storage::facts(path).is_ok_and(|facts| facts.is_file);
+    let is_file = storage::metadata(path).is_ok_and(|facts| facts.is_file);
     if !is_file {
         return Ok(None);
     }

@@ -37,7 +37,7 @@ pub fn names(paths: &[PathBuf]) -> String {
 
 fn is_folder(operation: &str, path: &Path) -> Result<bool> {
     let failed = |cause| Error::system(operation, "reading", path, &cause);
-    Ok(storage::facts(path).map_err(failed)?.is_folder)
+    Ok(storage::metadata(path).map_err(failed)?.is_folder)
 }
 
 fn walk(

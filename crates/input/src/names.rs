@@ -97,11 +97,11 @@ impl GeneNames {
     /// `Input` naming the gene, the file and what to do.
     #[inline]
     pub fn name(&self, gene: u32) -> Result<&str> {
-        self.get(gene).ok_or_else(|| Error::input(OPERATION, self.nameless(gene)))
+        self.get(gene).ok_or_else(|| Error::input(OPERATION, self.missing_name_message(gene)))
     }
 
     /// The sentence on a gene that has no name.
-    pub fn nameless(&self, gene: u32) -> String {
+    pub fn missing_name_message(&self, gene: u32) -> String {
         let (path, count) = (self.path.display(), grouped(self.len()));
         format!(
             "gene {gene} has no name: {path} names {count} genes; give a list with --genes that \

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use cuesta_core::{Error, Result};
 use flate2::read::MultiGzDecoder;
 
-use crate::kinc::LineFault;
+use crate::kinc::LineError;
 use crate::kinc::block::PADDING;
 use crate::limits::{LINE_BYTES_MAX, READ_BYTES};
 use crate::source::{Split, TextFile, at_line};
@@ -192,7 +192,7 @@ impl LineBlocks {
 
 /// Turns a fault of a block into the error the user sees; finds the line number by reading the
 /// file again up to it.
-pub fn located(file: &TextFile, block_offset: u64, fault: &LineFault) -> Error {
+pub fn located(file: &TextFile, block_offset: u64, fault: &LineError) -> Error {
     match line_number(file, block_offset + fault.offset as u64) {
         Ok(number) => at_line(&file.path, number, &fault.what),
         Err(error) => error,

@@ -55,7 +55,7 @@ impl RecordFiles {
     pub fn open(paths: &[PathBuf]) -> Result<Self> {
         let mut found = Self { files: Vec::new(), records: 0 };
         for path in paths {
-            if storage::facts(path).is_ok_and(|facts| facts.is_folder) {
+            if storage::metadata(path).is_ok_and(|facts| facts.is_folder) {
                 files_in(path)?.into_iter().try_for_each(|file| found.add(file))?;
             } else {
                 found.add(path.clone())?;
@@ -70,7 +70,7 @@ impl RecordFiles {
     }
 
     fn add(&mut self, path: PathBuf) -> Result<()> {
-        let facts = storage::facts(&path)
+        let facts = storage::metadata(&path)
             .map_err(|cause| Error::system(OPERATION, "opening", &path, &cause))?;
         if !facts.is_file {
             let text = format!("{} is not a regular file; copy it into one", path.display());
@@ -121,7 +121,7 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
         matches!(first, Some(b'.' | b'_'))
     };
     let mut files = storage::list(folder).map_err(failed)?;
-    files.retain(|path| !hidden(path) && storage::facts(path).is_ok_and(|facts| facts.is_file));
+    files.retain(|path| !hidden(path) && storage::metadata(path).is_ok_and(|facts| facts.is_file));
     if files.is_empty() {
         let text = format!("{} has no files of records in it", folder.display());
         return Err(Error::input(OPERATION, text));

@@ -206,7 +206,7 @@ fn may_pass(zone: FolderRange, filter: &Filter) -> bool {
 
 fn list(path: &Path, files: &mut Vec<TextFile>) -> Result<()> {
     let system = |cause| Error::system(OPERATION, "opening", path, &cause);
-    let facts = storage::facts(path).map_err(system)?;
+    let facts = storage::metadata(path).map_err(system)?;
     if facts.is_file {
         files.push(TextFile::new(path, facts.size_bytes));
         return Ok(());

@@ -34,18 +34,18 @@ pub trait Storage: Send + Sync {
     ///
     /// # Errors
     /// `NotFound`, and whatever keeps it from answering.
-    fn facts(&self, uri: &str) -> io::Result<FileMetadata>;
+    fn metadata(&self, uri: &str) -> io::Result<FileMetadata>;
 
     /// What is directly in a folder, as URIs.
     ///
     /// # Errors
-    /// As for [`Storage::facts`].
+    /// As for [`Storage::metadata`].
     fn list(&self, uri: &str) -> io::Result<Vec<String>>;
 
     /// Bytes of a file from `offset` on, all of them.
     ///
     /// # Errors
-    /// As for [`Storage::facts`].
+    /// As for [`Storage::metadata`].
     fn read(&self, uri: &str, offset: u64, into: &mut [u8]) -> io::Result<()>;
 }
 
@@ -75,10 +75,10 @@ fn is_stored(uri: &str) -> bool {
 ///
 /// # Errors
 /// `NotConnected` for a file of the store where none runs; those of the system or of the storage.
-pub fn facts(path: &Path) -> io::Result<FileMetadata> {
+pub fn metadata(path: &Path) -> io::Result<FileMetadata> {
     if let Some(uri) = uri(path) {
         if !is_stored(uri) {
-            return installed()?.facts(uri);
+            return installed()?.metadata(uri);
         }
         let found = Client::shared()?.facts(&client::path_of(uri)?)?;
         let (size_bytes, is_folder) = (found.size_bytes, found.is_folder);
@@ -96,7 +96,7 @@ pub fn facts(path: &Path) -> io::Result<FileMetadata> {
 /// links back to a folder on the way.
 ///
 /// # Errors
-/// `NotFound` for a link to nothing; as for [`facts`].
+/// `NotFound` for a link to nothing; as for [`metadata`].
 pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = match uri(folder) {
         Some(uri) if is_stored(uri) => {
@@ -139,7 +139,7 @@ impl Input {
     /// Opens a file.
     ///
     /// # Errors
-    /// As for [`facts`].
+    /// As for [`metadata`].
     pub fn open(path: &Path) -> io::Result<Self> {
         let source = match uri(path) {
             None => Source::Local(File::open(path)?),
@@ -148,7 +148,7 @@ impl Input {
             }
             Some(uri) => Source::Remote(RemoteFile {
                 uri: uri.to_owned(),
-                size_bytes: installed()?.facts(uri)?.size_bytes,
+                size_bytes: installed()?.metadata(uri)?.size_bytes,
                 block: Mutex::new((0, Vec::new())),
             }),
         };
@@ -332,7 +332,7 @@ mod tests {
     struct Made;
 
     impl Storage for Made {
-        fn facts(&self, uri: &str) -> io::Result<FileMetadata> {
+        fn metadata(&self, uri: &str) -> io::Result<FileMetadata> {
             let (_, size) = uri.rsplit_once('/').unwrap();
             let size_bytes = size.parse().map_err(|_| io::Error::from(ErrorKind::NotFound))?;
             Ok(FileMetadata { size_bytes, is_file: true, is_folder: false })

@@ -259,12 +259,12 @@ fn fingerprint(input: &Path, files: &HashMap<PathBuf, Arc<WatchedFile>>) -> Inpu
 
 fn read_all(path: &Path, buffer: &mut [u8]) -> Result<()> {
     let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-    let facts = storage::facts(path).map_err(failed)?;
+    let facts = storage::metadata(path).map_err(failed)?;
     if facts.is_folder {
         let mut inner = storage::list(path).map_err(failed)?;
         inner.retain(|path| storage::uri(path).is_none() || !is_hidden(path));
         // A link to nothing is no file of the input.
-        inner.retain(|path| storage::facts(path).is_ok());
+        inner.retain(|path| storage::metadata(path).is_ok());
         return inner.iter().try_for_each(|path| read_all(path, buffer));
     }
     if !facts.is_file {

@@ -47,7 +47,7 @@ impl Files {
     pub fn open(paths: &[PathBuf], params: IoreadParams) -> Result<Self> {
         let mut found = Self { params, files: Vec::new(), requests: 0, size_bytes: 0 };
         for path in paths {
-            let facts = storage::facts(path)
+            let facts = storage::metadata(path)
                 .map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
             if !facts.is_file {
                 let what = if facts.is_folder { "a folder" } else { "no regular file" };

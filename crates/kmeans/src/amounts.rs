@@ -37,7 +37,7 @@ impl Pass {
 pub fn announce(request: &Request, params: &KMeansParams, progress: &Progress) -> Result<u64> {
     let mut pass = 0;
     for file in points::list(&request.inputs)? {
-        let facts = storage::facts(&file)
+        let facts = storage::metadata(&file)
             .map_err(|cause| Error::system("input.points", "reading", &file, &cause))?;
         pass += facts.size_bytes;
     }

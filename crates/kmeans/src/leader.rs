@@ -166,7 +166,7 @@ pub fn arrays(
             continue;
         }
         let output = request.scratch.join(format!("points-{number}.npy"));
-        let size = storage::facts(&file)
+        let size = storage::metadata(&file)
             .map_err(|cause| Error::system("input.points", "reading", &file, &cause))?
             .size_bytes;
         // A number and what separates it take two bytes of text at least.

@@ -209,7 +209,7 @@ mod _native {
     /// Bytes of what is at a path or URI, and whether it is a folder; raises `OSError`.
     #[pyfunction]
     fn input_facts(py: Python<'_>, path: PathBuf) -> PyResult<(u64, bool)> {
-        let found = py.detach(|| cuesta_input::storage::facts(&path))?;
+        let found = py.detach(|| cuesta_input::storage::metadata(&path))?;
         Ok((found.size_bytes, found.is_folder))
     }
 

@@ -32,7 +32,7 @@ fn told(py: Python<'_>, error: &PyErr) -> io::Error {
 }
 
 impl Storage for Uris {
-    fn facts(&self, uri: &str) -> io::Result<FileMetadata> {
+    fn metadata(&self, uri: &str) -> io::Result<FileMetadata> {
         let (size_bytes, is_folder): (u64, bool) =
             asked(|module| module.call_method1("facts", (uri,))?.extract())?;
         Ok(FileMetadata { size_bytes, is_file: !is_folder, is_folder })

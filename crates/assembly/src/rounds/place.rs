@@ -84,12 +84,12 @@ impl SourceShares {
     /// # Errors
     /// `Input` naming the first; `System`.
     pub(super) fn require_mates(&self, pairing: Pairing) -> Result<()> {
-        let are_mates = match &self.names[..] {
-            [one, two] => one.are_mates(two),
-            [one] => one.are_mates_in_turn(),
+        let are_pairs = match &self.names[..] {
+            [one, two] => one.are_pairs(two),
+            [one] => one.are_interleaved_pairs(),
             _ => true,
         };
-        if pairing.is_unchecked || are_mates {
+        if pairing.is_unchecked || are_pairs {
             return Ok(());
         }
         // Which pair it is, or that names say nothing, shows when they are read side by side.
@@ -106,7 +106,7 @@ impl SourceShares {
             return Some(vec![PlaceShare::Source(source, self.paths.clone(), pairing)]);
         }
         // Records of each file that make a pair.
-        let each = pairing.each() as u64;
+        let each = pairing.reads_per_file() as u64;
         let all = self.shares.iter().map(|shares| shares.iter().map(|one| one.1).sum::<u64>());
         let all: Vec<u64> = all.collect();
         if !all[0].is_multiple_of(each) || all.iter().any(|&records| records != all[0]) {
@@ -291,14 +291,14 @@ mod tests {
 
     #[test]
     fn every_pair_is_in_one_task() {
-        let in_turn = divided(&[&[3, 0, 4, 1]], Pairing::IN_TURN).unwrap();
+        let in_turn = divided(&[&[3, 0, 4, 1]], Pairing::INTERLEAVED).unwrap();
         assert_eq!(in_turn, [(vec![(0, 0)], 2), (vec![(20, 1)], 2)]);
         let in_two = divided(&[&[5, 5], &[2, 7, 1]], Pairing::IN_TWO_FILES).unwrap();
         assert_eq!(in_two, [(vec![(0, 0), (0, 0)], 5), (vec![(10, 0), (10, 3)], 5)]);
         // One share for all of a file that has no places to begin at.
         let gzipped = divided(&[&[9], &[5, 4]], Pairing::IN_TWO_FILES).unwrap();
         assert_eq!(gzipped, [(Vec::new(), 0)]);
-        assert_eq!(divided(&[&[3, 2]], Pairing::IN_TURN), None);
+        assert_eq!(divided(&[&[3, 2]], Pairing::INTERLEAVED), None);
         assert_eq!(divided(&[&[3, 2], &[3, 3]], Pairing::IN_TWO_FILES), None);
     }
 }

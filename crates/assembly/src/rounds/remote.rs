@@ -215,7 +215,7 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
             let Some(found) = divided.collect::<Option<Vec<_>>>() else { return Ok(None) };
             shares = found.concat();
         }
-        let (_, singles) = pairing.divided(&self.context.request.inputs);
+        let (_, singles) = pairing.split_files(&self.context.request.inputs);
         let singles = shares::split(singles, self.placed_bytes()?)?;
         shares.extend(singles.into_iter().map(PlaceShare::Single));
         let mut orientations = Vec::new();
@@ -232,7 +232,7 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         if let Some(found) = self.records.get() {
             return Ok(found);
         }
-        let (inputs, _) = pairing.divided(&self.context.request.inputs);
+        let (inputs, _) = pairing.split_files(&self.context.request.inputs);
         let (files, size_bytes) = (pairing.files(), self.placed_bytes()?);
         let split = |path: &PathBuf| shares::split(std::slice::from_ref(path), size_bytes);
         let all: Vec<Vec<Share>> = inputs.iter().map(split).collect::<Result<_>>()?;

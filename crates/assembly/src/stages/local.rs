@@ -22,7 +22,7 @@ use crate::kernel::supersteps::control::Control;
 use crate::pairs::{SolidSequences, place};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::workers::{LevelParams, WorkerResults, Workers};
-use cuesta_input::reads::kept::KeptReads;
+use cuesta_input::reads::cached::CachedReads;
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
 /// Part of the budget that is left for tables and graphs.
@@ -38,7 +38,7 @@ pub struct Local<'c> {
     /// K-mers of the first size, where others follow.
     repeated: OnceLock<RepeatedKmers<'c>>,
     /// The reads, where they are read more than once.
-    kept: OnceLock<KeptReads<'c>>,
+    kept: OnceLock<CachedReads<'c>>,
 }
 
 impl<'c> Workers<'c> for Local<'c> {
@@ -125,9 +125,9 @@ impl<'c> Local<'c> {
         }
         let kept = self.kept.get_or_init(|| {
             if params.is_followed || params.pairing.has_pairs() {
-                KeptReads::new(params.input_bytes, self.context.budget)
+                CachedReads::new(params.input_bytes, self.context.budget)
             } else {
-                KeptReads::none()
+                CachedReads::none()
             }
         });
         kept.open(&self.context.request.inputs, params.pairing)

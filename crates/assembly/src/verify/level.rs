@@ -391,7 +391,7 @@ impl<'a> LevelCheck<'_, 'a> {
 /// `System`.
 fn file_bytes(request: &Request) -> Result<u64> {
     let size = |path: &PathBuf| {
-        let found = storage::facts(path)
+        let found = storage::metadata(path)
             .map_err(|cause| Error::system(OPERATION, "reading", path, &cause))?;
         Ok(found.size_bytes)
     };

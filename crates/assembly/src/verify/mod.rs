@@ -45,8 +45,8 @@ use cuesta_core::job::{self, Context, Request, SAMPLE_GROUP_SIZE, Verdict};
 use cuesta_core::pages::release_freed;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+use cuesta_input::reads::cached::CachedReads;
 use cuesta_input::reads::input_bytes;
-use cuesta_input::reads::kept::KeptReads;
 use serde_json::Value;
 
 use crate::kernel::kmer::with_kmer;
@@ -163,7 +163,7 @@ struct Verification<'v, 'a> {
     seen_twice: OnceLock<SeenTwice<'a>>,
     /// The reads, where they are counted more than once, and where they are placed more than once.
     packed: OnceLock<PackedReads<'a>>,
-    kept: OnceLock<KeptReads<'a>>,
+    kept: OnceLock<CachedReads<'a>>,
 }
 
 impl Verification<'_, '_> {

@@ -29,8 +29,8 @@ use crate::stages::write::{
     CONTIGS_FILE, GRAPH_FILE, SCAFFOLDS_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE, before_file,
     unitigs_before_file,
 };
+use cuesta_input::reads::cached::CachedReads;
 use cuesta_input::reads::input_bytes;
-use cuesta_input::reads::kept::KeptReads;
 use cuesta_runtime::parallel;
 
 /// A read of so many letters may be cut, so that its length is not known.
@@ -358,8 +358,8 @@ impl<'a> Verification<'_, 'a> {
     fn place(&self, graph: &PathGraph<'_>) -> Result<Placements> {
         let (context, pairing) = (self.context, self.plan.given.pairing());
         let kept = self.kept.get_or_init(|| match self.placings() {
-            0 | 1 => KeptReads::none(),
-            _ => KeptReads::new(self.amount, context.budget),
+            0 | 1 => CachedReads::none(),
+            _ => CachedReads::new(self.amount, context.budget),
         });
         let reads = kept.open(&context.request.inputs, pairing)?;
         place::place(context, graph, (&reads, pairing))

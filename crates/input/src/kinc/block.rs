@@ -11,7 +11,7 @@ use cuesta_core::fixed::Micro;
 
 use super::line::{self, Parsed};
 use super::simd::{Cpu, WIDTH};
-use super::{LineFault, LineShape, Version};
+use super::{LineError, LineShape, Version};
 use crate::filter::Filter;
 
 /// Bytes that must be readable behind a block (their content does not matter).
@@ -82,14 +82,14 @@ impl Counts {
 /// The block holds whole lines; [`PADDING`] more bytes must follow it in `buffer`.
 ///
 /// # Errors
-/// The first [`LineFault`], of a line or of `keep`.
+/// The first [`LineError`], of a line or of `keep`.
 pub fn visit<F>(
     buffer: &[u8],
     size_bytes: usize,
     shape: &LineShape,
     filter: &Filter,
     mut keep: F,
-) -> Result<Counts, LineFault>
+) -> Result<Counts, LineError>
 where
     F: FnMut(&Hit<'_>) -> Result<(), String>,
 {
@@ -120,7 +120,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     #[inline(always)]
-    fn fast<C: Cpu, F>(&self, cpu: C, keep: &mut F) -> Result<Counts, LineFault>
+    fn fast<C: Cpu, F>(&self, cpu: C, keep: &mut F) -> Result<Counts, LineError>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -144,7 +144,7 @@ impl<'a> Walk<'a> {
         cpu: C,
         c: &mut Counts,
         keep: &mut F,
-    ) -> Result<usize, LineFault>
+    ) -> Result<usize, LineError>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -189,7 +189,7 @@ impl<'a> Walk<'a> {
         start: usize,
         c: &mut Counts,
         keep: &mut F,
-    ) -> Result<usize, LineFault>
+    ) -> Result<usize, LineError>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -211,7 +211,7 @@ impl<'a> Walk<'a> {
         plain: Plain,
         c: &mut Counts,
         keep: &mut F,
-    ) -> Result<(), LineFault>
+    ) -> Result<(), LineError>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
         let line = &self.buffer[start..plain.end];
         self.hit(line, plain.score)
             .and_then(|hit| keep(&hit))
-            .map_err(|what| LineFault { offset: start, what })
+            .map_err(|what| LineError { offset: start, what })
     }
 
     /// The line at `start` if it is of the plain form.
@@ -245,11 +245,11 @@ impl<'a> Walk<'a> {
         Some(Plain { score, end })
     }
 
-    fn keeps_samples(&self, plain: Plain, start: usize) -> Result<bool, LineFault> {
+    fn keeps_samples(&self, plain: Plain, start: usize) -> Result<bool, LineError> {
         let mut fields = self.buffer[start..plain.end].split(|&byte| byte == b'\t').skip(4);
         let mut next = |field| {
             line::parse_integer(fields.next().unwrap_or(&[]), field)
-                .map_err(|what| LineFault { offset: start, what })
+                .map_err(|what| LineError { offset: start, what })
         };
         let (cluster_samples, missing) = (next(5)?, next(6)?);
         Ok(self.filter.keeps_samples(cluster_samples, missing))
@@ -273,7 +273,7 @@ impl<'a> Walk<'a> {
         Ok(Hit { line, gene1, gene2, cluster, score, shape: self.shape })
     }
 
-    fn careful<F>(&self, keep: &mut F) -> Result<Counts, LineFault>
+    fn careful<F>(&self, keep: &mut F) -> Result<Counts, LineError>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -287,7 +287,7 @@ impl<'a> Walk<'a> {
 
     /// Reads the line at `start` with every check; returns where the next one starts.
     #[inline(never)]
-    fn one_careful<F>(&self, start: usize, c: &mut Counts, keep: &mut F) -> Result<usize, LineFault>
+    fn one_careful<F>(&self, start: usize, c: &mut Counts, keep: &mut F) -> Result<usize, LineError>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -297,7 +297,7 @@ impl<'a> Walk<'a> {
         if !line::is_blank(line) {
             c.rows_read += 1;
             let kept = self.careful_line(line, keep);
-            c.rows_kept += u64::from(kept.map_err(|what| LineFault { offset: start, what })?);
+            c.rows_kept += u64::from(kept.map_err(|what| LineError { offset: start, what })?);
         }
         Ok(start + length + 1)
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const SHAPE: LineShape = LineShape { version: Version::V1, samples: 8, scores: 1 };
 
-fn rows(text: &[u8], filter: &Filter) -> Result<(Counts, Vec<Vec<u8>>), LineFault> {
+fn rows(text: &[u8], filter: &Filter) -> Result<(Counts, Vec<Vec<u8>>), LineError> {
     let mut buffer = text.to_vec();
     buffer.resize(text.len() + PADDING, b'7');
     let mut kept = Vec::new();

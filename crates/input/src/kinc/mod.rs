@@ -43,7 +43,7 @@ pub struct LineShape {
 
 /// What is wrong with a line, and where in the block it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LineFault {
+pub struct LineError {
     /// Byte offset of the line in its block.
     pub offset: usize,
     /// What is wrong and what to do, continuing "line N of FILE ...".

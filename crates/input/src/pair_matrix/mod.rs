@@ -52,7 +52,7 @@ pub use rank::{Walker, pairs_of, rank_of};
 pub use reader::{Chunk, PairMatrix};
 pub use record::{BatchSummary, RowBatch};
 pub use visit::{Need, Query, Scratch};
-pub use writer::{Masks, Writer, WriterOptions, Written};
+pub use writer::{Masks, WriteSummary, Writer, WriterOptions};
 pub use zone::Range;
 
 /// Stands for a pair that has no row; not a score, and passes no filter.

@@ -22,7 +22,7 @@ use super::publish::Partial;
 use super::rank::Walker;
 use super::record::{BatchSummary, Key, PackedRow, RecordLayout, RowBatch};
 use super::shard::{ShardReader, ShardWriter};
-use super::writer::{WriterOptions, Written, check, store};
+use super::writer::{WriteSummary, WriterOptions, check, store};
 use crate::limits::GENES_MAX;
 
 const PIECES: &str = "pieces";
@@ -329,7 +329,7 @@ impl PiecedMatrix {
         self,
         pieces: &[MatrixPiece],
         joined: impl Iterator<Item = (&'a Path, &'a [ShardNumber])>,
-    ) -> Result<Written> {
+    ) -> Result<WriteSummary> {
         let folder = self.partial.folder();
         for (from, shards) in joined {
             for &(slot, array, shard) in shards {

@@ -198,7 +198,7 @@ impl RowBatch {
     }
 
     /// What the rows say about the whole file.
-    pub fn facts(&self) -> &BatchSummary {
+    pub fn summary(&self) -> &BatchSummary {
         &self.facts
     }
 
@@ -252,9 +252,9 @@ mod tests {
         assert_eq!([record.score(0), record.score(1)], [-1, fixed::NAN]);
         assert_eq!(record.mask().len(), 6);
         let facts = BatchSummary { rows: 1, gene_max: 5, counts_differ: false, has_nan: true };
-        assert_eq!(*batch.facts(), facts);
+        assert_eq!(*batch.summary(), facts);
         batch.push(&Row { missing: 2, ..ROW }).unwrap();
-        assert!(batch.facts().counts_differ);
+        assert!(batch.summary().counts_differ);
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn select_here(scores: &[Micro], filter: &Filter, hits: &mut Vec<u32>) {
         }
         let mut next = 0;
         for (place, &score) in (number * BLOCK..).zip(block) {
-            // Written in any case, kept only if it passes: no branch to guess.
+            // WriteSummary in any case, kept only if it passes: no branch to guess.
             found[next % BLOCK] = place as u32;
             next += usize::from(filter.keeps_score(score));
         }

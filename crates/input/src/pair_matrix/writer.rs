@@ -60,7 +60,7 @@ pub struct WriterOptions {
 
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteSummary {
     /// Rows.
     pub rows: u64,
     /// Genes.
@@ -121,7 +121,7 @@ impl<'a> Writer<'a> {
     /// `Input` when a cluster of a pair is given twice; `System`.
     pub fn push_batch(&self, batch: &mut RowBatch) -> Result<()> {
         let mut state = lock(&self.state);
-        state.facts.add(batch.facts());
+        state.facts.add(batch.summary());
         let result = state.intake.push(batch.rows_mut());
         batch.clear();
         result
@@ -193,7 +193,7 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// `Input` when a cluster of a pair is given twice; `System`; `Cancelled`. The path then does
     /// not exist.
-    pub fn finish(self, progress: &Progress) -> Result<Written> {
+    pub fn finish(self, progress: &Progress) -> Result<WriteSummary> {
         let state = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let (slots, spilled_bytes) = state.intake.finish(progress)?;
         let done = (&slots[..], &state.facts);
@@ -214,7 +214,7 @@ pub(super) fn store(
     options: &WriterOptions,
     (slots, facts): (&[SlotDone], &BatchSummary),
     spilled_bytes: u64,
-) -> Result<Written> {
+) -> Result<WriteSummary> {
     let genes = match options.genes {
         0 => facts.gene_max,
         genes => genes,
@@ -245,7 +245,7 @@ pub(super) fn store(
     let samples = &options.sample_names;
     let names = MatrixNames { genes: names_of_genes, samples, gene_missing };
     publish::store(folder, &header, slots, &names)?;
-    Ok(Written { rows: header.rows, genes: header.genes, spilled_bytes })
+    Ok(WriteSummary { rows: header.rows, genes: header.genes, spilled_bytes })
 }
 
 /// Checks the options; an error is a sentence.

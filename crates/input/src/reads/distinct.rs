@@ -22,7 +22,7 @@ const COMPARED_BYTES: usize = 256 << 10;
 pub fn require(paths: &[PathBuf]) -> Result<()> {
     let mut by_size: HashMap<u64, Vec<&PathBuf>> = HashMap::new();
     for path in paths {
-        let facts = storage::facts(path)
+        let facts = storage::metadata(path)
             .map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
         let alike = by_size.entry(facts.size_bytes).or_default();
         for other in &*alike {

@@ -197,7 +197,7 @@ impl NameSums {
     }
 
     /// Whether each read of a file is the mate of that at its place in another.
-    pub fn are_mates(&self, other: &Self) -> bool {
+    pub fn are_pairs(&self, other: &Self) -> bool {
         let all =
             |sums: &Self, mark: usize| sums.marks[0][mark] + sums.marks[1][mark] == sums.reads;
         self.reads == other.reads
@@ -206,7 +206,7 @@ impl NameSums {
     }
 
     /// Whether each two reads that follow one another are mates.
-    pub fn are_mates_in_turn(&self) -> bool {
+    pub fn are_interleaved_pairs(&self) -> bool {
         let pairs = self.reads / 2;
         self.reads.is_multiple_of(2)
             && (self.plain[0] == self.plain[1]
@@ -314,8 +314,8 @@ mod tests {
             };
             let [one, two, both] = [&ones, &twos, &in_turn].map(|names| in_shares(names));
             prop_assert_eq!(one, sums(&ones));
-            prop_assert_eq!(one.are_mates(&two), lost.is_none());
-            prop_assert_eq!(both.are_mates_in_turn(), lost.is_none());
+            prop_assert_eq!(one.are_pairs(&two), lost.is_none());
+            prop_assert_eq!(both.are_interleaved_pairs(), lost.is_none());
         }
     }
 
@@ -325,7 +325,7 @@ mod tests {
             (from..from + 9).map(|number| format!("SRR1.{number}")).collect::<Vec<_>>()
         });
         assert_eq!(first(&ones, &twos), Some(0));
-        assert!(!sums(&ones).are_mates(&sums(&twos)));
+        assert!(!sums(&ones).are_pairs(&sums(&twos)));
         assert_eq!(first(&ones[..1], &twos[..1]), None);
     }
 

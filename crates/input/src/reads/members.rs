@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use memchr::memmem;
 
 use crate::storage::Input;
-use crate::unpack::{GzipReader, Packer};
+use crate::unpack::{CompressionFormat, GzipReader};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
@@ -103,5 +103,5 @@ pub(super) fn text_between(
 /// The text of members from a place of their file on.
 fn text<R: Read>(packed: R, place: u64) -> GzipReader<BufReader<R>> {
     let packed = BufReader::with_capacity(1 << 16, packed);
-    GzipReader::from_place(packed, Packer::Gzip, place)
+    GzipReader::from_place(packed, CompressionFormat::Gzip, place)
 }

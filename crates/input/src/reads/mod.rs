@@ -2,8 +2,8 @@
 
 mod batch;
 mod blocks;
+pub mod cached;
 pub mod distinct;
-pub mod kept;
 mod mates;
 mod members;
 mod refusals;
@@ -20,9 +20,9 @@ use cuesta_runtime::parallel::lock;
 use serde::{Deserialize, Serialize};
 
 use crate::storage;
-use crate::unpack::{self, Packer};
+use crate::unpack::{self, CompressionFormat};
 pub use batch::ReadBatch;
-use kept::Kept;
+use cached::ReadCache;
 pub use mates::NameSums;
 use source::Source;
 
@@ -38,7 +38,7 @@ const PACKED_TIMES: u64 = 4;
 pub struct Reads {
     sources: Vec<Source>,
     /// Where they are kept for later passes.
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<ReadCache>>,
     /// The next batch that was kept, where all were.
     again: Option<AtomicUsize>,
 }
@@ -72,7 +72,7 @@ impl Pairing {
     /// Reads at one place of two files are.
     pub const IN_TWO_FILES: Self = Self::of(PairLayout::InTwoFiles);
     /// Two that follow one another are.
-    pub const IN_TURN: Self = Self::of(PairLayout::InTurn);
+    pub const INTERLEAVED: Self = Self::of(PairLayout::InTurn);
 
     /// All reads in such a layout.
     pub const fn of(layout: PairLayout) -> Self {
@@ -90,12 +90,12 @@ impl Pairing {
     }
 
     /// Reads of a pair in a file.
-    pub fn each(self) -> usize {
+    pub fn reads_per_file(self) -> usize {
         if self.layout == PairLayout::InTurn { 2 } else { 1 }
     }
 
     /// The files of pairs, and those of single reads.
-    pub fn divided<T>(self, files: &[T]) -> (&[T], &[T]) {
+    pub fn split_files<T>(self, files: &[T]) -> (&[T], &[T]) {
         let pairs = if self.has_pairs() { files.len().saturating_sub(self.singles) } else { 0 };
         files.split_at(pairs)
     }
@@ -137,14 +137,14 @@ impl Reads {
     }
 
     fn open_in(paths: &[PathBuf], pairing: Pairing, batch_bytes: usize) -> Result<Self> {
-        let (pairs, singles) = pairing.divided(paths);
+        let (pairs, singles) = pairing.split_files(paths);
         let files = pairing.files();
         let of_pairs = pairs.chunks(files).map(|paths| {
             if paths.len() < files {
                 let text = format!("{} has no mate; give the files two by two", paths[0].display());
                 return Err(Error::input(OPERATION, text));
             }
-            Source::open(paths, (pairing, pairing.each()), batch_bytes)
+            Source::open(paths, (pairing, pairing.reads_per_file()), batch_bytes)
         });
         let of_singles =
             singles.chunks(1).map(|paths| Source::open(paths, (pairing, 1), batch_bytes));
@@ -240,7 +240,7 @@ impl Reads {
     }
 
     /// How many reads have been given out.
-    pub fn given(&self) -> u64 {
+    pub fn returned_reads(&self) -> u64 {
         let given = |source: &Source| lock(&source.opened).given * source.group() as u64;
         self.sources.iter().map(given).sum()
     }
@@ -261,8 +261,9 @@ impl Reads {
 pub fn input_bytes(paths: &[PathBuf]) -> Result<u64> {
     let size = |path: &PathBuf| {
         let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
-        let facts = storage::facts(path).map_err(failed)?;
-        let is_packed = facts.is_file && unpack::packing_of(path).map_err(failed)? != Packer::Plain;
+        let facts = storage::metadata(path).map_err(failed)?;
+        let is_packed = facts.is_file
+            && unpack::compression_of(path).map_err(failed)? != CompressionFormat::Plain;
         Ok(facts.size_bytes * if is_packed { PACKED_TIMES } else { 1 })
     };
     paths.iter().map(size).sum()
@@ -293,7 +294,7 @@ mod tests {
                     all.0.extend(batch.reads().map(<[u8]>::to_vec));
                 }
                 Ok(false) => {
-                    assert_eq!(reads.given(), all.0.len() as u64);
+                    assert_eq!(reads.returned_reads(), all.0.len() as u64);
                     return all;
                 }
                 Err(error) => {
@@ -344,7 +345,7 @@ mod tests {
             std::fs::write(&paths[1], more).unwrap();
             let (paths, pairing) = match both {
                 true => (&paths[..], Pairing::IN_TWO_FILES),
-                false if equal => (&paths[..], Pairing::IN_TURN),
+                false if equal => (&paths[..], Pairing::INTERLEAVED),
                 false => (&paths[..], Pairing::NONE),
             };
             let blocks = found(paths, pairing, Some(block_bytes));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::text::{self, ReadText};
 use super::{PACKED_TIMES, Reads, members};
 use crate::storage::{self, Input};
-use crate::unpack::{self, Packer};
+use crate::unpack::{self, CompressionFormat};
 
 const OPERATION: &str = "input.reads";
 
@@ -35,7 +35,7 @@ pub fn split(paths: &[PathBuf], size_bytes: u64) -> Result<Vec<Share>> {
     let mut shares = Vec::new();
     for path in paths {
         let failed = |cause: io::Error| unpack::failure(OPERATION, path, &cause);
-        let whole = storage::facts(path).map_err(failed)?.size_bytes;
+        let whole = storage::metadata(path).map_err(failed)?.size_bytes;
         let mut places: Vec<u64> = match form_of(path).map_err(failed)? {
             _ if whole == 0 => Vec::new(),
             Form::Members => {
@@ -67,8 +67,8 @@ fn form_of(path: &Path) -> io::Result<Form> {
     let (mut start, limit) = (Vec::new(), text::START_BYTES as u64);
     let mut file = Input::open(path)?;
     (&mut file).take(limit).read_to_end(&mut start)?;
-    let form = match Packer::of(&start) {
-        Packer::Plain => Form::Lines,
+    let form = match CompressionFormat::of(&start) {
+        CompressionFormat::Plain => Form::Lines,
         packing if packing.is_gzip() => {
             let packed = io::Cursor::new(std::mem::take(&mut start)).chain(file);
             unpack::unpacked(packed)?.take(limit).read_to_end(&mut start)?;
@@ -87,7 +87,8 @@ fn form_of(path: &Path) -> io::Result<Form> {
 pub fn unpacked_bytes(share: &Share, most: u64) -> Result<Option<u64>> {
     let failed = |cause| Error::system(OPERATION, "opening", &share.path, &cause);
     let text_bytes = (share.end - share.start).saturating_mul(PACKED_TIMES);
-    let is_packed = || Ok(unpack::packing_of(&share.path).map_err(failed)? != Packer::Plain);
+    let is_packed =
+        || Ok(unpack::compression_of(&share.path).map_err(failed)? != CompressionFormat::Plain);
     Ok((text_bytes > most && is_packed()?).then_some(text_bytes))
 }
 
@@ -119,7 +120,7 @@ pub fn open(share: &Share) -> Result<Reads> {
 type Text = (Box<dyn Read + Send>, Option<u8>);
 
 fn is_last(share: &Share) -> io::Result<bool> {
-    Ok(storage::facts(&share.path)?.size_bytes <= share.end)
+    Ok(storage::metadata(&share.path)?.size_bytes <= share.end)
 }
 
 /// From the first record that begins in a share of plain text to the first one after it.

@@ -11,21 +11,21 @@ pub const NONE: u8 = b'\n';
 
 /// A delimiter and a decimal sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signs {
+pub struct Dialect {
     /// Separator of fields; [`SPACES`] for any number of spaces, [`NONE`] for none.
     pub delimiter: u8,
     /// `.` or `,`.
     pub decimal: u8,
 }
 
-/// Signs of numbers in quotes: else no field has a comma.
-const COMMAS: Signs = Signs { delimiter: b',', decimal: b',' };
+/// Dialect of numbers in quotes: else no field has a comma.
+const COMMAS: Dialect = Dialect { delimiter: b',', decimal: b',' };
 
 /// First lines cut into fields.
 #[derive(Clone, Debug)]
-pub struct SignFit<'l> {
+pub struct DialectFit<'l> {
     /// With these signs.
-    pub signs: Signs,
+    pub signs: Dialect,
     /// Fields of the first line.
     pub first: Vec<&'l [u8]>,
     /// Fields of the other lines, or of the first where it is the only one or no header is
@@ -37,7 +37,7 @@ pub struct SignFit<'l> {
     pub is_text: Vec<bool>,
 }
 
-impl SignFit<'_> {
+impl DialectFit<'_> {
     /// Fields of a row before those that are empty in all of them.
     pub fn width(&self) -> usize {
         self.is_text.len()
@@ -50,7 +50,7 @@ impl SignFit<'_> {
 }
 
 /// Properties of the lines that are fitted.
-pub struct Demand<'a> {
+pub struct Requirements<'a> {
     /// Options of the reading.
     pub params: &'a TableParams,
     /// Whether the first line is a row for sure.
@@ -64,7 +64,7 @@ pub struct Demand<'a> {
 }
 
 /// All signs that fit, in the order of their likelihood; those with the fewest columns of text.
-pub fn fits<'l>(lines: &[TableLine<'l>], demand: &Demand<'_>) -> Vec<SignFit<'l>> {
+pub fn fits<'l>(lines: &[TableLine<'l>], demand: &Requirements<'_>) -> Vec<DialectFit<'l>> {
     let mut delimiters = DELIMITERS.to_vec();
     if demand.allows_single {
         delimiters.push(NONE);
@@ -80,21 +80,22 @@ pub fn fits<'l>(lines: &[TableLine<'l>], demand: &Demand<'_>) -> Vec<SignFit<'l>
     };
     let mut matches = Vec::new();
     for &delimiter in &delimiters {
-        let fitting = |decimal: &u8| fit(lines, Signs { delimiter, decimal: *decimal }, demand);
-        let mut fitting: Vec<SignFit> = decimals.iter().filter_map(fitting).collect();
+        let fitting = |decimal: &u8| fit(lines, Dialect { delimiter, decimal: *decimal }, demand);
+        let mut fitting: Vec<DialectFit> = decimals.iter().filter_map(fitting).collect();
         // The first line may be the only one with a decimal sign.
         let place = fitting.iter().position(|fit| !has_other_sign(fit)).unwrap_or(0);
         if place < fitting.len() {
             matches.push(fitting.swap_remove(place));
         }
     }
-    let least = matches.iter().map(|fit: &SignFit<'_>| fit.text_columns(demand.values_from)).min();
+    let least =
+        matches.iter().map(|fit: &DialectFit<'_>| fit.text_columns(demand.values_from)).min();
     matches.retain(|fit| Some(fit.text_columns(demand.values_from)) == least);
     matches
 }
 
 /// Whether a field of the first line is a number with the other decimal sign alone.
-fn has_other_sign(fit: &SignFit<'_>) -> bool {
+fn has_other_sign(fit: &DialectFit<'_>) -> bool {
     let sign = fit.signs.decimal;
     let other = if sign == b'.' { b',' } else { b'.' };
     let is_other = |field: &&[u8]| {
@@ -103,7 +104,11 @@ fn has_other_sign(fit: &SignFit<'_>) -> bool {
     fit.first.iter().any(is_other)
 }
 
-fn fit<'l>(lines: &[TableLine<'l>], signs: Signs, demand: &Demand<'_>) -> Option<SignFit<'l>> {
+fn fit<'l>(
+    lines: &[TableLine<'l>],
+    signs: Dialect,
+    demand: &Requirements<'_>,
+) -> Option<DialectFit<'l>> {
     let cut = |line: &TableLine<'l>| match signs.delimiter {
         NONE => vec![line.text],
         delimiter => fields::fields(line.text, delimiter),
@@ -138,12 +143,12 @@ fn fit<'l>(lines: &[TableLine<'l>], signs: Signs, demand: &Demand<'_>) -> Option
         is_text.push(!bad.is_empty());
     }
     let has_values = is_text[demand.values_from.min(width)..].contains(&false);
-    has_values.then_some(SignFit { signs, first, rows, trailing, is_text })
+    has_values.then_some(DialectFit { signs, first, rows, trailing, is_text })
 }
 
 /// Whether numbers with a comma are all such that it may stand between thousands, where nothing
 /// else says that it is a decimal comma.
-pub fn is_doubtful_comma(fit: &SignFit<'_>, values_from: usize) -> bool {
+pub fn is_doubtful_comma(fit: &DialectFit<'_>, values_from: usize) -> bool {
     // Programs put a semicolon between fields because the comma is their decimal sign.
     if fit.signs.decimal != b',' || fit.signs.delimiter == b';' {
         return false;

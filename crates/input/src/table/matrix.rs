@@ -4,7 +4,7 @@ mod above;
 mod header;
 
 use super::fields::{self, SPACES, is_blank};
-use super::fit::{self, Demand, SignFit, Signs};
+use super::fit::{self, Dialect, DialectFit, Requirements};
 use super::{
     HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, columns,
     shown,
@@ -34,7 +34,7 @@ pub struct MatrixForm {
     /// Form of the file.
     pub kind: MatrixKind,
     /// Delimiter and decimal sign.
-    pub signs: Signs,
+    pub signs: Dialect,
     /// Fields of a row.
     pub roles: Vec<Role>,
     /// Names of the samples.
@@ -180,7 +180,7 @@ struct Recognition<'a> {
 impl Recognition<'_> {
     fn delimited(&self) -> Result<MatrixForm, FormError> {
         let is_value = |field: &[u8], decimal| value(field, decimal, self.missing).is_some();
-        let demand = Demand {
+        let demand = Requirements {
             params: self.params,
             is_first_row: self.params.header == HeaderPresence::Absent,
             values_from: 1,
@@ -207,7 +207,7 @@ impl Recognition<'_> {
         }
     }
 
-    fn two_commas(&self, fit: &SignFit<'_>) -> FormError {
+    fn two_commas(&self, fit: &DialectFit<'_>) -> FormError {
         let field = fit.rows.iter().flatten().find(|field| field.contains(&b','));
         let line = self.table.get(1).unwrap_or(&self.table[0]);
         FormError::line(
@@ -248,7 +248,7 @@ impl Recognition<'_> {
         let cut = |line: &TableLine<'_>| fields::fields(line.text, delimiter).len();
         let first = fields::fields(self.table[0].text, delimiter);
         let short = self.table.get(1).is_some_and(|row| cut(row) == first.len() + 1);
-        let signs = Signs { delimiter, decimal };
+        let signs = Dialect { delimiter, decimal };
         let has_header = self.has_header(&first, short, signs)?;
         if !has_header && first.len() < 2 {
             return Err(FormError::line(&self.table[0], "has a gene without values"));
@@ -271,7 +271,7 @@ impl Recognition<'_> {
     }
 
     /// Whether the first line names the samples.
-    fn has_header(&self, first: &[&[u8]], short: bool, signs: Signs) -> Result<bool, FormError> {
+    fn has_header(&self, first: &[&[u8]], short: bool, signs: Dialect) -> Result<bool, FormError> {
         let is_number = |field: &&[u8]| value(field, signs.decimal, self.missing).is_some();
         match self.params.header {
             HeaderPresence::Present => Ok(true),
@@ -285,7 +285,7 @@ impl Recognition<'_> {
         }
     }
 
-    fn fitted(&self, fit: &SignFit<'_>) -> Result<MatrixForm, FormError> {
+    fn fitted(&self, fit: &DialectFit<'_>) -> Result<MatrixForm, FormError> {
         let full = fit.width() + fit.trailing;
         let named = fit.first.iter().rposition(|field| !is_blank(field)).map_or(0, |last| last + 1);
         let (width, short) = match self.params.header {
@@ -328,7 +328,12 @@ impl Recognition<'_> {
     }
 
     /// Names, indices, values and columns that are left out.
-    fn roles(&self, fit: &SignFit, names: &[&[u8]], width: usize) -> Result<Vec<Role>, FormError> {
+    fn roles(
+        &self,
+        fit: &DialectFit,
+        names: &[&[u8]],
+        width: usize,
+    ) -> Result<Vec<Role>, FormError> {
         let is_text = |column: usize| fit.is_text.get(column) == Some(&true);
         let counts = header::counts_rows(fit, 0) && is_text(1);
         let is_index = counts && names.first().is_none_or(|name| header::is_index_label(name));
@@ -375,7 +380,7 @@ impl Recognition<'_> {
 
     fn form(
         &self,
-        signs: Signs,
+        signs: Dialect,
         roles: Vec<Role>,
         samples: Vec<String>,
         (has_header, is_header_short): (bool, bool),

@@ -1,14 +1,14 @@
 //! Recognises the layout of points in text from its first lines.
 
 use super::fields::{self, is_blank, is_quoted};
-use super::fit::{self, Demand, NONE, SignFit, Signs};
+use super::fit::{self, Dialect, DialectFit, NONE, Requirements};
 use super::matrix::{FormError, counts_rows, is_index_label};
 use super::{HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, columns, shown};
 
 /// Labels of columns that may count the rows.
 const COUNTER_LABELS: [&str; 7] = ["index", "id", "idx", "row", "no", "nr", "number"];
-/// Signs of one number a line with a decimal comma.
-const ALONE_COMMA: Signs = Signs { delimiter: NONE, decimal: b',' };
+/// Dialect of one number a line with a decimal comma.
+const ALONE_COMMA: Dialect = Dialect { delimiter: NONE, decimal: b',' };
 /// Rows from which on a column of consecutive numbers may be an index.
 const COUNTED_ROWS: usize = 5;
 
@@ -16,7 +16,7 @@ const COUNTED_ROWS: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointsForm {
     /// Delimiter and decimal sign.
-    pub signs: Signs,
+    pub signs: Dialect,
     /// Fields of a line.
     pub roles: Vec<Role>,
     /// Number of the line that names the columns; there is none where it is 0.
@@ -58,7 +58,7 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
     if lines.is_empty() {
         return Ok(None);
     }
-    let demand = Demand {
+    let demand = Requirements {
         params,
         is_first_row: params.header == HeaderPresence::Absent,
         values_from: 0,
@@ -72,7 +72,7 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
         fits.retain(|fit| fit.signs.delimiter != NONE);
     }
     // The first line, where it is a point, has to fit as well.
-    let is_point = |fit: &SignFit| {
+    let is_point = |fit: &DialectFit| {
         let mut columns = 0..fit.width();
         columns.all(|column| {
             fit.is_text[column]
@@ -111,7 +111,7 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
     }
 }
 
-fn held(fit: &SignFit) -> String {
+fn held(fit: &DialectFit) -> String {
     let numbers = if fit.width() == 1 { "1 number" } else { &format!("{} numbers", fit.width()) };
     let comma = if fit.signs.decimal == b',' { " with a decimal comma" } else { "" };
     match fit.signs.delimiter {
@@ -122,7 +122,7 @@ fn held(fit: &SignFit) -> String {
     }
 }
 
-fn remedy(fit: &SignFit) -> String {
+fn remedy(fit: &DialectFit) -> String {
     match (fit.signs.delimiter, fit.signs.decimal) {
         (NONE, b',') => "--decimal comma".to_owned(),
         (delimiter, _) => format!("--delimiter {}", fit::delimiter_word(delimiter)),
@@ -146,11 +146,11 @@ impl Recognition<'_> {
         let row = if has_header { second } else { self.line };
         let roles = vec![Role::Value; fields::count(row.text, delimiter)];
         let header = if has_header { self.line.number } else { 0 };
-        let signs = Signs { delimiter, decimal };
+        let signs = Dialect { delimiter, decimal };
         PointsForm { signs, roles, header, names: Vec::new(), left_out: None }
     }
 
-    fn fitted(&self, fit: &SignFit) -> Result<PointsForm, FormError> {
+    fn fitted(&self, fit: &DialectFit) -> Result<PointsForm, FormError> {
         let first = &fit.first;
         let named = first.iter().rposition(|field| !is_blank(field)).map_or(0, |last| last + 1);
         let full = fit.width() + fit.trailing;
@@ -192,7 +192,7 @@ impl Recognition<'_> {
     }
 
     /// Refuses a first line that may be names such as pandas gives columns without a name.
-    fn check_first(&self, fit: &SignFit) -> Result<(), FormError> {
+    fn check_first(&self, fit: &DialectFit) -> Result<(), FormError> {
         let number =
             |field: &&[u8]| str::from_utf8(fields::bare(field)).ok()?.parse::<usize>().ok();
         let numbers: Option<Vec<usize>> = fit.first[..fit.width()].iter().map(number).collect();
@@ -216,7 +216,7 @@ impl Recognition<'_> {
     /// Coordinates, and columns that are none.
     fn roles(
         &self,
-        fit: &SignFit,
+        fit: &DialectFit,
         names: &[&[u8]],
     ) -> Result<(Vec<Role>, Option<String>), FormError> {
         let width = fit.width();
@@ -271,7 +271,7 @@ impl Recognition<'_> {
 
     /// Whether the first column may be an index: it counts the rows, and its name or the other
     /// columns do not say that it is a coordinate.
-    fn may_count(&self, fit: &SignFit, label: Option<&str>) -> bool {
+    fn may_count(&self, fit: &DialectFit, label: Option<&str>) -> bool {
         if let Some(label) = label {
             return COUNTER_LABELS.contains(&label) && counts_rows(fit, 0);
         }
@@ -297,7 +297,7 @@ mod tests {
     #[track_caller]
     fn is(text: &str, delimiter: u8, decimal: u8, dimensions: usize) {
         let form = form(text).unwrap();
-        assert_eq!((form.signs, form.dimensions()), (Signs { delimiter, decimal }, dimensions));
+        assert_eq!((form.signs, form.dimensions()), (Dialect { delimiter, decimal }, dimensions));
     }
 
     #[test]

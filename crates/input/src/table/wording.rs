@@ -1,7 +1,7 @@
 //! Sentences on what was recognised.
 
 use super::Role;
-use super::fit::{Signs, delimiter_name};
+use super::fit::{Dialect, delimiter_name};
 use super::matrix::{MatrixForm, MatrixKind};
 use super::points::PointsForm;
 
@@ -93,7 +93,7 @@ pub fn points(form: &PointsForm) -> String {
     parts.join(", ")
 }
 
-fn separators(signs: Signs) -> String {
+fn separators(signs: Dialect) -> String {
     let comma = if signs.decimal == b',' { ", decimal commas" } else { "" };
     match delimiter_name(signs.delimiter) {
         "nothing" => format!("a number a line{comma}"),

@@ -7,7 +7,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use memchr::memmem;
 
-use super::{Damage, DamageKind, Packer};
+use super::{CompressionFormat, Damage, DamageKind};
 use crate::storage::Input;
 
 /// The empty block at the end.
@@ -59,7 +59,7 @@ pub(super) fn require_end(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let place = before + bytes.len() as u64;
-    Err(Damage { packing: Packer::Bgzip, place, kind: DamageKind::CutShort }.into())
+    Err(Damage { packing: CompressionFormat::Bgzip, place, kind: DamageKind::CutShort }.into())
 }
 
 /// Whether bytes end with the mark and zeros. Too few of the zeros that the mark itself ends in are

@@ -4,13 +4,13 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::{Damage, DamageKind, Packer, damaged};
+use super::{CompressionFormat, Damage, DamageKind, damaged};
 
 /// The text of all members. Zeros after the last one, such as tapes and block devices leave, are
 /// passed over.
 pub struct GzipReader<R> {
     decoder: GzDecoder<Members<R>>,
-    packing: Packer,
+    packing: CompressionFormat,
     is_ended: bool,
 }
 
@@ -53,12 +53,12 @@ impl<R: BufRead> BufRead for Members<R> {
 
 impl<R: BufRead> GzipReader<R> {
     /// The text of bytes that begin with a member.
-    pub fn new(bytes: R, packing: Packer) -> Self {
+    pub fn new(bytes: R, packing: CompressionFormat) -> Self {
         Self::from_place(bytes, packing, 0)
     }
 
     /// The text of bytes that begin with the member at a place of a file.
-    pub fn from_place(bytes: R, packing: Packer, place: u64) -> Self {
+    pub fn from_place(bytes: R, packing: CompressionFormat, place: u64) -> Self {
         let decoder =
             GzDecoder::new(Members { bytes: Some(bytes), place, start: place, is_failed: false });
         Self { decoder, packing, is_ended: false }

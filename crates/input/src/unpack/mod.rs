@@ -9,7 +9,7 @@
 //!
 //! [`open`] gives a reader. What is wrong with packed bytes is an [`io::Error`] that carries a
 //! [`Damage`]; [`failure`] makes the refusal of it, which names the file and the place. A reader
-//! that needs places in the file asks [`packing_of`] first: only plain text has any.
+//! that needs places in the file asks [`compression_of`] first: only plain text has any.
 
 mod bgzip;
 mod gzip;
@@ -35,7 +35,7 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 31;
 
 /// A program that packs text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Packer {
+pub enum CompressionFormat {
     /// None.
     #[default]
     Plain,
@@ -51,7 +51,7 @@ pub enum Packer {
     Zstd,
 }
 
-impl Packer {
+impl CompressionFormat {
     /// The packing that the first bytes of a file tell.
     pub fn of(start: &[u8]) -> Self {
         match start {
@@ -91,7 +91,7 @@ impl Packer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The packing.
-    pub packing: Packer,
+    pub packing: CompressionFormat,
     /// The byte of the file at which, or after which, it is.
     pub place: u64,
     /// Its kind.
@@ -154,13 +154,13 @@ pub fn failure(operation: &'static str, path: &Path, cause: &io::Error) -> Error
 
 /// The text of a file.
 pub struct Unpacked {
-    packing: Packer,
+    packing: CompressionFormat,
     text: Box<dyn Read + Send>,
 }
 
 impl Unpacked {
     /// How the file is packed.
-    pub fn packing(&self) -> Packer {
+    pub fn packing(&self) -> CompressionFormat {
         self.packing
     }
 }
@@ -178,7 +178,7 @@ impl Read for Unpacked {
 /// gives a [`Damage`] where the bytes are cut or broken.
 pub fn open(path: &Path) -> io::Result<Unpacked> {
     let input = Input::open(path)?;
-    if input.size_bytes()? > 0 && packing_of(path)? == Packer::Bgzip {
+    if input.size_bytes()? > 0 && compression_of(path)? == CompressionFormat::Bgzip {
         bgzip::require_end(path)?;
     }
     unpacked(input)
@@ -188,12 +188,12 @@ pub fn open(path: &Path) -> io::Result<Unpacked> {
 ///
 /// # Errors
 /// Those of the storage.
-pub fn packing_of(path: &Path) -> io::Result<Packer> {
+pub fn compression_of(path: &Path) -> io::Result<CompressionFormat> {
     let input = Input::open(path)?;
     let size_bytes = input.size_bytes()?;
     let mut start = vec![0; size_bytes.min(START_BYTES) as usize];
     input.read_exact_at(&mut start, 0)?;
-    Ok(Packer::of(&start))
+    Ok(CompressionFormat::of(&start))
 }
 
 /// The text of packed or plain bytes.
@@ -203,9 +203,9 @@ pub fn packing_of(path: &Path) -> io::Result<Packer> {
 pub fn unpacked(mut packed: impl Read + Send + 'static) -> io::Result<Unpacked> {
     let mut start = Vec::new();
     (&mut packed).take(START_BYTES).read_to_end(&mut start)?;
-    let packing = Packer::of(&start);
+    let packing = CompressionFormat::of(&start);
     let whole = Cursor::new(start).chain(packed);
-    if packing == Packer::Plain {
+    if packing == CompressionFormat::Plain {
         return Ok(Unpacked { packing, text: Box::new(whole) });
     }
     let packed = BufReader::with_capacity(PACKED_BYTES, whole);
@@ -214,12 +214,12 @@ pub fn unpacked(mut packed: impl Read + Send + 'static) -> io::Result<Unpacked> 
     }
     let packed = Counted { inner: packed, place: 0, is_failed: false };
     let text: Box<dyn Read + Send> = match packing {
-        Packer::Bzip2 => Box::new(Checked {
+        CompressionFormat::Bzip2 => Box::new(Checked {
             reader: MultiBzDecoder::new(packed),
             packing,
             state: |reader| (reader.get_ref().place, reader.get_ref().is_failed),
         }),
-        Packer::Xz => Box::new(Checked {
+        CompressionFormat::Xz => Box::new(Checked {
             reader: XzDecoder::new_multi_decoder(packed),
             packing,
             state: |reader| (reader.get_ref().place, reader.get_ref().is_failed),
@@ -267,7 +267,7 @@ impl<R: BufRead> BufRead for Counted<R> {
 /// A reader whose complaints about packed bytes are told as a [`Damage`].
 struct Checked<R> {
     reader: R,
-    packing: Packer,
+    packing: CompressionFormat,
     /// The place in the packed bytes, and whether their storage has failed.
     state: fn(&R) -> (u64, bool),
 }
@@ -282,7 +282,10 @@ impl<R: Read> Read for Checked<R> {
 }
 
 /// The error of a library that unpacks, as a [`Damage`] unless it is one of the storage.
-fn damaged(error: io::Error, (packing, place, is_failed): (Packer, u64, bool)) -> io::Error {
+fn damaged(
+    error: io::Error,
+    (packing, place, is_failed): (CompressionFormat, u64, bool),
+) -> io::Error {
     let kind = match error.kind() {
         ErrorKind::Interrupted | ErrorKind::OutOfMemory => return error,
         ErrorKind::UnexpectedEof => DamageKind::CutShort,

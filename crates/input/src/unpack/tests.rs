@@ -7,33 +7,39 @@ use proptest::prelude::*;
 
 use super::*;
 
-const PACKERS: [Packer; 5] = [Packer::Gzip, Packer::Bgzip, Packer::Bzip2, Packer::Xz, Packer::Zstd];
+const PACKERS: [CompressionFormat; 5] = [
+    CompressionFormat::Gzip,
+    CompressionFormat::Bgzip,
+    CompressionFormat::Bzip2,
+    CompressionFormat::Xz,
+    CompressionFormat::Zstd,
+];
 
 /// A text as one of the programs packs it, in a stream of its own.
-fn packed(text: &[u8], packing: Packer) -> Vec<u8> {
+fn packed(text: &[u8], packing: CompressionFormat) -> Vec<u8> {
     match packing {
-        Packer::Plain => text.to_vec(),
-        Packer::Gzip => {
+        CompressionFormat::Plain => text.to_vec(),
+        CompressionFormat::Gzip => {
             let mut out = GzEncoder::new(Vec::new(), Compression::fast());
             out.write_all(text).unwrap();
             out.finish().unwrap()
         }
-        Packer::Bgzip => {
+        CompressionFormat::Bgzip => {
             let mut all: Vec<u8> = text.chunks(300).flat_map(block).collect();
             all.extend(bgzip::END_MARK);
             all
         }
-        Packer::Bzip2 => {
+        CompressionFormat::Bzip2 => {
             let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
             out.write_all(text).unwrap();
             out.finish().unwrap()
         }
-        Packer::Xz => {
+        CompressionFormat::Xz => {
             let mut out = liblzma::write::XzEncoder::new(Vec::new(), 0);
             out.write_all(text).unwrap();
             out.finish().unwrap()
         }
-        Packer::Zstd => zstd::encode_all(text, 1).unwrap(),
+        CompressionFormat::Zstd => zstd::encode_all(text, 1).unwrap(),
     }
 }
 
@@ -48,7 +54,7 @@ fn block(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: &[u8]) -> io::Result<(Packer, Vec<u8>)> {
+fn read(bytes: &[u8]) -> io::Result<(CompressionFormat, Vec<u8>)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("any.name");
     std::fs::write(&path, bytes).unwrap();
@@ -98,7 +104,7 @@ proptest! {
             Err(error) => prop_assert_eq!(kind(&error), DamageKind::CutShort),
             // Between two blocks of bgzip, after a whole line.
             Ok((_, text)) => {
-                prop_assert_eq!(packing, Packer::Bgzip);
+                prop_assert_eq!(packing, CompressionFormat::Bgzip);
                 prop_assert!(part.starts_with(&text));
                 prop_assert!(text.last().is_none_or(|&last| last == b'\n'));
             }
@@ -112,7 +118,7 @@ proptest! {
         zeros in 0usize..40,
         other in "[a-z\n]{1,200}",
     ) {
-        let packing = if is_bgzip { Packer::Bgzip } else { Packer::Gzip };
+        let packing = if is_bgzip { CompressionFormat::Bgzip } else { CompressionFormat::Gzip };
         let mut bytes = packed(&part, packing);
         let place = bytes.len() as u64;
         bytes.resize(bytes.len() + zeros, 0);
@@ -143,7 +149,7 @@ proptest! {
 #[test]
 fn plain_text_and_nothing_are_themselves() {
     for text in [&b""[..], b"\x1f", b"BZh", b"@a\nACGT\n+\nIIII\n"] {
-        assert_eq!(read(text).unwrap(), (Packer::Plain, text.to_vec()));
+        assert_eq!(read(text).unwrap(), (CompressionFormat::Plain, text.to_vec()));
     }
 }
 

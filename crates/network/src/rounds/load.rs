@@ -262,7 +262,7 @@ impl Work {
         let batch = workers.pop().map_or_else(|| maker.batch(), |worker| worker.state);
         let part_of = |row: &[u8]| cuts.partition_point(|&cut| cut <= maker.chunk_of(row));
         let rows = batch.bytes().chunks_exact(maker.row_bytes()).map(|row| (part_of(row), row));
-        Ok(pack((mark(batch.facts()), counts), (cuts.len() + 1, maker.row_bytes()), rows))
+        Ok(pack((mark(batch.summary()), counts), (cuts.len() + 1, maker.row_bytes()), rows))
     }
 }
 

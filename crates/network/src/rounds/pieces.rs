@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cuesta_core::Result;
 use cuesta_core::job::{Response, timed};
-use cuesta_input::pair_matrix::{MatrixPiece, PieceMaker, PiecedMatrix, ShardNumber, Written};
+use cuesta_input::pair_matrix::{MatrixPiece, PieceMaker, PiecedMatrix, ShardNumber, WriteSummary};
 use cuesta_runtime::rounds::{Resources, Round, shares};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ impl PieceJoin {
     ///
     /// # Errors
     /// As [`PiecedMatrix::finish`].
-    pub fn finish(self, found: &[Vec<u8>], response: &mut Response) -> Result<Written> {
+    pub fn finish(self, found: &[Vec<u8>], response: &mut Response) -> Result<WriteSummary> {
         let folders: Vec<PathBuf> =
             found.iter().map(|folder| wire::from_bytes(folder)).collect::<Result<_>>()?;
         let shards = self.shards.iter().map(Vec::as_slice);

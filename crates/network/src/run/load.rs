@@ -114,6 +114,6 @@ fn size_bytes(names: &[String]) -> u64 {
 fn check_name(names: &GeneNames, gene1: u32) -> std::result::Result<(), String> {
     match names.get(gene1) {
         Some(_) => Ok(()),
-        None => Err(format!("cannot be named: {}", names.nameless(gene1))),
+        None => Err(format!("cannot be named: {}", names.missing_name_message(gene1))),
     }
 }

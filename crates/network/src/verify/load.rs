@@ -46,8 +46,11 @@ pub fn load(context: &Context<'_>) -> Result<Verdict> {
     let equal = found.rows == expected.rows;
     let mut verdict = Verdict::proven(found.digest(), equal, wrong, METHOD).covers(&[PAIRS_FOLDER]);
     verdict.require(header.masks == MaskKind::Stored, "masks are not stored");
-    let nameless = header.score_names.is_empty() && !header.sample_names;
-    verdict.require(nameless, "there are names of scores or samples, but none in the text");
+    let missing_name_message = header.score_names.is_empty() && !header.sample_names;
+    verdict.require(
+        missing_name_message,
+        "there are names of scores or samples, but none in the text",
+    );
     let named = Named::of(context)?;
     let names = named.names();
     let genes = params.genes.unwrap_or(found.last_gene);

@@ -133,7 +133,7 @@ impl RowScan<'_> {
 
 /// The error of a line `at` bytes behind place `offset` of a file.
 pub fn fault(file: &TextFile, offset: u64, at: usize, what: String) -> Error {
-    located(file, offset, &kinc::LineFault { offset: at, what })
+    located(file, offset, &kinc::LineError { offset: at, what })
 }
 
 /// Tells how many bytes a verification will read, so that the rest of its time can be foretold.

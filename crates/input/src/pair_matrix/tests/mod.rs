@@ -132,7 +132,7 @@ fn options(kind: &Kind, folder: &Path) -> WriterOptions {
     }
 }
 
-fn write(path: &Path, options: WriterOptions, memory: u64, rows: &[Owned]) -> Result<Written> {
+fn write(path: &Path, options: WriterOptions, memory: u64, rows: &[Owned]) -> Result<WriteSummary> {
     let budget = Budget::new(memory);
     let writer = Writer::create(path, WriterOptions { memory_bytes: memory, ..options }, &budget)?;
     let mut batch = writer.batch();

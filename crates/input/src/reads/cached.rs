@@ -52,13 +52,13 @@ const fn unpacked() -> [[u8; 4]; 256] {
 }
 
 /// Reads of the same files, in passes of which each is over before the next one begins.
-pub struct KeptReads<'a> {
-    shared: Option<Arc<Kept>>,
+pub struct CachedReads<'a> {
+    shared: Option<Arc<ReadCache>>,
     _lease: Option<Lease<'a>>,
 }
 
 /// What threads keep together.
-pub(super) struct Kept {
+pub(super) struct ReadCache {
     most_bytes: u64,
     state: RwLock<State>,
 }
@@ -84,7 +84,7 @@ struct PackedBatch {
     first: u64,
 }
 
-impl<'a> KeptReads<'a> {
+impl<'a> CachedReads<'a> {
     /// None yet, of about so many bytes of text; none ever where there is too little memory.
     pub fn new(text_bytes: u64, budget: &'a Budget) -> Self {
         let room = budget.limit_bytes() / MEMORY_PART;
@@ -94,7 +94,7 @@ impl<'a> KeptReads<'a> {
         }
         let most_bytes = most.min(room);
         let lease = budget.try_take(most_bytes);
-        let shared = lease.is_some().then(|| Arc::new(Kept::new(most_bytes)));
+        let shared = lease.is_some().then(|| Arc::new(ReadCache::new(most_bytes)));
         Self { shared, _lease: lease }
     }
 
@@ -126,7 +126,7 @@ impl<'a> KeptReads<'a> {
     }
 }
 
-impl Kept {
+impl ReadCache {
     fn new(most_bytes: u64) -> Self {
         Self { most_bytes, state: RwLock::default() }
     }
@@ -237,7 +237,7 @@ mod tests {
                 all.push((batch.source(), reads.place(&batch, index).1, read.to_vec()));
             }
         }
-        assert_eq!(reads.given(), all.len() as u64);
+        assert_eq!(reads.returned_reads(), all.len() as u64);
         all.push((usize::MAX, text_bytes, Vec::new()));
         all.sort();
         all
@@ -288,7 +288,7 @@ mod tests {
             let paths = ["one", "two"].map(|name| written(folder.path(), name, &text));
             let pairing = if are_pairs { Pairing::IN_TWO_FILES } else { Pairing::NONE };
             let budget = Budget::new(if has_room { 1 << 24 } else { 160 });
-            let kept = KeptReads::new(1 << 18, &budget);
+            let kept = CachedReads::new(1 << 18, &budget);
             prop_assert_eq!(kept.shared.is_some(), has_room);
             let plain = passed(&Reads::open(&paths, pairing).unwrap());
             let first = firsts(&Reads::open(&paths, pairing).unwrap(), pairing);
@@ -321,7 +321,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = large(folder.path());
         let budget = Budget::new(1 << 30);
-        let kept = KeptReads::new(1 << 26, &budget);
+        let kept = CachedReads::new(1 << 26, &budget);
         let begun = kept.open(&paths, Pairing::NONE).unwrap();
         let wanted = firsts(&begun, Pairing::NONE);
         std::thread::scope(|scope| {
@@ -341,7 +341,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = large(folder.path());
         let budget = Budget::new(1 << 20);
-        let kept = KeptReads::new(1 << 10, &budget);
+        let kept = CachedReads::new(1 << 10, &budget);
         for _ in 0..3 {
             let reads = kept.open(&paths, Pairing::NONE).unwrap();
             assert!(reads.again.is_none());
