@@ -1,4 +1,4 @@
-//! What the steps of a run count as in its progress: bytes of the input, so that the whole is known
+//! Amounts of progress of the steps of a run, in bytes of the input, so that the total is known
 //! before the first step.
 
 use std::ops::Range;
@@ -11,17 +11,18 @@ use cuesta_input::storage;
 
 use crate::params::{Init, KMeansParams};
 
-/// How much a pass over all points counts, and how many points these are.
+/// Progress of a pass over all points, and the number of points.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pass {
-    /// The amount.
+    /// Amount of the complete pass.
     pub amount: u64,
-    /// The points.
+    /// Number of points.
     pub points: u64,
 }
 
 impl Pass {
-    /// What some of the points count; parts of a whole add up to its amount.
+    /// Returns the amount of a range of the points; the amounts of disjoint ranges add up to that
+    /// of all.
     pub fn of(&self, range: Range<u64>) -> u64 {
         let to = |point: u64| u128::from(self.amount) * u128::from(point);
         let points = u128::from(self.points.max(1));
@@ -29,11 +30,11 @@ impl Pass {
     }
 }
 
-/// Announces the steps of a run or of a verification but the conversion of text; returns the
+/// Announces the steps of a run or of a verification, except the conversion of text; returns the
 /// amount of a pass.
 ///
 /// # Errors
-/// `Input` when there is no file; `System`.
+/// `Input` if there is no file; `System`.
 pub fn announce(request: &Request, params: &KMeansParams, progress: &Progress) -> Result<u64> {
     let mut pass = 0;
     for file in points::list(&request.inputs)? {
@@ -42,13 +43,13 @@ pub fn announce(request: &Request, params: &KMeansParams, progress: &Progress) -
         pass += facts.size_bytes;
     }
     let seed = if draws(params) { pass } else { 0 };
-    // The largest coordinates first; at last each point once more.
+    // A pass for the largest coordinates before the iterations, and one after them.
     let passes = pass.saturating_mul(u64::from(params.iterations) + 2);
     progress.expect(passes.saturating_add(seed));
     Ok(pass)
 }
 
-/// Whether the first centres are drawn, which takes a while.
+/// Whether the first centres are drawn, which takes a pass.
 pub fn draws(params: &KMeansParams) -> bool {
     params.centres.is_none() && params.init == Init::PlusPlus
 }
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_add_up_to_the_whole() {
+    fn parts_add_up_to_the_total() {
         let pass = Pass { amount: 1003, points: 17 };
         let parts = [0..3, 3..4, 4..16, 16..17].map(|range| pass.of(range));
         assert_eq!(parts.iter().sum::<u64>(), 1003);

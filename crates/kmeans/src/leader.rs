@@ -1,5 +1,5 @@
-//! What one process does for all: opens the points, chooses the first centres, moves the centres by
-//! the sums of all points, and writes what is not about single points.
+//! Leader of a run: opens the points, chooses the first centres, moves the centres by the sums of
+//! all points, and writes the files that are not about single points.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::kernel::Grid;
 use crate::params::{KMeansParams, Precision};
 use crate::seeding;
 
-/// A run in the eyes of the process that leads it.
+/// Leader of a run.
 pub struct Leader {
     /// The parameters.
     pub params: KMeansParams,
@@ -27,7 +27,7 @@ pub struct Leader {
     pub points: Arc<PointFiles>,
     /// The files of the points, all `.npy`.
     pub arrays: Vec<PathBuf>,
-    /// The centres so far, row after row; none before they were chosen.
+    /// Centres so far, in row order; empty before they are chosen.
     pub centres: Vec<f64>,
     output: PathBuf,
     done: Vec<Iteration>,
@@ -35,7 +35,7 @@ pub struct Leader {
 }
 
 impl Leader {
-    /// Opens the points; text is brought into the scratch folder as numbers first.
+    /// Opens the points; text files are first converted to numbers in the scratch folder.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
@@ -62,7 +62,7 @@ impl Leader {
         })
     }
 
-    /// What a pass over all points counts as in the progress.
+    /// Returns the progress of a pass over all points.
     pub fn pass(&self) -> Pass {
         Pass { amount: self.pass_amount, points: self.points.count }
     }
@@ -70,7 +70,7 @@ impl Leader {
     /// Chooses the first centres.
     ///
     /// # Errors
-    /// `Input` when a file of centres does not fit, or the sample of k-means++ not in memory;
+    /// `Input` if a file of centres does not fit, or the sample of k-means++ exceeds the memory;
     /// `System`; `Cancelled`.
     pub fn seed(&mut self, request: &Request, progress: &Progress) -> Result<()> {
         let budget = Budget::new(request.memory_bytes);
@@ -82,27 +82,27 @@ impl Leader {
         Ok(())
     }
 
-    /// The grid for points whose largest coordinates these are.
+    /// Returns the grid for points with these largest coordinates.
     pub fn grid(&self, largest: &[f64]) -> Grid {
         Grid::new(self.points.count, largest)
     }
 
-    /// Moves the centres to the means of all points; true when there is nothing more to iterate.
+    /// Moves the centres to the means of all points; returns true after the last iteration.
     pub fn update(&mut self, grid: &Grid, coordinates: &[i64], sizes: &[i64]) -> bool {
         let shift = grid.update(&mut self.centres, coordinates, sizes);
         self.done.push(Iteration { shift, sizes: sizes.to_vec() });
         shift <= self.params.tolerance || self.iterations() == self.params.iterations as usize
     }
 
-    /// Iterations so far.
+    /// Returns the number of iterations so far.
     pub fn iterations(&self) -> usize {
         self.done.len()
     }
 
-    /// Makes the file that all shares write their clusters into; returns its bytes.
+    /// Creates the file into which all shares write their clusters; returns its size in bytes.
     ///
     /// # Errors
-    /// `Input` when there is no room for it; `System`.
+    /// `Input` if there is no space for it; `System`.
     pub fn create(&self) -> Result<u64> {
         let size_bytes = 4 * self.points.count;
         scratch::check_space(&self.output, size_bytes, "the clusters of the points")?;
@@ -110,7 +110,7 @@ impl Leader {
         Ok(size_bytes)
     }
 
-    /// Writes the tables by the sizes and inertias of the clusters; returns their bytes.
+    /// Writes the tables for these sizes and inertias of the clusters; returns their size in bytes.
     ///
     /// # Errors
     /// `System`.
@@ -127,7 +127,7 @@ impl Leader {
     }
 }
 
-/// Sentences on how texts with points are laid out.
+/// Returns sentences on the layout of texts with points.
 ///
 /// # Errors
 /// As [`arrays`], as far as the first lines show.
@@ -135,13 +135,13 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
     let params: KMeansParams = parameters(&request.parameters)?;
     let mut sentences: Vec<String> = Vec::new();
     for file in points::list(&request.inputs)? {
-        // Parquet is converted before it comes here.
+        // Parquet files are converted earlier.
         if !points::is_text(&file).unwrap_or(false) {
             continue;
         }
         let Some(form) = points::recognise(&file, &params.table)? else { continue };
         let sentence = wording::points(&form);
-        // All files of a folder are mostly alike.
+        // Most files of a folder have the same layout.
         if !sentences.iter().any(|before| before.ends_with(&sentence)) {
             sentences.push(format!("{}: {sentence}", file.display()));
         }
@@ -149,7 +149,7 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
     Ok(sentences)
 }
 
-/// The files of the points as `.npy`, in order.
+/// Returns the files of the points as `.npy`, in order.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -169,7 +169,7 @@ pub fn arrays(
         let size = storage::metadata(&file)
             .map_err(|cause| Error::system("input.points", "reading", &file, &cause))?
             .size_bytes;
-        // A number and what separates it take two bytes of text at least.
+        // A number and its separator take at least two bytes of text.
         scratch::check_space(&request.scratch, 4 * size, "the text as numbers")?;
         timed(response, "convert", || {
             let bytes = if params.dtype == Precision::Float32 {

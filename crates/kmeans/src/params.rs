@@ -7,38 +7,38 @@ use cuesta_input::npy::Element;
 use cuesta_input::table::TableParams;
 use serde::{Deserialize, Serialize};
 
-/// Most clusters.
+/// Maximum number of clusters.
 pub const CLUSTERS_MAX: usize = 1 << 16;
-/// Most iterations.
+/// Maximum number of iterations.
 pub const ITERATIONS_MAX: u32 = 10_000;
 
-/// How the first centres are chosen.
+/// Choice of the first centres.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Init {
     /// The first points.
     #[default]
     #[serde(rename = "first")]
     First,
-    /// Points of a sample, far from each other, by the seed.
+    /// Points of a sample, distant from each other, drawn from the seed.
     #[serde(rename = "kmeans++")]
     PlusPlus,
 }
 
-/// The precision of the points in memory.
+/// Precision of the points in memory.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// That of the files; double for text.
+    /// Precision of the files; double for text.
     #[default]
     Auto,
-    /// Single: coordinates are rounded to the nearest.
+    /// Single: coordinates are rounded to the nearest number.
     Float32,
     /// Double.
     Float64,
 }
 
 impl Precision {
-    /// The precision for files of `element`.
+    /// Returns the precision for files of `element`.
     pub fn of(self, element: Element) -> Element {
         match self {
             Self::Auto => element,
@@ -51,11 +51,11 @@ impl Precision {
 /// Whether points stay in memory from one pass to the next.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum KeptPoints {
-    /// Where they fit.
+pub enum PointCaching {
+    /// In memory if they fit.
     #[default]
     All,
-    /// Each pass reads them anew: from a file, or from the memory of the store.
+    /// Each pass reads the points again: from a file, or from the memory of the store.
     None,
 }
 
@@ -63,21 +63,21 @@ pub enum KeptPoints {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct KMeansParams {
-    /// Clusters, 1 to [`CLUSTERS_MAX`].
+    /// Number of clusters, 1 to [`CLUSTERS_MAX`].
     pub clusters: usize,
-    /// Most iterations, 1 to [`ITERATIONS_MAX`].
+    /// Maximum number of iterations, 1 to [`ITERATIONS_MAX`].
     pub iterations: u32,
-    /// How the first centres are chosen, unless `centres` names them.
+    /// Choice of the first centres, unless `centres` is set.
     pub init: Init,
-    /// A file with the first centres.
+    /// File with the first centres.
     pub centres: Option<PathBuf>,
     /// Precision of the points.
     pub dtype: Precision,
-    /// Stop when no centre moved further than this.
+    /// Distance that stops the iterations: they end when no centre moved further.
     pub tolerance: f64,
     /// Whether points stay in memory.
-    pub keep: KeptPoints,
-    /// Layout of text, where it is not to be recognised.
+    pub keep: PointCaching,
+    /// Layout of text, if it is not to be recognised.
     #[serde(flatten)]
     pub table: TableParams,
 }
@@ -91,7 +91,7 @@ impl Default for KMeansParams {
             centres: None,
             dtype: Precision::Auto,
             tolerance: 0.0,
-            keep: KeptPoints::All,
+            keep: PointCaching::All,
             table: TableParams::default(),
         }
     }
@@ -108,8 +108,8 @@ impl KMeansParams {
             return refuse(format!("--clusters is {}, give 1 to {CLUSTERS_MAX}", self.clusters));
         }
         if !(1..=ITERATIONS_MAX).contains(&self.iterations) {
-            let given = self.iterations;
-            return refuse(format!("--iterations is {given}, give 1 to {ITERATIONS_MAX}"));
+            let iterations = self.iterations;
+            return refuse(format!("--iterations is {iterations}, give 1 to {ITERATIONS_MAX}"));
         }
         if !(0.0..=f64::MAX).contains(&self.tolerance) {
             return refuse(format!("--tolerance is {}, give at least 0", self.tolerance));
@@ -117,7 +117,7 @@ impl KMeansParams {
         Ok(())
     }
 
-    /// Checks the number of clusters against that of the points.
+    /// Checks the number of clusters against the number of points.
     ///
     /// # Errors
     /// `Input`.

@@ -1,8 +1,8 @@
-//! The definition, one point after the other: the oracle of the kernel.
+//! Definition of the answer, one point after the other: the oracle of the kernel.
 
 use crate::kernel::Grid;
 
-/// The nearest centre of a point and the square of its distance; the first of those equally near.
+/// Returns the nearest centre of a point and its squared distance; the first of those equally near.
 pub fn nearest(point: &[f64], centres: &[f64]) -> (u32, f64) {
     let mut best = (0, f64::INFINITY);
     for (cluster, centre) in centres.chunks_exact(point.len()).enumerate() {

@@ -1,5 +1,5 @@
-//! The workload in rounds. Every task has a range of the points; only whole-number sums and centres
-//! travel, so that neither the tasks nor their order can change a centre.
+//! Workload in rounds. Each task has a range of the points; only integer sums and centres travel,
+//! so neither the tasks nor their order can change a centre.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,65 +17,66 @@ use serde::{Deserialize, Serialize};
 use crate::amounts::Pass;
 use crate::kernel::{Grid, Sums};
 use crate::leader::Leader;
-use crate::params::{KMeansParams, KeptPoints};
+use crate::params::{KMeansParams, PointCaching};
 use crate::share::{self, Share};
 use crate::store::StoreSettings;
 
-/// Least bytes of the points of a task.
+/// Minimum size of the points of a task, in bytes.
 const TASK_BYTES_MIN: u64 = 4 << 20;
-/// Iterations that have a phase of their own.
+/// Iterations with a separate phase.
 const PHASES_MAX: usize = 100;
 const READ: &str = "file_read_warm_bytes_per_s";
-/// Operations for each byte above which arithmetic bounds a pass, and not memory.
+/// Operations for each byte above which a pass is bound by arithmetic instead of memory.
 const BALANCE_FLOPS: u64 = 8;
 
-/// What all tasks of a round are told.
+/// Input of all tasks of a round.
 #[derive(Serialize, Deserialize)]
-struct Asked {
-    what: What,
-    /// The files of the points.
+struct RoundInput {
+    step: Step,
+    /// Files of the points.
     arrays: Vec<PathBuf>,
-    /// The largest coordinates of all points; none before they are known.
+    /// Largest coordinates of all points; empty before they are computed.
     largest: Vec<f64>,
     centres: Vec<f64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
-enum What {
+enum Step {
     /// Find the largest coordinates.
     Read,
-    /// Sum the points of the nearest centres.
+    /// Assign each point to its nearest centre, and sum the points of each cluster.
     Assign,
-    /// That, and write the clusters.
+    /// Assign as before, and write the clusters.
     Finish,
 }
 
-/// What tasks find.
+/// Result of a task.
 #[derive(Serialize, Deserialize)]
-enum Found {
-    /// The largest coordinates, and whether the points stay in memory.
+enum TaskResult {
+    /// Largest coordinates, and whether the points stay in memory.
     Largest(Vec<f64>, bool),
     /// Sums of the coordinates, sizes and inertias of the clusters.
     Sums([Vec<i64>; 3]),
 }
 
-/// What leads a run in rounds.
+/// Creates the leader of a run in rounds.
 ///
 /// # Errors
-/// Those of its parameters; none of its inputs, which are opened by the first step.
+/// Errors of the parameters; the inputs are opened by the first step.
 pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn rounds::Leader>> {
     let params: KMeansParams = parameters(&request.parameters)?;
     let steps = Steps { params: Some(params), request: request.clone(), resources, state: None };
     Ok(Box::new(steps))
 }
 
-/// What does the tasks of a run; it keeps points in memory where `resources` let it find them again.
+/// Creates a worker, which runs the tasks of a run; it holds points in memory if `resources` send
+/// it the same tasks again.
 ///
 /// # Errors
-/// Those of its parameters.
+/// Errors of the parameters.
 pub fn work(request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
     let params: KMeansParams = parameters(&request.parameters)?;
-    let keeps = resources.keeps && params.keep == KeptPoints::All;
+    let keeps = resources.keeps && params.keep == PointCaching::All;
     Ok(Box::new(Work { request: request.clone(), params, keeps, shares: BTreeMap::new() }))
 }
 
@@ -86,21 +87,21 @@ struct Steps {
     state: Option<State>,
 }
 
-/// What is known once the points are open.
+/// State of a run whose points are open.
 struct State {
     leader: Leader,
     tasks: Vec<Vec<u8>>,
     number_bytes: u64,
-    what: What,
+    step: Step,
     largest: Vec<f64>,
     grid: Option<Grid>,
-    kept: bool,
+    cached: bool,
 }
 
 impl rounds::Leader for Steps {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         progress: &Progress,
     ) -> Result<Option<Round>> {
@@ -109,8 +110,8 @@ impl rounds::Leader for Steps {
             return self.state.insert(state).round().map(Some);
         }
         let state = self.state.as_mut().ok_or_else(unexpected)?;
-        let Some(found) = found.first() else { return Err(unexpected()) };
-        state.take(wire::from_bytes(found)?, response)
+        let Some(result) = results.first() else { return Err(unexpected()) };
+        state.take(wire::from_bytes(result)?, response)
     }
 }
 
@@ -133,50 +134,51 @@ impl State {
             Some(bytes) => size_bytes.div_ceil(bytes).max(1),
             None => resources.task_count(size_bytes / TASK_BYTES_MIN),
         };
-        let own = |share: Range<u64>| wire::to_bytes(&(share.start, share.end - share.start));
+        let encode_share =
+            |share: Range<u64>| wire::to_bytes(&(share.start, share.end - share.start));
         Ok(Self {
-            tasks: rounds::shares(points.count, tasks).map(own).collect::<Result<_>>()?,
+            tasks: rounds::shares(points.count, tasks).map(encode_share).collect::<Result<_>>()?,
             leader,
             number_bytes,
-            what: What::Read,
+            step: Step::Read,
             largest: Vec::new(),
             grid: None,
-            kept: false,
+            cached: false,
         })
     }
 
-    /// The round that is due.
+    /// Returns the next round.
     fn round(&self) -> Result<Round> {
         let leader = &self.leader;
         let (points, dimensions) = (leader.points.count, leader.points.dimensions as u64);
         let bytes = points * dimensions * self.number_bytes;
         let flops = 2 * points * dimensions * leader.params.clusters as u64;
-        let asked = Asked {
-            what: self.what,
+        let input = RoundInput {
+            step: self.step,
             arrays: leader.arrays.clone(),
             largest: self.largest.clone(),
             centres: leader.centres.clone(),
         };
         let number = leader.iterations() + 1;
-        let (phase, ceiling) = match (self.what, self.kept) {
-            (What::Read, _) => ("read".to_owned(), Some(READ)),
-            (What::Finish, _) => ("assign".to_owned(), None),
-            (What::Assign, true) if flops > BALANCE_FLOPS * bytes => {
+        let (phase, ceiling) = match (self.step, self.cached) {
+            (Step::Read, _) => ("read".to_owned(), Some(READ)),
+            (Step::Finish, _) => ("assign".to_owned(), None),
+            (Step::Assign, true) if flops > BALANCE_FLOPS * bytes => {
                 (format!("iteration {number}"), Some("fma_f32_flops_per_s"))
             }
-            (What::Assign, true) => {
+            (Step::Assign, true) => {
                 (format!("iteration {number}"), Some("memory_read_bytes_per_s"))
             }
-            (What::Assign, false) => (format!("streamed iteration {number}"), Some(READ)),
+            (Step::Assign, false) => (format!("streamed iteration {number}"), Some(READ)),
         };
-        let is_late = self.what == What::Assign && number > PHASES_MAX;
+        let is_late = self.step == Step::Assign && number > PHASES_MAX;
         Ok(Round {
             phase: if is_late { "later iterations".to_owned() } else { phase },
-            bytes: if self.what == What::Finish { 4 * points } else { bytes },
+            bytes: if self.step == Step::Finish { 4 * points } else { bytes },
             rows: points,
-            flops: if self.what == What::Assign { flops } else { 0 },
+            flops: if self.step == Step::Assign { flops } else { 0 },
             ceiling,
-            shared: wire::to_bytes(&asked)?,
+            shared: wire::to_bytes(&input)?,
             tasks: self.tasks.clone(),
             parts: 0,
             combines: true,
@@ -184,20 +186,20 @@ impl State {
         })
     }
 
-    /// Goes on with what was found in the last round.
-    fn take(&mut self, found: Found, response: &mut Response) -> Result<Option<Round>> {
-        match (found, self.what, &self.grid) {
-            (Found::Largest(largest, kept), What::Read, _) => {
+    /// Processes the result of the last round; returns the next round.
+    fn take(&mut self, result: TaskResult, response: &mut Response) -> Result<Option<Round>> {
+        match (result, self.step, &self.grid) {
+            (TaskResult::Largest(largest, cached), Step::Read, _) => {
                 self.grid = Some(self.leader.grid(&largest));
-                (self.largest, self.kept, self.what) = (largest, kept, What::Assign);
+                (self.largest, self.cached, self.step) = (largest, cached, Step::Assign);
             }
-            (Found::Sums([coordinates, sizes, _]), What::Assign, Some(grid)) => {
+            (TaskResult::Sums([coordinates, sizes, _]), Step::Assign, Some(grid)) => {
                 if self.leader.update(grid, &coordinates, &sizes) {
-                    self.what = What::Finish;
+                    self.step = Step::Finish;
                     self.leader.create()?;
                 }
             }
-            (Found::Sums([_, sizes, inertias]), What::Finish, Some(grid)) => {
+            (TaskResult::Sums([_, sizes, inertias]), Step::Finish, Some(grid)) => {
                 self.leader.write(grid, &sizes, &inertias)?;
                 response.counts.extend([
                     ("points", self.leader.points.count),
@@ -222,8 +224,8 @@ struct Work {
 }
 
 impl Work {
-    fn open(&self, points: &Arc<PointFiles>, own: &[u8]) -> Result<Box<dyn Share>> {
-        let (first, count): (u64, u64) = wire::from_bytes(own)?;
+    fn open(&self, points: &Arc<PointFiles>, input: &[u8]) -> Result<Box<dyn Share>> {
+        let (first, count): (u64, u64) = wire::from_bytes(input)?;
         if first.checked_add(count).is_none_or(|end| end > points.count) {
             let text = format!("there are only {} points now; run again", points.count);
             return Err(Error::input("kmeans", text));
@@ -241,50 +243,53 @@ impl Work {
 
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let asked: Asked = wire::from_bytes(task.shared)?;
-        let points = Arc::new(PointFiles::open(&asked.arrays)?);
+        let input: RoundInput = wire::from_bytes(task.shared)?;
+        let points = Arc::new(PointFiles::open(&input.arrays)?);
         let mut share = match self.shares.remove(&task.number) {
-            Some(kept) => kept,
+            Some(cached) => cached,
             None => self.open(&points, task.input)?,
         };
-        let grid = || Grid::new(points.count, &asked.largest);
-        let found = match asked.what {
-            What::Read => {
-                let kept = share.keeps() || share.count() == 0;
-                Found::Largest(share.read(progress)?, kept)
+        let grid = || Grid::new(points.count, &input.largest);
+        let result = match input.step {
+            Step::Read => {
+                let cached = share.keeps() || share.count() == 0;
+                TaskResult::Largest(share.read(progress)?, cached)
             }
-            What::Assign => sums(share.assign(&asked.centres, &grid(), progress)?),
-            What::Finish => {
+            Step::Assign => sums(share.assign(&input.centres, &grid(), progress)?),
+            Step::Finish => {
                 let folder = &self.request.output;
-                sums(share.finish(&asked.centres, &grid(), folder, progress)?)
+                sums(share.finish(&input.centres, &grid(), folder, progress)?)
             }
         };
         if self.keeps {
             self.shares.insert(task.number, share);
         }
-        Ok((wire::to_bytes(&found)?, Blocks::default()))
+        Ok((wire::to_bytes(&result)?, Blocks::default()))
     }
 
-    fn combine(&self, _: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
-        let both = match (wire::from_bytes(&one)?, wire::from_bytes(other)?) {
-            (Found::Largest(one, kept), Found::Largest(other, others_kept)) => {
-                let largest = one.iter().zip(&other).map(|(a, b)| a.max(*b)).collect();
-                Found::Largest(largest, kept && others_kept)
+    fn combine(&self, _: &[u8], first: Vec<u8>, second: &[u8]) -> Result<Vec<u8>> {
+        let combined = match (wire::from_bytes(&first)?, wire::from_bytes(second)?) {
+            (
+                TaskResult::Largest(first, first_cached),
+                TaskResult::Largest(second, second_cached),
+            ) => {
+                let largest = first.iter().zip(&second).map(|(a, b)| a.max(*b)).collect();
+                TaskResult::Largest(largest, first_cached && second_cached)
             }
-            (Found::Sums(mut one), Found::Sums(other)) => {
-                for (one, other) in one.iter_mut().zip(&other) {
-                    one.iter_mut().zip(other).for_each(|(a, b)| *a = a.wrapping_add(*b));
+            (TaskResult::Sums(mut first), TaskResult::Sums(second)) => {
+                for (first, second) in first.iter_mut().zip(&second) {
+                    first.iter_mut().zip(second).for_each(|(a, b)| *a = a.wrapping_add(*b));
                 }
-                Found::Sums(one)
+                TaskResult::Sums(first)
             }
             _ => return Err(unexpected()),
         };
-        wire::to_bytes(&both)
+        wire::to_bytes(&combined)
     }
 }
 
-fn sums(sums: &Sums) -> Found {
-    Found::Sums([sums.coordinates.clone(), sums.sizes.clone(), sums.inertias.clone()])
+fn sums(sums: &Sums) -> TaskResult {
+    TaskResult::Sums([sums.coordinates.clone(), sums.sizes.clone(), sums.inertias.clone()])
 }
 
 fn unexpected() -> Error {

@@ -1,4 +1,4 @@
-//! Runs the workload in this process: a leader with one share, that of all points.
+//! Runs the workload in this process: a leader with a single share of all points.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use cuesta_core::job::{Phase, Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 
 use crate::leader::Leader;
-use crate::params::{KMeansParams, KeptPoints};
+use crate::params::{KMeansParams, PointCaching};
 use crate::share;
 use crate::store::StoreSettings;
 
-/// Iterations that have a phase of their own; the rest share one.
+/// Iterations with a separate phase; the remaining ones share a phase.
 const PHASES_MAX: usize = 100;
 
 /// Runs the workload.
@@ -30,7 +30,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
         clusters: params.clusters,
         threads: request.threads,
         memory_bytes: request.memory_bytes,
-        keep: params.keep == KeptPoints::All,
+        keep: params.keep == PointCaching::All,
         pass: leader.pass(),
     };
     let mut all = share::share(&points, 0..points.count, params.dtype, &job)?;
@@ -47,8 +47,8 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
         })?;
         count_flops(&mut response, (2 * job.clusters * points.dimensions) as u64 * count);
     }
-    let left = u64::from(leader.params.iterations) - leader.iterations() as u64;
-    progress.advance(job.pass.amount.saturating_mul(left))?;
+    let remaining_iterations = u64::from(leader.params.iterations) - leader.iterations() as u64;
+    progress.advance(job.pass.amount.saturating_mul(remaining_iterations))?;
     timed(&mut response, "assign", || {
         let bytes = leader.create()?;
         let last = all.finish(&leader.centres, &grid, &request.output, progress)?;
@@ -61,7 +61,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     Ok(response)
 }
 
-/// Says what the last phase computed; iterations past the first hundred share a phase.
+/// Sets the operations of the last phase; iterations past the first hundred share a phase.
 fn count_flops(response: &mut Response, flops: u64) {
     let is_iteration = |phase: &Phase| phase.name.contains("iteration");
     let many = response.phases.iter().filter(|phase| is_iteration(phase)).count() > PHASES_MAX;

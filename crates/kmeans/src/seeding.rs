@@ -1,4 +1,4 @@
-//! The first centres: the first points, points far from each other, or those of a file.
+//! First centres: the first points, points distant from each other, or those of a file.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use crate::amounts::Pass;
 use crate::params::{Init, KMeansParams};
 use crate::reference;
 
-/// Points of the sample from which k-means++ draws, at least.
+/// Minimum size of the sample from which k-means++ draws, in points.
 const SAMPLE: u64 = 1 << 16;
-/// Points of the sample for each centre, at least.
+/// Minimum number of points of the sample for each centre.
 const SAMPLE_PER_CENTRE: u64 = 16;
-/// The stream of [`Stream`] that chooses the sample; the next one draws centres from it.
+/// Stream of [`Stream`] that chooses the sample; the next stream draws centres from it.
 const STREAM: u64 = 1;
 
-/// The first centres, row after row. To draw them counts as so much in the progress.
+/// Returns the first centres, in row order. Drawing them advances the progress by the amount.
 ///
 /// # Errors
-/// `Input` when the file of centres does not fit; `System`; `Cancelled`.
+/// `Input` if the file of centres does not fit; `System`; `Cancelled`.
 pub fn centres(
     points: &PointFiles,
     params: &KMeansParams,
@@ -51,7 +51,7 @@ pub fn centres(
     }
 }
 
-/// Bytes of memory that [`centres`] takes, about.
+/// Returns the approximate memory of [`centres`], in bytes.
 pub fn size_bytes(points: &PointFiles, params: &KMeansParams) -> u64 {
     let drawn = match (&params.centres, params.init) {
         (None, Init::PlusPlus) => sample(points, params),
@@ -61,24 +61,25 @@ pub fn size_bytes(points: &PointFiles, params: &KMeansParams) -> u64 {
     8 * (2 * drawn + params.clusters as u64) * points.dimensions as u64
 }
 
-/// Points from which k-means++ draws.
+/// Returns the number of points from which k-means++ draws.
 fn sample(points: &PointFiles, params: &KMeansParams) -> u64 {
     points.count.min(SAMPLE.max(SAMPLE_PER_CENTRE * params.clusters as u64))
 }
 
-fn rows(points: &PointFiles, which: impl Iterator<Item = u64>, single: bool) -> Result<Vec<f64>> {
+fn rows(points: &PointFiles, numbers: impl Iterator<Item = u64>, single: bool) -> Result<Vec<f64>> {
     let mut all = Vec::new();
     let mut row = vec![0.0; points.dimensions];
     let mut bytes = Vec::new();
-    for point in which {
+    for point in numbers {
         points.read(point, &mut row, &mut bytes)?;
         all.extend(row.iter().map(|&x| if single { f64::from(x as f32) } else { x }));
     }
     Ok(all)
 }
 
-/// k-means++ (Arthur and Vassilvitskii 2007) on a sample: the first centre is drawn evenly, each
-/// other one with a probability proportional to the square of its distance to the nearest so far.
+/// Draws centres by k-means++ (Arthur and Vassilvitskii 2007) from a sample: the first centre is
+/// drawn uniformly, each further centre with a probability proportional to its squared distance to
+/// the nearest centre so far.
 fn spread(
     sample: &[f64],
     dimensions: usize,
@@ -110,7 +111,8 @@ fn spread(
             sum += square;
             sum > aim
         });
-        // All that is left equals a centre, or rounding passed the end: the furthest, or first.
+        // All remaining points equal a centre, or rounding passed the end: take the furthest, or
+        // first.
         chosen = reached.unwrap_or_else(|| {
             (0..count)
                 .fold(0, |most, index| if nearest[index] > nearest[most] { index } else { most })
@@ -136,22 +138,22 @@ fn from_file(
             arrays.push(file);
         }
     }
-    let found = PointFiles::open(&arrays)?;
+    let centres = PointFiles::open(&arrays)?;
     let (wanted, dimensions) = (params.clusters as u64, points.dimensions);
-    if found.count != wanted || found.dimensions != dimensions {
+    if centres.count != wanted || centres.dimensions != dimensions {
         let text = format!(
             "--centres {} has {} x {} numbers, expected {wanted} clusters x {dimensions} \
              dimensions",
             path.display(),
-            found.count,
-            found.dimensions
+            centres.count,
+            centres.dimensions
         );
         return Err(Error::input("kmeans", text));
     }
-    let rows = rows(&found, 0..found.count, false)?;
+    let rows = rows(&centres, 0..centres.count, false)?;
     match rows.iter().position(|value| value.is_nan() || value.abs() > LIMIT) {
         Some(at) => {
-            let place = found.place((at / dimensions) as u64);
+            let place = centres.place((at / dimensions) as u64);
             let text = format!("{place} has the coordinate {}, no centre can", rows[at]);
             Err(Error::input("kmeans", text))
         }
@@ -159,10 +161,10 @@ fn from_file(
     }
 }
 
-/// Largest coordinate whose square a double can hold.
+/// Largest coordinate whose square is a finite double.
 pub const LIMIT: f64 = 1e150;
 
-/// Largest coordinate of points of a precision.
+/// Returns the largest coordinate of points of a precision.
 pub fn limit<T: Coordinate>() -> f64 {
     match T::ELEMENT {
         Element::F32 => f64::from(f32::MAX),

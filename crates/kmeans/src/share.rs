@@ -1,4 +1,4 @@
-//! Some of the points of a run, as a process has them: all of them, or those of a rank or a task.
+//! Share of the points of a run that a process has: all points, or those of a rank or a task.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,13 +15,13 @@ use crate::kernel::{self, Centres, Grid, Points, Real, Sums};
 use crate::params::Precision;
 use crate::store::{PointStore, StoreSettings};
 
-/// Points of a run, whatever their precision. What it tells is about its own points; the sums of
-/// shares that have no point in common add up to those of all their points.
+/// Points of a share, whatever their precision. All results are about the share; the sums of
+/// disjoint shares add up to those of all points.
 pub trait Share: Send {
     /// Reads the points, and returns the largest absolute coordinate of each dimension.
     ///
     /// # Errors
-    /// `Input` naming the first point with a coordinate that is no number or too large; `System`;
+    /// `Input` naming the first point with a coordinate that is NaN or too large; `System`;
     /// `Cancelled`.
     fn read(&mut self, progress: &Progress) -> Result<Vec<f64>>;
 
@@ -31,8 +31,8 @@ pub trait Share: Send {
     /// `System`, `Cancelled`.
     fn assign(&mut self, centres: &[f64], grid: &Grid, progress: &Progress) -> Result<&Sums>;
 
-    /// Assigns for the last time: writes the cluster of each point into the file of `folder`,
-    /// which is there already; the sums that it returns have the inertias too.
+    /// Assigns for the last time: writes the cluster of each point into the existing file of
+    /// `folder`; the returned sums include the inertias.
     ///
     /// # Errors
     /// `System`, `Cancelled`.
@@ -47,17 +47,17 @@ pub trait Share: Send {
     /// Whether the points stay in memory.
     fn keeps(&self) -> bool;
 
-    /// How many points they are.
+    /// Returns the number of points.
     fn count(&self) -> u64;
 
-    /// Bytes of the points in memory.
+    /// Returns the size of the points in memory, in bytes.
     fn size_bytes(&self) -> u64;
 }
 
-/// The points of `range`, in the precision asked for.
+/// Returns the share of the points of `range`, in the requested precision.
 ///
 /// # Errors
-/// `Input` when the memory limit is too low.
+/// `Input` if the memory limit is too low.
 pub fn share(
     points: &Arc<PointFiles>,
     range: Range<u64>,
@@ -65,21 +65,22 @@ pub fn share(
     job: &StoreSettings,
 ) -> Result<Box<dyn Share>> {
     Ok(match precision.of(points.element()) {
-        Element::F32 => Box::new(Of::<f32>::new(points, range, job)?),
-        Element::F64 => Box::new(Of::<f64>::new(points, range, job)?),
+        Element::F32 => Box::new(TypedShare::<f32>::new(points, range, job)?),
+        Element::F64 => Box::new(TypedShare::<f64>::new(points, range, job)?),
     })
 }
 
-struct Of<T> {
+struct TypedShare<T> {
     store: PointStore<T>,
     level: VectorLevel,
     dimensions: usize,
     clusters: usize,
-    /// The sums of the clusters that the chunks know, when they are kept; else of the last pass.
+    /// Sums of the clusters stored in the chunks, if chunks store clusters; else sums of the last
+    /// pass.
     total: Sums,
 }
 
-impl<T: Real> Of<T> {
+impl<T: Real> TypedShare<T> {
     fn new(points: &Arc<PointFiles>, range: Range<u64>, job: &StoreSettings) -> Result<Self> {
         let (clusters, dimensions) = (job.clusters, points.dimensions);
         Ok(Self {
@@ -91,15 +92,15 @@ impl<T: Real> Of<T> {
         })
     }
 
-    fn nothing(&self) -> Sums {
+    fn zero_sums(&self) -> Sums {
         Sums::new(self.clusters, self.dimensions)
     }
 
     fn add(&mut self, all: impl IntoIterator<Item = Sums>) -> &Sums {
         if !self.store.keeps_clusters() {
-            self.total = self.nothing();
+            self.total = self.zero_sums();
         }
-        all.into_iter().for_each(|one| self.total.merge(&one));
+        all.into_iter().for_each(|sums| self.total.merge(&sums));
         &self.total
     }
 
@@ -108,7 +109,7 @@ impl<T: Real> Of<T> {
     }
 }
 
-impl<T: Real> Share for Of<T> {
+impl<T: Real> Share for TypedShare<T> {
     fn read(&mut self, progress: &Progress) -> Result<Vec<f64>> {
         self.store.load(progress)
     }
@@ -119,7 +120,7 @@ impl<T: Real> Share for Of<T> {
             kernel::assign(self.level, &mut points, &centres, grid, sums);
             Ok(())
         };
-        let all = self.store.each(|| self.nothing(), work, |_, _, _| Ok(()), progress)?;
+        let all = self.store.each(|| self.zero_sums(), work, |_, _, _| Ok(()), progress)?;
         Ok(self.add(all))
     }
 
@@ -137,9 +138,10 @@ impl<T: Real> Share for Of<T> {
             kernel::measure(self.level, &points, &centres, grid, sums);
             Ok(())
         };
-        let end =
-            |(_, bytes): &mut (Sums, Vec<u8>), first, found: &[u32]| file.put(first, found, bytes);
-        let all = self.store.each(|| (self.nothing(), Vec::new()), work, end, progress)?;
+        let end = |(_, bytes): &mut (Sums, Vec<u8>), first, clusters: &[u32]| {
+            file.put(first, clusters, bytes)
+        };
+        let all = self.store.each(|| (self.zero_sums(), Vec::new()), work, end, progress)?;
         Ok(self.add(all.into_iter().map(|(sums, _)| sums)))
     }
 
@@ -156,7 +158,7 @@ impl<T: Real> Share for Of<T> {
     }
 }
 
-/// The mean of the centres, from which the kernel takes its products.
+/// Returns the mean of the centres, to which the products of the kernel are relative.
 fn middle(rows: &[f64], dimensions: usize) -> Vec<f64> {
     let mut sums = vec![0.0; dimensions];
     for row in rows.chunks_exact(dimensions) {

@@ -1,4 +1,4 @@
-//! Points where a run keeps them: in memory as strips, or on disk, read anew for every pass.
+//! Storage of the points of a run: in memory as strips, or on disk, read again for each pass.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -14,23 +14,24 @@ use crate::kernel::simd::VectorLevel;
 use crate::kernel::{self, NONE, Points, Real, STRIP, Sums};
 use crate::seeding::limit;
 
-/// Bytes of a chunk of points in memory, about.
+/// Approximate size of a chunk of points in memory, in bytes.
 const CHUNK_BYTES: usize = 2 << 20;
-/// Bytes of a chunk of points that is read anew, about.
+/// Approximate size of a chunk of points that is read again, in bytes.
 const STREAMED_BYTES: usize = 512 << 10;
-/// Most products of coordinates in a chunk, about: a tenth of a second.
+/// Approximate maximum number of products of coordinates in a chunk: a tenth of a second.
 const CHUNK_PRODUCTS: usize = 1 << 30;
-/// Bytes of points that are read at once, about: they stay in the cache of a core.
+/// Approximate size of the points that are read at once, in bytes: they fit in the cache of a core.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes of points that are laid into strips at once, about, where they do not stay: the first
-/// cache of a core has room for them, their strips and the points that are asked for meanwhile.
+/// Approximate size of the points copied into strips at once, in bytes, if they are not stored: the
+/// first-level cache of a core has space for them, their strips and the points prefetched
+/// meanwhile.
 const LAID_BYTES: usize = 8 << 10;
-/// Bytes of a line of a cache, and of a register.
+/// Bytes of a cache line, and of a register.
 const LINE_BYTES: usize = 64;
-/// What the interpreter and the code take of the memory limit.
+/// Part of the memory limit for the interpreter and the code.
 const RESERVED_BYTES: u64 = 64 << 20;
 
-/// How much there is to do, and with what.
+/// Amount of work, and its resources.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreSettings {
     /// Clusters.
@@ -39,21 +40,21 @@ pub struct StoreSettings {
     pub threads: usize,
     /// The memory limit.
     pub memory_bytes: u64,
-    /// Whether points are to be kept from one pass to the next, where they fit.
+    /// Whether points stay in memory from one pass to the next, if they fit.
     pub keep: bool,
-    /// What a pass counts as in the progress.
+    /// Progress of a pass.
     pub pass: Pass,
 }
 
 /// Points in strips, and the cluster of each, or [`NONE`].
 struct Chunk<T> {
     strips: Vec<T>,
-    found: Vec<u32>,
+    clusters: Vec<u32>,
 }
 
 impl<T> Default for Chunk<T> {
     fn default() -> Self {
-        Self { strips: Vec::new(), found: Vec::new() }
+        Self { strips: Vec::new(), clusters: Vec::new() }
     }
 }
 
@@ -62,10 +63,10 @@ pub struct PointStore<T> {
     points: Arc<PointFiles>,
     range: Range<u64>,
     chunk_points: u64,
-    /// Empty when points are read anew for every pass.
-    kept: Vec<Mutex<Chunk<T>>>,
-    /// The clusters of points that are read anew, where they fit, so that a pass counts only the
-    /// points that changed theirs.
+    /// Chunks in memory; empty if points are read again for each pass.
+    chunks_in_memory: Vec<Mutex<Chunk<T>>>,
+    /// Clusters of points that are read again, if they fit in memory, so that a pass counts only
+    /// the points whose cluster changed.
     clusters: Vec<Mutex<Vec<u32>>>,
     threads: usize,
     level: VectorLevel,
@@ -73,53 +74,54 @@ pub struct PointStore<T> {
 }
 
 struct Worker<T, W> {
-    /// Points that are read anew.
+    /// Points that are read again.
     chunk: Chunk<T>,
     reader: Reader<T>,
-    own: W,
+    state: W,
 }
 
-/// What a thread reads with.
+/// Read buffers of a thread.
 struct Reader<T> {
     rows: Vec<T>,
     bytes: Vec<u8>,
 }
 
 impl<T: Real> PointStore<T> {
-    /// Keeps the points of `range` in memory if they fit in the budget of `job`.
+    /// Plans to hold the points of `range` in memory if they fit in the budget of `job`.
     ///
     /// # Errors
-    /// `Input` when not even a chunk for each thread fits.
+    /// `Input` if not even a chunk for each thread fits.
     pub fn new(points: Arc<PointFiles>, range: Range<u64>, job: &StoreSettings) -> Result<Self> {
         let row_bytes = points.dimensions * size_of::<T>() + 4;
-        let beside = 2 * Sums::size_bytes(job.clusters, points.dimensions);
+        let reserved_bytes = 2 * Sums::size_bytes(job.clusters, points.dimensions);
         let reserved = RESERVED_BYTES.min(job.memory_bytes / 2);
-        let beside = reserved + job.threads as u64 * (beside + buffers_bytes(row_bytes));
+        let reserved_bytes =
+            reserved + job.threads as u64 * (reserved_bytes + buffers_bytes(row_bytes));
         let count = range.end - range.start;
         let all = count.next_multiple_of(STRIP as u64).saturating_mul(row_bytes as u64);
         let budget = Budget::new(job.memory_bytes);
-        let kept = job.keep && budget.try_take(beside.saturating_add(all)).is_some();
+        let fits = job.keep && budget.try_take(reserved_bytes.saturating_add(all)).is_some();
         let mut keeps_clusters = false;
-        if !kept {
-            budget.take(beside, "a chunk of points for each thread")?;
+        if !fits {
+            budget.take(reserved_bytes, "a chunk of points for each thread")?;
             keeps_clusters = budget.try_take(4 * count).is_some();
         }
-        // Between two chunks the user may stop the run.
+        // A run can be cancelled between two chunks.
         let most = CHUNK_PRODUCTS / (job.clusters * points.dimensions) * row_bytes;
-        let bytes = if kept { CHUNK_BYTES } else { STREAMED_BYTES };
+        let bytes = if fits { CHUNK_BYTES } else { STREAMED_BYTES };
         let chunk_points = chunk_points(bytes.min(most), row_bytes);
         let mut store = Self {
             points,
             range,
             chunk_points,
-            kept: Vec::new(),
+            chunks_in_memory: Vec::new(),
             clusters: Vec::new(),
             threads: job.threads,
             level: VectorLevel::best(),
             pass: job.pass,
         };
-        if kept {
-            store.kept = (0..store.chunks()).map(|_| Mutex::default()).collect();
+        if fits {
+            store.chunks_in_memory = (0..store.chunks()).map(|_| Mutex::default()).collect();
         }
         if keeps_clusters {
             store.clusters = (0..store.chunks()).map(|_| Mutex::default()).collect();
@@ -131,31 +133,31 @@ impl<T: Real> PointStore<T> {
         self.count().div_ceil(self.chunk_points) as usize
     }
 
-    /// Whether the points stay in memory, and their clusters with them.
+    /// Whether the points and their clusters stay in memory.
     pub fn keeps(&self) -> bool {
-        !self.kept.is_empty()
+        !self.chunks_in_memory.is_empty()
     }
 
-    /// Whether the clusters of the points stay, be it without the points.
+    /// Whether the clusters of the points stay in memory, with or without the points.
     pub fn keeps_clusters(&self) -> bool {
         self.keeps() || !self.clusters.is_empty()
     }
 
-    /// How many points they are.
+    /// Returns the number of points.
     pub fn count(&self) -> u64 {
         self.range.end - self.range.start
     }
 
-    /// Bytes of the points in memory.
+    /// Returns the size of the points in memory, in bytes.
     pub fn size_bytes(&self) -> u64 {
         self.count() * (self.points.dimensions * size_of::<T>()) as u64
     }
 
-    /// Reads all points, keeps them if they are to be kept, and returns the largest absolute
+    /// Reads all points, stores them if they stay in memory, and returns the largest absolute
     /// coordinate of each dimension.
     ///
     /// # Errors
-    /// `Input` naming the first point with a coordinate that is no number or too large; `System`;
+    /// `Input` naming the first point with a coordinate that is NaN or too large; `System`;
     /// `Cancelled`.
     pub fn load(&self, progress: &Progress) -> Result<Vec<f64>> {
         let largest = || vec![0.0; self.points.dimensions];
@@ -174,14 +176,15 @@ impl<T: Real> PointStore<T> {
         Ok(all)
     }
 
-    /// Calls `work` with the number of a point and some points from it on, then `end` with that of
-    /// a chunk and the clusters of all its points; on all threads. Returns what they own.
+    /// Calls `work` with the number of a point and some points from it on, then `end` with the
+    /// first number of a chunk and the clusters of all its points; on all threads. Returns the
+    /// states of the threads, made by `new_state`.
     ///
     /// # Errors
-    /// Those of `work` and `end`; `System`; `Cancelled`.
+    /// Errors of `work` and `end`; `System`; `Cancelled`.
     pub fn each<W: Send>(
         &self,
-        own: impl Fn() -> W + Sync,
+        new_state: impl Fn() -> W + Sync,
         work: impl Fn(&mut W, u64, Points<'_, T>) -> Result<()> + Sync,
         end: impl Fn(&mut W, u64, &[u32]) -> Result<()> + Sync,
         progress: &Progress,
@@ -189,59 +192,59 @@ impl<T: Real> PointStore<T> {
         let make = || Worker {
             chunk: Chunk::default(),
             reader: Reader { rows: Vec::new(), bytes: Vec::new() },
-            own: own(),
+            state: new_state(),
         };
         let task = |worker: &mut Worker<T, W>, task: usize| {
-            let Worker { chunk, reader, own } = worker;
+            let Worker { chunk, reader, state } = worker;
             let range = self.range(task);
-            if let Some(kept) = self.kept.get(task) {
-                let Chunk { strips, found } = &mut *lock(kept);
+            if let Some(stored_chunk) = self.chunks_in_memory.get(task) {
+                let Chunk { strips, clusters } = &mut *lock(stored_chunk);
                 let count = (range.end - range.start) as usize;
                 let strips = aligned(strips, self.numbers(count));
-                if found.is_empty() {
-                    found.resize(count, NONE);
+                if clusters.is_empty() {
+                    clusters.resize(count, NONE);
                     self.lay(range.start, strips, count, reader)?;
                 }
-                work(own, range.start, Points { strips, found, next: &[] })?;
-                end(own, range.start, found)?;
+                work(state, range.start, Points { strips, clusters, next: &[] })?;
+                end(state, range.start, clusters)?;
             } else {
-                let mut known = self.clusters.get(task).map(lock);
-                let Chunk { strips, found } = chunk;
-                found.clear();
-                let found = known.as_deref_mut().unwrap_or(found);
-                found.resize((range.end - range.start) as usize, NONE);
-                self.stream(range.start, found, (strips, reader), |first, points| {
-                    work(own, first, points)
+                let mut stored_clusters = self.clusters.get(task).map(lock);
+                let Chunk { strips, clusters } = chunk;
+                clusters.clear();
+                let clusters = stored_clusters.as_deref_mut().unwrap_or(clusters);
+                clusters.resize((range.end - range.start) as usize, NONE);
+                self.stream(range.start, clusters, (strips, reader), |first, points| {
+                    work(state, first, points)
                 })?;
-                end(own, range.start, found)?;
+                end(state, range.start, clusters)?;
             }
             progress.advance(self.pass.of(range))
         };
         let workers = parallel::run(self.threads, self.chunks(), make, task, |_| {})?;
-        Ok(workers.into_iter().map(|worker| worker.own).collect())
+        Ok(workers.into_iter().map(|worker| worker.state).collect())
     }
 
-    /// Calls `work` with some points after the other from `first` on; the next are told of while it
-    /// computes with some.
+    /// Calls `work` with groups of consecutive points from `first` on; the next group is prefetched
+    /// meanwhile.
     fn stream(
         &self,
         mut first: u64,
-        found: &mut [u32],
+        clusters: &mut [u32],
         (strips, reader): (&mut Vec<T>, &mut Reader<T>),
         mut work: impl FnMut(u64, Points<'_, T>) -> Result<()>,
     ) -> Result<()> {
         let dimensions = self.points.dimensions;
         let laid = chunk_points(LAID_BYTES, dimensions * size_of::<T>()) as usize;
         let strips = aligned(strips, self.numbers(laid));
-        for found in found.chunks_mut(self.piece_points()) {
+        for clusters in clusters.chunks_mut(self.piece_points()) {
             let mapped = self.points.mapped(first)?;
-            let mut rows = self.rows(first, found.len(), mapped.as_deref(), reader)?;
-            for found in found.chunks_mut(laid) {
-                let strips = &mut strips[..self.numbers(found.len())];
-                let (now, next) = rows.split_at(found.len() * dimensions);
+            let mut rows = self.rows(first, clusters.len(), mapped.as_deref(), reader)?;
+            for clusters in clusters.chunks_mut(laid) {
+                let strips = &mut strips[..self.numbers(clusters.len())];
+                let (now, next) = rows.split_at(clusters.len() * dimensions);
                 T::lay(self.level, now, dimensions, strips);
-                let count = found.len() as u64;
-                work(first, Points { strips, found, next })?;
+                let count = clusters.len() as u64;
+                work(first, Points { strips, clusters, next })?;
                 first += count;
                 rows = next;
             }
@@ -254,7 +257,7 @@ impl<T: Real> PointStore<T> {
         first..self.range.end.min(first + self.chunk_points)
     }
 
-    /// Numbers of the strips of so many points.
+    /// Returns the count of numbers in the strips of `points` points.
     fn numbers(&self, points: usize) -> usize {
         points.next_multiple_of(STRIP) * self.points.dimensions
     }
@@ -283,7 +286,8 @@ impl<T: Real> PointStore<T> {
         Ok(())
     }
 
-    /// Numbers of points from `first` on: those in memory where they are so many, else as many.
+    /// Returns the numbers of points from `first` on: from mapped memory if it has enough, else
+    /// read.
     fn rows<'a>(
         &self,
         first: u64,
@@ -300,11 +304,11 @@ impl<T: Real> PointStore<T> {
         Ok(&reader.rows)
     }
 
-    /// The error about the first coordinate of some points that can't be computed with.
+    /// Returns the error about the first unusable coordinate of some points.
     fn bad_point(&self, first: u64, points: &Points<'_, T>) -> Error {
         let dimensions = self.points.dimensions;
         let limit = limit::<T>();
-        for point in 0..points.found.len() {
+        for point in 0..points.clusters.len() {
             let strip = &points.strips[point / STRIP * STRIP * dimensions..];
             for dimension in 0..dimensions {
                 let value = strip[dimension * STRIP + point % STRIP].to_f64();
@@ -323,21 +327,21 @@ impl<T: Real> PointStore<T> {
     }
 }
 
-/// So many numbers, of which the first begins a line of a cache.
+/// Returns `count` numbers, the first of which is at the start of a cache line.
 fn aligned<T: Real>(numbers: &mut Vec<T>, count: usize) -> &mut [T] {
     numbers.resize(count + LINE_BYTES / size_of::<T>(), T::default());
     let before = numbers.as_ptr().align_offset(LINE_BYTES);
     &mut numbers[before..before + count]
 }
 
-/// Points of about so many bytes: a whole number of strips.
+/// Returns the number of points of about `bytes` bytes: a multiple of the strip size.
 fn chunk_points(bytes: usize, row_bytes: usize) -> u64 {
     ((bytes / row_bytes / STRIP).max(1) * STRIP) as u64
 }
 
-/// Bytes of what a thread reads into.
+/// Returns the size of the read buffers of a thread, in bytes.
 fn buffers_bytes(row_bytes: usize) -> u64 {
-    // The points may be doubles in the file; then they are laid into strips.
+    // The points may be doubles in the file; then they are copied into strips.
     4 * chunk_points(PIECE_BYTES, row_bytes) * row_bytes as u64
         + 4 * chunk_points(STREAMED_BYTES, row_bytes)
 }

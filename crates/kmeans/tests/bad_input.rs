@@ -1,4 +1,4 @@
-//! Every defect of an input is one line with the place and the remedy.
+//! Each defect of an input is reported in one line with the place and the remedy.
 
 #![allow(clippy::unwrap_used)]
 
@@ -95,7 +95,7 @@ fn parameters_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_stop_is_heard() {
+fn a_cancelled_run_stops() {
     let place = Place::new();
     let path = place.doubles("x.npy", &clouds(1000, 3, 2, 1));
     for memory_bytes in [1 << 30, 6 << 20] {

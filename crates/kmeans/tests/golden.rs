@@ -4,6 +4,6 @@ use cuesta_kmeans::{rounds, run, verify};
 use cuesta_testkit::{Workload, golden};
 
 #[test]
-fn every_case_has_its_answer_however_it_is_run() {
+fn all_cases_have_their_answers_natively_and_in_rounds() {
     golden(&Workload { name: "kmeans", run, verify, lead: rounds::lead, work: rounds::work });
 }

@@ -1,4 +1,4 @@
-//! In rounds, whatever engine does their tasks, the answer is that of the native run.
+//! Runs in rounds, by any engine, write the answer of the native run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn a_random_engine_gives_the_native_answer(
+    fn a_random_engine_writes_the_native_answer(
         (points, dimensions) in (12usize..3000, 1usize..6),
         (clusters, iterations) in (1usize..12, 1u32..7),
         double in any::<bool>(),
@@ -48,24 +48,25 @@ proptest! {
     }
 }
 
-/// Phases of a run in one task by a worker that keeps its points where `memory_bytes` let it.
-fn kept_in(place: &Place, request: &Request, memory_bytes: u64) -> Vec<String> {
+/// Returns the phases of a run in one task by a worker that holds its points if `memory_bytes`
+/// suffice.
+fn phases_with_memory(place: &Place, request: &Request, memory_bytes: u64) -> Vec<String> {
     run(request);
     let answer = place.answer();
     let resources =
         Resources { slots: 1, memory_bytes: 1 << 30, keeps: true, ..Resources::default() };
     let mut leader = lead(request, Resources { tasks: Some(1), ..resources }).unwrap();
     let mut worker = work(&Request { memory_bytes, ..request.clone() }, resources).unwrap();
-    let (mut found, mut phases) = (Vec::new(), Vec::new());
+    let (mut results, mut phases) = (Vec::new(), Vec::new());
     let mut response = cuesta_core::job::Response::default();
     let progress = Progress::default();
-    while let Some(round) = leader.next(found, &mut response, &progress).unwrap() {
+    while let Some(round) = leader.next(results, &mut response, &progress).unwrap() {
         let task = cuesta_runtime::rounds::Task {
             number: 0,
             shared: &round.shared,
             input: &round.tasks[0],
         };
-        found = vec![worker.task(task, &progress).unwrap().0];
+        results = vec![worker.task(task, &progress).unwrap().0];
         phases.push(round.phase);
     }
     assert_eq!(place.answer(), answer);
@@ -73,19 +74,19 @@ fn kept_in(place: &Place, request: &Request, memory_bytes: u64) -> Vec<String> {
 }
 
 #[test]
-fn a_worker_that_keeps_points_gives_the_same() {
+fn a_worker_that_holds_its_points_writes_the_same_answer() {
     let place = Place::new();
     let path = place.singles("x.npy", &clouds(5000, 4, 5, 8));
     let request = place.request(&[&path], json!({ "clusters": 5, "iterations": 120 }));
-    let phases = kept_in(&place, &request, 1 << 30);
+    let phases = phases_with_memory(&place, &request, 1 << 30);
     assert!(phases.contains(&"iteration 1".to_owned()), "{phases:?}");
 }
 
 #[test]
-fn a_worker_without_the_memory_for_its_points_reads_them_anew() {
+fn a_worker_without_memory_for_its_points_reads_them_again() {
     let place = Place::new();
     let path = place.singles("x.npy", &clouds(120_000, 4, 5, 8));
     let request = place.request(&[&path], json!({ "clusters": 5, "iterations": 3 }));
-    let phases = kept_in(&place, &request, 4 << 20);
+    let phases = phases_with_memory(&place, &request, 4 << 20);
     assert!(phases.contains(&"streamed iteration 1".to_owned()), "{phases:?}");
 }

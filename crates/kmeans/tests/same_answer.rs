@@ -1,4 +1,5 @@
-//! The answer is the definition's: for any threads, memory, precision, and in every corner.
+//! Equality of the answer and its definition: for any threads, memory and precision, and in all
+//! special cases.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,11 +28,11 @@ fn threads_and_memory_do_not_change_a_byte() {
             request.threads = threads;
             request.memory_bytes = memory_bytes;
             let response = run(&request);
-            let streamed = response.phases.iter().any(|one| one.name.starts_with("streamed"));
+            let streamed = response.phases.iter().any(|phase| phase.name.starts_with("streamed"));
             assert_eq!(streamed, memory_bytes < 10 << 20);
             answers.push(place.answer());
         }
-        assert!(answers.iter().all(|one| *one == answers[0]));
+        assert!(answers.iter().all(|answer| *answer == answers[0]));
         assert!(
             verify(&place.request(&[&path], json!({ "clusters": 7, "iterations": 6 }))).verified
         );
@@ -39,11 +40,11 @@ fn threads_and_memory_do_not_change_a_byte() {
 }
 
 #[test]
-fn many_files_are_one_set_of_points() {
+fn many_files_are_a_single_set_of_points() {
     let place = Place::new();
     let rows = clouds(1000, 3, 4, 9);
-    let whole = place.doubles("whole.npy", &rows);
-    proved(&place.request(&[&whole], json!({ "clusters": 4 })));
+    let complete = place.doubles("whole.npy", &rows);
+    proved(&place.request(&[&complete], json!({ "clusters": 4 })));
     let answer = place.answer();
     let (a, b) = (place.doubles("a.npy", &rows[..333]), place.doubles("b.npy", &rows[333..]));
     proved(&place.request(&[&a, &b], json!({ "clusters": 4 })));
@@ -51,7 +52,7 @@ fn many_files_are_one_set_of_points() {
 }
 
 #[test]
-fn text_and_numbers_give_the_same_answer() {
+fn text_and_numbers_have_the_same_answer() {
     let place = Place::new();
     let rows = clouds(60_000, 4, 3, 5);
     let path = place.doubles("x.npy", &rows);
@@ -72,7 +73,7 @@ fn text_and_numbers_give_the_same_answer() {
 }
 
 #[test]
-fn one_cluster_is_the_mean() {
+fn a_single_cluster_is_the_mean() {
     let place = Place::new();
     let path = place.doubles("x.npy", &[vec![1.0, 2.0], vec![3.0, 6.0], vec![5.0, 1.0]]);
     proved(&place.request(&[&path], json!({ "clusters": 1 })));
@@ -83,7 +84,7 @@ fn one_cluster_is_the_mean() {
 }
 
 #[test]
-fn as_many_clusters_as_points_leaves_every_point_alone() {
+fn as_many_clusters_as_points_are_single_points() {
     let place = Place::new();
     let rows = clouds(77, 5, 77, 1);
     let path = place.doubles("x.npy", &rows);
@@ -93,11 +94,11 @@ fn as_many_clusters_as_points_leaves_every_point_alone() {
 }
 
 #[test]
-fn a_tie_goes_to_the_smallest_cluster() {
+fn a_tie_is_assigned_to_the_smallest_cluster() {
     let place = Place::new();
     let path = place.doubles("x.npy", &[vec![0.0], vec![2.0], vec![1.0]]);
     proved(&place.request(&[&path], json!({ "clusters": 2, "iterations": 1 })));
-    // After it the centres are 0.5 and 2.
+    // Afterwards the centres are 0.5 and 2.
     assert_eq!(place.clusters(), [0, 1, 0]);
 }
 
@@ -109,7 +110,8 @@ fn an_empty_cluster_keeps_its_centre_and_equal_points_share_the_first() {
     let path = place.singles("x.npy", &rows);
     proved(&place.request(&[&path], json!({ "clusters": 3 })));
     let sizes: Vec<f64> = place.centres().iter().map(|row| row[1]).collect();
-    // All are the first one's until it moves to their mean; the third equals the second.
+    // All points are in the first cluster until its centre moves to their mean; the third equals
+    // the second.
     assert_eq!(sizes, [2.0, 5.0, 0.0]);
     let centres = place.write("c.txt", "7 7\n0 0\n900 900\n");
     let parameters = json!({ "clusters": 3, "centres": centres });
@@ -119,7 +121,7 @@ fn an_empty_cluster_keeps_its_centre_and_equal_points_share_the_first() {
 }
 
 #[test]
-fn points_far_from_the_origin_are_told_apart() {
+fn points_far_from_the_origin_are_distinguished() {
     let place = Place::new();
     let mut rows = clouds(5000, 6, 5, 4);
     rows.iter_mut().flatten().for_each(|x| *x += 1e7);
@@ -181,7 +183,7 @@ fn it_stops_when_no_centre_moves_further_than_the_tolerance() {
 }
 
 #[test]
-fn a_changed_answer_is_noticed() {
+fn a_changed_answer_is_detected() {
     let place = Place::new();
     let path = place.doubles("x.npy", &clouds(3000, 3, 3, 6));
     let request = place.request(&[&path], json!({ "clusters": 3 }));
@@ -211,11 +213,11 @@ fn a_changed_answer_is_noticed() {
         lines[line] = fields.join("\t");
         std::fs::write(request.output.join(name), lines.join("\n")).unwrap();
         let verdict = verify(&request);
-        assert!(verdict.remark.is_some_and(|found| found.contains(remark)), "{name} {remark}");
+        assert!(verdict.remark.is_some_and(|text| text.contains(remark)), "{name} {remark}");
     }
 }
 
-/// Assignments and sums of some points at a level.
+/// Returns the assignments and sums of some points at a level.
 fn assigned<T: Real>(
     level: VectorLevel,
     (points, centres): (&[f64], &[f64]),
@@ -231,11 +233,11 @@ fn assigned<T: Real>(
     let grid = Grid::new(count as u64, &largest);
     let centres = Centres::<T>::new(centres.to_vec(), origin);
     let mut sums = Sums::new(centres.rows.len() / dimensions, dimensions);
-    let mut found = vec![NONE; count];
-    let mut points = kernel::Points { strips: &strips, found: &mut found, next: &rows };
+    let mut clusters = vec![NONE; count];
+    let mut points = kernel::Points { strips: &strips, clusters: &mut clusters, next: &rows };
     kernel::assign(level, &mut points, &centres, &grid, &mut sums);
     kernel::measure(level, &points, &centres, &grid, &mut sums);
-    (found, sums.coordinates, sums.inertias)
+    (clusters, sums.coordinates, sums.inertias)
 }
 
 fn check<T: Real>(points: &[f64], centres: &[f64], dimensions: usize, origin: &[f64]) {
@@ -244,9 +246,9 @@ fn check<T: Real>(points: &[f64], centres: &[f64], dimensions: usize, origin: &[
         rounded.chunks_exact(dimensions).map(|row| reference::nearest(row, centres).0).collect();
     let mut first = None;
     for level in VectorLevel::available() {
-        let found = assigned::<T>(level, (points, centres), dimensions, origin);
-        assert_eq!(found.0, right, "{level:?}");
-        assert_eq!(*first.get_or_insert_with(|| found.clone()), found, "{level:?}");
+        let assignment = assigned::<T>(level, (points, centres), dimensions, origin);
+        assert_eq!(assignment.0, right, "{level:?}");
+        assert_eq!(*first.get_or_insert_with(|| assignment.clone()), assignment, "{level:?}");
     }
 }
 
@@ -254,7 +256,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn every_level_assigns_as_the_definition_does(
+    fn all_levels_assign_as_the_definition_does(
         seed in any::<u64>(),
         shape in (1usize..200, 1usize..20, 1usize..40),
         coarse in any::<bool>(),

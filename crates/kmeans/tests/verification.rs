@@ -1,5 +1,5 @@
-//! The verification agrees with the definition in any memory, and lets no wrong answer pass.
-//! `CUESTA_MUTANTS` says how many wrong answers are made; the default is for every day.
+//! Verification agrees with the definition in any memory, and no wrong answer passes.
+//! `CUESTA_MUTANTS` sets the number of wrong answers; the default suits a daily run.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ use serde_json::json;
 
 const DEFAULT: u64 = 400;
 
-/// The doubles of a table, or the text of what is none, with what ends each.
+/// Splits a table into its doubles, or the text of other fields, with the separator of each.
 fn numbers(content: &[u8]) -> Vec<(Result<u64, String>, String)> {
     let text = String::from_utf8_lossy(content);
     let number = |field: &str| match field.parse::<f64>() {
@@ -37,8 +37,8 @@ fn passes(request: &Request) -> bool {
 
 #[test]
 fn no_mutant_of_an_answer_passes() {
-    let asked = std::env::var("CUESTA_MUTANTS").ok().and_then(|text| text.parse().ok());
-    let wanted: u64 = asked.unwrap_or(DEFAULT);
+    let mutant_count = std::env::var("CUESTA_MUTANTS").ok().and_then(|text| text.parse().ok());
+    let wanted: u64 = mutant_count.unwrap_or(DEFAULT);
     let place = Place::new();
     let path = place.singles("x.npy", &clouds(60, 3, 4, 1));
     let request = place.request(&[&path], json!({ "clusters": 5, "iterations": 6 }));
@@ -54,7 +54,7 @@ fn no_mutant_of_an_answer_passes() {
             index += 1;
             let Some((what, wrong)) = mutant(right, rows, 5, index) else { continue };
             if numbers(&wrong) == numbers(right) {
-                // A digit more or less of the same double.
+                // One digit more or less of the same double.
                 equal += 1;
                 continue;
             }
@@ -70,7 +70,7 @@ fn no_mutant_of_an_answer_passes() {
 }
 
 #[test]
-fn a_limit_that_is_enough_for_the_work_is_enough_for_the_verification() {
+fn memory_enough_for_the_run_is_enough_for_the_verification() {
     let place = Place::new();
     let path = place.doubles("x.npy", &clouds(100_000, 9, 6, 2));
     let mut request = place.request(&[&path], json!({ "clusters": 12, "iterations": 5 }));
@@ -86,7 +86,7 @@ fn a_limit_that_is_enough_for_the_work_is_enough_for_the_verification() {
 }
 
 #[test]
-fn progress_reaches_what_was_expected_at_the_start() {
+fn progress_reaches_the_total_expected_at_the_start() {
     let place = Place::new();
     let rows = clouds(3000, 4, 3, 5);
     let numbers = place.doubles("x.npy", &rows);
@@ -111,7 +111,7 @@ fn progress_reaches_what_was_expected_at_the_start() {
 }
 
 #[test]
-fn a_sample_shows_wrong_sizes_and_many_wrong_clusters() {
+fn a_sample_detects_wrong_sizes_and_many_wrong_clusters() {
     let place = Place::new();
     let path = place.singles("x.npy", &clouds(40_000, 3, 4, 1));
     let mut request = place.request(&[&path], json!({ "clusters": 5, "iterations": 3 }));
@@ -141,7 +141,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn what_the_work_finds_is_proved_whatever_the_points(
+    fn the_answer_of_a_run_is_verified_for_any_points(
         seed in any::<u64>(),
         (count, dimensions, clusters) in (1usize..400, 1usize..6, 1usize..12),
         (values, iterations, single) in (2u64..30, 1u32..8, any::<bool>()),

@@ -1,27 +1,29 @@
-//! The grid on which coordinates and squares of distances are summed as whole numbers.
+//! Grid on which coordinates and squared distances are summed as integers.
 
-/// Added to a double below 2^51 it leaves the nearest whole number in the low bits, half to even.
-const MAGIC: f64 = 6_755_399_441_055_744.0;
-/// Most bits of a coordinate on the grid.
+/// 1.5 * 2^52: added to a double below 2^51, it leaves the nearest integer in the low bits, half to
+/// even.
+const ROUNDING_BIAS: f64 = 6_755_399_441_055_744.0;
+/// Maximum number of bits of a coordinate on the grid.
 const BITS_MAX: i32 = 50;
-/// A dimension whose coordinates are all smaller than 2 to this is rounded to zero.
+/// Dimensions whose coordinates are all below 2 to this power are rounded to zero.
 const EXPONENT_MIN: i32 = -400;
 
-/// Units of a run: powers of two, so fine that a sum over all points just fits 63 bits.
+/// Units of a run: powers of two, chosen so that a sum over all points just fits in 63 bits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    /// By dimension, units in 1.
+    /// For each dimension, units in a coordinate of 1.
     pub scales: Vec<f64>,
-    /// Units of a squared distance in 1.
+    /// Units in a squared distance of 1.
     pub square_scale: f64,
 }
 
 impl Grid {
-    /// The grid for so many points whose coordinates are at most `largest` in each dimension.
+    /// Makes the grid for `points` points whose coordinates are at most `largest` in each
+    /// dimension.
     pub fn new(points: u64, largest: &[f64]) -> Self {
         let bits = bits(points);
         let exponents: Vec<i32> = largest.iter().map(|&value| exponent_above(value)).collect();
-        // A distance within a dimension is below two times the bound.
+        // A distance within a dimension is below twice the bound.
         let square: f64 = exponents.iter().map(|&exponent| power_of_two(2 * exponent + 2)).sum();
         Self {
             scales: exponents.iter().map(|&exponent| power_of_two(bits - exponent)).collect(),
@@ -29,19 +31,19 @@ impl Grid {
         }
     }
 
-    /// The nearest whole number of a double below 2^50, half to even.
+    /// Returns the nearest integer of a double below 2^50, half to even.
     #[inline(always)]
     pub fn round(value: f64) -> i64 {
-        (value + MAGIC).to_bits() as i64 - MAGIC.to_bits() as i64
+        (value + ROUNDING_BIAS).to_bits() as i64 - ROUNDING_BIAS.to_bits() as i64
     }
 
-    /// The mean of `size` coordinates whose sum on the grid is `sum`.
+    /// Returns the mean of `size` coordinates whose sum on the grid is `sum`.
     pub fn mean(&self, dimension: usize, sum: i64, size: i64) -> f64 {
         sum as f64 / size as f64 / self.scales[dimension]
     }
 
-    /// Puts the means of the clusters in place of their centres; an empty cluster keeps its centre.
-    /// Returns how far the centre that moved furthest moved.
+    /// Replaces the centres by the means of their clusters; an empty cluster keeps its centre.
+    /// Returns the largest distance that a centre moved.
     pub fn update(&self, centres: &mut [f64], sums: &[i64], sizes: &[i64]) -> f64 {
         let dimensions = self.scales.len();
         let mut furthest = 0.0f64;
@@ -58,24 +60,25 @@ impl Grid {
         furthest.sqrt()
     }
 
-    /// A sum of squared distances.
+    /// Returns a sum of squared distances as a double.
     pub fn square(&self, sum: i64) -> f64 {
         sum as f64 / self.square_scale
     }
 }
 
-/// Bits of a coordinate on the grid: 62 less those that count the points, at most 50.
+/// Returns the bits of a coordinate on the grid: 62 minus the bits of the number of points, at most
+/// 50.
 pub fn bits(points: u64) -> i32 {
     let counting = u64::BITS - points.saturating_sub(1).leading_zeros();
     (62 - counting as i32).min(BITS_MAX)
 }
 
-/// The smallest power of two above `value`, as its exponent, at least [`EXPONENT_MIN`].
+/// Returns the exponent of the smallest power of two above `value`, at least [`EXPONENT_MIN`].
 fn exponent_above(value: f64) -> i32 {
     (((value.to_bits() >> 52) & 0x7FF) as i32 - 1022).max(EXPONENT_MIN)
 }
 
-/// 2 to `exponent`, which must be that of a normal number.
+/// Returns 2 to `exponent`, which must be that of a normal number.
 fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }

@@ -1,7 +1,7 @@
 //! Nearest centres and sums, as pure functions on slices.
 //!
-//! Points lie in strips: [`STRIP`] points, coordinate by coordinate, so that a vector register
-//! holds one coordinate of many points.
+//! Points are stored in strips: [`STRIP`] points, coordinate by coordinate, so that a vector
+//! register holds one coordinate of many points.
 
 pub mod grid;
 pub mod simd;
@@ -14,20 +14,21 @@ pub use table::CentreTable;
 
 /// Points of a strip.
 pub const STRIP: usize = 32;
-/// Strips that are looked at before their points are moved: they stay in the cache of a core.
+/// Strips whose nearest centres are computed before their points are moved: they fit in the cache
+/// of a core.
 const PIECE: usize = 16;
-/// Stands for the cluster of a point that has none yet.
+/// Cluster of a point that has none yet.
 pub const NONE: u32 = u32::MAX;
 
-/// A number the kernel computes with.
+/// Number type of the kernel.
 pub trait Real: Coordinate + PartialOrd {
     /// Half the distance from 1 to the next number.
     const ROUNDOFF: f64;
     /// Smallest normal number.
     const TINY: f64;
-    /// Nearest centres of the points of whole strips, see [`simd::NearestSearch`].
+    /// Finds the nearest centres of the points of complete strips, see [`simd::NearestSearch`].
     fn nearest(level: simd::VectorLevel, job: &mut simd::NearestSearch<'_, Self>);
-    /// Lays rows of points into strips; lanes without a point are zero.
+    /// Copies rows of points into strips; lanes without a point are zero.
     fn lay(level: simd::VectorLevel, rows: &[Self], dimensions: usize, strips: &mut [Self]);
 }
 
@@ -57,28 +58,28 @@ impl Real for f64 {
     }
 }
 
-/// The centres of an iteration, in double precision and ready for the vector kernel.
+/// Centres of an iteration, in double precision and in the layout of the vector kernel.
 pub struct Centres<T> {
-    /// Numbers of a centre.
+    /// Coordinates of a centre.
     pub dimensions: usize,
-    /// Centre after centre.
+    /// Coordinates of all centres, one centre after the other.
     pub rows: Vec<f64>,
     table: CentreTable<T>,
 }
 
 impl<T: Real> Centres<T> {
-    /// Centres with products taken from `origin`, which may be any point near them.
+    /// Prepares centres; products are relative to `origin`, any point near the centres.
     pub fn new(rows: Vec<f64>, origin: &[f64]) -> Self {
         let table = CentreTable::new(&rows, origin);
         Self { dimensions: origin.len(), rows, table }
     }
 
-    /// Coordinates of a centre.
+    /// Returns the coordinates of a centre.
     pub fn row(&self, cluster: usize) -> &[f64] {
         &self.rows[cluster * self.dimensions..][..self.dimensions]
     }
 
-    /// The nearest centre by the definition, the first of those at equal distance.
+    /// Returns the nearest centre by the definition, the first of those at equal distance.
     pub fn exact(&self, strip: &[T], lane: usize) -> u32 {
         let mut best = (f64::INFINITY, 0);
         for (cluster, row) in self.rows.chunks_exact(self.dimensions).enumerate() {
@@ -91,7 +92,7 @@ impl<T: Real> Centres<T> {
     }
 }
 
-/// The square of the distance of a point to a centre: squares added in the order of dimensions.
+/// Returns the squared distance of a point to a centre: squares added in the order of dimensions.
 #[inline(always)]
 pub fn distance<T: Real>(strip: &[T], lane: usize, centre: &[f64]) -> f64 {
     let mut sum = 0.0;
@@ -102,47 +103,47 @@ pub fn distance<T: Real>(strip: &[T], lane: usize, centre: &[f64]) -> f64 {
     sum
 }
 
-/// What a thread finds out.
+/// Sums of the points of a thread, with its buffers.
 pub struct Sums {
-    /// Sums of the coordinates of each cluster on the grid; changes of it are sums too.
+    /// Sums of the coordinates of each cluster on the grid, or the changes of these sums.
     pub coordinates: Vec<i64>,
     /// Points of each cluster.
     pub sizes: Vec<i64>,
-    /// Squares of distances of each cluster on the grid.
+    /// Sums of squared distances of each cluster on the grid.
     pub inertias: Vec<i64>,
-    found: Vec<u32>,
+    nearest: Vec<u32>,
     doubt: Vec<u32>,
     point: Vec<i64>,
 }
 
 impl Sums {
-    /// Nothing yet.
+    /// Creates sums of zero.
     pub fn new(clusters: usize, dimensions: usize) -> Self {
         Self {
             coordinates: vec![0; clusters * dimensions],
             sizes: vec![0; clusters],
             inertias: vec![0; clusters],
-            found: vec![0; PIECE * STRIP],
+            nearest: vec![0; PIECE * STRIP],
             doubt: vec![0; PIECE],
             point: vec![0; dimensions],
         }
     }
 
-    /// Bytes of one.
+    /// Returns the memory of an instance, in bytes.
     pub fn size_bytes(clusters: usize, dimensions: usize) -> u64 {
         8 * (clusters as u64 + 1) * (dimensions as u64 + 2) + 4 * (PIECE * STRIP) as u64
     }
 
-    /// Adds what another thread has found out.
-    pub fn merge(&mut self, other: &Self) {
+    /// Adds the sums of another thread.
+    pub fn merge(&mut self, sums: &Self) {
         let add = |to: &mut [i64], from: &[i64]| {
             for (to, from) in to.iter_mut().zip(from) {
                 *to = to.wrapping_add(*from);
             }
         };
-        add(&mut self.coordinates, &other.coordinates);
-        add(&mut self.sizes, &other.sizes);
-        add(&mut self.inertias, &other.inertias);
+        add(&mut self.coordinates, &sums.coordinates);
+        add(&mut self.sizes, &sums.sizes);
+        add(&mut self.inertias, &sums.inertias);
     }
 
     #[inline(always)]
@@ -166,17 +167,17 @@ impl Sums {
     }
 }
 
-/// Points of a job: whole strips, of which `found.len()` points are real.
+/// Points of a job: complete strips, of which `clusters.len()` points are real.
 pub struct Points<'a, T> {
     /// The strips.
     pub strips: &'a [T],
-    /// The cluster of each point so far, replaced by the nearest.
-    pub found: &'a mut [u32],
-    /// Numbers that are read next, which are asked for meanwhile; none when they are in `strips`.
+    /// Cluster of each point so far, replaced by the nearest.
+    pub clusters: &'a mut [u32],
+    /// Numbers that are read next, prefetched meanwhile; empty if they are in `strips`.
     pub next: &'a [T],
 }
 
-/// Finds the nearest centre of each point; `sums` gets each point whose cluster changed.
+/// Assigns each point to its nearest centre; `sums` gets each point whose cluster changed.
 pub fn assign<T: Real>(
     level: simd::VectorLevel,
     points: &mut Points<'_, T>,
@@ -187,7 +188,7 @@ pub fn assign<T: Real>(
     let mut next = points.next.chunks(PIECE * STRIP * centres.dimensions);
     let strip_size = STRIP * centres.dimensions;
     let pieces = points.strips.chunks(PIECE * strip_size);
-    for (strips, found) in pieces.zip(points.found.chunks_mut(PIECE * STRIP)) {
+    for (strips, clusters) in pieces.zip(points.clusters.chunks_mut(PIECE * STRIP)) {
         let count = strips.len() / strip_size;
         T::nearest(
             level,
@@ -195,15 +196,15 @@ pub fn assign<T: Real>(
                 table: &centres.table,
                 strips,
                 next: next.next().unwrap_or_default(),
-                found: &mut sums.found[..count * STRIP],
+                nearest: &mut sums.nearest[..count * STRIP],
                 doubt: &mut sums.doubt[..count],
             },
         );
         for (index, strip) in strips.chunks_exact(strip_size).enumerate() {
-            let lanes = STRIP.min(found.len().saturating_sub(index * STRIP));
-            let old = &mut found[index * STRIP..][..lanes];
+            let lanes = STRIP.min(clusters.len().saturating_sub(index * STRIP));
+            let old = &mut clusters[index * STRIP..][..lanes];
             settle(strip, index, old, centres, sums);
-            if sums.found[index * STRIP..][..lanes] == *old {
+            if sums.nearest[index * STRIP..][..lanes] == *old {
                 continue;
             }
             level.run(
@@ -221,7 +222,7 @@ fn settle<T: Real>(strip: &[T], index: usize, old: &[u32], centres: &Centres<T>,
         let lane = doubt.trailing_zeros() as usize;
         doubt &= doubt - 1;
         if lane < old.len() {
-            sums.found[index * STRIP + lane] = centres.exact(strip, lane);
+            sums.nearest[index * STRIP + lane] = centres.exact(strip, lane);
         }
     }
 }
@@ -229,7 +230,7 @@ fn settle<T: Real>(strip: &[T], index: usize, old: &[u32], centres: &Centres<T>,
 #[inline(always)]
 fn move_points<T: Real>(strip: &[T], index: usize, old: &mut [u32], grid: &Grid, sums: &mut Sums) {
     for (lane, cluster) in old.iter_mut().enumerate() {
-        let new = sums.found[index * STRIP + lane];
+        let new = sums.nearest[index * STRIP + lane];
         if new == *cluster {
             continue;
         }
@@ -242,7 +243,7 @@ fn move_points<T: Real>(strip: &[T], index: usize, old: &mut [u32], grid: &Grid,
     }
 }
 
-/// Adds the squares of the distances of all points to the centres of their clusters.
+/// Adds the squared distances of all points to the centres of their clusters.
 pub fn measure<T: Real>(
     level: simd::VectorLevel,
     points: &Points<'_, T>,
@@ -251,11 +252,11 @@ pub fn measure<T: Real>(
     sums: &mut Sums,
 ) {
     let strips = points.strips.chunks_exact(STRIP * centres.dimensions);
-    for (strip, found) in strips.zip(points.found.chunks(STRIP)) {
+    for (strip, clusters) in strips.zip(points.clusters.chunks(STRIP)) {
         level.run(
             #[inline(always)]
             || {
-                for (lane, &cluster) in found.iter().enumerate() {
+                for (lane, &cluster) in clusters.iter().enumerate() {
                     let square = distance(strip, lane, centres.row(cluster as usize));
                     let sum = &mut sums.inertias[cluster as usize];
                     *sum = sum.wrapping_add(Grid::round(square * grid.square_scale));
@@ -265,8 +266,8 @@ pub fn measure<T: Real>(
     }
 }
 
-/// Raises `largest` to the largest absolute coordinates of some strips; false when one of them is
-/// no number or above `limit`.
+/// Raises `largest` to the largest absolute coordinates of some strips; returns false if a
+/// coordinate is NaN or above `limit`.
 pub fn extend<T: Real>(
     level: simd::VectorLevel,
     strips: &[T],

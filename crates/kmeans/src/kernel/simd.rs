@@ -1,7 +1,7 @@
-//! The nearest centres on vectors, and points laid for them; chosen at run time: AVX-512, AVX2 with
-//! FMA, portable code.
+//! Nearest centres on vectors, and the layout of points for them; the code is chosen at run time:
+//! AVX-512, AVX2 with FMA, or portable.
 //!
-//! The levels may round scores differently; the bound in [`CentreTable`] holds for all, so that
+//! The levels may round scores differently; the bound in [`CentreTable`] holds for all levels, so
 //! their answers agree once the points in doubt are decided.
 #![allow(unsafe_code)]
 
@@ -9,10 +9,10 @@ use cuesta_core::cpu;
 
 use super::{CentreTable, STRIP};
 
-/// How far ahead points are asked for: processors by themselves look no further than a page.
+/// Distance of prefetches: the hardware prefetcher stops at page boundaries.
 const AHEAD_BYTES: usize = 8 << 10;
 
-/// A level of vector instructions that this processor has.
+/// Level of vector instructions that this processor supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorLevel(Kind);
 
@@ -26,7 +26,7 @@ enum Kind {
 }
 
 impl VectorLevel {
-    /// All levels of this processor, slowest first.
+    /// Returns all levels of this processor, slowest first.
     pub fn available() -> Vec<Self> {
         let mut levels = vec![Self(Kind::Portable)];
         #[cfg(target_arch = "x86_64")]
@@ -41,7 +41,7 @@ impl VectorLevel {
         levels
     }
 
-    /// The fastest level of this processor.
+    /// Returns the fastest level of this processor.
     pub fn best() -> Self {
         Self::available().pop().unwrap_or(Self(Kind::Portable))
     }
@@ -52,7 +52,7 @@ impl VectorLevel {
         match self.0 {
             Kind::Portable => work(),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `available` is the only maker of this level, after asking the processor.
+            // SAFETY: only `available` makes this level, after detecting its instructions.
             Kind::Avx2 => unsafe { avx2(work) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
@@ -73,17 +73,17 @@ fn avx2<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Points whose nearest centres are wanted.
+/// Points whose nearest centres are searched.
 pub struct NearestSearch<'a, T> {
     /// The centres.
     pub table: &'a CentreTable<T>,
-    /// Whole strips.
+    /// Complete strips of points.
     pub strips: &'a [T],
-    /// What is read next, and asked for meanwhile; empty when it follows the strips.
+    /// Numbers that are read next, prefetched meanwhile; empty if they follow the strips.
     pub next: &'a [T],
-    /// Gets a centre for each point.
-    pub found: &'a mut [u32],
-    /// Gets a bit for each point of a strip: whether another centre may be nearer.
+    /// Output: the nearest centre of each point.
+    pub nearest: &'a mut [u32],
+    /// Output: for each strip, a bit for each point for which another centre may be nearer.
     pub doubt: &'a mut [u32],
 }
 
@@ -91,13 +91,13 @@ impl<T> NearestSearch<'_, T> {
     fn check(&self) {
         let (dimensions, strips) = (self.table.origin.len(), self.doubt.len());
         assert_eq!(self.strips.len(), strips * dimensions * STRIP);
-        assert_eq!(self.found.len(), strips * STRIP);
+        assert_eq!(self.nearest.len(), strips * STRIP);
         assert_eq!(self.table.rows.len(), self.table.starts.len() * dimensions);
         assert!(self.table.starts.len().is_multiple_of(self.table.group));
     }
 }
 
-/// A register of numbers. The functions must run where the processor has its instructions.
+/// Register of numbers. The functions must run where the processor has its instructions.
 trait Vector: Copy {
     type Scalar: Copy + Default;
     const LANES: usize;
@@ -106,26 +106,26 @@ trait Vector: Copy {
     unsafe fn number(index: usize) -> Self;
     unsafe fn lowest() -> Self;
     unsafe fn sub(self, other: Self) -> Self;
-    /// self * factor + term
+    /// Returns `self * factor + term`.
     unsafe fn fma(self, factor: Self, term: Self) -> Self;
     unsafe fn max(self, other: Self) -> Self;
     unsafe fn min(self, other: Self) -> Self;
-    /// Lanes of `yes` where self > other, else of `no`.
+    /// Returns the lanes of `yes` where self > other, else of `no`.
     unsafe fn choose(self, other: Self, yes: Self, no: Self) -> Self;
-    /// A bit for each lane where self > other.
+    /// Returns a bit for each lane where self > other.
     unsafe fn above(self, other: Self) -> u32;
-    /// Stores whole numbers.
-    unsafe fn store_whole(self, to: *mut u32);
-    /// Coordinates that [`turn`](Self::turn) turns at once.
+    /// Stores lanes as integers.
+    unsafe fn store_integers(self, to: *mut u32);
+    /// Coordinates that [`transpose`](Self::transpose) transposes at once.
     const TILE: usize;
-    /// Reads TILE coordinates of LANES points, of which the next begins `stride` numbers later, and
-    /// stores the lanes of each coordinate, [`STRIP`] numbers apart.
-    unsafe fn turn(points: *const Self::Scalar, stride: usize, to: *mut Self::Scalar);
-    /// Asks for the cache line at `from`, which may be anywhere.
+    /// Reads TILE coordinates of LANES points, which are `stride` numbers apart, and stores the
+    /// lanes of each coordinate, [`STRIP`] numbers apart.
+    unsafe fn transpose(points: *const Self::Scalar, stride: usize, to: *mut Self::Scalar);
+    /// Prefetches the cache line at `from`, which may be any address.
     fn prefetch(_from: *const Self::Scalar) {}
 }
 
-/// Nearest centres with groups of G centres and N vectors of points at once.
+/// Finds nearest centres with groups of G centres and N vectors of points at once.
 ///
 /// # Safety
 /// The processor must have the instructions of `V`.
@@ -139,25 +139,27 @@ unsafe fn tiles<V: Vector, const G: usize, const N: usize>(job: &mut NearestSear
         next => next.as_ptr().addr().wrapping_sub(job.strips.as_ptr().addr()) as isize,
     };
     for (strip, doubt) in job.doubt.iter_mut().enumerate() {
-        let found = job.found[strip * STRIP..][..STRIP].as_mut_ptr();
+        let nearest = job.nearest[strip * STRIP..][..STRIP].as_mut_ptr();
         let mut sure = 0;
         for first in (0..STRIP).step_by(N * V::LANES) {
-            // SAFETY: `check` found as many strips as flags, and `first` is within one.
+            // SAFETY: `check` compared the numbers of strips and flags, and `first` is within a
+            // strip.
             let points = unsafe { job.strips.as_ptr().add(strip * strip_size + first) };
             // SAFETY: the vectors of a tile end within the strip, which has as many points as
-            // `found`.
-            let bits = unsafe { tile::<V, G, N>(table, points, ahead_bytes, found.add(first)) };
+            // `nearest`.
+            let bits = unsafe { tile::<V, G, N>(table, points, ahead_bytes, nearest.add(first)) };
             sure |= bits << first;
         }
         *doubt = !sure;
     }
 }
 
-/// One tile: writes the best centres, returns a bit for each point that is sure of it.
+/// Processes a tile: writes the best centres, returns a bit for each point that has no other
+/// candidate.
 ///
 /// # Safety
 /// The processor must have the instructions of `V`; `points` must be in a strip with as many
-/// dimensions as the table, N vectors before its end, and `best_at` have room for N vectors.
+/// dimensions as the table, N vectors before its end, and `best_at` must have space for N vectors.
 #[inline(always)]
 unsafe fn tile<V: Vector, const G: usize, const N: usize>(
     table: &CentreTable<V::Scalar>,
@@ -208,13 +210,13 @@ unsafe fn tile<V: Vector, const G: usize, const N: usize>(
         for n in 0..N {
             let gap = best[n].sub(second[n]);
             sure |= gap.above(size[n].fma(factor, base)) << (n * V::LANES);
-            index[n].store_whole(best_at.add(n * V::LANES));
+            index[n].store_integers(best_at.add(n * V::LANES));
         }
         sure
     }
 }
 
-/// Lays rows of points into strips; lanes without a point are zero.
+/// Copies rows of points into strips; lanes without a point are zero.
 ///
 /// # Safety
 /// The processor must have the instructions of `V`.
@@ -229,14 +231,14 @@ unsafe fn lay<V: Vector>(rows: &[V::Scalar], dimensions: usize, strips: &mut [V:
         let turned = if dimensions < V::TILE { 0 } else { points / V::LANES * V::LANES };
         for first in (0..turned).step_by(V::LANES) {
             for start in (0..dimensions).step_by(V::TILE) {
-                // The last tiles of a point overlap.
+                // The last two tiles of a point overlap.
                 let start = start.min(dimensions - V::TILE);
                 let from = first * dimensions + start;
-                // SAFETY: `start` leaves a tile of coordinates, `first` so many points, of `rows`
-                // and of the strip.
+                // SAFETY: `rows` and the strip have a tile of coordinates from `start` on, and
+                // enough points from `first` on.
                 unsafe {
                     let to = strip.as_mut_ptr().add(start * STRIP + first);
-                    V::turn(rows.as_ptr().add(from), dimensions, to);
+                    V::transpose(rows.as_ptr().add(from), dimensions, to);
                 }
             }
         }
@@ -250,7 +252,7 @@ unsafe fn lay<V: Vector>(rows: &[V::Scalar], dimensions: usize, strips: &mut [V:
 
 macro_rules! by_group {
     ($job:expr, $vector:ty, $n:literal) => {
-        // SAFETY: only called where the level's instructions were detected.
+        // SAFETY: called only where the instructions of the level were detected.
         unsafe {
             match $job.table.group {
                 2 => tiles::<$vector, 2, $n>($job),
@@ -282,7 +284,7 @@ macro_rules! level {
 
             #[target_feature(enable = $features)]
             pub fn lay_f32(rows: &[f32], dimensions: usize, strips: &mut [f32]) {
-                // SAFETY: this function has the instructions.
+                // SAFETY: the instructions are enabled for this function.
                 unsafe { lay::<$single>(rows, dimensions, strips) }
             }
 
@@ -300,12 +302,12 @@ level!(on_avx2, "avx2,fma", x86::__m256, x86::__m256d, 1);
 
 macro_rules! dispatch {
     ($nearest:ident, $lay:ident, $scalar:ident, $portable:ty) => {
-        /// Nearest centres in this precision.
+        /// Finds nearest centres in this precision.
         pub fn $nearest(level: VectorLevel, job: &mut NearestSearch<'_, $scalar>) {
             match level.0 {
                 Kind::Portable => by_group!(job, $portable, 1),
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: `available` is the only maker of this level, after asking the processor.
+                // SAFETY: only `available` makes this level, after detecting its instructions.
                 Kind::Avx2 => unsafe { on_avx2::$nearest(job) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: as above.
@@ -313,7 +315,7 @@ macro_rules! dispatch {
             }
         }
 
-        /// Lays rows of points into strips; lanes without a point are zero.
+        /// Copies rows of points into strips; lanes without a point are zero.
         pub fn $lay(
             level: VectorLevel,
             rows: &[$scalar],
@@ -321,10 +323,10 @@ macro_rules! dispatch {
             strips: &mut [$scalar],
         ) {
             match level.0 {
-                // SAFETY: any processor has its instructions.
+                // SAFETY: all processors have these instructions.
                 Kind::Portable => unsafe { lay::<$portable>(rows, dimensions, strips) },
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: `available` is the only maker of this level, after asking the processor.
+                // SAFETY: only `available` makes this level, after detecting its instructions.
                 Kind::Avx2 => unsafe { on_avx2::$lay(rows, dimensions, strips) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: as above.

@@ -1,8 +1,8 @@
-//! Centres as the vector kernel reads them, and how far its scores may be off.
+//! Centres in the layout of the vector kernel, and the error bound of its scores.
 
 use super::Real;
 
-/// Most centres that the kernel takes at once: their scores stay in registers.
+/// Maximum number of centres that the kernel takes at once: their scores stay in registers.
 pub const GROUP_MAX: usize = 12;
 
 /// Centres taken from an origin o: the score of a point x for a centre c is
@@ -17,21 +17,21 @@ pub const GROUP_MAX: usize = 12;
 pub struct CentreTable<T> {
     /// Centres of a group: 2, 4, ... [`GROUP_MAX`].
     pub group: usize,
-    /// By group, dimension and centre: c - o.
+    /// c - o, ordered by group, dimension and centre.
     pub rows: Vec<T>,
-    /// By group and centre: -|c - o|^2 / 2; minus infinity where there is no centre, or one that
-    /// equals an earlier one.
+    /// -|c - o|^2 / 2, ordered by group and centre; minus infinity for a missing centre, or one
+    /// that equals an earlier one.
     pub starts: Vec<T>,
     /// o.
     pub origin: Vec<T>,
-    /// A gap up to `gap_base + gap_factor |x - o|^2` decides nothing.
+    /// Gaps up to `gap_base + gap_factor |x - o|^2` leave the nearest centre in doubt.
     pub gap_base: T,
-    /// See `gap_base`.
+    /// Factor of the bound, see `gap_base`.
     pub gap_factor: T,
 }
 
 impl<T: Real> CentreTable<T> {
-    /// The table of centres, row after row.
+    /// Makes the table of centres in row order.
     pub fn new(centres: &[f64], origin: &[f64]) -> Self {
         let dimensions = origin.len();
         let clusters = centres.len() / dimensions;
@@ -64,7 +64,7 @@ impl<T: Real> CentreTable<T> {
     }
 }
 
-/// Centres that equal no earlier one, with their numbers.
+/// Returns the centres that equal no earlier centre, with their numbers.
 fn without_repeats(centres: &[f64], dimensions: usize) -> Vec<(usize, &[f64])> {
     let mut sorted: Vec<(usize, &[f64])> = centres.chunks_exact(dimensions).enumerate().collect();
     sorted.sort_by(|(i, a), (j, b)| {

@@ -1,31 +1,32 @@
-//! What is known of the distances of points without computing them (G. Hamerly, *Making k-means
-//! even faster*, SDM 2010): one to the own centre that is no smaller than the true one, and one to
-//! all other centres that is no larger. They change by how far centres move, and while the first is
-//! below the second the own centre is the nearest.
+//! Bounds of the distances of points, known without computing the distances (G. Hamerly, *Making
+//! k-means even faster*, SDM 2010): an upper bound of the distance to the point's centre, and a
+//! lower bound of the distances to all further centres. They change by the distances that centres
+//! move, and while the upper bound is below the lower bound, the point's centre is the nearest.
 //!
-//! Bounds are single-precision numbers in units of a [`Scale`], rounded away from what they bound.
-//! An own distance below the others by them is below by more than a part in 10^6, while a square by
-//! the definition is off by less than 65 538 / 2^53 of itself and 10^-318. So it is the nearest by
-//! the definition, too.
+//! Bounds are single-precision numbers in units of a [`Scale`], rounded away from the true value.
+//! If the bounds show that a distance is smaller, it is smaller by more than a part in 10^6, while
+//! a square by the definition has a relative error of less than 65 538 / 2^53, plus 10^-318. So the
+//! centre is the nearest by the definition, too.
 
-/// Stands for the cluster of a point that has none yet.
+/// Cluster of a point that has none yet.
 pub const NONE: u32 = u32::MAX;
-/// Covers the rounding of squares, of their roots and of single precision.
+/// Margin for the rounding of squares, of their roots and of single precision.
 const MARGIN: f64 = 1e-6;
-/// More than a distance whose square is lost to underflow in all of 65536 dimensions.
+/// Upper bound of a distance whose square is lost to underflow in all of 65536 dimensions.
 const LOST: f64 = 1e-157;
-/// Covers the two roundings of a changed bound.
+/// Factors that cover the two roundings of a changed bound.
 const UP: f32 = 1.0 + 4.0 / (1 << 24) as f32;
 const DOWN: f32 = 1.0 - 4.0 / (1 << 24) as f32;
-/// Covers the rounding of numbers too small for a relative one.
+/// Margin for the rounding of numbers too small for a relative margin.
 const TINY: f32 = 1e-30;
 
-/// A power of two by which distances are multiplied, so that all are at most 1.
+/// Power of two by which distances are multiplied, so that all are at most 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale(f64);
 
 impl Scale {
-    /// For points and centres whose coordinates are at most `largest`, by dimension.
+    /// Returns the scale for points and centres whose coordinates are at most `largest`, by
+    /// dimension.
     pub fn new(largest: &[f64]) -> Self {
         // Doubles of this size have squares; an exponent more is a factor of two.
         let most = largest.iter().fold(0.0f64, |most, &x| most.max(x));
@@ -33,44 +34,44 @@ impl Scale {
         Self((-(spread.log2().ceil() + 1.0)).clamp(-1000.0, 1000.0).exp2())
     }
 
-    /// What distances are multiplied by.
+    /// Returns the factor of distances.
     pub fn factor(self) -> f64 {
         self.0
     }
 
-    /// More than underflow takes of a scaled distance.
+    /// Returns an upper bound of the loss of a scaled distance to underflow.
     pub fn lost(self) -> f64 {
         LOST * self.0
     }
 
-    /// A bound from above for a distance with this square.
+    /// Returns an upper bound of a distance with this square.
     #[inline(always)]
     pub fn above(self, square: f64) -> f32 {
         ((square.sqrt() * (1.0 + MARGIN) + LOST) * self.0) as f32
     }
 
-    /// Bounds of a distance from one of its scaled square, from above and from below.
+    /// Returns an upper and a lower bound of distances with these scaled squares.
     #[inline(always)]
     pub fn limits(self, near: f32, next: f32) -> (f32, f32) {
         let lost = self.lost() as f32;
         (near.max(0.0).sqrt() * UP + (TINY + lost), next.max(0.0).sqrt() * DOWN - (TINY + lost))
     }
 
-    /// A bound from below for a distance with this square.
+    /// Returns a lower bound of a distance with this square.
     #[inline(always)]
     pub fn below(self, square: f64) -> f32 {
         ((square.sqrt() * (1.0 - MARGIN) - LOST) * self.0) as f32
     }
 }
 
-/// How the bounds of the points of a cluster change from one iteration to the next.
+/// Change of the bounds of the points of a cluster from one iteration to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Carry {
-    /// How far its centre moved, at most.
+    /// Upper bound of the distance that the centre moved.
     pub moved: f32,
-    /// How far any other centre moved, at most.
-    pub others_moved: f32,
-    /// Half the distance to the nearest other centre, at least.
+    /// Upper bound of the distance that any further centre moved.
+    pub rest_moved: f32,
+    /// Lower bound of half the distance to the nearest further centre.
     pub half: f32,
 }
 
@@ -87,7 +88,7 @@ impl Bounds {
     /// Bytes for each point.
     pub const POINT_BYTES: usize = 12;
 
-    /// Nothing known of `count` points.
+    /// Resets to `count` points without cluster or bounds.
     pub fn reset(&mut self, count: usize) {
         self.clusters.clear();
         self.clusters.resize(count, NONE);
@@ -97,27 +98,27 @@ impl Bounds {
         self.lower.resize(count, 0.0);
     }
 
-    /// Changes the bounds as the centres moved; `doubtful` gets the points whose cluster is not
-    /// known any more. `carries` has one for each cluster.
+    /// Changes the bounds by the distances that the centres moved; `doubtful` gets the points whose
+    /// cluster is not certain any more. `carries` has an element for each cluster.
     #[inline(always)]
     pub fn carry(&mut self, carries: &[Carry], doubtful: &mut Vec<u32>) {
         doubtful.resize(self.clusters.len(), 0);
         let mut count = 0;
         let bounds = self.upper.iter_mut().zip(&mut self.lower);
         for (index, (&cluster, (upper, lower))) in self.clusters.iter().zip(bounds).enumerate() {
-            let mut known = false;
+            let mut certain = false;
             if let Some(carry) = carries.get(cluster as usize) {
                 *upper = (*upper + carry.moved) * UP + TINY;
-                *lower = (*lower - carry.others_moved) * DOWN - TINY;
-                known = *upper < lower.max(carry.half);
+                *lower = (*lower - carry.rest_moved) * DOWN - TINY;
+                certain = *upper < lower.max(carry.half);
             }
             doubtful[count] = index as u32;
-            count += usize::from(!known);
+            count += usize::from(!certain);
         }
         doubtful.truncate(count);
     }
 
-    /// Sets the upper bound of a point; whether its cluster is known again.
+    /// Sets the upper bound of a point; returns whether its cluster is certain again.
     #[inline(always)]
     pub fn tighten(&mut self, index: usize, upper: f32, carries: &[Carry]) -> bool {
         self.upper[index] = upper;
@@ -125,7 +126,7 @@ impl Bounds {
         upper < self.lower[index].max(half)
     }
 
-    /// Sets what was computed of a point.
+    /// Sets the computed cluster and bounds of a point.
     #[inline(always)]
     pub fn set(&mut self, index: usize, cluster: u32, (upper, lower): (f32, f32)) {
         self.clusters[index] = cluster;
@@ -158,7 +159,7 @@ mod tests {
     fn a_point_is_doubtful_when_centres_moved_by_the_gap() {
         let mut bounds = Bounds::default();
         bounds.reset(3);
-        let carries = |moved, others_moved| [Carry { moved, others_moved, half: 0.05 }; 2];
+        let carries = |moved, rest_moved| [Carry { moved, rest_moved, half: 0.05 }; 2];
         let mut doubtful = Vec::new();
         bounds.carry(&carries(0.0, 0.0), &mut doubtful);
         assert_eq!(doubtful, [0, 1, 2]);

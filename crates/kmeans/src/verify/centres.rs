@@ -1,4 +1,5 @@
-//! The centres of an iteration: exact squares of distances to all of them, and how far they moved.
+//! Centres of an iteration: exact squares of distances to all of them, and the distances they
+//! moved.
 
 use cuesta_core::cpu;
 use cuesta_input::points::Coordinate;
@@ -8,37 +9,37 @@ use super::quick::Quick;
 
 /// Centres whose squares are computed together: two or more vector registers.
 const GROUP: usize = 16;
-/// Most centres whose distances to each other are computed.
+/// Maximum number of centres whose distances to each other are computed.
 const PAIRS_MAX: usize = 1 << 11;
 
-/// Centres, row after row and as groups of [`GROUP`], coordinate by coordinate.
+/// Centres in row order, and as groups of [`GROUP`], coordinate by coordinate.
 pub struct GroupedCentres {
-    /// Centre after centre.
+    /// Coordinates of all centres, one centre after the other.
     pub rows: Vec<f64>,
     dimensions: usize,
-    /// By group, dimension and centre. Infinity where there is no centre.
+    /// Coordinates ordered by group, dimension and centre. Infinity for a missing centre.
     columns: Vec<[f64; GROUP]>,
-    /// By cluster, how bounds change.
+    /// Change of the bounds of each cluster.
     pub carries: Vec<Carry>,
-    /// The unit of bounds.
+    /// Unit of the bounds.
     pub scale: Scale,
-    /// The centres in single precision.
+    /// Centres in single precision.
     pub quick: Quick,
 }
 
-/// The two nearest centres of a point.
+/// Two nearest centres of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nearest {
-    /// The nearest, the first of those equally near.
+    /// Nearest centre, the first of those equally near.
     pub cluster: u32,
-    /// The square of the distance to it.
+    /// Squared distance to the nearest centre.
     pub square: f64,
-    /// The smallest square of the distance to another.
+    /// Smallest squared distance to a further centre.
     pub second: f64,
 }
 
 impl GroupedCentres {
-    /// Centres that were at `before` in the last iteration, if there was one.
+    /// Prepares centres that were at `before` in the last iteration, if there was one.
     pub fn new(rows: Vec<f64>, dimensions: usize, before: Option<&[f64]>, scale: Scale) -> Self {
         let clusters = rows.len() / dimensions;
         let groups = clusters.div_ceil(GROUP);
@@ -53,27 +54,28 @@ impl GroupedCentres {
         centres
     }
 
-    /// A centre.
+    /// Returns the coordinates of a centre.
     pub fn row(&self, cluster: u32) -> &[f64] {
         &self.rows[cluster as usize * self.dimensions..][..self.dimensions]
     }
 
-    /// How many there are.
+    /// Returns the number of centres.
     pub fn count(&self) -> usize {
         self.rows.len() / self.dimensions
     }
 
-    /// Bounds of the distances to the nearest centre, from above, and to all others, from below.
+    /// Returns an upper bound of the distance to the nearest centre, and a lower bound of that to
+    /// all further centres.
     #[inline(always)]
     pub fn limits(&self, nearest: &Nearest) -> (f32, f32) {
         (self.scale.above(nearest.square), self.scale.below(nearest.second))
     }
 
-    /// The nearest centres of a point. Squares are added in the order of the dimensions, none of
-    /// them fused, so they are those of the definition to the last bit.
+    /// Returns the nearest centres of a point. Squares are added in the order of the dimensions,
+    /// none of them fused, so they equal those of the definition to the last bit.
     #[inline(always)]
     pub fn nearest(&self, point: &[f64]) -> Nearest {
-        let mut found = Nearest { cluster: 0, square: f64::INFINITY, second: f64::INFINITY };
+        let mut nearest = Nearest { cluster: 0, square: f64::INFINITY, second: f64::INFINITY };
         for (group, columns) in self.columns.chunks_exact(self.dimensions).enumerate() {
             let mut squares = [0.0; GROUP];
             for (x, column) in point.iter().zip(columns) {
@@ -82,16 +84,16 @@ impl GroupedCentres {
                 }
             }
             for (index, &square) in squares.iter().enumerate() {
-                if square < found.square {
-                    found.second = found.square;
-                    found.square = square;
-                    found.cluster = (group * GROUP + index) as u32;
-                } else if square < found.second {
-                    found.second = square;
+                if square < nearest.square {
+                    nearest.second = nearest.square;
+                    nearest.square = square;
+                    nearest.cluster = (group * GROUP + index) as u32;
+                } else if square < nearest.second {
+                    nearest.second = square;
                 }
             }
         }
-        found
+        nearest
     }
 
     fn carries(&self, before: Option<&[f64]>) -> Vec<Carry> {
@@ -119,14 +121,14 @@ impl GroupedCentres {
         };
         let carry = |(cluster, row): (usize, &[f64])| Carry {
             moved: moves[cluster],
-            others_moved: if cluster == furthest { rest } else { moves[furthest] },
+            rest_moved: if cluster == furthest { rest } else { moves[furthest] },
             half: if near { to_next(row) / 2.0 } else { 0.0 },
         };
         rows.enumerate().map(carry).collect()
     }
 }
 
-/// The square of a distance by the definition.
+/// Returns the square of a distance by the definition.
 #[inline(always)]
 pub fn square<T: Coordinate>(point: &[T], centre: &[f64]) -> f64 {
     point.iter().zip(centre).fold(0.0, |sum, (x, c)| {
@@ -135,8 +137,8 @@ pub fn square<T: Coordinate>(point: &[T], centre: &[f64]) -> f64 {
     })
 }
 
-/// The largest absolute coordinates of points and centres.
-pub fn with(largest: &[f64], rows: &[f64]) -> Vec<f64> {
+/// Returns the largest absolute coordinates of points and centres.
+pub fn with_centres(largest: &[f64], rows: &[f64]) -> Vec<f64> {
     let mut all = largest.to_vec();
     for row in rows.chunks_exact(all.len()) {
         all.iter_mut().zip(row).for_each(|(all, x)| *all = all.max(x.abs()));
@@ -153,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_nearest_is_that_of_the_definition_whatever_the_ties(
+        fn the_nearest_is_that_of_the_definition_with_any_ties(
             seed in any::<u64>(),
             clusters in 1usize..40,
             dimensions in 1usize..20,
@@ -168,13 +170,13 @@ mod tests {
             let centres = GroupedCentres::new(rows.clone(), dimensions, None, scale);
             for point in 0..20 {
                 let x: Vec<f64> = (0..dimensions).map(|i| value(1000 + 20 * point + i)).collect();
-                let found = centres.nearest(&x);
-                prop_assert_eq!((found.cluster, found.square), reference::nearest(&x, &rows));
-                prop_assert_eq!(square(&x, centres.row(found.cluster)), found.square);
-                let others = rows.chunks_exact(dimensions).enumerate();
-                let others = others.filter(|(cluster, _)| *cluster as u32 != found.cluster);
-                let second = others.map(|(_, row)| square(&x, row)).fold(f64::INFINITY, f64::min);
-                prop_assert_eq!(found.second, second);
+                let nearest = centres.nearest(&x);
+                prop_assert_eq!((nearest.cluster, nearest.square), reference::nearest(&x, &rows));
+                prop_assert_eq!(square(&x, centres.row(nearest.cluster)), nearest.square);
+                let clusters = rows.chunks_exact(dimensions).enumerate();
+                let further = clusters.filter(|(cluster, _)| *cluster as u32 != nearest.cluster);
+                let second = further.map(|(_, row)| square(&x, row)).fold(f64::INFINITY, f64::min);
+                prop_assert_eq!(nearest.second, second);
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Proves an answer: all iterations again, by bounds of distances and the definition.
+//! Verifies an answer: repeats all iterations, by bounds of distances and the definition.
 //!
-//! The kernel computes all products of points and centres in each iteration; this computes squares
-//! of distances by the definition, and only for points whose nearest centre may have changed, which
-//! bounds that change with the centres show ([`bounds`]). Sums are of whole numbers as the
-//! definition has them. So every number of the answer is known to the last bit, and the files are
-//! compared byte by byte: no wrong answer passes.
+//! The kernel computes all products of points and centres in each iteration; this module computes
+//! squares of distances by the definition, and only for points whose nearest centre may have
+//! changed according to bounds that follow the centres ([`bounds`]). Sums are integers as in the
+//! definition. So all numbers of the answer are known to the last bit, and the files are compared
+//! byte by byte: no wrong answer passes.
 
 mod bounds;
 mod centres;
@@ -27,28 +27,29 @@ use crate::kernel::Grid;
 use crate::params::KMeansParams;
 use crate::{leader, seeding};
 use bounds::{Bounds, NONE, Scale};
-use centres::{GroupedCentres, square, with};
+use centres::{GroupedCentres, square, with_centres};
 use pass::{Passes, TaskPoints};
 use quick::{Lanes, POINTS};
 use tables::first_difference;
 
 const METHOD: &str = "distances by the definition wherever bounds leave a doubt, all sums anew";
-/// Clusters from which on the distance to the own centre is computed before all others are.
+/// Minimum number of clusters for which the distance to the point's centre is computed before all
+/// others.
 const TIGHTEN_MIN: usize = 128;
-/// Added to a whole number below 2^51, which it leaves in the low bits.
-const WHOLE: f64 = 6_755_399_441_055_744.0;
-/// The files of an answer.
+/// 1.5 * 2^52: added to an integer below 2^51, it leaves the integer in the low bits.
+const ROUNDING_BIAS: f64 = 6_755_399_441_055_744.0;
+/// Files of an answer.
 const FILES: [&str; 3] = [answer::CENTRES_FILE, answer::ASSIGNMENTS_FILE, answer::ITERATIONS_FILE];
 
 /// Verifies the answer in `request.output`.
 ///
-/// [`VerificationLevel::Sample`] reads the tables, counts the clusters of all points, and computes
-/// for one part of the points in [`cuesta_core::job::SAMPLE_GROUP_SIZE`] whether their clusters are those
-/// of the nearest of the answer's centres; it does not follow the iterations, so a wrong centre
-/// that is the nearest of the right points, a wrong inertia and a wrong shift pass.
+/// [`VerificationLevel::Sample`] reads the tables, counts the clusters of all points, and checks
+/// for a part of the points in [`cuesta_core::job::SAMPLE_GROUP_SIZE`] that their clusters are
+/// those of the nearest of the answer's centres; it does not repeat the iterations, so a wrong
+/// centre that is the nearest of the right points, a wrong inertia and a wrong shift pass.
 ///
 /// # Errors
-/// `Input` when a file of the answer cannot be read; `System`; `Cancelled`.
+/// `Input` if a file of the answer cannot be read; `System`; `Cancelled`.
 pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     request.require_inputs()?;
     let params: KMeansParams = parameters(&request.parameters)?;
@@ -60,13 +61,13 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let pass = Pass { amount, points: points.count };
     let job = Job { request, params: &params, points: &points, pass, progress };
     let single = params.dtype.of(points.element()) == Element::F32;
-    let found = match (request.verify, single) {
+    let verdict = match (request.verify, single) {
         (VerificationLevel::Full, true) => job.full::<f32>(),
         (VerificationLevel::Full, false) => job.full::<f64>(),
         (VerificationLevel::Sample, true) => sample::verify::<f32>(&job),
         (VerificationLevel::Sample, false) => sample::verify::<f64>(&job),
     };
-    let mut verdict = found?.covers(&FILES);
+    let mut verdict = verdict?.covers(&FILES);
     verdict.counts.insert("points", points.count);
     verdict.counts.insert("clusters", params.clusters as u64);
     Ok(verdict)
@@ -81,30 +82,30 @@ struct Job<'a> {
     progress: &'a Progress,
 }
 
-/// What a thread finds out, and its room.
-struct Found {
+/// Sums and digests of a thread, and its buffers.
+struct WorkerState {
     coordinates: Vec<i64>,
     sizes: Vec<i64>,
     inertias: Vec<i64>,
     right: Digest,
-    given: Digest,
+    actual: Digest,
     point: Vec<f64>,
-    room: Vec<Lanes>,
+    lanes: Vec<Lanes>,
     doubtful: Vec<u32>,
     clusters: Vec<u32>,
     bytes: Vec<u8>,
 }
 
-impl Found {
+impl WorkerState {
     fn new(clusters: usize, dimensions: usize) -> Self {
         Self {
             coordinates: vec![0; clusters * dimensions],
             sizes: vec![0; clusters],
             inertias: vec![0; clusters],
             right: Digest::default(),
-            given: Digest::default(),
+            actual: Digest::default(),
             point: vec![0.0; dimensions],
-            room: vec![[0.0; POINTS]; dimensions],
+            lanes: vec![[0.0; POINTS]; dimensions],
             doubtful: Vec::new(),
             clusters: Vec::new(),
             bytes: Vec::new(),
@@ -115,18 +116,18 @@ impl Found {
         8 * (clusters as u64 + 1) * (dimensions as u64 + 2) + 128 * dimensions as u64
     }
 
-    fn merge(&mut self, other: &Self) {
+    fn merge(&mut self, state: &Self) {
         let add = |to: &mut [i64], from: &[i64]| {
             to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
         };
-        add(&mut self.coordinates, &other.coordinates);
-        add(&mut self.sizes, &other.sizes);
-        add(&mut self.inertias, &other.inertias);
-        self.right.merge(&other.right);
-        self.given.merge(&other.given);
+        add(&mut self.coordinates, &state.coordinates);
+        add(&mut self.sizes, &state.sizes);
+        add(&mut self.inertias, &state.inertias);
+        self.right.merge(&state.right);
+        self.actual.merge(&state.actual);
     }
 
-    /// Takes the point from the cluster `from`, unless it has none, and gives it to `to`.
+    /// Moves the point from the cluster `from`, unless it has none, to `to`.
     #[inline(always)]
     fn change(&mut self, grid: &Grid, from: u32, to: u32) {
         let dimensions = self.point.len();
@@ -136,18 +137,18 @@ impl Found {
             }
             let sums = &mut self.coordinates[cluster as usize * dimensions..][..dimensions];
             for ((sum, x), scale) in sums.iter_mut().zip(&self.point).zip(&grid.scales) {
-                *sum += sign * whole(x * scale);
+                *sum += sign * round_to_integer(x * scale);
             }
             self.sizes[cluster as usize] += sign;
         }
     }
 }
 
-/// The nearest whole number of a double below 2^51, half to even.
+/// Returns the nearest integer of a double below 2^51, half to even.
 #[inline(always)]
-fn whole(value: f64) -> i64 {
-    // The sum is exact, so this is faster than a cast that looks for infinities and nothing else.
-    (value.round_ties_even() + WHOLE).to_bits() as i64 - WHOLE.to_bits() as i64
+fn round_to_integer(value: f64) -> i64 {
+    // The sum is exact, so this is faster than a cast, which also handles infinities.
+    (value.round_ties_even() + ROUNDING_BIAS).to_bits() as i64 - ROUNDING_BIAS.to_bits() as i64
 }
 
 impl Job<'_> {
@@ -157,14 +158,14 @@ impl Job<'_> {
         let seeds = (self.request.seed, self.request.scratch.as_path());
         let progress = (self.progress, self.pass.amount);
         let mut rows = seeding::centres(self.points, self.params, seeds, progress)?;
-        let room = 2 * Found::size_bytes(clusters, dimensions);
-        let limits = (self.request.threads, self.request.memory_bytes, room);
+        let state_bytes = 2 * WorkerState::size_bytes(clusters, dimensions);
+        let limits = (self.request.threads, self.request.memory_bytes, state_bytes);
         let progress = (self.progress, self.pass);
         let passes = Passes::<T>::new(self.points, clusters, limits, progress);
         let largest = passes.largest()?;
         let grid = Grid::new(count, &largest);
-        let scale = Scale::new(&with(&largest, &rows));
-        let (mut before, mut total) = (None::<Vec<f64>>, Found::new(clusters, dimensions));
+        let scale = Scale::new(&with_centres(&largest, &rows));
+        let (mut before, mut total) = (None::<Vec<f64>>, WorkerState::new(clusters, dimensions));
         let mut done: Vec<Iteration> = Vec::new();
         let all = self.params.iterations as usize;
         while done.len() < all {
@@ -182,7 +183,7 @@ impl Job<'_> {
         let file = Assignments::open(&self.request.output, count)?;
         let centres = GroupedCentres::new(rows, dimensions, before.as_deref(), scale);
         self.pass(&passes, (&centres, &grid), Some(&file), &mut total)?;
-        let mut verdict = Verdict::new(total.given, total.right, METHOD);
+        let mut verdict = Verdict::new(total.actual, total.right, METHOD);
         let of = |cluster: usize| (total.sizes[cluster], grid.square(total.inertias[cluster]));
         let text = answer::centres(&centres.rows, dimensions, of);
         self.compare(answer::CENTRES_FILE, &text, &mut verdict)?;
@@ -198,44 +199,44 @@ impl Job<'_> {
         passes: &Passes<'_, T>,
         (centres, grid): (&GroupedCentres, &Grid),
         file: Option<&Assignments>,
-        total: &mut Found,
+        total: &mut WorkerState,
     ) -> Result<()> {
-        let nothing = || Found::new(centres.count(), self.points.dimensions);
-        let work = |found: &mut Found, mut piece: TaskPoints<'_, T>| {
-            assign(found, &mut piece, centres, grid)?;
+        let empty_state = || WorkerState::new(centres.count(), self.points.dimensions);
+        let work = |state: &mut WorkerState, mut piece: TaskPoints<'_, T>| {
+            assign(state, &mut piece, centres, grid)?;
             match file {
-                Some(file) => finish(found, &mut piece, (centres, grid), file),
+                Some(file) => finish(state, &mut piece, (centres, grid), file),
                 None => Ok(()),
             }
         };
-        let all = passes.each(nothing, work)?;
+        let all = passes.each(empty_state, work)?;
         if !passes.keeps_bounds() {
-            *total = nothing();
+            *total = empty_state();
         }
-        all.iter().for_each(|found| total.merge(found));
+        all.iter().for_each(|state| total.merge(state));
         Ok(())
     }
 
-    /// Holds a table of the answer against what it should be.
+    /// Compares a table of the answer with the right text.
     fn compare(&self, name: &'static str, right: &str, verdict: &mut Verdict) -> Result<()> {
         let path = self.request.output.join(name);
-        let given = std::fs::read(&path)
+        let actual = std::fs::read(&path)
             .map_err(|cause| Error::system("verify", "reading", &path, &cause))?;
-        if let Some(line) = first_difference(&given, right.as_bytes()) {
+        if let Some(line) = first_difference(&actual, right.as_bytes()) {
             verdict.require(false, &format!("line {line} of {name} is wrong"));
         }
         Ok(())
     }
 }
 
-/// Assigns the points of a task, and adds what changes to the sums.
+/// Assigns the points of a task, and adds the changes to the sums.
 fn assign<T: Coordinate>(
-    found: &mut Found,
+    state: &mut WorkerState,
     piece: &mut TaskPoints<'_, T>,
     centres: &GroupedCentres,
     grid: &Grid,
 ) -> Result<()> {
-    let mut doubtful = std::mem::take(&mut found.doubtful);
+    let mut doubtful = std::mem::take(&mut state.doubtful);
     let bounds = &mut *piece.bounds;
     cpu::fastest(
         #[inline(always)]
@@ -243,7 +244,7 @@ fn assign<T: Coordinate>(
     );
     if !doubtful.is_empty() {
         let rows = piece.rows.get()?;
-        let mut settle = Settle { found, bounds, rows, centres, grid };
+        let mut settle = Settle { state, bounds, rows, centres, grid };
         if centres.count() >= TIGHTEN_MIN {
             settle.tighten(&mut doubtful);
         }
@@ -256,11 +257,11 @@ fn assign<T: Coordinate>(
             settle.all::<false>(&doubtful);
         }
     }
-    found.doubtful = doubtful;
+    state.doubtful = doubtful;
     Ok(())
 }
 
-/// Whether this processor adds a product in one step: else that would be a call.
+/// Whether this processor has a fused multiply-add instruction: without it, `mul_add` is a call.
 fn has_fused() -> bool {
     #[cfg(target_arch = "x86_64")]
     return cpu::has_avx2();
@@ -268,9 +269,9 @@ fn has_fused() -> bool {
     cfg!(target_arch = "aarch64")
 }
 
-/// Points whose nearest centre is to be found.
+/// Search of the nearest centres of points in doubt.
 struct Settle<'a, T> {
-    found: &'a mut Found,
+    state: &'a mut WorkerState,
     bounds: &'a mut Bounds,
     rows: &'a [T],
     centres: &'a GroupedCentres,
@@ -280,16 +281,16 @@ struct Settle<'a, T> {
 impl<T: Coordinate> Settle<'_, T> {
     #[inline(always)]
     fn row(&self, index: u32) -> &[T] {
-        let dimensions = self.found.point.len();
+        let dimensions = self.state.point.len();
         &self.rows[index as usize * dimensions..][..dimensions]
     }
 
-    /// Leaves those in doubt whose own distance, anew, does not show that their cluster is right.
+    /// Retains the points whose recomputed distance does not prove that their cluster is right.
     fn tighten(&mut self, doubtful: &mut Vec<u32>) {
         doubtful.retain(|&index| {
-            let own = self.bounds.clusters[index as usize];
-            own == NONE || {
-                let square = square(self.row(index), self.centres.row(own));
+            let cluster = self.bounds.clusters[index as usize];
+            cluster == NONE || {
+                let square = square(self.row(index), self.centres.row(cluster));
                 let upper = self.centres.scale.above(square);
                 !self.bounds.tighten(index as usize, upper, &self.centres.carries)
             }
@@ -299,14 +300,14 @@ impl<T: Coordinate> Settle<'_, T> {
     #[inline(always)]
     fn all<const FUSED: bool>(&mut self, doubtful: &[u32]) {
         let quick = &self.centres.quick;
-        for some in doubtful.chunks(POINTS) {
-            for (lane, &index) in some.iter().enumerate() {
-                let dimensions = self.found.point.len();
+        for batch in doubtful.chunks(POINTS) {
+            for (lane, &index) in batch.iter().enumerate() {
+                let dimensions = self.state.point.len();
                 let row = &self.rows[index as usize * dimensions..][..dimensions];
-                quick.put(row.iter().map(|x| x.to_f64()), lane, &mut self.found.room);
+                quick.put(row.iter().map(|x| x.to_f64()), lane, &mut self.state.lanes);
             }
-            let guesses = quick.guess::<FUSED>(&self.found.room);
-            for (lane, &index) in some.iter().enumerate() {
+            let guesses = quick.guess::<FUSED>(&self.state.lanes);
+            for (lane, &index) in batch.iter().enumerate() {
                 if guesses.is_sure(lane) {
                     let limits = (guesses.upper[lane], guesses.lower[lane]);
                     self.set(index, guesses.clusters[lane], limits);
@@ -323,68 +324,68 @@ impl<T: Coordinate> Settle<'_, T> {
         self.widen(index);
         let nearest = cpu::fastest(
             #[inline(always)]
-            || self.centres.nearest(&self.found.point),
+            || self.centres.nearest(&self.state.point),
         );
         self.set(index, nearest.cluster, self.centres.limits(&nearest));
     }
 
     #[inline(always)]
     fn set(&mut self, index: u32, cluster: u32, limits: (f32, f32)) {
-        let own = self.bounds.clusters[index as usize];
+        let old_cluster = self.bounds.clusters[index as usize];
         self.bounds.set(index as usize, cluster, limits);
-        if cluster != own {
+        if cluster != old_cluster {
             self.widen(index);
-            self.found.change(self.grid, own, cluster);
+            self.state.change(self.grid, old_cluster, cluster);
         }
     }
 
     #[inline(always)]
     fn widen(&mut self, index: u32) {
-        let dimensions = self.found.point.len();
+        let dimensions = self.state.point.len();
         let row = &self.rows[index as usize * dimensions..][..dimensions];
-        self.found.point.iter_mut().zip(row).for_each(|(to, x)| *to = x.to_f64());
+        self.state.point.iter_mut().zip(row).for_each(|(to, x)| *to = x.to_f64());
     }
 }
 
-/// Adds the inertias of the points of a task, and holds their clusters against those of a file.
+/// Adds the inertias of the points of a task, and compares their clusters with those of a file.
 fn finish<T: Coordinate>(
-    found: &mut Found,
+    state: &mut WorkerState,
     piece: &mut TaskPoints<'_, T>,
     (centres, grid): (&GroupedCentres, &Grid),
     file: &Assignments,
 ) -> Result<()> {
     let clusters = &piece.bounds.clusters;
     let rows = piece.rows.get()?;
-    let dimensions = found.point.len();
+    let dimensions = state.point.len();
     cpu::fastest(
         #[inline(always)]
         || {
             for (&cluster, row) in clusters.iter().zip(rows.chunks_exact(dimensions)) {
                 let square = square(row, centres.row(cluster));
-                found.inertias[cluster as usize] += whole(square * grid.square_scale);
+                state.inertias[cluster as usize] += round_to_integer(square * grid.square_scale);
             }
         },
     );
-    found.clusters.resize(piece.count, 0);
-    file.get(piece.first, &mut found.clusters, &mut found.bytes)?;
-    let mut given = Digest::default();
-    digest(&mut given, piece.first, &found.clusters);
-    found.given.merge(&given);
-    if found.clusters == *clusters {
-        found.right.merge(&given);
+    state.clusters.resize(piece.count, 0);
+    file.get(piece.first, &mut state.clusters, &mut state.bytes)?;
+    let mut actual = Digest::default();
+    digest(&mut actual, piece.first, &state.clusters);
+    state.actual.merge(&actual);
+    if state.clusters == *clusters {
+        state.right.merge(&actual);
     } else {
-        digest(&mut found.right, piece.first, clusters);
+        digest(&mut state.right, piece.first, clusters);
     }
     Ok(())
 }
 
 /// Adds the clusters of points from number `first` on.
 fn digest(digest: &mut Digest, first: u64, clusters: &[u32]) {
-    let (whole, rest) = clusters.as_chunks::<COLUMNS>();
+    let (chunks, rest) = clusters.as_chunks::<COLUMNS>();
     let mut point = first;
-    for some in whole {
+    for chunk in chunks {
         let numbers = std::array::from_fn(|index| point + index as u64);
-        digest.add_columns(Tag::KMeans, &[numbers, some.map(u64::from)]);
+        digest.add_columns(Tag::KMeans, &[numbers, chunk.map(u64::from)]);
         point += COLUMNS as u64;
     }
     for (&cluster, point) in rest.iter().zip(point..) {

@@ -1,5 +1,5 @@
-//! Passes over all points: kept in memory as rows, with what is known of them, where that fits in
-//! the memory limit; read from the files again where it does not.
+//! Passes over all points: stored in memory as rows, with their bounds, if they fit in the memory
+//! limit; else read from the files again.
 
 use std::sync::Mutex;
 
@@ -13,14 +13,14 @@ use super::bounds::Bounds;
 use crate::amounts::Pass;
 use crate::seeding::limit;
 
-/// Bytes of the points of a task, about: they stay in the cache of a core.
+/// Approximate size of the points of a task, in bytes: they fit in the cache of a core.
 const TASK_BYTES: usize = 256 << 10;
-/// Products of coordinates in a task, about: less than a tenth of a second.
+/// Approximate number of products of coordinates in a task: less than a tenth of a second.
 const TASK_PRODUCTS: usize = 1 << 26;
-/// What the interpreter and the code take of the memory limit.
+/// Part of the memory limit for the interpreter and the code.
 const RESERVED_BYTES: u64 = 64 << 20;
 
-/// The points, and what of them is kept.
+/// Points of a run, with the rows and bounds that stay in memory.
 pub struct Passes<'a, T> {
     points: &'a PointFiles,
     threads: usize,
@@ -31,19 +31,19 @@ pub struct Passes<'a, T> {
     bounds: Vec<Mutex<Bounds>>,
 }
 
-/// The points of a task.
+/// Points of a task.
 pub struct TaskPoints<'a, T> {
-    /// Number of the first.
+    /// Number of the first point.
     pub first: u64,
-    /// How many they are.
+    /// Number of points.
     pub count: usize,
-    /// What is known of them.
+    /// Clusters and bounds of the points.
     pub bounds: &'a mut Bounds,
-    /// Their coordinates.
+    /// Coordinates of the points.
     pub rows: TaskCoordinates<'a, T>,
 }
 
-/// Coordinates of the points of a task, which are read when they are asked for.
+/// Coordinates of the points of a task, read on demand.
 pub struct TaskCoordinates<'a, T> {
     points: &'a PointFiles,
     first: u64,
@@ -53,7 +53,7 @@ pub struct TaskCoordinates<'a, T> {
 }
 
 impl<T: Coordinate> TaskCoordinates<'_, T> {
-    /// The coordinates, point after point.
+    /// Returns the coordinates, point after point.
     ///
     /// # Errors
     /// `System`.
@@ -66,21 +66,21 @@ impl<T: Coordinate> TaskCoordinates<'_, T> {
     }
 }
 
-/// What a thread has.
+/// State of a thread.
 struct Worker<T, W> {
     rows: Vec<T>,
     bytes: Vec<u8>,
     bounds: Bounds,
-    own: W,
+    state: W,
 }
 
 impl<'a, T: Coordinate> Passes<'a, T> {
-    /// Decides what is kept: points and bounds, bounds only, or nothing. `own_bytes` is what a
-    /// thread has beside.
+    /// Decides what stays in memory: points and bounds, bounds only, or nothing. `state_bytes` is
+    /// the memory of the state of a thread.
     pub fn new(
         points: &'a PointFiles,
         clusters: usize,
-        (threads, memory_bytes, own_bytes): (usize, u64, u64),
+        (threads, memory_bytes, state_bytes): (usize, u64, u64),
         (progress, pass): (&'a Progress, Pass),
     ) -> Self {
         let row_bytes = points.dimensions * size_of::<T>();
@@ -88,8 +88,8 @@ impl<'a, T: Coordinate> Passes<'a, T> {
         let task_points = (TASK_BYTES / row_bytes).min(most).max(1);
         let task_bytes = task_points * (3 * row_bytes + 2 * Bounds::POINT_BYTES);
         let reserved = RESERVED_BYTES.min(memory_bytes / 2);
-        let beside = reserved + threads as u64 * (task_bytes as u64 + own_bytes);
-        let budget = Budget::new(memory_bytes.saturating_sub(beside));
+        let reserved_bytes = reserved + threads as u64 * (task_bytes as u64 + state_bytes);
+        let budget = Budget::new(memory_bytes.saturating_sub(reserved_bytes));
         let fits = |point_bytes: usize| {
             budget.try_take(points.count.saturating_mul(point_bytes as u64)).is_some()
         };
@@ -112,24 +112,24 @@ impl<'a, T: Coordinate> Passes<'a, T> {
         !self.bounds.is_empty()
     }
 
-    /// Calls `work` with the points of each task on all threads; returns what they own.
+    /// Calls `work` with the points of each task on all threads; returns the states of the threads.
     ///
     /// # Errors
-    /// That of `work`; `System`; `Cancelled`.
+    /// Errors of `work`; `System`; `Cancelled`.
     pub fn each<W: Send>(
         &self,
-        own: impl Fn() -> W + Sync,
+        new_state: impl Fn() -> W + Sync,
         work: impl Fn(&mut W, TaskPoints<'_, T>) -> Result<()> + Sync,
     ) -> Result<Vec<W>> {
         let task = |worker: &mut Worker<T, W>, task: usize| {
             let first = task as u64 * self.task_points;
             let count = self.task_points.min(self.points.count - first) as usize;
-            let (mut kept_bounds, mut kept_rows);
-            let Worker { rows, bytes, bounds, own } = worker;
+            let (mut stored_bounds, mut stored_rows);
+            let Worker { rows, bytes, bounds, state } = worker;
             let bounds = match self.bounds.get(task) {
-                Some(kept) => {
-                    kept_bounds = lock(kept);
-                    &mut *kept_bounds
+                Some(stored) => {
+                    stored_bounds = lock(stored);
+                    &mut *stored_bounds
                 }
                 None => {
                     bounds.clusters.clear();
@@ -140,9 +140,9 @@ impl<'a, T: Coordinate> Passes<'a, T> {
                 bounds.reset(count);
             }
             let rows = match self.rows.get(task) {
-                Some(kept) => {
-                    kept_rows = lock(kept);
-                    &mut *kept_rows
+                Some(stored) => {
+                    stored_rows = lock(stored);
+                    &mut *stored_rows
                 }
                 None => {
                     rows.clear();
@@ -150,24 +150,24 @@ impl<'a, T: Coordinate> Passes<'a, T> {
                 }
             };
             let rows = TaskCoordinates { points: self.points, first, count, rows, bytes };
-            work(own, TaskPoints { first, count, bounds, rows })?;
+            work(state, TaskPoints { first, count, bounds, rows })?;
             self.progress.advance(self.pass.of(first..first + count as u64))
         };
         let make = || Worker {
             rows: Vec::new(),
             bytes: Vec::new(),
             bounds: Bounds::default(),
-            own: own(),
+            state: new_state(),
         };
         let tasks = self.points.count.div_ceil(self.task_points) as usize;
         let workers = parallel::run(self.threads, tasks, make, task, |_| {})?;
-        Ok(workers.into_iter().map(|worker| worker.own).collect())
+        Ok(workers.into_iter().map(|worker| worker.state).collect())
     }
 
-    /// The largest absolute coordinate of each dimension.
+    /// Returns the largest absolute coordinate of each dimension.
     ///
     /// # Errors
-    /// `Input` naming the first point of a task with a coordinate that can't be computed with;
+    /// `Input` naming the first point of a task with an unusable coordinate;
     /// `System`; `Cancelled`.
     pub fn largest(&self) -> Result<Vec<f64>> {
         let dimensions = self.points.dimensions;
@@ -184,8 +184,8 @@ impl<'a, T: Coordinate> Passes<'a, T> {
             if good { Ok(()) } else { Err(self.bad_point(piece.first, rows)) }
         };
         let mut all = vec![0.0f64; dimensions];
-        for one in self.each(|| vec![0.0f64; dimensions], work)? {
-            all.iter_mut().zip(one).for_each(|(all, one)| *all = all.max(one));
+        for largest in self.each(|| vec![0.0f64; dimensions], work)? {
+            all.iter_mut().zip(largest).for_each(|(all, largest)| *all = all.max(largest));
         }
         Ok(all)
     }

@@ -1,32 +1,32 @@
-//! Distances of some points to all centres in single precision, with how far they may be off.
+//! Distances of some points to all centres in single precision, with their error bounds.
 //!
-//! With o near the centres, |x - c|^2 is |x - o|^2 - 2 score, where the score is
-//! (x - o)(c - o) - |c - o|^2 / 2. In units of a [`Scale`], where nothing overflows, with roundoff
-//! u = 2^-24 and d dimensions, a computed score is off by less than (d + 8) u (B^2 + |x - o|^2),
-//! where B is the largest |c - o|: its d + 1 terms sum to at most |x - o| B + B^2 / 2 in absolute
-//! values, each sum and product adds a factor 1 + u, and the numbers themselves were rounded. The
-//! computed |x - o|^2 is off by less than (d + 4) u of itself. So a square is off by less than
-//! (4 d + 40) u (B^2 + |x - o|^2), and what underflow may take.
+//! With o near the centres, |x - c|^2 is |x - o|^2 - 2 score, where the score is (x - o)(c - o) -
+//! |c - o|^2 / 2. In units of a [`Scale`], where nothing overflows, with roundoff u = 2^-24 and d
+//! dimensions, the error of a computed score is less than (d + 8) u (B^2 + |x - o|^2), where B is
+//! the largest |c - o|: its d + 1 terms sum to at most |x - o| B + B^2 / 2 in absolute values, each
+//! sum and product adds a factor 1 + u, and the numbers themselves are rounded. The relative error
+//! of the computed |x - o|^2 is less than (d + 4) u. So the error of a square is less than (4 d +
+//! 40) u (B^2 + |x - o|^2), plus the effect of underflow.
 
 use super::bounds::Scale;
 
-/// Points that are looked at together, one in each lane of a few vector registers.
+/// Points that are processed together, one in each lane of a few vector registers.
 pub const POINTS: usize = 32;
-/// Centres that are looked at together.
+/// Centres that are processed together.
 const GROUP: usize = 4;
 const ROUNDOFF: f32 = 1.0 / (1 << 24) as f32;
-/// More than underflow takes of a scaled square.
+/// Upper bound of the loss of a scaled square to underflow.
 const LEAST: f64 = 1e-30;
 
 /// Numbers of [`POINTS`] points.
 pub type Lanes = [f32; POINTS];
 
-/// Centres from an origin, by group and dimension.
+/// Centres relative to an origin, by group and dimension.
 pub struct Quick {
     scale: Scale,
     origin: Vec<f64>,
     columns: Vec<[f32; GROUP]>,
-    /// By group: -|c - o|^2 / 2; minus infinity where there is no centre.
+    /// -|c - o|^2 / 2 by group; minus infinity for a missing centre.
     starts: Vec<[f32; GROUP]>,
     /// B^2.
     reach: f32,
@@ -34,18 +34,18 @@ pub struct Quick {
     least: f32,
 }
 
-/// What is known of [`POINTS`] points.
+/// Nearest centres of [`POINTS`] points, with bounds of distances.
 pub struct Guesses {
-    /// The centre that seems the nearest.
+    /// Centre that seems to be the nearest.
     pub clusters: [u32; POINTS],
-    /// The distance to it, at most.
+    /// Upper bound of the distance to this centre.
     pub upper: Lanes,
-    /// The distance to any other, at least.
+    /// Lower bound of the distance to any further centre.
     pub lower: Lanes,
 }
 
 impl Guesses {
-    /// Whether no other centre can be as near as that of a point.
+    /// Whether no further centre can be as near as that of a point.
     #[inline(always)]
     pub fn is_sure(&self, lane: usize) -> bool {
         self.upper[lane] < self.lower[lane]
@@ -53,7 +53,7 @@ impl Guesses {
 }
 
 impl Quick {
-    /// Centres, row after row.
+    /// Prepares centres in row order.
     pub fn new(rows: &[f64], dimensions: usize, scale: Scale) -> Self {
         let count = rows.len() / dimensions;
         let mut origin = vec![0.0; dimensions];
@@ -82,25 +82,25 @@ impl Quick {
             starts,
             reach: (1.000_001 * reach) as f32,
             factor: (4 * dimensions + 40) as f32 * ROUNDOFF,
-            // The definition loses squares that are too small, too.
+            // The definition also loses squares that are too small.
             least: (LEAST + scale.lost() * scale.lost()) as f32,
         }
     }
 
-    /// Puts a point into a lane of `room`, which has [`Lanes`] for each dimension.
+    /// Writes a point into a lane of `lanes`, which has [`Lanes`] for each dimension.
     #[inline(always)]
-    pub fn put(&self, point: impl Iterator<Item = f64>, lane: usize, room: &mut [Lanes]) {
+    pub fn put(&self, point: impl Iterator<Item = f64>, lane: usize, lanes: &mut [Lanes]) {
         let scale = self.scale.factor();
-        for ((to, x), origin) in room.iter_mut().zip(point).zip(&self.origin) {
+        for ((to, x), origin) in lanes.iter_mut().zip(point).zip(&self.origin) {
             to[lane] = ((x - origin) * scale) as f32;
         }
     }
 
-    /// What is known of the points that were put into `room`.
+    /// Returns the nearest centres and bounds of the points in `lanes`.
     #[inline(always)]
-    pub fn guess<const FUSED: bool>(&self, room: &[Lanes]) -> Guesses {
+    pub fn guess<const FUSED: bool>(&self, lanes: &[Lanes]) -> Guesses {
         let mut size = [0.0; POINTS];
-        for x in room {
+        for x in lanes {
             for lane in 0..POINTS {
                 size[lane] = sum::<FUSED>(x[lane], x[lane], size[lane]);
             }
@@ -108,11 +108,11 @@ impl Quick {
         let mut most = [f32::NEG_INFINITY; POINTS];
         let mut next = [f32::NEG_INFINITY; POINTS];
         let mut clusters = [0; POINTS];
-        let groups = self.columns.chunks_exact(room.len()).zip(&self.starts);
+        let groups = self.columns.chunks_exact(lanes.len()).zip(&self.starts);
         for (group, (columns, starts)) in groups.enumerate() {
-            // By themselves, so that compilers keep them in registers.
+            // Separate variables, so that compilers hold them in registers.
             let [mut a, mut b, mut c, mut d] = starts.map(|start| [start; POINTS]);
-            for (x, centres) in room.iter().zip(columns) {
+            for (x, centres) in lanes.iter().zip(columns) {
                 for lane in 0..POINTS {
                     a[lane] = sum::<FUSED>(x[lane], centres[0], a[lane]);
                     b[lane] = sum::<FUSED>(x[lane], centres[1], b[lane]);

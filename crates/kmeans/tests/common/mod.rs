@@ -1,4 +1,4 @@
-//! A place for inputs and answers, and requests on them.
+//! Test folder with inputs and answers, and requests on them.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
@@ -28,7 +28,7 @@ impl Place {
         path
     }
 
-    /// Points in double precision.
+    /// Writes points in double precision.
     pub fn doubles(&self, name: &str, rows: &[Vec<f64>]) -> PathBuf {
         let columns = rows.first().map_or(1, Vec::len);
         let mut bytes = npy::header("<f8", &format!("({}, {columns})", rows.len()));
@@ -36,7 +36,7 @@ impl Place {
         self.write(name, bytes)
     }
 
-    /// Points in single precision.
+    /// Writes points in single precision.
     pub fn singles(&self, name: &str, rows: &[Vec<f64>]) -> PathBuf {
         let columns = rows.first().map_or(1, Vec::len);
         let mut bytes = npy::header("<f4", &format!("({}, {columns})", rows.len()));
@@ -58,7 +58,7 @@ impl Place {
         }
     }
 
-    /// The answer files by name.
+    /// Returns the contents of the answer files by name.
     pub fn answer(&self) -> BTreeMap<String, Vec<u8>> {
         let entries = std::fs::read_dir(self.folder.path().join("answer")).unwrap();
         let read = |path: PathBuf| {
@@ -92,7 +92,7 @@ pub fn verify(request: &Request) -> Verdict {
     cuesta_kmeans::verify(request, &Progress::default()).unwrap()
 }
 
-/// Runs and verifies; the answer must be right.
+/// Runs and verifies a request; the answer must pass.
 pub fn proved(request: &Request) -> Verdict {
     run(request);
     let verdict = verify(request);
@@ -100,7 +100,7 @@ pub fn proved(request: &Request) -> Verdict {
     verdict
 }
 
-/// Normal clouds around a few centres.
+/// Returns normal clouds around a few centres.
 pub fn clouds(points: usize, dimensions: usize, clusters: u64, seed: u64) -> Vec<Vec<f64>> {
     let [which, centre, place] = [1, 2, 3].map(|stream| Stream::new(seed, stream));
     let dims = dimensions as u64;

@@ -10,7 +10,7 @@ macro_rules! portable {
 
             #[inline(always)]
             unsafe fn load(from: *const $scalar) -> Self {
-                // SAFETY: the caller has so many lanes there; the cast needs no alignment.
+                // SAFETY: the caller guarantees this many lanes there; the cast needs no alignment.
                 unsafe { from.cast::<Self>().read_unaligned() }
             }
             #[inline(always)]
@@ -50,14 +50,14 @@ macro_rules! portable {
                 (0..$lanes).fold(0, |bits, i| bits | u32::from(self[i] > other[i]) << i)
             }
             #[inline(always)]
-            unsafe fn store_whole(self, to: *mut u32) {
-                // SAFETY: the caller has so many lanes there.
+            unsafe fn store_integers(self, to: *mut u32) {
+                // SAFETY: the caller guarantees this many lanes there.
                 unsafe { to.cast::<[u32; $lanes]>().write(self.map(|value| value as u32)) }
             }
             const TILE: usize = $lanes;
             #[inline(always)]
-            unsafe fn turn(points: *const $scalar, stride: usize, to: *mut $scalar) {
-                // SAFETY: the caller has a tile there, and room for one.
+            unsafe fn transpose(points: *const $scalar, stride: usize, to: *mut $scalar) {
+                // SAFETY: the caller guarantees a tile there, and space for a tile.
                 unsafe {
                     let tile: [Self; $lanes] =
                         std::array::from_fn(|lane| Self::load(points.add(lane * stride)));

@@ -1,4 +1,4 @@
-//! The registers of AVX2 and AVX-512 as vectors.
+//! Registers of AVX2 and AVX-512 as vectors.
 
 pub use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
@@ -8,9 +8,9 @@ use super::{STRIP, Vector};
 
 macro_rules! vector {
     (
-        $vector:ty, $scalar:ty, $lanes:literal, $load:ident, $store_whole:expr, $splat:ident,
+        $vector:ty, $scalar:ty, $lanes:literal, $load:ident, $store_integers:expr, $splat:ident,
         $sub:ident, $fma:ident, $max:ident, $min:ident, $choose:expr, $above:expr,
-        $tile:literal, $turn:ident
+        $tile:literal, $transpose:ident
     ) => {
         // SAFETY of every function: see the trait; loads and stores need no alignment.
         impl Vector for $vector {
@@ -58,20 +58,20 @@ macro_rules! vector {
                 unsafe { $above(self, other) }
             }
             #[inline(always)]
-            unsafe fn store_whole(self, to: *mut u32) {
-                unsafe { $store_whole(to, self) }
+            unsafe fn store_integers(self, to: *mut u32) {
+                unsafe { $store_integers(to, self) }
             }
             const TILE: usize = $tile;
             #[inline(always)]
-            unsafe fn turn(points: *const $scalar, stride: usize, to: *mut $scalar) {
+            unsafe fn transpose(points: *const $scalar, stride: usize, to: *mut $scalar) {
                 let half = 32 / size_of::<$scalar>();
                 for lane in (0..$lanes).step_by(half) {
-                    unsafe { $turn(points.add(lane * stride), stride, to.add(lane)) }
+                    unsafe { $transpose(points.add(lane * stride), stride, to.add(lane)) }
                 }
             }
             #[inline(always)]
             fn prefetch(from: *const $scalar) {
-                // SAFETY: a hint, which no address makes fail.
+                // SAFETY: a prefetch is a hint that accepts any address.
                 unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
             }
         }
@@ -146,20 +146,21 @@ vector!(
     turn_256d
 );
 
-macro_rules! turn {
+macro_rules! transpose {
     (
         $name:ident, $scalar:ty, $load:ident, $widen:ident, $insert:ident [$($part:literal),+],
         $store:ident, $turned:expr
     ) => {
-        /// Each register gets the coordinates of every TILE-th point, 16 bytes a point; turned
-        /// within those, they are the lanes of one coordinate.
+        /// Transposes a tile: each register gets the coordinates of every TILE-th point, 16 bytes
+        /// for each; transposed within these, they are the lanes of one coordinate.
         ///
         /// # Safety
-        /// As for [`Vector::turn`].
+        /// As for [`Vector::transpose`].
         #[inline(always)]
         unsafe fn $name(points: *const $scalar, stride: usize, to: *mut $scalar) {
             const TILE: usize = 16 / size_of::<$scalar>();
-            // SAFETY: the caller has TILE coordinates of so many points there, and room for them.
+            // SAFETY: the caller guarantees TILE coordinates of this many points there, and space
+            // for them.
             unsafe {
                 let rows: [_; TILE] = std::array::from_fn(|row| {
                     let at = |part: usize| $load(points.add((row + part * TILE) * stride));
@@ -191,7 +192,7 @@ macro_rules! turned_by_four {
     };
 }
 
-turn!(
+transpose!(
     turn_256,
     f32,
     _mm_loadu_ps,
@@ -200,7 +201,7 @@ turn!(
     _mm256_storeu_ps,
     turned_by_four!(__m256, _mm256_unpacklo_ps, _mm256_unpackhi_ps, _mm256_shuffle_ps)
 );
-turn!(
+transpose!(
     turn_256d,
     f64,
     _mm_loadu_pd,
