@@ -1,12 +1,13 @@
-//! The workload in rounds. The leader is the code of a run ([`run_with`]), which has fragments and
-//! vertex programs done in rounds: tasks cut shares of the reads into super-k-mers, which go to the
-//! part of their bucket; whoever has all of a part counts and compacts it. A vertex program goes
-//! in a round for each superstep. Tasks place reads and pairs on the paths that the leader has.
+//! The workload in rounds. The leader runs the code of a run ([`run_with`]) and delegates fragments
+//! and vertex programs to rounds. Tasks cut shares of the reads into super-k-mers, which go to the
+//! part of their bucket; the worker of a part counts and compacts it. A vertex program takes a
+//! round for each superstep. Tasks also place reads and pairs on the paths of the leader.
 //!
-//! Workers that keep their parts divide the reads once, and sample what they have. For others a
-//! sample of the buckets goes through a round of its own before.
+//! Workers that keep their parts divide the reads once, and sample what they have. For other
+//! workers an additional round before takes a sample of the buckets.
 //!
-//! With the profile of the paper, engines whose shuffle takes text have its first stage as it was.
+//! With the profile of the paper, engines whose shuffle takes text run its first stage as in the
+//! paper.
 
 mod divide;
 mod pairs;
@@ -35,64 +36,64 @@ use divide::BucketPartitioner;
 use place::PlaceShare;
 use remote::RemoteWorkers;
 
-/// What all of a round are told.
+/// Instructions to all tasks and parts of a round.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum RoundOrder {
-    /// Send super-k-mers to the parts, which do something with them.
+    /// Tasks send super-k-mers to the parts, which carry out the action.
     Divide(LevelParams, BucketPartitioner, PartAction),
-    /// Send pairs of k-mers as text to so many parts, which make vertices of them.
+    /// Tasks send pairs of k-mers as text to this many parts, which make vertices of them.
     Pairs(LevelParams, usize, Step),
-    /// Count and compact a part that was kept.
+    /// Parts count and compact the super-k-mers that they have stored.
     Compact(LevelParams, BucketPartitioner, Step),
-    /// Send what was sent in the step before, or vertices, to the parts, which do a superstep.
+    /// Tasks send stored messages, or vertices, to the parts, which run a superstep.
     Superstep(Vertices, SuperstepOrder),
-    /// Tell what is left of the vertices.
+    /// Tasks return the remaining vertices.
     Remaining(Vertices),
-    /// Count the records of a share.
+    /// Tasks count the records of a share.
     Count,
-    /// Place reads on paths of k-mers of this size, which come after this.
+    /// Tasks place reads on paths of k-mers of this size, which follow these instructions.
     Place(usize),
 }
 
-/// What parts do with their super-k-mers.
+/// Action of parts on their super-k-mers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum PartAction {
-    /// Count a sample of the k-mers, and forget them.
+    /// Count a sample of the k-mers, and drop them.
     Sample,
-    /// Keep them, and count a sample where the smallest count is not known.
+    /// Keep them, and count a sample where the cutoff is unknown.
     Keep,
     /// Count and compact them.
     Compact(Step),
 }
 
-/// The number of a round in which parts keep vertices or messages.
+/// Number of a round in which parts store vertices or messages.
 type Step = u64;
 
-/// The vertices of a graph that is spread over parts.
+/// Vertices of a graph that is distributed over parts.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Vertices {
     k: usize,
     parts: usize,
-    /// The number of this round; what the last one kept has the number before.
+    /// Number of this round; values of the last round are stored under the number before.
     step: Step,
 }
 
-/// What a task has for itself.
+/// Input of a single task.
 #[derive(Debug, Serialize, Deserialize)]
 enum TaskInput {
     /// Reads to divide.
     Reads(Share),
     /// Solid sequences to divide.
     Solid(Vec<u8>),
-    /// Vertices for the part of the number of the task.
+    /// Vertices for the part with the number of the task.
     Vertices(Vec<u8>),
-    /// What the part of the number of the task has kept.
+    /// Stored data of the part with the number of the task.
     Stored,
     /// Reads to place.
     Place(PlaceShare),
 }
 
-/// What leads a run in rounds.
+/// Returns the leader of a run in rounds.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -101,7 +102,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
     let _: AssembleParams = parameters(&request.parameters)?;
     let mut request = request.clone();
     if resources.keeps {
-        // Whoever does tasks is idle while it leads.
+        // The process that does tasks is idle while it leads.
         request.threads = resources.slots;
     }
     Ok(sequential::leader(move |rounds| {
@@ -122,7 +123,8 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
     }))
 }
 
-/// What does the tasks of a run; it keeps parts in memory where `resources` let it find them again.
+/// Returns the worker for the tasks of a run; it keeps parts in memory if `resources` route a part
+/// to the same worker each time.
 ///
 /// # Errors
 /// `Input` naming the option.

@@ -1,5 +1,5 @@
-//! The mappers of the paper's first stage: the reads of a share as pairs of text, a k-mer and the
-//! next one, for the part of the canonical form of the first.
+//! Mappers of the paper's first stage: the reads of a share as text pairs of a k-mer and the next
+//! one, for the part of the canonical form of the first.
 
 use cuesta_core::Result;
 use cuesta_core::progress::Progress;
@@ -12,8 +12,8 @@ use crate::kernel::scan;
 use crate::stages::workers::LevelParams;
 use cuesta_input::reads::shares::Share;
 
-/// Pairs of the reads that are made of A, C, G and T alone. The last k-mer of a read has no value,
-/// and the first part is told the bases.
+/// Makes the pairs of reads that consist of A, C, G and T alone. The last k-mer of a read has no
+/// value, and the number of bases goes to the first part.
 ///
 /// # Errors
 /// `Input` naming the file and the record; `System`; `Cancelled`.
@@ -51,7 +51,7 @@ pub(super) fn divide(
 fn add<K: Kmer>(codes: &[Base], k: usize, texts: &mut [Vec<u8>]) {
     let letters: Vec<u8> = codes.iter().map(|&base| LETTERS[usize::from(base)]).collect();
     for (start, kmer) in kmers::<K>(codes, k).enumerate() {
-        // Both strands of a vertex come to one part.
+        // Both strands of a vertex go to one part.
         let part = (kmer.canonical(k).mixed() >> 20) as usize % texts.len();
         let text = &mut texts[part];
         text.extend_from_slice(&letters[start..start + k]);

@@ -1,5 +1,5 @@
-//! What a part counts: super-k-mers, of the buckets whose number is that of the part modulo how
-//! many there are, or adjacency lists.
+//! Super-k-mers or adjacency lists of a part, and their counting. Bucket `b` belongs to part `b`
+//! modulo the number of parts.
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -15,23 +15,23 @@ use crate::kernel::scan::ReadCounts;
 use crate::kernel::spectrum::Spectrum;
 use crate::stages::workers::{LevelParams, WorkerResults};
 
-/// Super-k-mers in memory take at most this part of it; the others go to scratch.
+/// Largest part of the memory that super-k-mers take; further ones go to scratch.
 const HELD_PART: u64 = 2;
 
-/// Those of a part, as far as they have come.
+/// Received super-k-mers of a part.
 pub(super) struct BucketPart {
     k: usize,
     memory_bytes: u64,
     buckets: Buckets<'static>,
-    /// Buckets that have something.
+    /// Whether each bucket has records.
     filled: Vec<bool>,
-    /// What is less than a block of [`BLOCK_BYTES_MIN`], by bucket.
+    /// Records of each bucket that do not yet fill a block of [`BLOCK_BYTES_MIN`].
     open: Vec<Vec<u8>>,
     tally: ReadCounts,
 }
 
 impl BucketPart {
-    /// Without any, with the memory and scratch folder of a request.
+    /// Creates an empty part, with the memory and scratch folder of a request.
     pub(super) fn new(params: &LevelParams, request: &Request) -> Self {
         let (memory_bytes, count) = (request.memory_bytes, params.buckets());
         let held_bytes = memory_bytes / HELD_PART;
@@ -45,14 +45,14 @@ impl BucketPart {
         }
     }
 
-    /// Takes blocks of super-k-mers.
+    /// Adds blocks of super-k-mers.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<()> {
         let tally = codec::each_block(bytes, |bucket, block| self.add(bucket, block))?;
         self.tally.add(&tally);
         Ok(())
     }
 
-    /// Takes lines of a k-mer and those that follow it.
+    /// Adds lines of a k-mer and its followers.
     pub(super) fn take_pairs(&mut self, text: &[u8]) -> Result<()> {
         let mut lists = vec![Vec::new(); self.filled.len()];
         self.tally.add(&adjacency::add_lines(text, self.k, &mut lists)?);
@@ -78,7 +78,7 @@ impl BucketPart {
         Ok(())
     }
 
-    /// Nothing more comes.
+    /// Completes the buckets; nothing may be added afterwards.
     pub(super) fn close(&mut self) -> Result<()> {
         for (bucket, open) in std::mem::take(&mut self.open).into_iter().enumerate() {
             if !open.is_empty() {
@@ -88,17 +88,17 @@ impl BucketPart {
         Ok(())
     }
 
-    /// Numbers of k-mers by count, in the buckets that are sampled.
+    /// Returns the spectrum of the k-mers in the sampled buckets.
     pub(super) fn sample(&self, progress: &Progress) -> Result<Spectrum> {
         self.counting(&self.budget(), progress, |counting| counting.sample())
     }
 
-    /// Memory for tables and fragments: what the blocks do not take.
+    /// Returns the budget for tables and fragments: memory that blocks do not take.
     pub(super) fn budget(&self) -> Budget {
         Budget::new(self.memory_bytes.saturating_sub(self.buckets.blocks.taken_bytes()))
     }
 
-    /// The fragments of the k-mers that are real, and what was counted.
+    /// Returns the fragments of the solid k-mers, and the counts.
     pub(super) fn results<'b>(
         self,
         params: &LevelParams,
@@ -122,7 +122,7 @@ impl BucketPart {
         work: impl FnOnce(&Counting<'_, 'static, 'b>) -> Result<T>,
     ) -> Result<T> {
         let bucket_numbers: Vec<usize> =
-            (0..self.filled.len()).filter(|&one| self.filled[one]).collect();
+            (0..self.filled.len()).filter(|&bucket| self.filled[bucket]).collect();
         work(&Counting {
             buckets: &self.buckets,
             bucket_numbers: &bucket_numbers,

@@ -1,8 +1,8 @@
-//! Reads and pairs of reads placed by tasks, each of which has all paths and a part of the reads.
+//! Placement of reads and pairs by tasks, each of which has all paths and a part of the reads.
 //!
-//! A file that can be read from anywhere is divided by pairs: a round counts the records of its
-//! shares, so that a task knows where its first pair is in either file. Others, such as those that
-//! gzip makes, are one task for each source.
+//! A file that can be read from any position is divided by pairs: a round counts the records of its
+//! shares, so that a task knows where its first pair is in either file. Other files, such as those
+//! written by gzip, are one task for each source.
 
 use std::path::PathBuf;
 
@@ -24,51 +24,52 @@ use crate::pairs::place::{Placer, each_read};
 use cuesta_input::reads::shares::{self, Share};
 use cuesta_input::reads::{NameSums, Pairing, ReadBatch, Reads};
 
-/// The source of reads that are no pairs.
+/// Source of reads without pairs.
 const NO_SOURCE: usize = usize::MAX;
 
-/// What all tasks that place reads are told.
+/// Instructions to all tasks that place reads.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PlaceOrder {
-    /// How the reads of pairs lie, by source.
+    /// Orientation of pairs, by source.
     pub orientations: Vec<Orientation>,
-    /// The bases of all paths.
+    /// Bases of all paths.
     pub paths: Vec<u8>,
 }
 
 /// The reads of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum PlaceShare {
-    /// Those that begin in a share of a file, which are no pairs.
+    /// Reads without pairs that begin in a share of a file.
     Single(Share),
     /// All pairs of a source.
     Source(usize, Vec<PathBuf>, Pairing),
-    /// Some pairs of a source.
+    /// A range of the pairs of a source.
     Pairs(PairShare),
 }
 
-/// So many pairs of a source.
+/// A range of the pairs of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PairShare {
     source: usize,
-    /// For each file, a share with the first of them, and the records that are before it there.
+    /// For each file a share that contains the first record, and the number of records before it
+    /// there.
     files: Vec<(Share, u64)>,
-    /// How many there are.
+    /// Number of pairs.
     pairs: u64,
 }
 
-/// A source: a file, or two.
+/// A source of pairs: one file or two.
 pub(super) struct SourceShares {
     /// Its files.
     pub paths: Vec<PathBuf>,
-    /// The shares of each, with their records.
+    /// Shares of each file, with their numbers of records.
     pub shares: Vec<Vec<(Share, u64)>>,
-    /// The names of the reads of each.
+    /// Names of the reads of each file.
     pub names: Vec<NameSums>,
 }
 
 impl PlaceOrder {
-    /// With the paths of a graph.
+    /// Creates the instructions with the paths of a graph.
     pub(super) fn new(orientations: Vec<Orientation>, graph: &PathGraph<'_>) -> Self {
         let mut paths = Vec::new();
         for path in 0..graph.paths.len() {
@@ -79,40 +80,41 @@ impl PlaceOrder {
 }
 
 impl SourceShares {
-    /// Refuses pairs that are none by the names of their reads.
+    /// Checks by the names of the reads that they are pairs.
     ///
     /// # Errors
-    /// `Input` naming the first; `System`.
-    pub(super) fn require_mates(&self, pairing: Pairing) -> Result<()> {
+    /// `Input` naming the first that is not; `System`.
+    pub(super) fn require_pairs(&self, pairing: Pairing) -> Result<()> {
         let are_pairs = match &self.names[..] {
-            [one, two] => one.are_pairs(two),
-            [one] => one.are_interleaved_pairs(),
+            [first, second] => first.are_pairs(second),
+            [interleaved] => interleaved.are_interleaved_pairs(),
             _ => true,
         };
         if pairing.is_unchecked || are_pairs {
             return Ok(());
         }
-        // Which pair it is, or that names say nothing, shows when they are read side by side.
+        // Reading them together reports the first wrong pair, or that names show nothing.
         let reads = Reads::open_source(&self.paths, pairing)?;
         let mut batch = ReadBatch::default();
         while reads.next(&mut batch)? {}
         Ok(())
     }
 
-    /// Tasks for the pairs of a source, about as many as its first file has shares; nothing where
-    /// its files do not have the same number of reads, or a read has no mate.
+    /// Returns tasks for the pairs of a source, about as many as its first file has shares; `None`
+    /// where its files do not have the same number of reads, or a read has no partner.
     pub(super) fn divided(&self, source: usize, pairing: Pairing) -> Option<Vec<PlaceShare>> {
         if self.shares.iter().any(|shares| shares.len() < 2) {
             return Some(vec![PlaceShare::Source(source, self.paths.clone(), pairing)]);
         }
-        // Records of each file that make a pair.
-        let each = pairing.reads_per_file() as u64;
-        let all = self.shares.iter().map(|shares| shares.iter().map(|one| one.1).sum::<u64>());
+        // Records of a file per pair.
+        let each = pairing.each() as u64;
+        let all =
+            self.shares.iter().map(|shares| shares.iter().map(|(_, count)| count).sum::<u64>());
         let all: Vec<u64> = all.collect();
         if !all[0].is_multiple_of(each) || all.iter().any(|&records| records != all[0]) {
             return None;
         }
-        let mut found = Vec::new();
+        let mut tasks = Vec::new();
         let mut records = 0_u64;
         for (_, count) in &self.shares[0] {
             let first = records.div_ceil(each);
@@ -121,30 +123,31 @@ impl SourceShares {
             if pairs > 0 {
                 let files = self.shares.iter().map(|shares| from_record(shares, first * each));
                 let files = files.collect::<Option<_>>()?;
-                found.push(PlaceShare::Pairs(PairShare { source, files, pairs }));
+                tasks.push(PlaceShare::Pairs(PairShare { source, files, pairs }));
             }
         }
-        Some(found)
+        Some(tasks)
     }
 }
 
-/// The share, to the end of its file, that has a record, and the records before it there.
+/// Returns a share from the one with a record to the end of the file, and the records before it
+/// there.
 fn from_record(shares: &[(Share, u64)], record: u64) -> Option<(Share, u64)> {
     let mut before = 0;
-    let whole = shares.last()?.0.end;
+    let file_end = shares.last()?.0.end;
     for (share, count) in shares {
         if record < before + count {
-            return Some((Share { end: whole, ..share.clone() }, record - before));
+            return Some((Share { end: file_end, ..share.clone() }, record - before));
         }
         before += count;
     }
     None
 }
 
-/// The names of the records that begin in a share, as sums.
+/// Returns the sums over the names of the records that begin in a share, encoded.
 ///
 /// # Errors
-/// `Input` naming a record that is none; `System`.
+/// `Input` naming an invalid record; `System`.
 pub(super) fn count(share: &Share) -> Result<Vec<u8>> {
     let reads = shares::open(share)?;
     let mut batch = ReadBatch::with_names();
@@ -152,7 +155,7 @@ pub(super) fn count(share: &Share) -> Result<Vec<u8>> {
     values::to_bytes(&batch.names())
 }
 
-/// Places the reads of a task on paths of `k` bases at least, as bytes.
+/// Places the reads of a task on paths of at least `k` bases; returns the encoded placements.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -191,7 +194,7 @@ pub(super) fn place(
     values::to_bytes(&placements)
 }
 
-/// Places so many pairs.
+/// Places a range of pairs.
 fn each_pair(
     share: &PairShare,
     mut placer: Placer<'_, '_, '_>,
@@ -202,8 +205,8 @@ fn each_pair(
     let mut files: Vec<Records> = share.files.iter().map(open).collect::<Result<_>>()?;
     let last = files.len() - 1;
     'pairs: for _ in 0..share.pairs {
-        for mate in 0..2 {
-            let Some(read) = files[mate.min(last)].next(progress)? else { break 'pairs };
+        for side in 0..2 {
+            let Some(read) = files[side.min(last)].next(progress)? else { break 'pairs };
             placer.add(read, share.source, placements);
         }
     }
@@ -211,7 +214,7 @@ fn each_pair(
     Ok(())
 }
 
-/// The records of a file, one after the other.
+/// Reader of the records of a file.
 struct Records {
     reads: Reads,
     batch: ReadBatch,
@@ -219,18 +222,19 @@ struct Records {
 }
 
 impl Records {
-    /// Those of a share but for so many.
+    /// Opens a share and skips its first records.
     fn open(share: &Share, mut skipped: u64) -> Result<Self> {
-        let mut found = Self { reads: shares::open(share)?, batch: ReadBatch::default(), next: 0 };
-        while skipped > 0 && found.fill()? {
-            let some = skipped.min((found.batch.len() - found.next) as u64);
-            found.next += some as usize;
-            skipped -= some;
+        let mut records =
+            Self { reads: shares::open(share)?, batch: ReadBatch::default(), next: 0 };
+        while skipped > 0 && records.fill()? {
+            let count = skipped.min((records.batch.len() - records.next) as u64);
+            records.next += count as usize;
+            skipped -= count;
         }
-        Ok(found)
+        Ok(records)
     }
 
-    /// Whether there is another record.
+    /// Returns whether there is another record.
     fn fill(&mut self) -> Result<bool> {
         while self.next == self.batch.len() {
             self.next = 0;
@@ -254,13 +258,13 @@ impl Records {
     }
 }
 
-/// What two tasks have placed, as bytes.
+/// Merges the encoded placements of two tasks.
 ///
 /// # Errors
-/// `Defect` for what none has placed.
-pub(super) fn combine(one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
-    let mut both: Placements = values::from_bytes(one)?;
-    both.merge(values::from_bytes(other)?);
+/// `Defect` for bytes that are not placements.
+pub(super) fn combine(placements: &[u8], added: &[u8]) -> Result<Vec<u8>> {
+    let mut both: Placements = values::from_bytes(placements)?;
+    both.merge(values::from_bytes(added)?);
     values::to_bytes(&both)
 }
 
@@ -268,34 +272,34 @@ pub(super) fn combine(one: &[u8], other: &[u8]) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Shares of a file with so many records each.
+    /// Returns shares of a file with these numbers of records.
     fn shares_of(counts: &[u64]) -> Vec<(Share, u64)> {
         let share = |start| Share { path: PathBuf::from("r.fq"), start, end: start + 10 };
         (0..).map(|index| share(10 * index)).zip(counts.iter().copied()).collect()
     }
 
-    /// For each file where its share begins and how many records are skipped; and the pairs.
+    /// For each file the start of its share and the skipped records; and the number of pairs.
     type Divided = (Vec<(u64, u64)>, u64);
 
     fn divided(counts: &[&[u64]], pairing: Pairing) -> Option<Vec<Divided>> {
         let shares: Vec<_> = counts.iter().map(|counts| shares_of(counts)).collect();
         let source = SourceShares { paths: Vec::new(), shares, names: Vec::new() };
-        let found = source.divided(0, pairing)?.into_iter().map(|share| match share {
+        let tasks = source.divided(0, pairing)?.into_iter().map(|share| match share {
             PlaceShare::Pairs(PairShare { files, pairs, .. }) => {
                 (files.iter().map(|(share, skipped)| (share.start, *skipped)).collect(), pairs)
             }
             _ => (Vec::new(), 0),
         });
-        Some(found.collect())
+        Some(tasks.collect())
     }
 
     #[test]
-    fn every_pair_is_in_one_task() {
+    fn each_pair_is_in_exactly_one_task() {
         let in_turn = divided(&[&[3, 0, 4, 1]], Pairing::INTERLEAVED).unwrap();
         assert_eq!(in_turn, [(vec![(0, 0)], 2), (vec![(20, 1)], 2)]);
         let in_two = divided(&[&[5, 5], &[2, 7, 1]], Pairing::IN_TWO_FILES).unwrap();
         assert_eq!(in_two, [(vec![(0, 0), (0, 0)], 5), (vec![(10, 0), (10, 3)], 5)]);
-        // One share for all of a file that has no places to begin at.
+        // A file without positions to begin at is a single share.
         let gzipped = divided(&[&[9], &[5, 4]], Pairing::IN_TWO_FILES).unwrap();
         assert_eq!(gzipped, [(Vec::new(), 0)]);
         assert_eq!(divided(&[&[3, 2]], Pairing::INTERLEAVED), None);

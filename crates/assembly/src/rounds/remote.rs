@@ -1,4 +1,4 @@
-//! Fragments and vertex programs by the workers of an engine, for the code of a run.
+//! Workers of an engine, which do fragments and vertex programs in rounds.
 
 use std::cell::{Cell, OnceCell};
 use std::path::PathBuf;
@@ -32,30 +32,30 @@ use crate::stages::workers::{LevelParams, WorkerResults, Workers};
 use cuesta_input::reads::shares::{self, Share};
 use cuesta_input::reads::{NameSums, Pairing, Reads, input_bytes};
 
-/// Bytes of reads that a task divides, where that was not said; workers that keep their parts get
-/// all blocks of such a round of tasks at once.
+/// Default bytes of reads that a task divides. Workers that keep their parts receive all blocks of
+/// such a round of tasks at once, so their tasks are smaller.
 const SHARE_BYTES: u64 = 16 << 20;
 const KEPT_SHARE_BYTES: u64 = 8 << 20;
-/// Bytes of the reads of a part, about, where parts are not kept.
+/// Approximate bytes of the reads of a part, where workers do not keep parts.
 const PART_BYTES: u64 = 64 << 20;
 /// Packed bytes of solid sequences that a task divides.
 const SOLID_BYTES: usize = 1 << 20;
-/// Packed bytes of paths that tasks are sent to place reads on, at most, and how many times as much
-/// memory as they have bases a worker must have.
+/// Most packed bytes of paths that are sent to tasks that place reads, and bytes of worker memory
+/// that a base of the paths needs.
 const PATHS_BYTES_MAX: u64 = 64 << 20;
 const PLACED_TIMES: u64 = 16;
-/// Tasks that place reads, for each slot, and bytes that each has at least: all index the paths.
+/// Tasks that place reads, per slot, and their least bytes: each task indexes all paths.
 const PLACED_TASKS: u64 = 2;
 const PLACED_SHARE_BYTES: u64 = 8 << 20;
 
-/// Workers that do rounds.
+/// Workers that run rounds.
 pub(super) struct RemoteWorkers<'r, 'c> {
     pub(super) rounds: &'r Rounds,
     pub(super) context: &'c Context<'c>,
     pub(super) resources: Resources,
-    /// Rounds so far in which parts kept vertices or messages.
+    /// Number of rounds so far in which parts stored vertices or messages.
     pub(super) steps: &'r Cell<Step>,
-    /// The shares of the reads that are placed, with their records, once these are counted.
+    /// Shares of the placed reads with their numbers of records, once counted.
     pub(super) records: &'r OnceCell<Vec<SourceShares>>,
 }
 
@@ -76,7 +76,7 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         drop(solid);
         let to = BucketPartitioner { parts, only_sampled: false };
         let step = self.next_step();
-        let found = if self.resources.text && params.is_of_paper() {
+        let results = if self.resources.text && params.is_of_paper() {
             self.round(
                 "first stage",
                 (RoundOrder::Pairs(params, parts, step), parts),
@@ -87,7 +87,7 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
             let sample =
                 self.divide("partition", (&params, to, PartAction::Keep), tasks, response)?;
             self.sampled(&mut params, &sample)?;
-            let tasks = kept(parts)?;
+            let tasks = stored_tasks(parts)?;
             let round_order = RoundOrder::Compact(params, to, step);
             self.round("compact", (round_order, 0), tasks, response)?
         } else {
@@ -100,14 +100,14 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
             self.divide("partition and compact", round_order, tasks, response)?
         };
         let lease = |part| self.lease(std::slice::from_ref(part));
-        let leases = found.iter().map(lease).collect::<Result<Vec<_>>>()?;
+        let leases = results.iter().map(lease).collect::<Result<Vec<_>>>()?;
         let mut all = wire::empty_results(self.context.budget);
-        for (part, _lease) in found.into_iter().zip(leases) {
+        for (part, _lease) in results.into_iter().zip(leases) {
             wire::add_results(&part, &mut all)?;
         }
         if let Some(program) = params.program {
             let mut control = Control::new(params.k, program);
-            all.fragments = self.program(&mut control, (parts, kept(parts)?), response)?;
+            all.fragments = self.program(&mut control, (parts, stored_tasks(parts)?), response)?;
             all.traffic = Some(control.traffic);
         }
         Ok(all)
@@ -120,9 +120,9 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         response: &mut Response,
     ) -> Result<Placements> {
         if let Some(orders) = self.orders(graph, pairing, response)?
-            && let Some(found) = self.placed(graph.k, orders, response)?
+            && let Some(placements) = self.placed(graph.k, orders, response)?
         {
-            return Ok(found.grouped());
+            return Ok(placements.grouped());
         }
         timed(response, "pairs", || {
             let reads = Reads::open(&self.context.request.inputs, pairing)?;
@@ -147,21 +147,21 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
 }
 
 impl<'r, 'c> RemoteWorkers<'r, 'c> {
-    /// How many parts there are, of so many buckets.
+    /// Returns the number of parts for this many buckets.
     ///
     /// # Errors
-    /// `System` when the reads are gone.
+    /// `System` when the reads no longer exist.
     pub(super) fn parts(&self, buckets: usize) -> Result<usize> {
         let slots = self.resources.slots;
         if self.resources.keeps {
             return Ok(slots.min(buckets));
         }
         let read_bytes = input_bytes(&self.context.request.inputs)?;
-        let wanted = slots.max(read_bytes.div_ceil(PART_BYTES) as usize);
-        Ok(self.resources.tasks.unwrap_or(wanted).min(buckets))
+        let count = slots.max(read_bytes.div_ceil(PART_BYTES) as usize);
+        Ok(self.resources.tasks.unwrap_or(count).min(buckets))
     }
 
-    /// Tasks that divide the reads and what is solid.
+    /// Returns the tasks that divide the reads and the solid sequences.
     fn tasks(
         &self,
         params: &LevelParams,
@@ -178,8 +178,8 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         reads.chain(solid).map(|input| values::to_bytes(&input)).collect()
     }
 
-    /// Refuses reads that one task must divide and has no memory for: its blocks take about as much
-    /// as their text.
+    /// Checks that a task has memory for its share, where that cannot be divided: its blocks take
+    /// about as much as its text.
     fn require_room(&self, share: &Share) -> Result<()> {
         let room_bytes = self.resources.worker_bytes();
         let Some(text_bytes) = shares::unpacked_bytes(share, room_bytes)? else { return Ok(()) };
@@ -193,8 +193,8 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         Err(Error::input("memory", text))
     }
 
-    /// What tasks that place reads are told, and each of them; nothing where one process does
-    /// better or must, as the paths are too many or the files no pairs.
+    /// Returns the instructions to tasks that place reads, and the tasks; `None` where one process
+    /// is faster or has to do it, as there are too many paths or unequal files.
     fn orders(
         &self,
         graph: &PathGraph<'_>,
@@ -211,9 +211,9 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         if pairing.has_pairs() {
             let sources = self.sources(pairing, response)?;
             let divided =
-                sources.iter().enumerate().map(|(source, one)| one.divided(source, pairing));
-            let Some(found) = divided.collect::<Option<Vec<_>>>() else { return Ok(None) };
-            shares = found.concat();
+                sources.iter().enumerate().map(|(index, source)| source.divided(index, pairing));
+            let Some(tasks) = divided.collect::<Option<Vec<_>>>() else { return Ok(None) };
+            shares = tasks.concat();
         }
         let (_, singles) = pairing.split_files(&self.context.request.inputs);
         let singles = shares::split(singles, self.placed_bytes()?)?;
@@ -227,10 +227,11 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         Ok(Some((PlaceOrder::new(orientations, graph), shares)))
     }
 
-    /// The shares of all sources of pairs, whose records tasks count once, and their names.
+    /// Returns the shares of all sources of pairs, with their names; tasks count their records
+    /// once.
     fn sources(&self, pairing: Pairing, response: &mut Response) -> Result<&'r [SourceShares]> {
-        if let Some(found) = self.records.get() {
-            return Ok(found);
+        if let Some(sources) = self.records.get() {
+            return Ok(sources);
         }
         let (inputs, _) = pairing.split_files(&self.context.request.inputs);
         let (files, size_bytes) = (pairing.files(), self.placed_bytes()?);
@@ -255,18 +256,18 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
             names.push(of_file);
         }
         let chunks = inputs.chunks(files).zip(shares.chunks(files)).zip(names.chunks(files));
-        let found: Vec<SourceShares> = chunks
+        let sources: Vec<SourceShares> = chunks
             .map(|((paths, shares), names)| SourceShares {
                 paths: paths.to_vec(),
                 shares: shares.to_vec(),
                 names: names.to_vec(),
             })
             .collect();
-        found.iter().try_for_each(|source| source.require_mates(pairing))?;
-        Ok(self.records.get_or_init(|| found))
+        sources.iter().try_for_each(|source| source.require_pairs(pairing))?;
+        Ok(self.records.get_or_init(|| sources))
     }
 
-    /// Bytes of the reads that a task places.
+    /// Returns the bytes of reads that a task places.
     fn placed_bytes(&self) -> Result<u64> {
         let all_bytes = input_bytes(&self.context.request.inputs)?;
         let tasks = PLACED_TASKS * self.resources.slots as u64;
@@ -274,7 +275,7 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         Ok(self.resources.task_bytes.unwrap_or(share_bytes))
     }
 
-    /// A round that places reads.
+    /// Runs a round that places reads.
     fn placed(
         &self,
         k: usize,
@@ -291,11 +292,11 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
             combines: true,
             ..Round::default()
         };
-        let found = self.rounds.round(round, response)?;
-        found.first().map(|bytes| values::from_bytes(bytes)).transpose()
+        let placements = self.rounds.round(round, response)?;
+        placements.first().map(|bytes| values::from_bytes(bytes)).transpose()
     }
 
-    /// A round that divides super-k-mers among parts.
+    /// Runs a round that divides super-k-mers among parts.
     fn divide(
         &self,
         phase: &str,
@@ -339,7 +340,7 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         self.rounds.round(round, response)
     }
 
-    /// The smallest count that a sample says, where none was given.
+    /// Sets the cutoff from a sample, unless a cutoff is already set.
     fn sampled(&self, params: &mut LevelParams, sample: &[Vec<u8>]) -> Result<()> {
         let mut spectrum = Spectrum::default();
         sample.iter().try_for_each(|bytes| codec::add_spectrum(bytes, &mut spectrum))?;
@@ -347,7 +348,7 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         Ok(())
     }
 
-    /// Supersteps to the end of a program; what is left of the vertices.
+    /// Runs the supersteps of a program to its end; returns the remaining vertices.
     fn program(
         &self,
         control: &mut Control,
@@ -359,19 +360,19 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         while let Some(order) = control.order() {
             let place = Vertices { k: control.k, parts, step: self.next_step() };
             let round_order = (RoundOrder::Superstep(place, order), parts);
-            let found = self.round(PHASE, round_order, tasks, response)?;
-            let aggregates = found.first().ok_or_else(|| internal("no part told anything"))?;
+            let results = self.round(PHASE, round_order, tasks, response)?;
+            let aggregates = results.first().ok_or_else(|| internal("no part told anything"))?;
             control.advance(&Aggregates::of(values::from_bytes(aggregates)?))?;
             forget(&mut state, place.step - 1, parts)?;
-            tasks = kept(parts)?;
+            tasks = stored_tasks(parts)?;
         }
         let place = Vertices { k: control.k, parts, step: self.next_step() };
-        let found = self.round(PHASE, (RoundOrder::Remaining(place), 0), tasks, response)?;
+        let results = self.round(PHASE, (RoundOrder::Remaining(place), 0), tasks, response)?;
         forget(&mut state, place.step - 1, parts)?;
-        let _lease = self.lease(&found)?;
-        let mut left = Fragments::none(self.context.budget);
-        found.iter().try_for_each(|bytes| left.append_bytes(bytes))?;
-        Ok(left)
+        let _lease = self.lease(&results)?;
+        let mut remaining = Fragments::none(self.context.budget);
+        results.iter().try_for_each(|bytes| remaining.append_bytes(bytes))?;
+        Ok(remaining)
     }
 
     fn next_step(&self) -> Step {
@@ -379,14 +380,14 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         self.steps.get()
     }
 
-    /// Memory for bytes on their way to or from parts.
+    /// Leases memory for bytes that are sent to or received from parts.
     fn lease(&self, bytes: &[Vec<u8>]) -> Result<Lease<'c>> {
         let all = bytes.iter().map(|bytes| bytes.len() as u64).sum();
         self.context.budget.take(all, "what parts find or are given")
     }
 }
 
-/// A task for each part, about what it has kept.
-fn kept(parts: usize) -> Result<Vec<Vec<u8>>> {
+/// Returns a task for each part, on its stored data.
+fn stored_tasks(parts: usize) -> Result<Vec<Vec<u8>>> {
     (0..parts).map(|_| values::to_bytes(&TaskInput::Stored)).collect()
 }

@@ -1,4 +1,4 @@
-//! What parts keep from one superstep to the next: their vertices, and what they send.
+//! Data that parts store from one superstep to the next: their vertices, and messages to send.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,20 +12,20 @@ use crate::kernel::codec::ByteReader;
 use crate::kernel::internal;
 use crate::kernel::supersteps::part::VertexPart;
 
-/// Names of values, before the number of the step and that of the part.
+/// Names of stored values, which the step and the part complete.
 const VERTICES: &str = "vertices";
 const SENT: &str = "sent";
 
-/// What the parts of a worker keep, or of all workers where these share it.
+/// Stored data of the parts of a worker, or of all workers where these share a store.
 pub(super) enum PartStore {
-    /// As it is, where a part always comes to the same worker.
+    /// Values in memory, where a part always runs on the same worker.
     Local(BTreeMap<usize, (Option<VertexPart>, Blocks)>),
-    /// As bytes, which any worker finds.
+    /// Encoded values that any worker can read.
     Shared(State),
 }
 
 impl PartStore {
-    /// Nothing yet.
+    /// Creates an empty store.
     pub(super) fn new(resources: Resources, scratch: &Path) -> Self {
         if resources.keeps {
             Self::Local(BTreeMap::new())
@@ -34,7 +34,8 @@ impl PartStore {
         }
     }
 
-    /// Keeps the vertices of a part, if there are some yet, and what it sends in the next step.
+    /// Stores the vertices of a part, if there are any yet, and the messages to send in the next
+    /// step.
     pub(super) fn put(
         &mut self,
         step: Step,
@@ -54,7 +55,7 @@ impl PartStore {
         }
     }
 
-    /// What a part sends in a step.
+    /// Takes the messages that a part sends in a step.
     pub(super) fn sent(&mut self, place: &Vertices, part: usize) -> Result<Blocks> {
         match self {
             Self::Local(all) => {
@@ -68,7 +69,7 @@ impl PartStore {
         }
     }
 
-    /// The vertices of a part before a step.
+    /// Takes the vertices of a part before a step.
     pub(super) fn vertices(&mut self, place: &Vertices, part: usize) -> Result<VertexPart> {
         match self {
             Self::Local(all) => {
@@ -82,7 +83,7 @@ impl PartStore {
     }
 }
 
-/// Forgets what all parts kept in a step, for who leads.
+/// Removes the data that all parts stored in a step; the leader calls it.
 pub(super) fn forget(state: &mut State, step: Step, parts: usize) -> Result<()> {
     (0..parts).try_for_each(|part| {
         state.forget(&name(SENT, step, part))?;
@@ -107,7 +108,7 @@ fn blocks(sent: &[Vec<u8>]) -> Blocks {
     Blocks { ends: ends.collect(), bytes: sent.concat() }
 }
 
-/// How many blocks, where each ends, and their bytes.
+/// Encodes the number of blocks, the end of each, and their bytes.
 fn sent_bytes(sent: &[Vec<u8>]) -> Vec<u8> {
     let Blocks { bytes, ends } = blocks(sent);
     let mut all = Vec::with_capacity(bytes.len() + (ends.len() + 1) * size_of::<u64>());

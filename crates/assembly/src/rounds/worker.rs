@@ -1,4 +1,4 @@
-//! What does the tasks and parts of a run.
+//! Worker for the tasks and parts of a run.
 
 use std::collections::BTreeMap;
 
@@ -25,13 +25,13 @@ use crate::kernel::supersteps::part::{VertexPart, spread};
 use crate::stages::wire;
 use crate::stages::workers::LevelParams;
 
-/// Does tasks; see [`super::work`].
+/// Worker; see [`super::work`].
 pub(super) struct Work {
-    /// That of the run, with the memory of a worker.
+    /// Request of the run, with the memory of a worker.
     request: Request,
     /// Super-k-mers by part.
     parts: BTreeMap<usize, BucketPart>,
-    /// Blocks of vertices or messages by part.
+    /// Received blocks of vertices or messages by part.
     received: BTreeMap<usize, Vec<Bytes>>,
     store: PartStore,
 }
@@ -42,20 +42,21 @@ impl Work {
         Self { request, parts: BTreeMap::new(), received: BTreeMap::new(), store }
     }
 
-    /// A part that is given something.
+    /// Returns a part that receives data, and creates it if it is new.
     fn open(&mut self, part: usize, params: &LevelParams) -> &mut BucketPart {
         self.parts.entry(part).or_insert_with(|| BucketPart::new(params, &self.request))
     }
 
-    /// The super-k-mers of a part, all of which have come.
+    /// Takes the super-k-mers of a part, which are complete.
     fn of_part(&mut self, part: usize, params: &LevelParams) -> Result<BucketPart> {
-        let store = self.parts.remove(&part);
-        let mut part = store.unwrap_or_else(|| BucketPart::new(params, &self.request));
+        let received = self.parts.remove(&part);
+        let mut part = received.unwrap_or_else(|| BucketPart::new(params, &self.request));
         part.close()?;
         Ok(part)
     }
 
-    /// Counts and compacts a part; what was found, of which a vertex program has the fragments.
+    /// Counts and compacts a part; returns the results, and stores the fragments for a vertex
+    /// program if there is one.
     fn compacted(
         &mut self,
         number: usize,
@@ -64,16 +65,16 @@ impl Work {
     ) -> Result<Vec<u8>> {
         let part = self.of_part(number, params)?;
         let budget = part.budget();
-        let found = part.results(params, &budget, progress)?;
+        let results = part.results(params, &budget, progress)?;
         if params.program.is_none() {
-            return Ok(wire::results_bytes(&found));
+            return Ok(wire::results_bytes(&results));
         }
-        let vertices = spread(&found.fragments, parts)?;
+        let vertices = spread(&results.fragments, parts)?;
         self.store.put(step, number, (None, &vertices))?;
-        Ok(wire::facts_bytes(&found))
+        Ok(wire::facts_bytes(&results))
     }
 
-    /// A superstep of a part; what it tells.
+    /// Runs a superstep of a part; returns its report.
     fn superstep(
         &mut self,
         part: usize,
@@ -95,12 +96,12 @@ impl Work {
         values::to_bytes(&aggregates.numbers())
     }
 
-    /// What is left of the vertices of a part.
-    fn left(&mut self, part: usize, place: &Vertices) -> Result<Vec<u8>> {
+    /// Returns the remaining vertices of a part.
+    fn remaining(&mut self, part: usize, place: &Vertices) -> Result<Vec<u8>> {
         let budget = Budget::new(self.request.memory_bytes);
-        let mut left = Fragments::none(&budget);
-        self.store.vertices(place, part)?.finish(&mut left)?;
-        Ok(left.blocks().collect::<Vec<_>>().concat())
+        let mut remaining = Fragments::none(&budget);
+        self.store.vertices(place, part)?.finish(&mut remaining)?;
+        Ok(remaining.blocks().collect::<Vec<_>>().concat())
     }
 }
 
@@ -109,7 +110,7 @@ impl Worker for Work {
         let number = task.number;
         let input: TaskInput = values::from_bytes(task.input)?;
         let (round_order, paths) = values::first_of_bytes(task.shared)?;
-        let found = match (round_order, input) {
+        let result = match (round_order, input) {
             (RoundOrder::Divide(params, to, action), input) => {
                 let to =
                     BucketPartitioner { only_sampled: matches!(action, PartAction::Sample), ..to };
@@ -136,14 +137,14 @@ impl Worker for Work {
             (RoundOrder::Superstep(place, _), _) => {
                 return Ok((Vec::new(), self.store.sent(&place, number)?));
             }
-            (RoundOrder::Remaining(place), _) => self.left(number, &place)?,
+            (RoundOrder::Remaining(place), _) => self.remaining(number, &place)?,
             (RoundOrder::Count, TaskInput::Reads(share)) => place::count(&share)?,
             (RoundOrder::Place(k), TaskInput::Place(share)) => {
                 place::place(&self.request, (k, paths), &share, progress)?
             }
             (RoundOrder::Count | RoundOrder::Place(_), _) => return Err(unexpected()),
         };
-        Ok((found, Blocks::default()))
+        Ok((result, Blocks::default()))
     }
 
     fn take(&mut self, part: Task<'_>, _: usize, block: Bytes) -> Result<()> {
@@ -193,20 +194,20 @@ impl Worker for Work {
         }
     }
 
-    fn combine(&self, shared: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
+    fn combine(&self, shared: &[u8], first: Vec<u8>, second: &[u8]) -> Result<Vec<u8>> {
         match values::first_of_bytes(shared)?.0 {
             RoundOrder::Divide(..) => {
                 let mut both = Spectrum::default();
-                codec::add_spectrum(&one, &mut both)?;
-                codec::add_spectrum(other, &mut both)?;
+                codec::add_spectrum(&first, &mut both)?;
+                codec::add_spectrum(second, &mut both)?;
                 Ok(codec::spectrum_bytes(&both))
             }
             RoundOrder::Superstep(..) => {
-                let mut both = Aggregates::of(values::from_bytes(&one)?);
-                both.add(&Aggregates::of(values::from_bytes(other)?));
+                let mut both = Aggregates::of(values::from_bytes(&first)?);
+                both.add(&Aggregates::of(values::from_bytes(second)?));
                 values::to_bytes(&both.numbers())
             }
-            RoundOrder::Place(_) => place::combine(&one, other),
+            RoundOrder::Place(_) => place::combine(&first, second),
             RoundOrder::Pairs(..)
             | RoundOrder::Compact(..)
             | RoundOrder::Remaining(_)

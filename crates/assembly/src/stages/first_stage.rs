@@ -1,7 +1,8 @@
-//! What the first stage of the paper would have moved: its mappers turn reads into text, a k-mer
-//! and the next one on a line; its reducers write a line with each k-mer and all that follow it.
+//! Size of the paper's first stage: its mappers turn reads into text, a k-mer and the next one on a
+//! line; its reducers write a line with each k-mer and all that follow it.
 //!
-//! A run counts that on the way, in the tables of its buckets. [`recounted`] sorts all pairs.
+//! A run computes these numbers from the tables of its buckets. [`recounted`] sorts all pairs
+//! instead.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,16 +22,16 @@ use crate::kernel::scan::{self, ReadCounts};
 use cuesta_input::reads::input_bytes;
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
-/// Parts of the pairs, each sorted by one thread.
+/// Number of parts of the pairs; a thread sorts a part at a time.
 const PARTS: u64 = 64;
 const PARTS_MAX: u64 = 4096;
 /// Name of the scratch file.
 const FILE: &str = "pairs";
-/// The part of the memory that pairs are held in, and that of what is sorted at a time.
+/// Part of the memory in which pairs are held, and of that which is sorted at a time.
 const HELD: u64 = 2;
 const SORTED: u64 = 16;
 
-/// How much that is.
+/// Lines and bytes of the paper's first stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstStage {
     /// Lines of the mappers.
@@ -39,15 +40,15 @@ pub struct FirstStage {
     pub pair_bytes: u64,
     /// Lines of the reducers.
     pub vertices: u64,
-    /// K-mers on these lines that follow the first one.
+    /// K-mers on these lines that follow the first k-mer.
     pub edges: u64,
     /// Bytes of these lines.
     pub adjacency_bytes: u64,
 }
 
 impl FirstStage {
-    /// By what was counted in reads and buckets. A byte is after each k-mer: a tab or an end of
-    /// line.
+    /// Computes the size from the counts of reads and buckets. A byte follows each k-mer: a tab or
+    /// an end of line.
     pub fn of(k: usize, tally: &ReadCounts) -> Self {
         let ReadCounts { pairs, followed: vertices, edges, .. } = *tally;
         let word_bytes = k as u64 + 1;
@@ -61,8 +62,8 @@ impl FirstStage {
     }
 }
 
-/// The same from the reads alone, for a verifier: each pair is a (k+1)-mer, and all are sorted.
-/// Pairs that do not fit in the memory go to scratch.
+/// Computes the same numbers from the reads alone, for the verification: each pair is a (k+1)-mer,
+/// and all are sorted. Pairs that do not fit in the memory go to scratch.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -95,25 +96,27 @@ fn counted<K: Kmer>(request: &Request, k: usize, progress: &Progress) -> Result<
     let sorting = |tally: &mut ReadCounts, part: usize| {
         let size_bytes = blocks.bucket_bytes(part);
         let _lease = budget.take(size_bytes as u64, "sorting a part of the pairs of k-mers")?;
-        let mut found: Vec<K> = Vec::with_capacity(size_bytes / size_of::<K>());
+        let mut pairs_of_part: Vec<K> = Vec::with_capacity(size_bytes / size_of::<K>());
         blocks.each(part, &mut Vec::new(), |block| {
-            found.extend(block[..block.len() - PADDING].chunks_exact(size_of::<K>()).map(K::take));
+            pairs_of_part
+                .extend(block[..block.len() - PADDING].chunks_exact(size_of::<K>()).map(K::take));
             Ok(())
         })?;
-        found.sort_unstable();
-        found.dedup();
-        tally.edges += found.len() as u64;
-        tally.followed += found.chunk_by(|one, two| one.prefix() == two.prefix()).count() as u64;
+        pairs_of_part.sort_unstable();
+        pairs_of_part.dedup();
+        tally.edges += pairs_of_part.len() as u64;
+        tally.followed +=
+            pairs_of_part.chunk_by(|left, right| left.prefix() == right.prefix()).count() as u64;
         blocks.clear(part);
         progress.advance(0)
     };
     let tallies = parallel::run(request.threads, parts, ReadCounts::default, sorting, |_| {})?;
     let mut all = ReadCounts { pairs: pairs.into_inner(), ..ReadCounts::default() };
-    tallies.iter().for_each(|one| all.add(one));
+    tallies.iter().for_each(|tally| all.add(tally));
     Ok(all)
 }
 
-/// Adds the pairs of the reads that are made of A, C, G and T alone; how many.
+/// Adds the pairs of the reads that consist of A, C, G and T alone; returns their number.
 fn add<K: Kmer>(
     batch: &ReadBatch,
     k: usize,
@@ -127,7 +130,7 @@ fn add<K: Kmer>(
             continue;
         }
         for pair in kmers::<K>(&codes, k + 1) {
-            // All that follows a k-mer is in one part.
+            // All followers of a k-mer are in one part.
             let part = (pair.prefix().mixed() >> 20) as usize % parts;
             open.append(part, size_of::<K>(), |block| pair.put(block));
             pairs += 1;

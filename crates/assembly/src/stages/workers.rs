@@ -1,4 +1,4 @@
-//! What workers are asked for, and what they find.
+//! Requests to workers, and their results.
 
 use cuesta_core::Result;
 use cuesta_core::job::Response;
@@ -16,65 +16,65 @@ use crate::kernel::supersteps::control::{Control, Program, Traffics};
 use crate::pairs::SolidSequences;
 use cuesta_input::reads::Pairing;
 
-/// What workers are asked for.
+/// Request to workers for the fragments of one size of k-mers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct LevelParams {
-    /// Size of k-mers.
+    /// Bases in a k-mer.
     pub k: usize,
-    /// There are 2^`bits` buckets.
+    /// Number of buckets as a power of two: there are 2^`bits`.
     pub bits: u32,
-    /// The count from which on a k-mer is taken for real; to be found by a sample where absent.
+    /// Least count of a k-mer that is taken for real; a sample determines it where absent.
     pub min_count: Option<u32>,
-    /// Leaves out reads with letters that stand for more than one base.
+    /// Whether to drop reads with letters that stand for more than one base.
     pub drop_reads_with_n: bool,
-    /// K-mers come from what is solid alone.
+    /// Whether all k-mers come from solid sequences.
     pub only_solid: bool,
-    /// Longer k-mers follow that are counted in the reads.
+    /// Whether longer k-mers are counted in the reads afterwards.
     pub is_followed: bool,
-    /// Which reads are pairs.
+    /// Pairing of the reads.
     pub pairing: Pairing,
-    /// Bytes of the reads, about.
+    /// Approximate bytes of the reads.
     pub input_bytes: u64,
-    /// The vertex program that joins what buckets have; where absent, one machine does.
+    /// Vertex program that joins the fragments of buckets; one machine joins them where absent.
     pub program: Option<Program>,
 }
 
 impl LevelParams {
-    /// What becomes a fragment.
+    /// Returns the unit of fragments.
     pub fn grain(&self) -> Grain {
         if self.is_of_paper() { Grain::Kmer } else { Grain::Path }
     }
 
-    /// Whether chains are compressed as in the paper.
+    /// Returns whether chains are compressed as in the paper.
     pub fn is_of_paper(&self) -> bool {
         matches!(self.program, Some(Program::Compress(_)))
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     pub fn buckets(&self) -> usize {
         1 << self.bits
     }
 }
 
-/// What workers have found.
+/// Results of the workers.
 pub struct WorkerResults<'c> {
-    /// The fragments of all buckets, in any order.
+    /// Fragments of all buckets, in any order.
     pub fragments: Fragments<'c>,
-    /// K-mers by count.
+    /// Spectrum of the k-mers.
     pub spectrum: Spectrum,
-    /// The count from which on a k-mer was taken for real.
+    /// Least count of a k-mer that was taken for real.
     pub min_count: u32,
     /// Bytes of super-k-mers.
     pub bucket_bytes: u64,
-    /// What was counted in the reads.
+    /// Counts of the reads.
     pub tally: ReadCounts,
-    /// What a vertex program took, where chains were compressed by one.
+    /// Traffic of the vertex program, where one compressed chains.
     pub traffic: Option<Traffics>,
 }
 
-/// Who turns reads and what is solid into fragments of unitigs.
+/// Workers that turn reads and solid sequences into fragments of unitigs.
 pub trait Workers<'c> {
-    /// All fragments of one size of k-mers. What is whole of that before may be in `kept`.
+    /// Returns all fragments of one size of k-mers; `checkpoint` may have complete stages of it.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
@@ -86,7 +86,7 @@ pub trait Workers<'c> {
         response: &mut Response,
     ) -> Result<WorkerResults<'c>>;
 
-    /// Where all reads, and pairs of reads, lie on the paths of a graph.
+    /// Places all reads, and pairs of reads, on the paths of a graph.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
@@ -97,7 +97,8 @@ pub trait Workers<'c> {
         response: &mut Response,
     ) -> Result<Placements>;
 
-    /// What is left of `paths` after a program of supersteps, which says what it took.
+    /// Runs a program of supersteps on `paths`; returns the remaining vertices. `control` has the
+    /// traffic afterwards.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.

@@ -1,5 +1,5 @@
-//! What a run keeps to go on from after it was ended: what is solid at the next size of k-mers,
-//! and what is whole of that size ([`StageCheckpoint`]).
+//! Checkpoint from which a run resumes: solid sequences for the next size of k-mers, and the
+//! complete stages of that size ([`StageCheckpoint`]).
 
 pub mod stage;
 
@@ -23,32 +23,32 @@ use crate::stages::write::{self, SPECTRUM_FILE};
 const OPERATION: &str = "assembly.resume";
 const STATE_FILE: &str = "state.json";
 const LOCK_FILE: &str = "lock";
-/// Parameters that may differ: they change nothing that is kept.
+/// Parameters that may differ between runs: nothing in a checkpoint depends on them.
 const FREE: [&str; 2] = ["resume", "min_contig"];
 
-/// A size of k-mers that is to come.
+/// A size of k-mers that comes next.
 pub struct NextLevel<'c> {
-    /// The size.
+    /// Bases in a k-mer.
     pub k: usize,
-    /// What is solid there.
+    /// Solid sequences of that size.
     pub solid: Option<SolidSequences<'c>>,
-    /// Where k-mers come from contigs and bridges alone, what read pairs said.
+    /// Results of read pairs, where all k-mers come from contigs and bridges.
     pub pair_facts: Option<PairFacts>,
 }
 
-/// The state of a run between two sizes.
+/// State of a run between two sizes of k-mers.
 #[derive(Serialize, Deserialize)]
 struct State {
-    /// Inputs and parameters.
+    /// Identity of the run: inputs and parameters.
     run: Value,
-    /// Sizes with a file, the last of which comes next; none where the first size does.
+    /// Sizes with a file, the last of which comes next; empty where the first size does.
     sizes: Vec<usize>,
     #[serde(rename = "mates")]
     pair_facts: Option<PairFacts>,
     levels: Vec<Level>,
 }
 
-/// A folder with states, of which one run has hold.
+/// A folder with states, locked by one run.
 pub struct Checkpoint {
     folder: PathBuf,
     run: Value,
@@ -57,10 +57,10 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The folder, made where it is missing.
+    /// Opens and locks the folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// `Input` when another run has hold of it, or a link is in it; `System`.
+    /// `Input` when another run has locked it, or it contains a link; `System`.
     pub fn open(folder: &Path, request: &Request) -> Result<Self> {
         let failed = |cause| Error::system(OPERATION, "creating", folder, &cause);
         fs::create_dir_all(folder).map_err(failed)?;
@@ -82,13 +82,13 @@ impl Checkpoint {
         Ok(Self { folder: folder.to_owned(), run, run_bytes, _lock: lock })
     }
 
-    /// What is kept of the size that comes after so many.
+    /// Returns the checkpoint of a size of k-mers, by the number of sizes before it.
     pub fn stage(&self, number: usize) -> StageCheckpoint<'_> {
         StageCheckpoint { folder: &self.folder, run: &self.run_bytes, number }
     }
 
-    /// What comes next, and what was found so far; nothing where the first size comes next. Brings
-    /// the files of the answer that were written before into `output`.
+    /// Loads the next size and the results so far; `None` where the first size comes next. Copies
+    /// files of the answer that were written before to `output`.
     ///
     /// # Errors
     /// `Input` when the folder is of another run; `System`.
@@ -128,7 +128,7 @@ impl Checkpoint {
         Ok(Some((next, state.levels)))
     }
 
-    /// Keeps what comes next; the state before is good until this one is whole.
+    /// Saves the next size; the state before remains valid until this one is complete.
     ///
     /// # Errors
     /// `System`.
@@ -186,7 +186,8 @@ impl Checkpoint {
     }
 }
 
-/// A checkpoint may come from somebody else: a link in it could have any file read or replaced.
+/// Refuses folders with links: a checkpoint may be from a third party, and a link could have any
+/// file read or replaced.
 fn refuse_links(folder: &Path) -> Result<()> {
     let failed = |cause| Error::system(OPERATION, "reading", folder, &cause);
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -200,7 +201,7 @@ fn refuse_links(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A folder that this run may not go on from.
+/// Returns the error for a folder from which this run may not resume.
 fn refused(folder: &Path, what: &str) -> Error {
     Error::input(OPERATION, format!("{} {what} give another --resume", folder.display()))
 }
@@ -209,16 +210,16 @@ fn solid_file(k: usize) -> String {
     format!("{k}.trusted")
 }
 
-/// What must be the same for a run to go on: this version of Cuesta, sizes and times of the inputs,
-/// and the parameters.
+/// Returns the identity of a run, which a resumed run must share: the version of Cuesta, sizes and
+/// times of the inputs, and the parameters.
 fn described(request: &Request) -> Result<Value> {
     let mut inputs = Vec::new();
     for path in &request.inputs {
         let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
-        let found = fs::metadata(path).map_err(failed)?;
-        let changed = found.modified().map_err(failed)?.duration_since(UNIX_EPOCH);
+        let metadata = fs::metadata(path).map_err(failed)?;
+        let changed = metadata.modified().map_err(failed)?.duration_since(UNIX_EPOCH);
         let changed = changed.map_or(0, |since| since.as_nanos()).to_string();
-        inputs.push(json!([path, found.len(), changed]));
+        inputs.push(json!([path, metadata.len(), changed]));
     }
     let mut parameters = request.parameters.clone();
     if let Some(parameters) = parameters.as_object_mut() {

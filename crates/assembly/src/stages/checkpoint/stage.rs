@@ -1,7 +1,7 @@
-//! What is kept of a size of k-mers under way: super-k-mers when all are in their buckets, then
-//! what was found in these, then the paths that are left without errors.
+//! Checkpoint within a size of k-mers: super-k-mers when all are in their buckets, then the results
+//! of counting them, then the paths without errors.
 //!
-//! Each file begins with the run it is of, and has its name only once it is whole.
+//! Each file begins with the identity of its run, and gets its name only once it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -25,16 +25,16 @@ const OPERATION: &str = "assembly.resume";
 const FRAME_BYTES: usize = 1 << 20;
 const BUCKETS: &str = "super-k-mers";
 const PLACES: &str = "super-k-mers.places";
-const FOUND: &str = "fragments";
-const LEFT: &str = "paths";
+const RESULTS: &str = "fragments";
+const PATHS: &str = "paths";
 
-/// The files of one size of k-mers.
+/// Files of one size of k-mers.
 pub struct StageCheckpoint<'k> {
-    /// Where they are.
+    /// Folder of the files.
     pub folder: &'k Path,
-    /// Which run they are of.
+    /// Identity of the run.
     pub run: &'k [u8],
-    /// How many sizes came before.
+    /// Number of sizes before.
     pub number: usize,
 }
 
@@ -43,12 +43,12 @@ impl StageCheckpoint<'_> {
         self.folder.join(format!("{}.{name}", self.number))
     }
 
-    /// Where the super-k-mers of all buckets go.
+    /// Returns the path for the super-k-mers of all buckets.
     pub fn buckets_path(&self) -> PathBuf {
         self.path(BUCKETS)
     }
 
-    /// Gives `blocks` what was saved of them, if all of it was; what was counted on the way.
+    /// Restores `blocks` and returns the counts of the reads, if the saved blocks are complete.
     ///
     /// # Errors
     /// `System`, `Input`.
@@ -59,7 +59,7 @@ impl StageCheckpoint<'_> {
         codec::tally(frames.next()?).map(Some).map_err(|error| damaged(&frames.path, error))
     }
 
-    /// Saves all blocks, and what was counted when they were filled.
+    /// Saves all blocks, and the counts of the reads from which they were filled.
     ///
     /// # Errors
     /// `System`.
@@ -71,39 +71,39 @@ impl StageCheckpoint<'_> {
         })
     }
 
-    /// What was found in the buckets, once that was kept.
+    /// Loads the results of counting, if they were saved.
     ///
     /// # Errors
     /// `System`, `Input`.
     pub fn load_results<'c>(&self, budget: &'c Budget) -> Result<Option<WorkerResults<'c>>> {
-        let Some(mut frames) = self.frames(FOUND)? else { return Ok(None) };
-        let mut found = wire::empty_results(budget);
-        let added = wire::add_results(frames.next()?, &mut found);
+        let Some(mut frames) = self.frames(RESULTS)? else { return Ok(None) };
+        let mut results = wire::empty_results(budget);
+        let added = wire::add_results(frames.next()?, &mut results);
         added.map_err(|error| damaged(&frames.path, error))?;
-        frames.fragments(&mut found.fragments)?;
-        Ok(Some(found))
+        frames.fragments(&mut results.fragments)?;
+        Ok(Some(results))
     }
 
-    /// Keeps what was found; the super-k-mers are not needed any more.
+    /// Saves the results of counting and removes the super-k-mers, which are no longer needed.
     ///
     /// # Errors
     /// `System`.
-    pub fn save_results(&self, found: &WorkerResults<'_>) -> Result<()> {
-        self.write(FOUND, |file| {
-            put_frame(file, &wire::facts_bytes(found))?;
-            found.fragments.blocks().try_for_each(|block| put_frame(file, block))?;
+    pub fn save_results(&self, results: &WorkerResults<'_>) -> Result<()> {
+        self.write(RESULTS, |file| {
+            put_frame(file, &wire::facts_bytes(results))?;
+            results.fragments.blocks().try_for_each(|block| put_frame(file, block))?;
             put_frame(file, &[])
         })?;
         remove(&self.path(PLACES))?;
         remove(&self.buckets_path())
     }
 
-    /// The paths left without errors, and what is told of them, once that was kept.
+    /// Loads the paths without errors and their report, if they were saved.
     ///
     /// # Errors
     /// `System`, `Input`.
     pub fn load_paths<'c>(&self, budget: &'c Budget) -> Result<Option<(Paths<'c>, Level)>> {
-        let Some(mut frames) = self.frames(LEFT)? else { return Ok(None) };
+        let Some(mut frames) = self.frames(PATHS)? else { return Ok(None) };
         let level = serde_json::from_slice(frames.next()?);
         let level =
             level.map_err(|error| damaged(&frames.path, Error::defect(OPERATION, error)))?;
@@ -112,24 +112,24 @@ impl StageCheckpoint<'_> {
         Ok(Some((paths, level)))
     }
 
-    /// Keeps the paths left without errors.
+    /// Saves the paths without errors.
     ///
     /// # Errors
     /// `System`.
     pub fn save_paths(&self, paths: &Paths<'_>, level: &Level) -> Result<()> {
         let level = serde_json::to_vec(level).map_err(|error| Error::defect(OPERATION, error))?;
-        self.write(LEFT, |file| {
+        self.write(PATHS, |file| {
             put_frame(file, &level)?;
             put_paths(file, paths)
         })
     }
 
-    /// Forgets all: the next size has begun.
+    /// Removes all files, as the next size has begun.
     ///
     /// # Errors
     /// `System`.
     pub fn clear(&self) -> Result<()> {
-        [PLACES, BUCKETS, FOUND, LEFT].iter().try_for_each(|name| remove(&self.path(name)))
+        [PLACES, BUCKETS, RESULTS, PATHS].iter().try_for_each(|name| remove(&self.path(name)))
     }
 
     fn write(
@@ -143,7 +143,7 @@ impl StageCheckpoint<'_> {
         })
     }
 
-    /// A file of this run; none where it is missing or of another one.
+    /// Opens a file of this run; `None` where it does not exist or is of another run.
     fn frames(&self, name: &str) -> Result<Option<Frames>> {
         let path = self.path(name);
         let file = match File::open(&path) {
@@ -157,7 +157,7 @@ impl StageCheckpoint<'_> {
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file completely or not at all.
 ///
 /// # Errors
 /// `System`.
@@ -177,8 +177,8 @@ pub fn write_atomically(
         .map_err(|cause| Error::system(OPERATION, "writing", path, &cause))
 }
 
-/// What was found in a file, where it is what nobody has written: between processes that is a
-/// defect, in a file it is damage.
+/// Turns a defect into an error about a damaged file: bytes that no process writes are a defect
+/// between processes, but damage in a file.
 pub(super) fn damaged(path: &Path, error: Error) -> Error {
     if error.kind != ErrorKind::Defect {
         return error;
@@ -204,7 +204,7 @@ fn put_frame(file: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Frames of paths, then an empty one.
+/// Writes frames of paths, then an empty frame.
 fn put_paths(file: &mut impl Write, paths: &Paths<'_>) -> io::Result<()> {
     let mut bytes = Vec::new();
     for index in 0..paths.len() {
@@ -221,7 +221,7 @@ fn put_paths(file: &mut impl Write, paths: &Paths<'_>) -> io::Result<()> {
     put_frame(file, &[])
 }
 
-/// A file that is read frame by frame.
+/// Reader of a file of frames.
 struct Frames {
     file: BufReader<File>,
     path: PathBuf,
@@ -235,8 +235,8 @@ impl Frames {
             let length = u64::from_le_bytes(length);
             self.bytes.clear();
             self.file.by_ref().take(length).read_to_end(&mut self.bytes)?;
-            let whole = self.bytes.len() as u64 == length;
-            if whole { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+            let is_complete = self.bytes.len() as u64 == length;
+            if is_complete { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
         });
         match read {
             Ok(()) => Ok(&self.bytes),
@@ -259,7 +259,7 @@ impl Frames {
         })
     }
 
-    /// Calls `take` for each frame up to an empty one.
+    /// Calls `take` for each frame before an empty one.
     fn each(&mut self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         loop {
             let bytes = self.next()?;
