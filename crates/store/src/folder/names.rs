@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::marker::{MARKER, MARKER_BEGIN};
 use crate::memory::BlockName;
-use crate::store::adopt::KEPT_BEGIN;
+use crate::store::adopt::SAVED_FILE_BEGIN;
 use crate::store::ledger::LINE_BEGIN;
 use crate::store::record::RECORD_BEGIN;
 
@@ -141,7 +141,7 @@ pub fn is_block_before(entry: &FolderEntry) -> bool {
 
 /// Whether a store made a file in its folder of the facts of files.
 pub fn is_fact(folder: &FolderHandle, entry: &FolderEntry) -> bool {
-    is_numbered(folder, entry, KEPT_BEGIN)
+    is_numbered(folder, entry, SAVED_FILE_BEGIN)
 }
 
 /// Whether a store made a file in its folder of records.

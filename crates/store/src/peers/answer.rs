@@ -60,7 +60,7 @@ impl Peers {
             let text = match receives.receive(&mut patient, &mut payload) {
                 Ok(Some(text)) => text,
                 Ok(None) => return Ok(()),
-                // The connection was idle for long, this store ends, or the other end has closed it.
+                // The connection was idle for long, or an end of it has closed.
                 Err(error) if is_end(&error) => return Ok(()),
                 Err(error) => return Err(error),
             };

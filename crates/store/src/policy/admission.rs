@@ -286,11 +286,11 @@ mod tests {
                         let wish = [Wish::Wanted, Wish::Ahead, Wish::Read][what as usize % 3];
                         if resident.len() == 10 {
                             let any = resident.iter().any(|&block| may_leave(block));
-                            let Some(evicted) = gated.displace(block, wish, &may_leave) else {
+                            let Some(victim) = gated.displace(block, wish, &may_leave) else {
                                 prop_assert!(wish != Wish::Wanted || !any, "{}", name);
                                 continue;
                             };
-                            prop_assert!(resident.remove(&evicted) && may_leave(evicted), "{}", name);
+                            prop_assert!(resident.remove(&victim) && may_leave(victim), "{}", name);
                         }
                         gated.insert(block, 1);
                         resident.insert(block);

@@ -1,4 +1,4 @@
-//! What one store leaves for the next: beside its blocks, which files they are of.
+//! Adoption of the state that an earlier store left: its blocks, and the files that they belong to.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,18 +10,18 @@ use cuesta_runtime::parallel::lock;
 use cuesta_runtime::removal::FolderHandle;
 use serde::{Deserialize, Serialize};
 
-use super::record::write_whole;
+use super::record::write_atomically;
 use super::state::FileVersion;
 use super::{OPERATION, Store, StoreOptions};
 use crate::folder::names::{is_fact, number_in};
 use crate::memory::SealedBlock;
 
 /// First bytes of the text about a file.
-pub const KEPT_BEGIN: &[u8] = br#"{"file":"#;
+pub const SAVED_FILE_BEGIN: &[u8] = br#"{"file":"#;
 
-/// A file of which there are blocks in memory.
+/// Saved description of a file with blocks in memory.
 #[derive(Serialize, Deserialize)]
-struct KeptFile {
+struct SavedFile {
     file: FileVersion,
     block_bytes: u64,
 }
@@ -31,9 +31,9 @@ impl Store {
         self.files.join(format!("{number:x}.json"))
     }
 
-    /// Keeps beside the blocks of a file what they are, for a store that comes after this one,
-    /// unless it would not know a later version from this one.
-    pub(super) fn keep_facts(&self, number: u64, file: &FileVersion) -> io::Result<()> {
+    /// Saves the description of a file beside its blocks, for the next store, unless that could not
+    /// distinguish a later version from this one.
+    pub(super) fn save_facts(&self, number: u64, file: &FileVersion) -> io::Result<()> {
         let _writing = lock(&self.facts);
         let path = self.facts_path(number);
         let is_young = lock(&self.state).is_young(number);
@@ -42,18 +42,19 @@ impl Store {
             (false, false) => (),
             _ => return Ok(()),
         }
-        let kept = KeptFile { file: file.clone(), block_bytes: self.options.block_bytes };
-        write_whole(&path, &serde_json::to_vec(&kept)?)
+        let saved = SavedFile { file: file.clone(), block_bytes: self.options.block_bytes };
+        write_atomically(&path, &serde_json::to_vec(&saved)?)
     }
 
-    /// Takes in what an earlier store left: blocks whose file is known, others are removed. Files
-    /// that no store made stay, and no number that has their names is given.
+    /// Adopts the blocks of an earlier store whose files are known, and removes the others. Files
+    /// that the store did not create are left alone, and the numbers in their names are not used.
     pub(super) fn adopt(&self) -> Result<()> {
         let failed = |cause| Error::system(OPERATION, "reading", &self.files, &cause);
         let mut by_file: HashMap<u64, Vec<SealedBlock>> = HashMap::new();
         for block in self.tier.scan()? {
             let blocks = by_file.entry(block.key.file).or_default();
-            // The later one of two: the earlier was to be removed.
+            // Of two blocks with the same key, the later is retained: the earlier was to be
+            // removed.
             if let Some(before) = blocks.pop_if(|before| before.key == block.key) {
                 self.remove(&[before]);
             }
@@ -72,11 +73,12 @@ impl Store {
             }
             let mut text = Vec::new();
             let read = folder.open_file(&entry.name).and_then(|mut f| f.read_to_end(&mut text));
-            let kept = read.ok().and_then(|_| serde_json::from_slice(&text).ok());
-            // Blocks of another size are other parts of the file, if one may have as many bytes.
-            let kept = kept.filter(|kept: &KeptFile| kept.block_bytes == self.options.block_bytes);
-            let file = kept.map(|kept| kept.file);
-            // What is in memory alone is newer than any version of the under level.
+            let saved = read.ok().and_then(|_| serde_json::from_slice(&text).ok());
+            // Blocks of another block size are other parts of the file.
+            let saved =
+                saved.filter(|saved: &SavedFile| saved.block_bytes == self.options.block_bytes);
+            let file = saved.map(|saved| saved.file);
+            // A memory-only file is newer than any version of the under level.
             let file = file.filter(|file| state.known(&file.path).is_none());
             let known = number.zip(file);
             let blocks = known.as_ref().and_then(|(number, _)| by_file.remove(number));
@@ -84,12 +86,12 @@ impl Store {
                 let _ = folder.remove_file(&entry.name);
                 continue;
             };
-            let (blocks, left): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|block| {
+            let (blocks, rest): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|block| {
                 let fits = block.size_bytes <= room && is_block_of(&file, block, &self.options);
                 room -= if fits { block.size_bytes } else { 0 };
                 fits
             });
-            unwanted.extend(left);
+            unwanted.extend(rest);
             state.adopt(number, file, &blocks);
         }
         drop(state);
@@ -99,7 +101,7 @@ impl Store {
     }
 }
 
-/// Whether a block is one of a file, cut as this store cuts.
+/// Returns whether a block belongs to a file at this store's block size.
 fn is_block_of(file: &FileVersion, block: &SealedBlock, options: &StoreOptions) -> bool {
     let size_bytes = file.block_size(block.key.index, options.block_bytes);
     size_bytes > 0 && size_bytes == block.size_bytes

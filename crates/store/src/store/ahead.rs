@@ -1,5 +1,5 @@
-//! Blocks filled before they are asked for, while a file is read in its order; by threads that
-//! first help with those that are filled already.
+//! Read-ahead: blocks are filled before they are read, while a file is read in order. The threads
+//! first help with blocks that are being filled already.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -13,15 +13,15 @@ use super::shared_fill::SharedFill;
 use super::state::LeaseStep;
 use crate::memory::BlockKey;
 
-/// More blocks than this are not waited for: whoever reads has overtaken them.
+/// Longest queue: the reader has overtaken blocks beyond this.
 const QUEUE_MAX: usize = 64;
-/// Blocks of memory that are not taken beforehand: those that are being filled count as used before
+/// Blocks of memory that are not allocated in advance: blocks being filled count as used before
 /// they have their memory.
 const SPARE_BLOCKS: u64 = 2;
-/// How often it is looked whether more memory is free.
+/// Interval of the check for more free memory.
 const PREPARE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Blocks to be filled, for threads that wait for some.
+/// Queue of blocks to fill, for threads that wait for work.
 #[derive(Default)]
 pub struct AheadQueue {
     state: Mutex<QueueState>,
@@ -31,9 +31,9 @@ pub struct AheadQueue {
 #[derive(Default)]
 struct QueueState {
     keys: VecDeque<BlockKey>,
-    /// Blocks that are filled, the first one first.
+    /// Blocks that are being filled, the first one first.
     shared: Vec<Arc<SharedFill>>,
-    /// How many threads fill ahead; without any, nothing is added.
+    /// Number of threads that fill ahead; without any, nothing is added.
     threads: usize,
     has_ended: bool,
 }
@@ -44,7 +44,7 @@ enum Task {
 }
 
 impl AheadQueue {
-    /// Adds blocks that are not in it.
+    /// Adds blocks that are not in the queue.
     pub fn add(&self, keys: Vec<BlockKey>) {
         if keys.is_empty() {
             return;
@@ -58,23 +58,23 @@ impl AheadQueue {
         }
     }
 
-    /// Whether all has ended.
+    /// Returns whether the threads are to end.
     fn has_ended(&self) -> bool {
         lock(&self.state).has_ended
     }
 
-    /// Lets others help with a block, until it is [`unshare`](Self::unshare)d.
+    /// Lets other threads help with a block, until [`unshare`](Self::unshare).
     pub(super) fn share(&self, fill: &Arc<SharedFill>) {
         lock(&self.state).shared.push(Arc::clone(fill));
         self.added.notify_all();
     }
 
-    /// Nobody is to help any more.
+    /// Stops other threads from helping with a block.
     pub(super) fn unshare(&self, fill: &Arc<SharedFill>) {
-        lock(&self.state).shared.retain(|one| !Arc::ptr_eq(one, fill));
+        lock(&self.state).shared.retain(|shared| !Arc::ptr_eq(shared, fill));
     }
 
-    /// What is next, once there is anything; `None` when all has ended.
+    /// Waits for a task; returns `None` when the threads are to end.
     fn next(&self) -> Option<Task> {
         let mut state = lock(&self.state);
         loop {
@@ -93,20 +93,20 @@ impl AheadQueue {
 }
 
 impl Store {
-    /// Fills blocks ahead of those who read files in their order, until
-    /// [`end_ahead`](Self::end_ahead). For a thread of its own, or several.
+    /// Fills blocks ahead of readers of files in order, until [`end_ahead`](Self::end_ahead). Runs
+    /// in one or several threads of its own.
     pub fn fill_ahead(&self) {
         lock(&self.queue.state).threads += 1;
         let mut piece = Vec::new();
         while let Some(task) = self.queue.next() {
             match task {
                 Task::Help(fill) => fill.work(&mut piece),
-                Task::Fill(key) => self.fill_one_ahead(key),
+                Task::Fill(key) => self.fill_block_ahead(key),
             }
         }
     }
 
-    fn fill_one_ahead(&self, key: BlockKey) {
+    fn fill_block_ahead(&self, key: BlockKey) {
         let mut state = lock(&self.state);
         let Some(file) = state.file(key.file).cloned() else { return };
         let step = state.ahead(key);
@@ -114,7 +114,7 @@ impl Store {
         match step {
             LeaseStep::Fill { size_bytes, leaving } => {
                 self.remove(&leaving);
-                // Whoever asks for the block finds out what is wrong with it.
+                // A reader of the block gets the error.
                 let _ = self.fill(key, &file, size_bytes, true);
             }
             LeaseStep::Bypass { leaving } => self.remove(&leaving),
@@ -122,9 +122,8 @@ impl Store {
         }
     }
 
-    /// Takes the memory that is free before somebody needs it, and gives it back when blocks of
-    /// another size, or others, need it, until [`end_ahead`](Self::end_ahead). For a thread of its
-    /// own.
+    /// Allocates free memory before it is needed, and frees it when blocks of another size, or
+    /// other uses, need it, until [`end_ahead`](Self::end_ahead). Runs in a thread of its own.
     pub fn prepare_memory(&self) {
         let block_bytes = self.options.block_bytes;
         while !self.queue.has_ended() {
@@ -138,7 +137,7 @@ impl Store {
         }
     }
 
-    /// Bytes that blocks may have and have not; some of them may be taken already.
+    /// Returns the bytes that blocks may still use; part of them may be allocated already.
     fn unused_bytes(&self) -> u64 {
         let state = lock(&self.state);
         state.limit_bytes().saturating_sub(state.counts().used_bytes)

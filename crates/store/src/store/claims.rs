@@ -1,5 +1,5 @@
-//! Names that are being given, each by one at a time: who may replace nothing finds what came
-//! before, and nobody in between.
+//! Claims of names: a name is changed by a single thread at a time, so that no other change comes
+//! between its check and its change.
 
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -8,14 +8,14 @@ use cuesta_runtime::parallel::lock;
 
 use crate::path::StorePath;
 
-/// Names that are being given.
+/// Names that are being changed.
 #[derive(Debug, Default)]
 pub struct NameClaims {
     names: Mutex<HashSet<StorePath>>,
-    left: Condvar,
+    released: Condvar,
 }
 
-/// A name is one's own until this is dropped.
+/// Exclusive use of a name, until this is dropped.
 #[derive(Debug)]
 pub struct NameClaim<'a> {
     claims: &'a NameClaims,
@@ -23,11 +23,11 @@ pub struct NameClaim<'a> {
 }
 
 impl NameClaims {
-    /// Waits until nobody else gives a name.
+    /// Waits for exclusive use of a name.
     pub fn claim(&self, path: &StorePath) -> NameClaim<'_> {
         let mut names = lock(&self.names);
         while !names.insert(path.clone()) {
-            names = self.left.wait(names).unwrap_or_else(PoisonError::into_inner);
+            names = self.released.wait(names).unwrap_or_else(PoisonError::into_inner);
         }
         NameClaim { claims: self, path: path.clone() }
     }
@@ -36,7 +36,7 @@ impl NameClaims {
 impl Drop for NameClaim<'_> {
     fn drop(&mut self) {
         lock(&self.claims.names).remove(&self.path);
-        self.claims.left.notify_all();
+        self.claims.released.notify_all();
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     #[test]
-    fn a_name_is_given_by_one_at_a_time() {
+    fn a_name_is_claimed_by_a_single_thread_at_a_time() {
         let claims = NameClaims::default();
         let (inside, turns) = (AtomicU32::new(0), AtomicU32::new(0));
         std::thread::scope(|scope| {

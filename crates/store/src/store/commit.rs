@@ -1,4 +1,4 @@
-//! A file is closed: from now on its mode's promise holds.
+//! Commit of a file: it is closed, and the promise of its write mode holds from then on.
 
 use std::io;
 use std::sync::Mutex;
@@ -15,33 +15,33 @@ use super::{OPERATION, Store, system};
 use crate::path::StorePath;
 use crate::under::UnderVersion;
 
-/// The system's clock of files goes in steps of at most this. A file is closed a step earlier, so
-/// that it can keep that time on the under level, where a later change, even in this step, shows.
+/// Upper limit of the tick of the system's clock for files. A file is closed a tick earlier, so
+/// that it can have that time on the under level, where a later change, even within this tick, is
+/// visible.
 const CLOCK_STEP_NS: i64 = 10_000_000;
 
 impl Store {
-    /// The writer is done: the file is as large as this, and has its name. What holds after this
-    /// is what its mode promises.
+    /// Closes a file at this size, and gives it its name, with the promise of its write mode.
     ///
     /// # Errors
-    /// `Input` where bytes are missing; `System`. The file is given up then.
+    /// `Input` where bytes are missing; `System`. The file is discarded then.
     pub fn commit(&self, number: u64, size_bytes: u64) -> Result<()> {
         self.commit_as(number, size_bytes, false)
     }
 
-    /// As [`commit`](Self::commit); a file that `is_new` is refused where its name is taken.
+    /// As [`commit`](Self::commit); with `is_new` fails where the name exists.
     ///
     /// # Errors
-    /// As there.
+    /// As [`commit`](Self::commit).
     pub fn commit_as(&self, number: u64, size_bytes: u64, is_new: bool) -> Result<()> {
         let entry = self.written(number)?;
         let path = lock(&entry).record.path.clone();
         let before = self.find_elsewhere(&path);
-        // By the clock of another node it may have been closed later than now.
+        // By the clock of another node it may have been closed in the future.
         lock(&entry).record.closed_ns = before.closed_ns().map_or(0, |closed_ns| closed_ns + 1);
         self.remember_replaced(&path, &before);
         self.commit_claimed(&entry, size_bytes, is_new)?;
-        self.has_named(&path, before);
+        self.announce_name(&path, before);
         Ok(())
     }
 
@@ -61,11 +61,11 @@ impl Store {
             _ => None,
         };
         if let Some(kind) = refusal {
-            self.give_up(&mut written);
+            self.discard(&mut written);
             return Err(system("writing", &path, &kind.into()));
         }
         self.with_alone(&path, |mut before| {
-            self.keep_permissions(&mut written, before.as_deref(), taken);
+            self.inherit_permissions(&mut written, before.as_deref(), taken);
             let replaced = match &before {
                 _ if is_new => Ok(None),
                 Some(before) => Ok(before.record.replaced),
@@ -76,9 +76,9 @@ impl Store {
                 self.commit_locked(&mut written, size_bytes, before.as_deref_mut())
             });
             if committed.is_err() && written.record.state != WriteState::Persisted {
-                self.keep_before(&written, before);
-                self.give_up(&mut written);
-                // Somebody else was faster.
+                self.restore_replaced(&written, before);
+                self.discard(&mut written);
+                // Another writer was faster.
                 if is_new && self.facts(&path).is_ok() {
                     return Err(system("writing", &path, &io::ErrorKind::AlreadyExists.into()));
                 }
@@ -87,14 +87,14 @@ impl Store {
         })
     }
 
-    /// A file is given up, which may have its name by now: what it was to replace is there still.
-    fn keep_before(&self, written: &PendingFile, before: Option<&mut PendingFile>) {
+    /// Restores the file that a discarded file was to replace, and whose name that may have by now.
+    fn restore_replaced(&self, written: &PendingFile, before: Option<&mut PendingFile>) {
         let WriteRecord { ref path, synced, .. } = written.record;
         let now = self.under_version(path).unwrap_or(None);
         let has_name = now.zip(synced).is_some_and(|(now, synced)| now.has_bytes_of(&synced));
-        // What could not be written down now is found by the next store.
+        // If this cannot be recorded now, the next store detects it.
         match before.filter(|before| before.record.state != WriteState::Abandoned) {
-            // It is what the path is still, and may replace the other.
+            // It still is the file of the path, and may replace the other one.
             Some(before) => {
                 let promised = match before.record.state {
                     WriteState::Memory => Promised::Memory,
@@ -119,9 +119,9 @@ impl Store {
         size_bytes: u64,
         before: Option<&mut PendingFile>,
     ) -> Result<()> {
-        self.check_whole(written, size_bytes)?;
+        self.check_complete(written, size_bytes)?;
         written.record.size_bytes = size_bytes;
-        // The clock may have been set back since the file that it replaces was closed.
+        // The clock may have been set back since the replaced file was closed.
         let later = before.as_ref().map_or(0, |before| before.record.closed_ns + 1);
         written.record.closed_ns =
             written.record.closed_ns.max(now_ns() - CLOCK_STEP_NS).max(later);
@@ -145,7 +145,7 @@ impl Store {
         Ok(())
     }
 
-    /// What is at a path on the under level, if anything.
+    /// Returns the version of a path on the under level, if it exists.
     pub(super) fn under_version(&self, path: &StorePath) -> Result<Option<UnderVersion>> {
         match self.under.facts(path) {
             Ok(facts) => Ok(Some(facts.version)),
@@ -154,8 +154,8 @@ impl Store {
         }
     }
 
-    /// Does `work` with the file in memory alone that has a path now, which nobody else changes or
-    /// brings to the under level meanwhile.
+    /// Calls `work` with the locked memory-only file of a path, which is neither changed nor
+    /// written back meanwhile.
     pub(super) fn with_alone<T>(
         &self,
         path: &StorePath,
@@ -163,7 +163,7 @@ impl Store {
     ) -> Result<T> {
         loop {
             let Some(number) = self.alone_at(path) else { return work(None) };
-            // It may be on the under level, or replaced, by the time that it is locked.
+            // By the time it is locked, it may have been written back or replaced.
             let Ok(entry) = self.written(number) else { continue };
             let mut before = lock(&entry);
             if self.alone_at(path) == Some(number) {
@@ -172,7 +172,7 @@ impl Store {
         }
     }
 
-    /// Forgets a file in memory alone: it was replaced or removed.
+    /// Forgets a memory-only file that was replaced or removed.
     pub(super) fn drop_record(&self, written: &mut PendingFile) -> Result<()> {
         let WriteRecord { number, ref path, .. } = written.record;
         let settled = self.settle_exchange(&written.record);
@@ -189,17 +189,17 @@ impl Store {
         Ok(())
     }
 
-    /// Whether all bytes of a file of this size were written.
-    fn check_whole(&self, written: &PendingFile, size_bytes: u64) -> Result<()> {
+    /// Returns an error unless all bytes of a file of this size were written.
+    fn check_complete(&self, written: &PendingFile, size_bytes: u64) -> Result<()> {
         let block_bytes = self.options.block_bytes;
         let count = size_bytes.div_ceil(block_bytes);
-        let is_there = |index: u64| {
+        let is_written = |index: u64| {
             let wanted = (size_bytes - index * block_bytes).min(block_bytes);
             let here = written.record.block(index).is_some_and(|block| block.size_bytes == wanted);
             here || written.on_under.contains(&index)
         };
         let mut index = 0;
-        while index < count && is_there(index) {
+        while index < count && is_written(index) {
             index = written.on_under.end_of(index).unwrap_or(index + 1);
         }
         let missing = (index < count).then_some(index);

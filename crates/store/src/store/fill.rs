@@ -1,4 +1,4 @@
-//! Blocks read from the under level into memory, and bytes past it.
+//! Reads from the under level, into blocks of memory and without them.
 
 use std::fs::File;
 use std::io;
@@ -19,15 +19,15 @@ use crate::peers::source::NearerFile;
 use crate::policy::admission::Wish;
 use crate::under::{UnderFile, UnderVersion};
 
-/// A file that was changed so short a time ago may change again without another time: the clocks
-/// of file systems step by some milliseconds.
+/// Age up to which a changed file may change again without another time: the clocks of file systems
+/// tick every few milliseconds.
 const CLOCK_STEP_NS: i64 = 100_000_000;
-/// Those of file systems that have no finer times step by a second or two.
+/// The same for file systems with a resolution of one or two seconds.
 const COARSE_STEP_NS: i64 = 2 * NS_A_SECOND;
 const NS_A_SECOND: i64 = 1_000_000_000;
 
 impl Store {
-    /// Reads bytes of an open file: from memory, where its blocks come, where there is room.
+    /// Reads bytes of an open file, from memory where there is room for its blocks.
     ///
     /// # Errors
     /// As [`lease`](Self::lease).
@@ -35,8 +35,8 @@ impl Store {
         self.read_on(&mut None, number, buffer, offset)
     }
 
-    /// As [`read`](Self::read), by somebody who leased or read the `last` block before: more of the
-    /// same counts as one read.
+    /// As [`read`](Self::read), by a reader that leased or read the `last` block before: repeated
+    /// reads of the same block count as one.
     ///
     /// # Errors
     /// As [`lease`](Self::lease).
@@ -52,8 +52,8 @@ impl Store {
             let place = offset + done as u64;
             let (index, within) =
                 (place / self.options.block_bytes, place % self.options.block_bytes);
-            let left = (self.options.block_bytes - within).min((buffer.len() - done) as u64);
-            let piece = &mut buffer[done..done + left as usize];
+            let count = (self.options.block_bytes - within).min((buffer.len() - done) as u64);
+            let piece = &mut buffer[done..done + count as usize];
             let key = BlockKey { file: number, index };
             let wish = if *last == Some(key) { Wish::ReadOn } else { Wish::Read };
             *last = Some(key);
@@ -70,7 +70,7 @@ impl Store {
         Ok(())
     }
 
-    /// Reads bytes of an open file past the memory, of the version that was opened.
+    /// Reads bytes of an open file from the under level, in the opened version.
     ///
     /// # Errors
     /// As [`lease`](Self::lease).
@@ -85,7 +85,7 @@ impl Store {
             .map_err(|cause| changed_or(&file.path, &cause))
     }
 
-    /// Fills a block that has room; leased, unless it is filled `ahead` of whoever asks for it.
+    /// Fills a block that has room; the result is leased, unless it is filled `ahead` of a reader.
     pub(super) fn fill(
         &self,
         key: BlockKey,
@@ -100,7 +100,7 @@ impl Store {
         let (lease, unwanted) = match filled {
             Ok(Some(block)) => {
                 state.filled(block, is_ahead);
-                // Its file may be an old version by now, which nobody has open.
+                // Its file may be an old version by now, and not open any more.
                 let unwanted = if is_ahead { state.leave_if_old(key) } else { None };
                 (Ok(self.granted(block)), unwanted)
             }
@@ -123,7 +123,7 @@ impl Store {
         lease
     }
 
-    /// The block; `None` where the system has no memory for it, which is no reason to fail.
+    /// Fills and seals a block; `None` where the system has no memory for it, which is no error.
     fn fill_from(
         &self,
         key: BlockKey,
@@ -135,7 +135,7 @@ impl Store {
         if is_young(&file.version) {
             lock(&self.state).mark_young(key.file);
         }
-        if self.keep_facts(key.file, file).is_err() {
+        if self.save_facts(key.file, file).is_err() {
             return Ok(None);
         }
         let filled = match self.nearer(key, file, &handle) {
@@ -146,7 +146,7 @@ impl Store {
         match filled.and_then(|block| same(block).map_err(FillFailure::Under)) {
             Ok((partial, checksum)) => Ok(self.tier.seal(partial, size_bytes, checksum).ok()),
             Err(FillFailure::Under(cause)) => Err(changed_or(&file.path, &cause)),
-            // The memory is full or broken: the job goes on without it.
+            // The memory is full or broken: the reader continues without it.
             Err(FillFailure::Memory) => Ok(None),
         }
     }
@@ -167,12 +167,12 @@ impl Store {
         if nearer.checksum().is_none_or(|checksum| checksum == filled.1) {
             return Ok(filled);
         }
-        // The other store's memory has changed: its bytes count for nothing.
+        // The other store's memory is damaged: its bytes are discarded.
         drop(filled);
         self.fill_parts(key, handle, size_bytes, piece)
     }
 
-    /// Fills a block of a file from several servers at once, where it lies on several.
+    /// Fills a block from several servers in parallel, where its file is striped.
     fn fill_parts(
         &self,
         key: BlockKey,
@@ -193,7 +193,7 @@ impl Store {
         self.fill_striped(key, size_bytes, reader, piece)
     }
 
-    /// Fills a block together with the threads that have nothing else to do.
+    /// Fills a block together with idle threads.
     fn fill_shared(
         &self,
         key: BlockKey,
@@ -213,7 +213,7 @@ impl Store {
         Ok((partial, checksum?))
     }
 
-    /// Fills a block whose stripes several servers give at once.
+    /// Fills a block whose stripes are read from several servers in parallel.
     fn fill_striped(
         &self,
         key: BlockKey,
@@ -235,7 +235,7 @@ impl Store {
         Ok((partial, checksum))
     }
 
-    /// The open file of the under level, opened again where nobody had it open.
+    /// Returns the open file of the under level, and opens it if needed.
     pub(super) fn handle(&self, number: u64, file: &FileVersion) -> Result<Arc<dyn UnderFile>> {
         if let Some(Handle { file: Some(handle), .. }) = lock(&self.handles).get(&number) {
             return Ok(Arc::clone(handle));
@@ -248,25 +248,25 @@ impl Store {
             opened.map_err(|cause| unreachable_or("opening", &file.path, &cause))?;
         same_version(&*handle, &file.version).map_err(|cause| changed_or(&file.path, &cause))?;
         let state = lock(&self.state);
-        // Whoever closes it last takes it away.
+        // The last close removes it.
         if state.is_open(number) {
-            let kept = Handle { file: Some(Arc::clone(&handle)), compared: Instant::now() };
-            lock(&self.handles).insert(number, kept);
+            let cached = Handle { file: Some(Arc::clone(&handle)), compared: Instant::now() };
+            lock(&self.handles).insert(number, cached);
         }
         Ok(handle)
     }
 }
 
-/// Whether it was changed so lately that it may change again without another time.
+/// Returns whether it changed so recently that it may change again without another time.
 fn is_young(version: &UnderVersion) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-    // A whole second is that of a file system without finer times, and rounded down.
+    // A time of whole seconds is from a file system without finer times, and rounded down.
     let is_coarse = version.changed_ns % NS_A_SECOND == 0;
     now.saturating_sub(version.changed_ns) < if is_coarse { COARSE_STEP_NS } else { CLOCK_STEP_NS }
 }
 
-/// Fails with `InvalidData` where a file is another version by now.
+/// Returns `InvalidData` where a file has changed.
 fn same_version(file: &dyn UnderFile, version: &UnderVersion) -> io::Result<()> {
     if file.version()? == *version { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
 }

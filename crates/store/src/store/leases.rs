@@ -1,11 +1,11 @@
-//! Who gets which block, and which ones are filled for it.
+//! Leases of blocks, and the states of blocks that are filled for them.
 
 use super::state::{Backing, BlockState, FileState, LeaseStep, Residency, id_of};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::policy::admission::Wish;
 
 impl Residency {
-    /// The next step towards a lease of a block, whose file is open.
+    /// Returns the next step towards a lease of a block, whose file is open.
     pub fn lease(&mut self, key: BlockKey, wish: Wish) -> LeaseStep {
         match self.blocks.get_mut(&key) {
             Some(BlockState::Here { block, leases, is_ahead }) => {
@@ -22,7 +22,7 @@ impl Residency {
                 return LeaseStep::Grant(*block);
             }
             Some(BlockState::Busy { .. }) => return LeaseStep::Wait,
-            Some(&mut BlockState::NameLookup(block)) => {
+            Some(&mut BlockState::Unverified(block)) => {
                 let size_bytes = block.size_bytes;
                 self.blocks.insert(key, BlockState::Busy { size_bytes });
                 return LeaseStep::Check(block);
@@ -41,7 +41,7 @@ impl Residency {
         self.policy.read(id_of(key));
     }
 
-    /// Makes room for a block that is not there, if there is any, and counts its bytes.
+    /// Makes room for a missing block, if there is any, and counts its bytes.
     fn begin(&mut self, key: BlockKey, wish: Wish) -> LeaseStep {
         if wish != Wish::Wanted && self.passes_by(key.file) {
             return LeaseStep::Bypass { leaving: vec![] };
@@ -58,8 +58,8 @@ impl Residency {
         LeaseStep::Fill { size_bytes, leaving }
     }
 
-    /// Whether a lease of a block follows on the one before it in its file; then the blocks after
-    /// it, at most `depth`, that are not in memory.
+    /// Returns up to `depth` missing blocks after a leased one, if that follows the last lease in
+    /// its file.
     pub fn following(&mut self, key: BlockKey, depth: u64) -> Vec<BlockKey> {
         let Some(entry) = self.files.get_mut(&key.file) else { return vec![] };
         let follows = key.index == entry.next;
@@ -69,8 +69,8 @@ impl Residency {
         if follows { ahead.filter(is_absent).collect() } else { vec![] }
     }
 
-    /// The step for a block that nobody has asked for yet: [`LeaseStep::Fill`], or any other where
-    /// there is nothing to do. Then say [`filled`](Self::filled), `is_ahead`.
+    /// Returns the step for a block to be filled ahead: [`LeaseStep::Fill`], or any other where
+    /// there is nothing to do. The caller then calls [`filled`](Self::filled) with `is_ahead`.
     pub fn ahead(&mut self, key: BlockKey) -> LeaseStep {
         let is_open = |entry: &FileState| entry.opens > 0 && entry.backing == Backing::Under;
         if !self.files.get(&key.file).is_some_and(is_open) || self.blocks.contains_key(&key) {
@@ -79,7 +79,7 @@ impl Residency {
         self.begin(key, Wish::Ahead)
     }
 
-    /// A block is whole in memory, and leased to whoever filled it, unless that was ahead of all.
+    /// Adds a block that was filled, leased to the thread that filled it, unless that was ahead.
     pub fn filled(&mut self, block: SealedBlock, is_ahead: bool) {
         let leases = u64::from(!is_ahead);
         self.changes += 1;
@@ -87,9 +87,9 @@ impl Residency {
         self.counts.leases += leases;
     }
 
-    /// A block that was found has its bytes still, or not: then it is to be removed.
-    pub fn checked(&mut self, block: SealedBlock, is_whole: bool) {
-        if is_whole {
+    /// Records the check of a block: an intact one is leased, a damaged one is to be removed.
+    pub fn checked(&mut self, block: SealedBlock, is_intact: bool) {
+        if is_intact {
             self.policy.hit(id_of(block.key));
             self.counts.hits += 1;
             self.counts.hit_bytes += block.size_bytes;
@@ -100,14 +100,14 @@ impl Residency {
         }
     }
 
-    /// A block that an earlier store left could not be looked at: somebody else may.
+    /// Records that a block of an earlier store could not be checked: another thread may try.
     pub fn unchecked(&mut self, block: SealedBlock) {
         if let Some(busy @ BlockState::Busy { .. }) = self.blocks.get_mut(&block.key) {
-            *busy = BlockState::NameLookup(block);
+            *busy = BlockState::Unverified(block);
         }
     }
 
-    /// A block could not be filled, and nothing is left of it.
+    /// Removes a block that could not be filled.
     pub fn failed(&mut self, key: BlockKey) {
         if let Some(BlockState::Busy { size_bytes }) = self.blocks.remove(&key) {
             self.policy.remove(id_of(key));
@@ -116,8 +116,8 @@ impl Residency {
         self.forget_if_old(key.file);
     }
 
-    /// A block of a file is filled just after the file was changed, so that the next change may
-    /// bear the same time: it serves those who have the file open now alone.
+    /// Marks a file whose block is filled just after a change, so that the next change may have the
+    /// same time: the block is used only by those that have the file open now.
     pub fn mark_young(&mut self, number: u64) {
         if let Some(entry) = self.files.get_mut(&number) {
             entry.is_young = true;
@@ -125,12 +125,12 @@ impl Residency {
         }
     }
 
-    /// Whether [`mark_young`](Self::mark_young) was said of a file.
+    /// Returns whether [`mark_young`](Self::mark_young) was called for a file.
     pub fn is_young(&self, number: u64) -> bool {
         self.files.get(&number).is_some_and(|entry| entry.is_young)
     }
 
-    /// Leases a block that is in memory, for another store: it does not count as read here.
+    /// Leases a block in memory for another store, which does not count as a read here.
     pub fn lease_here(&mut self, key: BlockKey) -> Option<SealedBlock> {
         let Some(BlockState::Here { block, leases, .. }) = self.blocks.get_mut(&key) else {
             return None;
@@ -140,13 +140,13 @@ impl Residency {
         Some(*block)
     }
 
-    /// Counts a block that had room, but whose memory the system did not give.
+    /// Counts a block that had room, but for which the system had no memory.
     pub fn refused(&mut self, key: BlockKey) {
         self.failed(key);
         self.counts.bypassed += 1;
     }
 
-    /// Ends a lease; a block that is to be removed, where it was the last of an old version.
+    /// Ends a lease; returns a block to be removed, if it was the last lease of an old version.
     pub fn release(&mut self, key: BlockKey) -> Option<SealedBlock> {
         let Some(BlockState::Here { leases, .. }) = self.blocks.get_mut(&key) else { return None };
         *leases = leases.checked_sub(1)?;
@@ -154,12 +154,12 @@ impl Residency {
         self.leave_if_old(key)
     }
 
-    /// Takes a block out that nobody has and whose file is an old version.
+    /// Removes an unused block whose file is an old version.
     pub fn leave_if_old(&mut self, key: BlockKey) -> Option<SealedBlock> {
         let is_old = self.files.get(&key.file).is_none_or(|entry| entry.is_old);
         let is_free = matches!(self.blocks.get(&key), Some(BlockState::Here { leases: 0, .. }));
-        let left = if is_free && is_old { self.remove(key) } else { None };
+        let removed = if is_free && is_old { self.remove(key) } else { None };
         self.forget_if_old(key.file);
-        left
+        removed
     }
 }

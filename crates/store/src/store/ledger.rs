@@ -1,4 +1,5 @@
-//! What was acknowledged to writers, for the audit: one line each, the last of a path counts.
+//! Ledger of acknowledgements to writers, for the audit: a line each, of which the last of a path
+//! counts.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,24 +21,24 @@ use crate::under::UnderVersion;
 /// First bytes of each line.
 pub const LINE_BEGIN: &[u8] = br#"{"path":"#;
 
-/// What was acknowledged of one path.
+/// Acknowledgement for a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEntry {
     /// The path.
     pub path: StorePath,
-    /// What holds.
+    /// The promise.
     pub promised: Promised,
     /// Its size.
     pub size_bytes: u64,
-    /// Bytes of a block but for the last.
+    /// Bytes of a block, except the last.
     pub block_bytes: u64,
-    /// CRC-32C of each block, where the store has seen its bytes.
+    /// CRC-32C of each block whose bytes the store has read.
     pub checksums: Vec<Option<u32>>,
     /// Its version on the under level, once it is there.
     pub version: Option<UnderVersion>,
 }
 
-/// What holds of a path.
+/// Promise for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Promised {
@@ -47,12 +48,12 @@ pub enum Promised {
     Dirty,
     /// It is on the under level.
     Persisted,
-    /// Somebody removes or renames it, or has done so.
+    /// It is being removed or renamed, or has been.
     Removed,
 }
 
 impl LedgerEntry {
-    /// What holds of a file that is written, from now on.
+    /// Creates the entry of a written file.
     pub fn new(record: &WriteRecord, promised: Promised) -> Self {
         Self {
             path: record.path.clone(),
@@ -64,7 +65,7 @@ impl LedgerEntry {
         }
     }
 
-    /// That a path is not promised any more.
+    /// Creates the entry of a path without a promise.
     pub fn removed(path: &StorePath) -> Self {
         Self {
             path: path.clone(),
@@ -77,35 +78,35 @@ impl LedgerEntry {
     }
 }
 
-/// The ledger has at most this more than twice the bytes of the lines that count.
+/// Most bytes of the ledger above twice the bytes of the lines that count.
 const SLACK_BYTES: u64 = 64 << 10;
 
 /// The lines, and the last one of each path.
 ///
-/// Lines that do not count any more are left out when there are as many of them as of the others: a
-/// new file takes the name of the ledger, in one step.
+/// When about half of the lines no longer count, the ledger is rewritten without them: a new file
+/// atomically takes its name.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
     state: Mutex<LedgerState>,
     steps: Steps,
-    /// Bytes of the file, for whoever counts memory.
+    /// Bytes of the file, shared with the accounting of memory.
     size_bytes: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
 struct LedgerState {
     file: File,
-    /// With the bytes of its line.
+    /// Each with the bytes of its line.
     entries: BTreeMap<StorePath, (LedgerEntry, u64)>,
     live_bytes: u64,
     file_bytes: u64,
-    /// After a failure the ledger is not written anew before it has so many bytes.
+    /// After a failed rewrite, the size at which it is tried again.
     retry_from: u64,
 }
 
 impl Ledger {
-    /// The one at `path`, without lines that do not count any more.
+    /// Opens the ledger at `path`, and removes lines that no longer count.
     ///
     /// # Errors
     /// `System`.
@@ -130,28 +131,28 @@ impl Ledger {
         Ok(Self { path: path.to_owned(), state: Mutex::new(state), steps, size_bytes })
     }
 
-    /// Bytes of the file, as they change.
+    /// Returns the bytes of the file, as they change.
     pub fn size_bytes(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.size_bytes)
     }
 
-    /// Writes down what is acknowledged next.
+    /// Records an acknowledgement before it is sent.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     pub fn add(&self, entry: LedgerEntry) -> io::Result<()> {
         let mut state = lock(&self.state);
         self.steps.step()?;
         let line = line(&entry)?;
         if state.file.write_all(&line).is_err() {
-            // Lines that do not count any more may be what fills the memory.
+            // Lines that no longer count may be what fills the memory.
             self.compact(&mut state)?;
             state.file.write_all(&line)?;
         }
         let line_bytes = line.len() as u64;
         state.file_bytes += line_bytes;
         let before = match entry.promised {
-            // Of what is gone, only a store that comes later has to hear.
+            // The line of a removed path matters only to the next store that reads the ledger.
             Promised::Removed => state.entries.remove(&entry.path),
             _ => {
                 state.live_bytes += line_bytes;
@@ -160,7 +161,7 @@ impl Ledger {
         };
         state.live_bytes -= before.map_or(0, |(_, bytes)| bytes);
         if state.file_bytes > (2 * state.live_bytes + SLACK_BYTES).max(state.retry_from) {
-            // The line is there, whether or not the ledger becomes shorter.
+            // The line is written, whether or not the ledger becomes shorter.
             let is_shorter = self.compact(&mut state).is_ok();
             state.retry_from = if is_shorter { 0 } else { 2 * state.file_bytes };
         }
@@ -168,26 +169,26 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes the lines that count to a new file, which takes the place of this one.
+    /// Writes the lines that count to a new file, which replaces this one.
     fn compact(&self, state: &mut LedgerState) -> io::Result<()> {
         (state.file, state.file_bytes) = written(&self.path, &state.entries, &self.steps)?;
         Ok(())
     }
 
-    /// What holds of a path.
+    /// Returns the promise for a path.
     pub fn entry(&self, path: &StorePath) -> Option<LedgerEntry> {
         lock(&self.state).entries.get(path).map(|(entry, _)| entry.clone())
     }
 
-    /// What holds now, by path.
+    /// Returns all promises, by path.
     pub fn entries(&self) -> Vec<LedgerEntry> {
         let state = lock(&self.state);
         state.entries.values().map(|(entry, _)| entry.clone()).collect()
     }
 }
 
-/// A file at `path` with the lines of entries alone, open for more, and its bytes. A file that was
-/// there is replaced in one step, once the new one has all lines.
+/// Writes a file at `path` with only the lines of the entries; returns it, open for appending, and
+/// its size. An existing file is replaced atomically, once the new one has all lines.
 fn written(
     path: &Path,
     entries: &BTreeMap<StorePath, (LedgerEntry, u64)>,
@@ -205,7 +206,7 @@ fn written(
 }
 
 fn line(entry: &LedgerEntry) -> io::Result<Vec<u8>> {
-    // The line before may be half of one, where the memory was full.
+    // The previous line may be incomplete, where the memory was full.
     let mut line = vec![b'\n'];
     serde_json::to_writer(&mut line, entry)?;
     line.push(b'\n');
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_ledger_of_a_few_files_does_not_grow_with_their_history() {
-        // The ledger in /dev/shm only grew, outside --memory, until commits were refused.
+        // The ledger in /dev/shm only grew, in addition to --memory, until commits were refused.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
         let ledger = Ledger::open(&path, Steps::default()).unwrap();
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_written_anew_has_all_files() {
+    fn a_rewritten_ledger_has_all_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
         let ledger = Ledger::open(&path, Steps::default()).unwrap();

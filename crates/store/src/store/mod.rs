@@ -1,5 +1,5 @@
-//! The store in one process: opens files of the under level, fills blocks of memory, grants leases.
-//! Many threads may use it at once.
+//! The store within a process: opens files of the under level, fills blocks of memory, grants
+//! leases. Threads may share it.
 
 pub(crate) mod adopt;
 mod ahead;
@@ -62,87 +62,87 @@ pub use writes::WritePlace;
 
 const OPERATION: &str = "store";
 
-/// So many blocks after the one that is leased are filled ahead, where a file is read in order; as
-/// many threads fill them, together: some keep the disk busy while others write to memory.
+/// Blocks that are filled ahead after a leased one, where a file is read in order. As many threads
+/// fill them together: some keep the disk busy while others write to memory.
 pub const AHEAD_BLOCKS: u64 = 3;
 
-/// When it is asked whether a file is still the same one.
+/// Policy of checking whether an opened file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// Each time that it is opened.
+    /// At each open.
     OnOpen,
-    /// When it is opened, and it was asked longer ago than this.
+    /// At an open, if the last check is older than this.
     MaxAge(Duration),
-    /// When it is opened for the first time.
+    /// At the first open only: files never change.
     Immutable,
 }
 
-/// How a store works.
+/// Options of a store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
     /// Most bytes of blocks in memory.
     pub memory_bytes: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// Which block leaves.
+    /// Eviction policy.
     pub policy: PolicyName,
     /// When versions are compared.
     pub freshness: Freshness,
-    /// Whether a missed block displaces others only where that is likely to pay.
+    /// Whether a missed block evicts other blocks only where that is likely to pay.
     pub has_admission: bool,
-    /// What holds for the files of folders.
+    /// Rules for the files of folders.
     pub rules: Vec<FolderRule>,
-    /// So many pieces of a block are read from the under level at once; `None` is as many as the
-    /// layout of the file has stripes.
+    /// Number of pieces of a block that are read from the under level in parallel; `None` for the
+    /// number of stripes in the file's layout.
     pub stripes: Option<usize>,
-    /// Bytes of such a piece, where there are several; the most, where the layout says it.
+    /// Bytes of such a piece, where there are several; the maximum, where the layout determines it.
     pub stripe_bytes: u64,
 }
 
-/// A file that was opened: one version of it until it is closed.
+/// An opened file: one version of it until it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenedFile {
     /// Its number, for leases.
     pub number: u64,
-    /// What it is as long as it is open.
+    /// Its version while it is open.
     pub version: UnderVersion,
 }
 
-/// Where a block is to be read.
+/// Source from which a leased block is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockLease {
     /// In this file of memory, until the lease is released.
     Memory(SealedBlock, PathBuf),
-    /// In the under level: the memory has no room for it.
+    /// The under level, as the memory has no room for it.
     Bypass,
 }
 
-/// A store.
+/// A two-level store.
 pub struct Store {
     under: Box<dyn Under>,
     tier: MemoryTier,
     files: PathBuf,
     options: StoreOptions,
     state: Mutex<Residency>,
-    /// A block was filled, or could not be.
+    /// Signals that a block was filled, or could not be.
     changed: Condvar,
-    /// Files of the under level that are open here, and when their versions were compared.
+    /// Open files of the under level, and the times when their versions were compared.
     handles: Mutex<HashMap<u64, Handle>>,
-    /// Held by whoever writes what is known about a file.
+    /// Held while the saved facts of a file are written.
     facts: Mutex<()>,
-    /// Blocks that will be asked for soon.
+    /// Blocks that will probably be read soon.
     queue: AheadQueue,
-    /// What is read, while somebody wants to know.
+    /// Recorder of leases, while a trace is recorded.
     recorder: Mutex<Option<Recorder>>,
-    /// Memory that fills use again.
+    /// Buffers that fills reuse.
     pieces: Mutex<Vec<Vec<u8>>>,
-    /// Files that are written, or in memory alone, by number.
+    /// Files that are being written or are only in memory, by number.
     writes: Mutex<HashMap<u64, Arc<Mutex<PendingFile>>>>,
     records: Records,
     ledger: Ledger,
     dirty: DirtyQueue,
     claims: NameClaims,
-    /// Why the last file could not be brought to the under level, if so.
+    /// Cause of the last failed write-back, unless one succeeded since.
     last_failure: Mutex<Option<String>>,
     /// The other stores of the job, if there are any.
     peers: OnceLock<Arc<Peers>>,
@@ -155,18 +155,20 @@ struct Handle {
 }
 
 impl Store {
-    /// A store over `under` with its memory in `folder`, and what an earlier one left there.
+    /// Opens a store over `under` with its memory in `folder`, and adopts the state that an earlier
+    /// store left there.
     ///
     /// # Errors
-    /// `Input` for a memory that holds no block, or a folder that is not this user's; `System`.
+    /// `Input` for a memory smaller than a block, or a folder that is not private to this user;
+    /// `System`.
     pub fn open(under: Box<dyn Under>, folder: &Path, options: StoreOptions) -> Result<Self> {
         Self::open_counted(under, folder, options, &Steps::default())
     }
 
-    /// As [`open`](Self::open), with the operations on its own folder counted.
+    /// As [`open`](Self::open), with its operations on its folder counted by `steps`.
     ///
     /// # Errors
-    /// As there.
+    /// As [`open`](Self::open).
     pub fn open_counted(
         under: Box<dyn Under>,
         folder: &Path,
@@ -215,34 +217,34 @@ impl Store {
         Ok(store)
     }
 
-    /// How it works.
+    /// Returns its options.
     pub fn options(&self) -> &StoreOptions {
         &self.options
     }
 
-    /// The under level.
+    /// Returns the under level.
     pub fn under(&self) -> &dyn Under {
         &*self.under
     }
 
-    /// The numbers.
+    /// Returns its counts.
     pub fn counts(&self) -> Counts {
         lock(&self.state).counts()
     }
 
-    /// Leases a block of an open file; [`release`](Self::release) it where it is in memory. A block
-    /// that is not there is filled meanwhile.
+    /// Leases a block of an open file; [`release`](Self::release) it where it is in memory. A
+    /// missing block is loaded first.
     ///
     /// # Errors
-    /// `Input` where the file has no such block, or is another one by now; `System`.
+    /// `Input` where the file has no such block, or has changed; `System`.
     pub fn lease(&self, key: BlockKey) -> Result<BlockLease> {
         self.lease_as(key, Wish::Read)
     }
 
-    /// As [`lease`](Self::lease), where it is known why the block is wanted.
+    /// As [`lease`](Self::lease), for a given reason.
     ///
     /// # Errors
-    /// As there.
+    /// As [`lease`](Self::lease).
     pub fn lease_as(&self, key: BlockKey, wish: Wish) -> Result<BlockLease> {
         let mut state = lock(&self.state);
         let Some(file) = state.file(key.file).cloned() else {
@@ -292,14 +294,15 @@ impl Store {
 
     /// Ends a lease.
     pub fn release(&self, key: BlockKey) {
-        let left = lock(&self.state).release(key);
-        // A hit ends here: it takes the lock once.
-        if let Some(block) = left {
+        let removed = lock(&self.state).release(key);
+        // Most releases remove no block, and take the lock once.
+        if let Some(block) = removed {
             self.remove(&[block]);
         }
     }
 
-    /// Brings a file into memory, from its beginning as far as memory goes; bytes that are there.
+    /// Loads a file into memory, from its beginning as far as memory suffices; returns its bytes in
+    /// memory.
     ///
     /// # Errors
     /// As [`lease`](Self::lease).
@@ -307,7 +310,7 @@ impl Store {
         self.bring(path, false)
     }
 
-    /// Brings a file into memory to stay there; bytes that are there.
+    /// Loads a file into memory and pins it; returns its bytes in memory.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -315,9 +318,9 @@ impl Store {
         self.bring(path, true)
     }
 
-    fn bring(&self, path: &StorePath, stays: bool) -> Result<u64> {
+    fn bring(&self, path: &StorePath, pins: bool) -> Result<u64> {
         let file = self.open_file(path)?;
-        if stays {
+        if pins {
             lock(&self.state).pin(file.number, true);
         }
         let brought = self.bring_blocks(file);
@@ -336,7 +339,7 @@ impl Store {
         Ok(())
     }
 
-    /// Lets a pinned file leave memory again.
+    /// Unpins a file.
     pub fn unpin(&self, path: &StorePath) {
         let mut state = lock(&self.state);
         if let Some((number, _)) = state.known(path) {
@@ -344,11 +347,11 @@ impl Store {
         }
     }
 
-    /// Takes the blocks of a file out of memory, pinned or not; bytes that became free. Those that
-    /// somebody reads leave afterwards.
+    /// Evicts the blocks of a file, pinned or not; returns the number of bytes that became free.
+    /// Leased blocks are evicted at the end of their leases.
     ///
     /// # Errors
-    /// `Input` for a file that is in memory alone.
+    /// `Input` for a memory-only file.
     pub fn free(&self, path: &StorePath) -> Result<u64> {
         let mut state = lock(&self.state);
         let Some((number, _)) = state.known(path) else { return Ok(0) };
@@ -362,7 +365,7 @@ impl Store {
         Ok(leaving.iter().map(|block| block.size_bytes).sum())
     }
 
-    /// Why the last file could not be brought to the under level; `None` since one could.
+    /// Returns the cause of the last failed write-back; `None` after a successful one.
     pub fn last_failure(&self) -> Option<String> {
         lock(&self.last_failure).clone()
     }
@@ -373,7 +376,7 @@ impl Store {
 
     fn remove(&self, blocks: &[SealedBlock]) {
         for block in blocks {
-            // One that is gone already is what was wanted.
+            // A missing file is what was wanted.
             let _ = self.tier.remove(block);
         }
         self.forget(lock(&self.state));

@@ -1,4 +1,4 @@
-//! Names of files and folders: those of the under level, and those of files in memory alone.
+//! Names of files and folders: on the under level, and of memory-only files.
 
 pub(super) mod parts;
 mod remove;
@@ -20,9 +20,9 @@ use crate::permissions::{PRIVATE_FOLDER, of_parents};
 use crate::under::{Facts, UnderVersion};
 use parts::is_hidden;
 
-/// Errors of a name that is gone meanwhile, or a link that leads nowhere or out of the root.
+/// Errors of a name that was removed meanwhile, or a link that is broken or leads out of the root.
 const ABSENT: [i32; 5] = [libc::ENOENT, libc::ENOTDIR, libc::EACCES, libc::EPERM, libc::ELOOP];
-/// Of a folder that is nowhere on the under level.
+/// Metadata of a folder that is not on the under level.
 const FOLDER_IN_MEMORY: Facts = Facts {
     version: UnderVersion { device: 0, inode: 0, size_bytes: 0, modified_ns: 0, changed_ns: 0 },
     is_folder: true,
@@ -30,10 +30,10 @@ const FOLDER_IN_MEMORY: Facts = Facts {
 };
 
 impl Store {
-    /// What is at a path.
+    /// Returns the metadata of a path.
     ///
     /// # Errors
-    /// `System` naming it.
+    /// `System` naming the path.
     pub fn facts(&self, path: &StorePath) -> Result<Facts> {
         let state = lock(&self.state);
         if let Some((number, version)) = state.known(path)
@@ -48,7 +48,7 @@ impl Store {
         self.facts_under(path)
     }
 
-    /// What is at a path on the under level, or a folder that files in memory alone are in.
+    /// Returns the metadata of a path on the under level, or of a folder of memory-only files.
     fn facts_under(&self, path: &StorePath) -> Result<Facts> {
         let has_inside = || {
             lock(&self.state).alone().iter().any(|(inner, _)| inner.is_inside(path))
@@ -58,26 +58,26 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound && has_inside() => {
                 Ok(FOLDER_IN_MEMORY)
             }
-            found => found.map_err(|cause| system("reading", path, &cause)),
+            facts => facts.map_err(|cause| system("reading", path, &cause)),
         }
     }
 
-    /// Names in a folder, sorted; files that are being written have none.
+    /// Returns the names in a folder, sorted, without files that are being written.
     ///
     /// # Errors
-    /// `System` naming it.
+    /// `System` naming the folder.
     pub fn list(&self, folder: &StorePath) -> Result<Vec<String>> {
         Ok(self.list_facts(folder)?.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// What is in a folder, sorted by name; what is gone meanwhile, or leads out of the root, is
-    /// not there.
+    /// Returns the entries of a folder, sorted by name, without those that are removed meanwhile or
+    /// lead out of the root.
     ///
     /// # Errors
-    /// `System` naming it.
+    /// `System` naming the folder.
     pub fn list_facts(&self, folder: &StorePath) -> Result<Vec<(String, Facts)>> {
         let remote = self.peers().map(|peers| peers.inside(folder)).unwrap_or_default();
-        let mut found = Vec::new();
+        let mut entries = Vec::new();
         for name in self.names_in(folder, remote.keys().cloned().collect())? {
             let path = folder.join(&name)?;
             let facts = match remote.get(&name) {
@@ -86,12 +86,12 @@ impl Store {
                 _ => self.facts_here(&path),
             };
             match facts {
-                Ok(facts) => found.push((name, facts)),
+                Ok(facts) => entries.push((name, facts)),
                 Err(error) if error.errno.is_some_and(|errno| ABSENT.contains(&errno)) => (),
                 Err(error) => return Err(error),
             }
         }
-        Ok(found)
+        Ok(entries)
     }
 
     /// As [`facts`](Self::facts), without the other stores.
@@ -107,7 +107,7 @@ impl Store {
         }
     }
 
-    /// Names in a folder, with these.
+    /// Returns the names in a folder, added to `names`.
     fn names_in(
         &self,
         folder: &StorePath,
@@ -120,32 +120,32 @@ impl Store {
             return Err(system("reading", folder, &io::ErrorKind::NotADirectory.into()));
         }
         match self.under.list(folder) {
-            Ok(found) => names.extend(found.into_iter().filter(|name| !is_hidden(name))),
+            Ok(listed) => names.extend(listed.into_iter().filter(|name| !is_hidden(name))),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !names.is_empty() => (),
             Err(error) => return Err(system("reading", folder, &error)),
         }
         Ok(names)
     }
 
-    /// Makes a folder of the under level; its own folder exists.
+    /// Makes a folder of the under level; its parent folder exists.
     ///
     /// # Errors
-    /// `System` naming it.
+    /// `System` naming the folder.
     pub fn make_folder(&self, folder: &StorePath) -> Result<()> {
         self.make_folder_as(folder, None)
     }
 
-    /// As [`make_folder`](Self::make_folder), with these permission bits; those that this process
-    /// gives to its folders if not given.
+    /// As [`make_folder`](Self::make_folder), with these permission bits, or the default of this
+    /// process.
     ///
     /// # Errors
-    /// As of [`make_folder`](Self::make_folder).
+    /// As [`make_folder`](Self::make_folder).
     pub fn make_folder_as(&self, folder: &StorePath, permissions: Option<u32>) -> Result<()> {
         let _claim = self.claims.claim(folder);
         if self.alone_at(folder).is_some() {
             return Err(system("making", folder, &io::ErrorKind::AlreadyExists.into()));
         }
-        self.check_way(folder)?;
+        self.check_parents(folder)?;
         let made = match permissions {
             Some(permissions) => self.under.make_folder_as(folder, permissions),
             None => self.under.make_folder(folder),
@@ -153,20 +153,20 @@ impl Store {
         made.map_err(|cause| system("making", folder, &cause))
     }
 
-    /// Refuses a path that a file is on the way to.
-    pub(super) fn check_way(&self, path: &StorePath) -> Result<()> {
-        let mut way = path.parent();
-        while let Some(folder) = way {
+    /// Returns an error for a path that has a file among its parents.
+    pub(super) fn check_parents(&self, path: &StorePath) -> Result<()> {
+        let mut parent = path.parent();
+        while let Some(folder) = parent {
             match self.facts(&folder) {
                 Ok(facts) if facts.is_folder => break,
                 Ok(_) => return Err(system("writing", path, &io::ErrorKind::NotADirectory.into())),
-                Err(_) => way = folder.parent(),
+                Err(_) => parent = folder.parent(),
             }
         }
         Ok(())
     }
 
-    /// Makes the folders that a path is in, those that are not there with these permission bits.
+    /// Makes the missing parent folders of a path with these permission bits.
     pub(super) fn make_parents(&self, path: &StorePath, permissions: u32) -> Result<()> {
         let Some(folder) = path.parent() else { return Ok(()) };
         if self.alone_at(&folder).is_some() {
@@ -183,19 +183,18 @@ impl Store {
         }
     }
 
-    /// Renames a file or folder; a file of the new name is replaced. What is dirty is flushed
-    /// before.
+    /// Renames a file or folder; replaces a file of the new name. Dirty files are flushed first.
     ///
     /// # Errors
-    /// `Input` for a folder in which files are in memory alone; `System`.
+    /// `Input` for a folder with memory-only files; `System`.
     pub fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         self.rename_as(from, to, false)
     }
 
-    /// As [`rename`](Self::rename); with `is_new` it is refused where the new name is taken.
+    /// As [`rename`](Self::rename); with `is_new` fails where the new name exists.
     ///
     /// # Errors
-    /// As there.
+    /// As [`rename`](Self::rename).
     pub fn rename_as(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
         let rename = |path| PeerQuestion::Rename { path, to: to.clone(), is_new };
         if self.alone_at(from).is_none() && self.forwarded(from, rename)?.is_some() {
@@ -204,29 +203,29 @@ impl Store {
         self.rename_here(from, to, is_new)
     }
 
-    /// As [`rename_as`](Self::rename_as), what is in this memory or on the under level.
+    /// As [`rename_as`](Self::rename_as), for a path in this memory or on the under level.
     ///
     /// # Errors
-    /// As there.
+    /// As [`rename`](Self::rename).
     pub(crate) fn rename_here(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
         let before = self.find_elsewhere(to);
         self.rename_claimed(from, to, is_new)?;
-        self.has_named(to, before);
+        self.announce_name(to, before);
         self.publish_name(from);
         Ok(())
     }
 
     fn rename_claimed(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
         let _claim = self.claims.claim(to);
-        // A file that somebody else puts there later is not replaced.
+        // A file that another program puts there later is not replaced.
         let mut expected = if is_new { None } else { self.under_version(to)? };
         if is_new && self.facts(to).is_ok() {
             return Err(system("replacing", to, &io::ErrorKind::AlreadyExists.into()));
         }
         let Facts { is_folder, permissions, .. } = self.facts(from)?;
         let bits = of_parents(permissions);
-        // Also of one that only files in memory alone are in.
-        if !is_folder && self.facts(to).is_ok_and(|found| found.is_folder) {
+        // Also a folder that has only memory-only files.
+        if !is_folder && self.facts(to).is_ok_and(|facts| facts.is_folder) {
             return Err(system("replacing", to, &io::ErrorKind::IsADirectory.into()));
         }
         if is_folder {
@@ -235,13 +234,13 @@ impl Store {
             && lock(&self.state).backing(number) == Backing::Memory
             && self.alone_at(to).is_none()
             && self.under_version(to)?.is_none()
-            // Else what it has replaced there would be found under the old name.
+            // Otherwise the file that it replaced there would appear under the old name.
             && self.under_version(from)?.is_none()
             && self.rename_in_memory(from, to)?
         {
             Ok(())
         } else {
-            // Else a kill could come between the name there and the one in memory.
+            // Otherwise a kill could come between the renames there and in memory.
             if self.alone_at(to).is_some() {
                 self.flush_here(Some(to))?;
                 expected = self.ledger.entry(to).and_then(|entry| entry.version);
@@ -265,7 +264,7 @@ impl Store {
             if backing == Backing::Memory {
                 let text =
                     format!("{path} is in memory alone; flush or remove it to rename {from}");
-                // As between file systems: move its files one by one.
+                // As between file systems: the client then moves the files one by one.
                 return Err(Error { errno: Some(libc::EXDEV), ..Error::input(OPERATION, text) });
             }
             self.flush_here(Some(&path))?;
@@ -289,7 +288,7 @@ impl Store {
             false => self.under.rename(from, to),
         };
         let renamed = renamed.map_err(|cause| system("renaming", from, &cause));
-        renamed.inspect_err(|_| self.note_again(moved.iter().cloned()))?;
+        renamed.inspect_err(|_| self.restore_entries(moved.iter().cloned()))?;
         for entry in moved {
             let path = entry.path.moved(from, to)?;
             self.note(LedgerEntry { path, ..entry }, to)?;
@@ -304,7 +303,7 @@ impl Store {
         expected: Option<UnderVersion>,
         bits: u32,
     ) -> Result<()> {
-        // As for files that are in memory alone, folders are made as they are needed.
+        // As for memory-only files, folders are made as needed.
         self.make_parents(to, bits)?;
         let entry = self.ledger.entry(from).filter(|e| e.promised == Promised::Persisted);
         let replaced = self.ledger.entry(to);
@@ -315,7 +314,7 @@ impl Store {
             let now = self.under_version(to).unwrap_or(None);
             let has_moved = now.zip(version).is_some_and(|(now, file)| now.has_bytes_of(&file));
             let moved = entry.clone().map(|entry| LedgerEntry { path: to.clone(), ..entry });
-            self.note_again(entry.clone().into_iter().chain(if has_moved {
+            self.restore_entries(entry.clone().into_iter().chain(if has_moved {
                 moved
             } else {
                 replaced
@@ -340,18 +339,18 @@ impl Store {
         Ok(())
     }
 
-    /// Writes down again what holds of files that were to be renamed or removed, and are there.
-    fn note_again(&self, entries: impl IntoIterator<Item = LedgerEntry>) {
+    /// Records again the files whose rename or removal failed.
+    fn restore_entries(&self, entries: impl IntoIterator<Item = LedgerEntry>) {
         for entry in entries.into_iter().filter(|entry| self.facts(&entry.path).is_ok()) {
             let path = entry.path.clone();
             let _ = self.note(entry, &path);
         }
     }
 
-    /// Renames a file in memory alone; false where it was flushed or removed meanwhile.
+    /// Renames a memory-only file; returns false where it was flushed or removed meanwhile.
     fn rename_in_memory(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
         self.with_alone(from, |alone| {
-            let Some(written) = alone.filter(|one| one.record.state == WriteState::Memory) else {
+            let Some(written) = alone.filter(|file| file.record.state == WriteState::Memory) else {
                 return Ok(false);
             };
             let before = LedgerEntry::new(&written.record, Promised::Memory);

@@ -1,4 +1,4 @@
-//! Files opened for reading, in one version, and closed.
+//! Opening of files for reading, in one version, and closing.
 
 use std::fs;
 use std::sync::{Arc, MutexGuard};
@@ -14,7 +14,7 @@ use crate::path::StorePath;
 use crate::under::UnderFile;
 
 impl Store {
-    /// Opens a file; [`close`](Self::close) it.
+    /// Opens a file, to be [closed](Self::close).
     ///
     /// # Errors
     /// `System` naming the file.
@@ -30,13 +30,13 @@ impl Store {
         let file: Arc<dyn UnderFile> = self.under.open(path).map_err(failed)?.into();
         let version = file.version().map_err(failed)?;
         let mut state = lock(&self.state);
-        // One that was closed meanwhile may be in memory alone: what is on the under level is what
-        // it replaces.
+        // A file that was closed meanwhile may be only in memory: the under level has the version
+        // that it replaces.
         if let Some(alone) = opened_alone(&mut state, path) {
             return Ok(alone);
         }
         let (number, leaving) = state.open(path, version);
-        // While the state is locked, so that nobody who closes the file takes the handle away.
+        // The state is locked, so that a concurrent close does not remove the handle.
         let handle = Handle { file: Some(file), compared: Instant::now() };
         lock(&self.handles).insert(number, handle);
         drop(state);
@@ -44,12 +44,12 @@ impl Store {
         Ok(OpenedFile { number, version })
     }
 
-    /// Opens a file that is in the memory of another store alone.
+    /// Opens a memory-only file of another store.
     fn open_remote(&self, path: &StorePath) -> Result<Option<OpenedFile>> {
-        let Some((peers, (_, found))) = self.peers().zip(self.elsewhere(path)?) else {
+        let Some((peers, (_, remote))) = self.peers().zip(self.elsewhere(path)?) else {
             return Ok(None);
         };
-        let version = found.id.version(found.size_bytes, found.closed_ns);
+        let version = remote.id.version(remote.size_bytes, remote.closed_ns);
         let file = peers.open_remote(path, version);
         let file = file.map_err(|cause| unreachable_or("opening", path, &cause))?;
         let mut state = lock(&self.state);
@@ -64,7 +64,7 @@ impl Store {
         Ok(Some(OpenedFile { number, version }))
     }
 
-    /// Opens a file that need not be compared with what is known of it.
+    /// Opens a file whose last known version need not be checked.
     fn open_known(&self, path: &StorePath) -> Option<OpenedFile> {
         if self.options.freshness == Freshness::OnOpen {
             return None;
@@ -92,7 +92,7 @@ impl Store {
         self.forget(state);
     }
 
-    /// Removes what is kept of files that are known no more.
+    /// Removes the saved facts of files that are no longer known.
     pub(super) fn forget(&self, mut state: MutexGuard<'_, Residency>) {
         let forgotten = state.take_forgotten();
         for number in &forgotten {
@@ -105,7 +105,7 @@ impl Store {
     }
 }
 
-/// Opens a file that is in memory alone.
+/// Opens a file that is only in memory.
 fn opened_alone(state: &mut Residency, path: &StorePath) -> Option<OpenedFile> {
     let (number, version) = state.known(path)?;
     if state.backing(number) == Backing::Under {

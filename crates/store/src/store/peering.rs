@@ -246,7 +246,7 @@ impl Store {
 
     /// Announces that a file here has its name: a file of another store under that name is
     /// replaced, and a memory-only file is known to the others when this returns.
-    pub(super) fn has_named(&self, path: &StorePath, before: NameLookup) {
+    pub(super) fn announce_name(&self, path: &StorePath, before: NameLookup) {
         let Some(peers) = self.peers() else { return };
         match before {
             NameLookup::Nothing => (),

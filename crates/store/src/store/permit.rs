@@ -12,11 +12,11 @@ use crate::permissions::WRITER_BITS;
 use crate::under::Facts;
 
 impl Store {
-    /// Gives a file that is being written the bits that its writer has set: they count more than
-    /// those of a file that it replaces.
+    /// Sets the bits that a writer chose for a file that is being written, which override those of
+    /// a file that it replaces.
     ///
     /// # Errors
-    /// `Input` for one that is not being written.
+    /// `Input` for a file that is not being written.
     pub fn permit_written(&self, number: u64, permissions: u32) -> Result<()> {
         let entry = self.written(number)?;
         let record = &mut lock(&entry).record;
@@ -24,11 +24,11 @@ impl Store {
         Ok(())
     }
 
-    /// Gives a file or folder these permission bits, wherever it is; special ones only where it has
+    /// Sets the permission bits of a file or folder, wherever it is; special bits only where it has
     /// them.
     ///
     /// # Errors
-    /// `System` naming it: EPERM for special bits, or what another account owns.
+    /// `System` naming the path: EPERM for special bits, or a file of another account.
     pub fn permit(&self, path: &StorePath, permissions: u32) -> Result<()> {
         let permit = |path| PeerQuestion::Permit { path, permissions };
         if self.alone_at(path).is_none() && self.forwarded(path, permit)?.is_some() {
@@ -37,10 +37,10 @@ impl Store {
         self.permit_here(path, permissions)
     }
 
-    /// As [`permit`](Self::permit), what is in this memory or on the under level.
+    /// As [`permit`](Self::permit), for a path in this memory or on the under level.
     ///
     /// # Errors
-    /// As there.
+    /// As [`permit`](Self::permit).
     pub(crate) fn permit_here(&self, path: &StorePath, permissions: u32) -> Result<()> {
         let is_alone = self.with_alone(path, |alone| {
             let Some(written) = alone else { return Ok(false) };
@@ -55,7 +55,7 @@ impl Store {
         self.under.permit(path, permissions).map_err(failed)?;
         let after = self.under_version(path)?;
         let mut state = lock(&self.state);
-        // A version with the same bytes: its blocks stay.
+        // The new version has the same bytes: its blocks remain valid.
         let known = state.known(path).filter(|(number, known)| {
             before == Some(*known) && state.backing(*number) == Backing::Under
         });
@@ -87,9 +87,9 @@ impl Store {
         Ok(())
     }
 
-    /// A file that is closed has the bits of the one that it replaces, unless its writer set its
-    /// own.
-    pub(super) fn keep_permissions(
+    /// Sets the bits of a closed file: those of the file that it replaces, unless its writer has
+    /// chosen some.
+    pub(super) fn inherit_permissions(
         &self,
         written: &mut PendingFile,
         before: Option<&PendingFile>,
@@ -99,8 +99,9 @@ impl Store {
         if !record.is_exact {
             let before = before.map(|before| (before.record.permissions, before.record.is_exact));
             let taken = taken.map(|facts| (facts.permissions & WRITER_BITS, false));
-            let kept = before.or(taken);
-            (record.permissions, record.is_exact) = kept.unwrap_or((record.permissions, false));
+            let inherited = before.or(taken);
+            (record.permissions, record.is_exact) =
+                inherited.unwrap_or((record.permissions, false));
         }
         lock(&self.state).permit(record.number, record.permissions);
     }

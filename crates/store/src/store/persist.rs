@@ -1,4 +1,4 @@
-//! Files of memory brought to the under level: whole, on the disk, then named.
+//! Write-back of files in memory to the under level: complete, on the disk, then named.
 
 pub(super) mod naming;
 
@@ -23,11 +23,11 @@ use crate::peers::message::PeerQuestion;
 use crate::permissions::of_parents;
 use crate::under::UnderVersion;
 
-/// A file that could not be written is tried again after this, then after longer times.
+/// First delay before a failed file is tried again; it doubles up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_millis(500);
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
-/// Files that are to be written to the under level, for a thread that does so.
+/// Queue of files to write back, for a thread that does so.
 #[derive(Debug, Default)]
 pub struct DirtyQueue {
     state: Mutex<DirtyState>,
@@ -46,7 +46,8 @@ impl DirtyQueue {
         self.changed.notify_one();
     }
 
-    /// The next file, once there is one and `wait` is over; `None` when all has ended.
+    /// Returns the next file, once there is one and `wait` is over; `None` when the thread is to
+    /// end.
     fn next(&self, wait: Duration) -> Option<u64> {
         let begun = Instant::now();
         let mut state = lock(&self.state);
@@ -54,14 +55,14 @@ impl DirtyQueue {
             if state.has_ended {
                 return None;
             }
-            let left = wait.saturating_sub(begun.elapsed());
-            if left.is_zero() {
+            let remaining = wait.saturating_sub(begun.elapsed());
+            if remaining.is_zero() {
                 if let Some(number) = state.numbers.pop_front() {
                     return Some(number);
                 }
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             } else {
-                let waited = self.changed.wait_timeout(state, left);
+                let waited = self.changed.wait_timeout(state, remaining);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
@@ -69,14 +70,14 @@ impl DirtyQueue {
 }
 
 impl Store {
-    /// Brings dirty files to the under level, in the order in which they were closed, until
-    /// [`end_write_back`](Self::end_write_back). For a thread of its own.
+    /// Writes dirty files back to the under level, in the order in which they were closed, until
+    /// [`end_write_back`](Self::end_write_back). Runs in a thread of its own.
     pub fn write_back(&self) {
         let mut wait = Duration::ZERO;
         while let Some(number) = self.dirty.next(wait) {
             wait = match self.persist(number) {
                 Ok(()) => Duration::ZERO,
-                // Whoever flushes, or looks at the status, is told why.
+                // A flush, or the status, reports the cause.
                 Err(_) => {
                     self.dirty.add(number);
                     (wait * 2).clamp(RETRY, RETRY_MAX)
@@ -85,24 +86,25 @@ impl Store {
         }
     }
 
-    /// Ends [`write_back`](Self::write_back) after the file that it is at.
+    /// Ends [`write_back`](Self::write_back) after the current file.
     pub fn end_write_back(&self) {
         lock(&self.dirty.state).has_ended = true;
         self.dirty.changed.notify_all();
     }
 
-    /// Brings a file, or all that are dirty, to the under level: when this returns they are on its
-    /// disk. A file for memory alone goes there if it is named. Bytes that were dirty.
-    ///
+    /// Writes a file, or all dirty files, back to the under level: when this returns, they are on
+    /// its disk. A memory-only file is written back only if it is named. Returns the number of
+    /// bytes that were dirty.
     /// # Errors
-    /// Of the first file that could not be written, after all were tried; they stay dirty.
+    /// Error of the first file that could not be written, after all were tried; those files remain
+    /// dirty.
     pub fn flush(&self, path: Option<&StorePath>) -> Result<u64> {
         match path.filter(|path| self.alone_at(path).is_none()) {
             None => self.flush_here(path),
             Some(named) => match self.forwarded(named, |path| PeerQuestion::Flush { path })? {
                 Some(bytes) => Ok(bytes),
                 None => {
-                    // One that only a dead store has is not on the disk when this returns.
+                    // A file that only a dead store has is not on the disk when this returns.
                     self.elsewhere(named)?;
                     self.flush_here(path)
                 }
@@ -110,10 +112,10 @@ impl Store {
         }
     }
 
-    /// As [`flush`](Self::flush), of files that are in this memory.
+    /// As [`flush`](Self::flush), for files in this memory.
     ///
     /// # Errors
-    /// As there.
+    /// As [`flush`](Self::flush).
     pub(crate) fn flush_here(&self, path: Option<&StorePath>) -> Result<u64> {
         let mut flushed = 0;
         let mut failed = None;
@@ -132,12 +134,12 @@ impl Store {
         failed.map_or(Ok(flushed), Err)
     }
 
-    /// The files that are in memory alone, by path.
+    /// Returns the files that are only in memory, by path.
     pub fn alone(&self) -> Vec<(StorePath, u64)> {
         lock(&self.state).alone()
     }
 
-    /// The files that are to be written to the under level.
+    /// Returns the files that are to be written to the under level.
     pub fn dirty(&self) -> Vec<StorePath> {
         let state = lock(&self.state);
         let dirty = |(path, number): (StorePath, u64)| {
@@ -146,7 +148,7 @@ impl Store {
         state.alone().into_iter().filter_map(dirty).collect()
     }
 
-    /// The files that are in memory until somebody flushes them, with their sizes.
+    /// Returns the files that remain only in memory until they are flushed, with their sizes.
     pub fn memory_only(&self) -> Vec<(StorePath, u64)> {
         let state = lock(&self.state);
         let in_memory = |(path, number): (StorePath, u64)| {
@@ -157,7 +159,7 @@ impl Store {
     }
 
     fn persist(&self, number: u64) -> Result<()> {
-        // One that is not there was persisted, replaced or removed meanwhile.
+        // A missing file was persisted, replaced or removed meanwhile.
         let Ok(entry) = self.written(number) else { return Ok(()) };
         let mut written = lock(&entry);
         match written.record.state {
@@ -185,8 +187,8 @@ impl Store {
         persisted
     }
 
-    /// Writes what is not on the under level yet, and names it; `before` is the file in memory
-    /// alone that it replaces.
+    /// Writes the remaining bytes to the under level, and names the file; `before` is the
+    /// memory-only file that it replaces.
     pub(super) fn persist_locked(
         &self,
         written: &mut PendingFile,
@@ -195,7 +197,8 @@ impl Store {
         if written.record.state != WriteState::Synced {
             let synced = self.sync_bytes(written);
             if synced.is_err() {
-                // After a failed sync nobody knows what is on the disk: all is written again.
+                // After a failed sync the state of the disk is unknown: everything is written
+                // again.
                 written.writer = None;
                 written.on_under.clear();
             }
@@ -223,7 +226,7 @@ impl Store {
         self.settle(written, version)
     }
 
-    /// Writes all bytes under the hidden name, to the disk.
+    /// Writes all bytes under the hidden name to the disk.
     fn sync_bytes(&self, written: &mut PendingFile) -> Result<()> {
         if written.record.state == WriteState::Dirty {
             self.check_not_replaced(written)?;
@@ -240,15 +243,17 @@ impl Store {
         let path = written.record.path.clone();
         let failed = |cause| system("writing", &path, &cause);
         let Some(writer) = &written.writer else { return Ok(()) };
-        let found = writer.size_bytes().map_err(failed)?;
-        if found != written.record.size_bytes {
-            let text = format!("{path} has {found} bytes, not {}", written.record.size_bytes);
+        let written_bytes = writer.size_bytes().map_err(failed)?;
+        if written_bytes != written.record.size_bytes {
+            let text =
+                format!("{path} has {written_bytes} bytes, not {}", written.record.size_bytes);
             return Err(Error::input(OPERATION, text));
         }
         writer.permit(written.record.permissions, written.record.is_exact);
-        // What others saw of it while it was in memory alone stays so.
-        let was_seen = written.record.state == WriteState::Dirty;
-        let version = writer.sync(was_seen.then_some(written.record.closed_ns)).map_err(failed)?;
+        // The modification time that readers saw while it was only in memory does not change.
+        let was_visible = written.record.state == WriteState::Dirty;
+        let version =
+            writer.sync(was_visible.then_some(written.record.closed_ns)).map_err(failed)?;
         let before = written.record.clone();
         written.record.synced = Some(version);
         written.step(WriteStep::Sync)?;
@@ -275,7 +280,7 @@ impl Store {
         if checksum == block.checksum { Ok(()) } else { Err(lost(path, block.key.index)) }
     }
 
-    /// Whether the under level still has what it had when the file was closed.
+    /// Returns an error if the under level no longer has the version from when the file was closed.
     fn check_not_replaced(&self, written: &PendingFile) -> Result<()> {
         let path = &written.record.path;
         let now = self.under_version(path)?;
@@ -287,21 +292,22 @@ impl Store {
         if is_same { Ok(()) } else { Err(changed_meanwhile(path)) }
     }
 
-    /// The under level has the file: its blocks are like those of any other from now on.
+    /// Marks the file as persisted: its blocks are like those of any other file from now on.
     fn settle(&self, written: &PendingFile, version: Option<UnderVersion>) -> Result<()> {
         let number = written.record.number;
         let path = &written.record.path;
         let synced = written.record.synced;
-        let ours = version.filter(|now| synced.is_some_and(|synced| now.has_bytes_of(&synced)));
-        let leaving = match ours {
+        let persisted =
+            version.filter(|now| synced.is_some_and(|synced| now.has_bytes_of(&synced)));
+        let leaving = match persisted {
             Some(version) => {
                 let file = FileVersion { path: path.clone(), version };
                 let leaving = lock(&self.state).name_file(number, version, Backing::Under);
                 // Without it, blocks of this file are filled again after a kill.
-                let _ = self.keep_facts(number, &file);
+                let _ = self.save_facts(number, &file);
                 leaving
             }
-            // Somebody has replaced it meanwhile.
+            // Another program has replaced it meanwhile.
             None => lock(&self.state).forget_file(number),
         };
         self.remove(&leaving);
@@ -311,7 +317,7 @@ impl Store {
     }
 }
 
-/// The error of a file that cannot have its name: another file has it.
+/// Error of a file that cannot get its name, because another file has it.
 fn changed_meanwhile(path: &StorePath) -> Error {
     let text = format!(
         "{path} was changed on the under level after it was written here; copy one of them \
@@ -320,7 +326,7 @@ fn changed_meanwhile(path: &StorePath) -> Error {
     Error::input(OPERATION, text)
 }
 
-/// A block that was nowhere else.
+/// Error of a lost block that was only in memory.
 pub(super) fn lost(path: &StorePath, index: u64) -> Error {
     let text = format!("block {index} of {path} was lost, and was in memory alone; write it again");
     Error::input(OPERATION, text)

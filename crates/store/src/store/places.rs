@@ -1,4 +1,4 @@
-//! Where the blocks of a file are in memory: here, and in other stores of the job.
+//! Lookup of the stores that have the blocks of a file in memory.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,51 +15,52 @@ use crate::peers::message::FileId;
 use crate::places::{BlockPlaces, PlacesBuilder};
 use crate::under::UnderVersion;
 
-/// A version of a file, and who has its blocks beside this store.
+/// Version of a file, and the holders of its blocks on other stores.
 enum Version {
-    /// On the under level: those that directories name.
+    /// On the under level; directories name the holders.
     Under(UnderVersion),
-    /// In the memory of this store alone.
+    /// Only in the memory of this store.
     Here,
-    /// In the memory of another store alone, which has all of them.
+    /// Only in the memory of another store, which has all blocks.
     Elsewhere(UnderVersion, String),
 }
 
 impl Store {
-    /// Which stores have blocks of a file in memory, this one named first. A hint: nobody has what
-    /// is not said within about a second, what died with its store, and the blocks of no file.
+    /// Returns the stores that have blocks of a file in memory, with this one named first. It is a
+    /// hint: blocks are reported without holders if no answer arrives within about a second, if
+    /// their store is dead, and if the file does not exist.
     pub fn places(&self, path: &StorePath, blocks: Range<u64>) -> BlockPlaces {
         let count = blocks.end.saturating_sub(blocks.start) as usize;
-        let own = self.peers().map_or("", |peers| peers.name());
-        let mut found = PlacesBuilder::new(count);
-        found.store(own);
-        let Some(version) = self.version_now(path) else { return found.done() };
+        let local_name = self.peers().map_or("", |peers| peers.name());
+        let mut places = PlacesBuilder::new(count);
+        places.store(local_name);
+        let Some(version) = self.version_now(path) else { return places.done() };
         let here = match &version {
             Version::Here => None,
             Version::Under(version) | Version::Elsewhere(version, _) => Some(*version),
         };
         for index in self.blocks_here(path, here) {
             if blocks.contains(&index) {
-                found.add((index - blocks.start) as usize, own);
+                places.add((index - blocks.start) as usize, local_name);
             }
         }
         for (index, names) in self.elsewhere_in_memory(path, &version, &blocks) {
             let block = (index - blocks.start) as usize;
-            names.iter().for_each(|name| found.add(block, name));
+            names.iter().for_each(|name| places.add(block, name));
         }
-        found.done()
+        places.done()
     }
 
-    /// The file that has a name now.
+    /// Returns the version of the file that has a name now.
     fn version_now(&self, path: &StorePath) -> Option<Version> {
         if self.alone_at(path).is_some() {
             return Some(Version::Here);
         }
         let under = || self.under.facts(path).ok().filter(|facts| !facts.is_folder);
-        let found = self
+        let lookup = self
             .peers()
             .map_or(NameLookup::Nothing, |peers| peers.find_within(path, PLACES_TIMEOUT));
-        let facts = match found {
+        let facts = match lookup {
             NameLookup::Alone { owner, file } => {
                 let version = file.id.version(file.size_bytes, file.closed_ns);
                 return Some(Version::Elsewhere(version, owner));
@@ -72,19 +73,20 @@ impl Store {
         facts.map(|facts| Version::Under(facts.version))
     }
 
-    /// The blocks here of a file in a version; of one in memory alone, without.
+    /// Returns the blocks in this memory of a file in a version, or of a memory-only file for
+    /// `None`.
     fn blocks_here(&self, path: &StorePath, version: Option<UnderVersion>) -> Vec<u64> {
         let state = lock(&self.state);
         let Some((number, known)) = state.known(path) else { return vec![] };
-        let is_it = match version {
+        let is_same = match version {
             None => state.backing(number) != Backing::Under,
             Some(version) => version == known,
         };
-        let blocks = if is_it { state.blocks(Some(number)) } else { vec![] };
+        let blocks = if is_same { state.blocks(Some(number)) } else { vec![] };
         blocks.iter().map(|block| block.key.index).collect()
     }
 
-    /// Which other stores have those of some blocks that there are.
+    /// Returns the other stores that have each of some blocks.
     fn elsewhere_in_memory(
         &self,
         path: &StorePath,
@@ -104,7 +106,7 @@ impl Store {
         }
     }
 
-    /// Those of some blocks that a version has.
+    /// Limits a range of blocks to those that a version has.
     fn within(&self, version: &UnderVersion, blocks: &Range<u64>) -> Range<u64> {
         let end = version.size_bytes.div_ceil(self.options.block_bytes).min(blocks.end);
         blocks.start..end.max(blocks.start)

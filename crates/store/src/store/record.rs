@@ -1,4 +1,4 @@
-//! What a store keeps in its folder about files that are written, for one that comes after it.
+//! Records of written files in a store's folder, for the store that runs there next.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -22,49 +22,49 @@ use crate::under::{Under, UnderVersion};
 /// First bytes of each record.
 pub const RECORD_BEGIN: &[u8] = br#"{"number":"#;
 
-/// Most blocks of a file whose checksums are written down: those of 16 TiB, in blocks of 4 MiB.
+/// Most blocks of a file whose checksums are recorded: those of 16 TiB, in blocks of 4 MiB.
 const CHECKSUMS_MAX: u64 = 1 << 22;
 
-/// A file that is written, or was and is not on the under level.
+/// A file that is being written, or is not on the under level yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteRecord {
     /// Its number.
     pub number: u64,
     /// Its final name.
     pub path: StorePath,
-    /// Where it goes.
+    /// Its write mode.
     pub mode: WriteMode,
-    /// How far it has come.
+    /// State of its write.
     pub state: WriteState,
-    /// Bytes of a block but for the last.
+    /// Bytes of a block, except the last.
     pub block_bytes: u64,
     /// Its size; 0 until it is closed.
     pub size_bytes: u64,
-    /// When it was closed, in nanoseconds since 1970.
+    /// Time when it was closed, in nanoseconds since 1970.
     pub closed_ns: i64,
     /// Its blocks in memory.
     pub blocks: Vec<SealedBlock>,
-    /// The hidden name that it has on the under level, if it is there.
+    /// Its hidden name on the under level, if it has one.
     pub hidden: Option<String>,
-    /// What had its name on the under level when it was closed.
+    /// Version of the file that had its name on the under level when it was closed.
     pub replaced: Option<UnderVersion>,
-    /// Its own version there, once it is synced.
+    /// Its version there, once it is synced.
     pub synced: Option<UnderVersion>,
     /// Its permission bits.
     #[serde(default = "of_new_file")]
     pub permissions: u32,
-    /// Whether its writer has set them, whatever those of the file that it replaces are.
+    /// Whether its writer has set the bits, which then override those of a file that it replaces.
     #[serde(default)]
     pub is_exact: bool,
 }
 
 impl WriteRecord {
-    /// Whether all its bytes are in memory.
+    /// Returns whether all its bytes are in memory.
     pub fn is_in_memory(&self) -> bool {
         self.blocks.iter().map(|block| block.size_bytes).sum::<u64>() == self.size_bytes
     }
 
-    /// The version under which it is known before the under level has one.
+    /// Returns the version under which it is known before it is on the under level.
     pub fn version(&self) -> UnderVersion {
         UnderVersion {
             device: 0,
@@ -75,27 +75,27 @@ impl WriteRecord {
         }
     }
 
-    /// The checksum of each block that is in memory, up to the last of these: a hole behind it
+    /// Returns the checksum of each block in memory, up to the last of these: a hole behind it
     /// takes no room in the ledger.
     pub fn checksums(&self) -> Vec<Option<u32>> {
         let ends = self.blocks.iter().map(|block| block.key.index.saturating_add(1));
         let count = ends.max().unwrap_or(0).min(CHECKSUMS_MAX);
-        let mut found = vec![None; count as usize];
+        let mut checksums = vec![None; count as usize];
         for block in &self.blocks {
-            if let Some(place) = found.get_mut(block.key.index as usize) {
+            if let Some(place) = checksums.get_mut(block.key.index as usize) {
                 *place = Some(block.checksum);
             }
         }
-        found
+        checksums
     }
 
-    /// The block of an index, if it is in memory.
+    /// Returns the block of an index, if it is in memory.
     pub fn block(&self, index: u64) -> Option<&SealedBlock> {
         self.blocks.iter().find(|block| block.key == BlockKey { file: self.number, index })
     }
 }
 
-/// The records, each a file.
+/// The records of a store, each in a file.
 #[derive(Debug)]
 pub struct Records {
     folder: PathBuf,
@@ -103,7 +103,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Records in a folder.
+    /// Creates the set of records in a folder.
     pub fn new(folder: PathBuf, steps: Steps) -> Self {
         Self { folder, steps }
     }
@@ -112,20 +112,20 @@ impl Records {
         self.folder.join(format!("{number:x}.json"))
     }
 
-    /// Writes a record, in one step.
+    /// Writes a record atomically.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     pub fn save(&self, record: &WriteRecord) -> io::Result<()> {
         let path = self.path(record.number);
         self.steps.step()?;
-        write_whole(&path, &serde_json::to_vec(record)?)
+        write_atomically(&path, &serde_json::to_vec(record)?)
     }
 
-    /// Removes a record; one that is not there is removed already.
+    /// Removes a record, if it exists.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors.
     pub fn remove(&self, number: u64) -> io::Result<()> {
         self.steps.step()?;
         match fs::remove_file(self.path(number)) {
@@ -134,11 +134,11 @@ impl Records {
         }
     }
 
-    /// All records, by number; those that were never whole are removed, and files that no store
-    /// made stay.
+    /// Returns all records, by number; removes partial ones. Files that the store did not create
+    /// are left alone.
     ///
     /// # Errors
-    /// `System`; `Input` naming one that cannot be read, for what it says was promised.
+    /// `System`; `Input` naming a record that cannot be read, as it stands for a promise.
     pub fn load(&self) -> Result<Vec<WriteRecord>> {
         let failed = |cause| Error::system(OPERATION, "reading", &self.folder, &cause);
         let folder = FolderHandle::open(&self.folder).map_err(failed)?;
@@ -148,7 +148,7 @@ impl Records {
         read_all(&folder)
     }
 
-    /// The highest number that has the name of a record here.
+    /// Returns the highest number in the name of a record here.
     ///
     /// # Errors
     /// `System`.
@@ -186,8 +186,8 @@ fn read_all(folder: &FolderHandle) -> Result<Vec<WriteRecord>> {
     Ok(records)
 }
 
-/// The records of files that the store that was in `folder` has acknowledged, and not brought to
-/// its under level.
+/// Returns the records of files that the store that was in `folder` has acknowledged, and not
+/// written back to its under level.
 ///
 /// # Errors
 /// As [`Records::load`].
@@ -200,8 +200,8 @@ pub fn unflushed(folder: &Path) -> Result<Vec<WriteRecord>> {
     Ok(records)
 }
 
-/// Removes the hidden files of a store that was in `folder` over `under`, which promised none of
-/// them. Where that folder is gone, so are they.
+/// Removes the hidden files of a store that was in `folder` over `under`, none of which was
+/// acknowledged. Does nothing if the folder `under` no longer exists.
 ///
 /// # Errors
 /// As [`Records::load`].
@@ -211,7 +211,7 @@ pub fn clear_hidden(folder: &Path, under: &Path) -> Result<()> {
         let hidden = record.hidden.as_deref().filter(|hidden| hidden.ends_with(PARTIAL));
         let parent = record.path.parent().unwrap_or_default();
         if let Some(hidden) = hidden.and_then(|hidden| parent.join(hidden).ok()) {
-            // A file that cannot be removed now is found by a sweep of that folder.
+            // A file that cannot be removed now is removed by a sweep of that folder.
             let _ = under.remove(&hidden);
         }
     }
@@ -228,7 +228,8 @@ fn all_of(folder: &Path) -> Result<Vec<WriteRecord>> {
     }
 }
 
-/// Whether a file is in the memory of the store in `folder` alone: for who cannot ask that store.
+/// Returns whether a file is only in the memory of the store in `folder`, for a caller that cannot
+/// ask that store.
 pub fn is_alone(folder: &Path, path: &StorePath) -> bool {
     let Ok(entries) = fs::read_dir(folder.join(WRITES)) else { return false };
     let texts = entries.flatten().filter_map(|entry| fs::read(entry.path()).ok());
@@ -239,14 +240,14 @@ pub fn is_alone(folder: &Path, path: &StorePath) -> bool {
     })
 }
 
-/// Writes a file that is there whole or not at all, whatever happens to this process.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file that exists either completely or not at all, whatever happens to this process.
+pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let partial = PartialFile::create(path)?;
     partial.write_all(bytes)?;
     partial.replace(path).map(|_| ())
 }
 
-/// A file under a name that nothing had, until it is whole; removed where it does not become so.
+/// A file under a new temporary name until it is complete; removed if it does not become so.
 #[derive(Debug)]
 pub(super) struct PartialFile {
     path: PathBuf,
@@ -254,14 +255,14 @@ pub(super) struct PartialFile {
 }
 
 impl PartialFile {
-    /// A file that will be at `path`.
+    /// Creates a file that will be at `path`.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         loop {
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX);
             let partial = path.with_extension(format!("{serial:x}.{PARTIAL}"));
             match File::create_new(&partial) {
-                // Of a process that was killed.
+                // The name is left from a process that was killed.
                 Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => (),
                 made => return Ok(Self { file: made?, path: partial }),
             }
@@ -275,7 +276,7 @@ impl PartialFile {
         })
     }
 
-    /// Gives the file its name.
+    /// Renames the file to its final name.
     pub(super) fn replace(self, path: &Path) -> io::Result<File> {
         replace(&self.path, path).inspect_err(|_| {
             let _ = fs::remove_file(&self.path);

@@ -1,4 +1,4 @@
-//! Files that a store before this one had not brought to the under level, or was about to.
+//! Recovery of files that an earlier store had not written back to the under level, or was writing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -17,9 +17,11 @@ use crate::memory::SealedBlock;
 use crate::path::StorePath;
 
 impl Store {
-    /// Takes up what was promised, with its blocks among those that were found, and clears away
-    /// what was not.
-    pub(super) fn recover(&self, found: &mut HashMap<u64, Vec<SealedBlock>>) -> Result<()> {
+    /// Recovers promised files, with their blocks out of `found`, and discards the others.
+    pub(super) fn recover(
+        &self,
+        blocks_by_file: &mut HashMap<u64, Vec<SealedBlock>>,
+    ) -> Result<()> {
         let mut by_path: BTreeMap<StorePath, Vec<WriteRecord>> = BTreeMap::new();
         let last = self.records.last_number()?;
         last.into_iter().for_each(|number| lock(&self.state).number_from(number + 1));
@@ -29,20 +31,20 @@ impl Store {
         }
         for mut records in by_path.into_values() {
             records.sort_by_key(|record| (record.closed_ns, record.number));
-            self.recover_path(records, found)?;
+            self.recover_path(records, blocks_by_file)?;
         }
         Ok(())
     }
 
-    /// Takes up the file of a path that was closed last; what it replaced, and what was not
-    /// closed, is gone.
+    /// Recovers the file of a path that was closed last; discards the files that it replaced, and
+    /// those that were not closed.
     fn recover_path(
         &self,
         records: Vec<WriteRecord>,
-        found: &mut HashMap<u64, Vec<SealedBlock>>,
+        blocks_by_file: &mut HashMap<u64, Vec<SealedBlock>>,
     ) -> Result<()> {
         let mut file = None;
-        let mut gone = Vec::new();
+        let mut discarded = Vec::new();
         for mut record in records.into_iter().rev() {
             let settled = self.settle_exchange(&record);
             settled.map_err(|cause| system("reading", &record.path, &cause))?;
@@ -51,22 +53,24 @@ impl Store {
                 now.zip(record.synced).is_some_and(|(now, synced)| now.has_bytes_of(&synced));
             record.state = record.state.recovered(record.mode, record.is_in_memory(), has_name);
             match record.state {
-                WriteState::Abandoned => gone.push(record),
-                _ if file.is_some() => gone.push(record),
+                WriteState::Abandoned => discarded.push(record),
+                _ if file.is_some() => discarded.push(record),
                 _ => file = Some(record),
             }
         }
-        let Some(record) = file else { return gone.iter().try_for_each(|one| self.clear(one)) };
+        let Some(record) = file else {
+            return discarded.iter().try_for_each(|record| self.clear(record));
+        };
         if matches!(record.state, WriteState::Synced | WriteState::Persisted) {
             let path = &record.path;
             self.under.sync_names(path).map_err(|cause| system("writing", path, &cause))?;
             self.note(LedgerEntry::new(&record, Promised::Persisted), path)?;
         }
-        // Else one of these would be taken for the file, were this store killed as well.
-        gone.iter().try_for_each(|one| self.clear(one))?;
+        // Otherwise one of these would be taken for the file if this store were killed as well.
+        discarded.iter().try_for_each(|record| self.clear(record))?;
         match record.state {
-            WriteState::Memory => self.recover_alone(record, Backing::Memory, found),
-            WriteState::Dirty => self.recover_alone(record, Backing::Dirty, found),
+            WriteState::Memory => self.recover_alone(record, Backing::Memory, blocks_by_file),
+            WriteState::Dirty => self.recover_alone(record, Backing::Dirty, blocks_by_file),
             _ => self.clear(&record),
         }
     }
@@ -75,7 +79,7 @@ impl Store {
         &self,
         mut record: WriteRecord,
         backing: Backing,
-        found: &mut HashMap<u64, Vec<SealedBlock>>,
+        blocks_by_file: &mut HashMap<u64, Vec<SealedBlock>>,
     ) -> Result<()> {
         if record.block_bytes != self.options.block_bytes {
             let text = format!(
@@ -90,7 +94,7 @@ impl Store {
         let promised = if backing == Backing::Dirty { Promised::Dirty } else { Promised::Memory };
         self.note(LedgerEntry::new(&record, promised), &record.path)?;
         let number = record.number;
-        let mut blocks = found.remove(&number).unwrap_or_default();
+        let mut blocks = blocks_by_file.remove(&number).unwrap_or_default();
         blocks.retain(|block| record.blocks.contains(block));
         let file = FileVersion { path: record.path.clone(), version: record.version() };
         let mut state = lock(&self.state);
@@ -104,7 +108,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes what is left of a file that was not promised.
+    /// Removes the remains of a file that was not promised.
     pub(super) fn clear(&self, record: &WriteRecord) -> Result<()> {
         self.remove_hidden(record)?;
         self.records

@@ -1,4 +1,4 @@
-//! Room in memory: which blocks leave, for whom, and within which limits.
+//! Room in memory: the choice of blocks to evict, within limits and quotas.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,33 +9,33 @@ use crate::memory::{BlockKey, SealedBlock};
 use crate::policy::BlockId;
 use crate::policy::admission::Wish;
 
-/// The unit in which the ledger counts: a small one costs no block its place.
+/// Unit in which the bytes of the ledger are counted: a small ledger costs no block its place.
 const CHARGED_BYTES: u64 = 1 << 20;
 
 impl Residency {
-    /// Takes the bytes of the ledger from those that blocks may have.
+    /// Subtracts the bytes of the ledger from those that blocks may have.
     pub fn charge(&mut self, ledger_bytes: Arc<AtomicU64>) {
         self.ledger_bytes = ledger_bytes;
     }
 
-    /// Holds files that become known from now on to rules.
+    /// Sets the rules for files that become known from now on.
     pub fn set_rules(&mut self, rules: Vec<FolderRule>) {
         self.rules = rules;
     }
 
-    /// Most bytes that blocks may have now.
+    /// Returns the most bytes that blocks may have now.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes
     }
 
-    /// Changes how many bytes blocks may have, up to the whole memory; those that are to be removed
-    /// for that. Blocks that are held or pinned stay.
+    /// Changes the most bytes that blocks may have, up to the total memory; returns the blocks to
+    /// be removed. Leased and pinned blocks are retained.
     pub fn set_limit(&mut self, limit_bytes: u64) -> Vec<SealedBlock> {
         self.limit_bytes = limit_bytes.min(self.memory_bytes);
         self.make_room(0).0
     }
 
-    /// The quotas, and how much of each is used.
+    /// Returns the quotas and their use.
     pub fn quotas(&self) -> Vec<QuotaUse> {
         let of = |(index, rule): (usize, &FolderRule)| {
             let used_bytes = self.quota_used(index);
@@ -45,21 +45,21 @@ impl Residency {
         self.rules.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Whether blocks of a file do not come into memory when they are read.
+    /// Returns whether reads of a file do not load its blocks.
     pub(super) fn passes_by(&self, number: u64) -> bool {
         let passes = |entry: &FileState| entry.rule.folder_use == FolderUse::Bypass;
         self.files.get(&number).is_some_and(|entry| passes(entry) && !entry.is_pinned)
     }
 
-    /// Has blocks leave until so many bytes are free: these, and whether they are free then.
+    /// Evicts blocks until `size_bytes` are free; returns them, and whether there is room.
     pub(super) fn make_room(&mut self, size_bytes: u64) -> (Vec<SealedBlock>, bool) {
         let mut leaving = Vec::new();
         let has_room = self.make_room_below(None, None, size_bytes, &mut leaving);
         (leaving, has_room)
     }
 
-    /// As [`make_room`](Self::make_room) for a block, if that is worth what leaves for it, and the
-    /// quotas of its file have room.
+    /// As [`make_room`](Self::make_room) for a block, within the quotas of its file, and only if it
+    /// is worth the evictions.
     pub(super) fn make_room_for(
         &mut self,
         key: BlockKey,
@@ -77,7 +77,8 @@ impl Residency {
         (leaving, has_room)
     }
 
-    /// Has blocks leave until a quota, or all the memory, has so many bytes free; whether it has.
+    /// Evicts blocks until a quota, or the total memory, has `size_bytes` free; returns whether it
+    /// has.
     fn make_room_below(
         &mut self,
         quota: Option<usize>,
@@ -94,16 +95,16 @@ impl Residency {
             None => self.counts.used_bytes,
         };
         while used_bytes + size_bytes > limit_bytes {
-            let left = if size_bytes > limit_bytes { None } else { self.evict(quota, missed) };
-            let Some(left) = left else { return false };
-            used_bytes -= left.size_bytes;
-            leaving.push(left);
+            let evicted = if size_bytes > limit_bytes { None } else { self.evict(quota, missed) };
+            let Some(evicted) = evicted else { return false };
+            used_bytes -= evicted.size_bytes;
+            leaving.push(evicted);
             self.counts.evictions += 1;
         }
         true
     }
 
-    /// Bytes of memory that are not for blocks, by whole units.
+    /// Returns the bytes of memory that are not for blocks, in multiples of the unit.
     fn charged_bytes(&self) -> u64 {
         self.ledger_bytes.load(Ordering::Relaxed) / CHARGED_BYTES * CHARGED_BYTES
     }
@@ -123,22 +124,22 @@ impl Residency {
         let may_leave = |id: BlockId| {
             let key = key_of(id);
             let entry = files.get(&key.file);
-            let stays =
+            let is_retained =
                 entry.is_some_and(|entry| entry.is_pinned || entry.backing != Backing::Under);
             let is_below = |quota| entry.is_some_and(|entry| entry.rule.quotas.contains(&quota));
             let is_free = matches!(
                 blocks[&key],
-                BlockState::Here { leases: 0, .. } | BlockState::NameLookup(_)
+                BlockState::Here { leases: 0, .. } | BlockState::Unverified(_)
             );
-            is_free && !stays && quota.is_none_or(is_below)
+            is_free && !is_retained && quota.is_none_or(is_below)
         };
-        let left = match missed {
+        let chosen = match missed {
             Some((block, wish)) => policy.displace(block, wish, &may_leave),
             None => policy.evict(&may_leave),
         };
-        let key = key_of(left?);
-        let left = self.take(key);
+        let key = key_of(chosen?);
+        let evicted = self.take(key);
         self.forget_if_old(key.file);
-        left
+        evicted
     }
 }

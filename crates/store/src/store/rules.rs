@@ -1,4 +1,4 @@
-//! What users say of folders: how much memory their files may have, and whether they stay there.
+//! Rules for folders: how much memory their files may use, and whether they are pinned.
 
 use std::path::Path;
 
@@ -6,19 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::StorePath;
 
-/// What becomes of the blocks of files.
+/// Treatment of the blocks of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FolderUse {
-    /// They come as they are read, and stay.
+    /// They are loaded when they are read, and pinned.
     Pin,
     /// The policy decides.
     Normal,
-    /// They come where a user loads or pins them, and are read past the memory else.
+    /// They are loaded only where a user loads or pins them, and otherwise read from the under
+    /// level.
     Bypass,
 }
 
-/// What holds for the files below a folder.
+/// Rule for the files below a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FolderRule {
@@ -26,31 +27,31 @@ pub struct FolderRule {
     pub folder: StorePath,
     /// Most bytes of their blocks in memory.
     pub quota_bytes: Option<u64>,
-    /// What becomes of their blocks; the rule of the longest folder holds.
+    /// Treatment of their blocks; the rule of the longest folder applies.
     #[serde(rename = "use")]
     pub folder_use: Option<FolderUse>,
 }
 
-/// A quota, and how much of it is used.
+/// A quota and its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaUse {
-    /// Of the files below this folder.
+    /// Folder of the files that it applies to.
     pub folder: StorePath,
     /// Most bytes of their blocks in memory.
     pub quota_bytes: u64,
-    /// Bytes of their blocks in memory, and being filled.
+    /// Bytes of their blocks in memory, including those being filled.
     pub used_bytes: u64,
 }
 
-/// What holds for one file.
+/// Rule that applies to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileRule {
-    /// The rules whose quotas it counts for.
+    /// Indexes of the rules whose quotas it counts towards.
     pub(super) quotas: Vec<usize>,
     pub(super) folder_use: FolderUse,
 }
 
-/// What of these rules holds for a file.
+/// Returns the combined rule for a file.
 pub(super) fn rule_of(rules: &[FolderRule], path: &StorePath) -> FileRule {
     // The root is an empty path, which all paths start with.
     let root = Path::new("");
@@ -81,8 +82,8 @@ mod tests {
             rule("/a/b/c", None, Some(FolderUse::Normal)),
         ];
         let of = |path: &str| {
-            let found = rule_of(&rules, &path.parse().unwrap());
-            (found.quotas, found.folder_use)
+            let rule = rule_of(&rules, &path.parse().unwrap());
+            (rule.quotas, rule.folder_use)
         };
         assert_eq!(of("/x"), (vec![1], FolderUse::Bypass));
         assert_eq!(of("/a/bc"), (vec![1, 2], FolderUse::Bypass));

@@ -1,7 +1,7 @@
 //! A block that several threads fill, piece by piece in the order of the file.
 //!
-//! What the system reads ahead is read for somebody then. Threads that filled a block each, several
-//! at once, had it read 7 % more than there is, since it does not stop where a block ends.
+//! This way all data that the system reads ahead is used. When several threads each filled a block,
+//! the system read 7 % more than needed, since its read-ahead does not stop at the end of a block.
 
 use std::fs::File;
 use std::io;
@@ -16,56 +16,55 @@ use crate::under::UnderFile;
 /// of 256 KiB at 0.7.
 pub(super) const FILL_BYTES: usize = 2 << 20;
 
-/// A block while it is filled.
+/// A block that is being filled.
 pub(super) struct SharedFill {
     from: Arc<dyn UnderFile>,
-    /// Where in the file the block begins.
+    /// Offset in the file of the block.
     start: u64,
     size_bytes: u64,
     into: File,
     state: Mutex<FillState>,
-    /// A thread has no piece any more.
-    left: Condvar,
+    /// Signals that a thread has finished its pieces.
+    idle: Condvar,
 }
 
 #[derive(Default)]
 struct FillState {
-    /// The place in the block that is next.
+    /// Offset in the block of the next piece.
     next: u64,
-    /// Threads that have a piece.
+    /// Number of threads that are filling a piece.
     busy: usize,
-    /// Of each piece.
+    /// Checksum of each piece.
     checksums: Vec<u32>,
     failure: Option<FillFailure>,
 }
 
-/// Why a block could not be filled.
+/// Cause of a failed fill.
 pub(super) enum FillFailure {
-    /// The under level did not give it.
+    /// The under level could not be read.
     Under(io::Error),
-    /// The memory did not take it.
+    /// The memory could not be written.
     Memory,
 }
 
 impl SharedFill {
-    /// Of the bytes of a file from `start` on, into the file of a block.
+    /// Creates the fill of a block's file with the bytes of a file from `start` on.
     pub(super) fn new(from: Arc<dyn UnderFile>, start: u64, size_bytes: u64, into: File) -> Self {
         let state = FillState {
             checksums: vec![0; size_bytes.div_ceil(FILL_BYTES as u64) as usize],
             ..FillState::default()
         };
-        let (state, left) = (Mutex::new(state), Condvar::new());
-        Self { from, start, size_bytes, into, state, left }
+        let (state, idle) = (Mutex::new(state), Condvar::new());
+        Self { from, start, size_bytes, into, state, idle }
     }
 
-    /// Whether there are pieces that no thread has.
+    /// Returns whether there are pieces that no thread is filling.
     pub(super) fn has_pieces(&self) -> bool {
         let state = lock(&self.state);
         state.failure.is_none() && state.next < self.size_bytes
     }
 
-    /// Fills one piece after the other, until no more are left; `buffer` is memory that is used
-    /// again.
+    /// Fills pieces until none is left; `buffer` is reused.
     pub(super) fn work(&self, buffer: &mut Vec<u8>) {
         buffer.resize(FILL_BYTES, 0);
         let mut state = lock(&self.state);
@@ -84,7 +83,7 @@ impl SharedFill {
             }
         }
         drop(state);
-        self.left.notify_all();
+        self.idle.notify_all();
     }
 
     fn fill_piece(&self, piece: &mut [u8], place: u64) -> Result<u32, FillFailure> {
@@ -93,18 +92,18 @@ impl SharedFill {
         Ok(crc32c::crc32c(piece))
     }
 
-    /// The checksum of the block, once no thread has a piece.
+    /// Returns the checksum of the block, once no thread is filling a piece.
     pub(super) fn end(&self) -> Result<u32, FillFailure> {
         let mut state = lock(&self.state);
         while state.busy > 0 {
-            state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.idle.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if let Some(failure) = state.failure.take() {
             return Err(failure);
         }
         let piece = FILL_BYTES as u64;
         let pieces = (0..).map(|index| (self.size_bytes - index * piece).min(piece) as usize);
-        let joined = |sum, (&one, bytes)| crc32c::crc32c_combine(sum, one, bytes);
+        let joined = |sum, (&piece_sum, bytes)| crc32c::crc32c_combine(sum, piece_sum, bytes);
         Ok(state.checksums.iter().zip(pieces).fold(0, joined))
     }
 }
@@ -115,25 +114,25 @@ mod tests {
     use crate::under::UnderVersion;
     use std::thread;
 
-    /// Bytes that end early.
-    struct Given(Vec<u8>);
+    /// File of limited size.
+    struct ShortFile(Vec<u8>);
 
-    impl UnderFile for Given {
+    impl UnderFile for ShortFile {
         fn version(&self) -> io::Result<UnderVersion> {
             Err(io::ErrorKind::Unsupported.into())
         }
 
         fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-            let found = self.0.get(offset as usize..).unwrap_or_default().get(..buffer.len());
-            buffer.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+            let read = self.0.get(offset as usize..).unwrap_or_default().get(..buffer.len());
+            buffer.copy_from_slice(read.ok_or(io::ErrorKind::UnexpectedEof)?);
             Ok(())
         }
     }
 
-    fn filled(given: usize, size_bytes: usize) -> (Vec<u8>, Result<u32, FillFailure>, File) {
-        let bytes: Vec<u8> = (0..given).map(|place| (place * 7 / 3) as u8).collect();
+    fn filled(file_bytes: usize, size_bytes: usize) -> (Vec<u8>, Result<u32, FillFailure>, File) {
+        let bytes: Vec<u8> = (0..file_bytes).map(|place| (place * 7 / 3) as u8).collect();
         let file = tempfile::tempfile().unwrap();
-        let from = Arc::new(Given(bytes.clone()));
+        let from = Arc::new(ShortFile(bytes.clone()));
         let fill = SharedFill::new(from, 5, size_bytes as u64, file.try_clone().unwrap());
         thread::scope(|scope| {
             for _ in 0..3 {
@@ -148,15 +147,15 @@ mod tests {
     fn a_block_of_any_size_has_the_bytes_of_the_file_and_their_checksum() {
         for size_bytes in [1, FILL_BYTES, FILL_BYTES + 1, 5 * FILL_BYTES + 77] {
             let (bytes, ended, file) = filled(size_bytes + 5, size_bytes);
-            let mut found = vec![0; size_bytes];
-            file.read_exact_at(&mut found, 0).unwrap();
-            assert!(found == bytes[5..]);
-            assert_eq!(ended.ok(), Some(crc32c::crc32c(&found)));
+            let mut read = vec![0; size_bytes];
+            file.read_exact_at(&mut read, 0).unwrap();
+            assert!(read == bytes[5..]);
+            assert_eq!(ended.ok(), Some(crc32c::crc32c(&read)));
         }
     }
 
     #[test]
-    fn what_the_file_does_not_give_is_an_error() {
+    fn a_file_that_is_too_short_is_an_error() {
         let (_, ended, _) = filled(2 * FILL_BYTES, 3 * FILL_BYTES);
         assert!(matches!(ended, Err(FillFailure::Under(error))
             if error.kind() == io::ErrorKind::UnexpectedEof));

@@ -1,4 +1,4 @@
-//! What is in memory, who has it, and what may leave: decisions without I/O.
+//! Residency: blocks in memory, their leases, and which may be evicted. Decisions without I/O.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,54 +17,56 @@ use crate::under::UnderVersion;
 /// A file of the under level, in one version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileVersion {
-    /// Where it is.
+    /// Its path.
     pub path: StorePath,
-    /// Its version; another one is another file here.
+    /// Its version; another version counts as another file here.
     pub version: UnderVersion,
 }
 
 impl FileVersion {
-    /// Bytes of a block, of so many but for the last; 0 where there is none.
+    /// Returns the size of a block, which is `block_bytes` except for the last; 0 where there is
+    /// none.
     pub fn block_size(&self, index: u64, block_bytes: u64) -> u64 {
         let start = index.saturating_mul(block_bytes);
         self.version.size_bytes.saturating_sub(start).min(block_bytes)
     }
 }
 
-/// What is to be done for a lease.
+/// Next step of a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseStep {
-    /// It is granted.
+    /// The lease is granted.
     Grant(SealedBlock),
-    /// Somebody fills or checks the block: ask again later.
+    /// Another thread fills or checks the block: try again later.
     Wait,
-    /// The block was found, check its bytes, then say [`Residency::checked`].
+    /// The block is left from an earlier store: check its bytes, then call [`Residency::checked`].
     Check(SealedBlock),
-    /// There is room once these blocks are removed: fill it, then say [`Residency::filled`] or
-    /// [`Residency::failed`].
+    /// There is room once the `leaving` blocks are removed: fill it, then call
+    /// [`Residency::filled`] or [`Residency::failed`].
     Fill {
-        /// Of the block.
+        /// Size of the block.
         size_bytes: u64,
-        /// To be removed.
+        /// Blocks to remove.
         leaving: Vec<SealedBlock>,
     },
-    /// There is no room, for all that is in memory is held; these blocks left in vain.
+    /// There is no room, as all blocks in memory are in use; the `leaving` blocks were evicted in
+    /// vain.
     Bypass {
-        /// To be removed.
+        /// Blocks to remove.
         leaving: Vec<SealedBlock>,
     },
 }
 
-/// Where the bytes of a file are beside its blocks.
+/// Location of a file's bytes apart from its blocks in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
-    /// On the under level: a block that leaves can be filled again.
+    /// On the under level: an evicted block can be filled again.
     Under,
-    /// Nowhere yet: somebody writes it.
+    /// None yet: the file is being written.
     Writing,
-    /// Nowhere yet: it is to be written to the under level.
+    /// None yet: it is to be written to the under level.
     Dirty,
-    /// Nowhere.
+    /// None.
     Memory,
 }
 
@@ -75,50 +77,52 @@ pub(super) struct FileState {
     pub(super) opens: u64,
     pub(super) is_pinned: bool,
     pub(super) rule: FileRule,
-    /// A newer version has its name, or it was freed: its blocks leave when nobody has them.
+    /// Whether a newer version has its name, or it was freed: its blocks are evicted when their
+    /// leases end.
     pub(super) is_old: bool,
-    /// A block was filled so soon after a change that the next one may bear the same time.
+    /// Whether a block was filled so soon after a change that the next change may have the same
+    /// time.
     pub(super) is_young: bool,
-    /// The block that whoever reads the file in its order asks for next.
+    /// The block that a reader of the file in order reads next.
     pub(super) next: u64,
-    /// Permission bits of a file in memory alone.
+    /// Permission bits of a memory-only file.
     pub(super) permissions: u32,
 }
 
 #[derive(Debug)]
 pub(super) enum BlockState {
-    /// Somebody works on it, and its bytes are counted.
+    /// A thread works on it, and its bytes are counted.
     Busy { size_bytes: u64 },
-    /// Found when the store began; not checked yet.
-    NameLookup(SealedBlock),
-    /// In memory; `is_ahead` until it is leased for the first time, where it was filled for that.
+    /// Left by an earlier store, and not checked yet.
+    Unverified(SealedBlock),
+    /// In memory; `is_ahead` from a fill ahead to the first lease.
     Here { block: SealedBlock, leases: u64, is_ahead: bool },
 }
 
-/// Files, blocks and the policy.
+/// State of files and blocks, and the policy.
 pub struct Residency {
     pub(super) block_bytes: u64,
     pub(super) memory_bytes: u64,
-    /// What blocks may have of it now.
+    /// Bytes that blocks may have now.
     pub(super) limit_bytes: u64,
     pub(super) rules: Vec<FolderRule>,
     pub(super) policy: Gated,
     pub(super) files: HashMap<u64, FileState>,
     pub(super) names: HashMap<StorePath, u64>,
-    /// By file, then block.
+    /// By file, then block index.
     pub(super) blocks: BTreeMap<BlockKey, BlockState>,
     pub(super) next_file: u64,
     pub(super) counts: Counts,
-    /// Changes of what is in memory, so far.
+    /// Number of changes of the memory's contents so far.
     pub(super) changes: u64,
-    /// Bytes of the ledger, which memory is for as well.
+    /// Bytes of the ledger, which also counts as memory.
     pub(super) ledger_bytes: Arc<AtomicU64>,
-    /// Files that are known no more, of which something else may be kept.
+    /// Files that are no longer known, whose saved facts can be removed.
     forgotten: Vec<u64>,
 }
 
 impl Residency {
-    /// Nothing in memory yet.
+    /// Creates a state without blocks.
     pub fn new(memory_bytes: u64, block_bytes: u64, policy: Gated) -> Self {
         Self {
             block_bytes,
@@ -137,7 +141,7 @@ impl Residency {
         }
     }
 
-    /// The numbers.
+    /// Returns the counts.
     pub fn counts(&self) -> Counts {
         let here = |block: &&BlockState| matches!(block, BlockState::Here { .. });
         let pinned = |(key, block): (&BlockKey, &BlockState)| match block {
@@ -146,7 +150,7 @@ impl Residency {
         };
         let alone = |wanted: Backing| {
             let of = |(key, block): (&BlockKey, &BlockState)| match block {
-                BlockState::Here { block, .. } | BlockState::NameLookup(block)
+                BlockState::Here { block, .. } | BlockState::Unverified(block)
                     if self.backing(key.file) == wanted =>
                 {
                     block.size_bytes
@@ -165,7 +169,7 @@ impl Residency {
         }
     }
 
-    /// Takes in what an earlier store left, unless there is no room.
+    /// Adopts a file and blocks of an earlier store.
     pub fn adopt(&mut self, number: u64, file: FileVersion, blocks: &[SealedBlock]) {
         self.next_file = self.next_file.max(number + 1);
         self.names.insert(file.path.clone(), number);
@@ -173,23 +177,23 @@ impl Residency {
         for &block in blocks {
             self.counts.used_bytes += block.size_bytes;
             self.policy.insert(id_of(block.key), block.size_bytes);
-            self.blocks.insert(block.key, BlockState::NameLookup(block));
+            self.blocks.insert(block.key, BlockState::Unverified(block));
         }
     }
 
-    /// The file that is known under a path.
+    /// Returns the number and version of the known file at a path.
     pub fn known(&self, path: &StorePath) -> Option<(u64, UnderVersion)> {
         let number = *self.names.get(path)?;
         Some((number, self.files[&number].file.version))
     }
 
-    /// What a number stands for.
+    /// Returns the file of a number.
     pub fn file(&self, number: u64) -> Option<&FileVersion> {
         self.files.get(&number).map(|entry| &entry.file)
     }
 
-    /// Opens a file in the version that it has now: its number, and the blocks of an older version
-    /// that nobody has, which are to be removed.
+    /// Opens a file in its current version; returns its number, and the unused blocks of an older
+    /// version, which are to be removed.
     pub fn open(&mut self, path: &StorePath, version: UnderVersion) -> (u64, Vec<SealedBlock>) {
         let mut leaving = Vec::new();
         if let Some(&number) = self.names.get(path) {
@@ -209,19 +213,19 @@ impl Residency {
         (number, leaving)
     }
 
-    /// Whether somebody has a file open.
+    /// Returns whether a file is open.
     pub(super) fn is_open(&self, number: u64) -> bool {
         self.files.get(&number).is_some_and(|entry| entry.opens > 0)
     }
 
-    /// Opens a file that is known, without looking at its version.
+    /// Opens a known file, without checking its version.
     pub fn open_again(&mut self, number: u64) {
         if let Some(entry) = self.files.get_mut(&number) {
             entry.opens += 1;
         }
     }
 
-    /// Ends an [`open`](Self::open); whether it was the last one of the file.
+    /// Undoes an [`open`](Self::open); returns whether it was the last one of the file.
     pub fn close(&mut self, number: u64) -> bool {
         let Some(entry) = self.files.get_mut(&number) else { return false };
         entry.opens = entry.opens.saturating_sub(1);
@@ -230,14 +234,14 @@ impl Residency {
         is_last
     }
 
-    /// Keeps the blocks of a file in memory, or lets them leave again.
+    /// Pins or unpins the blocks of a file.
     pub fn pin(&mut self, number: u64, is_pinned: bool) {
         if let Some(entry) = self.files.get_mut(&number) {
             entry.is_pinned = is_pinned;
         }
     }
 
-    /// Forgets a file under its name; its blocks that nobody has, which are to be removed.
+    /// Removes a file from its name; returns its unused blocks, which are to be removed.
     pub fn retire(&mut self, number: u64) -> Vec<SealedBlock> {
         self.changes += 1;
         let Some(entry) = self.files.get_mut(&number) else { return vec![] };
@@ -249,7 +253,7 @@ impl Residency {
             .blocks_of(number)
             .filter(|(_, block)| match block {
                 BlockState::Here { leases, .. } => *leases == 0,
-                BlockState::NameLookup(_) => true,
+                BlockState::Unverified(_) => true,
                 BlockState::Busy { .. } => false,
             })
             .map(|(key, _)| *key)
@@ -259,7 +263,7 @@ impl Residency {
         leaving
     }
 
-    /// Blocks in memory of a file, or of all.
+    /// Returns the blocks in memory of a file, or of all files.
     pub fn blocks(&self, file: Option<u64>) -> Vec<SealedBlock> {
         let of = |(_, block): (&BlockKey, &BlockState)| match block {
             BlockState::Here { block, .. } => Some(*block),
@@ -271,7 +275,7 @@ impl Residency {
         }
     }
 
-    /// Takes a block out that nobody has, because its bytes have changed; whether it could.
+    /// Removes an unused block whose bytes have changed; returns whether it could.
     pub fn damage(&mut self, key: BlockKey) -> bool {
         if !matches!(self.blocks.get(&key), Some(BlockState::Here { leases: 0, .. })) {
             return false;
@@ -280,12 +284,12 @@ impl Residency {
         self.remove(key).is_some()
     }
 
-    /// Bytes of a block by the size of its file.
+    /// Returns the size of a block by the size of its file.
     pub fn size_of(&self, key: BlockKey) -> u64 {
         self.file(key.file).map_or(0, |file| file.block_size(key.index, self.block_bytes))
     }
 
-    /// Where the bytes of a file are beside its blocks.
+    /// Returns the location of a file's bytes apart from its blocks.
     pub fn backing(&self, number: u64) -> Backing {
         self.files.get(&number).map_or(Backing::Under, |entry| entry.backing)
     }
@@ -299,17 +303,17 @@ impl Residency {
         self.blocks.range(first..=BlockKey { index: u64::MAX, ..first })
     }
 
-    /// Takes a block out that does not leave by the policy's choice.
+    /// Removes a block that the policy did not choose.
     pub(super) fn remove(&mut self, key: BlockKey) -> Option<SealedBlock> {
         let removed = self.take(key)?;
         self.policy.remove(id_of(key));
         Some(removed)
     }
 
-    /// Takes a block that nobody works on out of the list.
+    /// Removes a block from the list, unless a thread works on it.
     pub(super) fn take(&mut self, key: BlockKey) -> Option<SealedBlock> {
         let block = match self.blocks.remove(&key)? {
-            BlockState::Here { block, .. } | BlockState::NameLookup(block) => block,
+            BlockState::Here { block, .. } | BlockState::Unverified(block) => block,
             busy @ BlockState::Busy { .. } => {
                 self.blocks.insert(key, busy);
                 return None;
@@ -329,13 +333,13 @@ impl Residency {
         }
     }
 
-    /// The files that were forgotten since this was asked the last time.
+    /// Returns the files forgotten since the last call.
     pub(super) fn take_forgotten(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.forgotten)
     }
 }
 
-/// The number of a block for the policy: the same when it comes back.
+/// Returns the number of a block for the policy, which is the same each time it is loaded.
 pub(super) fn id_of(key: BlockKey) -> BlockId {
     (key.file << 32) | key.index
 }
@@ -354,11 +358,11 @@ impl FileState {
 }
 
 impl BlockState {
-    /// Bytes of it that are counted.
+    /// Returns its counted bytes.
     pub(super) fn size_bytes(&self) -> u64 {
         match self {
             Self::Busy { size_bytes } => *size_bytes,
-            Self::NameLookup(block) | Self::Here { block, .. } => block.size_bytes,
+            Self::Unverified(block) | Self::Here { block, .. } => block.size_bytes,
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Several pieces of a block, read from the under level at once.
+//! Parallel reads of several pieces of a block from the under level.
 
 use std::io;
 use std::thread;
 
 use crate::under::UnderFile;
 
-/// Reads a part of a file in order, but asks for several pieces of it at once.
+/// Reader of a part of a file in order, which reads several pieces in parallel.
 pub(super) struct StripeReader<'a> {
     file: &'a dyn UnderFile,
-    /// Where in the file the part begins, and its size.
+    /// Offset in the file of the part, and its size.
     start: u64,
     size_bytes: u64,
     /// Bytes of a piece.
     piece_bytes: u64,
-    /// Pieces at once.
+    /// Pieces read in parallel.
     count: usize,
-    /// Read already, from this place of the part on.
+    /// Bytes that were read, from `place` in the part on.
     window: Vec<u8>,
     place: u64,
 }
@@ -32,7 +32,7 @@ impl<'a> StripeReader<'a> {
         Self { file, start, size_bytes, piece_bytes, count, window: Vec::new(), place: 0 }
     }
 
-    /// Fills `buffer` from a place of the part on; places only grow.
+    /// Fills `buffer` from an offset in the part; offsets must not decrease.
     pub(super) fn read(&mut self, buffer: &mut [u8], place: u64) -> io::Result<()> {
         let mut done = 0;
         while done < buffer.len() {
@@ -40,9 +40,9 @@ impl<'a> StripeReader<'a> {
             if at < self.place || at >= self.place + self.window.len() as u64 {
                 self.read_window(at)?;
             }
-            let found = &self.window[(at - self.place) as usize..];
-            let count = found.len().min(buffer.len() - done);
-            buffer[done..done + count].copy_from_slice(&found[..count]);
+            let available = &self.window[(at - self.place) as usize..];
+            let count = available.len().min(buffer.len() - done);
+            buffer[done..done + count].copy_from_slice(&available[..count]);
             done += count;
         }
         Ok(())
@@ -67,7 +67,7 @@ impl<'a> StripeReader<'a> {
                 readers.push(thread.spawn_scoped(scope, read)?);
             }
             let panicked = |_| Err(io::Error::other("a reader of a stripe has panicked"));
-            readers.into_iter().try_for_each(|one| one.join().unwrap_or_else(panicked))
+            readers.into_iter().try_for_each(|reader| reader.join().unwrap_or_else(panicked))
         });
         if read.is_err() {
             self.window.clear();

@@ -1,4 +1,4 @@
-//! What keeps a store well and says what it does.
+//! Maintenance and status of a store.
 
 use std::io;
 use std::path::Path;
@@ -15,72 +15,72 @@ use crate::path::StorePath;
 use crate::trace::Recorder;
 
 impl Store {
-    /// The quotas, and how much of each is used.
+    /// Returns the quotas and their use.
     pub fn quotas(&self) -> Vec<QuotaUse> {
         lock(&self.state).quotas()
     }
 
-    /// Bytes of a file that are in memory, in its version known last.
+    /// Returns the bytes of a file in memory, in its last known version.
     pub fn bytes_in_memory(&self, path: &StorePath) -> u64 {
         let state = lock(&self.state);
         let Some((number, _)) = state.known(path) else { return 0 };
         state.blocks(Some(number)).iter().map(|block| block.size_bytes).sum()
     }
 
-    /// Most bytes that blocks may have now.
+    /// Returns the most bytes that blocks may have now.
     pub fn limit_bytes(&self) -> u64 {
         lock(&self.state).limit_bytes()
     }
 
-    /// Bytes of memory that blocks have, or that are taken for blocks to come.
+    /// Returns the bytes of memory of blocks, including memory allocated in advance.
     pub fn taken_bytes(&self) -> u64 {
         lock(&self.state).counts.used_bytes + self.prepared_bytes()
     }
 
-    /// Bytes of memory that are taken for blocks to come.
+    /// Returns the bytes of memory allocated in advance.
     pub fn prepared_bytes(&self) -> u64 {
         self.tier.prepared().count() * self.options.block_bytes
     }
 
-    /// Bytes of memory that the ledger has.
+    /// Returns the bytes of memory of the ledger.
     pub fn ledger_bytes(&self) -> u64 {
         self.ledger.size_bytes().load(Ordering::Relaxed)
     }
 
-    /// Changes how many bytes blocks may have, up to all that the store was opened with; blocks
-    /// that nobody holds leave for that.
+    /// Changes the most bytes that blocks may have, up to the memory that the store was opened
+    /// with; evicts unused blocks if needed.
     pub fn set_limit(&self, limit_bytes: u64) {
         let leaving = lock(&self.state).set_limit(limit_bytes);
         self.remove(&leaving);
     }
 
-    /// Whether a block that an earlier store left has its bytes; one that has not is removed.
+    /// Checks the bytes of a block that an earlier store left; removes a damaged one.
     pub(super) fn check(&self, path: &StorePath, block: SealedBlock) -> Result<bool> {
         let checked = self.tier.is_intact(&block).and_then(|is_same| {
             if is_same { self.tier.fill_holes(&block).map(|()| true) } else { Ok(false) }
         });
         let is_elsewhere = lock(&self.state).backing(block.key.file) == Backing::Under;
-        let is_whole = match checked {
+        let is_intact = match checked {
             // The under level has its bytes, and the memory has no room for its holes.
             Err(cause) if cause.kind() == io::ErrorKind::StorageFull && is_elsewhere => false,
-            // What cannot be looked at now, for want of descriptors, is not damaged.
+            // A block that cannot be read now, for lack of descriptors, is not damaged.
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
                 lock(&self.state).unchecked(block);
                 self.changed.notify_all();
                 return Err(system("reading", path, &cause));
             }
-            found => found.unwrap_or(false),
+            checked => checked.unwrap_or(false),
         };
-        if !is_whole {
+        if !is_intact {
             self.remove(&[block]);
         }
-        lock(&self.state).checked(block, is_whole);
+        lock(&self.state).checked(block, is_intact);
         self.changed.notify_all();
-        Ok(is_whole)
+        Ok(is_intact)
     }
 
-    /// Checks the bytes of all blocks in memory; those that have changed leave it, and their files
-    /// and numbers are returned. The under level has them still.
+    /// Checks the bytes of all blocks in memory; evicts damaged ones and returns their files and
+    /// indexes. The under level still has their bytes.
     pub fn scrub(&self) -> Vec<(StorePath, u64)> {
         let mut damaged = Vec::new();
         let blocks = lock(&self.state).blocks(None);
@@ -99,10 +99,10 @@ impl Store {
         damaged
     }
 
-    /// Records from now on which blocks are leased, in a file that is not there; or ends that.
+    /// Starts recording leases in a new file, or stops recording.
     ///
     /// # Errors
-    /// `Input` where one is recorded already, or none is; `System`.
+    /// `Input` where a trace is recorded already, or none is; `System`.
     pub fn trace(&self, path: Option<&Path>) -> Result<()> {
         let mut recorder = lock(&self.recorder);
         match (path, recorder.take()) {

@@ -1,4 +1,4 @@
-//! Files that are written: begun, filled block by block, closed.
+//! Files that are being written: created, filled block by block, closed.
 //!
 //! A client writes each block to memory, or to the under level. See [`super::promise`].
 
@@ -25,28 +25,28 @@ use crate::path::StorePath;
 use crate::permissions::{of_new_file, of_parents};
 use crate::under::UnderWriter;
 
-/// Blocks of a file, at most: their numbers have 32 bits.
+/// Most blocks of a file: their indexes have 32 bits.
 const BLOCKS_MAX: u64 = 1 << 32;
 
-/// Where a client writes the bytes of a block.
+/// Path that a client writes a block to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WritePlace {
-    /// A file of memory, from its beginning on; it is sealed afterwards.
+    /// A file of memory, written from offset 0; it is sealed afterwards.
     Memory(PathBuf),
-    /// A file of the under level, at the block's place in the file.
+    /// A file of the under level, written at the block's offset in the file.
     Under(PathBuf),
 }
 
-/// A file that is written, or is to be brought to the under level.
+/// A file that is being written, or is to be written back to the under level.
 pub(super) struct PendingFile {
     pub record: WriteRecord,
     /// The hidden file, once there is one.
     pub writer: Option<Box<dyn UnderWriter>>,
-    /// Blocks that the writer fills now.
+    /// Blocks that the writer is filling.
     pub partial: HashMap<u64, PartialBlock>,
     /// Blocks that are in the hidden file.
     pub on_under: BlockSet,
-    /// It has its final name.
+    /// Whether it has its final name.
     pub has_name: bool,
 }
 
@@ -61,7 +61,7 @@ impl PendingFile {
         }
     }
 
-    /// Takes a step, if the state machine has it.
+    /// Takes a step, if the state machine allows it.
     pub(super) fn step(&mut self, step: WriteStep) -> Result<WriteState> {
         let WriteRecord { state, mode, .. } = self.record;
         let after = state.after(step, mode, self.record.is_in_memory());
@@ -74,8 +74,8 @@ impl PendingFile {
 }
 
 impl Store {
-    /// Begins a file that has its name when it is committed; its number. Folders are made as they
-    /// are needed.
+    /// Creates a file that gets its name when it is committed; returns its number. Parent folders
+    /// are made as needed.
     ///
     /// # Errors
     /// `Input` for a folder; `System` naming the file.
@@ -83,11 +83,11 @@ impl Store {
         self.create_as(path, mode, None)
     }
 
-    /// As [`create`](Self::create), with the permission bits of its writer; those that this
-    /// process gives to its files if not given. A file that it replaces keeps its own.
+    /// As [`create`](Self::create), with the permission bits of its writer, or the default of this
+    /// process. A file that replaces another one inherits that one's bits.
     ///
     /// # Errors
-    /// As of [`create`](Self::create).
+    /// As [`create`](Self::create).
     pub fn create_as(
         &self,
         path: &StorePath,
@@ -99,7 +99,7 @@ impl Store {
             return Err(system("writing", path, &io::ErrorKind::IsADirectory.into()));
         }
         if mode == WriteMode::Memory {
-            self.check_way(path)?;
+            self.check_parents(path)?;
         } else {
             self.make_parents(path, of_parents(permissions))?;
         }
@@ -128,7 +128,7 @@ impl Store {
         begun.inspect_err(|_| self.abandon(number)).map(|()| number)
     }
 
-    /// Begins the hidden file, whose name is in the record before it is there.
+    /// Creates the hidden file, after recording its name.
     pub(super) fn begin_under(&self, written: &mut PendingFile) -> Result<()> {
         let hidden = hidden_name(written.record.number, now_ns());
         written.record.hidden = Some(hidden.clone());
@@ -139,11 +139,11 @@ impl Store {
         Ok(())
     }
 
-    /// Where a block of a file that is being written is to be written; `past_memory` where its
-    /// place in memory could not take its bytes.
+    /// Returns the path to write a block of a file at; `past_memory` where its path in memory could
+    /// not take its bytes.
     ///
     /// # Errors
-    /// `Input` for a file that is not being written, or one for memory alone where it has no room.
+    /// `Input` for a file that is not being written, or a memory-only file without room.
     pub fn place(&self, key: BlockKey, past_memory: bool) -> Result<WritePlace> {
         let entry = self.written(key.file)?;
         let mut written = lock(&entry);
@@ -177,10 +177,10 @@ impl Store {
         Ok(WritePlace::Under(place.unwrap_or_default()))
     }
 
-    /// Has blocks that were never written be zero, in a hole of the hidden file; where that is.
+    /// Declares blocks that were never written to be a hole of the hidden file; returns its path.
     ///
     /// # Errors
-    /// `Input` where there is no room, one of them was written, or the file is for memory alone.
+    /// `Input` where there is no room, one of the blocks was written, or the file is memory-only.
     pub fn leave_hole(&self, number: u64, first: u64, count: u64) -> Result<PathBuf> {
         let entry = self.written(number)?;
         let mut written = lock(&entry);
@@ -202,7 +202,7 @@ impl Store {
         Ok(written.writer.as_ref().and_then(|writer| writer.place()).unwrap_or_default())
     }
 
-    /// Refuses a size that no file here can have.
+    /// Returns an error for a size that no file here can have.
     ///
     /// # Errors
     /// `Input`: EFBIG for more blocks than have numbers, ENOSPC for more bytes than memory and the
@@ -240,7 +240,7 @@ impl Store {
         Some(path)
     }
 
-    /// Writes bytes past the memory, for a writer that cannot open the place itself.
+    /// Writes bytes to the under level, for a writer that cannot open the path itself.
     ///
     /// # Errors
     /// As [`place`](Self::place); `System`.
@@ -254,10 +254,10 @@ impl Store {
         writer.write_all_at(bytes, offset).map_err(|cause| system("writing", path, &cause))
     }
 
-    /// A block of memory has all its bytes.
+    /// Completes a block in memory.
     ///
     /// # Errors
-    /// `Input` for one that is not being written, or has another size; `System`.
+    /// `Input` for a block that is not being written, or has another size; `System`.
     pub fn seal(&self, key: BlockKey, size_bytes: u64) -> Result<()> {
         let entry = self.written(key.file)?;
         let mut written = lock(&entry);
@@ -276,7 +276,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the checksum of what was written, and brings it to the under level meanwhile, where
+    /// Computes the checksum of the written bytes, and also writes them to the under level, where
     /// the file is written through.
     fn seal_block(
         &self,
@@ -286,20 +286,20 @@ impl Store {
     ) -> Result<SealedBlock> {
         let path = &written.record.path;
         let index = partial.key.index;
-        let mut found = partial.file.metadata().map_or(0, |facts| facts.len());
-        if found > size_bytes && index > 0 {
-            // It was made as large as a block may be.
+        let mut file_bytes = partial.file.metadata().map_or(0, |facts| facts.len());
+        if file_bytes > size_bytes && index > 0 {
+            // The file was created with the full size of a block.
             let cut = partial.file.set_len(size_bytes);
             cut.map_err(|cause| system("writing", path, &cause))?;
-            found = size_bytes;
+            file_bytes = size_bytes;
         }
-        if found != size_bytes || size_bytes == 0 || size_bytes > self.options.block_bytes {
+        if file_bytes != size_bytes || size_bytes == 0 || size_bytes > self.options.block_bytes {
             let text = format!(
-                "block {index} of {path} has {found} bytes in memory, {size_bytes} were said"
+                "block {index} of {path} has {file_bytes} bytes in memory, {size_bytes} were said"
             );
             return Err(Error::input(OPERATION, text));
         }
-        // A reader maps the block: no byte of it may lack memory then.
+        // A reader maps the block: all its bytes must have memory by then.
         allocate(&partial.file, size_bytes).map_err(|cause| system("writing", path, &cause))?;
         let through = (written.record.mode == WriteMode::Through).then_some(&written.writer);
         let start = index * self.options.block_bytes;
@@ -329,25 +329,25 @@ impl Store {
             .map_err(|cause| system("writing", path, &cause))
     }
 
-    /// Gives up a file that is being written.
+    /// Discards a file that is being written.
     pub fn abandon(&self, number: u64) {
         if let Ok(entry) = self.written(number) {
             let mut written = lock(&entry);
             if written.record.state == WriteState::Writing {
-                self.give_up(&mut written);
+                self.discard(&mut written);
             }
         }
     }
 
-    /// Gives up all files that nobody has closed: their clients find that the store has ended.
+    /// Discards all files that are not closed: their clients see that the store has ended.
     pub fn abandon_all(&self) {
         let numbers: Vec<u64> = lock(&self.writes).keys().copied().collect();
         numbers.into_iter().for_each(|number| self.abandon(number));
     }
 
-    pub(super) fn give_up(&self, written: &mut PendingFile) {
+    pub(super) fn discard(&self, written: &mut PendingFile) {
         written.record.state = WriteState::Abandoned;
-        // A record of an exchange that cannot be ended now is for the next store.
+        // If the exchange cannot be finished now, its record is left for the next store.
         let is_settled = self.settle_exchange(&written.record).is_ok();
         written.writer = None;
         written.partial.clear();
@@ -374,8 +374,8 @@ impl Store {
     }
 
     pub(super) fn written(&self, number: u64) -> Result<Arc<Mutex<PendingFile>>> {
-        let found = lock(&self.writes).get(&number).cloned();
-        found.ok_or_else(|| Error::input(OPERATION, format!("file {number} is not being written")))
+        let entry = lock(&self.writes).get(&number).cloned();
+        entry.ok_or_else(|| Error::input(OPERATION, format!("file {number} is not being written")))
     }
 
     pub(super) fn save(&self, record: &WriteRecord) -> Result<()> {
@@ -386,7 +386,7 @@ impl Store {
         self.ledger.add(entry).map_err(|cause| system("recording", path, &cause))
     }
 
-    /// The number of the file at a path that is in memory alone.
+    /// Returns the number of the memory-only file at a path.
     pub(super) fn alone_at(&self, path: &StorePath) -> Option<u64> {
         let state = lock(&self.state);
         let (number, _) = state.known(path)?;

@@ -1,4 +1,4 @@
-//! Which files are written, and which blocks of them are in memory: decisions without I/O.
+//! State of written files and their blocks in memory: decisions without I/O.
 
 use super::state::{Backing, BlockState, FileState, FileVersion, Residency, id_of};
 use crate::memory::{BlockKey, SealedBlock};
@@ -7,7 +7,7 @@ use crate::policy::admission::Wish;
 use crate::under::UnderVersion;
 
 impl Residency {
-    /// The number of a file that somebody begins to write. It has no name yet.
+    /// Returns the number of a new file that is about to be written. It has no name yet.
     pub fn begin_file(&mut self, path: &StorePath) -> u64 {
         let number = self.next_file;
         self.next_file += 1;
@@ -19,8 +19,8 @@ impl Residency {
         number
     }
 
-    /// Takes in a file that an earlier store left, whose blocks may be all there is of it: they
-    /// come in even where there is no room.
+    /// Adopts a file of an earlier store whose blocks may be its only copy: they are adopted even
+    /// without room.
     pub fn adopt_written(
         &mut self,
         number: u64,
@@ -32,24 +32,24 @@ impl Residency {
         self.files.entry(number).and_modify(|entry| entry.backing = backing);
     }
 
-    /// A file in memory alone has these permission bits.
+    /// Sets the permission bits of a memory-only file.
     pub fn permit(&mut self, number: u64, permissions: u32) {
         self.files.entry(number).and_modify(|entry| entry.permissions = permissions);
         self.changes += 1;
     }
 
-    /// Permission bits of a file in memory alone.
+    /// Returns the permission bits of a memory-only file.
     pub fn permissions(&self, number: u64) -> u32 {
         self.files.get(&number).map_or(0, |entry| entry.permissions)
     }
 
-    /// No number of a file is lower from now on.
+    /// Sets the lowest number for new files.
     pub fn number_from(&mut self, next: u64) {
         self.next_file = self.next_file.max(next);
     }
 
-    /// Makes room for a block that is written next: what is to be removed, and whether there is
-    /// room then. Its bytes count from now on.
+    /// Makes room for a block to be written; returns the blocks to be removed, and whether there is
+    /// room. Its bytes are counted from now on.
     pub fn place(&mut self, key: BlockKey) -> (Vec<SealedBlock>, bool) {
         if self.blocks.contains_key(&key) {
             return (vec![], false);
@@ -64,7 +64,7 @@ impl Residency {
         (leaving, has_room)
     }
 
-    /// A block was written; it may be smaller than its room.
+    /// Adds a block that was written, which may be smaller than its room.
     pub fn sealed(&mut self, block: SealedBlock) {
         self.failed(block.key);
         self.changes += 1;
@@ -73,7 +73,7 @@ impl Residency {
         self.blocks.insert(block.key, BlockState::Here { block, leases: 0, is_ahead: false });
     }
 
-    /// A file that was written has its name: what had it leaves.
+    /// Names a written file; returns the blocks to be removed of the file that had the name.
     pub fn name_file(
         &mut self,
         number: u64,
@@ -92,7 +92,7 @@ impl Residency {
         leaving
     }
 
-    /// A file has another name now; what had that leaves.
+    /// Renames a file; returns the blocks to be removed of the file that had the new name.
     pub fn rename_file(&mut self, number: u64, to: &StorePath) -> Vec<SealedBlock> {
         let Some(entry) = self.files.get_mut(&number) else { return vec![] };
         let from = std::mem::replace(&mut entry.file.path, to.clone());
@@ -101,14 +101,14 @@ impl Residency {
         self.name_file(number, version, backing)
     }
 
-    /// A file is gone, and everything that is in memory of it.
+    /// Forgets a file; returns its blocks, which are to be removed.
     pub fn forget_file(&mut self, number: u64) -> Vec<SealedBlock> {
         let busy = |(key, block): (&BlockKey, &BlockState)| match block {
             BlockState::Busy { .. } => Some(*key),
             _ => None,
         };
         if self.backing(number) == Backing::Writing {
-            // Nobody but its writer works on these.
+            // Only the writer works on these.
             let busy: Vec<BlockKey> = self.blocks_of(number).filter_map(busy).collect();
             busy.into_iter().for_each(|key| self.failed(key));
         }
@@ -118,33 +118,33 @@ impl Residency {
         self.retire(number)
     }
 
-    /// A file in memory is to be brought to the under level.
+    /// Marks a file in memory as dirty.
     pub fn mark_dirty(&mut self, number: u64) {
         self.files.entry(number).and_modify(|entry| entry.backing = Backing::Dirty);
         self.changes += 1;
     }
 
-    /// Whether a block of a file that is nowhere else is missing: it was lost.
+    /// Returns whether a block is missing of a file that exists nowhere else.
     pub fn is_lost(&self, key: BlockKey) -> bool {
         self.backing(key.file) != Backing::Under && !self.blocks.contains_key(&key)
     }
 
-    /// Blocks in memory of a file, checked or not.
+    /// Returns the blocks in memory of a file, checked or not.
     pub fn all_blocks(&self, number: u64) -> Vec<SealedBlock> {
         let of = |(_, block): (&BlockKey, &BlockState)| match block {
-            BlockState::Here { block, .. } | BlockState::NameLookup(block) => Some(*block),
+            BlockState::Here { block, .. } | BlockState::Unverified(block) => Some(*block),
             BlockState::Busy { .. } => None,
         };
         self.blocks_of(number).filter_map(of).collect()
     }
 
-    /// The files that are in memory alone, by path.
+    /// Returns the files that are only in memory, by path.
     pub fn alone(&self) -> Vec<(StorePath, u64)> {
         let alone = |(path, number): (&StorePath, &u64)| {
             (self.backing(*number) != Backing::Under).then(|| (path.clone(), *number))
         };
-        let mut found: Vec<_> = self.names.iter().filter_map(alone).collect();
-        found.sort_unstable();
-        found
+        let mut files: Vec<_> = self.names.iter().filter_map(alone).collect();
+        files.sort_unstable();
+        files
     }
 }

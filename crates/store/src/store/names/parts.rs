@@ -1,8 +1,9 @@
-//! Hidden names of files that are being written, which say whose they are: by no other sign could a
-//! store that finds one know whether somebody writes it still.
+//! Hidden names of files that are being written ("parts"). A name identifies the writing store:
+//! without that, another store could not know whether the file is still being written.
 //!
-//! Two hosts may have one name, and one machine-id where a disk was copied. So a part is of a dead
-//! store only where that is certain: the kernel that runs here has started its process, which is
+//! Two hosts may have the same name, and the same machine-id where a disk was copied. So a part
+//! belongs to a dead store only where that is certain: the running kernel has started its process,
+//! which has ended, or the process was started before this boot of the host.
 //! gone, or had started it before this boot of the host.
 
 use std::fs;
@@ -20,46 +21,46 @@ const HIDDEN_END: &str = ".cuesta-part";
 const NAME_BYTES_MAX: usize = 255;
 const NS_A_SECOND: i64 = 1_000_000_000;
 
-/// The process of a store: of which boot of which host.
+/// The process of a store, identified by boot and host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct PartOwner {
     /// Hash of the host's name, machine-id and network addresses.
     host: u64,
-    /// Hash of the identifier of its boot.
+    /// Hash of the id of its boot.
     boot: u64,
-    /// The space of process numbers, such as a container.
+    /// Number of the process id namespace, such as that of a container.
     space: u64,
     pid: u32,
-    /// When the process was started, in ticks of its boot.
+    /// Start time of the process, in ticks of its boot.
     start: u64,
 }
 
-/// Whether somebody writes a part.
+/// Whether the process that writes a part lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum PartLife {
     Living,
     Dead,
-    /// Nobody can say here, because of this.
+    /// Unknown on this host, for this reason.
     Unknown(&'static str),
 }
 
-/// A hidden name.
+/// A parsed hidden name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) struct PartName {
     /// `None` in a name of an older version.
     pub owner: Option<PartOwner>,
-    /// The number of the file that was to be exchanged, and its name as far as it fits.
+    /// Inode number of the file that was to be exchanged, and its name, truncated if needed.
     pub exchanged: Option<(u64, String)>,
 }
 
-/// A new hidden name for a file of this number.
+/// Creates a hidden name for a file of this number.
 pub(in crate::store) fn hidden_name(number: u64, now_ns: i64) -> String {
     let PartOwner { host, boot, space, pid, start } = PartOwner::here();
     format!(".{host:x}-{boot:x}-{space:x}-{pid:x}-{start:x}-{number:x}-{now_ns:x}{HIDDEN_END}")
 }
 
-/// The hidden name that a file has for the exchange with another one at `path`: by the number of
-/// the file in it, whoever finds another file there does not take that for a part.
+/// Returns the hidden name of a file for its exchange with the file at `path`. It contains the
+/// inode number, so that another file under that name is not taken for a part.
 pub(in crate::store) fn exchange_name(
     hidden: &str,
     inode: u64,
@@ -75,7 +76,7 @@ pub(in crate::store) fn exchange_name(
 }
 
 impl PartName {
-    /// The parts of a hidden name of ours; `None` for any other name.
+    /// Parses a hidden name; `None` for any other name.
     pub fn of(name: &str) -> Option<Self> {
         let inner = name.strip_prefix('.')?.strip_suffix(HIDDEN_END)?;
         let (numbers, exchanged) = match inner.split_once('.') {
@@ -105,7 +106,7 @@ impl PartName {
 }
 
 impl PartOwner {
-    /// This process.
+    /// Returns the owner for this process.
     pub fn here() -> Self {
         static HERE: OnceLock<PartOwner> = OnceLock::new();
         *HERE.get_or_init(|| {
@@ -124,7 +125,7 @@ impl PartOwner {
         })
     }
 
-    /// Whether it writes a part that was changed last at this time.
+    /// Returns whether it may still write a part that was last changed at this time.
     pub fn life(self, changed_ns: i64) -> PartLife {
         self.life_at(Self::here(), changed_ns, boot_ns())
     }
@@ -149,7 +150,7 @@ fn hash(text: &str) -> u64 {
     u64::from_le_bytes(*hash.first_chunk().unwrap_or(&[0; 8]))
 }
 
-/// The name of the host, its machine-id, and the addresses of its network devices.
+/// Returns the name of the host, its machine-id, and the addresses of its network devices.
 fn host_identity(devices: &Path) -> String {
     let name = rustix::system::uname();
     let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
@@ -162,11 +163,10 @@ fn host_identity(devices: &Path) -> String {
     format!("{}\n{machine}\n{}", name.nodename().to_string_lossy(), addresses.concat())
 }
 
-/// When a process was started, in ticks of this boot; of one that has ended and is not waited for,
-/// no time of any process.
+/// Returns the start time of a process, in ticks of this boot; for a zombie, a time of no process.
 fn start_of(pid: u32) -> Option<u64> {
     let facts = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program, in brackets, may have anything in it.
+    // The name of the program, in parentheses, may contain any characters.
     let mut facts = facts.rsplit_once(')')?.1.split_ascii_whitespace();
     if matches!(facts.next()?, "Z" | "X") {
         return Some(u64::MAX);
@@ -183,14 +183,14 @@ fn is_running(pid: u32, start: u64) -> bool {
     }
 }
 
-/// When this boot began, in nanoseconds since 1970.
+/// Returns the time of this boot, in nanoseconds since 1970.
 fn boot_ns() -> Option<i64> {
     let facts = fs::read_to_string("/proc/stat").ok()?;
     let line = facts.lines().find_map(|line| line.strip_prefix("btime "))?;
     line.trim().parse::<i64>().ok()?.checked_mul(NS_A_SECOND)
 }
 
-/// The error of a part that is not swept, in words.
+/// Returns the reason why a part is not swept.
 pub(in crate::store) fn reason_of(life: PartLife) -> &'static str {
     match life {
         PartLife::Living => "a store of this host writes it",
@@ -199,7 +199,7 @@ pub(in crate::store) fn reason_of(life: PartLife) -> &'static str {
     }
 }
 
-/// Whether it is the hidden name of a file that is being written.
+/// Returns whether it is the hidden name of a file that is being written.
 pub(in crate::store) fn is_hidden(name: &str) -> bool {
     PartName::of(name).is_some()
 }
@@ -217,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_hidden_name_says_whose_it_is(number: u64, now_ns in 0..i64::MAX, inode: u64,
+        fn a_hidden_name_identifies_its_owner(number: u64, now_ns in 0..i64::MAX, inode: u64,
                                           name in "[^/\0]{1,80}") {
             let hidden = hidden_name(number, now_ns);
             let part = PartName::of(&hidden).unwrap();
@@ -226,8 +226,8 @@ mod tests {
             let Ok(path) = format!("d/{name}").parse::<StorePath>() else { return Ok(()) };
             let exchange = exchange_name(&hidden, inode, &path).unwrap();
             prop_assert!(name_of(&exchange).len() <= NAME_BYTES_MAX);
-            let (found, start) = PartName::of(&exchange).unwrap().exchanged.unwrap();
-            prop_assert_eq!(found, inode);
+            let (parsed_inode, start) = PartName::of(&exchange).unwrap().exchanged.unwrap();
+            prop_assert_eq!(parsed_inode, inode);
             prop_assert!(path.name().starts_with(&start));
         }
 
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_of_a_dead_store_once_its_process_is_gone() {
+    fn a_part_belongs_to_a_dead_store_once_its_process_has_ended() {
         let here = PartOwner::here();
         assert_eq!(here.life(i64::MAX), PartLife::Living);
         assert_eq!(PartOwner { start: here.start + 1, ..here }.life(0), PartLife::Dead);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hosts_of_one_name_are_told_apart_by_their_boot() {
+    fn two_hosts_with_the_same_name_are_distinguished_by_their_boot() {
         let here = PartOwner::here();
         let other = PartOwner { boot: here.boot + 1, pid: 1, ..here };
         assert_eq!(other.life(i64::MAX), PartLife::Unknown("of another host"));

@@ -1,4 +1,4 @@
-//! Names that are removed: of the under level, and of files in memory alone.
+//! Removal of names, on the under level and of memory-only files.
 
 use std::io;
 
@@ -16,7 +16,7 @@ impl Store {
     /// Removes a file, or an empty folder, wherever it is.
     ///
     /// # Errors
-    /// `System` naming it.
+    /// `System` naming the path.
     pub fn remove_name(&self, path: &StorePath) -> Result<()> {
         if self.alone_at(path).is_none() {
             if self.forwarded(path, |path| PeerQuestion::Remove { path })?.is_some() {
@@ -29,12 +29,12 @@ impl Store {
         self.remove_here(path)
     }
 
-    /// As [`remove_name`](Self::remove_name), what is in this memory or on the under level.
+    /// As [`remove_name`](Self::remove_name), for a path in this memory or on the under level.
     ///
     /// # Errors
-    /// `System` naming it.
+    /// `System` naming the path.
     pub(crate) fn remove_here(&self, path: &StorePath) -> Result<()> {
-        // Nobody closes another file of that name before this one is forgotten.
+        // No other file of that name can be closed before this one is forgotten.
         let _claim = self.claims.claim(path);
         let is_folder = self.facts_here(path)?.is_folder;
         if is_folder && self.has_alone_inside(path) {
@@ -42,7 +42,7 @@ impl Store {
         }
         let mut entry = None;
         let removed = self.with_alone(path, |alone| {
-            // Nobody brings it to the under level now, and writes down that it is there.
+            // The lock prevents a write-back, which would record the file as persisted.
             entry = self.ledger.entry(path);
             if !is_folder {
                 self.note(LedgerEntry::removed(path), path)?;
@@ -56,7 +56,7 @@ impl Store {
             }
             alone.map_or(Ok(()), |written| self.drop_record(written))
         });
-        removed.inspect_err(|_| self.note_again(entry))?;
+        removed.inspect_err(|_| self.restore_entries(entry))?;
         let mut state = lock(&self.state);
         let known = state.known(path);
         let leaving = known.map_or_else(Vec::new, |(number, _)| state.retire(number));
@@ -66,7 +66,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes a file or an empty folder of the under level. Parts of dead stores do not count.
+    /// Removes a file or an empty folder of the under level, including parts of dead stores in it.
     fn remove_under(&self, path: &StorePath) -> Result<()> {
         let failed = |cause| system("removing", path, &cause);
         match self.under.remove(path) {
@@ -90,8 +90,8 @@ impl Store {
         }
     }
 
-    /// Whether the under level has, at the path of a file in memory alone, that file or the one
-    /// that it is to replace: not a file of somebody else, which no reader here has seen.
+    /// Returns whether the under level has, at the path of a memory-only file, that file or the one
+    /// that it replaces, rather than a file of another program, which no reader here has seen.
     fn has_version_of(&self, record: &WriteRecord, path: &StorePath) -> Result<bool> {
         let versions = [record.synced, record.replaced];
         Ok(self

@@ -1,5 +1,5 @@
-//! Parts of files that no store writes any more: what a store leaves on the under level when its
-//! node dies with its memory.
+//! Sweep of part files that no store writes any more: a store leaves them on the under level when
+//! its node dies with its memory.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,20 +14,20 @@ use crate::path::StorePath;
 use crate::store::writes::now_ns;
 use crate::store::{OPERATION, Store, system};
 
-/// Most folders that a store looks into when it begins.
+/// Most folders that a store sweeps at its start.
 const FOLDERS_MAX: usize = 1000;
 
-/// Choice of the parts that a sweep removes.
+/// Options of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepOptions {
-    /// Whether parts are listed alone.
+    /// Whether parts are only listed.
     pub is_dry: bool,
-    /// From this age on, a part goes whose store may live on another host, because a person says
-    /// so; `None` for never.
+    /// Age from which parts are removed whose store may live on another host; a user must request
+    /// this. `None` for never.
     pub older_than: Option<Duration>,
 }
 
-/// A part of a file on the under level.
+/// A part on the under level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SweptPart {
     /// Its hidden name.
@@ -36,7 +36,7 @@ pub struct SweptPart {
     pub size_bytes: u64,
     /// Outcome for the part.
     pub outcome: SweepOutcome,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
@@ -46,18 +46,18 @@ pub struct SweptPart {
 pub enum SweepOutcome {
     /// It is removed, or would be.
     Removed,
-    /// It is no part, but a file that was there before: it has this name now.
+    /// It is not a part, but an existing file, which has this name now.
     Recovered(StorePath),
-    /// It stays.
+    /// It is left.
     Retained,
 }
 
 impl Store {
     /// Finds the parts below a folder, and removes those of stores that are certainly dead. A part
-    /// that `path` itself names goes unless it is certain that its store lives.
+    /// that `path` names is removed unless its store certainly lives.
     ///
     /// # Errors
-    /// `Input` for what is no folder and no part; `System`.
+    /// `Input` for a path that is neither a folder nor a part; `System`.
     pub fn sweep(&self, path: &StorePath, options: SweepOptions) -> Result<Vec<SweptPart>> {
         if let Some(part) = PartName::of(path.name()) {
             let options = SweepOptions { older_than: Some(Duration::ZERO), ..options };
@@ -71,7 +71,7 @@ impl Store {
         let (mut swept, mut folders) = (Vec::new(), vec![path.clone()]);
         while let Some(folder) = folders.pop() {
             let names = match self.under.list(&folder) {
-                // It is gone meanwhile.
+                // It was removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 names => names.map_err(|cause| system("reading", &folder, &cause))?,
             };
@@ -88,13 +88,13 @@ impl Store {
         Ok(swept)
     }
 
-    /// Whether it is a folder, and no link to one.
+    /// Returns whether it is a folder rather than a link to one.
     fn is_folder_itself(&self, path: &StorePath) -> bool {
         self.under.facts(path).is_ok_and(|facts| facts.is_folder)
             && self.under.link(path).is_ok_and(|link| link.is_none())
     }
 
-    /// Sweeps the parts of a folder itself.
+    /// Sweeps the parts directly in a folder.
     pub(in crate::store) fn sweep_folder(&self, folder: &StorePath) -> Result<Vec<SweptPart>> {
         let names = self.under.list(folder).map_err(|cause| system("reading", folder, &cause))?;
         let mut swept = Vec::new();
@@ -107,13 +107,13 @@ impl Store {
         Ok(swept)
     }
 
-    /// Removes parts of dead stores in the folders that files were written in, as far as that is
-    /// known: what an earlier store left there. Those that were removed.
+    /// Removes parts of dead stores in the folders that files were written in, as far as they are
+    /// known; returns the removed parts.
     pub fn sweep_known(&self) -> Vec<StorePath> {
         let root = StorePath::default();
         let written = self.ledger.entries().into_iter().filter_map(|entry| entry.path.parent());
         let folders: BTreeSet<StorePath> = written.take(FOLDERS_MAX).chain([root]).collect();
-        // What cannot be removed is for the command to say.
+        // The command `sweep` reports parts that cannot be removed.
         let swept = folders.iter().filter_map(|folder| self.sweep_folder(folder).ok()).flatten();
         let removed = swept.filter(|part| part.outcome != SweepOutcome::Retained);
         removed.map(|part| part.path).collect()
@@ -138,7 +138,7 @@ impl Store {
         let is_old = options
             .older_than
             .is_some_and(|age| u128::try_from(age_ns).is_ok_and(|ns| ns >= age.as_nanos()));
-        let goes = match life {
+        let is_removed = match life {
             PartLife::Dead => true,
             PartLife::Living => false,
             PartLife::Unknown(_) => is_old,
@@ -146,8 +146,8 @@ impl Store {
         let reason = reason_of(life).to_owned();
         let size_bytes = version.size_bytes;
         let outcome = match &part.exchanged {
-            _ if !goes => SweepOutcome::Retained,
-            // Somebody else's file, or the one that was to be replaced.
+            _ if !is_removed => SweepOutcome::Retained,
+            // A file of another program, or the one that was to be replaced.
             Some((inode, name)) if *inode != version.inode => {
                 let parent = path.parent().unwrap_or_default();
                 let lost = parent.join(if name.is_empty() { "file" } else { name })?;

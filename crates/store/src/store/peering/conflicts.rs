@@ -1,5 +1,5 @@
-//! Files in memory alone whose name another store gave to a later file: those that it knew are
-//! replaced; any other, as after a partition, is kept under a name that says so (ADR 39).
+//! Memory-only files whose name another store gave to a later file: a file that the other store
+//! knew is replaced; any other, as after a partition, is retained under a conflict name (ADR 39).
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
@@ -14,11 +14,11 @@ use crate::peers::NameLookup;
 use crate::peers::message::{AloneFile, FileId};
 use crate::under::UnderVersion;
 
-/// Names are tried so often: another process may take each of them.
+/// Most conflict names that are tried: another process may take each of them.
 const NAMES_MAX: u32 = 1000;
 
 impl Store {
-    /// Remembers which file of another store a file here replaces.
+    /// Records the file of another store that a file here replaces.
     pub(in crate::store) fn remember_replaced(&self, path: &StorePath, before: &NameLookup) {
         let mut served = lock(&self.served);
         match before {
@@ -27,29 +27,29 @@ impl Store {
         }
     }
 
-    /// Whether the file of a path here was written to replace this one of another store.
+    /// Returns whether the file of a path here was written to replace this one of another store.
     pub(crate) fn replaces(&self, path: &StorePath, file: FileId) -> bool {
         lock(&self.served).replaces.get(path) == Some(&file)
     }
 
-    /// Files that lost their names to files of other stores, and are kept here.
+    /// Returns files that lost their names to files of other stores, and are on this store.
     pub fn conflicts(&self) -> Vec<StorePath> {
         lock(&self.served).conflicts.clone()
     }
 
-    /// Forgets files in memory alone that were replaced elsewhere by who knew them; others are kept
-    /// under a conflict name.
+    /// Forgets memory-only files that were replaced elsewhere by stores that knew them; renames the
+    /// others to conflict names.
     pub(crate) fn forget_superseded(&self, files: &[(StorePath, FileId)]) {
         for (path, file) in files {
-            // It is told again the next time.
+            // If it fails, the file is reported again the next time.
             let _ = match self.is_known_to_winner(path, *file) {
                 true => self.forget_replaced(path, *file),
-                false => self.keep_conflict(path, *file),
+                false => self.rename_conflict(path, *file),
             };
         }
     }
 
-    /// Whether the store with the later file of a path knew the one here.
+    /// Returns whether the store with the later file of a path knew the one here.
     fn is_known_to_winner(&self, path: &StorePath, file: FileId) -> bool {
         let Some(peers) = self.peers() else { return false };
         match peers.find(path) {
@@ -58,15 +58,16 @@ impl Store {
         }
     }
 
-    /// Gives a file in memory alone a conflict name.
-    fn keep_conflict(&self, path: &StorePath, file: FileId) -> Result<()> {
-        let Some(own) = self.peers().map(|peers| peers.name()) else { return Ok(()) };
+    /// Renames a memory-only file to a conflict name.
+    fn rename_conflict(&self, path: &StorePath, file: FileId) -> Result<()> {
+        let Some(local_name) = self.peers().map(|peers| peers.name()) else { return Ok(()) };
         let to = self.free_conflict_name(path)?;
         let _claim = self.claims.claim(&to);
         let is_moved = self.with_alone(path, |alone| {
-            let is_it =
-                |alone: &&mut PendingFile| FileId::of_alone(own, &alone.record.version()) == file;
-            match alone.filter(is_it) {
+            let is_same = |alone: &&mut PendingFile| {
+                FileId::of_alone(local_name, &alone.record.version()) == file
+            };
+            match alone.filter(is_same) {
                 Some(alone) => self.move_in_memory(alone, &to).map(|()| true),
                 None => Ok(false),
             }
@@ -79,8 +80,8 @@ impl Store {
         Ok(())
     }
 
-    /// Whether this store wrote a version of a file of the under level. The number of its device
-    /// is each node's own.
+    /// Returns whether this store wrote a version of a file of the under level. The device number
+    /// is ignored, as it differs between nodes.
     pub(crate) fn wrote(&self, path: &StorePath, version: &UnderVersion) -> bool {
         let written = self.ledger.entry(path).and_then(|entry| entry.version);
         written.is_some_and(|written| {
@@ -88,8 +89,8 @@ impl Store {
         })
     }
 
-    /// Brings a file to the under level under a conflict name, where another store of the job has
-    /// given its own name to a file there, without knowing of it. Whether it did.
+    /// Writes a file back under a conflict name, if another store of the job has used its name for
+    /// a file there without knowing of it; returns whether it did.
     pub(in crate::store) fn persist_as_conflict(&self, written: &mut PendingFile) -> Result<bool> {
         let path = written.record.path.clone();
         let Some(peers) = self.peers() else { return Ok(false) };
@@ -114,7 +115,7 @@ impl Store {
             .ok_or_else(|| Error::input(OPERATION, format!("{path} has no free conflict name")))
     }
 
-    /// Gives a locked file in memory alone another name, which is free.
+    /// Renames a locked memory-only file to a free name.
     fn move_in_memory(&self, written: &mut PendingFile, to: &StorePath) -> Result<()> {
         let from = written.record.path.clone();
         let settled = self.settle_exchange(&written.record);
@@ -124,7 +125,7 @@ impl Store {
             _ => Promised::Dirty,
         };
         let before = written.record.clone();
-        // A store that is killed after this finds its record under one of both names.
+        // If the store is killed after this, the record is under one of both names.
         self.note(LedgerEntry::removed(&from), &from)?;
         (written.record.path, written.record.replaced) = (to.clone(), None);
         self.save(&written.record).inspect_err(|_| {
@@ -137,15 +138,15 @@ impl Store {
         Ok(())
     }
 
-    /// The files in this memory alone, in order from one on, at most so many.
+    /// Returns memory-only files of this store after the path `first`, in order, at most `count`.
     pub(crate) fn local_alone_files_after(
         &self,
-        own: &str,
+        local_name: &str,
         first: Option<&StorePath>,
         count: usize,
     ) -> Vec<AloneFile> {
         let alone = self.alone();
         let after = alone.into_iter().filter(|(path, _)| first.is_none_or(|first| path > first));
-        after.take(count).filter_map(|(path, _)| self.local_alone_file(own, &path)).collect()
+        after.take(count).filter_map(|(path, _)| self.local_alone_file(local_name, &path)).collect()
     }
 }

@@ -1,9 +1,9 @@
-//! Names on the under level: a file gets its own, and what somebody else put there meanwhile stays.
+//! Names on the under level: a file gets its name without a loss of files that other programs put
+//! there meanwhile.
 //!
-//! Between the look at a name and its change anything may happen to it. So the change is one that
-//! takes nothing away: a free name is taken only where it is free, and a file that is replaced is
-//! exchanged with the new one, looked at under the hidden name, and exchanged back where it is not
-//! the one that was expected.
+//! Between the check of a name and its change anything may happen to it. So no change destroys a
+//! file: a free name is taken only while it is free, and a file that is replaced is exchanged with
+//! the new one, checked under the hidden name, and exchanged back if it is not the expected one.
 
 use std::io;
 
@@ -19,33 +19,33 @@ use crate::conflict::conflict_name;
 use crate::path::StorePath;
 use crate::under::UnderVersion;
 
-/// Names are looked at so often, where others change them all the time.
+/// Most checks of a name that other programs change all the time.
 const LOOKS_MAX: u32 = 16;
 
-/// A name that a file is to have in place of another file.
+/// Exchange of a file with the file that has its name.
 struct Exchange {
     path: StorePath,
-    /// The hidden path of the file before, and of the other one afterwards.
+    /// The hidden path of the new file before, and of the old one afterwards.
     hidden: StorePath,
     file: UnderVersion,
     /// The version that may be replaced.
     expected: Option<UnderVersion>,
 }
 
-/// Content of the hidden name of an exchange, once it was looked at.
+/// Content of the hidden name of an exchange, once it was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HiddenContent {
-    /// None: the exchange is over.
+    /// None: the exchange is finished.
     Nothing,
     /// The file that is to get its name.
     File,
 }
 
 impl Store {
-    /// Gives a synced file its name, where that is free or has the version to be replaced.
+    /// Gives a synced file its name, if that is free or has the version to be replaced.
     ///
     /// # Errors
-    /// `AlreadyExists` where something else has the name, which stays; those of the system.
+    /// `AlreadyExists` where another file has the name and keeps it; I/O errors.
     pub(in crate::store) fn name_under(&self, record: &WriteRecord) -> io::Result<()> {
         self.settle_exchange(record)?;
         let (Some(hidden), Some(exchange)) = (hidden_path(record), exchange_of(record)) else {
@@ -53,7 +53,7 @@ impl Store {
         };
         for _ in 0..LOOKS_MAX {
             match self.version_at(&exchange.path)? {
-                // It has it already.
+                // It has its name already.
                 Some(now) if now.has_bytes_of(&exchange.file) => return Ok(()),
                 None => match self.under.rename_new(&hidden, &exchange.path) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
@@ -71,13 +71,13 @@ impl Store {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Puts a file in place of the one that is expected.
+    /// Exchanges a file with the expected one.
     fn replace_by(&self, exchange: &Exchange) -> io::Result<()> {
         match self.under.exchange(&exchange.hidden, &exchange.path) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 self.replace_by_look(&exchange.hidden, exchange)
             }
-            // Somebody removed the other file.
+            // Another program removed the other file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.under.rename_new(&exchange.hidden, &exchange.path)
             }
@@ -91,8 +91,8 @@ impl Store {
         }
     }
 
-    /// As [`replace_by`](Self::replace_by) where names cannot be exchanged. Whoever writes between
-    /// the two steps loses the file: the guide says so.
+    /// As [`replace_by`](Self::replace_by) where names cannot be exchanged. A file that another
+    /// program writes between the two steps is lost: the guide documents this.
     fn replace_by_look(&self, from: &StorePath, exchange: &Exchange) -> io::Result<()> {
         match self.version_at(&exchange.path)? {
             Some(now) if !exchange.expects(&now) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -100,8 +100,8 @@ impl Store {
         }
     }
 
-    /// Ends the exchange of a record that was begun, if one was: the file is under its first
-    /// hidden name again, or has its final one.
+    /// Finishes the exchange of a record, if one was begun: the file is under its first hidden name
+    /// again, or has its final one.
     pub(in crate::store) fn settle_exchange(&self, record: &WriteRecord) -> io::Result<()> {
         let (Some(hidden), Some(exchange)) = (hidden_path(record), exchange_of(record)) else {
             return Ok(());
@@ -109,7 +109,7 @@ impl Store {
         match self.settle_hidden(&exchange)? {
             HiddenContent::Nothing => Ok(()),
             HiddenContent::File => match self.under.rename_new(&exchange.hidden, &hidden) {
-                // Of a rename that a loss of power undid, the file has both names.
+                // After a rename that a power failure undid, the file has both names.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     self.under.remove(&exchange.hidden)
                 }
@@ -118,8 +118,8 @@ impl Store {
         }
     }
 
-    /// Looks at what is under the hidden name of an exchange: the expected version is removed, and
-    /// a file of somebody else gets its name back.
+    /// Checks the hidden name of an exchange: the expected version is removed, and a file of
+    /// another program gets its name back.
     fn settle_hidden(&self, exchange: &Exchange) -> io::Result<HiddenContent> {
         for _ in 0..LOOKS_MAX {
             let Some(hidden) = self.version_at(&exchange.hidden)? else {
@@ -147,8 +147,8 @@ impl Store {
         Ok(HiddenContent::Nothing)
     }
 
-    /// Gives a file of the under level, which is not to be lost, a free name that says where it
-    /// comes from.
+    /// Renames a file of the under level that must not be lost to a free name that tells where it
+    /// came from.
     pub(in crate::store) fn rename_as_conflict(
         &self,
         from: &StorePath,
@@ -164,7 +164,7 @@ impl Store {
         }
     }
 
-    /// Renames a file of the under level; one of the new name is replaced if it is the expected
+    /// Renames a file of the under level; replaces a file of the new name if that is the expected
     /// one.
     ///
     /// # Errors
@@ -195,15 +195,15 @@ impl Store {
         Err(system("replacing", to, &io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// As [`move_under`](Self::move_under), over a file. A record of it is there before, so that
-    /// the next store ends what this one began.
+    /// As [`move_under`](Self::move_under), over a file. It is recorded first, so that the next
+    /// store can finish it.
     fn move_over(&self, from: &StorePath, to: &StorePath, expected: UnderVersion) -> Result<()> {
         let failed = |cause: io::Error| system("renaming", from, &cause);
         let Some(file) = self.version_at(from).map_err(failed)? else {
             return Err(failed(io::ErrorKind::NotFound.into()));
         };
         if file.has_bytes_of(&expected) {
-            // Two names of one file.
+            // Two names of the same file.
             return self.under.rename(from, to).map_err(failed);
         }
         let number = lock(&self.state).begin_file(to);
@@ -267,13 +267,13 @@ impl Exchange {
     }
 }
 
-/// The hidden name of a file as it is written.
+/// Returns the hidden name of a file while it is written.
 fn hidden_path(record: &WriteRecord) -> Option<StorePath> {
     record.path.parent()?.join(record.hidden.as_ref()?).ok()
 }
 
-/// The exchange by which a file gets its name. Its hidden name has the number of the file: whoever
-/// finds another file there does not remove it.
+/// Returns the exchange by which a file gets its name. Its hidden name contains the file's inode
+/// number, so that another file under that name is not removed.
 fn exchange_of(record: &WriteRecord) -> Option<Exchange> {
     let (file, hidden) = (record.synced?, record.hidden.as_ref()?);
     let hidden = exchange_name(hidden, file.inode, &record.path)?;
