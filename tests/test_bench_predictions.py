@@ -34,7 +34,7 @@ BARS = (
 )
 
 
-def said(predicted_s: float) -> Prediction:
+def prediction_of(predicted_s: float) -> Prediction:
     return Prediction(predicted_s=predicted_s, low_s=0.9 * predicted_s, high_s=predicted_s / 0.9)
 
 
@@ -63,14 +63,14 @@ def test_trials_that_were_made_before_take_no_turns(size: Size) -> None:
     assert [sample.seconds for sample in measured.samples["t0"]] == [2.0, 1.5, 2.5]
 
 
-def test_answers_that_were_found_before_are_compared(size: Size) -> None:
+def test_answers_of_earlier_trials_are_compared(size: Size) -> None:
     with pytest.raises(DifferentAnswer, match="t0 and t1"):
         measure(case(made(2.0, None, "a"), made(2.0, None, "b")), size)
 
 
 def test_errors_of_the_median_repeat_are_judged_and_refusals_counted(size: Size) -> None:
     trials = [
-        made(2.0, said(2.1)), made(2.0, said(1.9)), made(2.0, said(4.0)),
+        made(2.0, prediction_of(2.1)), made(2.0, prediction_of(1.9)), made(2.0, prediction_of(4.0)),
         made(2.0, Prediction(refused="no run of it")),
     ]  # fmt: skip
     record = results.head("predictions", "bench/run.py predictions", size)
@@ -90,20 +90,20 @@ def test_errors_of_the_median_repeat_are_judged_and_refusals_counted(size: Size)
 
 
 def test_a_median_error_above_the_bar_is_missed_and_none_is_no_figure(size: Size) -> None:
-    bar = results.of_case(measure(case(made(2.0, said(3.0))), size))["bars"][0]
+    bar = results.of_case(measure(case(made(2.0, prediction_of(3.0))), size))["bars"][0]
     assert (bar["figure"], bar["met"]) == (0.5, False)
     nothing = results.of_case(measure(case(made(2.0, Prediction(refused="no"))), size))["bars"]
     assert (nothing[0]["figure"], nothing[0]["why"]) == (None, "nothing was predicted")
 
 
-def test_a_row_says_what_was_predicted_and_how_far_off_it_was() -> None:
-    words = predictions.words(made(2.0, said(2.2)))
+def test_a_row_shows_the_prediction_and_its_error() -> None:
+    words = predictions.words(made(2.0, prediction_of(2.2)))
     assert words == "predicted 2.2 s (1.98 s to 2.44 s), +10 %, inside"
     assert predictions.words(made(2.0, Prediction(refused="too far"))) == "refused: too far"
 
 
-def test_the_first_choice_may_be_the_best_one(size: Size) -> None:
-    first, other = made(2.0, said(2.0), "a"), made(2.1, said(2.3), "a")
+def test_the_first_choice_may_be_the_best(size: Size) -> None:
+    first, other = made(2.0, prediction_of(2.0), "a"), made(2.1, prediction_of(2.3), "a")
     for best, figure in (("t0", 1.0), ("t1", pytest.approx(2.1 / 2.0, abs=0.01))):
         bar = Ratio(ours="t0", theirs=best, at_least=1 / 1.1, text="first")
         both = Case(**{**vars(case(first, other)), "bars": (bar,)})
@@ -128,4 +128,4 @@ def test_the_file_of_a_study_has_a_level_for_each_trial(tmp_path: Path) -> None:
     assert (study.repeats, first.name, second.name) == (3, "one", "two-2.5")
     assert first.settings.inputs == ("i0",)
     assert second.settings.nodes == 2
-    assert second.settings.asked == {"blocks": 3}
+    assert second.settings.workload_parameters == {"blocks": 3}

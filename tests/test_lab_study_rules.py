@@ -31,7 +31,7 @@ MACHINE = {
 SECONDS = {"a": 1.0, "b": 2.0}
 
 
-def whole() -> tuple[Study, dict[str, Study]]:
+def complete_study() -> tuple[Study, dict[str, Study]]:
     """A study that keeps all rules, with its records."""
     factors = [kit.factor("size", ["1", "2", "3"], [1, 2, 3]), kit.factor("tool", ["a", "b"])]
     claims = [kit.claim(over="size", faster={"tool": "a"}, than={"tool": "b"}, measure="work")]
@@ -89,8 +89,8 @@ def states(result: Study, records: dict[str, Study]) -> dict[str, str]:
     return {ruling.rule.name: ruling.state for ruling in rules.rulings(result, records)}
 
 
-def test_a_study_that_keeps_every_rule_raises_no_alarm() -> None:
-    result, records = whole()
+def test_a_study_that_keeps_all_rules_raises_no_alarm() -> None:
+    result, records = complete_study()
     assert set(states(result, records).values()) == {MET}
     assert rules.alarms(result, records) == []
     assert [rule.number for rule in rules.RULES] == list(range(13))
@@ -158,8 +158,8 @@ BREACHES: list[tuple[str, bool, str, Change]] = [
 
 
 @pytest.mark.parametrize(("rule", "grave", "text", "change"), BREACHES)
-def test_a_breach_is_found_and_named(rule: str, grave: bool, text: str, change: Change) -> None:
-    result, records = copy.deepcopy(whole())
+def test_a_breach_is_detected_and_named(rule: str, grave: bool, text: str, change: Change) -> None:
+    result, records = copy.deepcopy(complete_study())
     change(result, records)
     alarms = [alarm for alarm in rules.alarms(result, records) if text in alarm["text"]]
     assert [(alarm["rule"], alarm["grave"]) for alarm in alarms] == [(rule, grave)]
@@ -169,21 +169,21 @@ def test_a_breach_is_found_and_named(rule: str, grave: bool, text: str, change: 
 
 
 def test_grave_alarms_come_first() -> None:
-    result, records = whole()
+    result, records = complete_study()
     first(records).update(ceilings=None, verified=False)
     assert [alarm["grave"] for alarm in rules.alarms(result, records)] == [True, False]
 
 
-def test_a_result_that_was_kept_without_records_can_be_compared() -> None:
-    result, _ = whole()
+def test_a_stored_result_without_records_can_be_compared() -> None:
+    result, _ = complete_study()
     alarms = rules.alarms(result, {})
     assert [alarm["text"][:30] for alarm in alarms] == ["42 run records were not kept, "]
     assert rules.comparable(alarms)
     assert states(result, {})["bounds"] == DOES_NOT_APPLY
 
 
-def test_what_says_nothing_breaks_no_rule_on_saying() -> None:
-    result, records = whole()
+def test_a_result_without_findings_breaks_no_rule_on_findings() -> None:
+    result, records = complete_study()
     result |= {"claims": [{"name": "x", "untested": "no network"}], "views": []}
     outcomes = states(result, records)
     assert {outcomes[rule] for rule in ("base", "ratios", "comparison", "plots")} == {
@@ -193,7 +193,7 @@ def test_what_says_nothing_breaks_no_rule_on_saying() -> None:
     assert " 4 does not apply  Ratios are not averaged" in text
 
 
-def test_a_study_that_was_run_keeps_its_alarms_and_the_command_tells_them(
+def test_a_study_that_was_run_keeps_its_alarms_and_the_command_prints_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = replace(to_study(TINY), repeats=3)

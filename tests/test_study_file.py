@@ -61,7 +61,7 @@ def test_levels_are_crossed_and_lie_over_the_settings_of_the_study() -> None:
         "strong_two",
     ]
     weak = combinations[1].settings
-    assert weak.asked == {"block_vectors": 100, "blocks": 6}
+    assert weak.workload_parameters == {"block_vectors": 100, "blocks": 6}
     assert (weak.cores, weak.memory_bytes, weak.engine) == (2, 256 << 20, "native")
     assert [combination.left_out for combination in combinations] == [
         None,
@@ -78,7 +78,10 @@ def test_a_trial_run_is_small() -> None:
     assert study.smoke
     assert study.repeats == 1
     combinations = cells.combinations(study)
-    assert [combination.settings.asked["blocks"] for combination in combinations] == [1, 2]
+    assert [combination.settings.workload_parameters["blocks"] for combination in combinations] == [
+        1,
+        2,
+    ]
 
 
 def test_only_some_levels_are_chosen() -> None:
@@ -123,7 +126,7 @@ WITH_INPUT = TINY + '\n[[input]]\nname = "x"\nmake = "tera"\nrows = 10\n'
         (('make = "tera"\nrows = 10', 'get = "x"'), "x"),
     ],
 )
-def test_a_wrong_file_is_one_line(change: tuple[str, str], message: str) -> None:
+def test_a_wrong_file_is_reported_in_a_single_line(change: tuple[str, str], message: str) -> None:
     assert change[0] in WITH_INPUT
     with pytest.raises(InputError, match=message) as caught:
         cells.combinations(to_study(WITH_INPUT.replace(*change)))
@@ -172,6 +175,6 @@ def test_studies_that_come_along_are_listed_and_checked(
     assert "combinations, each run up to" in capsys.readouterr().out
 
 
-def test_what_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_study_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["study", "check", str(tmp_path / "none.toml")]) == 2
     assert "give a TOML file or one of" in capsys.readouterr().err

@@ -51,7 +51,7 @@ levels = [
 """
 
 
-def test_a_study_runs_and_goes_on(tmp_path: Path) -> None:
+def test_a_study_runs_and_continues(tmp_path: Path) -> None:
     study = to_study(TINY)
     study_result, outcomes = run.run(study, tmp_path / "out", MEANS, Silent())
     assert [len(outcome.runs) for outcome in outcomes] == [2, 2, 2, 0]
@@ -210,7 +210,9 @@ def test_places_of_inputs_have_names(tmp_path: Path) -> None:
     assert len({outcome.combination.answers for outcome in outcomes}) == 1
 
 
-def scan(folder: Path, engines: dict[str, Engine]) -> tuple[result.Result, list[result.CombinationRuns]]:
+def scan(
+    folder: Path, engines: dict[str, Engine]
+) -> tuple[result.Result, list[result.CombinationRuns]]:
     """A study of engines of tests on a file of two lines."""
     folder.mkdir(exist_ok=True)
     (folder / "pairs.txt").write_text("")
@@ -308,7 +310,9 @@ def test_a_budget_ends_a_study_and_the_rest_comes_later(tmp_path: Path) -> None:
     assert ": about " in sentence
 
 
-def test_the_command_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_its_findings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "tiny.toml").write_text(TINY)
     words = ["study", "run", str(tmp_path / "tiny.toml"), "-o", str(tmp_path / "out")]
     assert call([*words, "--smoke", "--only", "cores=one"]) == 0

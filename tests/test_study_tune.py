@@ -88,7 +88,7 @@ def test_where_nothing_is_faster_none_is_called_faster() -> None:
 
 
 @pytest.mark.parametrize("gain", [1.1, 1.3])
-def test_where_one_is_faster_it_is_hardly_ever_said_that_none_is(gain: float) -> None:
+def test_a_faster_setting_is_hardly_ever_reported_as_absent(gain: float) -> None:
     """Of a gain of 1.3, seven runs, one of them slow by chance, had said so in 17 of 100 trials."""
     best = {"a": "2", "b": "y"}
     verdicts = [
@@ -99,7 +99,7 @@ def test_where_one_is_faster_it_is_hardly_ever_said_that_none_is(gain: float) ->
 
 
 @pytest.mark.parametrize("name", ["together", "equal"])
-def test_levels_that_help_only_together_are_found(name: str) -> None:
+def test_levels_that_help_only_together_are_detected(name: str) -> None:
     """One factor at a time saw only harm in each of them, and the default was kept."""
     cost = ONLY_TOGETHER[name]
     gap = cost(LARGE[0].levels) - min(cost(combination.levels) for combination in LARGE)
@@ -111,7 +111,7 @@ def test_levels_that_help_only_together_are_found(name: str) -> None:
     assert sum(part >= 0.8 for part in regained) >= 18
 
 
-def test_levels_that_harm_only_together_do_not_crowd_out_others() -> None:
+def test_levels_that_harm_only_together_do_not_crowd_out_other_levels() -> None:
     """Each of two is the best alone; both together have no room in memory."""
 
     def cost(levels: Mapping[str, str]) -> float:
@@ -126,7 +126,7 @@ def test_levels_that_harm_only_together_do_not_crowd_out_others() -> None:
         assert cost(winner.levels) == cost(best.levels) == 0.4
 
 
-def test_a_default_that_is_the_best_stays() -> None:
+def test_a_default_that_is_the_best_remains() -> None:
     result = tuned(lambda levels: 1.0 if levels == GRID[0].levels else 1.5, 1)
     assert (result.winner, result.verdict, result.gain) == (GRID[0].name, NO_GAIN, None)
     assert result.held_out == {}
@@ -143,7 +143,7 @@ def test_of_many_combinations_few_are_run() -> None:
         assert len(machine.runs) < 0.6 * len(LARGE)
 
 
-def test_choosing_and_judging_see_runs_of_their_own() -> None:
+def test_choosing_and_judging_use_separate_runs() -> None:
     numbers: dict[str, list[int]] = {}
 
     def take(combination: Combination, repeat: int) -> float | None:
@@ -173,7 +173,7 @@ def test_what_fails_leaves_but_the_default_must_work() -> None:
 
 
 @pytest.mark.parametrize("runs", [0, 1, 3, 8, 12])
-def test_a_spent_budget_ends_it_with_an_honest_word(runs: int) -> None:
+def test_an_exhausted_budget_ends_it_with_an_honest_verdict(runs: int) -> None:
     machine = Machine(planted, 1)
     budget = Budget(
         choosing=lambda: len(machine.runs) >= runs, all=lambda: len(machine.runs) >= runs + 2
@@ -236,7 +236,7 @@ def test_real_runs_are_tuned_and_taken_again(
         ("cores=too-many", "the default, too-many, is not run here: needs 4096 cores"),
     ],
 )
-def test_a_wrong_default_is_one_line(
+def test_a_wrong_default_is_reported_in_a_single_line(
     default: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "t.toml"

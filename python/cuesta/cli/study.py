@@ -13,7 +13,7 @@ import typer
 from cuesta.cli.echo import echo
 
 if TYPE_CHECKING:
-    from cuesta.lab.study.trials import Means
+    from cuesta.lab.study.trials import StudyEnvironment
 
 
 def register(app: typer.Typer) -> None:
@@ -178,13 +178,13 @@ def _tune(options: TuneOptions) -> None:
     study_tune.run(asked, options.default or [], options.output, means)
 
 
-def _means(options: StudyOptions) -> Means:
+def _means(options: StudyOptions) -> StudyEnvironment:
     from cuesta.api.options import memory_limit
     from cuesta.cli.study_means import started_cluster, started_store
     from cuesta.engines import get_engine
-    from cuesta.lab.study.trials import Means
+    from cuesta.lab.study.trials import StudyEnvironment
 
-    return Means(
+    return StudyEnvironment(
         engine=get_engine,
         memory_bytes=memory_limit(options.memory) if options.memory else None,
         places=_places(options.remote or ()),
@@ -274,9 +274,9 @@ def _plan(name: str, smoke: bool) -> None:
     sizes = {combination.settings.memory_bytes for combination in combined}
     for one in combined:
         own = one.settings
-        missing = run.foretold(one) or get_engine(own.engine).missing()
+        missing = run.refusal_of(one) or get_engine(own.engine).missing()
         limits = f"{own.cores} cores" if own.nodes == 1 else f"{own.nodes} x {own.cores} cores"
-        words = {**own.asked, **own.engine_options, **own.machine}
+        words = {**own.workload_parameters, **own.engine_options, **own.machine}
         given = [f"{own.workload} on {own.engine}", limits]
         given += [f"memory {format_bytes(own.memory_bytes)}"] * (len(sizes) > 1)
         given += [f"inputs at {own.place}"] * bool(own.place)

@@ -11,18 +11,18 @@ from cuesta.cli.echo import echo
 if TYPE_CHECKING:
     from cuesta.lab.study.cells import Combination
     from cuesta.lab.study.model import Study
-    from cuesta.lab.study.trials import Means
-    from cuesta.lab.study.tune import Tuned
+    from cuesta.lab.study.trials import StudyEnvironment
+    from cuesta.lab.study.tune import TuningResult
 
 
-def run(study: Study, default: list[str], output: Path, means: Means) -> None:
+def run(study: Study, default: list[str], output: Path, means: StudyEnvironment) -> None:
     """Tune, and print what came out. Errors: `CuestaError`; of runs whose answers are wrong too."""
     from cuesta.cli.output import Output
     from cuesta.lab.study import result
-    from cuesta.lab.study.tune_run import FILE_NAME, tuned
+    from cuesta.lab.study.tune_run import FILE_NAME, tune_study
 
     with Output(as_json=False) as told:
-        came, found = tuned(study, default, output, means, told.observer)
+        came, found = tune_study(study, default, output, means, told.observer)
     known = {one.combination.name: one.combination for one in found}
     echo(sentence(came, known))
     echo(f"runs and samples: {output / FILE_NAME}")
@@ -30,7 +30,7 @@ def run(study: Study, default: list[str], output: Path, means: Means) -> None:
     result.complain(wrong)
 
 
-def sentence(came: Tuned, known: Mapping[str, Combination]) -> str:
+def sentence(came: TuningResult, known: Mapping[str, Combination]) -> str:
     """What to do, and what it rests on."""
     from cuesta.lab.study.tune import BETTER, SMALL, UNDECIDED, WORSE
 

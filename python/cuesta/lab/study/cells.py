@@ -1,4 +1,4 @@
-"""Crosses the levels of a study's factors."""
+"""Combinations of the levels of a study's factors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuesta.lab.study.settings import Settings, settings
 
 @dataclass(frozen=True, kw_only=True)
 class Combination:
-    """A level of every factor, and what they set; `left_out` is why it is not run, if so."""
+    """A level of each factor, and their settings; `left_out` is a reason not to run it."""
 
     levels: Mapping[str, str]
     settings: Settings
@@ -21,54 +21,58 @@ class Combination:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """Name of the combination and of its folder."""
         return "_".join(self.levels.values()) or "all"
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """Of its inputs, in the order of the workload."""
+        """Keys of the inputs, in the order of the workload."""
         return tuple((name, self.settings.place) for name in self.settings.inputs)
 
     @property
     def answers(self) -> tuple[object, ...]:
-        """Combinations with equal ones of these have equal answers."""
-        asked = sorted((key, repr(value)) for key, value in self.settings.asked.items())
-        return (self.settings.workload, tuple(asked), self.settings.inputs, self.settings.seed)
+        """Settings that determine the answer: if they are equal, so are the answers."""
+        parameters = sorted(
+            (key, repr(value)) for key, value in self.settings.workload_parameters.items()
+        )
+        return (self.settings.workload, tuple(parameters), self.settings.inputs, self.settings.seed)
 
 
 def combinations(study: Study, most_memory_bytes: int | None = None) -> tuple[Combination, ...]:
-    """Every combination of levels, in the order of the file.
+    """Return all combinations of levels, in the order of the file.
 
-    Errors: `InputError` naming a combination and the setting that is wrong in it.
+    Errors: `InputError` with the combination and its wrong setting.
     """
-    found = []
-    inputs = {one.name for one in study.inputs}
+    combined = []
+    inputs = {source.name for source in study.inputs}
     for levels in itertools.product(*(factor.levels for factor in study.factors)):
         chosen = {
             factor.name: level.name for factor, level in zip(study.factors, levels, strict=True)
         }
         try:
-            own = settings([study.settings, *(one.settings for one in levels)], most_memory_bytes)
-            unknown = next((name for name in own.inputs if name not in inputs), None)
+            values = settings(
+                [study.settings, *(level.settings for level in levels)], most_memory_bytes
+            )
+            unknown = next((name for name in values.inputs if name not in inputs), None)
             if unknown:
                 raise InputError(f"there is no input {unknown}; there are {', '.join(inputs)}")
         except InputError as error:
             where = ", ".join(f"{key} {value}" for key, value in chosen.items())
             raise InputError(f"{where}: {error}" if where else str(error)) from None
-        left_out = next((one.why for one in study.without if matches(one, chosen)), None)
-        found.append(Combination(levels=chosen, settings=own, left_out=left_out))
-    return tuple(found)
+        left_out = next((rule.why for rule in study.without if matches(rule, chosen)), None)
+        combined.append(Combination(levels=chosen, settings=values, left_out=left_out))
+    return tuple(combined)
 
 
 def matches(without: Without, chosen: Mapping[str, str]) -> bool:
-    """Whether a combination is one of those that are not run."""
+    """Whether a rule `without` excludes a combination."""
     return all(chosen.get(factor) in levels for factor, levels in without.where.items())
 
 
-def only(factors: Sequence[Factor], asked: Iterable[str]) -> tuple[Factor, ...]:
-    """The factors with only the levels asked for, each `FACTOR=LEVEL,..`. Errors: `InputError`."""
-    chosen = {one.name: one for one in factors}
-    for text in asked:
+def only(factors: Sequence[Factor], selections: Iterable[str]) -> tuple[Factor, ...]:
+    """Restrict factors to the selected levels, each `FACTOR=LEVEL,..`. Errors: `InputError`."""
+    chosen = {factor.name: factor for factor in factors}
+    for text in selections:
         name, _, words = text.partition("=")
         if name not in chosen:
             raise InputError(f"--only {text}: {name} is no factor; there are {', '.join(chosen)}")

@@ -36,7 +36,7 @@ class Factors:
     rows: Sequence[Table]
     cells: Mapping[frozenset[tuple[str, str]], Table]
     without: Sequence[Mapping[str, Sequence[str]]] = ()
-    meant: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    planned: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: Table) -> Factors:
@@ -49,22 +49,22 @@ class Factors:
         # What is tried at a smaller size has fewer levels, and is not held to the others.
         rows = [] if result.get("smoke") else result["file"].get("factor", [])
         meant = {row["name"]: [level["name"] for level in row["levels"]] for row in rows}
-        return cls(rows=result["factors"], cells=cells, without=without, meant=meant)
+        return cls(rows=result["factors"], cells=cells, without=without, planned=meant)
 
     def levels(self, factor: str) -> list[Table]:
         """The levels of a factor, in the order of the file."""
         return next((list(row["levels"]) for row in self.rows if row["name"] == factor), [])
 
-    def meant_levels(self, factor: str) -> list[str]:
+    def planned_levels(self, factor: str) -> list[str]:
         """Names of the levels that the file gives a factor, also those that were not run."""
-        return list(self.meant.get(factor) or (row["name"] for row in self.levels(factor)))
+        return list(self.planned.get(factor) or (row["name"] for row in self.levels(factor)))
 
     def title(self, factor: str, level: str) -> str:
         """What a level is called."""
         found = (row for row in self.levels(factor) if row["name"] == level)
         return str(next((row.get("title") or level for row in found), level))
 
-    def is_meant(self, levels: Mapping[str, str]) -> bool:
+    def is_planned(self, levels: Mapping[str, str]) -> bool:
         """Whether the study means to run the cell of these levels."""
         whole = self._whole(levels)
         return not any(
@@ -131,7 +131,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class ClaimComparisons:
     """The comparisons of a claim; `missing` are the levels without a verified run on a side.
 
     Of several pairs of sides each must be there at as many levels as are `needed`, or the
@@ -153,7 +153,7 @@ class Found:
         return HOLDS if holds else UNDECIDED
 
 
-def compared(claim: Table, factors: Factors) -> Found:
+def compared(claim: Table, factors: Factors) -> ClaimComparisons:
     """The comparisons that a claim, checked before, asks for."""
     if "exponent" in claim:
         return _exponent(claim, factors)
@@ -173,15 +173,15 @@ def _over_levels(
     factors: Factors,
     pairs: Iterable[tuple[Table, Table]],
     bounds: tuple[float, float],
-) -> Found:
+) -> ClaimComparisons:
     """The ratio of two sides at each level of `over`, if any, for each pair of sides."""
     over = claim.get("over")
-    levels = [{over: name} for name in factors.meant_levels(over)] if over else [{}]
+    levels = [{over: name} for name in factors.planned_levels(over)] if over else [{}]
     pairs = list(pairs)
     meant = [
         chosen
         for chosen in levels
-        if all(factors.is_meant(_named(claim, side, chosen)) for pair in pairs for side in pair)
+        if all(factors.is_planned(_named(claim, side, chosen)) for pair in pairs for side in pair)
     ]
     parts: list[Part] = []
     missing: dict[str, None] = {}
@@ -200,10 +200,12 @@ def _over_levels(
                     named = _named({}, side, chosen)
                     missing |= dict.fromkeys(chosen.values() or named.values())
         complete &= len(parts) - before >= needed
-    return Found(parts=tuple(parts), missing=tuple(missing), needed=needed, complete=complete)
+    return ClaimComparisons(
+        parts=tuple(parts), missing=tuple(missing), needed=needed, complete=complete
+    )
 
 
-def _trend(claim: Table, factors: Factors) -> Found:
+def _trend(claim: Table, factors: Factors) -> ClaimComparisons:
     """Steps from level to level and, unless it is flat, from the first to the last.
 
     A trend holds when the last level is wholly on the claimed side of the first, and no step is
@@ -212,8 +214,8 @@ def _trend(claim: Table, factors: Factors) -> Found:
     over = claim["over"]
     names = [
         name
-        for name in factors.meant_levels(over)
-        if factors.is_meant(_named(claim, {}, {over: name}))
+        for name in factors.planned_levels(over)
+        if factors.is_planned(_named(claim, {}, {over: name}))
     ]
     samples = {name: _side(claim, factors, {}, {over: name}) for name in names}
     run = [name for name in names if samples[name]]
@@ -226,7 +228,7 @@ def _trend(claim: Table, factors: Factors) -> Found:
             _part({over: name}, samples[name], samples[run[0]], (1 / within, within), usual)
             for name in run[1:]
         ]
-        return Found(parts=tuple(parts), missing=missing, needed=needed)
+        return ClaimComparisons(parts=tuple(parts), missing=missing, needed=needed)
     rises = claim["trend"] == "rises"
     parts = []
     steps = list(pairwise(run))
@@ -235,7 +237,7 @@ def _trend(claim: Table, factors: Factors) -> Found:
         whole = (before, after) == (run[0], run[-1])
         part = _part({over: after}, samples[upper], samples[lower], (1.0, math.inf), usual)
         parts.append(part if whole or part.refuted else _allowed(part))
-    return Found(parts=tuple(parts), missing=missing, needed=needed)
+    return ClaimComparisons(parts=tuple(parts), missing=missing, needed=needed)
 
 
 def _allowed(part: Part) -> Part:
@@ -243,7 +245,7 @@ def _allowed(part: Part) -> Part:
     return Part(levels=part.levels, ratio=part.ratio, low=0.0, high=part.high, repeats=part.repeats)
 
 
-def _exponent(claim: Table, factors: Factors) -> Found:
+def _exponent(claim: Table, factors: Factors) -> ClaimComparisons:
     """The slope over the values of a factor."""
     over = claim["over"]
     rows = factors.levels(over)
@@ -251,14 +253,14 @@ def _exponent(claim: Table, factors: Factors) -> Found:
     run = {float(row["value"]): samples[row["name"]] for row in rows if samples[row["name"]]}
     meant = [
         name
-        for name in factors.meant_levels(over)
-        if factors.is_meant(_named(claim, {}, {over: name}))
+        for name in factors.planned_levels(over)
+        if factors.is_planned(_named(claim, {}, {over: name}))
     ]
     missing = tuple(name for name in meant if not samples.get(name))
     low, high = (float(one) for one in claim["exponent"])
     enough = len(run) >= max(2, min(LEVELS_LEAST, len(meant)))
     if not enough or not any(one > 0 for side in run.values() for one in side):
-        return Found(parts=(), missing=missing, needed=1)
+        return ClaimComparisons(parts=(), missing=missing, needed=1)
     repeats = min(len(side) for side in run.values())
     usual = factors.usual(claim)
     parts = [Part(levels={}, ratio=slope(run, usual), low=low, high=high, repeats=repeats)]
@@ -274,7 +276,7 @@ def _exponent(claim: Table, factors: Factors) -> Found:
         # A line through points that bend may have any slope.
         if part.refuted:
             parts.append(part)
-    return Found(parts=tuple(parts), missing=missing, needed=1)
+    return ClaimComparisons(parts=tuple(parts), missing=missing, needed=1)
 
 
 def _step_slope(

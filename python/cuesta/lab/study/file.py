@@ -113,7 +113,7 @@ def parsed(name: str, given: dict[str, Any], *, smoke: bool = False) -> Study:
         seed=int(_number(given, "seed", 0, 0, 2**63)),
         phases=_texts(given, "phases"),
         local_phases=_texts(given, "local_phases"),
-        given=given,
+        file_table=given,
         smoke=smoke,
     )
 

@@ -25,8 +25,8 @@ UNFINISHED = '{"schema": "cuesta.study-input/1", "unfinished": true}'
 """In the file beside an input until that is complete."""
 
 
-def prepared(
-    wanted: Mapping[Key, StudyInput], output: Path, places: Mapping[str, str], hears: Observer
+def prepare(
+    wanted: Mapping[Key, StudyInput], output: Path, places: Mapping[str, str], observer: Observer
 ) -> dict[Key, tuple[str, str]]:
     """Where each input is, and what it was made from.
 
@@ -37,10 +37,10 @@ def prepared(
     found = {}
     for (name, place), one in wanted.items():
         made_from = json.dumps(asdict(one), sort_keys=True, default=str)
-        path = _path(one, folder, made_from, hears)
+        path = _path(one, folder, made_from, observer)
         at = place or one.at
         if at:
-            path = _put(one, path, (at, places), hears)
+            path = _put(one, path, (at, places), observer)
             made_from += path
         found[name, place] = (path, made_from)
     return found
@@ -76,20 +76,20 @@ def _is_word(word: Path) -> bool:
     return isinstance(facts, dict) and (facts == json.loads(UNFINISHED) or names <= facts.keys())
 
 
-def _put(one: StudyInput, path: str, at: tuple[str, Mapping[str, str]], hears: Observer) -> str:
+def _put(one: StudyInput, path: str, at: tuple[str, Mapping[str, str]], observer: Observer) -> str:
     """Where an input is once it was copied to its place."""
     place, places = at
     if place not in places:
         named = "" if place == REMOTE else f"{place}="
         raise InputError(f"input {one.name} is to lie apart; say where by --remote {named}URI")
     target = f"{places[place].rstrip('/')}/{one.name}"
-    hears.note(f"copying input {one.name} to {target}")
+    observer.note(f"copying input {one.name} to {target}")
     copying = partial(copy, Path(path), target, one.block_bytes)
     run_in_child(f"copying input {one.name}", copying)
     return target
 
 
-def _path(one: StudyInput, folder: Path, made_from: str, hears: Observer) -> str:
+def _path(one: StudyInput, folder: Path, made_from: str, observer: Observer) -> str:
     """Where an input is, made if need be."""
     if one.kind == "uri":
         return one.source
@@ -103,7 +103,7 @@ def _path(one: StudyInput, folder: Path, made_from: str, hears: Observer) -> str
     target = folder / one.name
     told = folder / f"{one.name}.json"
     if not told.exists() or told.read_text(encoding="utf-8") != made_from:
-        hears.note(f"making input {one.name}")
+        observer.note(f"making input {one.name}")
         folder.mkdir(parents=True, exist_ok=True)
         _make_room(target, told)
         kind = next(kind for kind in KINDS if kind.name == one.source)

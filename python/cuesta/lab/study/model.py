@@ -1,4 +1,4 @@
-"""What a study file says: factors whose levels are crossed, inputs, views and claims."""
+"""Content of a study file: factors whose levels are crossed, inputs, views and claims."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Table = Mapping[str, Any]
-"""A table of the file, as it is written there."""
+"""A table of the file, as written."""
 
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
-"""Names in a study: of factors, levels and inputs, and of places where inputs may lie."""
+"""Names of factors, levels, inputs and places of inputs in a study."""
 
 REMOTE = "remote"
-"""The place that a URI is for which names none."""
+"""Place of a URI without a name."""
 
 Key = tuple[str, str | None]
-"""The name of an input, and the place that the settings of a trial give for it, if they do."""
+"""Name of an input, and its place by the settings of a trial, if they set one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyInput:
-    """An input of a study, which its trials call by `name`.
+    """An input of a study, with the `name` that its trials use.
 
     `kind` is `make` (a kind of `cuesta data make`, with its `options`), `get` (an entry of the
-    registry), `path`, or `uri`; `source` is the kind, the entry, the path or the URI. One that is
-    `at` a place lies below the URI or folder that is given for it when the study runs; in blocks of
-    `block_bytes`, where its file system has such.
+    registry), `path`, or `uri`; `source` is the kind, the entry, the path or the URI. An input with
+    a place (`at`) is copied below the URI or folder of that place when the study runs, in blocks of
+    `block_bytes` if its file system has blocks.
     """
 
     name: str
@@ -40,7 +40,7 @@ class StudyInput:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """A value of a factor: what it is called, where it lies on an axis, and what it sets."""
+    """A level of a factor: its title, its `value` on an axis, and its settings."""
 
     name: str
     title: str
@@ -50,7 +50,7 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Factor:
-    """What is varied."""
+    """A factor that a study varies."""
 
     name: str
     title: str
@@ -59,7 +59,7 @@ class Factor:
 
     @property
     def row(self) -> dict[str, Any]:
-        """As `study.json` has it."""
+        """Row of the factor in `study.json`."""
         levels = [
             {"name": level.name, "title": level.title, "value": level.value}
             for level in self.levels
@@ -69,7 +69,7 @@ class Factor:
 
 @dataclass(frozen=True, kw_only=True)
 class Without:
-    """Combinations that are not run, and why."""
+    """Combinations that are not run, with the reason."""
 
     where: Mapping[str, tuple[str, ...]]
     why: str
@@ -82,22 +82,22 @@ class Study:
     Attributes
     ----------
     settings
-        Of every trial, before those of the levels are laid over them.
+        Settings of all trials, which those of the levels override.
     repeats
-        How often each combination is run at most.
+        Largest number of runs of each combination.
     tight
-        A combination is run no more once half the interval of its median is below this part of
-        the median; None to run all repeats.
+        Part of the median below which half its interval must be to end the runs of a combination;
+        None to run all repeats.
     minutes
-        Time that the trials may take in all.
+        Time budget of all trials.
     seed
-        Of the order of the trials.
+        Seed of the order of the trials.
     local_phases
         Phases that need no communication.
-    given
-        The file as it was read.
+    file_table
+        Content of the file as read.
     smoke
-        Whether it is run small, to try it.
+        Whether the study is run at its small size, to try it.
     """
 
     name: str
@@ -116,9 +116,9 @@ class Study:
     seed: int
     phases: tuple[str, ...]
     local_phases: tuple[str, ...]
-    given: Table
+    file_table: Table
     smoke: bool = False
 
     def factor(self, name: str) -> Factor:
-        """The factor of that name. Errors: `KeyError`."""
-        return next(one for one in self.factors if one.name == name)
+        """Return the factor of that name. Errors: `KeyError`."""
+        return next(factor for factor in self.factors if factor.name == name)

@@ -1,6 +1,6 @@
-"""In which order combinations are run: each repeat of all of them in an order of its own.
+"""Order of the runs of a study: each repeat of all combinations is shuffled anew.
 
-What changes in a machine with time then touches all combinations alike.
+Changes of the machine over time then affect all combinations alike.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from cuesta.lab.stats import CONFIDENCE, median_interval
 from cuesta.lab.study.cells import Combination
 
 TIGHT_LEAST = 3
-"""Repeats of every combination, however tight they are."""
+"""Least repeats of a combination, however tight its interval is."""
 
 
 def rounds(
@@ -21,20 +21,20 @@ def rounds(
     seed: int,
     is_done: Callable[[Combination], bool],
 ) -> Iterator[tuple[Combination, int]]:
-    """Combination and number of the repeat, from 1, until `repeats` or `is_done`."""
+    """Yield combinations with the number of the repeat, from 1, until `repeats` or `is_done`."""
     for repeat in range(1, repeats + 1):
         shuffled = list(combined)
         random.Random(f"{seed} {repeat}").shuffle(shuffled)
-        for one in shuffled:
-            if not is_done(one):
-                yield one, repeat
+        for combination in shuffled:
+            if not is_done(combination):
+                yield combination, repeat
 
 
 def is_tight(samples: Sequence[float], tight: float | None) -> bool:
-    """Whether half the interval of the median is below that part of the median."""
+    """Whether half the interval of the median is below the part `tight` of the median."""
     if tight is None or len(samples) < TIGHT_LEAST:
         return False
-    found = median_interval(samples)
-    if found.confidence < CONFIDENCE:
+    estimate = median_interval(samples)
+    if estimate.confidence < CONFIDENCE:
         return False
-    return (found.high - found.low) / 2 < tight * found.median
+    return (estimate.high - estimate.low) / 2 < tight * estimate.median

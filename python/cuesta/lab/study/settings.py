@@ -1,4 +1,4 @@
-"""The settings of a trial: those of the study with those of its levels laid over them."""
+"""Settings of a trial: those of the study, overridden by those of its levels."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ CACHES = {
     "cold-machine": CACHE_MACHINE_DROPPED,
 }
 _TABLES = ("parameters", "engine_options", "per_core", "machine")
-"""Settings that are tables: the names in them are laid over one by one."""
+"""Settings that are tables: the names in them are overridden separately."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How one combination of levels is run.
+    """Settings with which a combination of levels is run.
 
-    `per_core` are parameters that are multiplied by all cores, those of every node; `machine` are
-    factors of the machine by name; `store` is the memory of a store over the inputs, or none, which
-    has brought in what of them it has room for where it `holds` them;
-    `place` is where inputs lie, by the name that `study run --remote` gives it, or None for where
-    they were made; `output` is where the answer is written, so too, or None for the study's folder.
+    `per_core` are parameters that are multiplied by the cores of all nodes. `machine` are factors
+    of the machine by name. `store_bytes` is the memory of a store over the inputs, None for no
+    store; if it `holds` them, it has loaded as much of them as fits. `place` is the place of the
+    inputs, by its name in `study run --remote`, or None for the place where they were made.
+    `output` is the place of the answer, likewise, or None for the study's folder.
     """
 
     workload: str
@@ -57,8 +57,8 @@ class Settings:
     seed: int = 0
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """The parameters of the workload that are not left to their defaults."""
+    def workload_parameters(self) -> dict[str, Any]:
+        """Parameters of the workload that differ from their defaults."""
         scaled = {name: each * self.cores * self.nodes for name, each in self.per_core.items()}
         return {**self.parameters, **scaled}
 
@@ -67,58 +67,60 @@ NAMES = frozenset(Settings.__dataclass_fields__) - {"memory_bytes", "store_bytes
     "memory",
     "store",
 }
-"""What may be set, by its name in the file."""
+"""Names of settings in the file."""
 
 
 def overlaid(tables: Iterable[Table]) -> dict[str, Any]:
-    """The settings of the last of the tables that names them; tables within them are joined."""
-    whole: dict[str, Any] = {}
+    """Merge tables of settings; later ones override earlier ones, nested tables are joined."""
+    merged: dict[str, Any] = {}
     for table in tables:
         for name, value in table.items():
             joined = name in _TABLES and isinstance(value, Mapping)
-            whole[name] = {**whole.get(name, {}), **value} if joined else value
-    return whole
+            merged[name] = {**merged.get(name, {}), **value} if joined else value
+    return merged
 
 
 def settings(tables: Iterable[Table], most_memory_bytes: int | None = None) -> Settings:
-    """Settings of these tables, later ones over earlier ones, each value checked.
+    """Merge tables into settings, later ones over earlier ones, and check each value.
 
-    Errors: `InputError` naming the setting.
+    Errors: `InputError` with the setting.
     """
-    whole = overlaid(tables)
-    unknown = sorted(whole.keys() - NAMES)
+    merged = overlaid(tables)
+    unknown = sorted(merged.keys() - NAMES)
     if unknown:
         raise InputError(f"{unknown[0]} is not a setting; there are {', '.join(sorted(NAMES))}")
     for name in _TABLES:
-        if not isinstance(whole.get(name, {}), Mapping):
-            raise InputError(f"{name} is {whole[name]!r}, give a table such as {{name = 1}}")
-    found = Settings(
-        workload=_one_of(whole, "workload", WORKLOAD_NAMES, None),
-        engine=_one_of(whole, "engine", ENGINE_NAMES, "native"),
-        parameters=whole.get("parameters", {}),
-        engine_options={key: _word(one) for key, one in whole.get("engine_options", {}).items()},
-        inputs=_names(whole.get("inputs", ())),
-        place=_place(whole, "place"),
-        output=_place(whole, "output"),
-        memory_bytes=_memory(whole, most_memory_bytes),
-        cores=_cores(whole.get("cores", ALL)),
-        nodes=_count(whole, "nodes"),
-        cache=CACHES[_one_of(whole, "cache", CACHES, "warm")],
-        store_bytes=None if whole.get("store", NONE) == NONE else _size(whole, "store"),
-        holds=_holds(whole),
-        scratch=_scratch(whole.get("scratch", "default")),
-        per_core={key: _whole(key, one) for key, one in whole.get("per_core", {}).items()},
-        machine={key: _word(one) for key, one in whole.get("machine", {}).items()},
-        seed=_whole("seed", whole.get("seed", 0)),
+        if not isinstance(merged.get(name, {}), Mapping):
+            raise InputError(f"{name} is {merged[name]!r}, give a table such as {{name = 1}}")
+    values = Settings(
+        workload=_choice(merged, "workload", WORKLOAD_NAMES, None),
+        engine=_choice(merged, "engine", ENGINE_NAMES, "native"),
+        parameters=merged.get("parameters", {}),
+        engine_options={
+            key: _word(value) for key, value in merged.get("engine_options", {}).items()
+        },
+        inputs=_names(merged.get("inputs", ())),
+        place=_place(merged, "place"),
+        output=_place(merged, "output"),
+        memory_bytes=_memory(merged, most_memory_bytes),
+        cores=_cores(merged.get("cores", ALL)),
+        nodes=_count(merged, "nodes"),
+        cache=CACHES[_choice(merged, "cache", CACHES, "warm")],
+        store_bytes=None if merged.get("store", NONE) == NONE else _size(merged, "store"),
+        holds=_holds(merged),
+        scratch=_scratch(merged.get("scratch", "default")),
+        per_core={key: _integer(key, value) for key, value in merged.get("per_core", {}).items()},
+        machine={key: _word(value) for key, value in merged.get("machine", {}).items()},
+        seed=_integer("seed", merged.get("seed", 0)),
     )
-    machines.parse(found.machine)
-    workload = get_workload(found.workload)
-    workload.check(workload.apart(found.asked)[0])
-    return found
+    machines.parse(values.machine)
+    workload = get_workload(values.workload)
+    workload.check(workload.apart(values.workload_parameters)[0])
+    return values
 
 
-def _one_of(whole: Table, name: str, known: Iterable[str], default: str | None) -> str:
-    value = whole.get(name, default)
+def _choice(table: Table, name: str, known: Iterable[str], default: str | None) -> str:
+    value = table.get(name, default)
     if value is None:
         raise InputError(f"{name} is missing")
     if value not in tuple(known):
@@ -127,38 +129,38 @@ def _one_of(whole: Table, name: str, known: Iterable[str], default: str | None) 
 
 
 def _word(value: object) -> str:
-    """A value as it would be typed."""
+    """Format a value as on a command line."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _names(value: object) -> tuple[str, ...]:
-    if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
+    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
         return tuple(value)
     raise InputError(f"inputs is {value!r}, give a list of names")
 
 
-def _place(whole: Table, name: str) -> str | None:
-    value = whole.get(name, NONE)
+def _place(table: Table, name: str) -> str | None:
+    value = table.get(name, NONE)
     if isinstance(value, str) and NAME.fullmatch(value):
         return None if value == NONE else value
     raise InputError(f"{name} is {value!r}, give the name of a place, such as {REMOTE}, or {NONE}")
 
 
-def _holds(whole: Table) -> bool:
-    value = whole.get("holds", whole.get("cache", "warm") == "warm")
+def _holds(table: Table) -> bool:
+    value = table.get("holds", table.get("cache", "warm") == "warm")
     if isinstance(value, bool):
         return value
     raise InputError(f"holds is {value!r}, give true or false")
 
 
-def _whole(name: str, value: object) -> int:
+def _integer(name: str, value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     raise InputError(f"{name} is {value!r}, give a whole number")
 
 
-def _count(whole: Table, name: str) -> int:
-    value = _whole(name, whole.get(name, 1))
+def _count(table: Table, name: str) -> int:
+    value = _integer(name, table.get(name, 1))
     if not value:
         raise InputError(f"{name} is 0, give at least 1")
     return value
@@ -170,17 +172,17 @@ def _cores(value: object) -> int:
     return _count({"cores": value}, "cores")
 
 
-def _size(whole: Table, name: str) -> int:
-    value = whole[name]
-    size_bytes = parse_size(value, name) if isinstance(value, str) else _whole(name, value)
+def _size(table: Table, name: str) -> int:
+    value = table[name]
+    size_bytes = parse_size(value, name) if isinstance(value, str) else _integer(name, value)
     if size_bytes < 1 << 20:
         raise InputError(f"{name} is {value!r}, give a size such as 4GiB")
     return size_bytes
 
 
-def _memory(whole: Table, most_bytes: int | None) -> int:
-    asked = _size(whole, "memory") if "memory" in whole else memory_bytes() // 2
-    return min(asked, most_bytes) if most_bytes else asked
+def _memory(table: Table, most_bytes: int | None) -> int:
+    requested = _size(table, "memory") if "memory" in table else memory_bytes() // 2
+    return min(requested, most_bytes) if most_bytes else requested
 
 
 def _scratch(value: object) -> str | None:

@@ -1,4 +1,4 @@
-"""Makes the trial of a combination, and runs it in a process of its own."""
+"""Trials of combinations, each run in its own process."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from cuesta.trial import Trial, is_remote
 from cuesta.workloads import get_workload
 
 ANSWER = ".answer"
-"""Ends the name of the folder of a trial's answer, which is beside that of its record."""
+"""Suffix of the folder of a trial's answer, which is next to that of its record."""
 SCRATCH_MARK = "{scratch}"
-"""Stands in an option of an engine for all scratch folders, between commas."""
+"""Placeholder in an engine option for all scratch folders, separated by commas."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tier:
-    """A store that runs: what stands before a path in it, and a folder of its files, if mounted.
+    """A running store: the prefix of its paths, and the folder of its files if it is mounted.
 
-    `hold` brings a file into its memory, as far as that goes, where it stays.
+    `hold` loads a file into the store's memory, as far as there is room, and retains it there.
     """
 
     prefix: str
@@ -47,24 +47,23 @@ Cluster = Callable[[Settings, machines.Place], AbstractContextManager[Mapping[st
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
-    """What a study is run with.
+class StudyEnvironment:
+    """Engines, limits and places with which a study is run.
 
     Attributes
     ----------
     engine
-        The engine of a name.
+        Returns the engine of a name.
     memory_bytes
-        Limit that no trial may exceed; None to leave it to the study.
+        Memory limit of all trials; None for the study's own limit.
     places
-        By name, URIs or folders below which inputs that are to lie apart are put.
+        URIs or folders, by the name of a place, to which inputs of that place are copied.
     store
-        Starts a store over a folder, with so much memory; mounted where that is asked for.
+        Starts a store over a folder, with a memory in bytes, and mounts it if requested.
     cluster
-        Brings up the nodes that settings ask for, where a place has them; gives the engine's
-        options.
+        Starts the nodes that settings request, if the place has them; yields the engine's options.
     allows_options
-        Whether a person has said that what a study sets is meant, code that it may name included.
+        Whether a person has allowed all settings of the study, including code that it may name.
     """
 
     engine: Callable[[str], Engine]
@@ -75,53 +74,59 @@ class Means:
     allows_options: bool = False
 
 
-def trial_of(own: Settings, given: Sequence[str]) -> Trial:
-    """The trial of these settings. Errors: `InputError` naming a parameter."""
-    workload = get_workload(own.workload)
-    parameters, names = workload.apart(own.asked)
+def trial_of(settings: Settings, input_paths: Sequence[str]) -> Trial:
+    """Make the trial of these settings. Errors: `InputError` with the parameter."""
+    workload = get_workload(settings.workload)
+    parameters, names = workload.apart(settings.workload_parameters)
     return Trial(
-        workload=own.workload,
-        engine=own.engine,
-        inputs=tuple(given),
+        workload=settings.workload,
+        engine=settings.engine,
+        inputs=tuple(input_paths),
         parameters=workload.check(parameters),
-        threads=own.cores * own.nodes,
-        memory_bytes=own.memory_bytes,
-        seed=own.seed,
-        engine_options=dict(own.engine_options),
+        threads=settings.cores * settings.nodes,
+        memory_bytes=settings.memory_bytes,
+        seed=settings.seed,
+        engine_options=dict(settings.engine_options),
         names=names and str(Path(names).absolute()),
     )
 
 
-def run(own: Settings, given: Sequence[str], output: Path, means: Means, hears: Observer) -> Record:
-    """Run a trial of these settings into `output`; of its answer the record stays.
+def run(
+    settings: Settings,
+    input_paths: Sequence[str],
+    output: Path,
+    environment: StudyEnvironment,
+    observer: Observer,
+) -> Record:
+    """Run a trial of these settings into `output`, where only the record of its answer remains.
 
     Errors: as `run_trial`.
     """
-    engine = means.engine(own.engine)
+    engine = environment.engine(settings.engine)
     output.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        trial = trial_of(own, given)
+        trial = trial_of(settings, input_paths)
         here = machines.Place(folder=output.parent, inputs=trial.inputs)
-        place = stack.enter_context(machines.apply(own.machine, here))
+        place = stack.enter_context(machines.apply(settings.machine, here))
         trial = replace(trial, inputs=place.inputs)
-        # Not where its record will stand: that is there once all of the trial has ended well.
+        # Apart from the record's folder, which exists only once the complete trial has succeeded.
         local = output.with_name(f"{output.name}{ANSWER}")
         forget_answer(local)
         written = next((folder / "answer" for folder in place.output_folders), local)
-        if own.output:
-            written = stack.enter_context(_written_at(own.output, means))
-        scratch = None if own.scratch in (None, TIER) else Path(str(own.scratch))
+        if settings.output:
+            written = stack.enter_context(_written_at(settings.output, environment))
+        scratch = None if settings.scratch in (None, TIER) else Path(str(settings.scratch))
         scratch = next(iter(place.scratch_folders), scratch)
-        cache = own.cache
-        if own.store_bytes is not None:
+        cache = settings.cache
+        if settings.store_bytes is not None:
             under = trial.inputs
-            trial, scratch = _in_store(own, trial, means, stack)
+            trial, scratch = _in_store(settings, trial, environment, stack)
             if not any(map(is_remote, under)):
-                # What is cached is the files behind the store, whose memory is its own.
+                # The page cache has the files behind the store, whose memory is separate.
                 inputs.drop_cached(under, cache)
                 cache = inputs.CACHE_AS_IS
-        if own.nodes > 1 and means.cluster is not None:
-            options = stack.enter_context(means.cluster(own, place))
+        if settings.nodes > 1 and environment.cluster is not None:
+            options = stack.enter_context(environment.cluster(settings, place))
             trial = replace(trial, engine_options={**trial.engine_options, **options})
         trial = _with_scratch(trial, place.scratch_folders or (scratch,))
         plan = Plan(
@@ -132,25 +137,25 @@ def run(own: Settings, given: Sequence[str], output: Path, means: Means, hears: 
             ceilings=ceilings.load(trial.threads),
         )
         check(engine, trial, plan)
-        _in_process(engine, trial, plan, place, hears)
-        found = record.read(written)
-    found["cache"] = own.cache
-    if own.machine:
-        found["machine_factors"] = {"asked": dict(own.machine), "probed": dict(place.probed)}
-    if own.nodes > 1:
-        found["nodes"] = own.nodes
-    keep_record(found, output)
+        _in_process(engine, trial, plan, place, observer)
+        result = record.read(written)
+    result["cache"] = settings.cache
+    if settings.machine:
+        result["machine_factors"] = {"asked": dict(settings.machine), "probed": dict(place.probed)}
+    if settings.nodes > 1:
+        result["nodes"] = settings.nodes
+    keep_record(result, output)
     forget_answer(local)
-    return found
+    return result
 
 
 @contextmanager
-def _written_at(place: str, means: Means) -> Iterator[Path]:
-    """A folder for an answer at a place, removed afterwards.
+def _written_at(place: str, environment: StudyEnvironment) -> Iterator[Path]:
+    """Make a folder for an answer at a place, and remove it afterwards.
 
-    Errors: `InputError` where the place is not told, or is no folder of this machine.
+    Errors: `InputError` if the place is unknown, or is no folder of this machine.
     """
-    target = means.places.get(place)
+    target = environment.places.get(place)
     if target is None or is_remote(target):
         raise InputError(f"answers are to be written at {place}; say by --remote {place}=FOLDER")
     with removal.temporary_folder(prefix="answer-", folder=target) as folder:
@@ -158,7 +163,7 @@ def _written_at(place: str, means: Means) -> Iterator[Path]:
 
 
 def _with_scratch(trial: Trial, folders: Sequence[Path | None]) -> Trial:
-    """The trial with all its scratch folders where an option of the engine names them."""
+    """Fill in the scratch folders in the engine options of a trial."""
     named = ",".join(str(folder) for folder in folders if folder)
     options = {
         key: value.replace(SCRATCH_MARK, named)
@@ -169,7 +174,7 @@ def _with_scratch(trial: Trial, folders: Sequence[Path | None]) -> Trial:
 
 
 def _in_process(
-    engine: Engine, trial: Trial, plan: Plan, place: machines.Place, hears: Observer
+    engine: Engine, trial: Trial, plan: Plan, place: machines.Place, observer: Observer
 ) -> None:
     def work() -> None:
         place.enter()
@@ -177,46 +182,48 @@ def _in_process(
         try:
             run_trial(engine, trial, plan, Silent())
         finally:
-            hears.close()
+            observer.close()
 
     run_in_child(f"engine {engine.name}", work)
 
 
 def _in_store(
-    own: Settings, trial: Trial, means: Means, stack: ExitStack
+    settings: Settings, trial: Trial, environment: StudyEnvironment, stack: ExitStack
 ) -> tuple[Trial, Path | None]:
-    """The trial with its inputs in a store, and its scratch too where that is asked for."""
+    """Place a trial's inputs, and its scratch if its settings say so, in a store."""
     paths = [Path(path) for path in trial.inputs if not is_remote(path)]
     under = Path(os.path.commonpath([path.parent for path in paths] or [Path.cwd()]))
-    tier = stack.enter_context(means.store(under, own.store_bytes or 0, own.scratch == TIER))
+    tier = stack.enter_context(
+        environment.store(under, settings.store_bytes or 0, settings.scratch == TIER)
+    )
     stored = tuple(
         path if is_remote(path) else f"{tier.prefix}/{Path(path).relative_to(under)}"
         for path in trial.inputs
     )
-    if own.holds:
+    if settings.holds:
         for file in (file for path in paths for file in inputs.files_of(str(path))):
             tier.hold(f"/{file.relative_to(under)}")
-    scratch = tier.mounted if own.scratch == TIER else None
+    scratch = tier.mounted if settings.scratch == TIER else None
     return replace(trial, inputs=stored), scratch
 
 
-def keep_record(found: Record, folder: Path) -> None:
-    """Leave the record alone of an answer: a study keeps times, not answers.
+def keep_record(result: Record, folder: Path) -> None:
+    """Save only the record of an answer: a study retains times, not answers.
 
-    Errors: `InputError` where a folder of that name has anything else in it.
+    Errors: `InputError` if a folder of that name has other content.
     """
     partial = folder.with_name(f".{folder.name}")
     clear_record(partial)
     partial.mkdir(parents=True)
-    record.write(found, partial)
+    record.write(result, partial)
     clear_record(folder)
     removal.put_new(partial, folder)
 
 
 def clear_record(folder: Path) -> None:
-    """Remove a folder of a record alone, if there is one.
+    """Remove a folder that has only a record, if it exists.
 
-    Errors: `InputError` where anything else is in it.
+    Errors: `InputError` if it has other content.
     """
     if not os.path.lexists(folder):
         return
@@ -233,9 +240,9 @@ def clear_record(folder: Path) -> None:
 
 
 def forget_answer(answer: Path) -> None:
-    """Remove the answer of a trial, of which only the record stays.
+    """Remove the answer of a trial, of which only the record remains.
 
-    Errors: `InputError` where anything in it is not of the answer.
+    Errors: `InputError` if it has files that are not of the answer.
     """
     if os.path.lexists(answer):
         for sentence in forget(answer, replaceable(answer)):

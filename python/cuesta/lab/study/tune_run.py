@@ -1,4 +1,4 @@
-"""Tunes by real runs: the combinations of a study are what may be set, its time is the budget."""
+"""Tuning by runs of a study: its combinations are the search space, its time is the budget."""
 
 from __future__ import annotations
 
@@ -13,89 +13,97 @@ from cuesta.lab.observer import Observer
 from cuesta.lab.study import result, run
 from cuesta.lab.study.cells import Combination
 from cuesta.lab.study.model import Study
-from cuesta.lab.study.result import Found, Result
-from cuesta.lab.study.trials import Means
-from cuesta.lab.study.tune import FIRST_HELD_OUT, Budget, Tuned, tune
+from cuesta.lab.study.result import CombinationRuns, Result
+from cuesta.lab.study.trials import StudyEnvironment
+from cuesta.lab.study.tune import FIRST_HELD_OUT, Budget, TuningResult, tune
 
 SCHEMA = "cuesta.tuned/1"
 FILE_NAME = "tuned.json"
 MEASURE = "work"
-"""What is to be small."""
+"""Measure that is minimised."""
 CHOOSING_PART = 0.6
-"""Of the budget of time; the rest is for the held-out runs."""
+"""Part of the time budget for the selection; the rest is for the held-out runs."""
 
 
-def tuned(
-    study: Study, default: Sequence[str], output: Path, means: Means, hears: Observer
-) -> tuple[Tuned, list[Found]]:
-    """Find the fastest combination of a study; return and write what came out, `tuned.json`.
+def tune_study(
+    study: Study,
+    default: Sequence[str],
+    output: Path,
+    environment: StudyEnvironment,
+    observer: Observer,
+) -> tuple[TuningResult, list[CombinationRuns]]:
+    """Find the fastest combination of a study; return and write the result, `tuned.json`.
 
-    Runs are kept and taken again as those of a study are; the numbers of held-out ones begin at
-    `FIRST_HELD_OUT`. Arguments: `default` are levels, each `FACTOR=LEVEL`, other factors have their
-    first. Errors: as `run.run`; `InputError` where the default is none or fails.
+    Runs are saved and reused as those of a study; the numbers of held-out ones begin at
+    `FIRST_HELD_OUT`. Arguments: `default` are levels, each `FACTOR=LEVEL`; other factors have their
+    first level. Errors: as `run.run`; `InputError` if the default does not exist or fails.
     """
-    work, found = run.prepared(study, output, means, hears)
-    able = {one.combination.name: one for one in found if one.left_out is None}
-    first = _default(study, default, found)
+    work, all_runs = run.prepare(study, output, environment, observer)
+    able = {runs.combination.name: runs for runs in all_runs if runs.left_out is None}
+    first = _default(study, default, all_runs)
     count = 0
 
-    def take(one: Combination, repeat: int) -> float | None:
+    def take(combination: Combination, repeat: int) -> float | None:
         nonlocal count
         count += 1
         which = "held-out run" if repeat >= FIRST_HELD_OUT else "run"
-        measured = work.once(able[one.name], repeat, f"{which} {count}")
+        measured = work.run_once(able[combination.name], repeat, f"{which} {count}")
         return None if measured is None else measured[MEASURE]
 
     budget = Budget(
         choosing=lambda: work.is_out_of_time(list(able.values()), CHOOSING_PART),
         all=lambda: work.is_out_of_time(list(able.values())),
     )
-    space = [one.combination for one in able.values()]
-    came = tune(space, first, take, budget, study.seed)
-    told = _told(study, came, found)
-    told["machine"] = machine.describe({"output": output})
-    told["seconds"] = work.seconds
-    result.write(told, output, FILE_NAME)
-    return came, found
+    space = [runs.combination for runs in able.values()]
+    tuning = tune(space, first, take, budget, study.seed)
+    record = _record(study, tuning, all_runs)
+    record["machine"] = machine.describe({"output": output})
+    record["seconds"] = work.seconds
+    result.write(record, output, FILE_NAME)
+    return tuning, all_runs
 
 
-def _default(study: Study, asked: Sequence[str], found: Sequence[Found]) -> Combination:
+def _default(
+    study: Study, choices: Sequence[str], all_runs: Sequence[CombinationRuns]
+) -> Combination:
     levels = {factor.name: factor.levels[0].name for factor in study.factors}
-    for words in asked:
+    for words in choices:
         name, _, level = words.partition("=")
-        factor = next((one for one in study.factors if one.name == name), None)
-        known = [one.name for one in factor.levels] if factor else []
+        factor = next((factor for factor in study.factors if factor.name == name), None)
+        known = [level.name for level in factor.levels] if factor else []
         if level not in known:
-            there = ", ".join(known) if known else f"factors {', '.join(levels)}"
-            raise InputError(f"--default {words}: there is no such level; there are {there}")
+            known_names = ", ".join(known) if known else f"factors {', '.join(levels)}"
+            raise InputError(f"--default {words}: there is no such level; there are {known_names}")
         levels[name] = level
-    own = next(one for one in found if one.combination.levels == levels)
-    if own.left_out:
-        raise InputError(f"the default, {own.combination.name}, is not run here: {own.left_out}")
-    return own.combination
+    first = next(runs for runs in all_runs if runs.combination.levels == levels)
+    if first.left_out:
+        raise InputError(
+            f"the default, {first.combination.name}, is not run here: {first.left_out}"
+        )
+    return first.combination
 
 
-def _told(study: Study, came: Tuned, found: Sequence[Found]) -> Result:
-    levels = {one.combination.name: dict(one.combination.levels) for one in found}
+def _record(study: Study, tuning: TuningResult, all_runs: Sequence[CombinationRuns]) -> Result:
+    levels = {runs.combination.name: dict(runs.combination.levels) for runs in all_runs}
     return {
         "schema": SCHEMA,
         "name": study.name,
         "question": study.question,
         "seed": study.seed,
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time())),
-        "file": study.given,
-        "default": levels[came.default],
-        "winner": levels[came.winner],
-        "verdict": came.verdict,
-        "gain": came.gain and asdict(came.gain),
+        "file": study.file_table,
+        "default": levels[tuning.default],
+        "winner": levels[tuning.winner],
+        "verdict": tuning.verdict,
+        "gain": tuning.gain and asdict(tuning.gain),
         "chosen_from": [
             {"levels": levels[name], "seconds": list(seconds)}
-            for name, seconds in came.chosen_from.items()
+            for name, seconds in tuning.chosen_from.items()
         ],
         "held_out": [
             {"levels": levels[name], "seconds": list(seconds)}
-            for name, seconds in came.held_out.items()
+            for name, seconds in tuning.held_out.items()
         ],
-        "left_out": {one.combination.name: one.left_out for one in found if one.left_out},
-        "failed": {one.combination.name: one.failed for one in found if one.failed},
+        "left_out": {runs.combination.name: runs.left_out for runs in all_runs if runs.left_out},
+        "failed": {runs.combination.name: runs.failed for runs in all_runs if runs.failed},
     }

@@ -10,8 +10,8 @@ from cuesta.lab.study.comparisons import (
     HOLDS,
     MEASURE,
     UNDECIDED,
+    ClaimComparisons,
     Factors,
-    Found,
     Part,
 )
 from cuesta.lab.study.intervals import FAR
@@ -37,7 +37,7 @@ _REPEATS_MOST = 100
 Table = Mapping[str, Any]
 
 
-def sentence(claim: Table, factors: Factors, found: Found) -> str:
+def sentence(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
     """What was found of a claim, with the intervals that decide it."""
     where = [
         factors.title(name, level)
@@ -49,7 +49,7 @@ def sentence(claim: Table, factors: Factors, found: Found) -> str:
     return f"{opening}{told}{_closing(claim, factors, found)}."
 
 
-def _told(claim: Table, factors: Factors, found: Found) -> str:
+def _told(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
     if not found.parts:
         return "nothing to compare"
     if "exponent" in claim:
@@ -69,19 +69,21 @@ def _is(row: Table, claim: Table) -> bool:
     return bool(row["name"] == claim["over"])
 
 
-def _faster(claim: Table, factors: Factors, found: Found) -> str:
+def _faster(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
     first = _named(factors, claim["faster"], claim["than"])
     second = _named(factors, claim["than"], claim["faster"])
     return _compared(claim, factors, found, (second, first))
 
 
-def _same(claim: Table, factors: Factors, found: Found) -> str:
+def _same(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
     first, *others = claim["same"]
     titles = " and ".join(_named(factors, other, first) for other in others)
     return _compared(claim, factors, found, (titles, _named(factors, first, others[0])))
 
 
-def _compared(claim: Table, factors: Factors, found: Found, sides: tuple[str, str]) -> str:
+def _compared(
+    claim: Table, factors: Factors, found: ClaimComparisons, sides: tuple[str, str]
+) -> str:
     """How many times what is measured of the second side it was on the first, by level."""
     told: list[str] = []
     for part in _shown(found.parts):
@@ -94,12 +96,12 @@ def _compared(claim: Table, factors: Factors, found: Found, sides: tuple[str, st
     return f"{whose} was {_listed(told)}"
 
 
-def _trend(claim: Table, factors: Factors, found: Found) -> str:
+def _trend(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
     over = claim["over"]
     titles = {
         row["name"]: factors.title(over, row["name"])
         for row in factors.levels(over)
-        if factors.is_meant({**claim.get("where", {}), over: row["name"]})
+        if factors.is_planned({**claim.get("where", {}), over: row["name"]})
     }
     run = [name for name in titles if name not in found.missing]
     falls = claim["trend"] == "falls"
@@ -115,7 +117,7 @@ def _trend(claim: Table, factors: Factors, found: Found) -> str:
     return f"{quantity(claim)} was, as a multiple of that a level before, {_listed(told)}{whole}"
 
 
-def _closing(claim: Table, factors: Factors, found: Found) -> str:
+def _closing(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
     """What was claimed, and what lacks to decide."""
     told = ""
     if "faster" in claim:
