@@ -185,7 +185,7 @@ def test_nothing_of_yarn_is_left_when_what_leads_is_killed(
 
 
 @NEEDS_YARN
-def test_a_node_manager_that_does_not_start_is_told_with_its_log(folder: Path) -> None:
+def test_a_node_manager_that_does_not_start_is_reported_with_its_log(folder: Path) -> None:
     options = ["--set", "start=60", "--set", "yarn.nodemanager.resource.memory-mb=none"]
     done = call("up", "--with", "yarn", *SIZES, *SETS, *options, "-o", str(folder))
     assert done.returncode == 3
@@ -195,7 +195,7 @@ def test_a_node_manager_that_does_not_start_is_told_with_its_log(folder: Path) -
     wait_until_gone(folder)
 
 
-def test_a_plan_shows_what_yarn_is_told_and_what_was_chosen(tmp_path: Path) -> None:
+def test_a_plan_shows_the_settings_of_yarn_and_the_choices(tmp_path: Path) -> None:
     options = ["--cores", "3", "--memory", "4GiB", "--set", "yarn.nodemanager.local-dirs=/fast"]
     place = tmp_path / "cluster"
     done = call("plan", "--with", "yarn", *options, "-o", str(place))
@@ -218,7 +218,7 @@ def test_a_job_that_fills_all_nodes_leaves_room_for_its_master() -> None:
     use, nodes = NodeUse(cores=2, memory_bytes=3 << 30), 4
     slots = nodes * use.cores
     options = settings.Options(conf=Path("/conf"))
-    left = yarn.job_bytes(use, nodes) - settings.beside_bytes(options, slots)
+    left = yarn.job_bytes(use, nodes) - settings.overhead_bytes(options, slots)
     container = settings.JVM_BYTES + settings.PYTHON_BYTES + left // slots
     assert use.cores * container + settings.MASTER_BYTES <= use.memory_bytes
 
@@ -235,7 +235,7 @@ def fake_leader(folder: Path, sets: dict[str, str]) -> Any:
     )
 
 
-def test_a_run_of_engine_hadoop_is_told_the_cores_and_the_memory_of_all_nodes(
+def test_a_run_of_engine_hadoop_gets_the_cores_and_the_memory_of_all_nodes(
     tmp_path: Path,
 ) -> None:
     leader = fake_leader(tmp_path, {"mapreduce.job.queuename": "long", "spark.locality.wait": "1s"})
@@ -265,7 +265,7 @@ def test_a_cluster_without_a_node_manager_ends_with_the_words_of_the_last(tmp_pa
         service.check({})
 
 
-def test_what_a_node_manager_starts_has_the_mark_of_its_node_and_one_of_its_own() -> None:
+def test_what_a_node_manager_starts_has_the_mark_of_its_node_and_a_mark_of_the_container() -> None:
     mark = watchdog.mark("none-such", "n1/yarn-nodemanager")
     program = [sys.executable, "-c", "import time; time.sleep(60)"]
     with subprocess.Popen(program, env=os.environ | {watchdog.MARK: mark}) as process:
@@ -281,7 +281,7 @@ def test_ports_that_are_free_are_each_another() -> None:
     assert len(set(free_ports("127.0.0.1", 100))) == 100
 
 
-def test_each_setting_goes_into_the_file_of_its_kind(
+def test_each_setting_is_written_to_the_file_of_its_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = ClusterPlan(cluster="c", allocation=Allocation(nodes=2), services=("yarn",))
@@ -300,7 +300,7 @@ def test_each_setting_goes_into_the_file_of_its_kind(
     assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.glob("*.xml"))
 
 
-def test_the_daemons_of_hadoop_home_are_taken_and_a_wrong_one_is_named(
+def test_the_daemons_of_hadoop_home_are_used_and_a_wrong_hadoop_home_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HADOOP_HOME", str(tmp_path))

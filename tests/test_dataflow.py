@@ -32,7 +32,7 @@ from cuesta.engines.dataflow import (
     write_table,
 )
 from cuesta.engines.mpi import MpiEngine, c_program
-from cuesta.engines.mpi.dataflow import _reduce, my_blocks
+from cuesta.engines.mpi.dataflow import _reduce, blocks_of_rank
 from cuesta.engines.mpi.launch import launcher
 from cuesta.engines.shares import share_of
 from cuesta.errors import Defect, InputError
@@ -100,12 +100,12 @@ def test_the_native_engine_writes_the_golden_table(tmp_path: Path) -> None:
 
 
 LAZY = ["pipeline", "reduce", "write"]
-KEPT = ["generate", "shift", "average", "reduce", "write"]
-WAYS = [
+CACHED_PHASES = ["generate", "shift", "average", "reduce", "write"]
+VARIANTS = [
     ([], LAZY),
     (["--stages", "separate"], LAZY),
-    (["--stages", "separate", "--keep", "memory"], KEPT),
-    (["--stages", "separate", "--keep", "disk"], KEPT),
+    (["--stages", "separate", "--keep", "memory"], CACHED_PHASES),
+    (["--stages", "separate", "--keep", "disk"], CACHED_PHASES),
 ]
 
 
@@ -115,8 +115,8 @@ def phases_of(folder: Path) -> list[str]:
     return [name for name in names if name != "start"]
 
 
-@pytest.mark.parametrize(("more", "phases"), WAYS)
-def test_the_reduction_is_a_phase_of_its_own(
+@pytest.mark.parametrize(("more", "phases"), VARIANTS)
+def test_the_reduction_is_a_separate_phase(
     tmp_path: Path, more: list[str], phases: list[str]
 ) -> None:
     assert call(["run", "dataflow", *SMALL, *more, "-o", str(tmp_path / "a")]) == 0
@@ -127,7 +127,7 @@ def test_the_reduction_is_a_phase_of_its_own(
 
 @needs_mpi
 @pytest.mark.parametrize("ranks", [1, 3])
-@pytest.mark.parametrize(("more", "phases"), WAYS)
+@pytest.mark.parametrize(("more", "phases"), VARIANTS)
 @pytest.mark.parametrize("kernels", ["native", "numpy", "c"])
 def test_ranks_write_the_golden_table(
     tmp_path: Path, ranks: int, more: list[str], phases: list[str], kernels: str
@@ -174,7 +174,7 @@ def test_the_c_program_is_compiled_once_and_its_seed_and_shift_arrive(
 
 
 @needs_mpi
-def test_what_the_c_program_does_not_do_is_one_line(
+def test_unsupported_options_of_the_c_program_are_reported_in_a_single_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = ["--stages", "separate", "--keep", "disk"]
@@ -213,7 +213,7 @@ def test_ranks_read_vectors_of_files(tmp_path: Path, more: list[str]) -> None:
     assert [row.split("\t")[1] for row in rows[1:]] == ["50", "50", "50", "50", "38", "238"]
 
 
-def test_what_is_no_array_of_vectors_is_one_line(
+def test_a_file_without_an_array_of_vectors_is_reported_in_a_single_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.save(tmp_path / "flat.npy", np.ones((4, 2)))
@@ -256,7 +256,7 @@ def trial(**parameters: object) -> Trial:
 
 
 @needs_mpi
-def test_a_rank_that_fails_is_one_line(tmp_path: Path) -> None:
+def test_a_rank_that_fails_is_reported_in_a_single_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"answer: writing .*nowhere.* failed: No such file"):
         MpiEngine().run(trial(), tmp_path / "nowhere", tmp_path)
     defective = replace(trial(), engine_options={"kernels": "numpy"})
@@ -280,7 +280,7 @@ def test_a_rank_that_is_killed_ends_the_run(tmp_path: Path) -> None:
 
 
 @needs_mpi
-def test_too_little_memory_is_told_before_ranks_start(tmp_path: Path) -> None:
+def test_too_little_memory_is_reported_before_ranks_start(tmp_path: Path) -> None:
     much = trial(stages="separate", keep="memory", blocks=1 << 20, block_vectors=1 << 20)
     with pytest.raises(InputError, match="--keep disk"):
         MpiEngine().run(much, tmp_path, tmp_path)
@@ -305,7 +305,7 @@ def test_ranks_of_numpy_are_refused_what_they_have_no_memory_for(
 
 def test_ranks_that_do_not_divide_the_blocks_share_all_of_them() -> None:
     for blocks, ranks in [(7, 3), (2, 5), (96, 2)]:
-        shares = [my_blocks(blocks, rank, ranks) for rank in range(ranks)]
+        shares = [blocks_of_rank(blocks, rank, ranks) for rank in range(ranks)]
         assert [block for share in shares for block in share] == list(range(blocks))
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
@@ -316,7 +316,7 @@ def test_a_bad_shift_is_named(shift: str) -> None:
         plan(dict(trial(shift=shift).parameters), 0, ())
 
 
-def test_an_option_out_of_range_is_one_line(
+def test_an_option_out_of_range_is_reported_in_a_single_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, message in [

@@ -119,7 +119,7 @@ def test_a_wrong_option_is_named(
         engine.run(replace(trial(records), engine_options=options), *places(tmp_path / "a"))
 
 
-def test_too_little_memory_is_told_before_a_job_starts(
+def test_too_little_memory_is_reported_before_a_job_starts(
     engine: HadoopEngine, records: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match="engine hadoop needs at least 976 MiB for 2 tasks"):
@@ -136,7 +136,7 @@ def test_a_line_that_a_task_cannot_read_is_named(engine: HadoopEngine, tmp_path:
     assert engine._held.jobs is not None
 
 
-def test_a_jvm_that_dies_is_one_line_and_the_next_run_has_another(
+def test_a_jvm_that_dies_is_reported_in_a_single_line_and_the_next_run_has_another(
     engine: HadoopEngine, records: Path, tmp_path: Path
 ) -> None:
     output, scratch = places(tmp_path / "a")
@@ -181,7 +181,7 @@ def test_a_real_yarn_sorts_though_a_task_is_killed(
     assert killed
     assert is_right(wanted, output, scratch)
     assert outcome.versions["hadoop"].endswith(" on YARN")
-    report = engine.told()
+    report = engine.log_totals()
     assert report["jobs"] == 1
     assert report["shuffle_read_bytes"] >= RECORDS * 100
     names = [hadoop_stage.name for hadoop_stage in engine.stages()]
@@ -193,7 +193,7 @@ def test_a_real_yarn_sorts_though_a_task_is_killed(
     assert sum(engine.stages()[1].each["exchange_bytes"]) == report["shuffle_read_bytes"]
 
 
-def test_hadoops_own_terasort_gives_the_same_answer(
+def test_the_terasort_of_hadoop_produces_the_same_answer(
     engine: HadoopEngine, records: Path, tmp_path: Path
 ) -> None:
     if not maven.is_installed():
@@ -206,7 +206,7 @@ def test_hadoops_own_terasort_gives_the_same_answer(
     assert is_right(wanted, output, scratch)
 
 
-def test_the_papers_first_stage_goes_through_the_shuffle_as_text(
+def test_the_papers_first_stage_passes_the_shuffle_as_text(
     engine: HadoopEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moved: list[int] = []
@@ -332,11 +332,11 @@ def test_a_terasort_that_ends_kills_nothing(records: Path, tmp_path: Path) -> No
 def watchdog_of(process: subprocess.Popen[bytes]) -> int:
     """The watchdog that a process has started."""
 
-    def found() -> list[int]:
+    def watchdogs() -> list[int]:
         return [pid for pid in descendants(process.pid) if WATCHDOG in words_of(pid)]
 
-    wait_for(lambda: bool(found()))
-    return found()[0]
+    wait_for(lambda: bool(watchdogs()))
+    return watchdogs()[0]
 
 
 def words_of(pid: int) -> bytes:

@@ -40,7 +40,9 @@ def phases(outcome: Outcome) -> list[str]:
     return [phase.name for phase in outcome.phases if phase.name != "start"]
 
 
-def asked(workload: str, inputs: list[str], parameters: dict[str, Any], **options: str) -> Trial:
+def scala_trial(
+    workload: str, inputs: list[str], parameters: dict[str, Any], **options: str
+) -> Trial:
     """A trial of the engine without Python."""
     return replace(trial(workload, inputs, parameters, **options), engine=NAME)
 
@@ -49,7 +51,7 @@ def asked(workload: str, inputs: list[str], parameters: dict[str, Any], **option
 def test_degrees_by_graphx_are_those_of_counting_with_the_conversion_timed_apart(
     parameters: dict[str, Any], pair: list[str], scala: object, tmp_path: Path
 ) -> None:
-    wanted = asked("degrees", pair, parameters | {"method": "graphx"})
+    wanted = scala_trial("degrees", pair, parameters | {"method": "graphx"})
     outcome = same_as_native(wanted, tmp_path, name=NAME)
     assert phases(outcome) == ["open", "convert", "degrees", "write"]
     convert = next(phase for phase in outcome.phases if phase.name == "convert")
@@ -57,7 +59,7 @@ def test_degrees_by_graphx_are_those_of_counting_with_the_conversion_timed_apart
     assert convert.rows == outcome.counts["rows_read"]
 
 
-def test_a_method_of_one_engine_is_refused_on_every_other_before_any_work(
+def test_a_method_of_an_engine_is_refused_on_all_other_engines_before_any_work(
     pair: list[str], tmp_path: Path
 ) -> None:
     wanted = trial("degrees", pair, {"method": "graphx"})
@@ -82,7 +84,7 @@ def test_a_method_of_one_engine_is_refused_on_every_other_before_any_work(
 def test_a_join_by_keys_of_text_is_that_of_the_native_engine_whatever_is_cached(
     cache: str, steps: list[str], pair: list[str], scala: object, tmp_path: Path
 ) -> None:
-    wanted = asked("join", pair, {"min_abs_score": 0.2}, keys="text", cache=cache)
+    wanted = scala_trial("join", pair, {"min_abs_score": 0.2}, keys="text", cache=cache)
     outcome = same_as_native(wanted, tmp_path, name=NAME)
     assert phases(outcome) == ["open", *steps]
 
@@ -93,7 +95,7 @@ def test_a_join_by_ranges_takes_the_same_caches(
 ) -> None:
     for level in ("memory-only", "disk-only"):
         options = {"cache": cache, "storage_level": level, "partitions": "3"}
-        wanted = asked("join", pair, {"how": "outer", "min_abs_score": 0.5}, **options)
+        wanted = scala_trial("join", pair, {"how": "outer", "min_abs_score": 0.5}, **options)
         outcome = same_as_native(wanted, tmp_path, name=NAME)
         assert phases(outcome) == ["open", *(["load"] if cache != "none" else []), "join"]
 
@@ -108,7 +110,7 @@ def test_a_join_by_ranges_takes_the_same_caches(
     ],
 )
 @pytest.mark.usefixtures("scala")
-def test_a_run_finds_its_input_cached_and_says_how_much_lies_where(
+def test_a_run_with_a_cached_input_reports_how_much_is_where(
     workload: str, parameters: dict[str, Any], steps: str, pair: list[str], tmp_path: Path
 ) -> None:
     for level, here, empty in [
@@ -116,10 +118,10 @@ def test_a_run_finds_its_input_cached_and_says_how_much_lies_where(
         ("disk-only", "cached_disk_bytes", "cached_memory_bytes"),
     ]:
         options = {"cache": "inputs", "storage_level": level}
-        wanted = asked(workload, pair[:1], parameters, **options)
+        wanted = scala_trial(workload, pair[:1], parameters, **options)
         outcome = same_as_native(wanted, tmp_path, name=NAME)
         assert phases(outcome) == ["open", "load", *steps.split()]
-        log = scala_engine().told()
+        log = scala_engine().log_totals()
         assert log[here] > 1000
         assert log[empty] == 0
 
@@ -132,14 +134,14 @@ def test_what_a_run_has_cached_it_forgets(pair: list[str], scala: object, tmp_pa
         ("communities", {"method": "label-propagation"}, {}),
     ]:
         inputs = pair if workload == "join" else pair[:1]
-        run(asked(workload, inputs, parameters, **options), tmp_path, NAME)
+        run(scala_trial(workload, inputs, parameters, **options), tmp_path, NAME)
         session = scala_engine()._held.session
         assert session
         context: Any = session.spark.sparkContext._jsc
         assert context.getPersistentRDDs().size() == 0, workload
 
 
-def test_a_row_that_both_versions_have_is_seen_when_one_has_it_twice(
+def test_a_row_of_both_versions_is_refused_if_it_is_duplicate_in_either(
     pair: list[str], scala: object, tmp_path: Path
 ) -> None:
     row = Path(pair[0]).read_text().splitlines(keepends=True)[5]
@@ -147,7 +149,7 @@ def test_a_row_that_both_versions_have_is_seen_when_one_has_it_twice(
     fields = row.split("\t")
     other = "\t".join([*fields[:9], "0.123456", fields[10]])
     doubled.write_text(Path(pair[0]).read_text() + other)
-    wanted = asked("join", [str(doubled), pair[0]], {}, keys="text")
+    wanted = scala_trial("join", [str(doubled), pair[0]], {}, keys="text")
     key = "gene pair {} {} cluster {} twice".format(*fields[:3])
     for number, inputs in enumerate([[str(doubled), pair[0]], [pair[0], str(doubled)]]):
         with pytest.raises(InputError, match=f"version {'ab'[number]} has {key}"):
@@ -172,9 +174,9 @@ def test_storage_levels_serializers_and_codecs_do_not_change_the_answer(
     options = session_wide | {"storage_level": level}
     by_ranges = session_wide | {"storage_level": "memory-only-ser", "cache": "inputs"}
     for wanted in (
-        asked("join", pair, {}, cache="all", keys="text", **options),
-        asked("degrees", pair, {"method": "graphx"}, **options),
-        asked("join", pair, {}, **by_ranges),
+        scala_trial("join", pair, {}, cache="all", keys="text", **options),
+        scala_trial("degrees", pair, {"method": "graphx"}, **options),
+        scala_trial("join", pair, {}, **by_ranges),
     ):
         same_as_native(wanted, tmp_path, name=NAME)
     session = scala_engine()._held.session
@@ -204,7 +206,7 @@ def test_storage_levels_serializers_and_codecs_do_not_change_the_answer(
     ],
     ids=str,
 )
-def test_an_option_that_is_wrong_is_refused_in_one_line_before_spark_starts(
+def test_an_option_that_is_wrong_is_refused_in_a_single_line_before_spark_starts(
     workload: str, options: dict[str, str], text: str, tmp_path: Path
 ) -> None:
     inputs = ["a", "b"] if workload == "join" else ["a"]
@@ -216,7 +218,7 @@ def test_an_option_that_is_wrong_is_refused_in_one_line_before_spark_starts(
 
 
 def test_keys_of_text_are_refused_where_the_join_is_not_inner(tmp_path: Path) -> None:
-    wanted = asked("join", ["a", "b"], {"how": "left"}, keys="text")
+    wanted = scala_trial("join", ["a", "b"], {"how": "left"}, keys="text")
     with pytest.raises(InputError, match="which is inner; leave it out for --how left"):
         get_engine(NAME).run(wanted, tmp_path, tmp_path)
 

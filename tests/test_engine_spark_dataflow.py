@@ -74,7 +74,7 @@ def test_vectors_of_files_give_the_table_of_the_native_engine(
 
 
 @pytest.mark.parametrize("kernels", ["native", "numpy"])
-def test_a_number_that_is_too_large_is_refused_by_every_kernel(
+def test_a_number_that_is_too_large_is_refused_by_all_kernels(
     kernels: str, files: list[str], tmp_path: Path
 ) -> None:
     vectors = np.load(files[2])
@@ -148,7 +148,7 @@ def test_what_python_computed_in_tasks_is_counted(kernels: str, tmp_path: Path) 
     """Spark knows processor time of the JVM alone: most of what tasks took had no cause."""
     parameters = {**SMALL, "blocks": 6, "block_vectors": 300_000}
     run(trial("dataflow", [], parameters, kernels=kernels), tmp_path)
-    log = engine().told()
+    log = engine().log_totals()
     assert 0 < log["python_cpu_seconds"] < 2 * log["task_seconds"]
     assert 0 <= log["python_queued_seconds"] < 2 * log["task_seconds"]
     assert 0 <= log["python_blocked_seconds"] < log["task_seconds"]
@@ -158,19 +158,19 @@ def test_what_python_computed_in_tasks_is_counted(kernels: str, tmp_path: Path) 
 
 
 def test_a_worker_finds_the_threads_of_the_jvm_that_feed_it(tmp_path: Path) -> None:
-    def found(_number: int) -> tuple[str, list[str]]:
+    def feeding_threads(_number: int) -> tuple[str, list[str]]:
         name = Path(f"/proc/{executor.jvm()}/comm").read_text("ascii").strip()
         return name, [(thread / "comm").read_text("ascii") for thread in executor.feeding(0)]
 
     run(trial("dataflow", [], SMALL), tmp_path)
     context = SparkSession.active().sparkContext
-    name, threads = context.parallelize([0], 1).map(found).first()
+    name, threads = context.parallelize([0], 1).map(feeding_threads).first()
     assert name == "java"
     assert threads
     assert all(thread.startswith("Executor task") for thread in threads)
 
 
-def test_the_record_has_what_the_event_log_says(tmp_path: Path) -> None:
+def test_the_record_has_the_figures_of_the_event_log(tmp_path: Path) -> None:
     words = ["run", "dataflow", "--engine", "spark", "--blocks", "5", "--block-vectors", "100"]
     more = ["--engine-option", "partitions=4", "--repeat", "2", "-o", str(tmp_path / "a")]
     engine().close()

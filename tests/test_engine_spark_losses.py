@@ -43,7 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 
 @pytest.fixture(autouse=True)
-def told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def frequent_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some run ends within the usual time between two reports of progress."""
     monkeypatch.setattr("cuesta.engines.spark.context.PROGRESS_SECONDS", 0.002)
 
@@ -124,11 +124,11 @@ def lose(
     assert harmed
     files = [path for path in output.rglob("*") if path.is_file()]
     assert {str(path.relative_to(output)): path.read_bytes() for path in files} == expected
-    return dict(sparkkit.engine().told())
+    return dict(sparkkit.engine().log_totals())
 
 
 @pytest.mark.timeout(300)
-def test_a_sort_goes_on(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_a_sort_survives_a_lost_executor(cluster: LocalCluster, tmp_path: Path) -> None:
     path = tmp_path / "records"
     assert call(["data", "make", "tera", "--rows", "200000", "-o", str(path)]) == 0
     log = lose(cluster, tmp_path, ("sort", [str(path)], {}))

@@ -56,7 +56,7 @@ def test_the_java_of_the_site_comes_first_if_it_is_new_enough(tmp_path: Path) ->
     assert (java.home, java.major) == (on_path, 21)
 
 
-def test_a_java_without_a_release_file_is_asked(tmp_path: Path) -> None:
+def test_a_java_without_a_release_file_is_started_for_its_version(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "java", "?")
     (home / "release").unlink()
     (home / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"18.0.2\" 2022' >&2\n")
@@ -65,7 +65,7 @@ def test_a_java_without_a_release_file_is_asked(tmp_path: Path) -> None:
     assert java.major == 18
 
 
-def test_without_any_java_the_sentence_says_how_to_get_one(
+def test_without_any_java_the_sentence_explains_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cuesta.engines.spark.java.find_spec", lambda _name: None)
@@ -75,7 +75,7 @@ def test_without_any_java_the_sentence_says_how_to_get_one(
     assert "pip install 'cuesta[spark]'" in str(SparkEngine().missing())
 
 
-def test_a_java_that_lacks_the_vector_module_is_not_asked_for_it(tmp_path: Path) -> None:
+def test_a_java_without_the_vector_module_starts_without_it(tmp_path: Path) -> None:
     words = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-cp", "a b:*", "Main", ""]
     for name, modules, lost in (("full", "jdk.incubator.vector", 0), ("lean", "java.sql", 1)):
         java = find_java({"JAVA_HOME": str(fake_java(tmp_path / name, "25.0.2", modules))})
@@ -122,19 +122,21 @@ def test_options_reach_the_session_and_task_bytes_does_not_end_it() -> None:
     assert cluster.heap_bytes == settings_of(wanted).heap_bytes
 
 
-def test_too_little_memory_says_how_much_is_needed() -> None:
+def test_too_little_memory_is_refused_with_the_amount_needed() -> None:
     wanted = trial("scan", ["a"], {})
     small = replace(wanted, memory_bytes=1 << 30)
     with pytest.raises(InputError, match=r"engine spark needs at least 1\.42 GiB for 2 threads"):
         settings_of(small)
 
 
-def test_a_refusal_is_found_in_any_stack_trace() -> None:
+def test_a_refusal_is_recognized_in_any_stack_trace() -> None:
     trace = RuntimeError(f"Job aborted\n at x.y(Z.java)\n {marked('line 3 is bad')}\n at a.b")
-    error = told(trace)
+    error = translated(trace)
     assert isinstance(error, InputError)
     assert str(error) == "line 3 is bad"
-    hint = told(RuntimeError(marked("opening /a failed: No such file or directory")), shared=True)
+    hint = translated(
+        RuntimeError(marked("opening /a failed: No such file or directory")), shared=True
+    )
     assert "that all of them share" in str(hint)
 
 
@@ -148,8 +150,8 @@ def test_a_refusal_is_found_in_any_stack_trace() -> None:
         ("", "RuntimeError"),
     ],
 )
-def test_what_broke_is_one_line_with_the_place_of_the_log(words: str, message: str) -> None:
-    error = told(RuntimeError(words))
+def test_a_failure_is_a_single_line_with_the_place_of_the_log(words: str, message: str) -> None:
+    error = translated(RuntimeError(words))
     assert isinstance(error, EngineError)
     assert message in str(error)
     assert str(error).endswith("; its log is /kept.log")
@@ -164,19 +166,19 @@ def test_what_broke_is_one_line_with_the_place_of_the_log(words: str, message: s
         RuntimeError("Error while sending or receiving"),
     ],
 )
-def test_a_jvm_that_died_is_said_whenever_it_died(
+def test_a_dead_jvm_is_reported_at_any_time_of_its_death(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("JAVA_TOOL_OPTIONS", raising=False)
-    assert str(told(error)) == "engine spark: the JVM died; its log is /kept.log"
+    assert str(translated(error)) == "engine spark: the JVM died; its log is /kept.log"
 
 
-def test_an_output_that_nobody_reads_is_no_dead_jvm() -> None:
+def test_an_output_without_a_reader_is_no_dead_jvm() -> None:
     assert not is_cut_off(BrokenPipeError(errno.EPIPE, "Broken pipe"))
     assert not is_cut_off(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
 
 
-def told(error: Exception, shared: bool = False) -> CuestaError:
+def translated(error: Exception, shared: bool = False) -> CuestaError:
     return to_cuesta_error(error, shared, lambda: Path("/kept.log"))
 
 
@@ -208,7 +210,7 @@ def test_sessions_authenticate_where_nothing_of_the_site_is_in_the_way(
         kernels="",
         spark=tuple(options.items()),
     )
-    settings = Settings(options=chosen, heap_bytes=1 << 30, beside_bytes=0)
+    settings = Settings(options=chosen, heap_bytes=1 << 30, overhead_bytes=0)
     session = configured(settings, tmp_path, tmp_path)
     assert (session.get("spark.authenticate") == "true") is expected
     secret = session.get("spark.authenticate.secret")

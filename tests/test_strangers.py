@@ -60,7 +60,7 @@ async def talk(kind, port):
 
 async def main():
     talks = [talk(kind, port) for kind in ("tcp", "tls") for port in request["ports"]]
-    answer([one for one in await asyncio.gather(*talks) if one])
+    answer([reply for reply in await asyncio.gather(*talks) if reply])
 asyncio.run(main())
 """
 
@@ -148,7 +148,7 @@ def spark_settings(**settings: str) -> Settings:
         kernels="",
         spark=tuple(settings.items()),
     )
-    return Settings(options=options, heap_bytes=1 << 30, beside_bytes=0)
+    return Settings(options=options, heap_bytes=1 << 30, overhead_bytes=0)
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Engines: what executes a workload. One Protocol, one file an engine, imported when asked for.
+"""Engines, which execute workloads: a Protocol, and one module for each, imported on demand.
 
 To add one: write `engines/<name>.py` with a class that satisfies `Engine`, whose module imports
 without the engine's own packages (import those inside methods), and add it to `_CLASSES`.
@@ -15,7 +15,7 @@ from cuesta.errors import InputError
 from cuesta.trial import Outcome, RemoteUse, Stage, Trial
 
 Progress = Callable[[int, int], None]
-"""Called now and then with (done, total) in bytes or rows; total 0 means unknown."""
+"""Callback for progress, with (done, total) in bytes or rows; total 0 means unknown."""
 
 _CLASSES = {
     "native": ("cuesta.engines.native", "NativeEngine"),
@@ -31,65 +31,65 @@ NEVER_FORKED = {
     "tiledb": ("AwsEventLoop", "TileDB"),
     "hdfs_native": ("tokio-rt-worker", "hdfs-native"),
 }
-"""Modules some of whose threads have locks that a forked child waits for without end; how the names
-of those threads begin, and the name of the library. They start with the first context or client,
-and never end. Others have threads of the same names, e.g. Polars, which no engine runs."""
+"""Modules with threads whose locks a forked child would wait for forever: prefix of the names of
+those threads, and library. The threads start with the first context or client and never end.
+Other libraries have threads of the same names, e.g. Polars, which no engine runs."""
 
 ENGINE_NAMES: tuple[str, ...] = tuple(_CLASSES)
 
 
 class Engine(Protocol):
-    """Runs trials. Made without arguments, and cheap to make."""
+    """Runs trials. Constructed without arguments, and cheap to construct."""
 
     @property
     def name(self) -> str:
-        """Its name on the command line."""
+        """Name of the engine on the command line."""
         ...
 
     @property
     def workloads(self) -> frozenset[str]:
-        """Names of the workloads it can run."""
+        """Names of the workloads that the engine can run."""
         ...
 
     def missing(self) -> str | None:
-        """One sentence that says what to install, or None when the engine can be used here."""
+        """Describe in a sentence what to install, or return None if the engine is usable here."""
         ...
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` and write its files into `output`.
 
         Arguments: `output` is an existing empty folder; `scratch` an existing folder for temporary
-        files, which the caller empties. The folder that `scratch` is in is the run's own, too, and
-        goes with it: what outlives a run of an engine may be there. Errors: `InputError` for what
-        the user can mend in the arguments or the data, `EngineError` when the engine itself broke.
+        files, which the caller empties. The parent of `scratch` belongs to the command and is
+        removed at its end: files that outlive a run of an engine may be there. Errors: `InputError`
+        for errors in the arguments or the data, `EngineError` when the engine itself failed.
         """
         ...
 
 
 @runtime_checkable
 class ReportsProgress(Protocol):
-    """An engine that can say how far it is."""
+    """An engine that reports its progress."""
 
     def with_progress(self, progress: Progress) -> Engine:
-        """The same engine, calling `progress` while it runs."""
+        """Return a copy of the engine that calls `progress` while it runs."""
         ...
 
 
 @runtime_checkable
 class Prepares(Protocol):
-    """An engine that may have to make something before it runs, outside the time of a run."""
+    """An engine that may have files to build before it runs, outside the time of a run."""
 
-    def prepare(self, say: Callable[[str], None]) -> None:
-        """Make what is not there yet; `say` hears a sentence before it takes long."""
+    def prepare(self, report: Callable[[str], None]) -> None:
+        """Build missing files; call `report` with a sentence before a long step."""
         ...
 
 
 @runtime_checkable
 class HasVariants(Protocol):
-    """An engine some of whose options need more than the engine itself."""
+    """An engine with options that need additional software."""
 
     def missing_for(self, trial: Trial) -> str | None:
-        """One sentence that says what to install for the options of `trial`, or None."""
+        """Describe in a sentence what to install for the options of `trial`, or return None."""
         ...
 
 
@@ -99,19 +99,19 @@ class ReadsUris(Protocol):
 
     @property
     def reads_uris(self) -> bool:
-        """True."""
+        """Always True."""
         ...
 
 
 @runtime_checkable
 class ReadsRemote(Protocol):
-    """An engine with a client of its own for URIs, to look at them and to copy them.
+    """An engine with its own client for URIs, to query and to copy them.
 
-    It comes before `ReadsUris` where an engine is both.
+    It takes precedence over `ReadsUris` where an engine is both.
     """
 
     def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
-        """Bytes and files at `uri`. Errors: `InputError` when there is nothing."""
+        """Return bytes and number of files at `uri`. Errors: `InputError` without any file."""
         ...
 
     def fetch(self, trial: Trial, uri: str, scratch: Path) -> Path:
@@ -121,19 +121,19 @@ class ReadsRemote(Protocol):
 
 @runtime_checkable
 class KeepsLog(Protocol):
-    """An engine that has a log of its own, to be asked outside the time of a run."""
+    """An engine with its own log, which is read outside the time of a run."""
 
-    def told(self) -> Mapping[str, float]:
-        """Sums of what the log says of the run that ended last: counts, `_seconds`, `_bytes`."""
+    def log_totals(self) -> Mapping[str, float]:
+        """Return totals from the log of the last run: counts, `_seconds`, `_bytes`."""
         ...
 
 
 @runtime_checkable
 class HasStages(Protocol):
-    """An engine whose log has the times of stages, to be asked once the log was asked."""
+    """An engine whose log has the times of stages, available after `log_totals`."""
 
     def stages(self) -> Sequence[Stage]:
-        """Those of the run that the log told of last, in the order they began."""
+        """Return the stages of the run that `log_totals` read last, in the order they began."""
         ...
 
 
@@ -142,16 +142,16 @@ class RunsElsewhere(Protocol):
     """An engine whose processes need not be descendants of this one."""
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:
-        """Use of those of the last run that are none; None where there were no such processes."""
+        """Return the use by other processes in the last run; None where there were none."""
         ...
 
 
 @runtime_checkable
 class HasLimits(Protocol):
-    """An engine whose own limits can be measured: tasks without work, and its transport."""
+    """An engine whose limits can be measured: rate of empty tasks, and of its transport."""
 
     def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
-        """Samples, `repeats` of each, by a name that ends in what is counted: `tasks_per_s`.
+        """Return `repeats` samples of each limit, by a name with its unit: `tasks_per_s`.
 
         Arguments: `folder` is an empty one for temporary files. Errors: as `run`.
         """
@@ -160,15 +160,15 @@ class HasLimits(Protocol):
 
 @runtime_checkable
 class HoldsSession(Protocol):
-    """An engine that keeps a service (a JVM) between runs."""
+    """An engine with a service (a JVM) that runs until `close`."""
 
     def close(self) -> None:
-        """End the service. Calling it twice does no harm."""
+        """End the service. A second call has no effect."""
         ...
 
 
 def get_engine(name: str) -> Engine:
-    """The engine called `name`, whether or not it can be used here (ask `missing`)."""
+    """Return the engine called `name`, whether or not it is usable here (see `missing`)."""
     if name not in _CLASSES:
         raise InputError(f"engine {name!r} is not known; choose from {', '.join(ENGINE_NAMES)}")
     module, class_name = _CLASSES[name]

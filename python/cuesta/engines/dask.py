@@ -1,8 +1,8 @@
 """The engine `dask`: rounds as tasks of Dask's distributed scheduler, here or on a cluster.
 
-Blocks for parts go through files of the scratch folder, which all workers share: a worker that dies
-takes none of them with it, and no block is in the memory of two. Scheduler and workers that are
-started here listen on this machine alone, and to each other alone.
+Blocks for parts go through files of the scratch folder, which all workers share: they survive the
+death of a worker, and no block is in the memory of two workers. Scheduler and workers that are
+started here listen on this machine alone, and accept connections from each other alone.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from cuesta.trial import Outcome, Phase, RemoteUse, Trial
 from cuesta.units import format_bytes
 
 PYTHON_BYTES = 128 << 20
-"""A process of Dask without a task."""
+"""Memory of a process of Dask without a task."""
 LEAST_BYTES = 256 << 20
 """Memory that a worker needs for Python, Dask and small tasks."""
 COMBINED_AT_ONCE = 16
-"""Results that a task makes one of."""
+"""Results that a task combines into one."""
 CONNECTS_SECONDS = 10
-"""How long a scheduler may take to answer."""
+"""Time for a scheduler to answer."""
 RETRIES = 3
-"""How often a task is done again whose worker has died."""
+"""Number of times a task is repeated whose worker has died."""
 _OPTIONS = ("scheduler", "tasks")
 
 
 @dataclass
 class _Held:
-    """The client that copies of an engine share, what it was made for, and its folder.
+    """The client that copies of an engine share, with the settings it was made for, and its folder.
 
-    `cluster` is that of workers which were started here.
+    `cluster` is that of workers which were started here, if any.
     """
 
     client: Any = None
@@ -64,7 +64,7 @@ class _Held:
 
 @dataclass(frozen=True)
 class DaskEngine:
-    """One process for each thread of a trial, or the workers of `--engine-option scheduler=`."""
+    """Runs a process for each thread of a trial, or uses `--engine-option scheduler=`."""
 
     progress: Progress | None = None
     name: str = "dask"
@@ -73,21 +73,21 @@ class DaskEngine:
 
     @property
     def workloads(self) -> frozenset[str]:
-        """Those in rounds."""
+        """Workloads that are described in rounds."""
         return rounds.workloads()
 
     def missing(self) -> str | None:
-        """What to install, or None."""
+        """Describe what to install, or return None."""
         if find_spec("distributed") is None or find_spec("cryptography") is None:
             return "engine dask is not installed; pip install 'cuesta[dask]'"
         return None
 
     def with_progress(self, progress: Progress) -> Engine:
-        """The same engine on the same workers, calling `progress` with bytes done and in all."""
+        """Return a copy on the same workers that calls `progress` with bytes done and in total."""
         return replace(self, progress=progress)
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:
-        """Unknown use of the workers on nodes of a cluster."""
+        """Return an unknown use where workers are on nodes of a cluster, else None."""
         return RemoteUse() if "scheduler" in trial.engine_options else None
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
@@ -99,32 +99,33 @@ class DaskEngine:
             raise
         except BaseException as error:
             self.close()
-            # On a loaded machine Dask may cancel what it waits for, which is no `Exception`.
+            # On a loaded machine Dask may raise `CancelledError`, which is no `Exception`.
             if not isinstance(error, (Exception, asyncio.CancelledError)):
                 raise
             first_line = (str(error).splitlines() or [""])[0]
-            told = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
-            raise EngineError(f"engine dask: Dask failed: {told}") from error
+            kind = type(error).__name__
+            description = f"{kind}: {first_line}" if first_line else kind
+            raise EngineError(f"engine dask: Dask failed: {description}") from error
 
     def _run(self, trial: Trial, tasks: int | None, places: tuple[Path, Path]) -> Outcome:
-        started, before = time.perf_counter(), self._held.client
+        started, client_before = time.perf_counter(), self._held.client
         client = self._client(trial, places[1])
         seconds = time.perf_counter() - started
-        start = () if client is before else (Phase(name="start", seconds=seconds),)
+        start = () if client is client_before else (Phase(name="start", seconds=seconds),)
         slots = sum(client.nthreads().values())
         if not slots:
             raise EngineError("engine dask: the scheduler has no worker; start some")
         # Each worker, and this process with the scheduler.
-        beside = 0 if trial.engine_options.get("scheduler") else (slots + 1) * PYTHON_BYTES
-        memory_bytes = rounds.memory_left(trial, beside, slots)
+        overhead_bytes = 0 if trial.engine_options.get("scheduler") else (slots + 1) * PYTHON_BYTES
+        memory_bytes = rounds.memory_without_overhead(trial, overhead_bytes, slots)
         means = Means(slots=slots, memory_bytes=memory_bytes, tasks=tasks)
-        found = partial(_found, client, places[1], self.progress)
-        outcome = rounds.run(trial, places, means, found)
+        execute = partial(_execute, client, places[1], self.progress)
+        outcome = rounds.run(trial, places, means, execute)
         versions = {"dask": version("dask")}
         return replace(outcome, phases=(*start, *outcome.phases), versions=versions)
 
     def close(self) -> None:
-        """End the workers that were started here, and leave those that were not."""
+        """End the workers that were started here; other workers continue."""
         client, self._held.client = self._held.client, None
         cluster, self._held.cluster = self._held.cluster, None
         if client is not None:
@@ -155,7 +156,7 @@ class DaskEngine:
             where = scheduler or self._held.cluster
             self._held.client = dask.Client(where, timeout=CONNECTS_SECONDS)
         except (OSError, ValueError, TypeError, RuntimeError) as error:
-            # The last two are of certificates that Dask's configuration lacks, or wants.
+            # The last two are for certificates that Dask's configuration lacks, or requires.
             if scheduler:
                 refusal = f"no scheduler at {scheduler}: {error}"
             else:
@@ -164,16 +165,16 @@ class DaskEngine:
         else:
             self._held.made_for = made_for
             return self._held.client
-        # The client that failed closes itself when it is collected. Where that happens while the
+        # The failed client closes itself when it is garbage-collected. If that happens while the
         # next client starts, both want one lock of Dask's, in one thread.
         gc.collect()
         raise EngineError(f"engine dask: {refusal}")
 
     def _local_cluster(self, workers: int, memory_bytes: int, scratch: Path) -> Any:
-        """Processes of this machine that nobody else can talk to.
+        """Start workers on this machine that accept no connections from other users.
 
-        Arguments: `memory_bytes` is for each. Their folder is beside `scratch`, which is emptied
-        between runs.
+        Arguments: `memory_bytes` is for each worker. Their folder is next to `scratch`, which is
+        emptied between runs.
         """
         self._held.folder = Path(mkdtemp(dir=scratch.parent, prefix="cuesta-dask-"))
         config: Any = import_module("dask.config")
@@ -185,7 +186,7 @@ class DaskEngine:
             dashboard_address=None,
             silence_logs=50,
             host="127.0.0.1",
-            # That of a server without pages, on a port that nobody else has.
+            # Address of a server without pages, on a free port.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             security=dask_security.temporary(),
             local_directory=str(self._held.folder),
@@ -195,24 +196,24 @@ class DaskEngine:
 
 
 def _tasks(trial: Trial) -> int | None:
-    given = trial.engine_options
-    for name in given:
+    options = trial.engine_options
+    for name in options:
         if name not in _OPTIONS:
             raise InputError(f"engine dask has no option {name}, choose from {', '.join(_OPTIONS)}")
-    return rounds.tasks_asked(trial)
+    return rounds.requested_tasks(trial)
 
 
-def _found(
+def _execute(
     client: Any, scratch: Path, progress: Progress | None, job: Job, round_: Round
 ) -> list[bytes]:
-    """What the tasks found, or with parts what they did, in the order of their numbers."""
-    # A task's result, and not scattered: it is made again when the worker that has it dies.
-    told = client.submit(_itself, round_, pure=False, retries=RETRIES)
+    """Return the results of the tasks, or of the parts if any, in the order of their numbers."""
+    # The result of a task, not scattered data: Dask recomputes it when the worker with it dies.
+    round_future = client.submit(_itself, round_, pure=False, retries=RETRIES)
     completed: Any = import_module("distributed").as_completed
 
-    def done(function: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
+    def run_all(function: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
         call = partial(function, job)
-        futures = client.map(call, items, round_=told, pure=False, retries=RETRIES)
+        futures = client.map(call, items, round_=round_future, pure=False, retries=RETRIES)
         if progress and round_.size_bytes:
             for count, _ in enumerate(completed(futures), 1):
                 progress(round_.size_bytes * count // len(futures), round_.size_bytes)
@@ -221,15 +222,15 @@ def _found(
     numbers = range(len(round_.tasks))
     if round_.parts:
         with removal.temporary_folder(folder=scratch, prefix="blocks-") as folder:
-            sent = done(partial(_send, folder), numbers)
+            sent = run_all(partial(_send, folder), numbers)
             places = [[ends[part : part + 2] for ends in sent] for part in range(round_.parts)]
-            found = done(partial(_receive, folder), list(enumerate(places)))
+            results = run_all(partial(_receive, folder), list(enumerate(places)))
     else:
-        found = done(_do, numbers)
-    while round_.combines and len(found) > 1:
-        starts = range(0, len(found), COMBINED_AT_ONCE)
-        found = done(_combine, [found[start : start + COMBINED_AT_ONCE] for start in starts])
-    return found
+        results = run_all(_do, numbers)
+    while round_.combines and len(results) > 1:
+        starts = range(0, len(results), COMBINED_AT_ONCE)
+        results = run_all(_combine, [results[start : start + COMBINED_AT_ONCE] for start in starts])
+    return results
 
 
 def _itself(round_: Round) -> Round:
@@ -237,12 +238,12 @@ def _itself(round_: Round) -> Round:
 
 
 def _do(job: Job, number: int, round_: Round) -> bytes:
-    found: bytes = job.worker().task(number, round_.shared, round_.tasks[number])[0]
-    return found
+    result: bytes = job.worker().task(number, round_.shared, round_.tasks[number])[0]
+    return result
 
 
 def _send(folder: str, job: Job, number: int, round_: Round) -> list[int]:
-    """Write the blocks of a task to a file; where that of each part begins, and the last ends."""
+    """Write the blocks of a task to a file; return the start of each part's block, and the end."""
     _, blocks, ends = job.worker().task(number, round_.shared, round_.tasks[number])
     path = Path(folder, f"{number}")
     attempt = path.with_suffix(f".{uuid4().hex}")
@@ -257,7 +258,7 @@ def _send(folder: str, job: Job, number: int, round_: Round) -> list[int]:
 
 
 def _scratch_error(error: OSError, folder: str) -> InputError:
-    """Return the line of a folder for scratch that takes no more."""
+    """Return the error of a failed write to the scratch folder."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         cause = "the disk is full; free some space or choose another folder with --scratch"
     else:
@@ -273,8 +274,8 @@ def _receive(folder: str, job: Job, item: tuple[int, list[list[int]]], round_: R
             with Path(folder, f"{number}").open("rb") as file:
                 file.seek(start)
                 worker.take((part, number), round_.shared, file.read(end - start))
-    found: bytes = worker.part(part, round_.shared)
-    return found
+    result: bytes = worker.part(part, round_.shared)
+    return result
 
 
 def _combine(job: Job, some: list[bytes], round_: Round) -> bytes:

@@ -1,7 +1,7 @@
-"""Credentials with which Dask's processes of a session prove themselves to each other.
+"""Credentials with which Dask's processes of a session authenticate to each other.
 
-Whoever reaches a Dask scheduler without security has it run any code. Here scheduler, workers and
-client have a key in common that lives as long as they do and is on no disk and no command line;
+Any process that reaches a Dask scheduler without security can run code on it. Here scheduler,
+workers and client share a key that exists only in their memory, on no disk and no command line;
 each connection is TLS, and both of its ends must have that key.
 """
 
@@ -15,7 +15,7 @@ NO_PAGES: dict[str, list[str]] = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
-"""Settings under which the servers of pages, which Dask cannot do without, have no page."""
+"""Settings under which Dask's web servers, which cannot be turned off, have no page."""
 COMMON_NAME = "cuesta-dask"
 VALID = timedelta(days=365)
 CLOCK_ERROR = timedelta(days=1)
@@ -24,7 +24,7 @@ CLOCK_ERROR = timedelta(days=1)
 def temporary() -> Any:
     """Return a `distributed.Security` with a new key, of the curve P-256, for all roles.
 
-    The one of Dask's own takes a new key of RSA, which costs a tenth of a second.
+    Dask's own function makes a key of RSA, which takes a tenth of a second.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization

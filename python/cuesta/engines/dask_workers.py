@@ -1,7 +1,7 @@
-"""Starts workers of Dask that leave Ctrl-C to the process that has started them.
+"""Starts workers of Dask that ignore Ctrl-C; the process that started them handles it.
 
 A terminal sends SIGINT to all processes of a command. A worker, or a Python that is about to be a
-worker, would print a trace for it, and the cluster could not end what ended itself.
+worker, would print a traceback, and the cluster could not end workers that ended by themselves.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 
 def started(make: Callable[[], Any], end: Callable[[Any], None]) -> Any:
-    """Return the cluster that `make` starts, whose processes never get SIGINT.
+    """Return the cluster that `make` starts, whose processes never receive SIGINT.
 
-    It runs in a thread that blocks the signal, as do all threads and processes that it starts. An
-    interrupt meanwhile is raised once it has returned, and `end` has ended what it made; something
-    half started could not be ended in order. Errors: those of `make`.
+    `make` runs in a thread that blocks the signal, as do all threads and processes that it starts.
+    An interrupt meanwhile is raised once `make` has returned and `end` has ended its cluster; a
+    partly started cluster could not be ended properly. Errors: those of `make`.
     """
     made: list[Any] = []
     failed: list[BaseException] = []
@@ -33,7 +33,7 @@ def started(make: Callable[[], Any], end: Callable[[Any], None]) -> Any:
         finally:
             is_done.set()
 
-    # Its start lets the signal through again, in the thread that needs it first.
+    # Its start unblocks the signal in the calling thread, so it must not happen in ours.
     resource_tracker.ensure_running()
     thread = threading.Thread(target=run, name="cuesta-dask-start")
     thread.start()

@@ -1,5 +1,5 @@
-"""`dataflow` as the papers' programmers write it, `--kernels numpy` and `c`: what the programs of
-both engines share. `--kernels native` is `crates/dataflow`, in rounds.
+"""`dataflow` as the papers' programmers write it, `--kernels numpy` and `c`: code that the engines
+Spark and MPI share. `--kernels native` is `crates/dataflow`, in rounds.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Sums = tuple[int, int, int]
 
 UNITS = 1 << 16
 SUM_MAX = 1 << 37
-"""What the absolute values of a block may add up to for exact sums."""
+"""Largest sum of absolute values in a block for exact sums."""
 SHIFT_MAX = 1000
 BLOCKS_MAX = 1 << 24
 STREAM = 5
 VECTOR_BYTES = 24
 PIECE_VECTORS = 1 << 15
-"""Vectors that NumPy goes over at once: beside a block it needs room for so many."""
+"""Vectors that NumPy processes at once: in addition to a block it needs memory for a piece."""
 PIECE_BYTES = 2 << 20
-"""A piece, with the arrays that NumPy makes of one."""
+"""Memory of a piece, with NumPy's temporary arrays."""
 SUMS_BYTES = 3 * VECTOR_BYTES
-"""The sums of a block, in ranks: twice while they are reduced, and once where they are gathered."""
+"""Memory of a block's sums in ranks: 2 copies while they are reduced, 1 where they are gathered."""
 ANSWER_FILE = "averages.tsv"
 HEADER = "block\tvectors\tsum_x\tsum_y\tsum_z\tmean_x\tmean_y\tmean_z\n"
 
@@ -44,16 +44,16 @@ _G = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is asked, as ranks and executors need it.
+    """The checked parameters of a run, for ranks and executors.
 
     Attributes
     ----------
     blocks, vectors
-        Of the whole run.
+        Totals of the run.
     block_vectors
         Vectors of each block but the last.
     files
-        Where vectors are read from, and how many each has; none where they are generated.
+        Files to read vectors from, with the number of vectors in each; none to generate them.
     file_bytes
         Bytes of the numbers in the files.
     """
@@ -69,20 +69,20 @@ class Plan:
     seed: int
 
     def first(self, block: int) -> int:
-        """Number of the first vector of a block."""
+        """Return the number of the first vector of a block."""
         return block * self.block_vectors
 
     def vectors_of(self, block: int) -> int:
-        """Vectors of a block: fewer in the last one, where the vectors of files end."""
+        """Return the number of vectors of a block: fewer in the last, where the files end."""
         return min(self.block_vectors, self.vectors - self.first(block))
 
     def limit(self) -> float:
-        """Largest number of a file, in either direction, with which every sum is exact."""
+        """Return the largest absolute value in a file for which all sums are exact."""
         return float(SUM_MAX // self.block_vectors - SHIFT_MAX)
 
     @property
     def stores(self) -> bool:
-        """Whether a whole block is ever in memory."""
+        """Whether the run ever has a complete block in memory."""
         return self.stages == "separate"
 
     @property
@@ -97,7 +97,7 @@ class Plan:
         return (*stages, "reduce", "write")
 
     def amounts(self, phase: str) -> dict[str, int]:
-        """Rows that a phase goes over, and bytes that it has to move where it moves some."""
+        """Return the rows of a phase, and the bytes that it must move, if any."""
         moved = self.vectors * VECTOR_BYTES
         moves = {
             "pipeline": self.file_bytes,
@@ -110,7 +110,7 @@ class Plan:
 
 
 def plan(parameters: Mapping[str, Any], seed: int, inputs: Sequence[str]) -> Plan:
-    """Check what a parameter file cannot. Errors: `InputError` naming the option or the file."""
+    """Check parameters and inputs. Errors: `InputError` naming the option or the file."""
     if parameters["stages"] == "fused" and parameters["keep"] != "none":
         raise InputError(
             "dataflow: --stages fused stores nothing to keep; give --stages separate or --keep none"
@@ -141,15 +141,15 @@ def plan(parameters: Mapping[str, Any], seed: int, inputs: Sequence[str]) -> Pla
 
 
 def _files(inputs: Iterable[str]) -> tuple[tuple[tuple[str, int], ...], int]:
-    """The files behind inputs, how many vectors each has, and the bytes of all numbers."""
+    """Return the files of the inputs with the vectors in each, and the bytes of all numbers."""
     import numpy as np
 
     files, size_bytes = [], 0
     for name in inputs:
         if is_remote(name):
             raise InputError(f"dataflow: {name} is no file; --kernels native reads it")
-        given = Path(name)
-        for path in sorted(given.glob("*.npy")) if given.is_dir() else [given]:
+        source = Path(name)
+        for path in sorted(source.glob("*.npy")) if source.is_dir() else [source]:
             try:
                 array = np.load(path, mmap_mode="r")
             except (OSError, ValueError) as error:
@@ -178,14 +178,14 @@ def _shift(text: str) -> tuple[float, float, float]:
 
 
 def _rounded(value: float) -> float:
-    """To the nearest unit, half away from zero."""
+    """Round to the nearest unit, half away from zero."""
     units = int(abs(value) * UNITS + 0.5)
     return (units if value >= 0 else -units) / UNITS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """Vectors that follow one another: `count` from number `first` on, and those of a file."""
+    """Consecutive vectors: `count` from number `first` on, and `stored` if they are in a file."""
 
     first: int
     count: int
@@ -193,31 +193,31 @@ class Piece:
     stored: NDArray[Any] | None = None
 
 
-def pieces_of(asked: Plan, number: int) -> Iterator[Piece]:
-    """Block `number` as pieces of up to `PIECE_VECTORS`."""
+def pieces_of(plan_: Plan, number: int) -> Iterator[Piece]:
+    """Yield block `number` as pieces of up to `PIECE_VECTORS`."""
     import numpy as np
 
-    first, count = asked.first(number), asked.vectors_of(number)
-    if not asked.files:
+    first, count = plan_.first(number), plan_.vectors_of(number)
+    if not plan_.files:
         for start in range(0, count, PIECE_VECTORS):
             yield Piece(first=first + start, count=min(PIECE_VECTORS, count - start))
         return
-    share = file_share(asked.files, first, count)
-    within, left = share.first, share.count
+    share = file_share(plan_.files, first, count)
+    offset, remaining = share.first, share.count
     for path in share.inputs:
-        vectors = np.load(path, mmap_mode="r")[within : within + left]
+        vectors = np.load(path, mmap_mode="r")[offset : offset + remaining]
         for start in range(0, len(vectors), PIECE_VECTORS):
             stored = vectors[start : start + PIECE_VECTORS]
             yield Piece(first=first, count=len(stored), path=path, stored=stored)
             first += len(stored)
-        within, left = 0, left - len(vectors)
+        offset, remaining = 0, remaining - len(vectors)
 
 
 class NumpyKernels:
-    """The stages on arrays of 3-vectors, as a good Python programmer writes them."""
+    """The stages on arrays of 3-vectors, in idiomatic NumPy."""
 
     def generate(self, vectors: Block, seed: int, first: int) -> None:
-        """Fill an array with the vectors from number `first` on."""
+        """Fill an array with generated vectors from number `first` on."""
         import numpy as np
 
         axes = vectors.reshape(-1, 3)
@@ -248,20 +248,20 @@ class NumpyKernels:
         np.rint(vectors, out=vectors)
         vectors /= UNITS
 
-    def make(self, vectors: Block, piece: Piece, asked: Plan) -> None:
+    def make(self, vectors: Block, piece: Piece, plan_: Plan) -> None:
         """Fill an array with a piece. Errors: `InputError`."""
         if piece.stored is None:
-            self.generate(vectors, asked.seed, piece.first)
+            self.generate(vectors, plan_.seed, piece.first)
         else:
-            self.load(vectors, piece, asked.limit())
+            self.load(vectors, piece, plan_.limit())
 
     def shift(self, vectors: Block, by: tuple[float, float, float]) -> None:
-        """Add a vector to each."""
+        """Add the vector `by` to each vector."""
         axes = vectors.reshape(-1, 3)
         axes += by
 
     def sum(self, vectors: Block) -> Sums:
-        """Their sums."""
+        """Return the sums of the coordinates."""
         x, y, z = (int(value * UNITS) for value in vectors.reshape(-1, 3).sum(axis=0))
         return x, y, z
 
@@ -284,35 +284,35 @@ def _mix_array(words: NDArray[np.uint64]) -> None:
     words ^= words >> np.uint64(31)
 
 
-def make_block(kernels: NumpyKernels, asked: Plan, number: int, room: Block) -> Block:
-    """Block `number`, generated or loaded, at the start of `room`. Errors: `InputError`."""
+def make_block(kernels: NumpyKernels, plan_: Plan, number: int, room: Block) -> Block:
+    """Generate or load block `number` at the start of `room`; return it. Errors: `InputError`."""
     done = 0
-    for piece in pieces_of(asked, number):
+    for piece in pieces_of(plan_, number):
         end = done + 3 * piece.count
-        kernels.make(room[done:end], piece, asked)
+        kernels.make(room[done:end], piece, plan_)
         done = end
     return room[:done]
 
 
-def make_room(asked: Plan) -> Block:
-    """Room for what `sums_of` has in memory: a block, or a piece where all stages are one loop."""
+def make_room(plan_: Plan) -> Block:
+    """Allocate the array for `sums_of`: a block, or a piece where all stages are one loop."""
     import numpy as np
 
-    vectors = asked.vectors_of(0)
-    return np.empty(3 * (vectors if asked.stores else min(vectors, PIECE_VECTORS)))
+    vectors = plan_.vectors_of(0)
+    return np.empty(3 * (vectors if plan_.stores else min(vectors, PIECE_VECTORS)))
 
 
-def sums_of(kernels: NumpyKernels, asked: Plan, number: int, room: Block) -> Sums:
-    """All stages of a block, one after the other, or for each piece. Errors: `InputError`."""
-    if asked.stores:
-        block = make_block(kernels, asked, number, room)
-        kernels.shift(block, asked.shift)
+def sums_of(kernels: NumpyKernels, plan_: Plan, number: int, room: Block) -> Sums:
+    """Run all stages on a block, one by one or fused for each piece. Errors: `InputError`."""
+    if plan_.stores:
+        block = make_block(kernels, plan_, number, room)
+        kernels.shift(block, plan_.shift)
         return kernels.sum(block)
     total = (0, 0, 0)
-    for piece in pieces_of(asked, number):
+    for piece in pieces_of(plan_, number):
         vectors = room[: 3 * piece.count]
-        kernels.make(vectors, piece, asked)
-        kernels.shift(vectors, asked.shift)
+        kernels.make(vectors, piece, plan_)
+        kernels.shift(vectors, plan_.shift)
         total = add(total, kernels.sum(vectors))
     return total
 
@@ -321,39 +321,39 @@ KERNELS = ("native", "numpy")
 
 
 def kernels_of(trial: Trial, choices: Iterable[str] = KERNELS) -> str:
-    """The `--kernels` of a trial. Errors: `InputError` where they are not for its workload."""
-    given = trial.engine_options.get("kernels", "native")
-    if given not in choices:
-        raise InputError(f"--kernels is {given}, choose from {', '.join(choices)}")
-    if given != "native" and trial.workload != "dataflow":
+    """Return the `--kernels` of a trial. Errors: `InputError` where its workload has none such."""
+    kernels = trial.engine_options.get("kernels", "native")
+    if kernels not in choices:
+        raise InputError(f"--kernels is {kernels}, choose from {', '.join(choices)}")
+    if kernels != "native" and trial.workload != "dataflow":
         raise InputError(
-            f"--kernels {given} is for dataflow; {trial.workload} runs the native kernels"
+            f"--kernels {kernels} is for dataflow; {trial.workload} runs the native kernels"
         )
-    return given
+    return kernels
 
 
-def add(one: Sums, other: Sums) -> Sums:
-    """The sums of both."""
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+def add(left: Sums, right: Sums) -> Sums:
+    """Add sums by coordinate."""
+    return left[0] + right[0], left[1] + right[1], left[2] + right[2]
 
 
 def write_table(path: Path, sums: Iterable[Sums], total: Sums, plan: Plan) -> int:
     """Write the answer file from the sums of the blocks in order and of all; return its bytes."""
     with path.open("w", encoding="ascii") as file:
         file.write(HEADER)
-        for block, found in enumerate(sums):
-            file.write(_line(str(block), plan.vectors_of(block), found))
+        for block, block_sums in enumerate(sums):
+            file.write(_line(str(block), plan.vectors_of(block), block_sums))
         file.write(_line("all", plan.vectors, total))
         return file.tell()
 
 
 def _line(block: str, vectors: int, sums: Sums) -> str:
-    fields = [block, str(vectors), *map(str, sums), *(_mean(one, vectors) for one in sums)]
+    fields = [block, str(vectors), *map(str, sums), *(_mean(total, vectors) for total in sums)]
     return "\t".join(fields) + "\n"
 
 
 def _mean(total: int, vectors: int) -> str:
-    """Six decimals, half away from zero, from whole numbers."""
+    """Format a mean with six decimals, rounded half away from zero, by integer arithmetic."""
     divisor = vectors * UNITS
     rounded = (2 * abs(total) * 10**6 + divisor) // (2 * divisor)
     sign = "-" if total < 0 and rounded else ""

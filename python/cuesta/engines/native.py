@@ -1,4 +1,4 @@
-"""The Rust kernels on the cores of this machine."""
+"""The engine `native`: the Rust kernels on the cores of this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NativeEngine:
     reads_uris: bool = True
 
     def missing(self) -> str | None:
-        """None where the native module loads."""
+        """Return None where the native module loads, else its error."""
         try:
             native_module()
         except EngineMissing as error:
@@ -30,7 +30,7 @@ class NativeEngine:
         return None
 
     def with_progress(self, progress: Progress) -> Engine:
-        """The same engine, calling `progress` with bytes done and in all."""
+        """Return a copy of the engine that calls `progress` with bytes done and in total."""
         return NativeEngine(progress=progress)
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:

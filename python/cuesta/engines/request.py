@@ -1,4 +1,4 @@
-"""What engines ask of the native module."""
+"""Requests of engines to the native module."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from cuesta.native import to_json
 _REQUEST = ("inputs", "parameters", "output", "seed", "threads", "memory_bytes", "scratch")
 
 
-def native_request(given: Mapping[str, Any], **other: object) -> str:
-    """The request for the native module, with some fields changed."""
-    return to_json({name: (dict(given) | other)[name] for name in _REQUEST})
+def native_request(fields: Mapping[str, Any], **changes: object) -> str:
+    """Return the request for the native module, with some fields changed."""
+    return to_json({name: (dict(fields) | changes)[name] for name in _REQUEST})

@@ -1,6 +1,6 @@
-"""Rounds, the contract of distributed work: what leads a run plans them, workers do their tasks.
+"""Rounds, the contract of distributed work: a leader plans them, workers run their tasks.
 
-Both are in the native module; an engine only carries bytes between them. See
+Both are in the native module; an engine only transports bytes between them. See
 `crates/runtime/src/rounds.rs`.
 """
 
@@ -22,33 +22,32 @@ from cuesta.units import format_bytes
 from cuesta.workloads import get_workload
 
 SLOT_BYTES_MIN = 16 << 20
-"""Least memory for a task, and for what leads."""
+"""Least memory for a task, and for the leader."""
 
 
 def workloads() -> frozenset[str]:
-    """Those that are described in rounds. Errors: `EngineMissing` without the native module."""
+    """Return workloads described in rounds. Errors: `EngineMissing` without the native module."""
     return frozenset(native_module().WITH_ROUNDS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Means:
-    """What an engine offers to a run.
+    """The resources and properties of an engine for a run.
 
     Attributes
     ----------
     slots
-        How many tasks run at once.
+        Number of tasks that run at once.
     nodes
-        How many nodes they are on.
+        Number of nodes that the slots are on.
     memory_bytes
-        Memory of all of them on a node, and of what leads: what the processes themselves leave of
-        the limit.
+        Memory of the slots on a node and of the leader: the limit less the overhead of processes.
     tasks, task_bytes
-        How many tasks and parts there shall be, or bytes that a task reads, where that was said.
+        Requested number of tasks and parts, or bytes that a task reads; None to choose.
     keeps
-        Whether one worker does the tasks and parts of one number in all rounds.
+        Whether the same worker runs the tasks and parts of a number in all rounds.
     text
-        Whether its shuffle takes pairs of text.
+        Whether the engine's shuffle takes pairs of text.
     slow_to_begin
         Whether a task or part takes seconds to begin.
     """
@@ -65,10 +64,10 @@ class Means:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """Tasks that know nothing of each other; with `parts`, they send blocks to these.
+    """Independent tasks; with `parts`, they send blocks to these.
 
-    Blocks that are text are lines of a key, a tab and a value; parts may be given lines of a key
-    and several of its values.
+    Blocks of text are lines of a key, a tab and a value; parts may receive lines of a key and
+    several of its values.
     """
 
     phase: str
@@ -82,8 +81,8 @@ class Round:
     shared: bytes
     tasks: tuple[bytes, ...]
 
-    def lasted(self, seconds: float) -> Phase:
-        """The phase that it was."""
+    def to_phase(self, seconds: float) -> Phase:
+        """Return the phase of the round, with its duration."""
         return Phase(
             name=self.phase,
             seconds=seconds,
@@ -96,20 +95,20 @@ class Round:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run as its workers know it: the request of the native module, as JSON, and the means."""
+    """The input of a run's workers: the request to the native module, as JSON, and the means."""
 
     workload: str
     request: str
     means: Means
 
     def worker(self) -> Any:
-        """Who does tasks."""
+        """Return a worker, which runs tasks."""
         means = to_json(asdict(self.means))
         return native_module().Worker(self.workload, self.request, means)
 
 
 class Leader:
-    """What leads a run. Errors of its methods: those of the native module."""
+    """The leader of a run. Errors of its methods: those of the native module."""
 
     def __init__(self, job: Job) -> None:
         means = to_json(asdict(job.means))
@@ -118,13 +117,13 @@ class Leader:
         self._tasks = 0
         self.counts: dict[str, int] = {}
 
-    def next(self, found: list[Any]) -> Round | None:
-        """The next round, from the buffers that were found in the last one; None at the end.
+    def next(self, results: list[Any]) -> Round | None:
+        """Plan the next round from the results of the last one; return None at the end.
 
-        Takes the buffers out of the list: they may be most of the memory.
+        Clears the list: its buffers may be most of the memory.
         """
-        planned = self._leader.next(found)
-        found.clear()
+        planned = self._leader.next(results)
+        results.clear()
         if planned is None:
             return None
         facts, shared, tasks = planned
@@ -132,32 +131,32 @@ class Leader:
         return Round(shared=shared, tasks=tuple(tasks), **from_response(facts))
 
     def phases(self) -> list[Phase]:
-        """What it has done itself since the last call; at the end, there are the counts too."""
-        told = from_response(self._leader.told())
-        self.counts = {**told["counts"], "tasks": self._tasks}
-        return [self._workload.phase(row) for row in told["phases"]]
+        """Return the leader's own phases since the last call; at the end, set the counts."""
+        report = from_response(self._leader.told())
+        self.counts = {**report["counts"], "tasks": self._tasks}
+        return [self._workload.phase(row) for row in report["phases"]]
 
 
-def tasks_asked(trial: Trial) -> int | None:
-    """The engine option `tasks`: how many tasks and parts there shall be. Errors: `InputError`."""
+def requested_tasks(trial: Trial) -> int | None:
+    """Return the engine option `tasks`, the number of tasks and parts. Errors: `InputError`."""
     tasks = trial.engine_options.get("tasks")
     if tasks is not None and (not tasks.isdecimal() or int(tasks) < 1):
         raise InputError(f"--engine-option tasks is {tasks}, give at least 1")
     return int(tasks) if tasks else None
 
 
-def memory_left(trial: Trial, beside_bytes: int, slots: int) -> int:
-    """What is left of the limit beside processes that take so many bytes without a task.
+def memory_without_overhead(trial: Trial, overhead_bytes: int, slots: int) -> int:
+    """Return the memory limit less the overhead of processes without a task, in bytes.
 
-    Errors: `InputError` when that is not enough for so many slots.
+    Errors: `InputError` when that is not enough for `slots`.
     """
-    least = beside_bytes + (slots + 1) * SLOT_BYTES_MIN
+    least = overhead_bytes + (slots + 1) * SLOT_BYTES_MIN
     check_memory(trial, least, f"{slots} tasks at once")
-    return trial.memory_bytes - beside_bytes
+    return trial.memory_bytes - overhead_bytes
 
 
 def check_memory(trial: Trial, least_bytes: int, purpose: str) -> None:
-    """Refuse a limit of memory below the known least. Errors: `InputError`."""
+    """Check that the memory limit is at least `least_bytes`. Errors: `InputError`."""
     if trial.memory_bytes < least_bytes:
         raise InputError(
             f"--memory is {format_bytes(trial.memory_bytes)}, engine {trial.engine} needs at least "
@@ -166,7 +165,7 @@ def check_memory(trial: Trial, least_bytes: int, purpose: str) -> None:
 
 
 def check(trial: Trial, places: tuple[Path, Path]) -> None:
-    """Refuse what can be refused before an engine starts. Errors: `InputError`."""
+    """Check a trial before an engine starts. Errors: `InputError`."""
     means = Means(slots=1, memory_bytes=trial.memory_bytes)
     request = native_request(request_fields(trial, *places))
     Leader(Job(workload=trial.workload, request=request, means=means))
@@ -178,7 +177,7 @@ def run(
     means: Means,
     engine: Callable[[Job, Round], list[bytes]],
 ) -> Outcome:
-    """Lead a run whose tasks `engine` has done; it returns what they found, or what parts did.
+    """Lead a run whose rounds `engine` executes; it returns the results of tasks, or of parts.
 
     Arguments: `places` are the folders of the answer and of scratch; all workers share them.
     Errors: those of the leader and of `engine`.
@@ -187,41 +186,41 @@ def run(
     phases: list[Phase] = []
     with removal.temporary_folder(folder=scratch, prefix="rounds-") as folder:
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
-        asked = request_fields(trial, output, Path(folder))
-        job = Job(workload=trial.workload, request=native_request(asked), means=means)
+        fields = request_fields(trial, output, Path(folder))
+        job = Job(workload=trial.workload, request=native_request(fields), means=means)
         leader = Leader(job)
-        found: list[bytes] = []
-        while (round_ := leader.next(found)) is not None:
+        results: list[bytes] = []
+        while (round_ := leader.next(results)) is not None:
             phases += leader.phases()
             started = time.perf_counter()
-            found = engine(job, round_)
-            phases.append(round_.lasted(time.perf_counter() - started))
+            results = engine(job, round_)
+            phases.append(round_.to_phase(time.perf_counter() - started))
         phases += leader.phases()
     return Outcome(phases=joined((*converted, *phases)), counts=leader.counts)
 
 
-def combined(worker: Any, round_: Round, found: Iterable[bytes]) -> list[bytes]:
-    """What several tasks found, as if one had; nothing of nothing."""
-    each = list(found)
-    if not each:
+def combined(worker: Any, round_: Round, results: Iterable[bytes]) -> list[bytes]:
+    """Combine the results of several tasks into one; return an empty list without results."""
+    collected = list(results)
+    if not collected:
         return []
-    return [reduce(lambda one, other: worker.combine(round_.shared, one, other), each)]
+    return [reduce(lambda left, right: worker.combine(round_.shared, left, right), collected)]
 
 
 def joined(phases: Iterable[Phase]) -> tuple[Phase, ...]:
-    """Phases of one name as one, in the order in which they came first."""
-    all_: dict[str, Phase] = {}
+    """Merge phases of the same name, in the order of their first occurrence."""
+    by_name: dict[str, Phase] = {}
     for phase in phases:
-        same = all_.get(phase.name)
-        all_[phase.name] = _sum(same, phase) if same else phase
-    return tuple(all_.values())
+        previous = by_name.get(phase.name)
+        by_name[phase.name] = _sum(previous, phase) if previous else phase
+    return tuple(by_name.values())
 
 
-def _sum(one: Phase, other: Phase) -> Phase:
+def _sum(first: Phase, second: Phase) -> Phase:
     return replace(
-        one,
-        seconds=one.seconds + other.seconds,
-        bytes=(one.bytes or 0) + (other.bytes or 0) or None,
-        rows=(one.rows or 0) + (other.rows or 0) or None,
-        flops=(one.flops or 0) + (other.flops or 0) or None,
+        first,
+        seconds=first.seconds + second.seconds,
+        bytes=(first.bytes or 0) + (second.bytes or 0) or None,
+        rows=(first.rows or 0) + (second.rows or 0) or None,
+        flops=(first.flops or 0) + (second.flops or 0) or None,
     )

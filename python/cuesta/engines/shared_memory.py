@@ -11,13 +11,13 @@ PLACE = Path("/dev/shm")
 BYTES_OF_LOCKS = 1 << 20
 BYTES_MIN = 32 << 20
 BYTES_A_RANK = 2 << 20
-"""Twice what MPICH takes there for each rank."""
+"""Twice the bytes that MPICH takes there for each rank."""
 
 
 def remark(users: str, ranks: int = 0) -> str:
-    """Return what to do about a folder that is too small for `ranks`; nothing if it is not.
+    """Return the remedy for a folder that is too small for `ranks`; empty if it is large enough.
 
-    Without ranks a few pages will do.
+    Without ranks a few pages suffice.
 
     A write beyond its size ends a rank with signal 7 or 11, and the other ranks with signal 15.
     """

@@ -1,4 +1,4 @@
-"""Dividing a count of things among parts."""
+"""Division of a number of items among parts."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 Share = tuple[int, int]
-"""A range: the first, and how many."""
+"""A range: first item, and count."""
 
 
 def share_of(count: int, index: int, parts: int) -> Share:
-    """Share `index` of `parts`, as even as they can be; some may be empty."""
+    """Return share `index` of `parts`, which differ by at most one item; some may be empty."""
     first, end = index * count // parts, (index + 1) * count // parts
     return first, end - first
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileShare:
-    """Things of files that are next to each other.
+    """Consecutive items of files.
 
     Attributes
     ----------
     inputs
-        The files that they are in, and no others.
+        The files that contain items of the share.
     base
-        Number of the first thing in these files.
+        Number of the first item in these files.
     first, count
-        The first one within these files, and how many there are.
+        First item of the share within these files, and number of items.
     """
 
     inputs: tuple[str, ...]
@@ -36,12 +36,12 @@ class FileShare:
 
 
 def file_share(files: Iterable[tuple[str, int]], first: int, count: int) -> FileShare:
-    """Things from number `first` on of `files`, each of which has so many."""
+    """Return the share of `count` items from number `first` on; `files` has the count of each."""
     inputs: list[str] = []
     base = number = 0
-    for path, things in files:
-        if number < first + count and number + things > first:
+    for path, items in files:
+        if number < first + count and number + items > first:
             base = base if inputs else number
             inputs.append(path)
-        number += things
+        number += items
     return FileShare(inputs=tuple(inputs), base=base, first=first - base, count=count)

@@ -1,4 +1,4 @@
-"""Variables by which a site changes how Java, Hadoop and Spark start, named where one fails."""
+"""Environment variables by which a site changes how Java, Hadoop and Spark start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _OF_JAVA = ("_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
-"""Words that every JVM adds to its command line; those of the first win over ours."""
+"""Options that every JVM adds to its command line; those of the first override ours."""
 _OF_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "HADOOP_OPTS", "HADOOP_CLASSPATH", "CLASSPATH")
 _OF_SPARK = (
     "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS", "SPARK_DIST_CLASSPATH",
@@ -21,7 +21,7 @@ VALUE_CHARACTERS_MAX = 60
 
 
 def remark(names: Sequence[str], environment: Mapping[str, str] = os.environ) -> str:
-    """Return what to try where a start fails and the site has set variables; else nothing."""
+    """Return the remedy for a failed start where the site has set variables, else nothing."""
     values = {name: environment[name] for name in names if environment.get(name)}
     if not values:
         return ""
@@ -50,11 +50,11 @@ def spark_home(environment: Mapping[str, str]) -> Path | None:
 
 
 def spark_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what to set while Spark starts, as `spark_home` says."""
+    """Return variables to set while Spark starts, by `spark_home`."""
     home = spark_home(environment)
     return {"SPARK_HOME": str(home)} if home else {}
 
 
 def _cores(home: Path) -> Iterator[str]:
-    """Names of the jar that has the version of a Spark and of its Scala."""
+    """Yield names of the core jar, which have the versions of Spark and of its Scala."""
     yield from (jar.name for jar in (home / "jars").glob("spark-core_*.jar"))

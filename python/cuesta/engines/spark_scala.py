@@ -1,7 +1,7 @@
-"""The engine whose workloads are Scala: nothing but the JVM computes.
+"""The engine whose workloads are in Scala and run in the JVM alone.
 
-For comparison, and for sites whose executors have no Python with our wheel. The jar is made from
-`jvm/spark-jobs`; PySpark only brings Spark along and starts it.
+For comparison, and for sites whose executors have no Python with our wheel. The jar is built from
+`jvm/spark-jobs`; PySpark only provides Spark and starts it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cuesta.engines.spark.session import Session
 
 _JOBS = frozenset({"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans"})
-"""Those of `Jobs.scala`."""
+"""Workloads of `Jobs.scala`."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,21 @@ class SparkScalaEngine(SparkEngine):
 
     @property
     def workloads(self) -> frozenset[str]:
-        """Those that have a job in Scala."""
+        """Workloads with a job in Scala."""
         return _JOBS
 
     def missing(self) -> str | None:
-        """What to install for Spark, its Java included."""
+        """Describe what to install for Spark and its Java, or return None."""
         if find_spec("pyspark") is None:
             return "engine spark-scala is not installed; pip install 'cuesta[spark]'"
         return scala_jar.missing() or super().missing()
 
-    def prepare(self, say: Callable[[str], None]) -> None:
+    def prepare(self, report: Callable[[str], None]) -> None:
         """Compile the workloads where a checkout has changed. Errors: `EngineError`."""
-        scala_jar.compile_changed(say)
+        scala_jar.compile_changed(report)
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:
-        """Unknown use of the workers on nodes of a cluster."""
+        """Return an unknown use where workers are on nodes of a cluster, else None."""
         return (
             RemoteUse()
             if not trial.engine_options.get("master", "local").startswith("local")
@@ -64,16 +64,16 @@ class SparkScalaEngine(SparkEngine):
             raise InputError("--engine-option task-bytes is for engine spark; give partitions=N")
         if trial.workload == "dataflow":
             plan(trial.parameters, trial.seed, ())
-        told = scala_options.request_options(trial)
+        job_options = scala_options.request_options(trial)
         session, phases = self._session(trial, scratch)
         request = {
             "workload": trial.workload,
-            "inputs": [one if "://" in one else f"file://{one}" for one in _absolute(trial)],
+            "inputs": [path if "://" in path else f"file://{path}" for path in _absolute(trial)],
             "parameters": dict(trial.parameters),
             "seed": trial.seed,
             "output": str(output.absolute()),
             "partitions": options.partitions,
-            "options": told,
+            "options": job_options,
         }
         response = self._guarded(session, lambda: _run(session, request))
         workload = get_workload(trial.workload)
@@ -84,17 +84,17 @@ class SparkScalaEngine(SparkEngine):
         )
 
     def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
-        """Tasks without work in the JVM, and the transport of shuffles. Errors: as `run`."""
+        """Measure empty tasks in the JVM, and the transport of shuffles. Errors: as `run`."""
         session = self._session_for_limits(threads, folder)
         jvm: Any = session.spark.sparkContext._jvm
         spark: Any = session.spark._jsparkSession
-        found: dict[str, list[float]] = json.loads(
+        samples: dict[str, list[float]] = json.loads(
             self._guarded(session, lambda: jvm.cuesta.spark.Limits.measure(spark, repeats))
         )
-        return found
+        return samples
 
     def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
-        """Bytes and files at a URI that only Spark can read. Errors: as `run`."""
+        """Return bytes and files at a URI that only Spark can read. Errors: as `run`."""
         from cuesta.engines.spark import hadoop
 
         session = self._for_files(trial, scratch)
@@ -102,7 +102,7 @@ class SparkScalaEngine(SparkEngine):
         return sum(file.size_bytes for file in files), len(files)
 
     def fetch(self, trial: Trial, uri: str, scratch: Path) -> Path:
-        """Copy what is at a URI into `scratch`, not through the reader that runs use."""
+        """Copy files at a URI into `scratch`, not through the reader that runs use."""
         from cuesta.engines.spark import hadoop
 
         session = self._for_files(trial, scratch)
@@ -116,7 +116,7 @@ class SparkScalaEngine(SparkEngine):
 
 
 def _absolute(trial: Trial) -> list[str]:
-    return [one if "://" in one else str(Path(one).absolute()) for one in trial.inputs]
+    return [path if "://" in path else str(Path(path).absolute()) for path in trial.inputs]
 
 
 def _run(session: Session, request: dict[str, Any]) -> dict[str, Any]:

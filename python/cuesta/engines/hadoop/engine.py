@@ -89,7 +89,7 @@ class HadoopEngine:
         if options.examples:
             return examples.sort(trial, options, output, scratch)
         rounds.check(trial, (output, scratch))
-        memory_bytes = rounds.memory_left(trial, settings.beside_bytes(options, slots), slots)
+        memory_bytes = rounds.memory_without_overhead(trial, settings.overhead_bytes(options, slots), slots)
         means = Means(
             slots=slots,
             memory_bytes=memory_bytes,
@@ -114,7 +114,7 @@ class HadoopEngine:
         """Unknown use of the containers on YARN."""
         return RemoteUse() if options_of(trial).conf else None
 
-    def told(self) -> Mapping[str, float]:
+    def log_totals(self) -> Mapping[str, float]:
         """What the counters of the last run's jobs say."""
         counters = self._held.counters
         map_seconds, reduce_seconds, jvm_seconds, child_seconds, gc_seconds = (

@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from cuesta.engines.rounds import Job, Means, Round, tasks_asked
+from cuesta.engines.rounds import Job, Means, Round, requested_tasks
 from cuesta.errors import InputError
 from cuesta.trial import Trial
 
@@ -75,7 +75,7 @@ def options_of(trial: Trial) -> Options:
     examples = given.get("examples")
     return Options(
         conf=_conf(given.get("conf")),
-        tasks=tasks_asked(trial),
+        tasks=requested_tasks(trial),
         examples=Path(examples).absolute() if examples else None,
         hadoop=hadoop,
     )
@@ -95,7 +95,7 @@ def _conf(named: str | None) -> Path | None:
     return conf
 
 
-def beside_bytes(options: Options, slots: int) -> int:
+def overhead_bytes(options: Options, slots: int) -> int:
     """Memory of all processes without a task; on this machine alone, all tasks are in one JVM."""
     if options.conf is None:
         return slots * (HEAP_BYTES + PYTHON_BYTES) + CLIENT_BYTES

@@ -23,12 +23,12 @@ from cuesta.private import is_trusted
 
 SOURCE = Path(__file__).with_name("dataflow.c")
 FLAGS = ("-O3",)
-"""What it is compiled with: it must run on every processor of a cluster."""
+"""Flags of the compiler: the program must run on all processors of a cluster."""
 ERROR_CHARACTERS_MAX = 300
 
 
 def missing() -> str | None:
-    """What to install for it, or None."""
+    """Describe what to install for the program, or return None."""
     command = launch.launcher()
     if command is None:
         return "there is no mpiexec; install cuesta[mpi] or load the site's MPI"
@@ -40,43 +40,43 @@ def missing() -> str | None:
     return None
 
 
-def check(asked: Plan) -> None:
-    """Refuse what the program does not do. Errors: `InputError`."""
-    if asked.files:
+def check(plan: Plan) -> None:
+    """Check for options that the program lacks. Errors: `InputError`."""
+    if plan.files:
         raise InputError("--kernels c generates its vectors; leave the files out")
-    if asked.keep == "disk":
+    if plan.keep == "disk":
         raise InputError("--kernels c keeps blocks in memory or not at all; leave out --keep disk")
 
 
-def run(asked: Plan, ranks: int, output: Path, program: Path) -> dict[str, Any]:
+def run(plan: Plan, ranks: int, output: Path, program: Path) -> dict[str, Any]:
     """Compute the answer on `ranks` new ranks; the response is that of `_native.run`.
 
-    Arguments: `program` is what `compiled` has given. Errors: `EngineError` when a rank dies.
+    Arguments: `program` was returned by `compiled`. Errors: `EngineError` when a rank dies.
     """
-    numbers = map(repr, (asked.blocks, asked.block_vectors, asked.seed, *asked.shift))
-    words = [str(program), *numbers, asked.stages, asked.keep, str(output / ANSWER_FILE)]
-    code, said = launch.run_program(ranks, words)
+    numbers = map(repr, (plan.blocks, plan.block_vectors, plan.seed, *plan.shift))
+    words = [str(program), *numbers, plan.stages, plan.keep, str(output / ANSWER_FILE)]
+    code, output_text = launch.run_program(ranks, words)
     if code:
-        raise launch.failure(code, said)
-    lines = [line.split() for line in said.splitlines()]
-    found = {line[0]: line[1] for line in lines if len(line) == 2}
-    if found.get("ranks") != str(ranks):
+        raise launch.failure(code, output_text)
+    lines = [line.split() for line in output_text.splitlines()]
+    report = {line[0]: line[1] for line in lines if len(line) == 2}
+    if report.get("ranks") != str(ranks):
         raise EngineError(
-            f"mpi: {ranks} ranks were started, but the C program sees {found.get('ranks')}: "
+            f"mpi: {ranks} ranks were started, but the C program sees {report.get('ranks')}: "
             "mpiexec and mpicc belong to different MPIs; use one for both"
         )
     phases = [
-        {"name": name, "seconds": float(found[name]), **asked.amounts(name)}
-        for name in asked.phase_names
+        {"name": name, "seconds": float(report[name]), **plan.amounts(name)}
+        for name in plan.phase_names
     ]
     return {
         "phases": phases,
-        "counts": {"blocks": asked.blocks, "vectors": asked.vectors, "ranks": ranks},
+        "counts": {"blocks": plan.blocks, "vectors": plan.vectors, "ranks": ranks},
     }
 
 
 def compiled(flags: Sequence[str]) -> tuple[Path, bool]:
-    """The program in the cache, and whether it was compiled just now. Errors: `EngineMissing`."""
+    """Return the cached program, and whether it was compiled now. Errors: `EngineMissing`."""
     why = missing()
     command = launch.launcher()
     if why or command is None:
@@ -117,12 +117,13 @@ def _compile(words: Sequence[str], target: Path) -> None:
     )
     if done.returncode:
         lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        told = lines[0][:ERROR_CHARACTERS_MAX] if lines else f"code {done.returncode}"
+        message = lines[0][:ERROR_CHARACTERS_MAX] if lines else f"code {done.returncode}"
         raise EngineMissing(
-            f"engine mpi: {words[0]} does not compile the C program ({told}); install a C compiler"
+            f"engine mpi: {words[0]} does not compile the C program ({message}); "
+            "install a C compiler"
         )
 
 
 def _compiler(command: str) -> Path:
-    """The wrapper of the MPI that has this launcher."""
+    """Return the compiler wrapper of the MPI that has this launcher."""
     return Path(command).with_name("mpicc")

@@ -1,4 +1,4 @@
-"""The MPI engine: starts ranks, or is one of the ranks that somebody started."""
+"""The MPI engine: starts ranks, or is a rank that `mpirun` started."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from cuesta.trial import Outcome, Phase, RemoteUse, Stage, Trial, limit_tasks
 from cuesta.workloads import get_workload
 
 RANK_BYTES = 32 << 20
-"""A rank without a task: Python, NumPy and MPI."""
+"""Memory of a rank without a task: Python, NumPy and MPI."""
 _KERNELS = (*KERNELS, "c")
 
 
 @dataclass(frozen=True)
 class MpiEngine:
-    """One rank a core, each with one thread; `--ranks` says how many."""
+    """Runs `--ranks` ranks, by default one for each core, of one thread each."""
 
     name: str = "mpi"
     reads_uris: bool = True
@@ -41,11 +41,11 @@ class MpiEngine:
 
     @property
     def workloads(self) -> frozenset[str]:
-        """Those in rounds."""
+        """Workloads that are described in rounds."""
         return rounds.workloads()
 
     def missing(self) -> str | None:
-        """What to install, or None."""
+        """Describe what to install, or return None."""
         if find_spec("mpi4py") is None or find_spec("numpy") is None:
             return "mpi4py is not installed; pip install 'cuesta[mpi]' brings it and an MPI along"
         if is_inside() or launch.launcher():
@@ -53,7 +53,7 @@ class MpiEngine:
         return "there is no mpiexec; pip install 'cuesta[mpi]' brings MPICH, or load the site's MPI"
 
     def missing_for(self, trial: Trial) -> str | None:
-        """What to install for the options of a trial, or None. Errors: `InputError`."""
+        """Describe what to install for a trial's options, or return None. Errors: `InputError`."""
         return c_program.missing() if kernels_of(trial, _KERNELS) == "c" else None
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
@@ -73,7 +73,7 @@ class MpiEngine:
         trial, converted = get_workload(trial.workload).readable(trial, scratch)
         request = request_fields(trial, output, scratch)
         if kernels == "native":
-            request["memory_bytes"] = rounds.memory_left(trial, here * RANK_BYTES, here)
+            request["memory_bytes"] = rounds.memory_without_overhead(trial, here * RANK_BYTES, here)
             request["nodes"] = max(1, ranks // here)
         request |= {"workload": trial.workload, "kernels": kernels, "watcher": usage.place()}
         inside = is_inside()
@@ -83,43 +83,43 @@ class MpiEngine:
         self._remote.extend([remote] if remote else [])
         return _outcome(trial, response, converted)
 
-    def told(self) -> Mapping[str, float]:
-        """What the ranks of the last run measured in its rounds, summed over ranks."""
+    def log_totals(self) -> Mapping[str, float]:
+        """Return measurements of the last run's rounds, summed over ranks."""
         if not self._stages:
             return {}
-        tasks = [one.each.get("task_seconds", ()) for one in self._stages]
-        exchanges = [one.each.get("fetch_wait_seconds", ()) for one in self._stages]
-        whole = sum(one.tasks * one.seconds for one in self._stages)
+        tasks = [stage.each.get("task_seconds", ()) for stage in self._stages]
+        exchanges = [stage.each.get("fetch_wait_seconds", ()) for stage in self._stages]
+        total = sum(stage.tasks * stage.seconds for stage in self._stages)
         working = sum(map(sum, tasks))
         return {
             "rounds": len(self._stages),
             "task_seconds": working,
             "exchange_seconds": sum(map(sum, exchanges)),
-            "rank_wait_seconds": max(0.0, whole - working),
+            "rank_wait_seconds": max(0.0, total - working),
         }
 
     def stages(self) -> Sequence[Stage]:
-        """The rounds of the last run, whose tasks are what each rank did."""
+        """Return the rounds of the last run, with one task for each rank."""
         return limit_tasks(self._stages)
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:  # noqa: ARG002
-        """Use of ranks on other nodes, or started by another program, in the last run."""
+        """Return the last run's use by ranks on other nodes, or started by another program."""
         return self._remote[0] if self._remote else None
 
     def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
-        """Of ranks on this machine, at least two. Errors: `EngineError`."""
+        """Measure ranks on this machine, at least two. Errors: `EngineError`."""
         request = {"workload": "limits", "kernels": "none", "repeats": repeats}
         response = launch.run_ranks(max(2, threads), request | {"scratch": str(folder)}, folder)
         return {name: samples for name, samples in response.items() if name != "uses"}
 
     def close(self) -> None:
-        """Let the ranks that somebody started go home."""
+        """End the loop of ranks that `mpirun` started."""
         if is_inside():
             world.close()
 
 
 def _stage(row: Mapping[str, Any]) -> Stage:
-    """As rank 0 has written it."""
+    """Return a stage from a row that rank 0 has written."""
     each = {name: tuple(values) for name, values in row["each"].items()}
     return Stage(**{**row, "each": each})
 
@@ -134,43 +134,45 @@ def _outcome(trial: Trial, response: dict[str, Any], before: tuple[Phase, ...]) 
 
 
 def _run_in_c(trial: Trial, ranks: int, output: Path) -> Outcome:
-    """Run the C program; the phase `start` is there where it was compiled. Errors: as `run`."""
+    """Run the C program; the phase `start` exists if it was compiled. Errors: as `run`."""
     if is_inside():
         raise InputError("--kernels c starts its own ranks; run it without mpirun, with --ranks N")
-    asked = plan(trial.parameters, trial.seed, trial.inputs)
-    c_program.check(asked)
+    checked = plan(trial.parameters, trial.seed, trial.inputs)
+    c_program.check(checked)
     started = time.perf_counter()
     program, is_new = c_program.compiled(c_program.FLAGS)
     start = Phase(name="start", seconds=time.perf_counter() - started)
-    response = c_program.run(asked, ranks, output, program)
+    response = c_program.run(checked, ranks, output, program)
     return _outcome(trial, response, (start,) if is_new else ())
 
 
 def _ranks(trial: Trial) -> int:
-    given = trial.engine_options.get("ranks")
+    option = trial.engine_options.get("ranks")
     try:
-        ranks = trial.threads if given is None else int(given)
+        ranks = trial.threads if option is None else int(option)
     except ValueError:
         ranks = 0
     if ranks < 1:
-        raise InputError(f"--ranks is {given}, give at least 1")
+        raise InputError(f"--ranks is {option}, give at least 1")
     return ranks
 
 
 def _check_memory(trial: Trial, ranks: int, here: int, kernels: str) -> None:
-    """What can be refused before ranks start, of which so many are `here`, on a node."""
-    asked = plan(trial.parameters, trial.seed, trial.inputs)
-    beside = 0
+    """Check the memory limit before ranks start, of which `here` are on a node."""
+    checked = plan(trial.parameters, trial.seed, trial.inputs)
+    overhead_bytes = 0
     if kernels == "numpy":
-        beside = here * (RANK_BYTES + PIECE_BYTES) + asked.blocks * SUMS_BYTES
-        rounds.check_memory(trial, beside, f"{here} ranks and the sums of {asked.blocks} blocks")
-    if not asked.stores or asked.keep == "disk":
+        overhead_bytes = here * (RANK_BYTES + PIECE_BYTES) + checked.blocks * SUMS_BYTES
+        purpose = f"{here} ranks and the sums of {checked.blocks} blocks"
+        rounds.check_memory(trial, overhead_bytes, purpose)
+    if not checked.stores or checked.keep == "disk":
         return
-    blocks = asked.blocks if asked.keep == "memory" else min(ranks, asked.blocks)
+    blocks = checked.blocks if checked.keep == "memory" else min(ranks, checked.blocks)
     blocks = -(-blocks * here // ranks)
-    needed, left = blocks * asked.vectors_of(0) * VECTOR_BYTES, trial.memory_bytes - beside
-    if needed > left:
+    needed = blocks * checked.vectors_of(0) * VECTOR_BYTES
+    available = trial.memory_bytes - overhead_bytes
+    if needed > available:
         raise InputError(
-            f"memory: {blocks} blocks need {needed >> 20} MiB, the limit leaves {left >> 20} MiB "
-            "for them; raise --memory or give --keep disk"
+            f"memory: {blocks} blocks need {needed >> 20} MiB, the limit leaves "
+            f"{available >> 20} MiB for them; raise --memory or give --keep disk"
         )

@@ -1,4 +1,4 @@
-"""Starts ranks and hears what they say: one JSON request in, one JSON response out."""
+"""Starts ranks: one JSON request in, one JSON response out."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from cuesta.errors import EngineError, EngineMissing
 from cuesta.processes import die_with_parent
 
 STOP_SECONDS = 5.0
-"""How long ranks may take to end before they are killed."""
+"""Time for ranks to end before they are killed."""
 
 ERROR_CHARACTERS_MAX = 300
 _KILLED = frozenset({9, -9, 137})
-"""What launchers end with when a rank is killed."""
+"""Exit codes of launchers when a rank is killed."""
 RANK_PROGRAM = "cuesta.engines.mpi.rank"
 
 _AS_ANY_LAUNCHER_LIKES = {
-    # Open MPI refuses root, and more ranks than cores, unless it is told twice.
+    # Open MPI refuses root, and more ranks than cores, unless two variables allow it.
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "PRTE_ALLOW_RUN_AS_ROOT": "1",
@@ -39,13 +39,13 @@ _AS_ANY_LAUNCHER_LIKES = {
 }
 
 _WITHIN_THIS_MACHINE = {
-    # Ranks talk through memory: MPICH's would listen on the network, to whoever connects.
+    # Ranks communicate through memory: MPICH would listen on the network without authentication.
     "UCX_TLS": "self,sm",
     "FI_PROVIDER": "shm",
     "OMPI_MCA_btl_tcp_if_include": "lo",
     "HYDRA_IFACE": "lo",
 }
-"""Variables under which nothing of a run on this machine leaves it; those of the user stand."""
+"""Variables that keep communication of a run on this machine; the user's take priority."""
 _MANY_MACHINES = (
     "SLURM_JOB_ID", "PBS_JOBID", "PBS_NODEFILE", "LSB_JOBID", "COBALT_JOBID", "PE_HOSTFILE",
     "HYDRA_HOST_FILE",
@@ -54,24 +54,24 @@ _MANY_MACHINES = (
 
 
 def launcher() -> str | None:
-    """The `mpiexec` beside this Python, or else the first of the path."""
-    beside = Path(sys.executable).parent
-    for folder in (str(beside), None):
+    """Return the `mpiexec` next to this Python, or else the first of the path."""
+    python_folder = Path(sys.executable).parent
+    for folder in (str(python_folder), None):
         for name in ("mpiexec", "mpirun"):
-            found = shutil.which(name, path=folder)
-            if found:
-                return found
+            path = shutil.which(name, path=folder)
+            if path:
+                return path
     return None
 
 
 def nodes() -> int:
-    """How many nodes ranks go to: as many as who has brought up a cluster says, or one."""
-    said = os.environ.get("CUESTA_NODES", "")
-    return max(1, int(said)) if said.isdecimal() else 1
+    """Return the number of nodes for ranks: as the cluster's variable says, else 1."""
+    count = os.environ.get("CUESTA_NODES", "")
+    return max(1, int(count)) if count.isdecimal() else 1
 
 
 def is_this_machine() -> bool:
-    """Whether ranks go nowhere else, as far as is known."""
+    """Whether all ranks run on this machine, by known variables."""
     return nodes() == 1 and not any(map(os.environ.get, _MANY_MACHINES))
 
 
@@ -79,24 +79,24 @@ def run_ranks(ranks: int, request: Mapping[str, Any], scratch: Path) -> dict[str
     """Run `request` on `ranks` new ranks; return the response of rank 0.
 
     Ctrl-C and SIGTERM end the ranks. Errors: those of the ranks; `EngineError` when one dies, with
-    the last line that was said.
+    the first line of its output.
     """
-    asked, answered = scratch / "request.json", scratch / "response.json"
-    asked.write_text(json.dumps(dict(request)), encoding="utf-8")
-    words = [sys.executable, "-m", RANK_PROGRAM, str(asked), str(answered)]
-    code, said = run_program(ranks, words)
-    if answered.exists():
-        found: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
-        if "error" in found:
-            name, message = found["error"]
+    request_file, response_file = scratch / "request.json", scratch / "response.json"
+    request_file.write_text(json.dumps(dict(request)), encoding="utf-8")
+    words = [sys.executable, "-m", RANK_PROGRAM, str(request_file), str(response_file)]
+    code, output = run_program(ranks, words)
+    if response_file.exists():
+        response: dict[str, Any] = json.loads(response_file.read_text(encoding="utf-8"))
+        if "error" in response:
+            name, message = response["error"]
             raise getattr(cuesta.errors, name, EngineError)(message)
         if code == 0:
-            return found
-    raise failure(code, said, ranks)
+            return response
+    raise failure(code, output, ranks)
 
 
 def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
-    """Run a program on `ranks` new ranks; return the exit code, and what all of them said.
+    """Run a program on `ranks` new ranks; return the exit code, and the output of all of them.
 
     Ctrl-C and SIGTERM end the ranks. Errors: `EngineMissing` without a launcher.
     """
@@ -112,8 +112,8 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
         text=True,
         errors="replace",
         start_new_session=True,
-        # Ranks say nothing meanwhile, and would not find out that nobody listens any more. An
-        # mpiexec of MPICH that has just begun forgets a SIGTERM.
+        # Ranks print nothing meanwhile, and would not notice that their output has no reader. An
+        # mpiexec of MPICH that has just begun ignores a SIGTERM.
         preexec_fn=die_with_parent,
         env={
             **(_WITHIN_THIS_MACHINE if is_this_machine() else {}),
@@ -123,18 +123,18 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
         },
     )
     try:
-        said, _ = process.communicate()
+        output, _ = process.communicate()
     except BaseException:
         _end(process)
         leftovers.clear(began)
         raise
     if process.returncode:
         leftovers.clear(began)
-    return process.returncode, said
+    return process.returncode, output
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End the launcher and, by its session, whoever it started here."""
+    """End the launcher and, by its session, the processes that it started here."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -144,14 +144,14 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def failure(code: int, output: str, ranks: int = 1) -> EngineError:
-    """Return the error of so many ranks that ended with `code`, by what they printed."""
+    """Return the error of `ranks` ranks that ended with `code`, from their output."""
     if code in _KILLED:
         return EngineError(
             "mpi: a rank was killed (signal 9), perhaps for want of memory; give fewer --ranks, or "
             "more nodes"
         )
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    # Launchers draw boxes and repeat themselves; what a rank itself said comes first.
-    told = next((line for line in lines if line[0].isalnum()), "nothing was said")
+    # Launchers draw boxes and repeat themselves; the output of the rank comes first.
+    line = next((line for line in lines if line[0].isalnum()), "nothing was said")
     memory = shared_memory.remark(f"{ranks} ranks on a node", ranks)
-    return EngineError(f"mpi: a rank failed (code {code}): {told[:ERROR_CHARACTERS_MAX]}{memory}")
+    return EngineError(f"mpi: a rank failed (code {code}): {line[:ERROR_CHARACTERS_MAX]}{memory}")

@@ -1,7 +1,7 @@
 """Removes files that MPICH leaves on a node where its processes are killed.
 
 Ranks share memory in `/dev/shm/mpich_shm_*`, and the proxy of `mpiexec` describes the machine to
-them in `/tmp/hydra_hwloc_xmlfile_*`; both are removed at an orderly end alone.
+them in `/tmp/hydra_hwloc_xmlfile_*`; MPICH removes both only at a normal exit.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _MEMORY = Path("/dev/shm")
 _TOPOLOGY = (Path("/tmp"), "hydra_hwloc_xmlfile_*")
 _PROXY = "hydra_pmi_proxy"
 _CLOCK_SECONDS = 0.1
-"""Times of files are those of the last tick of the kernel's clock."""
+"""Possible lag of file times, which are those of the last tick of the kernel's clock."""
 _PAUSE_SECONDS = 0.02
 PROXY_SECONDS = 15.0
 """Time for a launcher to end its processes."""
 
 
 def unlink_mapped() -> None:
-    """Take away the names of shared memory that this process has: all of its node know it by now.
+    """Remove the names of the shared memory of this process: all ranks of its node have it open.
 
-    To be called when all ranks have called `MPI_Init`. MPICH does not need the names after that.
+    Call it when all ranks have called `MPI_Init`. MPICH does not need the names after that.
     """
     for path in _mapped("self"):
         with contextlib.suppress(OSError):
@@ -38,7 +38,7 @@ def unlink_mapped() -> None:
 
 
 def watch() -> Guardian:
-    """Start a process that sweeps when this rank is killed, once the launcher's part is gone."""
+    """Start a process that sweeps if this rank is killed, once the launcher has ended."""
     since, launcher = time.time() - age_seconds(), identity(os.getppid())
 
     def act() -> None:
@@ -58,7 +58,7 @@ def clear(since: float) -> None:
 
 
 def sweep(since: float) -> int:
-    """Remove such files of this account, made since then, that no living process uses.
+    """Remove MPICH's files of this account, created since `since`, that no live process uses.
 
     Returns how many remain because a process may use them.
     """
@@ -71,7 +71,7 @@ def sweep(since: float) -> int:
     described = list(_made(*_TOPOLOGY, since))
     begun = [start_of(int(pid)) for pid in _processes() if _is_proxy(pid)] if described else []
     for path in described:
-        # One of a proxy that lives may yet be read by its ranks.
+        # Ranks of a live proxy may still read its file.
         with contextlib.suppress(OSError):
             if not any(at <= path.stat().st_mtime + _CLOCK_SECONDS for at in begun):
                 path.unlink()
@@ -79,7 +79,7 @@ def sweep(since: float) -> int:
 
 
 def _made(folder: Path, kind: str, since: float) -> Iterator[Path]:
-    """Files of this account that were made since then."""
+    """Yield files of this account that were created since `since`."""
     for path in folder.glob(kind):
         with contextlib.suppress(OSError):
             facts = path.lstat()
@@ -92,7 +92,7 @@ def _processes() -> list[str]:
 
 
 def _mapped(pid: str) -> set[str]:
-    """Shared memory of MPICH that a process has mapped, or has open to map it."""
+    """Return files of MPICH's shared memory that a process has mapped, or has open to map."""
     paths: set[str] = set()
     with contextlib.suppress(OSError):
         for line in Path("/proc", pid, "maps").read_text(errors="replace").splitlines():

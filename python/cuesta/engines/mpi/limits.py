@@ -1,4 +1,4 @@
-"""What MPI itself takes: tasks without work, and messages between the first two ranks."""
+"""Cost of MPI: rates of empty tasks, and of messages between the first two ranks."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ TASK = {"workload": "none", "index": 0}
 
 
 def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Samples by name, a rate a second each, after one that is not kept; on rank 0."""
-    found: dict[str, list[float]] = {}
+    """Return samples by name, rates per second on rank 0; the first of each is discarded."""
+    rates: dict[str, list[float]] = {}
     for name, probe in _PROBES.items():
         samples = [probe(world) for _ in range(request["repeats"] + 1)]
-        found[name] = samples[1:]
-    return found
+        rates[name] = samples[1:]
+    return rates
 
 
 def _tasks(world: Any) -> float:
-    """Rank 0 hands a task to every rank and has its answer before the next."""
+    """Measure tasks per second: rank 0 sends each rank a task and awaits its answer."""
     world.barrier()
     began, count = perf_counter(), 0
-    while _goes_on(world, began):
+    while _has_time(world, began):
         task = world.scatter([TASK] * world.size if world.rank == 0 else None)
         world.gather({"index": task["index"]})
         count += world.size
@@ -34,7 +34,7 @@ def _tasks(world: Any) -> float:
 
 def _messages(world: Any) -> float:
     buffer, began, sent = np.zeros(MESSAGE_BYTES, dtype=np.uint8), perf_counter(), 0
-    while _goes_on(world, began):
+    while _has_time(world, began):
         if world.rank == 0:
             world.Send(buffer, dest=1)
         elif world.rank == 1:
@@ -44,21 +44,21 @@ def _messages(world: Any) -> float:
 
 
 def _round_trips(world: Any) -> float:
-    one, began, count = np.zeros(1, dtype=np.uint8), perf_counter(), 0
-    while _goes_on(world, began):
+    byte, began, count = np.zeros(1, dtype=np.uint8), perf_counter(), 0
+    while _has_time(world, began):
         for _ in range(100):
             if world.rank == 0:
-                world.Send(one, dest=1)
-                world.Recv(one, source=1)
+                world.Send(byte, dest=1)
+                world.Recv(byte, source=1)
             elif world.rank == 1:
-                world.Recv(one, source=0)
-                world.Send(one, dest=0)
+                world.Recv(byte, source=0)
+                world.Send(byte, dest=0)
         count += 100
     return count / (perf_counter() - began)
 
 
-def _goes_on(world: Any, began: float) -> bool:
-    """Whether there is time for more, as rank 0 says."""
+def _has_time(world: Any, began: float) -> bool:
+    """Whether time remains for more, by the clock of rank 0."""
     answer: bool = world.bcast(perf_counter() - began < SECONDS if world.rank == 0 else None)
     return answer
 

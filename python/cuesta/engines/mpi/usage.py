@@ -1,7 +1,7 @@
-"""Use of the ranks that the process which measures a run cannot see: on other nodes, or siblings.
+"""Resource use of ranks that a run's probe does not observe: on other nodes, or siblings.
 
-A probe adds up the descendants of its process. Ranks that `srun` starts are none, be they on the
-same node, so each rank looks whether it is one, and says what it has used where it is not.
+A probe adds up the descendants of its process. Ranks that `srun` starts are none, even on the same
+node. So each rank checks whether it is a descendant, and reports its use if it is not.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Place = Mapping[str, str]
 
 
 def place() -> Place:
-    """Return what tells this process from all others, on all machines."""
+    """Return the identity of this process, unique among all machines."""
     return {
         "boot": markers.boot(),
         "numbers": number_space(),
@@ -44,7 +44,7 @@ def place() -> Place:
 
 
 class RankUse:
-    """Use of this rank from now on, or since its start where it was spawned for the run."""
+    """Resource use of this rank from now on, or since its start if it was spawned for the run."""
 
     def __init__(self, watcher: Place, *, is_spawned: bool) -> None:
         """Arguments: `watcher` is the `place` of the process that measures the run."""
@@ -54,7 +54,7 @@ class RankUse:
             reset_peak()
 
     def measured(self) -> dict[str, Any] | None:
-        """Return what was used by now; None for a rank that the watcher sees itself."""
+        """Return the use up to now; None for a rank that the watcher observes."""
         last = use_of(os.getpid())
         if self._is_observed:
             return None
@@ -65,7 +65,7 @@ class RankUse:
 
 
 def total(ranks: list[dict[str, Any] | None]) -> RemoteUse | None:
-    """Return the use of all ranks that were not observed; None where there are none of them."""
+    """Return the use of all ranks that were not observed; None without such ranks."""
     remote = [rank for rank in ranks if rank is not None]
     if not remote:
         return None

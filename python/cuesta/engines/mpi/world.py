@@ -1,6 +1,6 @@
-"""Life inside ranks that somebody else started: `mpirun -n N cuesta run ... --engine mpi`.
+"""Runs inside ranks of the user's launcher: `mpirun -n N cuesta run ... --engine mpi`.
 
-Rank 0 is the command that the user sees. The others wait here for what it asks of all of them.
+Rank 0 is the user's command. The other ranks wait here for its requests.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from cuesta.errors import InputError
 
 
 def size() -> int:
-    """How many ranks there are."""
+    """Return the number of ranks."""
     from mpi4py import MPI
 
-    found: int = MPI.COMM_WORLD.size
-    return found
+    count: int = MPI.COMM_WORLD.size
+    return count
 
 
 def on_this_node() -> int:
-    """How many ranks are on the node of this one, as its launcher says; else all of them."""
+    """Return the number of ranks on this node by the launcher's variables; else of all ranks."""
     return ranks.on_this_node(size())
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
-    """On rank 0: have all ranks run a request."""
+    """Run a request on all ranks; called on rank 0."""
     from mpi4py import MPI
 
     from cuesta.engines.mpi import rank as program
@@ -35,14 +35,14 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def close() -> None:
-    """On rank 0: let the others end."""
+    """End the other ranks; called on rank 0."""
     from mpi4py import MPI
 
     MPI.COMM_WORLD.bcast(None)
 
 
 def serve() -> int:
-    """On the other ranks: do what rank 0 asks until it asks no more.
+    """Run requests of rank 0 until it closes; called on the other ranks.
 
     Errors: `InputError` where this process is alone, so that no rank 0 does the work.
     """

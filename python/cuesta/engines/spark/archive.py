@@ -145,7 +145,7 @@ def _train(partial: Path) -> None:
         kernels="",
         spark=(),
     )
-    settings = Settings(options=options, heap_bytes=HEAP_BYTES, beside_bytes=0)
+    settings = Settings(options=options, heap_bytes=HEAP_BYTES, overhead_bytes=0)
     folder = Path(tempfile.mkdtemp(prefix="cuesta-spark-"))
     session = start(settings, Places(folder=folder, logs=folder.parent), writing(partial))
     try:

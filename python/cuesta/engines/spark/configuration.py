@@ -83,7 +83,7 @@ def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]
     if not settings.options.is_local:
         place |= {
             "spark.executor.memory": f"{settings.heap_bytes >> 20}m",
-            "spark.executor.memoryOverhead": f"{settings.beside_bytes >> 20}m",
+            "spark.executor.memoryOverhead": f"{settings.overhead_bytes >> 20}m",
         }
     return {
         "spark.app.name": "cuesta",

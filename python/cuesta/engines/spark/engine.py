@@ -87,10 +87,10 @@ class SparkEngine:
         context, counts = self._guarded(session, work)
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)
 
-    def told(self) -> Mapping[str, float]:
+    def log_totals(self) -> Mapping[str, float]:
         """What Spark's event log says of the last run."""
         session = self._held.session
-        return self._guarded(session, session.told) if session else {}
+        return self._guarded(session, session.log_totals) if session else {}
 
     def stages(self) -> Sequence[Stage]:
         """Spark's stages of the run that was told of last."""

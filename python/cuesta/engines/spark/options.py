@@ -72,7 +72,7 @@ class Settings:
     ----------
     options
         The user's, but those of a trial alone.
-    heap_bytes, beside_bytes
+    heap_bytes, overhead_bytes
         The limit of memory, as the heap of a JVM and as what its node has beside that.
     jar
         The workloads of an engine without Python workers.
@@ -80,7 +80,7 @@ class Settings:
 
     options: Options
     heap_bytes: int
-    beside_bytes: int
+    overhead_bytes: int
     jar: str = ""
 
 
@@ -92,8 +92,8 @@ def settings_of(trial: Trial, jar: str = "") -> Settings:
     scala = bool(jar)
     options = replace(options_of(trial, scala=scala), task_bytes=None, partitions=None, kernels="")
     heap_bytes = _divided(trial, scala=scala)[0]
-    beside_bytes = trial.memory_bytes - heap_bytes
-    return Settings(options=options, heap_bytes=heap_bytes, beside_bytes=beside_bytes, jar=jar)
+    overhead_bytes = trial.memory_bytes - heap_bytes
+    return Settings(options=options, heap_bytes=heap_bytes, overhead_bytes=overhead_bytes, jar=jar)
 
 
 def tasks_bytes(trial: Trial) -> int:

@@ -111,7 +111,7 @@ class Session:
         self.cached, self.spent = {}, {}
         self.spark.sparkContext.setJobGroup(self._group, "cuesta")
 
-    def told(self) -> dict[str, float]:
+    def log_totals(self) -> dict[str, float]:
         """What the event log says of the run that began last, and has ended."""
         context: Any = self.spark.sparkContext
         context._jsc.sc().listenerBus().waitUntilEmpty(LOG_MILLISECONDS)
@@ -153,7 +153,7 @@ class Session:
         self.begin()
         got = self.map_arrow(sent.repartitionById(2, "part"), executor.passed, PASSED).toArrow()
         assert got.num_rows == 4
-        self.told()
+        self.log_totals()
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
         """End Spark in good order; kill its JVM where it takes longer than `seconds`."""
