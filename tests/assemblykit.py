@@ -40,7 +40,7 @@ def reads_of(genome: str, depth: int, errors: float, seed: int) -> list[str]:
     return reads
 
 
-def mates_of(genome: str, depth: int, insert: int, seed: int) -> tuple[list[str], list[str]]:
+def read_pairs_of(genome: str, depth: int, insert: int, seed: int) -> tuple[list[str], list[str]]:
     """The two ends of stretches of a circular genome, each read towards the other."""
     chance = random.Random(seed)
     double, ones, twos = genome + genome[:1000], [], []

@@ -81,7 +81,7 @@ def words(pid: int) -> str:
 def is_in(folder: Path, *states: str) -> Callable[[], bool]:
     """Whether the cluster is in one of these states."""
 
-    def found() -> bool:
+    def has_state() -> bool:
         return (folder / "cluster.json").exists() and state(folder)["state"] in states
 
-    return found
+    return has_state

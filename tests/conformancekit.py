@@ -192,13 +192,13 @@ class RandomThreads:
         tasks = self._below(5) or None
         takes_text = self._below(2) == 1
         means = Means(slots=3, memory_bytes=trial.memory_bytes, tasks=tasks, text=takes_text)
-        return rounds.run(trial, (output, scratch), means, self._found)
+        return rounds.run(trial, (output, scratch), means, self._round_outputs)
 
     def _below(self, end: int) -> int:
         with self._lock:
             return self._chance.randrange(end)
 
-    def _found(self, job: Job, round_: Round) -> list[bytes]:
+    def _round_outputs(self, job: Job, round_: Round) -> list[bytes]:
         done = self._all(partial(self._task, job, round_), len(round_.tasks))
         outputs = [output for output, _ in done]
         if round_.parts:

@@ -51,13 +51,13 @@ class Hadoop:
     classes: str
 
     def run(self, store: RunningStore, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-        """Run a class beside a store, to its end."""
+        """Run a class with a store, to its end."""
         process = self.start(store, *words, cwd=cwd)
         out, error = process.communicate()
         return subprocess.CompletedProcess(words, process.returncode, out, error)
 
     def start(self, store: RunningStore, *words: str, cwd: Path) -> subprocess.Popen[str]:
-        """Start a class beside a store, with pipes."""
+        """Start a class with a store, with pipes."""
         java = str(spark_parts.java_home() / "bin" / "java")
         pipe = subprocess.PIPE
         return subprocess.Popen(
@@ -71,7 +71,7 @@ class Hadoop:
         )
 
     @contextmanager
-    def asked(self, store: RunningStore, name: str, cwd: Path) -> Iterator[Program]:
+    def program(self, store: RunningStore, name: str, cwd: Path) -> Iterator[Program]:
         """A class of ours that answers questions, until nobody has any more."""
         process = self.start(store, f"cuesta.hadoop.{name}", cwd=cwd)
         try:

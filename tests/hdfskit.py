@@ -41,7 +41,7 @@ def cluster(cluster_folder: Path) -> Iterator[Running]:
 
 @contextmanager
 def counted(users: Path) -> Iterator[Path]:
-    """A file with a letter for each process that uses the cluster, for one of them at a time."""
+    """A file with a letter for each process that uses the cluster, locked by a single process."""
     with users.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield users

@@ -40,7 +40,7 @@ class Side:
         except OSError as error:
             return errno.errorcode[error.errno or 0]
 
-    def seen(self) -> dict[str, Any]:
+    def contents(self) -> dict[str, Any]:
         """All that is there."""
         contents: dict[str, Any] = {}
         for folder, folders, files in os.walk(self.root):
@@ -178,7 +178,7 @@ def main(plain: Path, mount: Path, seed: int, steps: int, moves_folders: bool) -
 
 def compare(sides: list[Side], seed: int, step: int) -> None:
     """Both folders hold the same."""
-    plain, mounted = (side.seen() for side in sides)
+    plain, mounted = (side.contents() for side in sides)
     for name in sorted(plain.keys() | mounted.keys()):
         if plain.get(name, 0) != mounted.get(name, 0):
             sizes = [len(tree.get(name) or b"") for tree in (plain, mounted)]

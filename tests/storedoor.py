@@ -72,16 +72,16 @@ class Paths:
 def main(kind: str, place: str) -> None:
     """Answer until there are no more lines."""
     door = {"fsspec": Fsspec, "paths": Paths}[kind](place)
-    _say("ready")
+    _reply("ready")
     for line in sys.stdin:
         question, word = line.split()
         try:
-            _say(f"ok {getattr(door, question)(word)}")
+            _reply(f"ok {getattr(door, question)(word)}")
         except Exception as error:
-            _say(f"failed {error}")
+            _reply(f"failed {error}")
 
 
-def _say(line: str) -> None:
+def _reply(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

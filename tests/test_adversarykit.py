@@ -54,7 +54,7 @@ def test_a_full_tmpfs_refuses_another_byte(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_host_has_the_name_that_it_is_given() -> None:
+def test_a_host_has_the_name_of_its_settings() -> None:
     done = subprocess.run(host_words("twin", ["hostname"]), check=True, capture_output=True)
     assert done.stdout == b"twin\n"
     assert socket.gethostname() != "twin"

@@ -29,7 +29,7 @@ def native() -> Demand:
     return next(demand for demand in demands("assemble") if not demand.many_nodes)
 
 
-def test_every_choice_has_a_limit_an_interval_and_a_price_or_a_reason(
+def test_each_choice_has_a_limit_an_interval_and_a_price_or_a_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     advice = to_advice(capsys, "assemble", "--input-size", "452GB")
@@ -51,7 +51,7 @@ def test_every_choice_has_a_limit_an_interval_and_a_price_or_a_reason(
             assert runs["low"] * dollars["high"] == pytest.approx(1)
 
 
-def test_three_different_choices_are_said_in_plain_words(
+def test_three_different_choices_are_described_in_plain_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert call(["advise", "assemble", "--input-size", "452GB"]) == 0
@@ -130,7 +130,7 @@ def test_shared_storage_and_network_limit_what_passes_them() -> None:
     assert choice(job, replace(machine, network=1e5), mpi, 4).limit == "network"
 
 
-def test_nodes_are_powers_of_two_and_the_most_there_are() -> None:
+def test_nodes_are_powers_of_two_and_the_largest_number_available() -> None:
     assert node_counts(known()["swat3-memory"]) == [1, 2, 4, 8, 16, 32, 64, 127]
 
 
@@ -145,7 +145,7 @@ def test_the_fastest_takes_no_nodes_that_gain_nothing() -> None:
     assert [ranked.choice.nodes for ranked in best] == [8, 64, 2]
 
 
-def test_the_next_choices_are_of_other_machines_where_there_are_some() -> None:
+def test_the_next_choices_are_of_other_machines_where_the_list_has_more() -> None:
     def made(machine: str, nodes: int, seconds: float) -> Choice:
         interval = Range(value=seconds, low=seconds / 2, high=2 * seconds)
         return Choice(
@@ -161,7 +161,7 @@ def test_the_next_choices_are_of_other_machines_where_there_are_some() -> None:
     ]
 
 
-def test_scale_out_has_a_cost_and_one_node_turns_into_more() -> None:
+def test_scale_out_has_a_cost_and_a_single_node_turns_into_more() -> None:
     machines = [known()["swat3-medium-ssd"]]
     small = advise(Job(size_bytes=1e9, years=4), machines, demands("assemble"))
     assert small["scale_out"][0]["nodes_to_beat_it"]["spark"] is None
@@ -171,7 +171,7 @@ def test_scale_out_has_a_cost_and_one_node_turns_into_more() -> None:
     assert large["turns"]["size_bytes"] > HUMAN
 
 
-def test_an_engine_is_left_out_far_beyond_its_own_sizes() -> None:
+def test_an_engine_is_left_out_far_beyond_its_measured_sizes() -> None:
     """An engine measured with 10 MB answered for 452 GB, because another had been run with more."""
     machine, job = known()["ec2-i4i"], Job(size_bytes=HUMAN, years=4)
     tiny = [
@@ -202,7 +202,7 @@ def test_less_than_was_measured_is_less_sure() -> None:
     assert none.refused.startswith("100 kB is less than 1/1,000 of the 174 MB of the smallest")
 
 
-def test_a_machine_without_storage_never_ranks_before_one_with_it() -> None:
+def test_a_machine_without_storage_never_ranks_before_a_machine_with_it() -> None:
     """Cooley and Theta read their input for nothing, since nobody described their storage."""
     complete = known()["ec2-i4i"]
     assert complete.disks
@@ -226,7 +226,7 @@ def test_a_machine_without_storage_never_ranks_before_one_with_it() -> None:
     }
 
 
-def test_an_explanation_and_a_page_say_what_is_not_counted(
+def test_an_explanation_and_a_page_list_what_is_not_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.html"
@@ -250,7 +250,7 @@ def test_an_explanation_and_a_page_say_what_is_not_counted(
         (["assemble", "--input-size", "1GB", "--machines", "none"], "no such file, and no machine"),
     ],
 )
-def test_a_question_without_an_answer_is_one_line(
+def test_a_question_without_an_answer_is_reported_in_a_single_line(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(["advise", *words]) == 2
@@ -259,7 +259,7 @@ def test_a_question_without_an_answer_is_one_line(
     assert shown.count("\n") == 1
 
 
-def test_no_machine_with_room_is_one_line_with_reasons(
+def test_a_lack_of_machines_with_room_is_a_single_line_with_reasons(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (FOLDER / "ceres2.toml").read_text().replace("nodes_max = 44", "nodes_max = 2")
@@ -269,7 +269,7 @@ def test_no_machine_with_room_is_one_line_with_reasons(
     assert "no machine has room for 1.5 TB (CeresII, 1 node: " in capsys.readouterr().err
 
 
-def test_a_page_holds_one_chart_and_the_best(
+def test_a_page_holds_a_single_chart_and_the_best(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.html"

@@ -26,7 +26,7 @@ def plain(page: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Advice, str]:
+def advised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Advice, str]:
     """An advice among all known machines, and its page."""
     folder = tmp_path_factory.mktemp("advice")
     made = advise(Job(size_bytes=452e9, years=4), list(known().values()), demands("assemble"))
@@ -43,8 +43,8 @@ def possible(advice: Advice) -> list[dict[str, Any]]:
 # The page had no price, day or source of any machine, and none of the sentences of the text.
 
 
-def test_every_machine_has_its_price_with_day_and_source(found: tuple[Advice, str]) -> None:
-    advice, page = found
+def test_each_machine_has_its_price_with_day_and_source(advised: tuple[Advice, str]) -> None:
+    advice, page = advised
     shown = plain(page)
     keys = {option["machine"] for option in possible(advice)}
     assert {bool(advice["machines"][key]["price"]) for key in keys} == {True, False}
@@ -57,9 +57,9 @@ def test_every_machine_has_its_price_with_day_and_source(found: tuple[Advice, st
 
 
 def test_the_page_has_the_consequences_and_the_caveats_of_the_text(
-    found: tuple[Advice, str],
+    advised: tuple[Advice, str],
 ) -> None:
-    advice, page = found
+    advice, page = advised
     shown = plain(page)
     assert SEVERAL in list(caveats(advice))
     assert list(turns(advice))
@@ -74,8 +74,8 @@ def test_the_page_has_the_consequences_and_the_caveats_of_the_text(
 # A choice without a price was in no picture and below the end of the table where others had one.
 
 
-def test_choices_without_a_price_are_counted_and_listed(found: tuple[Advice, str]) -> None:
-    advice, page = found
+def test_choices_without_a_price_are_counted_and_listed(advised: tuple[Advice, str]) -> None:
+    advice, page = advised
     unpriced = [option for option in possible(advice) if not option["dollars"]]
     name = advice["machines"][unpriced[0]["machine"]]["name"]
     fastest = f"{unpriced[0]['nodes']} x {name}, {unpriced[0]['engine']}, "
@@ -87,8 +87,8 @@ def test_choices_without_a_price_are_counted_and_listed(found: tuple[Advice, str
         assert advice["machines"][key]["name"] in table
 
 
-def test_what_cannot_be_is_folded_with_its_reason(found: tuple[Advice, str]) -> None:
-    advice, page = found
+def test_what_cannot_be_is_folded_with_its_reason(advised: tuple[Advice, str]) -> None:
+    advice, page = advised
     refused = [option for option in advice["choices"] if option["refused"]]
     assert refused
     fold = page[page.index(f"<summary>{len(refused)}") :]
@@ -99,8 +99,8 @@ def test_what_cannot_be_is_folded_with_its_reason(found: tuple[Advice, str]) -> 
         assert option["refused"] in fold
 
 
-def test_machines_have_the_same_names_as_in_the_sentences(found: tuple[Advice, str]) -> None:
-    advice, page = found
+def test_machines_have_the_same_names_as_in_the_sentences(advised: tuple[Advice, str]) -> None:
+    advice, page = advised
     shown = plain(page)
     for key, machine in advice["machines"].items():
         if key != machine["name"].lower():
@@ -118,8 +118,8 @@ def test_a_machine_without_a_price_is_drawn_by_time_alone(tmp_path: Path) -> Non
     assert "dollars" not in shown
 
 
-def test_no_line_ends_within_a_time(found: tuple[Advice, str]) -> None:
-    advice, page = found
+def test_no_line_ends_within_a_time(advised: tuple[Advice, str]) -> None:
+    advice, page = advised
     assert all(re.search(r"\d (min|h|s|\$)", ranked["words"]) for ranked in advice["best"])
     lead = re.search(r'<div class="lead">.*?</div>', page, re.DOTALL)
     assert lead
@@ -133,7 +133,7 @@ def made(machine: str, seconds: float, **more: Any) -> dict[str, Any]:
     return {**vars(bare), "seconds": vars(interval)}
 
 
-def test_settings_that_were_run_have_no_price_and_no_column_of_one(tmp_path: Path) -> None:
+def test_measured_settings_have_no_price_and_no_column_for_it(tmp_path: Path) -> None:
     choices = [made("4 cores", 10.0), made("4 cores, 1 GiB", 12.0)]
     choices += [made("2 cores", 0.0) | {"seconds": None, "refused": "its largest run had 1 GB"}]
     best = [{"title": "fastest", "choice": choices[0], "words": "mpi with 4 cores: 10 s"}]

@@ -49,7 +49,7 @@ def seconds(choices: Iterable[Choice]) -> dict[str, int]:
     return {choice.machine: round(choice.seconds.value) for choice in choices if choice.seconds}
 
 
-def test_runs_made_here_are_choices_of_their_own(
+def test_runs_made_here_are_separate_choices(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = [
@@ -84,7 +84,7 @@ def test_runs_on_other_machines_are_choices_named_by_what_differs(tmp_path: Path
     }
 
 
-def test_runs_of_other_factors_caches_and_inputs_are_choices_of_their_own(tmp_path: Path) -> None:
+def test_runs_of_other_factors_caches_and_inputs_are_separate_choices(tmp_path: Path) -> None:
     base = {**record("native", 10**9, 3.0), "cache": "as-is"}
     held = {"machine_factors": {"asked": {"disk-rate": "50MB/s"}, "probed": {}}}
     systems = {"machine": {"cpu": "here", "filesystems": {"output": "tmpfs"}}}

@@ -301,7 +301,7 @@ def test_a_folder_without_the_marker_of_this_account_is_not_removed(tmp_path: Pa
     assert names(folder) == {"precious"}
 
 
-def test_only_old_files_of_the_given_names_are_removed(tmp_path: Path) -> None:
+def test_only_old_files_with_the_requested_names_are_removed(tmp_path: Path) -> None:
     for number, name in enumerate(("aa.jsa", "bb.jsa", "mine.jsa", "cc.jsa")):
         (tmp_path / name).write_text(name)
         os.utime(tmp_path / name, (number, number))

@@ -98,11 +98,11 @@ def page(request: pytest.FixtureRequest, browser: Any, cards: dict[str, str]) ->
     page.close()
 
 
-def test_every_text_has_enough_contrast_to_the_page_around_it(page: Any) -> None:
+def test_each_text_has_enough_contrast_to_the_page_around_it(page: Any) -> None:
     assert page.evaluate(FAINT, [CONTRAST_MIN, page.ground]) == []
 
 
-def test_nothing_sticks_out_and_no_text_of_a_chart_lies_on_another(page: Any) -> None:
+def test_nothing_sticks_out_and_no_text_of_a_chart_overlaps_another(page: Any) -> None:
     width = page.evaluate("document.documentElement.clientWidth")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("document.querySelectorAll('svg.chart').length") > 3
@@ -120,7 +120,7 @@ def test_the_style_of_a_card_touches_nothing_outside_it(cards: dict[str, str]) -
         assert all(selector.strip().startswith(".cuesta") for selector in selectors)
 
 
-def test_a_card_says_what_counts_and_is_small(cards: dict[str, str]) -> None:
+def test_a_card_shows_what_counts_and_is_small(cards: dict[str, str]) -> None:
     assert all(len(text.encode()) < BYTES_MAX for text in cards.values())
     assert "Which genes of" in cards["communities"]
     assert "verified by another method" in cards["communities"]
@@ -129,7 +129,7 @@ def test_a_card_says_what_counts_and_is_small(cards: dict[str, str]) -> None:
     assert "spark" in cards["comparison"]
 
 
-def test_markup_in_a_record_stays_text(page: Any) -> None:
+def test_markup_in_a_record_remains_text(page: Any) -> None:
     assert page.evaluate("document.querySelectorAll('script, img, iframe, b.evil').length") == 0
     assert kit.MARKUP in page.inner_text("body")
 

@@ -49,7 +49,7 @@ def test_the_keywords_are_the_words_of_the_command_line(
 
 @pytest.mark.parametrize("workload", WORKLOAD_NAMES)
 @pytest.mark.parametrize("job", JOBS)
-def test_the_stub_has_every_keyword_with_its_default_and_an_explanation(
+def test_the_stub_has_each_keyword_with_its_default_and_an_explanation(
     job: type[Run] | type[Compare], workload: str
 ) -> None:
     (function,) = [
@@ -112,7 +112,7 @@ def test_the_keywords_of_an_assessment_are_the_words_of_the_command_line() -> No
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_command_in_the_record_asks_for_the_same(case: Case) -> None:
+def test_the_command_in_the_record_requests_the_same(case: Case) -> None:
     arguments = {**case.keywords, "inputs": case.inputs, "output": "out"}
     request = read("run", get_workload(case.workload), Run.engines, arguments)
     letters = {"--kmer-sizes": "-k"}

@@ -34,7 +34,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_notebook_of_the_guide_runs_and_is_kept_without_outputs(
+def test_the_notebook_of_the_guide_runs_and_is_stored_without_outputs(
     tmp_path: Path, temporary: Path
 ) -> None:
     notebook = nbformat.read(GUIDE, as_version=4)
@@ -88,7 +88,7 @@ def messages(client: Any, identifier: str) -> Iterator[dict[str, Any]]:
         yield {"type": message["msg_type"], **content}
 
 
-def test_progress_is_one_display_that_is_updated_and_gone_at_the_end(
+def test_progress_is_a_single_display_that_is_updated_and_removed_at_the_end(
     kernel: Any, large: Path
 ) -> None:
     _, client = kernel
@@ -128,7 +128,7 @@ def test_the_interrupt_button_stops_a_run_and_leaves_nothing(
     assert [message["text"] for message in published if message["type"] == "stream"] == ["2\n"]
 
 
-def test_an_error_in_a_kernel_is_an_exception_of_one_line(kernel: Any, tmp_path: Path) -> None:
+def test_an_error_in_a_kernel_is_an_exception_of_a_single_line(kernel: Any, tmp_path: Path) -> None:
     _, client = kernel
     (tmp_path / "bad.txt").write_text("3\t1\n")
     program = f"import cuesta\ncuesta.run('scan', {str(tmp_path / 'bad.txt')!r})"

@@ -97,21 +97,21 @@ def test_an_engine_s_answer_keeps_the_folder_of_its_comparison(
 
 AT_EXIT = """
 import os, sys, cuesta
-kept = cuesta.run("degrees", sys.argv[1], progress=False)
+answer = cuesta.run("degrees", sys.argv[1], progress=False)
 child = os.fork()
 if child == 0:
-    del kept
+    del answer
     sys.exit(0)
 os.waitpid(child, 0)
-assert kept.files[0].is_file(), "a forked copy removed the folder"
-print(kept.output)
+assert answer.files[0].is_file(), "a forked copy removed the folder"
+print(answer.output)
 if sys.argv[2] == "error":
     raise ValueError
 """
 
 
 @pytest.mark.parametrize("ending", ["end", "error"])
-def test_a_temporary_answer_outlives_a_fork_and_goes_with_the_interpreter(
+def test_a_temporary_answer_outlives_a_fork_and_is_removed_with_the_interpreter(
     ending: str, files: dict[str, Path], temporary: Path
 ) -> None:
     words = [sys.executable, "-c", AT_EXIT, str(files["pairs"]), ending]
@@ -135,7 +135,7 @@ def test_a_run_that_fails_leaves_no_temporary_folder(temporary: Path, tmp_path: 
     assert names(temporary) == set()
 
 
-def test_an_answer_that_is_there_is_opened_and_another_folder_refused(
+def test_an_existing_answer_is_opened_and_another_folder_refused(
     files: dict[str, Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -151,7 +151,7 @@ def test_an_answer_that_is_there_is_opened_and_another_folder_refused(
     assert again.digest == made.digest
 
 
-def test_what_was_verified_of_an_answer_is_said(files: dict[str, Path]) -> None:
+def test_what_was_verified_of_an_answer_is_reported(files: dict[str, Path]) -> None:
     def shown(level: Literal["full", "sample", "none"]) -> cuesta.Answer:
         return cuesta.run("scan", files["pairs"], verify=level, progress=False)
 
@@ -248,7 +248,7 @@ def test_a_call_of_a_process_that_is_killed_ends_soon_after_it(large: Path, tmp_
     assert names(tmp_path) == set()
 
 
-def test_a_run_whose_process_is_killed_is_an_error_that_says_so(
+def test_a_run_whose_process_is_killed_is_an_error_that_names_the_kill(
     large: Path, tmp_path: Path
 ) -> None:
     def kill() -> None:
@@ -281,7 +281,7 @@ def test_a_defect_is_an_error_that_shows_where() -> None:
 
 def test_an_error_keeps_its_class_across_the_processes(tmp_path: Path) -> None:
     keywords = {"inputs": (tmp_path / "none.txt",), "output": tmp_path / "out"}
-    job = Run(asked=read("run", get_workload("scan"), Run.engines, keywords))
+    job = Run(request=read("run", get_workload("scan"), Run.engines, keywords))
     with pytest.raises(cuesta.InputError, match=r"none\.txt"):
         process.call(job, Silent())
 
@@ -292,15 +292,15 @@ def test_two_runs_at_once_disturb_neither_answers_nor_measurements(
     scratch = tmp_path / "scratch"
     scratch.mkdir()
 
-    def one(workload: str) -> cuesta.Answer:
+    def run_workload(workload: str) -> cuesta.Answer:
         result: cuesta.Answer = cuesta.run(
             workload, large, min_abs_score=0.6, repeat=20, scratch=scratch, progress=False
         )  # type: ignore[call-overload]
         return result
 
-    alone = {name: one(name).digest for name in ("degrees", "scan")}
+    alone = {name: run_workload(name).digest for name in ("degrees", "scan")}
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(one, ("degrees", "scan") * 2))
+        answers = list(pool.map(run_workload, ("degrees", "scan") * 2))
     for answer in answers:
         assert answer.digest == alone[answer.workload]
         assert answer.record["peak_resident_bytes"] < 200 << 20
@@ -309,7 +309,7 @@ def test_two_runs_at_once_disturb_neither_answers_nor_measurements(
     assert names(scratch) == set()
 
 
-def test_progress_goes_to_stderr_in_plain_lines_and_only_when_wanted(
+def test_progress_is_written_to_stderr_in_plain_lines_and_only_when_wanted(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     cuesta.run("scan", files["pairs"], progress=False)

@@ -57,7 +57,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, cuesta.Answer
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_form_of_every_table_has_the_same_cells(
+def test_all_forms_of_each_table_has_the_same_cells(
     case: Case, answers: dict[str, cuesta.Answer]
 ) -> None:
     answer = answers[case.name]
@@ -117,7 +117,7 @@ def test_the_main_table_comes_first_with_known_columns_and_all_rows(
             assert texts <= {"side", "file", "name", "crc32c"}, "a column whose kind is not known"
 
 
-def test_only_the_columns_that_are_wanted_are_given_in_their_order(
+def test_only_the_requested_columns_are_returned_in_their_order(
     answers: dict[str, cuesta.Answer],
 ) -> None:
     for answer in answers.values():
@@ -151,7 +151,7 @@ def test_pairs_of_an_expression_matrix_know_the_names_of_genes(
         assert (table["mask"] == "1" * 40).all()
 
 
-def test_several_scores_and_missing_ones_are_columns_of_their_own(tmp_path: Path) -> None:
+def test_several_scores_and_missing_ones_are_separate_columns(tmp_path: Path) -> None:
     rows = ["3\t1\t1\t1\t4\t0\t0\t0\t0\t0.900000,nan,-0.5\t1111",
             "3\t2\t1\t1\t4\t0\t0\t0\t0\t0.800000,0.25,0\t1111"]  # fmt: skip
     (tmp_path / "pairs.txt").write_text("".join(f"{row}\n" for row in rows))
@@ -179,7 +179,7 @@ def test_an_answer_without_a_row_is_a_table_without_a_row(
     assert list(joined.table(as_="polars").columns) == COLUMNS["join"].split()
 
 
-def test_sums_over_all_rows_are_a_table_of_their_own(answers: dict[str, cuesta.Answer]) -> None:
+def test_sums_over_all_rows_are_a_separate_table(answers: dict[str, cuesta.Answer]) -> None:
     flow = answers["dataflow-3-100-[1, -2.5, 3]"]
     rows, totals = flow.table(as_="pandas"), flow.table("all", as_="pandas")
     assert rows["sum_x"].sum() == totals["sum_x"][0]
@@ -228,7 +228,9 @@ def test_assignments_are_rows_of_point_and_cluster(answers: dict[str, cuesta.Ans
     assert isinstance(table, pl.DataFrame)
 
 
-def test_what_is_not_there_is_refused_with_what_is(answers: dict[str, cuesta.Answer]) -> None:
+def test_a_missing_table_is_refused_with_the_list_of_tables(
+    answers: dict[str, cuesta.Answer],
+) -> None:
     answer = answers["degrees-80"]
     with pytest.raises(cuesta.InputError, match="no table 'pairs'; it has degrees, distribution"):
         answer.table("pairs")
@@ -238,7 +240,7 @@ def test_what_is_not_there_is_refused_with_what_is(answers: dict[str, cuesta.Ans
         answer.table(as_="duckdb")  # type: ignore[call-overload]
 
 
-def test_a_damaged_table_is_one_line_that_names_the_file(tmp_path: Path) -> None:
+def test_a_damaged_table_is_reported_in_a_single_line_that_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "pairs.txt").write_text("3\t1\t1\t1\t4\t0\t0\t0\t0\t0.900000\t1111\n")
     answer = cuesta.run("degrees", tmp_path / "pairs.txt", output=tmp_path / "out", progress=False)
     (tmp_path / "out" / "degrees.tsv").write_text("gene\tin\tout\ttotal\n1\tone\t0\t1\n")

@@ -17,17 +17,17 @@ RIGHT = """
 import cuesta
 from pathlib import Path
 
-found = cuesta.run("communities", Path("pairs.txt"), min_abs_score=0.8, method="louvain",
-                   memory="8GiB", threads=2, engine="spark", engine_option={"cores": 2})
-reveal_type(found)
-reveal_type(found.table())
-reveal_type(found.table("communities", as_="numpy"))
-reveal_type(found.table(as_="python", columns=["gene"]))
-reveal_type(found.counts)
+answer = cuesta.run("communities", Path("pairs.txt"), min_abs_score=0.8, method="louvain",
+                    memory="8GiB", threads=2, engine="spark", engine_option={"cores": 2})
+reveal_type(answer)
+reveal_type(answer.table())
+reveal_type(answer.table("communities", as_="numpy"))
+reveal_type(answer.table(as_="python", columns=["gene"]))
+reveal_type(answer.counts)
 compared = cuesta.compare("sort", "a", ["b", "c"], engines=["native", "mpi"], ranks=2)
 reveal_type(compared.answers)
-reveal_type(cuesta.report(found, compared, "folder", output=Path("page.html")))
-reveal_type(cuesta.assess(found, reference="genome.fa", min_contig=1000))
+reveal_type(cuesta.report(answer, compared, "folder", output=Path("page.html")))
+reveal_type(cuesta.assess(answer, reference="genome.fa", min_contig=1000))
 reveal_type(cuesta.data.get("nci60"))
 """
 REVEALED = [

@@ -18,7 +18,7 @@ from assemblykit import (
     assemble,
     contigs,
     drawn,
-    mates_of,
+    read_pairs_of,
     reads_of,
     record,
     turned,
@@ -44,7 +44,7 @@ def reads(genome: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_fastq(tmp_path_factory.mktemp("reads") / "r.fq", reads_of(genome, 60, 0.004, 5))
 
 
-def test_a_circular_genome_comes_back_as_one_circle(
+def test_a_circular_genome_comes_back_as_a_single_circle(
     genome: str, reads: Path, tmp_path: Path
 ) -> None:
     answer = assemble([reads], tmp_path / "a", "-k", "31,55,79")
@@ -162,10 +162,10 @@ def test_profiles_take_out_more_or_less(reads: Path, tmp_path: Path) -> None:
     assert unitigs[0] == unitigs[1] == unitigs[2]
 
 
-def test_mates_bridge_what_reads_do_not(tmp_path: Path) -> None:
+def test_read_pairs_bridge_what_reads_do_not(tmp_path: Path) -> None:
     repeat = drawn(120, 11)
     genome = drawn(12000, 12) + repeat + drawn(9000, 13) + repeat + drawn(7000, 14)
-    ones, twos = mates_of(genome, 60, 300, 15)
+    ones, twos = read_pairs_of(genome, 60, 300, 15)
     files = [write_fastq(tmp_path / "1.fq", ones), write_fastq(tmp_path / "2.fq", twos)]
     alone = assemble(files, tmp_path / "alone")
     assert len(contigs(alone)) == 2
@@ -195,10 +195,10 @@ def test_mates_bridge_what_reads_do_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
-def test_ranks_place_pairs_as_one_process_does(tmp_path: Path) -> None:
+def test_ranks_place_pairs_as_a_single_process_does(tmp_path: Path) -> None:
     repeat = drawn(120, 11)
     genome = drawn(9000, 12) + repeat + drawn(7000, 13) + repeat + drawn(5000, 14)
-    ones, twos = mates_of(genome, 50, 300, 15)
+    ones, twos = read_pairs_of(genome, 50, 300, 15)
     files = [write_fastq(tmp_path / "1.fq", ones), write_fastq(tmp_path / "2.fq", twos)]
     native = assemble(files, tmp_path / "native", "--pairs")
     options = ["--pairs", "--engine", "mpi", "--ranks", "3", "--memory", "1GiB"]
@@ -208,11 +208,11 @@ def test_ranks_place_pairs_as_one_process_does(tmp_path: Path) -> None:
     record(answer)
 
 
-def test_mates_named_with_1_and_2_are_pairs_of_files(tmp_path: Path) -> None:
+def test_options_1_and_2_name_pairs_of_files(tmp_path: Path) -> None:
     genome = drawn(9000, 21)
     files = []
     for number in (1, 2):
-        ends = mates_of(genome, 20, 300, number)
+        ends = read_pairs_of(genome, 20, 300, number)
         files += [
             write_fastq(tmp_path / f"{number}_{end}.fq", reads) for end, reads in enumerate(ends)
         ]
@@ -229,7 +229,7 @@ def test_mates_named_with_1_and_2_are_pairs_of_files(tmp_path: Path) -> None:
         assert first["answer"]["digest"] == second["answer"]["digest"]
 
 
-def test_files_of_mates_without_their_other_are_refused(
+def test_files_of_read_pairs_without_their_counterpart_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ["-o", str(tmp_path / "answer")]
@@ -248,10 +248,10 @@ def test_files_of_mates_without_their_other_are_refused(
     assert "No such option: -1" in capsys.readouterr().err
 
 
-def test_a_circle_that_mates_say_nothing_of_stays_one(tmp_path: Path) -> None:
+def test_a_circle_without_read_pairs_remains_a_circle(tmp_path: Path) -> None:
     """The last size of k-mers takes no reads, which would run over the end of a circle."""
     genome = drawn(9000, 16)
-    ones, twos = mates_of(genome, 60, 300, 17)
+    ones, twos = read_pairs_of(genome, 60, 300, 17)
     files = [write_fastq(tmp_path / "1.fq", ones), write_fastq(tmp_path / "2.fq", twos)]
     answer = assemble(files, tmp_path / "a", "--pairs")
     k = json.loads((answer / "stats.json").read_text())["levels"][-1]["k"]
@@ -273,21 +273,21 @@ def test_bad_input_is_named(
     out = ["-o", str(tmp_path / "answer")]
     bad = tmp_path / "bad.fq"
 
-    def told(content: bytes, *more: str) -> str:
+    def complaint(content: bytes, *more: str) -> str:
         bad.write_bytes(content)
         return refusal(capsys, str(bad), *more, *out)
 
-    assert "bad.fq is empty" in told(b"")
-    assert "neither FASTQ nor FASTA" in told(b"hello\n")
-    assert "record 2" in told(b"@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIII\n")
+    assert "bad.fq is empty" in complaint(b"")
+    assert "neither FASTQ nor FASTA" in complaint(b"hello\n")
+    assert "record 2" in complaint(b"@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIII\n")
     read = "ACGTTGCATGCCGATATTAACCGGTTGACTGAAA"
     protein = f">a\n{read}\n>b\n{read}ELVISL\n".encode()
-    assert f"record 2, base {len(read) + 1}: 'E' stands for an amino acid" in told(protein)
+    assert f"record 2, base {len(read) + 1}: 'E' stands for an amino acid" in complaint(protein)
     compressed = gzip.compress(reads.read_bytes())
-    cut = told(compressed[: len(compressed) // 2])
+    cut = complaint(compressed[: len(compressed) // 2])
     assert "bad.fq" in cut
     assert "obtain it again" in cut
-    assert "reads have 34 bases" in told(protein[: protein.index(b">b")], "-k", "55")
+    assert "reads have 34 bases" in complaint(protein[: protein.index(b">b")], "-k", "55")
     for sizes in ("30", "129", "31,31"):
         assert "odd numbers from 15 to 127" in refusal(capsys, str(reads), "-k", sizes, *out)
     assert "--min-count is 0" in refusal(capsys, str(reads), "--min-count", "0", *out)
@@ -303,7 +303,7 @@ def test_bad_input_is_named(
     assert not (tmp_path / "answer").exists()
 
 
-def test_a_scratch_that_fills_up_is_one_line_and_leaves_nothing(
+def test_a_scratch_that_fills_up_is_reported_in_a_single_line_and_leaves_nothing(
     small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     genome = drawn(1_000_000, 3)

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from assemblykit import assemble, contigs, drawn, mates_of, reads_of, record, turned, write_fastq
+from assemblykit import (
+    assemble,
+    contigs,
+    drawn,
+    read_pairs_of,
+    reads_of,
+    record,
+    turned,
+    write_fastq,
+)
 
 
 def least_form(circle: str) -> str:
@@ -25,7 +34,7 @@ def test_circles_come_back_once_around(tmp_path: Path, sizes: str, means: str) -
     """Each file of the answer has every base of a circle once, from its least rotation on."""
     circles = [drawn(length, length) for length in (1000, 2500, 5000)]
     if means == "pairs":
-        pairs = [mates_of(circle, 60, 300, 17) for circle in circles]
+        pairs = [read_pairs_of(circle, 60, 300, 17) for circle in circles]
         texts = [[read for pair in pairs for read in pair[side]] for side in (0, 1)]
         inputs = [write_fastq(tmp_path / f"{side}.fq", texts[side]) for side in (0, 1)]
         more = ["--pairs"]

@@ -111,7 +111,7 @@ def test_a_cut_is_refused_wherever_it_is(
             assert "cut short" in line or "obtain it again" in line, line
 
 
-def test_a_file_of_bgzip_that_is_cut_between_blocks_is_told(
+def test_a_file_of_bgzip_that_is_cut_between_blocks_is_reported(
     reads: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = "".join(f">r\n{read}\n" for read in reads).encode()
@@ -140,7 +140,7 @@ def test_what_is_not_read_is_named(
         assert words in line, line
 
 
-def test_an_empty_file_is_passed_over_among_others(
+def test_an_empty_file_is_skipped_among_other_files(
     plain: Path, expected: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     empty = [tmp_path / name for name in ("zero.fq", "zero.fq.gz", "zero.fq.bz2")]
@@ -157,7 +157,7 @@ def test_an_empty_file_is_passed_over_among_others(
 
 
 @pytest.fixture
-def mates(tmp_path: Path) -> tuple[Path, Path]:
+def mate_files(tmp_path: Path) -> tuple[Path, Path]:
     genome = drawn(4000, 8)
     double = genome * 2
     starts = range(0, 4000, 3)
@@ -167,9 +167,9 @@ def mates(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_the_same_file_twice_is_refused(
-    mates: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mate_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second = mates
+    first, second = mate_files
     link, copy = tmp_path / "link.fq", tmp_path / "copy.fq"
     link.symlink_to(first)
     copy.write_bytes(first.read_bytes())
@@ -182,9 +182,9 @@ def test_the_same_file_twice_is_refused(
 
 
 def test_pairs_out_of_step_are_refused_at_the_first(
-    mates: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mate_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second = mates
+    first, second = mate_files
     lines = first.read_text().split("\n")
     first.write_text("\n".join(lines[:400] + lines[404:]))
     second.write_text("\n".join(second.read_text().split("\n")[:-5]) + "\n")
@@ -196,9 +196,9 @@ def test_pairs_out_of_step_are_refused_at_the_first(
 
 
 def test_single_reads_and_lists_go_with_pairs(
-    mates: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mate_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second = mates
+    first, second = mate_files
     more = [write_fastq(tmp_path / f"{name},x.fq", reads_of(drawn(2000, 9), 30, 0.0, seed))
             for name, seed in (("s", 3), ("t", 4))]  # fmt: skip
     typed = ["-1", str(first), "-2", str(second)]
@@ -224,12 +224,16 @@ def test_single_reads_and_lists_go_with_pairs(
     assert "-s takes single reads beside pairs" in refusal(capsys, "-s", str(more[0]), *out)
 
 
-def test_two_pipes_may_be_filled_by_one_program(mates: tuple[Path, Path], tmp_path: Path) -> None:
-    from_files = assemble([], tmp_path / "whole", "-1", str(mates[0]), "-2", str(mates[1]), *K)
+def test_two_pipes_may_be_filled_by_the_same_program(
+    mate_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    from_files = assemble(
+        [], tmp_path / "whole", "-1", str(mate_files[0]), "-2", str(mate_files[1]), *K
+    )
     pipes = [tmp_path / "p1", tmp_path / "p2"]
     for pipe in pipes:
         os.mkfifo(pipe)
-    records = [path.read_text().splitlines(keepends=True) for path in mates]
+    records = [path.read_text().splitlines(keepends=True) for path in mate_files]
 
     def fill() -> None:
         with pipes[0].open("w") as first, pipes[1].open("w") as second:
@@ -244,7 +248,7 @@ def test_two_pipes_may_be_filled_by_one_program(mates: tuple[Path, Path], tmp_pa
     assert (answer / "contigs.fa").read_bytes() == (from_files / "contigs.fa").read_bytes()
 
 
-def test_an_empty_answer_says_why_on_the_last_line(
+def test_an_empty_answer_explains_why_on_the_last_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     genome = tmp_path / "genome.fa"

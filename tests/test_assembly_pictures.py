@@ -75,7 +75,7 @@ def test_many_contigs_are_few_points_that_count_them_all(tmp_path: Path) -> None
     assert len(json.dumps(view)) < 30_000
 
 
-def test_one_contig_and_contigs_below_the_least_are_no_points(tmp_path: Path) -> None:
+def test_a_single_contig_and_contigs_below_the_minimum_are_no_points(tmp_path: Path) -> None:
     assert coverage.views(answer(tmp_path, [(9000, 40.0, 0.5), (199, 40.0, 0.5)])) == []
 
 
@@ -143,7 +143,7 @@ def test_a_large_component_is_drawn_by_its_longest_segments_still_connected(
     assert set(met.values()) == {2}
 
 
-def test_the_picture_is_the_same_every_time_and_within_its_frame(tmp_path: Path) -> None:
+def test_the_picture_is_reproducible_and_within_its_frame(tmp_path: Path) -> None:
     chance = random.Random(5)
     contigs = [(chance.randrange(100, 90_000), chance.gauss(40, 9), 0.5) for _ in range(300)]
     links = {
@@ -164,7 +164,7 @@ def test_the_picture_is_the_same_every_time_and_within_its_frame(tmp_path: Path)
     assert len(json.dumps(view)) < 30_000
 
 
-def test_one_linear_segment_is_no_picture_and_one_circle_is(tmp_path: Path) -> None:
+def test_a_single_linear_segment_is_no_picture_and_a_single_circle_is(tmp_path: Path) -> None:
     assert components.views(answer(tmp_path, [(9000, 40.0, 0.5)])) == []
     assert len(components.views(answer(tmp_path, [(9000, 40.0, 0.5)], circles=[1]))) == 1
 

@@ -52,7 +52,7 @@ def assembled(reads: list[Path], folder: Path, *more: str) -> Path:
     return folder
 
 
-def of_mates(reads: list[Path], folder: Path) -> Path:
+def assemble_pairs(reads: list[Path], folder: Path) -> Path:
     return assembled([], folder, "-1", str(reads[0]), "-2", str(reads[1]))
 
 
@@ -79,14 +79,14 @@ def answer(
 ) -> Path:
     reads = [sample / f"short_reads_{end}.fastq.gz" for end in (1, 2)]
     folder = tmp_path_factory.mktemp("plasmids") / "answer"
-    return of_mates(reads, folder) if request.param == "mates" else assembled(reads, folder)
+    return assemble_pairs(reads, folder) if request.param == "mates" else assembled(reads, folder)
 
 
-def test_a_thousand_bases_of_e_coli_are_one_contig_without_a_wrong_base(
+def test_a_thousand_bases_of_e_coli_are_a_single_contig_without_a_wrong_base(
     ecoli: Path, tmp_path: Path
 ) -> None:
     reads = [ecoli / f"ecoli_1K_{end}.fq.gz" for end in (1, 2)]
-    contigs_folder = of_mates(reads, tmp_path / "answer")
+    contigs_folder = assemble_pairs(reads, tmp_path / "answer")
     (genome,) = sequences(ecoli / "reference_1K.fa.gz").values()
     (contig,) = sequences(contigs_folder / "contigs.fa").values()
     assert contig in genome or turned(contig) in genome
@@ -94,9 +94,9 @@ def test_a_thousand_bases_of_e_coli_are_one_contig_without_a_wrong_base(
 
 
 @needs_mappy
-def test_a_thousand_bases_of_e_coli_align_whole(ecoli: Path, tmp_path: Path) -> None:
+def test_a_thousand_bases_of_e_coli_align_completely(ecoli: Path, tmp_path: Path) -> None:
     reads = [ecoli / f"ecoli_1K_{end}.fq.gz" for end in (1, 2)]
-    contigs_folder = of_mates(reads, tmp_path / "answer")
+    contigs_folder = assemble_pairs(reads, tmp_path / "answer")
     reference = str(ecoli / "reference_1K.fa.gz")
     measures = assessed(contigs_folder, "--reference", reference, "--linear")["measures"]
     assert measures["genome_fraction"] >= 0.99
@@ -104,7 +104,7 @@ def test_a_thousand_bases_of_e_coli_align_whole(ecoli: Path, tmp_path: Path) -> 
     assert measures["mismatches"] == measures["indels"] == 0
 
 
-def test_plasmids_come_back_with_their_kmers_and_no_others(
+def test_plasmids_come_back_with_exactly_their_kmers(
     answer: Path, plasmids: dict[str, str]
 ) -> None:
     real = set().union(*map(kmers, plasmids.values()))
@@ -114,7 +114,7 @@ def test_plasmids_come_back_with_their_kmers_and_no_others(
     assert len(ours - real) <= 1e-4 * len(ours)
 
 
-def test_the_plasmid_without_long_repeats_is_one_contig_all_the_way_round(
+def test_the_plasmid_without_long_repeats_is_a_single_contig_all_the_way_round(
     answer: Path, plasmids: dict[str, str]
 ) -> None:
     _, contig = circle_of(answer, plasmids[SMALLEST])
@@ -123,7 +123,7 @@ def test_the_plasmid_without_long_repeats_is_one_contig_all_the_way_round(
     assert contig in bases * 2 or turned(contig) in bases * 2
 
 
-def test_a_circle_is_told_to_be_one(answer: Path, plasmids: dict[str, str]) -> None:
+def test_a_circle_is_reported_as_a_circle(answer: Path, plasmids: dict[str, str]) -> None:
     head, _ = circle_of(answer, plasmids[SMALLEST])
     assert "circular=true" in head
 

@@ -40,7 +40,7 @@ def was_killed(words: list[str], checkpoint: Path, output: Path) -> bool:
         ("43.trusted", [31, 43, 55, 67, 79], set()),
     ],
 )
-def test_a_killed_run_goes_on_after_the_last_whole_stage(
+def test_a_killed_run_continues_after_the_last_complete_stage(
     tmp_path: Path, until: str, sizes: list[int], done: set[str]
 ) -> None:
     genome = drawn(200_000, 9)
@@ -63,7 +63,7 @@ def test_a_killed_run_goes_on_after_the_last_whole_stage(
     assert done.isdisjoint(phase["name"] for phase in record(went_on)["phases"])
 
 
-def test_what_was_kept_by_ranks_serves_this_process(
+def test_checkpoints_of_ranks_serve_this_process(
     reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["-k", "31", "--resume", str(tmp_path / "kept")]
@@ -110,7 +110,7 @@ def test_a_folder_of_another_run_is_not_gone_on_from(
     assert "kept holds no run" in capsys.readouterr().err
 
 
-def test_a_checkpoint_with_a_link_is_refused_and_its_target_stays(
+def test_a_checkpoint_with_a_link_is_refused_and_its_target_remains(
     reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A checkpoint from elsewhere could have any file emptied, or copied into the answer.

@@ -74,19 +74,23 @@ def test_a_genome_of_a_thousand_bases_has_too_few_kmers_for_a_peak(tmp_path: Pat
     assert "has less than about 1,000 bases" in why
 
 
-def test_thin_reads_are_told_how_many_more_are_wanted(place: Path, tmp_path: Path) -> None:
+def test_reads_of_low_depth_are_answered_with_how_many_more_are_needed(
+    place: Path, tmp_path: Path
+) -> None:
     why = steps([made(place, "--seed 4 --coverage 8")], tmp_path / "a")["Read deeper"]
     assert "31-mers were seen 4." in why
     assert "4.1 times as many reads would make it 20." in why
 
 
-def test_reads_of_one_size_of_kmers_are_told_of_more_sizes(place: Path, tmp_path: Path) -> None:
+def test_reads_with_a_single_size_of_kmers_are_answered_with_more_sizes(
+    place: Path, tmp_path: Path
+) -> None:
     reads = made(place, "--seed 9 --coverage 40 --repeats 0.2")
     advice = steps([reads], tmp_path / "a", "-k", "31")
     assert list(advice) == ["Use longer k-mers"]
 
 
-def test_pairs_are_told_to_be_further_apart(place: Path, tmp_path: Path) -> None:
+def test_pairs_are_advised_to_be_further_apart(place: Path, tmp_path: Path) -> None:
     reads = made(place, "--seed 9 --coverage 40 --repeats 0.2 --fragment 300")
     why = steps([reads], tmp_path / "a", "--interleaved")["Read longer"]
     assert "or pairs that are further apart" in why
@@ -216,7 +220,7 @@ def reads_of_line(genome: str, depth: int) -> list[str]:
 
 
 @pytest.mark.parametrize("profile", ["none", "paper"])
-def test_nothing_is_said_where_errors_were_left_in(
+def test_nothing_is_advised_where_errors_were_left_in(
     place: Path, tmp_path: Path, profile: str
 ) -> None:
     reads = made(place, "--seed 4 --coverage 8")
@@ -225,7 +229,7 @@ def test_nothing_is_said_where_errors_were_left_in(
     assert next_steps.views(Files(answer, 8), record_of(answer)) == []
 
 
-def test_the_record_has_them_beside_its_pictures_and_the_command_says_them(
+def test_the_record_has_the_advice_with_its_pictures_and_the_command_prints_it(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reads = made(place, "--seed 3 --coverage 18")

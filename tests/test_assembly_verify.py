@@ -23,7 +23,7 @@ def test_a_changed_base_is_not_verified(tmp_path: Path, name: str) -> None:
     assert call(["verify", str(answer)]) == 1
 
 
-def whole_answer(folder: Path) -> Path:
+def complete_answer(folder: Path) -> Path:
     """Two genomes, each in three equal reads: two unitigs, whose k-mers were all seen thrice."""
     genomes = [drawn(300, 18), drawn(200, 19)]
     path = write_fastq(folder / "r.fq", genomes * 3)
@@ -33,9 +33,9 @@ def whole_answer(folder: Path) -> Path:
     return answer
 
 
-def test_a_unitig_that_goes_on_is_not_verified(tmp_path: Path) -> None:
+def test_a_unitig_that_continues_is_not_verified(tmp_path: Path) -> None:
     """Its counts and its k-mers are right; only a joint says that two sequences are one unitig."""
-    answer = whole_answer(tmp_path)
+    answer = complete_answer(tmp_path)
     names, sequences = fasta(answer / "unitigs.fa")
     bases = sequences[0]
     parts = [bases[:130], bases[100:]]
@@ -49,7 +49,7 @@ def test_a_unitig_that_goes_on_is_not_verified(tmp_path: Path) -> None:
 
 
 def test_solid_kmers_that_are_nowhere_are_missed(tmp_path: Path) -> None:
-    answer = whole_answer(tmp_path)
+    answer = complete_answer(tmp_path)
     names, sequences = fasta(answer / "unitigs.fa")
     (answer / "unitigs.fa").write_text(f"{names[0]}\n{sequences[0]}\n")
     names, sequences = fasta(answer / "contigs.fa")

@@ -45,7 +45,7 @@ def scrambled() -> list[str]:
 
 
 @needs_mappy
-def test_each_kind_of_misassembly_is_found_in_its_place(tmp_path: Path, reference: Path) -> None:
+def test_each_kind_of_misassembly_is_detected_in_its_place(tmp_path: Path, reference: Path) -> None:
     assessment = assessed(
         write_answer(tmp_path / "a", *scrambled()), "--reference", str(reference), "--no-reads"
     )
@@ -131,7 +131,7 @@ def refusal(capsys: pytest.CaptureFixture[str], code: int, *words: object) -> st
     return line
 
 
-def test_without_mappy_it_says_what_to_install(
+def test_without_mappy_the_error_names_what_to_install(
     tmp_path: Path, reference: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

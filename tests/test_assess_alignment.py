@@ -85,7 +85,7 @@ def test_what_is_too_unequal_is_split_where_much_fits_to_nothing() -> None:
         (11_000, {"sequence": "two"}, "translocation"),
     ],
 )
-def test_joints_are_told_apart_by_distance_strand_and_sequence(
+def test_joints_are_classified_by_distance_strand_and_sequence(
     begin: int, changes: dict[str, Any], kind: str
 ) -> None:
     left, right = equal(0, 10_000, 1000), equal(1000, begin, 1000, **changes)
@@ -93,7 +93,7 @@ def test_joints_are_told_apart_by_distance_strand_and_sequence(
 
 
 @pytest.mark.parametrize("forward", [True, False])
-def test_a_circle_goes_on_where_its_line_ends(forward: bool) -> None:
+def test_a_circle_continues_where_its_line_ends(forward: bool) -> None:
     left, right = equal(0, 90_000, 10_000), equal(10_000, 100, 5000)
     if not forward:
         left = equal(0, 100, 5000, forward=False)
@@ -102,7 +102,7 @@ def test_a_circle_goes_on_where_its_line_ends(forward: bool) -> None:
     assert between(left, right, LINE).kind == "relocation"
 
 
-def test_a_contig_that_is_a_whole_circle_is_one_block() -> None:
+def test_a_contig_that_is_a_complete_circle_is_a_single_block() -> None:
     parts = [equal(0, 40_000, 30_000), equal(30_000, 75_000, 25_000), equal(55_000, 0, 40_000)]
     contig = judge("x", 95_000, parts, GENOME)
     assert contig.blocks == (95_000,)
@@ -117,14 +117,14 @@ def test_a_few_bases_do_not_make_a_misassembly() -> None:
     assert chain.best([long, longer], 10_300, GENOME) == [long, longer]
 
 
-def test_bases_of_two_alignments_stay_with_the_longer_one() -> None:
+def test_bases_of_two_alignments_remain_with_the_longer_alignment() -> None:
     long, short = equal(0, 10_000, 6000), equal(5900, 60_000, 4000)
     chosen = chain.best([short, long], 9900, GENOME)
     assert [(block.first, block.last) for block in chosen] == [(0, 6000), (6000, 9900)]
     assert chosen[1].begin == 60_100
 
 
-def test_a_repeat_takes_the_copy_that_lies_beside_its_neighbours() -> None:
+def test_a_repeat_takes_the_copy_that_is_next_to_its_neighbours() -> None:
     copies = [equal(3000, begin, 500) for begin in (70_000, 13_000, 90_000)]
     around = [equal(0, 10_000, 3000), equal(3500, 13_500, 3000)]
     chosen = chain.best([*copies, *around], 6500, GENOME)

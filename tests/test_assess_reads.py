@@ -94,7 +94,7 @@ def test_a_right_assembly_holds_all_and_has_nothing_strange(
     assert "measured as Merqury does" in html
 
 
-def test_wrong_and_missing_bases_are_seen(assembled: Path) -> None:
+def test_wrong_and_missing_bases_are_detected(assembled: Path) -> None:
     path = assembled / "contigs.fa"
     before = path.read_text()
     head, bases = before.split("\n")[:2]
@@ -130,7 +130,7 @@ def test_reads_that_are_gone_can_be_left_out(
     assert not (gone / "assessment.json").exists()
 
 
-def test_without_numpy_it_says_what_to_install(
+def test_without_numpy_the_error_names_what_to_install(
     assembled: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reads, "find_spec", lambda name: None)

@@ -56,7 +56,7 @@ def _turned(scaffold: str) -> str:
 
 @needs_mappy
 @pytest.mark.parametrize("scaffold", [A + "N" * 400 + B, _turned(A + "N" * 400 + B)])
-def test_a_gap_of_the_right_size_joins_two_contigs_into_one_block(
+def test_a_gap_of_the_right_size_joins_two_contigs_into_a_single_block(
     tmp_path: Path, reference: Path, scaffold: str
 ) -> None:
     scaffolds = measured(tmp_path / "a", reference, scaffold)
@@ -103,7 +103,7 @@ def test_contigs_joined_wrongly_across_a_gap_are_misassemblies(
 
 
 @needs_mappy
-def test_page_and_command_show_scaffolds_beside_contigs(
+def test_page_and_command_show_scaffolds_next_to_contigs(
     tmp_path: Path, reference: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = write_scaffolds(tmp_path / "a", C + "N" * 50 + A, B)
@@ -121,7 +121,7 @@ def test_page_and_command_show_scaffolds_beside_contigs(
     assert "Contigs and scaffolds of at least 500 bases." in html
 
 
-def test_kmers_of_scaffolds_are_those_beside_their_gaps(tmp_path: Path) -> None:
+def test_kmers_of_scaffolds_are_those_next_to_their_gaps(tmp_path: Path) -> None:
     genome = GENOME[:20_000]
     fastq = write_fastq(tmp_path / "r.fq", reads_of(genome, 40, 0.002, 6))
     answer = tmp_path / "a"

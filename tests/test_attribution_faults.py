@@ -124,22 +124,22 @@ def first(run: Run, *but: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """A sort as it is, under a quota, and with a slow disk."""
     factors = {"cpu-quota": "0.05", "disk-rate": "4MB/s"}
     return studied(STUDY, tmp_path_factory.mktemp("faults"), factors)
 
 
-def test_a_quota_of_processor_time_is_found(found: dict[str, Run]) -> None:
-    shares = {name: of_work(run, QUOTA) for name, run in found.items()}
+def test_a_quota_of_processor_time_is_detected(runs: dict[str, Run]) -> None:
+    shares = {name: of_work(run, QUOTA) for name, run in runs.items()}
     assert shares["quota"] > 0.25
-    assert first(found["quota"]) == QUOTA
+    assert first(runs["quota"]) == QUOTA
     assert shares["none"] == shares["disk"] == 0
 
 
-def test_a_slow_disk_is_found(found: dict[str, Run]) -> None:
-    assert of_work(found["disk"], STORAGE) > 0.25
-    assert first(found["disk"]) == STORAGE
+def test_a_slow_disk_is_detected(runs: dict[str, Run]) -> None:
+    assert of_work(runs["disk"], STORAGE) > 0.25
+    assert first(runs["disk"]) == STORAGE
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_nodes_are_brought_up_for_a_run(linked: dict[str, Run]) -> None:
     assert len({run.object("answer")["digest"] for run in linked.values()}) == 1
 
 
-def test_a_slow_link_is_found(linked: dict[str, Run]) -> None:
+def test_a_slow_link_is_detected(linked: dict[str, Run]) -> None:
     if "link" not in linked:
         pytest.skip("no two nodes with a link here")
     link, plain = linked["link"], linked["none"]
@@ -190,7 +190,7 @@ def ran(words: list[str], answer: Path) -> Run:
     return read(answer / "run.json")
 
 
-def test_a_small_heap_is_found(tmp_path: Path) -> None:
+def test_a_small_heap_is_detected(tmp_path: Path) -> None:
     """New objects have 1 MiB of the heap instead of 1,200: it is collected again and again."""
     needs_spark("spark-scala")
     file = tmp_path / "rows.dat"
@@ -215,7 +215,7 @@ def test_a_small_heap_is_found(tmp_path: Path) -> None:
     assert COLLECTION in attributed(runs["heap"]).core_seconds
 
 
-def test_tasks_of_which_one_is_far_longer_are_found(large: Path, tmp_path: Path) -> None:
+def test_a_task_that_is_far_longer_than_the_rest_is_detected(large: Path, tmp_path: Path) -> None:
     """A compressed file is one task: of two, one has 240 times the lines of the other."""
     needs_spark("spark")
     lines = large.read_bytes().splitlines(keepends=True)

@@ -15,7 +15,7 @@ def held(folder: Path, *sequences: str) -> str:
     return cut_set(path).digest
 
 
-def test_unitigs_are_cut_where_others_branch_off(tmp_path: Path) -> None:
+def test_unitigs_are_cut_where_branches_start(tmp_path: Path) -> None:
     shared = drawn(30, 1)
     left, right = drawn(40, 2), drawn(50, 3)
     passing, ending = left + shared + right, drawn(20, 4) + shared
@@ -27,7 +27,7 @@ def test_unitigs_are_cut_where_others_branch_off(tmp_path: Path) -> None:
     assert held(tmp_path, passing) != least
 
 
-def test_bases_that_are_their_own_other_strand_cut(tmp_path: Path) -> None:
+def test_palindromic_bases_cut(tmp_path: Path) -> None:
     half = drawn(15, 5)
     left, right = drawn(20, 6), drawn(20, 7)
     palindrome = half + turned(half)

@@ -49,7 +49,7 @@ def recorder(turns: list[str], name: str) -> Callable[[Path], None]:
     return work
 
 
-def test_contestants_take_turns_after_one_round_that_does_not_count(size: Size) -> None:
+def test_contestants_take_turns_after_a_round_that_does_not_count(size: Size) -> None:
     turns: list[str] = []
     a, b, slow = (
         Contestant(name=name, how="", work=recorder(turns, name), repeats_max=most)
@@ -89,7 +89,7 @@ def test_different_amounts_of_work_are_compared_by_rate(size: Size) -> None:
     assert bar["figure"] == 0.5
 
 
-def test_a_peer_that_is_not_there_leaves_its_row(size: Size) -> None:
+def test_a_missing_peer_leaves_its_row(size: Size) -> None:
     alone = case(contestant("ours", 1.0))
     alone = Case(**{**vars(alone), "absent": {"theirs": "no Java here"}})
     record = results.head("scan", "bench/run.py scan", size)
@@ -129,7 +129,7 @@ def test_a_pipe_in_a_cell_does_not_break_the_table(size: Size) -> None:
     assert r"\|score\|" in table.generated([record])
 
 
-def test_an_answer_says_what_is_different() -> None:
+def test_the_comparison_of_answers_names_the_difference() -> None:
     from harness.model import same_digest
 
     first, second = Answer(digest="a", rows=1), Answer(digest="b", rows=2)
@@ -137,7 +137,7 @@ def test_an_answer_says_what_is_different() -> None:
     assert "1 rows with digest a, 2 rows with b" in str(same_digest(first, second))
 
 
-def test_assemblies_that_differ_in_a_byte_are_told_apart_by_file(tmp_path: Path) -> None:
+def test_assemblies_that_differ_in_a_byte_are_distinguished_by_file(tmp_path: Path) -> None:
     from benches.assemble_command import FILES, files, same_files
 
     answers = []
@@ -209,7 +209,7 @@ def judged(name: str, length: float | None) -> Contestant:
     ],
     ids=str,
 )
-def test_what_was_found_is_judged_beside_others(
+def test_a_quality_is_judged_against_the_peers(
     size: Size, peers: dict[str, float | None], row: dict[str, object], cells: list[str]
 ) -> None:
     bar = Quality(

@@ -37,7 +37,7 @@ def test_the_table_of_the_readme_is_that_of_the_results(tmp_path: Path) -> None:
     assert readme.read_text() == (ROOT / "README.md").read_text()
 
 
-def test_every_figure_of_the_table_has_a_bar() -> None:
+def test_each_figure_of_the_table_has_a_bar() -> None:
     recorded = results.read_all(ROOT / "bench" / "results")
     for part in tomllib.loads(HEADLINES.read_text())["part"]:
         for row in part["row"]:
@@ -65,7 +65,7 @@ def test_a_fraction_of_a_ceiling_is_bold_where_it_misses_its_aim_alone() -> None
     assert lines == ["| scan | peer | 0.81 and **0.40** (aim 2) |"]
 
 
-def test_who_we_were_tells_bars_beside_one_peer_apart() -> None:
+def test_our_name_distinguishes_bars_against_the_same_peer() -> None:
     both = records(made(3.0), {**made(5.0), "ours": "us on mpi"})
     assert rows(both, ["scan", "all", "peer", "us on mpi"]) == ["| scan | peer | 5.0 |"]
     assert rows(both, ["scan", "none", "peer"]) == ["| scan | peer | not measured |"]

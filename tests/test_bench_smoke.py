@@ -58,7 +58,7 @@ pytestmark = pytest.mark.skipif(
         ("promptness", 5),
     ],
 )
-def test_a_bench_finds_equal_answers_and_keeps_every_sample(
+def test_a_bench_gets_equal_answers_and_records_all_samples(
     tmp_path: Path, bench: str, case_count: int
 ) -> None:
     record = smoke(tmp_path, bench)
@@ -68,7 +68,7 @@ def test_a_bench_finds_equal_answers_and_keeps_every_sample(
         assert all(len(contestant["seconds"]) == 1 for contestant in case["contestants"])
 
 
-def test_trials_that_were_held_out_stand_beside_what_was_said_of_them(tmp_path: Path) -> None:
+def test_held_out_trials_are_listed_with_their_predictions(tmp_path: Path) -> None:
     (case,) = smoke(tmp_path, "predictions")["cases"]
     names = [contestant["name"] for contestant in case["contestants"]]
     assert any("twice the data" in name for name in names)
@@ -86,7 +86,7 @@ def test_trials_that_were_held_out_stand_beside_what_was_said_of_them(tmp_path: 
     assert refused["times"] == len(names) == inside.get("times", 0) + refused["counted"]
 
 
-def test_advice_is_asked_for_before_its_choices_are_run(tmp_path: Path) -> None:
+def test_advice_is_requested_before_its_choices_are_run(tmp_path: Path) -> None:
     for case in smoke(tmp_path, "advise_choices")["cases"]:
         assert len(case["contestants"]) >= 3
         assert len(digests(case)) == 1
@@ -102,7 +102,7 @@ def test_advice_is_asked_for_before_its_choices_are_run(tmp_path: Path) -> None:
         assert bar["theirs"] == fastest["name"]
 
 
-def test_assemblies_are_the_same_bytes_and_their_stages_stand_beside_a_floor(
+def test_assemblies_are_the_same_bytes_and_their_stages_are_listed_with_a_floor(
     tmp_path: Path,
 ) -> None:
     record = smoke(tmp_path, "assembly")
@@ -118,7 +118,7 @@ def test_assemblies_are_the_same_bytes_and_their_stages_stand_beside_a_floor(
     assert thrice == 3 * once
 
 
-def test_contigs_of_a_drawn_genome_are_judged_where_there_is_a_judge(tmp_path: Path) -> None:
+def test_contigs_of_a_drawn_genome_are_judged_where_a_judge_is_installed(tmp_path: Path) -> None:
     (case,) = smoke(tmp_path, "assembly_quality", "spades.py", "megahit")["cases"]
     ours = case["contestants"][0]
     assert len(ours["seconds"]) == 1

@@ -16,7 +16,7 @@ from harness.size import Size
 GRID = {OWN: [1.0, 1.1, 1.05], PLANTED: [3.0, 3.1, 2.9], "4-kept": [0.99, 1.06, 1.07]}
 
 
-def said(default: str, winner: str, verdict: str) -> dict[str, Any]:
+def tuned_result(default: str, winner: str, verdict: str) -> dict[str, Any]:
     gain = {"median": 1.0, "low": 0.9, "high": 1.1}
     runs = {"chosen_from": [{"seconds": [1.0]}], "held_out": [{"seconds": [1.0, 1.0]}]}
     return {
@@ -50,7 +50,7 @@ def judged(tmp_path: Path, outcome: dict[str, Any], grid: dict[str, list[float]]
 def test_from_a_bad_setting_four_fifths_of_the_gap_are_wanted(
     tmp_path: Path, winner: str, verdict: str, met: bool
 ) -> None:
-    bar = judged(tmp_path, said(PLANTED, winner, verdict), GRID)
+    bar = judged(tmp_path, tuned_result(PLANTED, winner, verdict), GRID)
     assert "80%" in bar["text"]
     assert bar["met"] is met
 
@@ -69,10 +69,10 @@ SLOW = [2.0, 2.1, 2.05]
         ("4-kept", "slower", GRID[OWN], False),
     ],
 )
-def test_from_our_own_setting_the_grid_has_to_agree(
+def test_from_our_default_setting_the_grid_has_to_agree(
     tmp_path: Path, winner: str, verdict: str, seconds: list[float], met: bool
 ) -> None:
-    bar = judged(tmp_path, said(OWN, winner, verdict), GRID | {OWN: seconds})
+    bar = judged(tmp_path, tuned_result(OWN, winner, verdict), GRID | {OWN: seconds})
     assert bar["times"] == 1
     assert bar["counted"] == int(met)
     assert bar["met"] is met

@@ -46,7 +46,7 @@ def test_help_lists_the_commands_in_their_order(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("name", WORKLOAD_NAMES)
 @pytest.mark.parametrize("command", ["run", "compare"])
-def test_help_of_a_workload_has_every_parameter(
+def test_help_of_a_workload_has_all_parameters(
     command: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call([command, name, "--help"]) == 0
@@ -88,7 +88,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
         ("verify none", "none: no run record"),
     ],
 )
-def test_bad_words_are_one_line_and_exit_code_2(
+def test_bad_words_are_reported_in_a_single_line_with_exit_code_2(
     words: str, text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -111,7 +111,7 @@ def test_bad_words_are_one_line_and_exit_code_2(
         (app.Terminated(signal.SIGTERM), 143, "ended by SIGTERM"),
     ],
 )
-def test_every_kind_of_error_is_one_line_with_its_exit_code(
+def test_each_kind_of_error_is_reported_in_a_single_line_with_its_exit_code(
     error: BaseException, exit_code: int, text: str, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip

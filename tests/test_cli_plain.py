@@ -37,11 +37,11 @@ def test_the_values_are_those_that_typer_reads(
 ) -> None:
     read: dict[str, Any] = {}
 
-    def kept(_workload: Workload, _body: object) -> Callable[..., None]:
+    def collect(_workload: Workload, _body: object) -> Callable[..., None]:
         return lambda **values: read.update(values)
 
-    monkeypatch.setattr(signature, "make_command", kept)
-    monkeypatch.setattr(plain, "make_command", kept)
+    monkeypatch.setattr(signature, "make_command", collect)
+    monkeypatch.setattr(plain, "make_command", collect)
     engines = import_module(f"cuesta.cli.{command}").ENGINES
     known = options(get_workload(name), engines)
     draw = random.Random(f"{command} {name}")
@@ -115,18 +115,18 @@ def test_completion_is_left_to_typer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def one_line(tmp_path: Path) -> Path:
+def pair_file(tmp_path: Path) -> Path:
     path = tmp_path / "one.txt"
     path.write_text(LINE)
     return path
 
 
-def test_a_plain_run_imports_nothing_slow(one_line: Path) -> None:
+def test_a_plain_run_imports_nothing_slow(pair_file: Path) -> None:
     code = (
         "import sys; from cuesta.cli.app import call; code = call(sys.argv[1:]); "
         "print(*sys.modules, file=sys.stderr); sys.exit(code)"
     )
-    words = ["run", "scan", str(one_line), "-o", str(one_line.parent / "out")]
+    words = ["run", "scan", str(pair_file), "-o", str(pair_file.parent / "out")]
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
     )
@@ -135,23 +135,23 @@ def test_a_plain_run_imports_nothing_slow(one_line: Path) -> None:
     assert not SLOW & loaded
 
 
-def test_a_plain_run_imports_few_modules(one_line: Path) -> None:
+def test_a_plain_run_imports_few_modules(pair_file: Path) -> None:
     """Imports are the cost of a short run; the bench `promptness` measures its time."""
     code = (
         "import sys; from cuesta.cli.app import call; code = call(sys.argv[1:]); "
         "print(len(sys.modules), file=sys.stderr); sys.exit(code)"
     )
-    words = ["run", "scan", str(one_line), "-o", str(one_line.parent / "out")]
+    words = ["run", "scan", str(pair_file), "-o", str(pair_file.parent / "out")]
     command = [sys.executable, "-I", "-c", code, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stderr.split()[-1]) < MODULES_MAX
 
 
 def test_a_plain_command_line_is_recorded_as_it_was_typed(
-    one_line: Path, monkeypatch: pytest.MonkeyPatch
+    pair_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = one_line.parent / "out"
-    words = ["run", "scan", str(one_line), "--cold", "-o", str(out)]
+    out = pair_file.parent / "out"
+    words = ["run", "scan", str(pair_file), "--cold", "-o", str(out)]
     monkeypatch.setattr(sys, "argv", ["cuesta", *words])
     assert call(words) == 0
     text = (out / "run.json").read_text()

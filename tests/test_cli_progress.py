@@ -12,7 +12,7 @@ from cuesta.api.progress import Pace, PlainObserver, make_observer
 MIB = 1 << 20
 
 
-def test_a_long_stage_says_every_ten_seconds_how_far_it_is(
+def test_a_long_stage_reports_progress_each_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [100.0]
@@ -30,7 +30,7 @@ def test_a_long_stage_says_every_ten_seconds_how_far_it_is(
     ]
 
 
-def test_nothing_is_said_about_an_unknown_total(
+def test_no_percentage_is_printed_for_an_unknown_total(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(time, "monotonic", iter(range(0, 1000, 20)).__next__)

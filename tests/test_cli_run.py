@@ -55,7 +55,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 
 
 @pytest.mark.parametrize("workload", list(DIGESTS))
-def test_the_digest_is_the_one_the_specification_defines(
+def test_the_digest_is_that_of_the_specification(
     workload: str, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inputs = [pairs / "a.txt", pairs / "b.txt"] if workload == "join" else [pairs / "a.txt"]
@@ -75,7 +75,7 @@ def test_the_digest_of_the_example_in_the_specification(tmp_path: Path) -> None:
     assert f"`{join_digest(tmp_path)}`" in text
 
 
-def test_a_scan_keeps_what_the_filter_says(
+def test_a_scan_keeps_what_the_filter_selects(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = run(capsys, "run", "scan", pairs / "a.txt", "--min-abs-score", "0.5",
@@ -132,7 +132,7 @@ def test_words_go_to_stdout_and_how_far_it_is_to_stderr(
     assert "\x1b" not in shown.out + shown.err
 
 
-def test_a_comparison_of_one_engine_prints_its_table(
+def test_a_comparison_of_a_single_engine_prints_its_table(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
@@ -170,7 +170,7 @@ def test_bad_input_is_refused_with_file_and_line(
 
 
 @pytest.mark.parametrize("text", ["", "#Done\n"])
-def test_a_file_without_a_gene_pair_is_refused_alone_and_passed_over_among_others(
+def test_a_file_without_a_gene_pair_is_refused_alone_and_skipped_among_other_files(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "pairs"
@@ -209,7 +209,7 @@ def test_an_output_under_a_file_is_refused(pairs: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("workload", ["scan", "join"])
-def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(
+def test_a_disk_that_fills_up_is_reported_in_a_single_line_and_leaves_nothing(
     workload: str, pairs: Path, small_disk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     big = small_disk.parent / "big"

@@ -73,7 +73,7 @@ def test_a_run_that_is_stopped_while_it_is_verified_leaves_nothing(
     assert names(tmp_path) == set()
 
 
-def test_a_killed_run_leaves_only_a_name_that_says_partial(large: Path, tmp_path: Path) -> None:
+def test_a_killed_run_leaves_only_a_name_with_partial(large: Path, tmp_path: Path) -> None:
     words = ["run", "degrees", str(large), "--repeat", "1000", "-o", str(tmp_path / "out")]
     process = start(words, "run 4 of 1000")
     process.kill()

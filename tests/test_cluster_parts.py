@@ -83,7 +83,7 @@ def test_a_stranger_does_not_end_the_cluster(line: bytes) -> None:
     assert len(members.channels()) == 2
 
 
-def test_a_leader_without_free_descriptors_goes_on() -> None:
+def test_a_leader_without_free_descriptors_continues() -> None:
     class Full:
         def accept(self) -> None:
             raise OSError(24, "Too many open files")
@@ -112,7 +112,7 @@ def test_a_process_of_this_machine_that_is_gone_has_failed(made: ClusterFolder) 
     assert "the leader has ended without a word" in status["why"]
 
 
-def test_the_scheduler_is_asked_now_and_then_and_the_file_always(
+def test_the_scheduler_is_polled_at_intervals_and_the_file_always(
     made: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     polled: list[ClusterFolder] = []
@@ -155,7 +155,7 @@ def test_a_job_that_is_refused_or_interrupted_has_failed(
     assert control.down(place)["state"] == "failed"
 
 
-def test_a_job_whose_name_cannot_be_kept_is_ended(
+def test_a_job_whose_name_cannot_be_stored_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[str] = []
@@ -180,7 +180,7 @@ def test_a_job_that_was_never_handed_in_is_ended_at_once(made: ClusterFolder) ->
     assert control.down(made)["why"] == "it was ended before its job was handed in"
 
 
-def test_a_file_that_does_not_reach_the_disk_leaves_the_old_one(
+def test_a_file_that_does_not_reach_the_disk_leaves_the_previous_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_private(tmp_path / "state", "old")
@@ -195,7 +195,7 @@ def test_a_file_that_does_not_reach_the_disk_leaves_the_old_one(
     assert (tmp_path / "state").read_text() == "old"
 
 
-def test_who_follows_hears_why_where_the_leader_did_not_say_it(made: ClusterFolder) -> None:
+def test_a_follower_reads_the_reason_that_the_leader_did_not_report(made: ClusterFolder) -> None:
     made.write(made.read() | {"state": "failed", "why": "the leader was killed", "code": 3})
     lines: list[str] = []
     assert following.followed(made, lines.append) == 3
@@ -225,7 +225,7 @@ def raising(error: Exception) -> Any:
     return fail
 
 
-def test_a_full_disk_is_no_defect_and_an_end_that_fails_is_told(
+def test_a_full_disk_is_no_defect_and_an_end_that_fails_is_reported(
     made: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = raising(OSError(28, "No space left on device", "/x"))
@@ -265,7 +265,7 @@ def test_files_that_a_store_was_to_write_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scratch", ["scratch", "memory"])
-def test_an_agent_keeps_the_only_copy_of_a_file_and_tells_the_leader(
+def test_an_agent_keeps_the_only_copy_of_a_file_and_notifies_the_leader(
     made: ClusterFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scratch: str
 ) -> None:
     monkeypatch.setattr(node_store, "MEMORY_ROOT", tmp_path / "memory")
@@ -347,7 +347,7 @@ def test_an_odd_folder_is_quoted_for_slurm_and_refused_for_pbs(
     assert "#PBS -N cuesta-a_b" in lines
 
 
-def test_a_scheduler_that_hangs_is_left_after_the_time_that_is_given(
+def test_a_scheduler_that_hangs_is_abandoned_after_the_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def hang(*_words: object, timeout: float, **_options: object) -> None:

@@ -34,7 +34,7 @@ def folder(tmp_path: Path, slurm: SlurmBed) -> Iterator[Path]:
     testbed_slurm.cancel_all(slurm)
 
 
-def test_a_job_runs_its_command_beside_an_agent_on_each_node(slurm: SlurmBed, folder: Path) -> None:
+def test_a_job_runs_its_command_with_an_agent_on_each_node(slurm: SlurmBed, folder: Path) -> None:
     program = "import os; print(os.environ['SLURM_JOB_NUM_NODES']); raise SystemExit(7)"
     words = ["--wait", "-o", str(folder), "--", sys.executable, "-c", program]
     done = call("submit", *SLURM, *words, **slurm.environment())
@@ -134,7 +134,7 @@ def test_work_stops_before_the_job_ends(slurm: SlurmBed, folder: Path) -> None:
     wait_until_gone(folder)
 
 
-def test_what_slurm_refuses_is_said_in_its_words(slurm: SlurmBed, folder: Path) -> None:
+def test_what_slurm_refuses_is_reported_in_its_words(slurm: SlurmBed, folder: Path) -> None:
     words = ["--queue", "none", "-o", str(folder), "--", *SLEEP]
     done = call("submit", *SLURM, *words, **slurm.environment())
     assert done.returncode == 2

@@ -105,5 +105,5 @@ def test_an_input_of_random_size_has_the_answer_of_native(
     assert digest_of(case, engines(name), tmp_path / name, **more) == expected
 
 
-def test_every_workload_has_golden_cases() -> None:
+def test_each_workload_has_golden_cases() -> None:
     assert {case.workload for case in golden_cases()} == get_engine("native").workloads

@@ -74,7 +74,7 @@ def test_training_and_test_sets_stand_side_by_side(tmp_path: Path) -> None:
         ("nci60", b"PK", "not a NumPy file"),
     ],
 )
-def test_damage_is_told_in_one_line(
+def test_damage_is_reported_in_a_single_line(
     tmp_path: Path, how: str, content: bytes | str, message: str
 ) -> None:
     with pytest.raises(InputError, match=message) as caught:
@@ -82,7 +82,7 @@ def test_damage_is_told_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_numpy_file_cut_short_is_found(tmp_path: Path) -> None:
+def test_a_truncated_numpy_file_is_detected(tmp_path: Path) -> None:
     content = npy(tmp_path, np.zeros((2, 3)))[:-8]
     with pytest.raises(InputError, match="cut short"):
         converted(tmp_path, "nci60", [content, "label\na\nb\n"])

@@ -87,7 +87,7 @@ def source_archive(path: Path, members: dict[str, bytes]) -> Path:
     return path
 
 
-def kept(archive: Path) -> Dataset:
+def unconverted(archive: Path) -> Dataset:
     """A dataset whose parts lie in a source archive and are wanted as they are."""
     parts = tuple(
         Part(path=path, name=f"toy_{number}.gz", sha256=hashlib.sha256(content).hexdigest())
@@ -130,14 +130,14 @@ def test_a_failed_download_leaves_nothing(tmp_path: Path, address: str, path: st
     assert "\n" not in str(caught.value)
 
 
-def test_without_a_network_one_line_says_where_to_put_the_file(tmp_path: Path) -> None:
+def test_without_a_network_a_single_line_names_where_to_put_the_file(tmp_path: Path) -> None:
     with pytest.raises(EngineError) as caught:
         get(toy("http://127.0.0.1:9/x"), tmp_path)
     assert "no connection" in str(caught.value)
     assert f"put toy.txt into {tmp_path}/toy/parts yourself" in str(caught.value)
 
 
-def test_a_file_put_there_by_hand_is_used_and_checked(tmp_path: Path) -> None:
+def test_a_file_placed_by_hand_is_used_and_checked(tmp_path: Path) -> None:
     by_hand = tmp_path / "toy" / "parts"
     by_hand.mkdir(parents=True)
     (by_hand / "toy.txt").write_bytes(GEM)
@@ -153,7 +153,7 @@ def copied(cache: Path) -> Path:
     return cache
 
 
-def test_other_bytes_than_the_registry_says_are_refused(tmp_path: Path, address: str) -> None:
+def test_other_bytes_than_those_of_the_registry_are_refused(tmp_path: Path, address: str) -> None:
     with pytest.raises(EngineError, match="hash"):
         get(toy(f"{address}/whole", "0" * 64), tmp_path)
     assert files(tmp_path) == set()
@@ -196,7 +196,9 @@ def test_a_cache_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> Non
         get(toy("http://127.0.0.1:9/x"), tmp_path / "file")
 
 
-def test_what_a_killed_download_left_goes_after_a_day(tmp_path: Path, address: str) -> None:
+def test_leftovers_of_a_killed_download_are_removed_after_a_day(
+    tmp_path: Path, address: str
+) -> None:
     old = tmp_path / "toy" / (obtaining.PARTIAL_PREFIX + "x")
     young = tmp_path / "toy" / (obtaining.PARTIAL_PREFIX + "y")
     foreign = tmp_path / "toy" / (obtaining.PARTIAL_PREFIX + "z")
@@ -220,7 +222,7 @@ def test_a_copy_has_the_bytes_and_the_usual_mode(tmp_path: Path) -> None:
     assert files(tmp_path / "deep") == {"a.gem.txt"}
 
 
-def test_every_entry_of_the_registry_is_complete() -> None:
+def test_each_entry_of_the_registry_is_complete() -> None:
     for entry in datasets().values():
         assert entry.convert in {KEEP, *CONVERTERS}
         assert len(entry.sizes) == 2
@@ -241,10 +243,10 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         dataset("nci")
 
 
-def test_parts_of_a_source_archive_are_kept_under_their_names(
+def test_parts_of_a_source_archive_are_stored_under_their_names(
     tmp_path: Path, archive: Path
 ) -> None:
-    wanted = kept(archive)
+    wanted = unconverted(archive)
     paths = obtain(wanted, tmp_path / "cache", silent)
     assert [path.name for path in paths] == ["toy_1.gz", "toy_2.gz"]
     assert [path.read_bytes() for path in paths] == list(READS.values())
@@ -253,19 +255,19 @@ def test_parts_of_a_source_archive_are_kept_under_their_names(
     assert obtain(wanted, tmp_path / "cache", silent) == paths
 
 
-def test_one_missing_file_of_several_is_obtained_again(tmp_path: Path, archive: Path) -> None:
-    paths = obtain(kept(archive), tmp_path / "cache", silent)
+def test_a_missing_file_of_several_is_obtained_again(tmp_path: Path, archive: Path) -> None:
+    paths = obtain(unconverted(archive), tmp_path / "cache", silent)
     paths[1].unlink()
-    assert obtain(kept(archive), tmp_path / "cache", silent) == paths
+    assert obtain(unconverted(archive), tmp_path / "cache", silent) == paths
     assert paths[1].read_bytes() == b"their mates"
 
 
-def test_a_kept_file_put_there_by_hand_stays(tmp_path: Path, archive: Path) -> None:
+def test_an_unconverted_file_placed_by_hand_remains(tmp_path: Path, archive: Path) -> None:
     by_hand = tmp_path / "cache" / "toy" / "parts"
     by_hand.mkdir(parents=True)
     for path, content in READS.items():
         (by_hand / Path(path).name).write_bytes(content)
-    wanted = kept(archive)
+    wanted = unconverted(archive)
     archive.unlink()
     assert get(wanted, tmp_path / "cache").read_bytes() == b"mates"
     assert files(by_hand) == {"reads1.gz", "reads2.gz"}
@@ -282,10 +284,10 @@ def test_a_kept_file_put_there_by_hand_stays(tmp_path: Path, archive: Path) -> N
         ("part", "toy/toy-1/data/reads2.gz has sha256 .*, the registry says 111"),
     ],
 )
-def test_another_source_archive_than_the_registry_says_is_refused(
+def test_another_source_archive_than_that_of_the_registry_is_refused(
     tmp_path: Path, archive: Path, change: str, message: str
 ) -> None:
-    wanted = kept(archive)
+    wanted = unconverted(archive)
     source = wanted.source
     first, second = source.parts
     match change:
@@ -299,7 +301,7 @@ def test_another_source_archive_than_the_registry_says_is_refused(
             source = replace(source, parts=(first, replace(second, path="toy-1/data")))
         case "cut":
             archive.write_bytes(archive.read_bytes()[:-40])
-            source = kept(archive).source
+            source = unconverted(archive).source
         case _:
             source = replace(source, parts=(first, replace(second, sha256="1" * 64)))
     with pytest.raises(EngineError, match=message) as caught:
@@ -312,7 +314,7 @@ def test_pip_brings_a_source_archive_without_running_anything_of_it(tmp_path: Pa
     packages = tmp_path / "packages"
     packages.mkdir()
     archive = source_archive(packages / "toy-1.tar.gz", READS)
-    fetch = obtaining.Fetch(dataset=kept(archive), folder=tmp_path / "to", progress=silent)
+    fetch = obtaining.Fetch(dataset=unconverted(archive), folder=tmp_path / "to", progress=silent)
     fetch.folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_NO_INDEX", "1")

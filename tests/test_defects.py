@@ -64,7 +64,7 @@ def outcome(place: Path, engine: str, module: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("engine", ["native", "mpi", "spark"])
-def test_a_panic_is_a_defect_on_every_engine(engine: str, tmp_path: Path) -> None:
+def test_a_panic_is_a_defect_on_all_engines(engine: str, tmp_path: Path) -> None:
     if missing := get_engine(engine).missing():
         pytest.skip(missing)
     code, errors = outcome(tmp_path, engine, BROKEN)

@@ -62,7 +62,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_every_missing_thing_has_a_remedy_of_one_line() -> None:
+def test_each_missing_dependency_has_a_remedy_of_a_single_line() -> None:
     checks = list(doctor.all_checks())
     names = [check.name for check in checks]
     assert len(set(names)) == len(names)
@@ -81,7 +81,7 @@ def test_the_doctor_prints_words_and_json(capsys: pytest.CaptureFixture[str]) ->
     assert {row["name"] for row in rows} == {check.name for check in doctor.all_checks()}
 
 
-def test_a_missing_java_is_told_with_the_package(
+def test_a_missing_java_is_reported_with_its_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -106,7 +106,7 @@ def test_the_limits_of_control_groups_and_of_the_job_are_shown(
     assert checks["limits"].found == expected
 
 
-def test_everything_is_measured_at_every_number_of_threads(home: Path) -> None:
+def test_everything_is_measured_at_all_numbers_of_threads(home: Path) -> None:
     native = FakeNative()
     reports: list[str] = []
     measured = ceilings.measure(native, home, reports.append)
@@ -135,7 +135,7 @@ def test_a_file_system_without_direct_reads_is_a_doubt_and_no_error(home: Path) 
     assert any("no direct reads here" in sentence for sentence in measured.warnings)
 
 
-def test_what_is_kept_is_read_back(home: Path) -> None:
+def test_cached_ceilings_are_read_back(home: Path) -> None:
     assert ceilings.load() is None
     cached = some(measurement("a_bytes_per_s", 1, 5.0), measurement("a_bytes_per_s", 4, 15.0))
     ceilings.write(cached, ceilings.cache_file())

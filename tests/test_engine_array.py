@@ -83,14 +83,14 @@ def test_a_large_text_passes_through_little_memory(tmp_path: Path) -> None:
         run(wanted, tmp_path / f"{workload}-{path.stem}")
 
 
-def test_a_row_given_twice_counts_twice(tmp_path: Path) -> None:
+def test_a_duplicate_row_counts_twice(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", [Row(gene1=3, gene2=1), Row(gene1=2, gene2=1)] * 2)
     for workload in ("scan", "degrees", "communities"):
         both(workload, [path], {}, tmp_path / workload)
 
 
 @pytest.mark.parametrize("gap", [0, 40])
-def test_a_join_refuses_a_row_given_twice(gap: int, tmp_path: Path, tiny: None) -> None:
+def test_a_join_refuses_a_duplicate_row(gap: int, tmp_path: Path, tiny: None) -> None:
     between = [Row(gene1=9 + number, gene2=1) for number in range(gap)]
     rows = [Row(gene1=3, gene2=2), *between, Row(gene1=3, gene2=2)]
     paths = [write(tmp_path / "a.txt", rows[:1]), write(tmp_path / "b.txt", rows)]
@@ -119,7 +119,7 @@ def test_the_largest_numbers_fit(tmp_path: Path) -> None:
     both("join", [path, path], {}, tmp_path / "join")
 
 
-def test_every_form_of_text_is_read(tmp_path: Path, tiny: None) -> None:
+def test_all_forms_of_text_are_read(tmp_path: Path, tiny: None) -> None:
     rows = random_rows(3)
     plain = write(tmp_path / "a.txt", rows)
     lines = Path(plain).read_text()
@@ -139,7 +139,7 @@ def test_version_3_text_is_read(tmp_path: Path) -> None:
     both("scan", [str(path)], {}, tmp_path)
 
 
-def test_a_tree_of_values_is_read_whole(tmp_path: Path, tiny: None) -> None:
+def test_a_tree_of_values_is_read_completely(tmp_path: Path, tiny: None) -> None:
     request = {"output": str(tmp_path / "tree"), "genes": 30, "samples": 9, "tree": True}
     native_module().data_make("clusters", json.dumps(request))
     inputs = [str(tmp_path / "tree")]
@@ -155,7 +155,7 @@ def test_an_answer_without_rows_is_an_answer(tmp_path: Path) -> None:
         both(workload, inputs, parameters, tmp_path / name)
 
 
-def test_phases_and_counts_tell_what_was_done(tmp_path: Path) -> None:
+def test_phases_and_counts_describe_the_work(tmp_path: Path) -> None:
     rows = random_rows(4)
     path = write(tmp_path / "a.txt", rows)
     reports: list[tuple[int, int]] = []
@@ -190,7 +190,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("workload", "parameters", "message"), REFUSED)
-def test_bad_arguments_are_told_in_one_line(
+def test_bad_arguments_are_reported_in_a_single_line(
     workload: str, parameters: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "a.txt", [Row(gene1=7, gene2=1)])
@@ -240,7 +240,9 @@ def test_a_graph_beyond_the_memory_limit_is_refused(tmp_path: Path) -> None:
         run(wanted, tmp_path)
 
 
-def test_errors_of_tiledb_become_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_tiledb_become_a_single_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import tiledb
 
     from cuesta.engines.array import store
@@ -259,7 +261,9 @@ def test_errors_of_tiledb_become_one_line(tmp_path: Path, monkeypatch: pytest.Mo
         assert not any((tmp_path / kind.__name__ / "scratch").iterdir())
 
 
-def test_a_missing_package_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_in_a_single_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert get_engine("array").missing() is None
     monkeypatch.setattr(array, "find_spec", lambda name: None if name == "tiledb" else object())
     assert "pip install 'cuesta[array]'" in str(get_engine("array").missing())

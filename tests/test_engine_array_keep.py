@@ -49,7 +49,7 @@ def test_the_same_file_by_another_path_is_the_same_array(
     assert scan("a.txt", tmp_path).counts["arrays_reused"] == 1
 
 
-def test_each_version_of_a_join_has_its_own_array(tmp_path: Path) -> None:
+def test_each_version_of_a_join_has_a_separate_array(tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{name}.txt", random_rows(1)) for name in "ab"]
     options = {"array": str(tmp_path / "kept")}
     run(trial("join", paths, {}, engine_options=options), tmp_path)
@@ -58,7 +58,7 @@ def test_each_version_of_a_join_has_its_own_array(tmp_path: Path) -> None:
     assert outcome.counts["arrays_reused"] == 1
 
 
-def test_a_kept_array_is_refused_once_its_source_has_changed(tmp_path: Path) -> None:
+def test_a_stored_array_is_refused_once_its_source_has_changed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", random_rows(1))
     scan(path, tmp_path)
     status = Path(path).stat()
@@ -67,7 +67,7 @@ def test_a_kept_array_is_refused_once_its_source_has_changed(tmp_path: Path) -> 
         scan(path, tmp_path)
 
 
-def test_a_kept_array_is_refused_for_another_score(tmp_path: Path) -> None:
+def test_a_stored_array_is_refused_for_another_score(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", [Row(gene1=3, gene2=1, score="nan,0.5")])
     scan(path, tmp_path, score_index=1)
     with pytest.raises(InputError, match="was loaded for --score-index 1, this run asks for 0"):

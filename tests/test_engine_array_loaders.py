@@ -28,7 +28,7 @@ def buffers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.usefixtures("buffers")
 @pytest.mark.parametrize("count", ["2", "3"])
-def test_processes_that_load_together_make_the_array_that_one_makes(
+def test_processes_that_load_together_make_the_array_of_a_single_process(
     count: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "a.txt", random_rows(1))
@@ -52,7 +52,7 @@ def test_a_file_without_a_row_that_has_a_score_loads_as_well(tmp_path: Path) -> 
     run(trial("degrees", [write(tmp_path / "a.txt", rows)], {}, **TWO), tmp_path)
 
 
-def test_a_damaged_line_is_named_as_by_one_process(tmp_path: Path) -> None:
+def test_a_damaged_line_is_named_as_by_a_single_process(tmp_path: Path) -> None:
     path = Path(write(tmp_path / "a.txt", random_rows(1)))
     path.write_text(path.read_text().replace("\t", " ", 12))
     messages = []
@@ -65,7 +65,7 @@ def test_a_damaged_line_is_named_as_by_one_process(tmp_path: Path) -> None:
     assert not multiprocessing.active_children()
 
 
-def test_a_process_that_dies_ends_the_run_in_one_line(
+def test_a_process_that_dies_ends_the_run_with_a_single_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "a.txt", random_rows(1))

@@ -74,7 +74,7 @@ def test_answers_equal_those_of_the_native_engine(
         assert texts[0] == texts[1], file.name
 
 
-def test_an_array_has_the_tiles_and_the_capacity_that_were_asked_for(tmp_path: Path) -> None:
+def test_an_array_has_the_tiles_and_the_capacity_that_were_requested(tmp_path: Path) -> None:
     options = {"array": str(tmp_path / "kept"), "tile": "16x8x2", "capacity": "50"}
     path = write(tmp_path / "a.txt", random_rows(1))
     run(trial("degrees", [path], {}, engine_options=options), tmp_path)
@@ -84,7 +84,7 @@ def test_an_array_has_the_tiles_and_the_capacity_that_were_asked_for(tmp_path: P
     assert schema.capacity == 50
 
 
-def test_a_query_has_the_budget_that_was_asked_for(
+def test_a_query_has_the_budget_that_was_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budgets = []
@@ -108,7 +108,7 @@ def degrees(folder: Path, options: dict[str, str]) -> Outcome:
     return run(trial("degrees", [str(folder / "a.txt")], {}, engine_options=array_options), folder)
 
 
-def test_a_kept_array_is_used_as_it_is_and_refused_for_another_layout(tmp_path: Path) -> None:
+def test_a_stored_array_is_used_as_it_is_and_refused_for_another_layout(tmp_path: Path) -> None:
     write(tmp_path / "a.txt", random_rows(1))
     layout = {"tile": "16x16", "capacity": "20"}
     assert degrees(tmp_path, layout).counts["arrays_reused"] == 0

@@ -205,7 +205,7 @@ def check_rows(batch: Batch, pieces: list[list[tuple[int, int, int]]]) -> None:
     assert batch["mask"].tolist() == [b"%03d" % (n % 1000) for n in batch["score0"]]
 
 
-def test_rows_in_order_become_one_fragment(tmp_path: Path) -> None:
+def test_rows_in_order_become_a_single_fragment(tmp_path: Path) -> None:
     pieces = [[(g, 1, 1), (g, 2, 1)] for g in range(3, 60)] + [[(59, 2, 1)]]
     with store.session(1, {}):
         batch = written(tmp_path / "a", pieces, batch_bytes=10)

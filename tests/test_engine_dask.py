@@ -65,14 +65,14 @@ def test_a_wrong_option_is_named(
         engine.run(replace(trial(records), engine_options=options), *places(tmp_path / "a"))
 
 
-def test_too_little_memory_is_told_before_workers_start(
+def test_too_little_memory_is_reported_before_workers_start(
     engine: DaskEngine, records: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match="2 workers need 768 MiB; raise --memory"):
         engine.run(trial(records, memory_bytes=512 << 20), *places(tmp_path / "a"))
 
 
-def test_a_scheduler_that_is_not_there_is_one_line(
+def test_a_missing_scheduler_is_reported_in_a_single_line(
     engine: DaskEngine, records: Path, tmp_path: Path
 ) -> None:
     away = trial(records, scheduler="tcp://127.0.0.1:9")
@@ -98,9 +98,7 @@ def test_a_worker_that_is_killed_is_replaced(
     assert not any(scratch.iterdir())
 
 
-def test_the_command_runs_on_a_scheduler_that_somebody_started(
-    records: Path, tmp_path: Path
-) -> None:
+def test_the_command_runs_on_a_scheduler_started_elsewhere(records: Path, tmp_path: Path) -> None:
     with foreign_cluster(tmp_path, "None") as (address, cluster):
         words = ["run", "sort", str(records), "--engine", "dask", "-o", str(tmp_path / "a")]
         assert call([*words, "--engine-option", f"scheduler={address}"]) == 0

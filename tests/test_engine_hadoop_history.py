@@ -70,7 +70,7 @@ def lines() -> list[str]:
     ]
 
 
-def test_a_job_is_a_stage_of_map_and_one_of_reduce_tasks() -> None:
+def test_a_job_is_a_stage_of_map_tasks_and_a_stage_of_reduce_tasks() -> None:
     first, second = stages(lines(), 2)
     assert (first.name, first.began, first.seconds, first.tasks) == (
         "exchange: map", T0 / 1e3, 9.0, 3
@@ -121,7 +121,7 @@ def test_attempts_that_failed_and_tasks_of_other_programs_are_understood() -> No
     assert only.each["scheduler_delay_seconds"] == (2.0,)
 
 
-def test_a_folder_of_histories_is_read_and_one_that_broke_off_too(tmp_path: Path) -> None:
+def test_a_folder_of_histories_is_read_with_truncated_histories(tmp_path: Path) -> None:
     (tmp_path / "job_1_0001-x.jhist").write_text("".join(lines())[:-200])
     (tmp_path / "job_1_0002-y.jhist").write_text("".join(lines()))
     (tmp_path / ".job_1_0002-y.jhist.crc").write_bytes(b"crc")

@@ -110,7 +110,7 @@ def test_files_and_counts_are_those_of_the_native_engine(
         assert read.bytes == Path(pair[0]).stat().st_size
 
 
-def test_a_damaged_line_is_the_one_line_of_the_native_engine(
+def test_a_damaged_line_is_the_error_line_of_the_native_engine(
     pair: list[str], tmp_path: Path
 ) -> None:
     lines = Path(pair[0]).read_text().splitlines()

@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("workload", "engines"),
     [("scan", ENGINES), ("communities", ENGINES), ("degrees", ENGINES[:2]), ("join", ENGINES[:2])],
 )
-def test_every_engine_gives_the_same_names_and_network(
+def test_all_engines_produce_the_same_names_and_network(
     workload: str, engines: tuple[str, ...], folder: Path, tmp_path: Path
 ) -> None:
     able = [name for name in engines if get_engine(name).missing() is None]

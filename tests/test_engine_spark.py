@@ -157,7 +157,7 @@ DAMAGED: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("workload", "parameters"), DAMAGED, ids=str)
-def test_a_damaged_line_is_the_one_line_of_the_native_engine(
+def test_a_damaged_line_is_the_error_line_of_the_native_engine(
     workload: str, parameters: dict[str, Any], pair: list[str], tmp_path: Path
 ) -> None:
     lines = Path(pair[0]).read_text().splitlines()
@@ -194,7 +194,7 @@ def test_a_line_far_into_a_file_is_placed_from_where_the_file_starts(
     ],
     ids=str,
 )
-def test_what_the_parameters_do_not_allow_is_refused_in_one_line(
+def test_what_the_parameters_do_not_allow_is_refused_in_a_single_line(
     workload: str, parameters: dict[str, Any], text: str, pair: list[str], tmp_path: Path
 ) -> None:
     message = refusal(trial(workload, pair[:1], parameters), tmp_path)
@@ -213,7 +213,7 @@ def test_what_can_be_refused_at_once_is_refused_before_spark_starts(
 
 @pytest.mark.parametrize("how", ["inner", "left", "outer"])
 @pytest.mark.parametrize("twice", [0, 1])
-def test_a_row_given_twice_is_refused_even_if_the_join_would_drop_it(
+def test_a_duplicate_row_is_refused_even_if_the_join_would_drop_it(
     how: str, twice: int, pair: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     row = "70\t69\t3\t3\t5\t1\t0\t1\t0\t0.5\t" + "1" * 20 + "\n"
@@ -229,7 +229,7 @@ def test_a_row_given_twice_is_refused_even_if_the_join_would_drop_it(
 
 
 @pytest.mark.parametrize("uri", ["", "file://"])
-def test_what_is_not_there_or_has_no_pair_is_refused(uri: str, tmp_path: Path) -> None:
+def test_a_missing_or_empty_input_is_refused(uri: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("#Done\n")
     assert "holds no gene pair" in refusal(trial("scan", [f"{uri}{empty}"], {}), tmp_path)
@@ -257,7 +257,7 @@ def test_a_session_is_shared_by_runs(spark: SparkEngine, pair: list[str], tmp_pa
         SparkEngine().run(trial("degrees", pair[:1], {}), tmp_path, tmp_path)
 
 
-def test_progress_is_told_in_bytes_of_the_input(
+def test_progress_is_reported_in_bytes_of_the_input(
     spark: SparkEngine, pair: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cuesta.engines.spark.context.PROGRESS_SECONDS", 0.001)
@@ -279,5 +279,5 @@ def refusal(wanted: Any, folder: Path, name: str = "spark") -> str:
     return str(caught.value)
 
 
-def test_the_engine_is_found_by_its_name() -> None:
+def test_the_engine_is_resolved_by_its_name() -> None:
     assert get_engine("spark").name == "spark"

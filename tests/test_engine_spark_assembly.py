@@ -75,7 +75,7 @@ def test_files_are_those_of_the_native_engine(
     assert outcome.counts["parts"] == int(options.get("partitions", "2"))
 
 
-def test_a_bad_record_is_named_in_one_line(tmp_path: Path) -> None:
+def test_a_bad_record_is_named_in_a_single_line(tmp_path: Path) -> None:
     path = write_fastq(tmp_path / "bad.fq", [*reads_of(drawn(5000, 1), 20, 0, 5), "ACGTELVIS"])
     with pytest.raises(InputError, match=r"record 1001, base 5: 'E' stands for an amino acid"):
         run(trial("assemble", [str(path)], {}, task_bytes="50KB"), tmp_path)

@@ -75,7 +75,9 @@ def test_a_stopped_run_takes_its_jvm_along(
     assert not any(tmp_path.iterdir())
 
 
-def test_a_jvm_that_dies_is_one_line_and_leaves_its_log(pairs: Path, tmp_path: Path) -> None:
+def test_a_jvm_that_dies_is_reported_in_a_single_line_and_leaves_its_log(
+    pairs: Path, tmp_path: Path
+) -> None:
     process, started = running("run", pairs, tmp_path)
     (jvm,) = (pid for pid in started if "java" in Path("/proc", str(pid), "comm").read_text())
     os.kill(jvm, signal.SIGKILL)
@@ -91,7 +93,7 @@ def test_a_jvm_that_dies_is_one_line_and_leaves_its_log(pairs: Path, tmp_path: P
     wait_for(lambda: not any(map(alive, started)))
 
 
-def test_what_a_killed_run_left_in_scratch_is_removed_by_the_next_one(
+def test_what_a_killed_run_left_in_scratch_is_removed_by_the_next_run(
     pairs: Path, tmp_path: Path
 ) -> None:
     """The folder of its session stayed there for good."""

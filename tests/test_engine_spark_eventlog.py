@@ -158,7 +158,7 @@ def test_tasks_of_a_stage_have_what_they_measured_in_the_order_of_their_launch()
     assert second.each == {}
 
 
-def test_no_more_tasks_than_a_record_holds_are_kept() -> None:
+def test_no_more_tasks_than_a_record_holds_are_recorded() -> None:
     made = [
         Stage(name=str(at), began=at, seconds=1, tasks=TASKS_MAX // 2, each={"task_seconds": many})
         for at, many in enumerate([(1.0,) * (TASKS_MAX // 2)] * 3)
@@ -174,7 +174,7 @@ def ended(stage: int, index: int, seconds: int, reason: str = "Success") -> dict
     return event | {"Task End Reason": {"Reason": reason}}
 
 
-def test_what_lost_executors_cost_is_told() -> None:
+def test_the_cost_of_lost_executors_is_reported() -> None:
     """Task 1 is lost with its executor; task 0 had ended, but its blocks are gone, too."""
     removed = {"Event": "SparkListenerExecutorRemoved", "Removed Reason": "Command exited: 137"}
     events = [job(0, [0, 1], "a"), ended(0, 0, 3), removed, ended(0, 1, 2, "ExecutorLostFailure")]
@@ -185,7 +185,7 @@ def test_what_lost_executors_cost_is_told() -> None:
     assert losses(events, "b") == {}
 
 
-def test_an_executor_that_was_asked_to_end_is_not_lost() -> None:
+def test_an_executor_that_was_ended_on_request_is_not_lost() -> None:
     removed = {"Event": "SparkListenerExecutorRemoved", "Removed Reason": "Killed by driver."}
     costs = losses([job(0, [0], "a"), ended(0, 0, 3), removed], "a")
     assert costs == {"executors_lost": 0, "tasks_lost": 0, "repeated_task_seconds": 0}
@@ -226,7 +226,7 @@ def test_a_log_that_grows_and_rolls_is_read_once(tmp_path: Path) -> None:
     assert list(log.events()) == []
 
 
-def test_a_compressed_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_compressed_log_is_read_up_to_its_truncation(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     file = tmp_path / "events_1_app.zstd"
     with pa.OSFile(str(file), "wb") as raw, pa.CompressedOutputStream(raw, "zstd") as out:

@@ -122,7 +122,7 @@ def test_a_damaged_line_is_named_with_its_address(
     assert str(caught.value) == f"input.kinc: line 1501 of {uri} {message}"
 
 
-def test_what_is_not_there_is_named(hdfs: str, tmp_path: Path) -> None:
+def test_a_missing_input_is_named(hdfs: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"opening {hdfs}/nowhere failed: .*check the path"):
         run(trial("scan", [f"{hdfs}/nowhere"], {}), tmp_path)
 
@@ -131,20 +131,20 @@ def test_a_run_is_verified_where_its_inputs_are(
     spark: SparkEngine, hdfs: str, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = trial("scan", [f"{hdfs}/all"], {"min_abs_score": 0.5})
-    record = run_trial(Kept(spark), wanted, Plan(output=tmp_path / "out"))
+    record = run_trial(SharedSession(spark), wanted, Plan(output=tmp_path / "out"))
     files = [file for file in (local / "all").rglob("*") if file.is_file()]
     expected = {"bytes": sum(file.stat().st_size for file in files), "files": len(files)}
     assert input_sizes(record) == [{"path": wanted.inputs[0], **expected}]
     assert record["verified"]
     assert "copies" not in record["verification"]["method"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    monkeypatch.setattr("cuesta.lab.audit.get_engine", lambda _name: Kept(spark))
+    monkeypatch.setattr("cuesta.lab.audit.get_engine", lambda _name: SharedSession(spark))
     assert call(["verify", str(tmp_path / "out"), "--fetch-inputs"]) == 0
     (tmp_path / "out" / "pairs.txt").write_text("")
     assert call(["verify", str(tmp_path / "out"), "--fetch-inputs"]) == 1
 
 
-def test_inputs_of_a_study_are_copied_there_with_their_blocks(
+def test_inputs_of_a_study_are_copied_to_hdfs_with_their_blocks(
     hdfs: str, cluster: Running, tmp_path: Path
 ) -> None:
     study = """
@@ -176,7 +176,7 @@ inputs = ["records"]
     assert [cell["measures"]["count records"] for cell in cells] == [[20000.0]] * 2
 
 
-def test_a_full_disk_is_seen_before_anything_is_copied(
+def test_a_full_disk_is_detected_before_anything_is_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = trial("scan", ["hdfs://host/a.txt"], {})
@@ -187,7 +187,7 @@ def test_a_full_disk_is_seen_before_anything_is_copied(
     assert not any(tmp_path.iterdir())
 
 
-def test_an_engine_that_reads_files_only_says_so(tmp_path: Path) -> None:
+def test_an_engine_that_reads_files_only_refuses_addresses(tmp_path: Path) -> None:
     wanted = trial("scan", ["hdfs://host/a.txt"], {})
     plan = Plan(output=tmp_path / "out")
     if get_engine("array").missing() is None:
@@ -200,7 +200,7 @@ def test_an_engine_that_reads_files_only_says_so(tmp_path: Path) -> None:
         run_trial(get_engine("native"), unknown, plan)
 
 
-class Kept:
+class SharedSession:
     """The engine without the end of its session, which the other tests go on with."""
 
     def __init__(self, engine: SparkEngine) -> None:
@@ -209,7 +209,7 @@ class Kept:
         self.reads_uris = engine.reads_uris
 
 
-def test_a_file_is_copied_in_blocks_of_a_given_size(cluster: Running, tmp_path: Path) -> None:
+def test_a_file_is_copied_in_blocks_of_a_requested_size(cluster: Running, tmp_path: Path) -> None:
     file = tmp_path / "numbers"
     file.write_bytes(bytes(range(256)) * 1024)
     uri = f"{cluster.uri}/copied/numbers"

@@ -103,7 +103,7 @@ def spread(cluster: Running, file: Path, block_bytes: int) -> tuple[str, list[st
     raise AssertionError(f"HDFS put every block of twenty files on {held[0]}")
 
 
-def test_more_tasks_than_blocks_cut_every_block_into_equal_splits(
+def test_more_tasks_than_blocks_cut_all_blocks_into_equal_splits(
     cluster: Running, local: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "large.txt"

@@ -19,7 +19,7 @@ __all__ = ["spark"]
 pytestmark = pytest.mark.usefixtures("spark")
 
 
-def test_spark_gives_the_same_bytes_for_any_tasks(tmp_path: Path) -> None:
+def test_spark_produces_the_same_bytes_for_any_tasks(tmp_path: Path) -> None:
     folder = tmp_path / "stack"
     folder.mkdir()
     random = np.random.default_rng(3)
@@ -33,7 +33,7 @@ def test_spark_gives_the_same_bytes_for_any_tasks(tmp_path: Path) -> None:
         assert outcome.counts["tasks"] == int(options.get("partitions", 6))
 
 
-def test_an_executor_names_a_bad_image_in_one_line(tmp_path: Path) -> None:
+def test_an_executor_names_a_bad_image_in_a_single_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.npy"
     images = np.ones((9, 3, 5))
     images[7, 1, 2] = np.nan

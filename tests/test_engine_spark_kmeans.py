@@ -30,7 +30,7 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
-def test_spark_gives_the_same_bytes_for_any_tasks(points: str, tmp_path: Path) -> None:
+def test_spark_produces_the_same_bytes_for_any_tasks(points: str, tmp_path: Path) -> None:
     parameters = {"clusters": 6, "iterations": 8}
     sizes = ("1MB", "3MB", "1GB")
     wanted = [trial("kmeans", [points], parameters, task_bytes=size) for size in sizes]
@@ -42,7 +42,7 @@ def test_spark_gives_the_same_bytes_for_any_tasks(points: str, tmp_path: Path) -
         assert {"read", "streamed iteration 8", "assign"} <= names
 
 
-def test_an_executor_names_a_bad_point_in_one_line(tmp_path: Path) -> None:
+def test_an_executor_names_a_bad_point_in_a_single_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.npy"
     x = np.ones((1000, 3))
     x[700, 1] = np.inf

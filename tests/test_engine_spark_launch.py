@@ -23,7 +23,7 @@ from cuesta.errors import EngineError
 from cuesta.store import hadoop_jar
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
-OWN_VARIABLES = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "SPARK_HOME")
+SPARK_VARIABLES = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "SPARK_HOME")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
     lacking = kit.engine().missing()
     if lacking:
         pytest.skip(lacking)
-    for name in OWN_VARIABLES:
+    for name in SPARK_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     installed = find_java(os.environ)
@@ -46,14 +46,14 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
     return installed
 
 
-def found_words(java: Java) -> Words:
+def find_words(java: Java) -> Words:
     words = launch.find(java, os.environ)
     assert words
     return words
 
 
-def test_the_words_are_asked_for_once(java: Java, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = found_words(java)
+def test_the_launch_words_are_requested_once(java: Java, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = find_words(java)
     assert "jars/*" in words.class_path
     assert any(option.startswith("--add-opens=java.base/java.nio") for option in words.options)
     assert not any(option.startswith("-Xmx") or option == launch.MARK for option in words.options)
@@ -62,16 +62,16 @@ def test_the_words_are_asked_for_once(java: Java, monkeypatch: pytest.MonkeyPatc
         raise AssertionError("Spark's launcher was asked again")
 
     monkeypatch.setattr(subprocess, "run", never)
-    assert found_words(java) == words
+    assert find_words(java) == words
 
 
-def test_words_that_were_spoilt_in_the_cache_are_asked_for_again(
+def test_words_that_were_corrupted_in_the_cache_are_requested_again(
     java: Java, tmp_path: Path
 ) -> None:
-    words = found_words(java)
+    words = find_words(java)
     (cached,) = (tmp_path / "cache" / "cuesta" / "spark").iterdir()
     cached.write_text(json.dumps({"java": "x"}))
-    assert found_words(java) == words
+    assert find_words(java) == words
 
 
 def test_a_cache_that_cannot_be_written_only_costs_time(
@@ -79,12 +79,10 @@ def test_a_cache_that_cannot_be_written_only_costs_time(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    found_words(java)
+    find_words(java)
 
 
-def test_a_site_with_a_script_or_words_of_its_own_is_left_to_spark_submit(
-    java: Java, tmp_path: Path
-) -> None:
+def test_a_site_with_a_custom_script_or_words_uses_spark_submit(java: Java, tmp_path: Path) -> None:
     (tmp_path / "spark-env.sh").write_text("export SPARK_LOCAL_DIRS=/x\n")
     assert launch.find(java, {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}) is None
     assert launch.find(java, {**os.environ, "SPARK_SUBMIT_OPTS": "-Dx=y"}) is None
@@ -94,7 +92,7 @@ def test_a_site_with_a_script_or_words_of_its_own_is_left_to_spark_submit(
     assert launch.suits({"spark.driver.extraJavaOptions": "-Dx=y", "spark.task.maxFailures": "2"})
 
 
-def test_defaults_of_a_site_are_in_the_words_and_a_change_is_seen(
+def test_defaults_of_a_site_are_in_the_words_and_a_change_is_detected(
     java: Java, tmp_path: Path
 ) -> None:
     site = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
@@ -147,7 +145,7 @@ def test_programs_of_a_cluster_with_stores_read_them_by_the_jar(
     assert not any("fs.cuesta.store" in name for name in properties)
 
 
-def test_the_script_that_stands_for_spark_submit_passes_every_word(tmp_path: Path) -> None:
+def test_the_script_that_stands_for_spark_submit_passes_all_words(tmp_path: Path) -> None:
     program = tmp_path / "a java"
     program.write_text(
         '#!/bin/sh\necho "$SPARK_HOME $SPARK_SCALA_VERSION"\nfor word; do echo "$word"; done\n'
@@ -191,7 +189,7 @@ def test_an_archive_is_named_after_its_java_and_jars(java: Java, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("java")
-def test_an_archive_appears_once_and_when_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_appears_once_and_only_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     reports: list[str] = []
     if not archive.is_possible():
         pytest.skip("this Java has no archive of its own classes to build on")
@@ -207,7 +205,7 @@ def test_an_archive_appears_once_and_when_it_is_whole(monkeypatch: pytest.Monkey
     assert [path.name for path in made.parent.iterdir() if path.suffix != ".json"] == [made.name]
 
 
-def test_a_session_uses_an_archive_that_is_whole(
+def test_a_session_uses_a_complete_archive(
     of_setup: Path | None, java: Java, tmp_path: Path
 ) -> None:
     if not archive.is_possible():
@@ -229,7 +227,7 @@ def test_a_session_uses_an_archive_that_is_whole(
     made.chmod(0o644)
     os.truncate(made, 100_000)
     assert archive.found() is None
-    assert archive.reading(archive.place(found_words(java), java)) == ()
+    assert archive.reading(archive.place(find_words(java), java)) == ()
 
 
 def loaded_by_executor(java: Java, folder: Path) -> str:
@@ -237,7 +235,7 @@ def loaded_by_executor(java: Java, folder: Path) -> str:
     properties = archive.of_executors()
     (folder / "conf").mkdir()
     (folder / "conf" / "spark-defaults.conf").touch()
-    home = found_words(java).home
+    home = find_words(java).home
     path = f"{properties['spark.executor.extraClassPath']}:{folder}/conf/:{home}/jars/*"
     words = [str(java.home / "bin" / "java"), "-cp", path, "-Xlog:class+load", "-XX:+UseParallelGC"]
     words += [*properties["spark.executor.extraJavaOptions"].split(), EXECUTOR]

@@ -226,7 +226,7 @@ def test_points_that_cannot_be_grouped_are_refused(tmp_path: Path) -> None:
         "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.5\t" + "1" * 19 + "2",
     ],
 )
-def test_a_damaged_line_is_the_one_line_of_the_native_engine(
+def test_a_damaged_line_is_the_error_line_of_the_native_engine(
     line: str, pair: list[str], tmp_path: Path
 ) -> None:
     lines = Path(pair[0]).read_text().splitlines()
@@ -242,7 +242,7 @@ def test_a_damaged_line_is_the_one_line_of_the_native_engine(
 
 
 @pytest.mark.parametrize("twice", [0, 1])
-def test_a_row_given_twice_is_refused_even_if_the_join_would_drop_it(
+def test_a_duplicate_row_is_refused_even_if_the_join_would_drop_it(
     twice: int, pair: list[str], tmp_path: Path
 ) -> None:
     row = "70\t69\t3\t3\t5\t1\t0\t1\t0\t0.5\t" + "1" * 20 + "\n"
@@ -263,7 +263,7 @@ def test_a_row_given_twice_is_refused_even_if_the_join_would_drop_it(
     ],
     ids=str,
 )
-def test_what_the_parameters_do_not_allow_is_refused_in_one_line(
+def test_what_the_parameters_do_not_allow_is_refused_in_a_single_line(
     workload: str, parameters: dict[str, Any], text: str, pair: list[str], tmp_path: Path
 ) -> None:
     message = refusal(trial(workload, inputs_of(workload, pair), parameters), tmp_path)
@@ -271,7 +271,7 @@ def test_what_the_parameters_do_not_allow_is_refused_in_one_line(
     assert "\n" not in message
 
 
-def test_what_is_not_there_or_has_no_pair_is_refused(tmp_path: Path) -> None:
+def test_a_missing_or_empty_input_is_refused(tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("#Done\n")
     assert "holds no gene pair" in refusal(trial("scan", [str(empty)], {}), tmp_path)
@@ -289,7 +289,7 @@ def refusal(wanted: Any, folder: Path, name: str = NAME) -> str:
     return str(caught.value)
 
 
-def test_without_its_jar_and_its_sources_the_engine_says_how_to_get_it(
+def test_without_its_jar_and_its_sources_the_engine_explains_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(scala_jar, "JAR", tmp_path / "none.jar")

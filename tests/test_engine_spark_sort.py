@@ -44,7 +44,7 @@ def test_fewer_records_than_tasks_are_sorted(tmp_path: Path, rows: int) -> None:
     same_as_native([make(tmp_path / "few", rows)], tmp_path)
 
 
-def test_a_file_that_is_cut_short_is_told_before_any_task(tmp_path: Path) -> None:
+def test_a_truncated_file_is_reported_before_any_task(tmp_path: Path) -> None:
     (tmp_path / "cut").write_bytes(bytes(150))
     with pytest.raises(InputError, match="150 bytes, 50 more than"):
         run(trial("sort", [str(tmp_path / "cut")], {}), tmp_path)

@@ -124,7 +124,7 @@ def test_networkx_and_igraph_read_the_network_that_the_answer_has(
     assert of_igraph(path) == wanted
 
 
-def test_every_graph_is_valid_by_the_schema_of_graphml(
+def test_each_graph_is_valid_by_the_schema_of_graphml(
     schema: Any, answers: dict[str, Path], folder: Path
 ) -> None:
     for answer in answers.values():

@@ -68,11 +68,11 @@ def wrong(words: list[str]) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_line_of_a_page_can_be_typed(page: Path) -> None:
+def test_all_command_lines_of_a_page_can_be_typed(page: Path) -> None:
     assert {" ".join(words): why for words in lines(page) if (why := wrong(words))} == {}
 
 
-def test_a_command_line_that_cannot_be_typed_is_found() -> None:
+def test_a_command_line_that_cannot_be_typed_is_reported() -> None:
     assert wrong(["model", "guess"]) == "no subcommand guess"
     assert wrong(["run", "sort", "rows.dat", "--clusters", "3"]) == "no option --clusters"
     submit = ["cluster", "submit", "--nodes", "2", "--", "run", "scan", "a", "--memry", "1GiB"]
@@ -80,7 +80,7 @@ def test_a_command_line_that_cannot_be_typed_is_found() -> None:
     assert wrong(["run", "sort", "rows.dat", "--memory=1GiB", "-o", "out"]) == ""
 
 
-def test_lines_are_found_over_ends_behind_prompts_and_without_remarks(tmp_path: Path) -> None:
+def test_lines_are_extracted_over_ends_behind_prompts_and_without_remarks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "```\nnode1$ cuesta doctor --listen 1  # wait\ncuesta model fit \\\n  a -o b\n```\n"

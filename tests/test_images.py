@@ -159,7 +159,7 @@ def test_colours_and_dark_objects_and_small_ones(stack: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
 @pytest.mark.parametrize("form", ["npy", "none", "zlib", "tiled", "big"])
-def test_every_form_of_file_gives_the_same_counts(tmp_path: Path, dtype: str, form: str) -> None:
+def test_all_forms_of_file_produce_the_same_counts(tmp_path: Path, dtype: str, form: str) -> None:
     coins = io.imread(DATA / "coins.png")
     image = coins.astype(dtype) * (257 if dtype == "uint16" else 1)
     path = tmp_path / ("x.npy" if form == "npy" else "x.tif")
@@ -191,7 +191,7 @@ def test_ranks_give_the_same_bytes(stack: Path, answer: Path, tmp_path: Path, ra
 
 
 @needs_mpi
-def test_more_ranks_than_images_and_a_bad_image_on_one_of_them(
+def test_more_ranks_than_images_and_a_bad_image_on_a_rank(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stacks = tmp_path / "stacks"
@@ -221,7 +221,9 @@ def test_made_images_show_their_discs(tmp_path: Path) -> None:
     assert view["rows"][0][1] == "discs.npy"
 
 
-def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_reported_in_a_single_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def saved(name: str, values: Any) -> str:
         np.save(tmp_path / name, values)
         return str(tmp_path / name)

@@ -74,7 +74,7 @@ FORMS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_is_read_as_tifffile_reads_it(form: str, kind: str, tmp_path: Path) -> None:
+def test_each_form_is_read_as_tifffile_reads_it(form: str, kind: str, tmp_path: Path) -> None:
     if form == "deflate with predictor" and kind == "float32":
         pytest.skip("tifffile needs a package for it")
     stack = np.stack([squares(count, kind) for count in (1, 4, 2)])
@@ -181,7 +181,7 @@ def test_twelve_bits_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "12 bits" in refusal(tmp_path / "a.tif", capsys, tmp_path)
 
 
-def test_a_stack_of_imagej_in_one_page_is_refused(
+def test_a_stack_of_imagej_in_a_single_page_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One image of five was counted, and the answer "verified"."""

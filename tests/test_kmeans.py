@@ -21,7 +21,7 @@ from waitkit import HANG_SECONDS
 needs_mpi = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
 
 FILES = ("centres.tsv", "assignments.npy", "iterations.tsv")
-ASKED = ["--clusters", "6", "--iterations", "8"]
+OPTIONS = ["--clusters", "6", "--iterations", "8"]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def answer(points: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(points: Path, folder: Path, *more: str) -> Path:
     output = folder / "answer"
-    words = ["run", "kmeans", str(points), *ASKED, *more, "-o", str(output), "--overwrite"]
+    words = ["run", "kmeans", str(points), *OPTIONS, *more, "-o", str(output), "--overwrite"]
     assert call(words) == 0
     return output
 
@@ -165,7 +165,7 @@ def test_ranks_give_the_same_bytes(
 
 
 @needs_mpi
-def test_more_ranks_than_points_and_a_bad_point_on_one_of_them(
+def test_more_ranks_than_points_and_a_bad_point_on_a_rank(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "few.txt"
@@ -177,7 +177,9 @@ def test_more_ranks_than_points_and_a_bad_point_on_one_of_them(
     assert "coordinate 2 of point 3 of" in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_reported_in_a_single_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def saved(name: str, values: Any) -> str:
         np.save(tmp_path / name, values)
         return str(tmp_path / name)
@@ -211,7 +213,9 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert not (tmp_path / "a").exists()
 
 
-def test_bad_parquet_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_parquet_is_reported_in_a_single_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "bad.parquet"

@@ -65,14 +65,14 @@ def test_an_answer_as_the_run_left_it_passes(out: Path, capsys: pytest.CaptureFi
     assert "verified, 1 file is as the run left them" in capsys.readouterr().out
 
 
-def test_a_changed_byte_is_found_and_its_file_named(
+def test_a_changed_byte_is_detected_and_its_file_named(
     out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change_file(out)
     assert f"{out}/pairs.txt: has changed since the run; its BLAKE3 was" in refused(out, capsys)
 
 
-def test_a_changed_file_whose_checksum_was_rewritten_is_found_by_the_other_method(
+def test_a_changed_file_whose_checksum_was_rewritten_is_detected_by_the_other_method(
     out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change_file(out)
@@ -82,7 +82,7 @@ def test_a_changed_file_whose_checksum_was_rewritten_is_found_by_the_other_metho
     assert f"cuesta: {out}: " in line
 
 
-def test_a_file_that_is_gone_and_one_that_came_are_named(
+def test_a_missing_file_and_an_extra_file_are_named(
     out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (out / "notes.txt").write_text("mine")
@@ -123,7 +123,7 @@ def test_an_input_of_another_size_is_named(
     assert f"{longer}: the input changed; it has" in refused(out, capsys, exit_code=2)
 
 
-def test_a_record_from_before_there_were_checksums_is_still_verified(
+def test_a_record_without_checksums_is_still_verified(
     out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change_record(out, lambda record: record["answer"]["files"][0].pop("blake3"))
@@ -133,7 +133,7 @@ def test_a_record_from_before_there_were_checksums_is_still_verified(
 
 
 @pytest.mark.parametrize("options", [[], ["--threads", "1", "--memory", "64MiB"]], ids=len)
-def test_an_answer_of_another_machine_is_verified_by_the_means_of_this_one(
+def test_an_answer_of_another_machine_is_verified_with_the_resources_of_this_machine(
     options: list[str], out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A record of a node with 64 cores had 64 threads started, and its memory taken, on a laptop.

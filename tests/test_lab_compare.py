@@ -21,7 +21,7 @@ from labkit import CopyEngine, anything, names, plan, scan_trial
 from waitkit import HANG_SECONDS
 
 
-def test_a_comparison_holds_an_answer_of_every_engine(tmp_path: Path) -> None:
+def test_a_comparison_holds_an_answer_of_each_engine(tmp_path: Path) -> None:
     engines = [CopyEngine(name="one"), CopyEngine(name="two")]
     comparison = compare(engines, scan_trial(tmp_path), plan(tmp_path))
     folder = tmp_path / "answer"
@@ -34,11 +34,11 @@ def test_a_comparison_holds_an_answer_of_every_engine(tmp_path: Path) -> None:
     assert [run_record["engine"] for run_record in records_of(comparison, folder)] == ["one", "two"]
 
 
-def test_every_engine_has_a_process_of_its_own(tmp_path: Path) -> None:
-    def tell(_trial: Trial, output: Path) -> None:
+def test_each_engine_has_a_separate_process(tmp_path: Path) -> None:
+    def write_pid(_trial: Trial, output: Path) -> None:
         (output / "pid").write_text(str(os.getpid()))
 
-    engines = [CopyEngine(name=name, before=tell) for name in ("one", "two")]
+    engines = [CopyEngine(name=name, before=write_pid) for name in ("one", "two")]
     compare(engines, scan_trial(tmp_path), plan(tmp_path))
     folder = tmp_path / "answer"
     pids = {(folder / name / "pid").read_text() for name in ("one", "two")} | {str(os.getpid())}
@@ -54,7 +54,7 @@ def test_different_digests_fail_even_when_each_was_verified(tmp_path: Path) -> N
     assert record.read(left / "answer" / "two")["engine"] == "two"
 
 
-def test_an_engine_that_is_missing_is_told_before_any_runs(tmp_path: Path) -> None:
+def test_a_missing_engine_is_reported_before_any_runs(tmp_path: Path) -> None:
     first = CopyEngine(name="one", before=lambda *_: pytest.fail("it ran"))
     with pytest.raises(EngineMissing, match="install two"):
         compare([first, CopyEngine(name="two", lacking="install two")], scan_trial(tmp_path),
@@ -75,7 +75,7 @@ def test_errors_of_an_engine_arrive_as_they_were(tmp_path: Path) -> None:
     assert names(tmp_path) == {"input.txt"}
 
 
-def test_a_bug_in_an_engine_is_one_line(tmp_path: Path) -> None:
+def test_a_bug_in_an_engine_is_reported_in_a_single_line(tmp_path: Path) -> None:
     def fail(_trial: Trial, _output: Path) -> None:
         raise ZeroDivisionError("division by zero")
 
@@ -92,7 +92,7 @@ def test_an_engine_that_is_killed_is_an_error_that_names_the_signal(tmp_path: Pa
     assert names(tmp_path) == {"input.txt"}
 
 
-def test_a_process_that_cannot_be_forked_is_told(tmp_path: Path) -> None:
+def test_a_process_that_cannot_be_forked_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("tiledb")
     program = (
         "import numpy, tiledb\n"

@@ -103,7 +103,7 @@ def test_what_was_not_verified_wholly_has_no_fingerprint(
     assert "not proven: that the inputs are those of the run" in capsys.readouterr().out
 
 
-def test_verify_says_what_it_did_not_prove(
+def test_verify_reports_what_it_did_not_prove(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = scanned(pairs, tmp_path / "out")
@@ -142,7 +142,7 @@ def questions(folder: Path, pairs: Path) -> dict[str, list[str]]:
     }
 
 
-def test_inputs_of_every_form_have_a_fingerprint_of_all_their_bytes(
+def test_inputs_of_all_forms_have_a_fingerprint_of_all_their_bytes(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kinds = {}
@@ -190,7 +190,7 @@ def test_an_input_that_changes_while_it_is_read_is_named(tmp_path: Path) -> None
     assert not (tmp_path / "answer").exists()
 
 
-def test_a_record_is_signed_by_a_key_of_ones_own(
+def test_a_record_is_signed_by_a_key_of_the_user(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if shutil.which("ssh-keygen") is None:

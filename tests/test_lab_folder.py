@@ -52,14 +52,14 @@ def test_a_failed_run_leaves_nothing(tmp_path: Path, kind: type[BaseException]) 
     assert names(scratch) == set()
 
 
-def test_until_it_is_finished_an_answer_has_a_name_that_says_so(tmp_path: Path) -> None:
+def test_until_it_is_finished_an_answer_has_a_temporary_name(tmp_path: Path) -> None:
     with AnswerFolder(tmp_path / "out", overwrite=False) as folder:
         write(folder)
         assert names(tmp_path) == {f"out.partial-{os.getpid()}"}
         assert not (tmp_path / f"out.partial-{os.getpid()}" / "run.json").exists()
 
 
-def test_a_kept_answer_stays_under_its_temporary_name_without_scratch(tmp_path: Path) -> None:
+def test_a_retained_answer_remains_under_its_temporary_name_without_scratch(tmp_path: Path) -> None:
     with AnswerFolder(tmp_path / "out", overwrite=False) as folder:
         write(folder)
         partial = folder.keep()
@@ -68,7 +68,7 @@ def test_a_kept_answer_stays_under_its_temporary_name_without_scratch(tmp_path: 
     assert names(partial.parent) == {"answer"}
 
 
-def test_an_answer_that_is_there_is_replaced_only_when_asked_to(tmp_path: Path) -> None:
+def test_an_existing_answer_is_replaced_only_on_request(tmp_path: Path) -> None:
     old = answer(tmp_path / "out", {"stale.txt": b"old"})
     with pytest.raises(InputError, match="exists already"), AnswerFolder(old, overwrite=False):
         pass
@@ -81,7 +81,7 @@ def test_an_answer_that_is_there_is_replaced_only_when_asked_to(tmp_path: Path) 
     assert (old / "run.json").read_text() == "new"
 
 
-def test_an_answer_of_the_owner_alone_stays_one_when_it_is_replaced(tmp_path: Path) -> None:
+def test_an_answer_of_the_owner_alone_remains_private_when_it_is_replaced(tmp_path: Path) -> None:
     old = answer(tmp_path / "out", {"stale.txt": b"old"})
     old.chmod(0o700)
     with AnswerFolder(old, overwrite=True) as folder:
@@ -109,7 +109,7 @@ def test_overwrite_does_not_replace_a_folder_that_is_no_answer(tmp_path: Path) -
     assert (precious / "chapter-1.tex").read_text() == "all of it"
 
 
-def test_an_output_under_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_an_output_under_a_file_is_refused_in_a_single_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="not a directory"):
         AnswerFolder(tmp_path / "file" / "out", overwrite=False).__enter__()
@@ -123,7 +123,7 @@ def test_a_full_disk_is_named_as_such(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_a_folder_that_a_run_of_the_same_number_has_left_stays_and_blocks_nobody(
+def test_a_leftover_of_a_run_of_the_same_number_remains_and_blocks_no_run(
     tmp_path: Path,
 ) -> None:
     """In containers all processes may have one number.
@@ -163,7 +163,7 @@ def test_a_folder_of_a_living_run_of_the_same_number_blocks(tmp_path: Path) -> N
     assert names(tmp_path) == {"out", other.name}
 
 
-def test_where_nobody_can_lock_the_process_says_whether_a_run_lives(
+def test_where_locks_fail_the_process_shows_whether_a_run_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lockless(*_: int) -> None:

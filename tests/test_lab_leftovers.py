@@ -55,7 +55,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def test_what_a_killed_run_left_is_removed_and_said(tmp_path: Path, scratch: Path) -> None:
+def test_leftovers_of_a_killed_run_are_removed_and_reported(tmp_path: Path, scratch: Path) -> None:
     process = start(tmp_path / "out", scratch)
     kill(process)
     partial = f"out.partial-{process.pid}"
@@ -165,7 +165,7 @@ def test_an_answer_that_was_about_to_be_replaced_gets_its_name_again(
     assert names(tmp_path) == {"out", "scratch"}
 
 
-def test_a_run_after_one_that_was_killed_says_what_it_removed(
+def test_a_run_after_a_killed_run_reports_what_it_removed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pairs = tmp_path / "pairs.txt"
@@ -290,7 +290,7 @@ def test_a_folder_of_another_account_is_not_swept(tmp_path: Path, scratch: Path)
     assert listing(tmp_path) == before
 
 
-def test_a_file_that_somebody_put_into_a_leftover_stays(tmp_path: Path, scratch: Path) -> None:
+def test_a_file_of_a_user_in_a_leftover_remains(tmp_path: Path, scratch: Path) -> None:
     process = start(tmp_path / "out", scratch)
     kill(process)
     partial = tmp_path / f"out.partial-{process.pid}"
@@ -303,7 +303,7 @@ def test_a_file_that_somebody_put_into_a_leftover_stays(tmp_path: Path, scratch:
     assert names(tmp_path) == {"scratch", "rescued.txt"}
 
 
-def test_the_lock_of_a_leftover_goes_last(tmp_path: Path, scratch: Path) -> None:
+def test_the_lock_of_a_leftover_is_removed_last(tmp_path: Path, scratch: Path) -> None:
     """A sweep that ended halfway had removed the lock, so that no later one knew the rest."""
     process = start(tmp_path / "out", scratch)
     kill(process)
@@ -324,7 +324,7 @@ def test_the_lock_of_a_leftover_goes_last(tmp_path: Path, scratch: Path) -> None
     assert not partial.exists()
 
 
-def test_others_can_enter_no_temporary_folder(tmp_path: Path, scratch: Path) -> None:
+def test_other_users_can_enter_no_temporary_folder(tmp_path: Path, scratch: Path) -> None:
     process = start(tmp_path / "out", scratch)
     kill(process)
     made = [tmp_path / f"out.partial-{process.pid}"]

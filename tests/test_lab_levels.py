@@ -45,7 +45,7 @@ def test_without_a_word_all_of_it_is_verified(
     assert "verified, digest" in shown
 
 
-def test_an_answer_that_nobody_verified_says_so_everywhere(
+def test_an_unverified_answer_is_marked_everywhere(
     pairs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record, shown = ran(pairs, capsys, "--verify", "none")
@@ -66,7 +66,7 @@ def test_an_answer_that_nobody_verified_says_so_everywhere(
     assert call(["verify", str(out)]) == 0
 
 
-def test_a_sample_is_verified_and_called_one(
+def test_a_sample_is_verified_and_named_as_a_sample(
     pairs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record, shown = ran(pairs, capsys, "--verify", "sample")
@@ -88,7 +88,7 @@ def test_another_level_and_a_comparison_at_less_than_full_are_refused(tmp_path: 
         compare([CopyEngine()], scan_trial(tmp_path), plan(tmp_path, verify="sample"))
 
 
-def test_the_verifier_hears_the_level_and_reports_progress(tmp_path: Path) -> None:
+def test_the_verifier_receives_the_level_and_reports_progress(tmp_path: Path) -> None:
     levels: list[str] = []
     done: list[tuple[int, int]] = []
 
@@ -102,12 +102,12 @@ def test_the_verifier_hears_the_level_and_reports_progress(tmp_path: Path) -> No
 
         def close(self) -> None: ...
 
-    def tells(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
+    def reporting(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
         levels.append(how["level"])
         how["progress"](7, 9)
         return same_as_input(trial, answer, scratch, **how)
 
-    chosen = plan(tmp_path, verify="sample", verifier=tells)
+    chosen = plan(tmp_path, verify="sample", verifier=reporting)
     run_trial(CopyEngine(), scan_trial(tmp_path), chosen, Listener())
     assert levels == ["sample"]
     assert (7, 9) in done
@@ -132,23 +132,23 @@ def test_a_verifier_that_names_no_file_covers_them_all() -> None:
     assert strictly(verification(files=()), ["more.txt"], []).verified is True
 
 
-def test_a_count_that_differs_makes_an_answer_wrong_and_one_that_only_one_knows_does_not() -> None:
+def test_a_differing_count_makes_an_answer_wrong_and_an_unmatched_count_does_not() -> None:
     assert strictly(verification(), [], [{"rows": 3, "rows_read": 9}]).verified is True
     result = strictly(verification(), [], [{"rows": 3}, {"rows": 4}])
     assert result.verified is False
     assert result.fault == "rows was said to be 4, its files have 3"
 
 
-def test_what_is_wrong_already_keeps_its_own_fault() -> None:
+def test_what_is_wrong_already_keeps_its_first_fault() -> None:
     wrong = verification(verified=False, expected="e")
     assert strictly(wrong, ["more.txt"], [{"rows": 1}]).fault == "its digest is d, m gives e"
 
 
-def test_what_nobody_looked_at_is_neither_right_nor_wrong() -> None:
+def test_what_was_not_verified_is_neither_right_nor_wrong() -> None:
     assert strictly(UNVERIFIED, ["more.txt"], [{"rows": 1}]).verified is None
 
 
-def test_an_engine_that_counts_otherwise_than_its_files_say_is_wrong(tmp_path: Path) -> None:
+def test_an_engine_whose_counts_differ_from_its_files_is_wrong(tmp_path: Path) -> None:
     class Boasts(CopyEngine):
         def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
             outcome = super().run(trial, output, scratch)

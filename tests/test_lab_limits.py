@@ -33,7 +33,7 @@ class Empty(CopyEngine):
         return {"tasks_per_s": [100.0] * repeats}
 
 
-def test_an_engine_is_asked_in_its_own_process_and_named(tmp_path: Path) -> None:
+def test_an_engine_is_measured_in_a_separate_process_and_named(tmp_path: Path) -> None:
     engine = Empty()
     assert limits.of_engine(engine, tmp_path, 3) == {"quick_copy_tasks_per_s": [100.0] * 3}
     assert engine.closed == 0  # It was closed in its own process.
@@ -52,7 +52,7 @@ def test_an_engine_that_breaks_is_a_doubt(tmp_path: Path, monkeypatch: pytest.Mo
     assert "engine quick-copy was not measured: no ranks today" in measured.warnings
 
 
-def test_every_rate_is_written_with_its_unit() -> None:
+def test_each_rate_is_written_with_its_unit() -> None:
     assert doctor.rate_of("a_tasks_per_s")(1234.5) == "1.23e+03 tasks/s"
     assert doctor.rate_of("a_round_trips_per_s")(35.5) == "35.5 round trips/s"
     assert doctor.rate_of("a_bytes_per_s")(1 << 30) == "1 GiB/s"
@@ -97,14 +97,14 @@ def test_the_network_to_another_host_is_printed(capsys: pytest.CaptureFixture[st
         (["--listen", "192.0.2.1:1"], "192.0.2.1:1: cannot assign requested address"),
     ],
 )
-def test_wrong_places_are_one_line(
+def test_wrong_places_are_reported_in_a_single_line(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(["doctor", *words]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_without_a_listener_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with network.listening("127.0.0.1") as port:
         pass
     assert call(["doctor", "--to", f"127.0.0.1:{port}"]) == 2

@@ -48,7 +48,7 @@ def ours(place: Path) -> list[str]:
     return [line for line in state() if f"{os.getpid()}" in line or str(place) in line]
 
 
-def test_every_factor_says_what_it_is_and_how_it_is_written() -> None:
+def test_each_factor_has_a_description_and_a_syntax() -> None:
     assert len(machines.NAMES) == 13
     for name, factor in machines.NAMES.items():
         assert factor.name == name
@@ -91,14 +91,18 @@ def test_values_are_read_with_their_units() -> None:
         ("memory-group", "much", "give bytes"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_one_line(name: str, value: str, message: str) -> None:
+def test_an_unreadable_factor_is_reported_in_a_single_line(
+    name: str, value: str, message: str
+) -> None:
     with pytest.raises(InputError) as caught:
         machines.refusal({name: value})
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_without_root_there_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_root_the_refusal_is_a_single_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert machines.refusal({}) is None
     assert machines.refusal({"zram": "1GiB"}) == "machine factor zram needs root"
@@ -119,7 +123,7 @@ def test_a_missing_program_is_named_with_what_brings_it(monkeypatch: pytest.Monk
         assert message == "machine factor file-system needs mkfs.xfs: apt-get install xfsprogs"
 
 
-def test_control_groups_of_version_2_have_limits_of_one_tree(
+def test_control_groups_of_version_2_have_limits_of_a_single_tree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Written to plain files, as this machine may have version 1."""
@@ -211,7 +215,7 @@ def test_who_writes_waits_once_as_much_as_allowed_is_dirty(tmp_path: Path) -> No
 
 @ROOT_ONLY
 @pytest.mark.parametrize("kind", ["ext2", "ext4", "xfs", "btrfs"])
-def test_a_disk_has_the_file_system_that_is_asked_for(kind: str, tmp_path: Path) -> None:
+def test_a_disk_has_the_requested_file_system(kind: str, tmp_path: Path) -> None:
     from cuesta.machine import filesystem
 
     factors = {"file-system": kind, "disk-size": "512MiB", "disk-holds": "scratch"}
@@ -278,7 +282,7 @@ def test_huge_pages_and_swap_are_as_before_whatever_happened(tmp_path: Path) -> 
 
 
 @ROOT_ONLY
-def test_nodes_are_linked_at_the_rate_that_is_asked_for(tmp_path: Path) -> None:
+def test_nodes_are_linked_at_the_requested_rate(tmp_path: Path) -> None:
     factors = {"link-rate": "20mbit", "link-nodes": "3", "memory-group": "256MiB"}
     refuse(factors)
     with machines.apply(factors, Place(folder=tmp_path)) as place:
@@ -320,7 +324,7 @@ def test_a_rate_that_the_machine_misses_is_refused(tmp_path: Path) -> None:
 
 
 @ROOT_ONLY
-def test_too_little_room_is_said_before_anything_is_made(tmp_path: Path) -> None:
+def test_too_little_room_is_reported_before_anything_is_made(tmp_path: Path) -> None:
     refuse({"disk-size": "64MiB"})
     with (
         pytest.raises(InputError, match=r"disk-size: 1 x 100 TiB are more than"),

@@ -11,7 +11,7 @@ from cuesta.errors import InputError
 from cuesta.lab import network
 
 
-def test_a_connection_within_a_process_is_measured_both_ways() -> None:
+def test_a_connection_within_a_process_is_measured_in_both_directions() -> None:
     with network.listening("127.0.0.1") as port:
         measured = network.probe("127.0.0.1", port, seconds=0.1)
     assert measured.sent_bytes_per_s > 0
@@ -31,7 +31,7 @@ def test_a_process_listens_until_it_is_ended() -> None:
         running.communicate()
 
 
-def test_a_host_where_nobody_listens_is_named_with_the_remedy() -> None:
+def test_a_host_without_a_listener_is_named_with_the_remedy() -> None:
     with network.listening("127.0.0.1") as port:
         pass
     with pytest.raises(InputError, match=rf"127.0.0.1:{port}: connection refused; listen there"):

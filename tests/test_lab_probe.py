@@ -133,7 +133,7 @@ def test_bytes_read_by_a_child_that_lives_on_are_counted(tmp_path: Path) -> None
     assert 8 * MIB <= probe.usage.read_bytes < 12 * MIB
 
 
-def test_grandchildren_are_found() -> None:
+def test_grandchildren_are_counted() -> None:
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; "
     running = child(code + "time.sleep(60)'])")
     try:

@@ -56,7 +56,7 @@ def test_a_run_leaves_an_answer_with_a_record_of_the_published_schema(tmp_path: 
     jsonschema.validate(run_record, SCHEMA)
 
 
-def test_the_record_says_what_was_asked_and_what_came_out(tmp_path: Path) -> None:
+def test_the_record_describes_the_request_and_the_result(tmp_path: Path) -> None:
     now = datetime(2026, 11, 21, 9, 0, tzinfo=UTC).timestamp()
     run_record = run_trial(CopyEngine(), scan_trial(tmp_path, seed=5), plan(tmp_path, now=now))
     assert (run_record["workload"], run_record["engine"], run_record["seed"]) == ("scan", "copy", 5)
@@ -90,7 +90,7 @@ def test_a_cold_run_is_held_against_the_device(tmp_path: Path) -> None:
     assert run_record["phases"][1]["fraction_of_ceiling"] == 0.1
 
 
-def test_repeats_run_in_emptied_folders_and_are_all_kept(tmp_path: Path) -> None:
+def test_repeats_run_in_emptied_folders_and_are_all_recorded(tmp_path: Path) -> None:
     engine = CopyEngine()
     run_record = run_trial(engine, scan_trial(tmp_path), plan(tmp_path, repeats=7))
     assert len(engine.runs) == len(run_record["samples"]) == run_record["repeats"] == 7
@@ -137,7 +137,7 @@ def test_the_peak_covers_the_verification_and_samples_do_not(tmp_path: Path) -> 
     assert run_record["verification"]["cpu_seconds"] > 0
 
 
-def test_the_time_of_the_whole_is_said_part_by_part(tmp_path: Path) -> None:
+def test_the_total_time_is_reported_part_by_part(tmp_path: Path) -> None:
     def slow(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
         time.sleep(0.1)
         return replace(same_as_input(trial, answer, scratch, **how), seconds=0.1)
@@ -192,7 +192,7 @@ def test_what_cannot_work_is_refused_before_any_work(tmp_path: Path) -> None:
     assert names(tmp_path) == {"input.txt"}
 
 
-def test_the_observer_hears_an_estimate_first_and_then_every_stage(tmp_path: Path) -> None:
+def test_the_observer_receives_an_estimate_first_and_then_each_stage(tmp_path: Path) -> None:
     class Reporting(CopyEngine):
         def with_progress(self, progress: Progress) -> Engine:
             progress(1, 2)

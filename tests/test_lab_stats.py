@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from cuesta.lab.stats import CONFIDENCE, coverage, median_interval, representative
 
 
-def test_one_sample_is_its_own_median_and_promises_nothing() -> None:
+def test_the_median_of_a_single_sample_is_that_sample_and_has_no_confidence() -> None:
     interval = median_interval([2.5])
     assert (interval.median, interval.low, interval.high, interval.confidence) == (
         2.5,
@@ -27,11 +27,11 @@ def test_the_interval_takes_the_ranks_of_the_published_table(count: int, depth: 
     assert (interval.low, interval.high) == (depth, count + 1 - depth)
 
 
-def test_three_samples_say_75_per_cent() -> None:
+def test_three_samples_have_75_per_cent_confidence() -> None:
     assert median_interval([3.0, 1.0, 2.0]).confidence == 0.75
 
 
-def test_the_interval_covers_the_true_median_as_often_as_it_says() -> None:
+def test_the_interval_covers_the_true_median_as_often_as_claimed() -> None:
     generator = random.Random(7)
     hits = 0
     for _ in range(4000):
@@ -42,7 +42,7 @@ def test_the_interval_covers_the_true_median_as_often_as_it_says() -> None:
 
 
 @given(some.lists(some.floats(0, 1e6), min_size=1, max_size=60))
-def test_the_median_lies_in_its_interval(samples: list[float]) -> None:
+def test_the_median_is_in_its_interval(samples: list[float]) -> None:
     interval = median_interval(samples)
     assert min(samples) <= interval.low <= interval.median <= interval.high <= max(samples)
 

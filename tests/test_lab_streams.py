@@ -33,14 +33,14 @@ def command(*words: str, stdin: Any = b"") -> subprocess.CompletedProcess[bytes]
     return subprocess.run(line, check=False, capture_output=True, timeout=60, **streams)
 
 
-def said(done: subprocess.CompletedProcess[bytes]) -> str:
+def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
     """The one line that a refused command ends with."""
     assert done.returncode == 2, done.stderr
     return done.stderr.decode().splitlines()[-1].removeprefix("cuesta: ")
 
 
 @pytest.mark.parametrize("gzipped", [False, True])
-def test_standard_input_gives_the_bytes_that_its_file_gives(
+def test_standard_input_produces_the_bytes_that_its_file_produces(
     reads: Path, tmp_path: Path, gzipped: bool
 ) -> None:
     content = reads.read_bytes()
@@ -56,7 +56,7 @@ def test_standard_input_gives_the_bytes_that_its_file_gives(
     assert names(tmp_path) == {"a", "b"}
 
 
-def test_pipes_are_files_of_mates_and_scratch_is_empty_afterwards(
+def test_pipes_are_files_of_read_pairs_and_scratch_is_empty_afterwards(
     reads: Path, tmp_path: Path
 ) -> None:
     pipes, scratch = [tmp_path / "one", tmp_path / "two"], tmp_path / "scratch"
@@ -84,23 +84,23 @@ def _fed(pipe: Path, content: bytes) -> threading.Thread:
     return thread
 
 
-def test_empty_closed_and_terminal_are_told_in_one_line(tmp_path: Path) -> None:
+def test_empty_closed_and_terminal_are_reported_in_a_single_line(tmp_path: Path) -> None:
     words = ("run", "assemble", "-", "-o", str(tmp_path / "a"))
-    assert said(command(*words)) == f"standard input is empty; {USAGE}"
+    assert refusal(command(*words)) == f"standard input is empty; {USAGE}"
     leader, follower = os.openpty()
     try:
-        assert said(command(*words, stdin=follower)) == f"standard input is a terminal; {USAGE}"
+        assert refusal(command(*words, stdin=follower)) == f"standard input is a terminal; {USAGE}"
     finally:
         os.close(leader)
         os.close(follower)
     shell = f"exec {sys.executable} -m cuesta {' '.join(words)} <&-"
     closed = subprocess.run(["sh", "-c", shell], check=False, capture_output=True, timeout=60)
-    assert said(closed) == f"standard input is empty; {USAGE}"
+    assert refusal(closed) == f"standard input is empty; {USAGE}"
     assert names(tmp_path) == set()
 
 
-def test_damage_is_told_of_standard_input(tmp_path: Path) -> None:
-    line = said(
+def test_damage_of_standard_input_is_reported(tmp_path: Path) -> None:
+    line = refusal(
         command("run", "assemble", "-", "-o", str(tmp_path / "a"), stdin=b"@r\nAC!T\n+\nIIII\n")
     )
     assert "standard input, record 1, base 3: '!' is no nucleotide" in line
@@ -123,16 +123,18 @@ def test_damage_is_told_of_standard_input(tmp_path: Path) -> None:
 def test_what_would_read_it_again_is_refused_before_any_work(
     words: Sequence[str], expected: str, tmp_path: Path
 ) -> None:
-    assert said(command(*words, "-o", str(tmp_path / "a"))).startswith(expected)
+    assert refusal(command(*words, "-o", str(tmp_path / "a"))).startswith(expected)
     assert names(tmp_path) == set()
 
 
-def test_an_answer_of_it_says_that_its_reads_are_gone(reads: Path, tmp_path: Path) -> None:
+def test_an_answer_of_standard_input_reports_that_its_reads_are_gone(
+    reads: Path, tmp_path: Path
+) -> None:
     answer = tmp_path / "a"
     words = ("run", "assemble", "-", "-k", "31", "-o", str(answer))
     assert command(*words, stdin=reads.read_bytes()).returncode == 0
-    assert said(command("verify", str(answer))).startswith("standard input: it cannot be read")
-    assert "leave the reads out with --no-reads" in said(command("assess", str(answer)))
+    assert refusal(command("verify", str(answer))).startswith("standard input: it cannot be read")
+    assert "leave the reads out with --no-reads" in refusal(command("assess", str(answer)))
 
 
 @pytest.mark.parametrize(
@@ -143,10 +145,10 @@ def test_an_answer_of_it_says_that_its_reads_are_gone(reads: Path, tmp_path: Pat
         ("c.sra", "`fasterq-dump {}`"),
     ],
 )
-def test_alignments_and_archives_are_told_what_to_do_with_them(
+def test_alignments_and_archives_are_refused_with_advice(
     name: str, advice: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
-    line = said(command("run", "assemble", str(path), "-o", str(tmp_path / "a")))
+    line = refusal(command("run", "assemble", str(path), "-o", str(tmp_path / "a")))
     assert line.startswith(f"{path}: ")
     assert advice.format(path) in line

@@ -38,7 +38,7 @@ def repeats_for(noise: kit.Noise, combinations: int) -> int:
 
 @pytest.mark.parametrize("name", NOISES)
 @pytest.mark.parametrize(("deviation", "combinations"), [(0.03, 12), (0.05, 1), (0.05, 6)])
-def test_of_a_slow_down_of_a_tenth_19_in_20_are_found_with_the_repeats_asked_for(
+def test_of_a_slow_down_of_a_tenth_19_in_20_are_detected_with_the_repeats_requested(
     name: str, deviation: float, combinations: int
 ) -> None:
     source = random.Random(f"{name} {deviation} {combinations}")
@@ -59,7 +59,7 @@ def test_of_a_slow_down_of_a_tenth_19_in_20_are_found_with_the_repeats_asked_for
 
 
 @pytest.mark.parametrize("repeats", [2, 3, 5, 7])
-def test_with_fewer_repeats_it_misses_more_but_never_says_that_all_is_well(repeats: int) -> None:
+def test_with_fewer_repeats_it_misses_more_but_never_reports_that_all_is_well(repeats: int) -> None:
     source = random.Random(repeats)
     noises = [kit.skewed(0.05)] * 6
     cleared, few, false = 0, 0, 0
@@ -75,7 +75,7 @@ def test_with_fewer_repeats_it_misses_more_but_never_says_that_all_is_well(repea
     assert few > 0
 
 
-def test_what_it_asks_for_after_a_few_repeats_is_enough() -> None:
+def test_the_repeats_it_requests_after_a_few_are_enough() -> None:
     source = random.Random(11)
     noises = [kit.log_normal(0.04)] * 4
     missed = 0
@@ -89,12 +89,12 @@ def test_what_it_asks_for_after_a_few_repeats_is_enough() -> None:
     assert missed / TRIALS <= sure(0.05)
 
 
-def test_a_machine_that_drifts_more_than_a_slow_down_can_tell_nothing() -> None:
+def test_a_machine_that_drifts_more_than_a_slow_down_decides_nothing() -> None:
     demand = Demand(factor=1.1, missed=0.05, alarms=0.05)
     assert repeats_needed(0.03, Drift(deviation=0.05), demand) is None
 
 
-def test_waves_of_the_machine_within_the_runs_are_seen_and_call_for_caution() -> None:
+def test_waves_of_the_machine_within_the_runs_are_detected_and_call_for_caution() -> None:
     source = random.Random(2)
 
     def run(wave: float) -> list[list[float]]:
@@ -140,7 +140,7 @@ def test_many_repeats_are_judged_like_few() -> None:
     assert near == pytest.approx(exact, abs=0.02)
 
 
-def test_the_interval_holds_the_true_ratio_as_often_as_it_says() -> None:
+def test_the_interval_holds_the_true_ratio_as_often_as_claimed() -> None:
     source = random.Random(5)
     noise, held = kit.skewed(0.05), 0
     for _ in range(TRIALS):
@@ -187,7 +187,7 @@ def drifting(source: random.Random, factor: float, repeats: int) -> tuple[Any, A
     return kit.result({"a": before}, turn=0), kit.result({"a": after}, turn=1)
 
 
-def test_by_turns_a_tenth_is_found_on_a_machine_that_drifts_by_more() -> None:
+def test_by_turns_a_tenth_is_detected_on_a_machine_that_drifts_by_more() -> None:
     source = random.Random(6)
     repeats = gate.pairs_for(0.04 * math.sqrt(2), 1)
     false, missed, cleared, held = 0, 0, 0, 0
@@ -212,7 +212,7 @@ def test_few_turns_ask_for_as_many_as_are_needed() -> None:
     assert few.needed > 4
 
 
-def test_runs_of_which_one_was_whole_before_the_other_began_are_not_by_turns() -> None:
+def test_runs_that_ended_before_the_next_began_are_not_by_turns() -> None:
     before, after = (kit.result({"a": STEADY}, turn=turn) for turn in (0, 1))
     assert gate.check(before, after).changes[0].by_turns
     after["cells"][0]["started"] = [f"2027{stamp[4:]}" for stamp in after["cells"][0]["started"]]
@@ -221,7 +221,7 @@ def test_runs_of_which_one_was_whole_before_the_other_began_are_not_by_turns() -
     assert not gate.check(before, after).changes[0].by_turns
 
 
-def test_answers_and_failures_are_told_before_times() -> None:
+def test_answers_and_failures_are_reported_before_times() -> None:
     before = kit.result({"a": STEADY, "b": STEADY, "c": STEADY, "d": STEADY})
     after = kit.result({"a": STEADY, "b": STEADY, "c": [1.3 * seconds for seconds in STEADY]})
     after["cells"][0]["digest"] = "1" * 32
@@ -248,7 +248,7 @@ def test_results_that_cannot_be_compared_are_refused(change: dict[str, Any], mes
         gate.check(before, kit.result({"a": STEADY}, **change))
 
 
-def test_a_measure_that_nobody_took_is_named_with_those_there_are() -> None:
+def test_a_missing_measure_is_named_with_the_available_measures() -> None:
     both = kit.result({"a": STEADY})
     with pytest.raises(InputError, match="no samples of 'phase x'; measured are: work"):
         gate.check(both, both, "phase x")
@@ -262,7 +262,7 @@ def written(folder: Path, factor: float, repeats: int) -> Path:
     return folder
 
 
-def test_the_command_passes_fails_or_asks_for_more(
+def test_the_command_passes_fails_or_requests_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = written(tmp_path / "old", 1.0, 10)
@@ -278,7 +278,7 @@ def test_the_command_passes_fails_or_asks_for_more(
     assert refusal.value.exit_code == 2
 
 
-def test_as_json_the_command_prints_every_combination(
+def test_as_json_the_command_prints_all_combinations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = written(tmp_path / "old", 1.0, 2)

@@ -48,7 +48,7 @@ def test_the_sums_of_the_columns_are_those_of_the_run(tmp_path: Path) -> None:
     assert sum(map(sum, (everyone["idle_seconds"], everyone["iowait_seconds"]))) >= 0
 
 
-def test_what_goes_to_a_device_is_counted_there(tmp_path: Path) -> None:
+def test_what_is_written_to_a_device_is_counted_for_it(tmp_path: Path) -> None:
     with Probe(timeline=True) as probe:
         with (tmp_path / "file").open("wb") as out:
             out.write(os.urandom(16 * MIB))
@@ -62,7 +62,7 @@ def test_what_goes_to_a_device_is_counted_there(tmp_path: Path) -> None:
     assert sum(sum(device.get("writes", [])) for device in devices) >= 1
 
 
-def test_a_long_run_has_fewer_rows_that_say_the_same() -> None:
+def test_a_long_run_has_fewer_rows_with_the_same_totals() -> None:
     line = Timeline()
     count = 3 * ROWS_MAX
     added = 0.0

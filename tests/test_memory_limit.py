@@ -84,7 +84,7 @@ def test_all_processes_of_a_run_stay_within_the_limit(
 
 
 @pytest.mark.parametrize("name", ["mpi", "spark"])
-def test_numpy_stays_within_the_limit_however_large_a_fused_block_is(
+def test_numpy_remains_within_the_limit_however_large_a_fused_block_is(
     name: str, tmp_path: Path
 ) -> None:
     """A block of 768 MiB was stored by each task."""

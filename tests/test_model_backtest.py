@@ -27,7 +27,7 @@ def backtest(tmp_path: Path, lines: list[dict[str, Any]], capsys: Any) -> list[d
     return list(json.loads(capsys.readouterr().out))
 
 
-def test_runs_on_more_nodes_are_asked_of_those_on_fewer(
+def test_runs_on_more_nodes_are_predicted_from_those_on_fewer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = backtest(tmp_path, runs(law), capsys)
@@ -68,7 +68,7 @@ def test_refused_questions_are_counted_with_their_reason(
     assert together("x", []).median_error is None
 
 
-def test_without_runs_on_several_numbers_of_nodes_it_says_so(
+def test_without_runs_on_several_numbers_of_nodes_it_reports_the_lack(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write(tmp_path / "runs.csv", runs(law, [(1, 100), (1, 200), (1, 300)]))

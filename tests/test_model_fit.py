@@ -52,7 +52,7 @@ def test_most_noisy_laws_end_within_their_intervals(tmp_path: Path) -> None:
     assert np.mean(within) >= 0.8
 
 
-def test_tasks_that_are_launched_one_by_one_are_found(tmp_path: Path) -> None:
+def test_tasks_that_are_launched_sequentially_are_detected(tmp_path: Path) -> None:
     def seconds(nodes: int, blocks: int) -> float:
         return 3 + 0.05 * blocks / (4 * nodes) + 0.005 * 4 * nodes
 
@@ -146,7 +146,7 @@ def test_a_form_that_is_not_that_of_the_runs_is_refused(tmp_path: Path) -> None:
         ((128, 512), "blocks for a core, the runs had"),
     ],
 )
-def test_what_lies_too_far_out_is_refused(
+def test_a_question_too_far_out_is_refused(
     shape: tuple[int, int], message: str, tmp_path: Path
 ) -> None:
     fitted = write(tmp_path / "runs.csv", runs(law))
@@ -155,13 +155,13 @@ def test_what_lies_too_far_out_is_refused(
     assert "measure" in line["refused"]
 
 
-def test_one_run_is_no_model(tmp_path: Path) -> None:
+def test_a_single_run_is_no_model(tmp_path: Path) -> None:
     fitted = write(tmp_path / "runs.csv", runs(law, [(1, 100)]))
     (line,) = predictions(tmp_path, fitted, write(tmp_path / "asked.csv", runs(law, [(2, 100)])))
     assert line["refused"].startswith("1 different size measured, at least 3 are needed")
 
 
-def test_runs_on_one_number_of_nodes_say_nothing_of_another(tmp_path: Path) -> None:
+def test_runs_on_a_single_number_of_nodes_predict_no_other_number(tmp_path: Path) -> None:
     fitted = write(tmp_path / "runs.csv", runs(law, [(2, 100), (2, 200), (2, 400)]))
     lines = predictions(
         tmp_path, fitted, write(tmp_path / "asked.csv", runs(law, [(2, 300), (4, 300)]))
@@ -179,7 +179,7 @@ def test_a_slow_repeat_changes_nothing(tmp_path: Path) -> None:
     assert line == once
 
 
-def test_runs_on_one_number_of_cores_say_nothing_of_another(tmp_path: Path) -> None:
+def test_runs_on_a_single_number_of_cores_predict_no_other_number(tmp_path: Path) -> None:
     """Twice the cores were predicted to halve the work, which no run had shown."""
     fitted = write(tmp_path / "runs.csv", runs(law))
     other = [{**line, "cores_per_node": 8} for line in runs(law, FAR[:1])]
@@ -190,7 +190,7 @@ def test_runs_on_one_number_of_cores_say_nothing_of_another(tmp_path: Path) -> N
     assert predictions(tmp_path, fitted, tmp_path / "asked.csv")[0]["refused"] == ""
 
 
-def test_an_unknown_group_is_refused_and_one_name_may_be_left_out(tmp_path: Path) -> None:
+def test_an_unknown_group_is_refused_and_a_single_name_may_be_left_out(tmp_path: Path) -> None:
     fitted = write(tmp_path / "runs.csv", runs(law))
     other = write(tmp_path / "asked.csv", runs(law, [(4, 400)], machine="unseen"))
     (line,) = predictions(tmp_path, fitted, other)
@@ -206,7 +206,7 @@ def test_an_unknown_group_is_refused_and_one_name_may_be_left_out(tmp_path: Path
 
 
 @pytest.mark.parametrize("word", ["False", "no", "0", "0.0", ""])
-def test_not_cached_is_written_in_several_ways(word: str, tmp_path: Path) -> None:
+def test_not_cached_has_several_spellings(word: str, tmp_path: Path) -> None:
     fitted = write(tmp_path / "runs.csv", runs(law))
     questions = write(tmp_path / "asked.csv", runs(law, FAR[:1], cached=word))
     assert predictions(tmp_path, fitted, questions)[0]["refused"] == ""
@@ -247,7 +247,7 @@ def test_a_bad_csv_is_named_with_its_line(
     assert "bad.csv" in shown
 
 
-def test_phases_in_another_unit_than_the_whole_are_pointed_out(
+def test_phases_in_another_unit_than_the_total_are_pointed_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [

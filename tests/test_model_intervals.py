@@ -91,7 +91,7 @@ def noisy(seconds: float, sigma: float, random: np.random.Generator) -> float:
     return seconds * math.exp(sigma * random.standard_normal())
 
 
-def asked_beyond(
+def predict_beyond(
     law: Law, sigma: float, random: np.random.Generator, beyond: Sequence[tuple[int, int]] = NEAR
 ) -> list[tuple[float, float, Prediction]]:
     """The true time, that of one more run, and what is predicted, of each question."""
@@ -123,7 +123,9 @@ def test_intervals_beyond_the_measured_sizes_hold_what_happens(sigma: float) -> 
     again: list[bool] = []
     for name, law in LAWS.items():
         random = np.random.default_rng(7)
-        predictions = [answer for _ in range(TRIALS) for answer in asked_beyond(law, sigma, random)]
+        predictions = [
+            answer for _ in range(TRIALS) for answer in predict_beyond(law, sigma, random)
+        ]
         answered = [answer for answer in predictions if not answer[2].refused]
         assert len(answered) >= 0.95 * len(predictions), name
         held[name] = sum(_is_in(truth, prediction) for truth, _, prediction in answered) / len(
@@ -147,7 +149,7 @@ def test_intervals_far_out_hold_most_runs_and_few_are_refused(
         for random in [np.random.default_rng(11)]
         for _ in range(TRIALS // 2)
         for sigma in (0.06, 0.12)
-        for answer in asked_beyond(law, sigma, random, beyond)
+        for answer in predict_beyond(law, sigma, random, beyond)
     ]
     answered = [(run, prediction) for _, run, prediction in predictions if not prediction.refused]
     assert len(predictions) - len(answered) <= refused * len(predictions)
@@ -178,13 +180,15 @@ LAUNCHED = {
 """A launch that is a little faster or slower with more tasks is no term of ours."""
 
 
-def test_three_runs_on_two_numbers_of_nodes_say_how_little_they_know() -> None:
+def test_three_runs_on_two_numbers_of_nodes_have_wide_intervals() -> None:
     by_name: dict[str, list[tuple[float, Prediction]]] = {}
     for name, law in LAUNCHED.items():
         random = np.random.default_rng(3)
         beyond = ((2, 1), (2, 2), (4, 1), (4, 4))
         made = [
-            answer for _ in range(TRIALS // 4) for answer in asked_beyond(law, 0.06, random, beyond)
+            answer
+            for _ in range(TRIALS // 4)
+            for answer in predict_beyond(law, 0.06, random, beyond)
         ]
         by_name[name] = [(run, prediction) for _, run, prediction in made if not prediction.refused]
         assert len(by_name[name]) >= 0.9 * len(made), name

@@ -31,7 +31,9 @@ def at_rate(
     return [{**line, "disk_bytes_per_s": f"{rate:.0f}"} for line in runs(seconds, shapes)]
 
 
-def asked(tmp_path: Path, fitted: list[dict[str, Any]], **limits: str) -> dict[str, str]:
+def predict_with_limits(
+    tmp_path: Path, fitted: list[dict[str, Any]], **limits: str
+) -> dict[str, str]:
     """What a model of these runs says of 8 nodes with 1,000 blocks and such limits."""
     question = [{**runs(law, [(8, 1000)])[0], **limits}]
     file = write(tmp_path / "runs.csv", fitted)
@@ -44,13 +46,13 @@ def test_a_limit_of_memory_that_no_run_had_is_refused_where_it_matters(tmp_path:
 
     A question with a tenth of the memory that its data need had the time of one without a limit.
     """
-    short = asked(tmp_path, runs(law), memory_bytes=str(30 * 10**7))
+    short = predict_with_limits(tmp_path, runs(law), memory_bytes=str(30 * 10**7))
     assert short["predicted_s"] == ""
     assert short["refused"] == (
         "memory_bytes has room for 0.095 copies of a node's data, the runs had room for 2 or more"
         " copies; measure a run with room for about 0.095 copies"
     )
-    roomy = asked(tmp_path, runs(law), memory_bytes=str(64 * 2**30))
+    roomy = predict_with_limits(tmp_path, runs(law), memory_bytes=str(64 * 2**30))
     assert roomy["refused"] == ""
 
 
@@ -68,54 +70,54 @@ def test_a_disk_rate_is_answered_near_the_measured_ones_alone(tmp_path: Path) ->
     """Runs had 100 and 200 MB/s; a disk of a hundredth of that had a confident answer."""
     fitted = [*at_rate(1e8), *at_rate(2e8)]
     for rate in (5e7, 1.5e8):
-        line = asked(tmp_path, fitted, disk_bytes_per_s=f"{rate:.0f}")
+        line = predict_with_limits(tmp_path, fitted, disk_bytes_per_s=f"{rate:.0f}")
         seconds = at_rate(rate, [(8, 1000)])[0]["overall_s"]
         assert float(line["predicted_s"]) == pytest.approx(seconds, rel=0.15)
-    slow = asked(tmp_path, fitted, disk_bytes_per_s="1000000")
+    slow = predict_with_limits(tmp_path, fitted, disk_bytes_per_s="1000000")
     assert slow["refused"] == (
         "disk_bytes_per_s is 1e+06, the runs had 1e+08 to 2e+08; measure a run with about 1e+06"
     )
-    none = asked(tmp_path, fitted, disk_bytes_per_s="")
+    none = predict_with_limits(tmp_path, fitted, disk_bytes_per_s="")
     assert none["refused"] == (
         "the question has no disk_bytes_per_s, the runs had 1e+08 to 2e+08; give it, or measure a"
         " run without it"
     )
 
 
-def test_a_limit_that_all_runs_had_is_that_of_a_question_without_one(tmp_path: Path) -> None:
-    same = asked(tmp_path, at_rate(1e8))
+def test_a_limit_that_all_runs_had_is_the_default_of_a_question(tmp_path: Path) -> None:
+    same = predict_with_limits(tmp_path, at_rate(1e8))
     assert float(same["predicted_s"]) == pytest.approx(
         at_rate(1e8, [(8, 1000)])[0]["overall_s"], rel=0.15
     )
-    other = asked(tmp_path, at_rate(1e8), disk_bytes_per_s="50000000")
+    other = predict_with_limits(tmp_path, at_rate(1e8), disk_bytes_per_s="50000000")
     assert "disk_bytes_per_s is 5e+07, all runs had 1e+08" in other["refused"]
 
 
 def test_a_rate_that_cannot_matter_is_no_reason_to_refuse(tmp_path: Path) -> None:
-    assert asked(tmp_path, runs(law), disk_bytes_per_s=str(10**13))["refused"] == ""
-    slow = asked(tmp_path, runs(law), disk_bytes_per_s=str(10**7))
+    assert predict_with_limits(tmp_path, runs(law), disk_bytes_per_s=str(10**13))["refused"] == ""
+    slow = predict_with_limits(tmp_path, runs(law), disk_bytes_per_s=str(10**7))
     assert slow["refused"].startswith("disk_bytes_per_s is 1e+07, no run had such a limit")
-    linked = asked(tmp_path, runs(law), link_bytes_per_s=str(10**6))
+    linked = predict_with_limits(tmp_path, runs(law), link_bytes_per_s=str(10**6))
     assert linked["refused"].startswith("link_bytes_per_s is 1e+06, no run had such a limit")
-    alone = asked(tmp_path, runs(law), link_bytes_per_s=str(10**6), nodes="1")
+    alone = predict_with_limits(tmp_path, runs(law), link_bytes_per_s=str(10**6), nodes="1")
     assert alone["refused"] == ""
 
 
 def test_a_rate_that_did_not_matter_to_any_run_widens_the_interval(tmp_path: Path) -> None:
     """At half the rate it may begin to matter: time may then grow in proportion."""
     fitted = [*at_rate(1e10, matters=False), *at_rate(5e9, matters=False)]
-    inside = asked(tmp_path, fitted, disk_bytes_per_s=str(5 * 10**9))
-    below = asked(tmp_path, fitted, disk_bytes_per_s=str(25 * 10**8))
+    inside = predict_with_limits(tmp_path, fitted, disk_bytes_per_s=str(5 * 10**9))
+    below = predict_with_limits(tmp_path, fitted, disk_bytes_per_s=str(25 * 10**8))
     assert float(below["high_s"]) > 1.8 * float(inside["high_s"])
     assert float(below["low_s"]) == pytest.approx(float(inside["low_s"]), rel=0.05)
-    far = asked(tmp_path, fitted, disk_bytes_per_s=str(10**9))
+    far = predict_with_limits(tmp_path, fitted, disk_bytes_per_s=str(10**9))
     assert far["refused"].startswith("disk_bytes_per_s is 1e+09, the runs had 5e+09 to 1e+10")
 
 
 def test_the_model_file_holds_the_range_of_each_limit(tmp_path: Path) -> None:
     held = [{**line, "memory_bytes": str(96 * BLOCK_BYTES)} for line in at_rate(1e8)]
     free = [{**line, "memory_bytes": ""} for line in at_rate(2e8)]
-    asked(tmp_path, [*held, *free], disk_bytes_per_s="100000000")
+    predict_with_limits(tmp_path, [*held, *free], disk_bytes_per_s="100000000")
     model = json.loads((tmp_path / "model.json").read_text())
     assert model["groups"][0]["range"]["factors"] == {
         "memory_bytes": {
@@ -131,7 +133,7 @@ def test_the_model_file_holds_the_range_of_each_limit(tmp_path: Path) -> None:
 def test_a_model_file_without_ranges_of_limits_answers_questions_without_limits(
     tmp_path: Path,
 ) -> None:
-    assert asked(tmp_path, runs(law))["refused"] == ""
+    assert predict_with_limits(tmp_path, runs(law))["refused"] == ""
     model = json.loads((tmp_path / "model.json").read_text())
     del model["groups"][0]["range"]["factors"]
     (tmp_path / "old.json").write_text(json.dumps(model))
@@ -157,7 +159,7 @@ def test_far_fewer_nodes_than_any_run_had_are_refused(tmp_path: Path) -> None:
     assert ratio(few) > 1.2 * ratio(known)
 
 
-def test_one_node_may_be_faster_than_what_several_had_to_do(tmp_path: Path) -> None:
+def test_a_single_node_may_be_faster_than_the_work_of_several(tmp_path: Path) -> None:
     shapes = [(nodes, each * nodes) for nodes in (2, 4, 8) for each in (96, 200)]
     file = write(tmp_path / "runs.csv", runs(law, shapes))
     questions = write(tmp_path / "asked.csv", runs(law, [(1, 96), (2, 2 * 96)]))
@@ -169,7 +171,7 @@ def ratio(line: dict[str, str]) -> float:
     return float(line["high_s"]) / float(line["low_s"])
 
 
-def test_data_that_have_no_room_may_go_to_disk_as_a_whole(tmp_path: Path) -> None:
+def test_data_that_have_no_room_may_be_written_to_disk_completely(tmp_path: Path) -> None:
     """Sorting and iterations do as much more whether half or a tenth of their data have room.
 
     A form that counts only the bytes beyond memory missed a quarter of the memory by a fifth.

@@ -14,7 +14,7 @@ from cuesta.model.findings import DOES_NOT_FOLLOW, FOLLOWS, NOT_CHECKED, finding
 from cuesta.model.machines import FOLDER, Price, chosen, known, read
 
 
-def test_every_machine_is_read_and_says_where_its_numbers_are_from() -> None:
+def test_each_machine_is_read_and_names_the_sources_of_its_numbers() -> None:
     machines = known()
     assert len(machines) >= 15
     for key, machine in machines.items():
@@ -25,7 +25,7 @@ def test_every_machine_is_read_and_says_where_its_numbers_are_from() -> None:
             assert len(machine.price.date) == len("2015-06-17")
 
 
-def test_the_template_is_a_whole_machine() -> None:
+def test_the_template_is_a_complete_machine() -> None:
     assert read(FOLDER / "template.toml").nodes_max == 16
 
 
@@ -53,14 +53,14 @@ def test_prices_are_those_of_table_1_and_parts_those_of_table_2(
         assert any(f"{parts:,}" in note and f"{price:,}" in note for note in machine.notes)
 
 
-def test_a_bought_node_costs_by_its_years_and_a_rented_one_by_the_hour() -> None:
+def test_a_bought_node_costs_by_its_years_and_a_rented_node_by_the_hour() -> None:
     bought = Price(node=8766.0, hour=None, date="", source="", parts=None)
     rented = Price(node=None, hour=1.373, date="", source="", parts=None)
     assert bought.by_hour(4) == pytest.approx(0.25)
     assert rented.by_hour(4) == 1.373
 
 
-def test_the_findings_of_pga_are_judged_by_its_own_numbers() -> None:
+def test_the_findings_of_pga_are_judged_by_the_numbers_of_pga() -> None:
     by_name = {finding.name: finding for finding in findings()}
     assert {name for name, finding in by_name.items() if finding.verdict == DOES_NOT_FOLLOW} == {
         "magnitude",
@@ -112,7 +112,7 @@ def test_a_wrong_field_is_named_with_its_file(
     assert "mine.toml" in str(error.value)
 
 
-def test_a_name_that_is_no_machine_is_refused_with_those_there_are() -> None:
+def test_a_name_that_is_no_machine_is_refused_with_the_list_of_machines() -> None:
     with pytest.raises(InputError, match=r"--machines nowhere: no such file, .* ceres2"):
         chosen(["nowhere"])
     assert [machine.key for machine in chosen(["theta", str(FOLDER / "cooley.toml")])] == [
@@ -121,7 +121,7 @@ def test_a_name_that_is_no_machine_is_refused_with_those_there_are() -> None:
     ]
 
 
-def test_each_finding_names_machines_that_are_there() -> None:
+def test_each_finding_names_existing_machines() -> None:
     table = tomllib.loads((FOLDER / "findings.toml").read_text())
     for finding in table["finding"]:
         assert {finding["machine"], finding["base"]["machine"]} <= set(known())

@@ -32,7 +32,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def asked(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+def ask_model(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     return json.loads("\n".join(printed(capsys, *words, "--json")))
 
 
@@ -41,10 +41,10 @@ def on(nodes: int, seconds: float | None) -> OnNodes:
     return OnNodes(nodes=nodes, prediction=prediction, measured_s=None)
 
 
-def test_the_largest_job_is_asked_for_as_far_as_the_model_answers(
+def test_the_largest_job_is_predicted_as_far_as_the_model_answers(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (job,) = asked(capsys, str(model), "--group", "native")
+    (job,) = ask_model(capsys, str(model), "--group", "native")
     assert (job["name"], job["amount"], job["unit"]) == ("made native cached=0", 1000, "blocks")
     assert [row["nodes"] for row in job["nodes"]] == [2**power for power in range(8)]
     for row in job["nodes"]:
@@ -100,7 +100,7 @@ def test_nodes_pay_up_to_the_last_doubling_that_gains_enough(
         (["--with", "tasks=few"], "question: tasks is 'few', not a number"),
     ],
 )
-def test_a_wrong_word_is_one_line(
+def test_a_wrong_word_is_reported_in_a_single_line(
     words: list[str], message: str, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(["model", "nodes", str(model), *words]) == 2

@@ -36,7 +36,7 @@ def test_twice_the_genes_take_four_times_the_work(tmp_path: Path) -> None:
         assert float(line["low_s"]) <= question["overall_s"] <= float(line["high_s"])
 
 
-def test_pairs_are_found_though_cores_share_what_bounds_them(tmp_path: Path) -> None:
+def test_pairs_are_recognized_though_cores_share_what_bounds_them(tmp_path: Path) -> None:
     """Of two cores as fast as one a line through the bytes was likelier, and missed by 40 %."""
     sizes = (8_000_000, 12_000_000, 16_000_000)
     flat = [{**line, "overall_s": 0.25 + (line["input_bytes"] / 1e7) ** 2}
@@ -65,7 +65,7 @@ def test_advice_takes_pairs_for_pairs(workload: str, seconds: float, tmp_path: P
     assert sorted(choice.runs) == [str(tmp_path / name / "run.json") for name in "01"]
 
 
-def test_one_size_of_pairs_grows_with_their_square(tmp_path: Path) -> None:
+def test_a_single_size_of_pairs_grows_with_their_square(tmp_path: Path) -> None:
     write_records(tmp_path, [{**record("native", 10**9, 3.0, start=1.0), "workload": "correlate"}])
     (choice,) = here.choices("correlate", 2e9, [tmp_path])
     assert choice.seconds

@@ -101,7 +101,7 @@ def _missed(key: tuple[str, str], form: tuple[str, ...]) -> float:
     return seconds / (largest.seconds or 1) - 1
 
 
-def test_the_commands_keep_every_line_and_column(tmp_path: Path) -> None:
+def test_the_commands_keep_all_lines_and_columns(tmp_path: Path) -> None:
     lines = predictions(tmp_path, published(), published())
     with published().open() as file:
         originals = list(csv.DictReader(file))

@@ -59,7 +59,7 @@ def test_unequal_users_of_a_disk_leave_it_to_the_rest() -> None:
 
 
 @pytest.mark.parametrize("nodes", [1, 4, 9, 40])
-def test_shared_storage_gives_what_equation_3_says(nodes: int) -> None:
+def test_shared_storage_follows_equation_3(nodes: int) -> None:
     rates = StorageRates(
         network=100.0,
         disk_read=1,
@@ -215,7 +215,9 @@ def simgrid_python() -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_simgrid_says_the_same(case: dict[str, Any], simgrid_python: str, tmp_path: Path) -> None:
+def test_simgrid_computes_the_same(
+    case: dict[str, Any], simgrid_python: str, tmp_path: Path
+) -> None:
     case = {
         "disk": 1e9, "network": 1.25e8, "shared": 5e8, "disk_bytes": 0, "shared_bytes": 0,
         "cpu_s": [2.0], **case,

@@ -55,7 +55,7 @@ def submitted(bed: SlurmBed, place: Path, nodes: int) -> Path:
     return answer
 
 
-def test_one_node_replayed_on_two_takes_what_two_take(slurm: SlurmBed, place: Path) -> None:
+def test_a_single_node_replayed_on_two_takes_what_two_take(slurm: SlurmBed, place: Path) -> None:
     rows = []
     for number in range(TRIES):
         folder = place / str(number)

@@ -53,7 +53,7 @@ def test_a_seed_and_the_place_of_a_cluster_make_neither(tmp_path: Path) -> None:
     assert [group["runs"][0]["repeats"] for group in groups(tmp_path)] == [2]
 
 
-def test_numbers_that_a_model_has_terms_for_make_choices_and_one_group(tmp_path: Path) -> None:
+def test_numbers_that_a_model_has_terms_for_make_choices_and_a_single_group(tmp_path: Path) -> None:
     links = {"link-rate": "1gbit", "link-nodes": "2"}
     made = [
         record("mpi", 10**9, 3.0),
@@ -97,7 +97,7 @@ def test_a_question_with_a_quota_is_not_answered_by_runs_without(tmp_path: Path)
     assert "factors=cpu-quota 0.5" in prediction.refused
 
 
-def test_every_record_has_the_same_names_of_a_group(tmp_path: Path) -> None:
+def test_all_records_have_the_same_names_of_a_group(tmp_path: Path) -> None:
     """A name that the runs lack would not be looked at in a question."""
     write(tmp_path, [record("native", 10**9, 3.0) | changes for changes in CHANGES.values()])
     names = [list(run.group) for run in records.observed([tmp_path])]

@@ -99,13 +99,13 @@ def test_a_slow_network_or_backplane_limits_what_passes_it() -> None:
     assert memory_read(narrow, 16, local=False) == 10e6
 
 
-def test_memory_is_written_at_its_own_rate_and_two_levels_at_the_lower_one() -> None:
+def test_memory_is_written_at_its_rate_and_two_levels_at_the_lower_rate() -> None:
     assert memory_write(PALMETTO) == 13.2e9
     assert two_level_write(PALMETTO, 16) == parallel_write(PALMETTO, 16)
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1))
-def test_a_read_of_two_levels_lies_between_its_levels(nodes: int, in_memory: float) -> None:
+def test_a_read_of_two_levels_is_between_its_levels(nodes: int, in_memory: float) -> None:
     rate = two_level_read(PALMETTO, nodes, in_memory)
     below = parallel_read(PALMETTO, nodes)
     assert below * (1 - 1e-9) <= rate <= PALMETTO.memory * (1 + 1e-9)
@@ -123,7 +123,7 @@ def test_memory_of_other_nodes_is_read_at_the_rate_of_the_network() -> None:
 
 
 @given(st.integers(1, 10_000), st.floats(0, 0.5), st.floats(0, 0.5))
-def test_a_block_elsewhere_in_memory_is_between_one_here_and_one_below(
+def test_a_block_elsewhere_in_memory_is_slower_than_local_memory_and_faster_than_storage(
     nodes: int, in_memory: float, remote: float
 ) -> None:
     rate = two_level_read(PALMETTO, nodes, in_memory, remote)
@@ -155,7 +155,7 @@ def test_the_time_of_a_job_is_bytes_by_rates() -> None:
     assert job_seconds(moved, rates) == 140
 
 
-def test_what_lies_in_memory_alone_is_never_overtaken(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_in_memory_alone_is_never_overtaken(capsys: pytest.CaptureFixture[str]) -> None:
     rows = to_rows(capsys, "--in-memory", "1")
     cached = [row for row in rows if row["in_memory"] == 1]
     assert {(row["nodes"], row["limit_bytes_per_s"]) for row in cached} == {(None, None)}

@@ -51,7 +51,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 
 
 @pytest.mark.parametrize("workload", NAMED)
-def test_a_list_that_is_given_names_the_genes_and_changes_no_digest(
+def test_a_list_of_names_names_the_genes_and_changes_no_digest(
     workload: str, pairs: Path, tmp_path: Path
 ) -> None:
     inputs = inputs_of(workload, pairs)
@@ -75,7 +75,7 @@ def test_a_list_that_is_given_names_the_genes_and_changes_no_digest(
 
 
 @pytest.mark.parametrize("workload", NAMED)
-def test_names_beside_the_input_are_found_and_change_nothing_else(
+def test_names_next_to_the_input_are_used_and_change_nothing_else(
     workload: str, pairs: Path, tmp_path: Path
 ) -> None:
     inputs = inputs_of(workload, pairs)
@@ -93,7 +93,7 @@ def test_a_table_of_another_program_is_left_alone(pairs: Path, tmp_path: Path) -
     assert run("scan", tmp_path / "answer", pairs / "a.txt")["names"] is None
 
 
-def test_correlate_keeps_names_and_every_step_after_it_has_them(tmp_path: Path) -> None:
+def test_correlate_keeps_names_and_all_later_steps_have_them(tmp_path: Path) -> None:
     matrix = tmp_path / "matrix.txt"
     assert call(["data", "make", "matrix", "--genes", "30", "--samples", "40", "--seed", "1",
                  "-o", str(matrix)]) == 0  # fmt: skip
@@ -115,7 +115,7 @@ def test_correlate_keeps_names_and_every_step_after_it_has_them(tmp_path: Path) 
     assert [row["name"] for row in rows(tmp_path / "again" / "genes.tsv")] == names
 
 
-def test_load_stores_names_that_are_given_or_found(pairs: Path, tmp_path: Path) -> None:
+def test_load_stores_names_from_an_option_or_next_to_the_input(pairs: Path, tmp_path: Path) -> None:
     run("load", tmp_path / "given", pairs / "a.txt", "--genes", pairs / "names.txt")
     write_table(pairs)
     run("load", tmp_path / "found", pairs / "a.txt")
@@ -126,7 +126,7 @@ def test_load_stores_names_that_are_given_or_found(pairs: Path, tmp_path: Path) 
         check_columns("communities", tmp_path / f"of-{name}")
 
 
-def test_any_file_with_names_may_be_given(pairs: Path, tmp_path: Path) -> None:
+def test_any_file_with_names_is_accepted(pairs: Path, tmp_path: Path) -> None:
     matrix = tmp_path / "matrix.txt"
     matrix.write_text("".join(f"{name}\t0.5\tNA\n" for name in ALL))
     header = tmp_path / "header.csv"
@@ -198,7 +198,7 @@ def test_what_is_no_list_of_names_is_refused_before_any_work(
 
 
 @pytest.mark.parametrize("workload", NAMED)
-def test_a_wrong_name_is_found_and_so_are_other_names(
+def test_a_wrong_name_and_other_names_are_detected(
     workload: str, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = tmp_path / "answer"
@@ -221,7 +221,7 @@ def test_a_wrong_name_is_found_and_so_are_other_names(
     assert str(names) in refused(capsys, "verify", answer)
 
 
-def test_answers_that_nobody_verified_have_names_too(pairs: Path, tmp_path: Path) -> None:
+def test_unverified_answers_have_names_too(pairs: Path, tmp_path: Path) -> None:
     write_table(pairs)
     answer = tmp_path / "answer"
     assert (
@@ -232,14 +232,14 @@ def test_answers_that_nobody_verified_have_names_too(pairs: Path, tmp_path: Path
     assert call(["verify", str(answer)]) == 0
 
 
-def test_repeats_name_the_answer_that_is_kept(pairs: Path, tmp_path: Path) -> None:
+def test_repeats_name_the_final_answer(pairs: Path, tmp_path: Path) -> None:
     write_table(pairs)
     record = run("communities", tmp_path / "answer", pairs / "a.txt", "--repeat", 3)
     check_columns("communities", tmp_path / "answer")
     assert record["repeats"] == 3
 
 
-def test_from_python_a_file_or_a_number_is_given(pairs: Path, monkeypatch: Any) -> None:
+def test_from_python_a_file_or_a_number_is_accepted(pairs: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(pairs)
     named = cuesta.run("communities", "a.txt", genes="names.txt", progress=False)
     assert named.record["names"]["path"] == str(pairs / "names.txt")
@@ -251,7 +251,7 @@ def test_from_python_a_file_or_a_number_is_given(pairs: Path, monkeypatch: Any) 
         cuesta.run("scan", "a.txt", genes="no.txt", progress=False)
 
 
-def test_tables_have_names_in_every_form(pairs: Path) -> None:
+def test_tables_have_names_in_all_forms(pairs: Path) -> None:
     answer = cuesta.run("scan", pairs / "a.txt", genes=pairs / "names.txt", progress=False)
     assert answer.tables == ("pairs", "genes", "edges")
     for form in ("arrow", "pandas", "polars", "numpy", "python"):

@@ -87,7 +87,7 @@ main()
     ],
     ids=["srun", "srun without MPI", "mpirun", "mpirun without MPI", "a batch script"],
 )
-def test_only_a_rank_beside_the_first_leaves_the_answer_to_that(
+def test_only_a_rank_after_the_first_leaves_the_answer_to_the_first(
     variables: dict[str, str], more: list[str], code: int, tmp_path: Path
 ) -> None:
     """Each task of `srun --mpi=pmix` did the whole run, and all but one found its name taken."""

@@ -79,7 +79,7 @@ def test_the_records_of_these_tests_follow_the_schema() -> None:
         jsonschema.validate(record, kit.SCHEMA)
 
 
-def test_the_first_lines_say_who_won_by_how_much_and_what_for() -> None:
+def test_the_first_lines_name_who_won_by_how_much_and_what_for() -> None:
     text = page(kit.native(), kit.spark(), kit.array()).text
     assert "Which gene pairs of clusters.475.txt have an absolute score of at least 0.8" in text
     assert "5,220 of 2.06 million gene pairs pass (0.25 %)." in text
@@ -91,7 +91,7 @@ def test_the_first_lines_say_who_won_by_how_much_and_what_for() -> None:
     assert "longer than native needed for everything" in text
 
 
-def test_every_measured_number_is_on_the_page() -> None:
+def test_all_measured_numbers_are_on_the_page() -> None:
     text = page(kit.native(), kit.spark(), kit.array()).text
     for expected in (
         "173 ms",
@@ -126,7 +126,7 @@ def test_every_measured_number_is_on_the_page() -> None:
         assert expected in text, expected
 
 
-def test_the_page_is_whole_well_formed_and_self_contained() -> None:
+def test_the_page_is_complete_well_formed_and_self_contained() -> None:
     html = render(runs_of(kit.native(), kit.spark(), kit.array(), kit.degrees()))
     outline = Outline(html)
     identifiers = outline.values("id")
@@ -178,7 +178,7 @@ def test_a_field_of_a_wrong_type_is_as_good_as_missing(wrong: object) -> None:
             assert list(lines(runs_of(record)[0]))
 
 
-def test_markup_in_any_text_of_a_record_stays_text() -> None:
+def test_markup_in_any_text_of_a_record_remains_text() -> None:
     html = render(runs_of(kit.hostile()))
     outline = Outline(html)
     assert "<script" not in html
@@ -205,7 +205,7 @@ def test_workloads_get_a_section_each_and_a_line_of_contents() -> None:
     assert "names" not in outline.text
 
 
-def test_runs_of_one_question_share_a_section_and_get_labels_of_their_own() -> None:
+def test_runs_of_the_same_question_share_a_section_and_get_distinct_labels() -> None:
     other = kit.native(threads=1)
     (runs,) = runs_of(kit.native(), other, kit.native(), kit.spark())
     assert runs.labels == (
@@ -235,7 +235,7 @@ def test_an_answer_that_was_not_verified_is_never_the_best_of_verified_ones() ->
     assert find(runs).best_label == "spark"
 
 
-def test_one_sample_a_noisy_spread_and_missing_ceilings_are_said() -> None:
+def test_a_single_sample_a_noisy_spread_and_missing_ceilings_are_reported() -> None:
     assert any("one sample, without any interval" in text for text in alarm_texts(kit.native(1)))
     noisy = kit.record(
         "native", [kit.Timing(phases={"scan": seconds}) for seconds in (0.1, 0.1, 0.16)], 1 << 20
@@ -247,14 +247,14 @@ def test_one_sample_a_noisy_spread_and_missing_ceilings_are_said() -> None:
     assert alarm_texts(kit.native(), kit.spark(), kit.array()) == []
 
 
-def test_runs_that_differ_in_more_than_the_engine_are_said() -> None:
+def test_runs_that_differ_in_more_than_the_engine_are_reported() -> None:
     texts = alarm_texts(kit.native(), kit.spark(threads=4, cache="input-dropped"))
     assert any(
         "the number of threads and the state of the page cache differ" in text for text in texts
     )
 
 
-def test_a_memory_limit_that_was_passed_and_a_stale_ceiling_are_said() -> None:
+def test_a_memory_limit_that_was_passed_and_a_stale_ceiling_are_reported() -> None:
     assert any(
         "more than the limit" in text for text in alarm_texts(kit.native(memory_bytes=1 << 20))
     )
@@ -262,7 +262,7 @@ def test_a_memory_limit_that_was_passed_and_a_stale_ceiling_are_said() -> None:
     assert any("measure the ceilings again" in text for text in alarm_texts(fast))
 
 
-def test_a_machine_that_was_busy_before_the_first_run_is_said_once() -> None:
+def test_a_machine_that_was_busy_before_the_first_run_is_reported_once() -> None:
     busy, after = kit.native(), kit.spark()
     assert not any("busy" in text for text in alarm_texts(busy, after))
     for record in (busy, after):
@@ -307,7 +307,7 @@ def test_bars_become_logarithmic_when_ratios_are_large() -> None:
     assert "Logarithmic scale" not in page(kit.native(), kit.native(threads=1)).text
 
 
-def test_the_whole_command_is_shown_beside_the_work_and_for_one_run_of_it() -> None:
+def test_the_total_command_time_is_shown_with_the_work_and_for_a_single_run() -> None:
     (runs,) = runs_of(kit.native(), kit.spark())
     native, spark = (run.typed for run in runs.runs)
     assert native is not None
@@ -323,7 +323,7 @@ def test_the_whole_command_is_shown_beside_the_work_and_for_one_run_of_it() -> N
     assert "The whole command, as typed" in text
 
 
-def test_a_record_from_before_the_whole_was_timed_shows_the_work_only() -> None:
+def test_a_record_without_total_times_shows_the_work_only() -> None:
     old = kit.native()
     del old["time"]
     text = page(old).text
@@ -331,7 +331,7 @@ def test_a_record_from_before_the_whole_was_timed_shows_the_work_only() -> None:
     assert "Native took 173 ms." in text
 
 
-def test_a_wrong_answer_says_what_is_wrong_with_it() -> None:
+def test_a_wrong_answer_is_shown_with_its_fault() -> None:
     wrong = kit.native(1, verified=False)
     wrong["verification"]["fault"] = "notes.txt is no file of it"
     assert "The answer of native is wrong: notes.txt is no file of it." in alarm_texts(wrong)
@@ -339,7 +339,7 @@ def test_a_wrong_answer_says_what_is_wrong_with_it() -> None:
     assert any("another method gives d154be8a7916" in text for text in alarm_texts(wrong))
 
 
-def test_a_session_that_starts_once_counts_once_and_a_level_is_told() -> None:
+def test_a_session_that_starts_once_counts_once_and_a_level_is_shown() -> None:
     (runs,) = runs_of(kit.native(), kit.spark())
     finding = find(runs)
     spark = finding.compared[0].run
@@ -363,7 +363,7 @@ def test_a_folder_of_answers_is_searched_and_a_record_is_read_once(tmp_path: Pat
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": "other/1"}', "[" * 100_000, "\0"])
-def test_what_is_no_record_is_one_line_with_exit_code_2(
+def test_a_file_that_is_no_record_is_reported_in_a_single_line_with_exit_code_2(
     tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "run.json"
@@ -375,7 +375,7 @@ def test_what_is_no_record_is_one_line_with_exit_code_2(
     assert not (tmp_path / "report.html").exists()
 
 
-def test_missing_and_empty_paths_are_one_line(tmp_path: Path) -> None:
+def test_missing_and_empty_paths_are_reported_in_a_single_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         write([tmp_path / "none"], tmp_path / "report.html")
     with pytest.raises(InputError, match=r"no run\.json or compare\.json in this folder"):
@@ -384,7 +384,9 @@ def test_missing_and_empty_paths_are_one_line(tmp_path: Path) -> None:
         write([], tmp_path / "report.html")
 
 
-def test_an_output_that_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written_is_reported_in_a_single_line_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
     folder = kit.write_run(tmp_path / "a", kit.native())
     (tmp_path / "report.html").mkdir()
     with pytest.raises(InputError, match=r"report\.html"):
@@ -395,7 +397,9 @@ def test_an_output_that_cannot_be_written_is_one_line_and_leaves_nothing(tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "file", "report.html"]
 
 
-def test_a_comparison_that_names_a_record_which_is_gone_is_one_line(tmp_path: Path) -> None:
+def test_a_comparison_that_names_a_missing_record_is_reported_in_a_single_line(
+    tmp_path: Path,
+) -> None:
     folder = kit.write_comparison(tmp_path / "a", [kit.native(), kit.spark()])
     (folder / "spark" / "run.json").unlink()
     with pytest.raises(InputError, match=r"spark/run\.json"):

@@ -75,7 +75,7 @@ def test_the_spectrum_has_cutoff_peak_and_estimates(answer: Path) -> None:
     assert [low for low, _, _ in view["bins"]] == list(range(1, 76))
 
 
-def test_the_curve_of_the_fit_lies_on_the_peak_and_holds_its_kmers(answer: Path) -> None:
+def test_the_curve_of_the_fit_is_on_the_peak_and_holds_its_kmers(answer: Path) -> None:
     points = look(answer)[0]["line"]["points"]
     middle, height = max(points, key=lambda point: point[1])
     assert middle == pytest.approx(30.5)
@@ -114,7 +114,7 @@ def test_a_spectrum_without_a_peak_is_points_and_no_estimate(answer: Path) -> No
     assert "bases" not in view["note"]
 
 
-def test_many_genomes_have_no_size_of_one(answer: Path) -> None:
+def test_many_genomes_have_no_common_size(answer: Path) -> None:
     view = preview("assemble", answer, {"profile": "metagenome"})[0]
     assert view["kind"] == "distribution"
     assert "There is no one peak" in str(view["note"])
@@ -141,7 +141,7 @@ def test_circles_are_listed_with_their_size_and_copies(answer: Path) -> None:
     assert table["rows"] == [["contig_2", 9000, 2.5, 1.25], ["scaffold_3", 3000, 5.0, 2.5]]
 
 
-def test_libraries_are_told_with_how_their_reads_lie(answer: Path) -> None:
+def test_libraries_are_listed_with_the_orientation_of_their_reads(answer: Path) -> None:
     libraries = [
         {"orientation": "fr", "insert": 300.0, "deviation": 20.0, "pairs": 5000},
         {"orientation": "rf", "insert": 2500.0, "deviation": 90.5, "pairs": 1200},
@@ -176,7 +176,7 @@ def test_narrow_contigs_are_drawn_together_over_the_same_area(answer: Path) -> N
     assert "drawn together" in view["note"]
 
 
-def test_one_contig_is_no_curve(answer: Path) -> None:
+def test_a_single_contig_is_no_curve(answer: Path) -> None:
     write_contigs(answer, (10_000,))
     assert titles(answer) == ["How often 31-mers were seen", "Largest contigs", "By size"]
 
@@ -198,7 +198,7 @@ SPECTRUM, CURVE, TABLE, LEVELS = (
     "harm",
     [Path.unlink, lambda path: path.write_text("{}\nx"), lambda path: path.write_text("[]")],
 )
-def test_a_missing_or_damaged_file_takes_only_its_own_pictures(
+def test_a_missing_or_damaged_file_removes_only_its_pictures(
     answer: Path, name: str, left: list[str], harm: Callable[[Path], Any]
 ) -> None:
     assert titles(answer) == [SPECTRUM, CURVE, TABLE, LEVELS]
@@ -225,7 +225,7 @@ def test_the_page_draws_fit_marks_and_colours(tmp_path: Path) -> None:
     assert "Marked: N50 1,967, auN 2,374." in html
 
 
-def test_colours_that_are_not_to_be_seen_have_no_key(tmp_path: Path) -> None:
+def test_invisible_colours_have_no_key(tmp_path: Path) -> None:
     wide = kit.SPECTRUM | {"bins": [[1, 2, 71], [2, 1000, 5]], "split": 2}
     record = kit.assembly(preview=[wide])
     html = write([kit.write_run(tmp_path / "a", record)], tmp_path / "r.html").read_text()
@@ -242,7 +242,7 @@ def test_what_vertex_programs_took_is_a_table(answer: Path) -> None:
     assert table["rows"] == [["31", "chains", 14, 5000, 313_376]]
 
 
-def test_what_the_first_stage_of_the_paper_would_have_moved_is_beside_what_was(
+def test_what_the_first_stage_of_the_paper_would_have_moved_is_shown_with_what_was_moved(
     answer: Path,
 ) -> None:
     first = {"pairs": 900, "pair_bytes": 57_600, "vertices": 400, "edges": 450,

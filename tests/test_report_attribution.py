@@ -45,7 +45,7 @@ def pressure(resource: str, some: float, full: float) -> dict[str, list[float]]:
     return columns(**{f"{resource}_some_seconds": some, f"{resource}_full_seconds": full})
 
 
-def found(record: kit.Record) -> Attribution:
+def attributed(record: kit.Record) -> Attribution:
     result = attribution(to_run(record, "a"))
     assert result is not None
     assert sum(result.core_seconds.values()) == pytest.approx(result.cores * result.wall_seconds)
@@ -70,7 +70,7 @@ def found(record: kit.Record) -> Attribution:
     ],
 )
 def test_the_cause_of_waiting_is_named(cause: str | None, record: kit.Record) -> None:
-    assert found(record).main_wait == cause
+    assert attributed(record).main_wait == cause
 
 
 # Seconds of pressure were taken for seconds of cores: with all cores waiting for a disk all the
@@ -78,22 +78,22 @@ def test_the_cause_of_waiting_is_named(cause: str | None, record: kit.Record) ->
 # idle.
 
 
-def test_all_cores_stand_still_while_the_one_thread_waits() -> None:
-    result = found(on_cores(8, timed(0.4, pressure=pressure("io", 0.6, 0.6))))
+def test_all_cores_stand_still_while_the_only_thread_waits() -> None:
+    result = attributed(on_cores(8, timed(0.4, pressure=pressure("io", 0.6, 0.6))))
     assert result.share(causes.STORAGE) == pytest.approx(0.6)
     assert result.main_wait == causes.STORAGE
 
 
-def test_a_thread_that_waits_beside_one_that_computes_takes_one_core() -> None:
+def test_a_thread_that_waits_while_another_computes_takes_a_single_core() -> None:
     # The kernel's mean over two cores with tasks, one of which waits.
-    result = found(on_cores(16, timed(1.0, pressure=pressure("io", 0.5, 0.5))))
+    result = attributed(on_cores(16, timed(1.0, pressure=pressure("io", 0.5, 0.5))))
     assert result.share(causes.STORAGE) == pytest.approx(1 / 16)
     assert result.main_wait is None
 
 
 def test_cores_that_wait_half_of_the_time_each_wait_half_of_it_together() -> None:
     for resource, cause in (("io", causes.STORAGE), ("memory", causes.MEMORY)):
-        result = found(on_cores(8, timed(4.0, pressure=pressure(resource, 0.5, 0.5))))
+        result = attributed(on_cores(8, timed(4.0, pressure=pressure(resource, 0.5, 0.5))))
         assert result.share(cause) == pytest.approx(0.5)
         assert result.main_wait == cause
 
@@ -102,14 +102,14 @@ def test_cores_that_wait_half_of_the_time_each_wait_half_of_it_together() -> Non
 def test_pressure_of_cores_that_never_sleep_becomes_what_they_waited(waits: list[float]) -> None:
     cores, computed = len(waits), len(waits) - sum(waits)
     mean = sum(waits) / cores
-    result = found(on_cores(cores, timed(computed, pressure=pressure("io", mean, mean))))
+    result = attributed(on_cores(cores, timed(computed, pressure=pressure("io", mean, mean))))
     waited = result.core_seconds.get(causes.STORAGE, 0.0)
     assert waited == pytest.approx(2 * sum(waits), abs=1e-6)
 
 
 def test_no_more_cores_wait_than_compute_nothing() -> None:
     record = timed(0.5, machine=columns(user_seconds=6.0), pressure=pressure("io", 1.0, 0.9))
-    result = found(on_cores(8, record))
+    result = attributed(on_cores(8, record))
     assert result.core_seconds[causes.STORAGE] == pytest.approx(2 * 2.0)
     assert result.core_seconds[causes.OTHERS] == pytest.approx(2 * 5.5)
 
@@ -117,25 +117,25 @@ def test_no_more_cores_wait_than_compute_nothing() -> None:
 def test_who_waits_until_memory_is_read_back_waits_for_memory() -> None:
     both = pressure("io", 0.9, 0.9) | pressure("memory", 0.9, 0.9)
     record = timed(0.1, pressure=both, machine=columns(user_seconds=0.1, iowait_seconds=1.8))
-    result = found(record)
+    result = attributed(record)
     assert result.main_wait == causes.MEMORY
     assert result.share(causes.STORAGE) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_what_is_done_before_the_engine_is_there_is_its_start() -> None:
+def test_time_before_the_engine_is_ready_is_its_start() -> None:
     record = timed(0.5) | {"phases": [kit.phase("start", 1.5), kit.phase("scan", 0.5)]}
-    result = found(record)
+    result = attributed(record)
     assert result.main_wait == causes.STARTING
     assert result.core_seconds[causes.STARTING] == pytest.approx(3.0)
 
 
 def test_other_programs_may_have_the_cores_that_a_run_does_not() -> None:
     record = timed(0.9, machine=columns(user_seconds=1.9)) | {"threads": 1}
-    assert found(record).core_seconds.get(causes.OTHERS, 0.0) == 0.0
+    assert attributed(record).core_seconds.get(causes.OTHERS, 0.0) == 0.0
 
 
-def test_a_log_that_says_more_than_there_was_takes_no_more() -> None:
-    result = found(timed(1.0, {"gc_seconds": 99.0, "fetch_wait_seconds": 99.0}))
+def test_a_log_that_exceeds_the_available_time_is_capped() -> None:
+    result = attributed(timed(1.0, {"gc_seconds": 99.0, "fetch_wait_seconds": 99.0}))
     assert result.core_seconds == pytest.approx({causes.COLLECTION: 2.0, causes.NETWORK: 2.0})
 
 
@@ -156,14 +156,14 @@ def test_ranks_that_compute_while_they_wait_are_waiting() -> None:
     log = {"task_seconds": 2.5, "exchange_seconds": 0.5, "rank_wait_seconds": 1.5}
     # The fifth of a second in which nothing computed is waiting first.
     expected = {causes.COMPUTING: 2.0, causes.NETWORK: 0.5, causes.SKEW: 1.5}
-    assert found(timed(1.9, log)).core_seconds == pytest.approx(expected)
+    assert attributed(timed(1.9, log)).core_seconds == pytest.approx(expected)
     # Of half of the cores that other programs had, a half was taken from waits.
     busy = timed(1.0, log, machine=columns(user_seconds=2.0))
     halves = {cause: seconds / 2 for cause, seconds in expected.items()} | {causes.OTHERS: 2.0}
-    assert found(busy).core_seconds == pytest.approx(halves)
+    assert attributed(busy).core_seconds == pytest.approx(halves)
 
 
-def test_a_run_elsewhere_is_told_by_the_log_of_its_tasks() -> None:
+def test_a_run_elsewhere_is_attributed_by_the_log_of_its_tasks() -> None:
     """Two seconds of two cores: tasks took 3 s, and one core had none at the end of a stage."""
     log = {
         "task_seconds": 3.0, "cpu_seconds": 9.0, "gc_seconds": 0.25, "fetch_wait_seconds": 0.5,
@@ -183,13 +183,13 @@ def test_a_run_elsewhere_is_told_by_the_log_of_its_tasks() -> None:
         causes.SKEW: 0.5,
         causes.IDLE: 0.5,
     }
-    assert found(hadoop).core_seconds == pytest.approx(seconds_by_cause)
-    assert found(hadoop).main_wait == causes.SCHEDULER
+    assert attributed(hadoop).core_seconds == pytest.approx(seconds_by_cause)
+    assert attributed(hadoop).main_wait == causes.SCHEDULER
     # A log that knows only a part of the processors' time of a task does not say what was computed.
     spark = bare | {"engine_options": {"master": "spark://host:7077"}}
     rest = {causes.COMPUTING: 0.0, causes.UNSEEN: 1.25}
     expected = {name: value for name, value in (seconds_by_cause | rest).items() if value}
-    assert found(spark).core_seconds == pytest.approx(expected)
+    assert attributed(spark).core_seconds == pytest.approx(expected)
 
 
 @given(st.lists(st.floats(0, 5), min_size=6, max_size=6))
@@ -203,11 +203,11 @@ def test_all_causes_add_up_to_all_cores(amounts: list[float]) -> None:
         quota=columns(throttled_seconds=throttled),
         pressure=pressure("io", wait / 2, wait / 3) | pressure("memory", wait / 3, wait / 5),
     )
-    result = found(record | {"phases": [kit.phase("start", start)]})
+    result = attributed(record | {"phases": [kit.phase("start", start)]})
     assert min(result.core_seconds.values()) > 0
 
 
-def test_explain_draws_it_and_says_what_could_be_gained(tmp_path: Path) -> None:
+def test_explain_draws_it_and_names_what_could_be_gained(tmp_path: Path) -> None:
     record = timed(0.5, machine=columns(user_seconds=0.5, iowait_seconds=1.2))
     text = explain(kit.write_run(tmp_path / "a", record))
     assert "Cores: 2 for 2.00 s" in text
@@ -219,18 +219,18 @@ def test_explain_draws_it_and_says_what_could_be_gained(tmp_path: Path) -> None:
     ) in words
 
 
-def test_explain_says_one_time_where_nothing_else_is_lost(tmp_path: Path) -> None:
+def test_explain_shows_a_single_time_where_nothing_else_is_lost(tmp_path: Path) -> None:
     record = timed(0.5, machine=columns(user_seconds=0.5, iowait_seconds=1.5))
     words = " ".join(explain(kit.write_run(tmp_path / "a", record)).split())
     assert "If that were free, it would take 500 ms at best." in words
 
 
-def test_no_run_without_a_wait_is_faster_than_explain_says() -> None:
+def test_no_run_without_a_wait_is_faster_than_explain_predicts() -> None:
     # One thread on four cores reads half of the time: the others are idle because of the disk.
     half = timed(0.5, pressure=pressure("io", 0.5, 0.5))
-    result = found(on_cores(4, half))
+    result = attributed(on_cores(4, half))
     assert result.seconds_without(causes.STORAGE) == pytest.approx(1.0)
     assert result.seconds_least(causes.STORAGE) == pytest.approx(1.0 / 4)
     # Without garbage collection, neither the collection nor a wait that it may have caused.
     record = timed(1.0, {"gc_seconds": 1.0}, quota=columns(throttled_seconds=0.5))
-    assert found(record).seconds_least(causes.COLLECTION) == pytest.approx(0.5)
+    assert attributed(record).seconds_least(causes.COLLECTION) == pytest.approx(0.5)

@@ -170,7 +170,7 @@ def opened(
     context.close()
 
 
-def test_the_page_asks_the_network_for_nothing_and_says_nothing_to_the_console(
+def test_the_page_sends_nothing_to_the_network_and_nothing_to_the_console(
     opened: Opened, path: Path
 ) -> None:
     assert opened.requests == [path.as_uri()]
@@ -182,12 +182,12 @@ def test_nothing_makes_the_page_scroll_sideways(opened: Opened, width: int) -> N
     assert opened.page.evaluate("document.body.scrollWidth") <= width
 
 
-def test_no_text_of_a_chart_is_clipped_or_lies_on_another(opened: Opened) -> None:
+def test_no_text_of_a_chart_is_clipped_or_overlaps_another(opened: Opened) -> None:
     assert opened.page.evaluate("document.querySelectorAll('svg.chart').length") > 0
     assert opened.page.evaluate(MISPLACED_TEXT) == []
 
 
-def test_every_text_has_enough_contrast(opened: Opened) -> None:
+def test_each_text_has_enough_contrast(opened: Opened) -> None:
     assert opened.page.evaluate(FAINT_TEXT, CONTRAST_MIN) == []
 
 
@@ -231,7 +231,7 @@ def test_a_contents_line_leads_to_its_section(browser: Any, reports: dict[str, P
     assert abs(top) < 50
 
 
-def test_markup_in_a_record_stays_text(browser: Any, reports: dict[str, Path]) -> None:
+def test_markup_in_a_record_remains_text(browser: Any, reports: dict[str, Path]) -> None:
     page = browser.new_page()
     page.goto(reports["hostile"].as_uri())
     strangers = page.evaluate("document.querySelectorAll('script, img, iframe, b.evil').length")

@@ -32,7 +32,7 @@ def named() -> Any:
     return record
 
 
-def test_a_page_names_genes_and_says_where_the_names_come_from() -> None:
+def test_a_page_names_genes_and_the_source_of_the_names() -> None:
     text = text_of(named())
     assert "the best connected gene, <b>TP53 (6055), has 312." in text
     assert "Names of genes are from /data/genes.tsv; their numbers are in brackets." in text
@@ -43,7 +43,7 @@ def test_a_page_names_genes_and_says_where_the_names_come_from() -> None:
     assert "names and graph" not in plain
 
 
-def test_a_screen_names_genes_and_says_where_the_names_come_from() -> None:
+def test_a_screen_names_genes_and_the_source_of_the_names() -> None:
     record = named()
     assert first_text(record) == "genes with the most edges: <b>TP53: 312 edges, MDM2: 10 edges"
     assert names_text(record) == "of 6,830 genes from /data/genes.tsv"
@@ -60,7 +60,7 @@ def test_a_screen_names_genes_and_says_where_the_names_come_from() -> None:
     assert names_text(kit.degrees()) == ""
 
 
-def test_one_community_holds_its_genes() -> None:
+def test_a_single_community_holds_its_genes() -> None:
     record = kit.communities()
     record["answer"]["counts"] |= {"communities": 1, "genes_grouped": 3_811}
     assert "1 community holds 3,811 of 6,830 genes; the largest has" in text_of(record)

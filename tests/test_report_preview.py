@@ -37,7 +37,7 @@ def test_scores_are_binned_alike_on_both_sides_of_zero(tmp_path: Path) -> None:
     assert "note" not in histogram
 
 
-def test_the_chosen_score_counts_and_missing_ones_are_told(tmp_path: Path) -> None:
+def test_the_chosen_score_counts_and_missing_ones_are_reported(tmp_path: Path) -> None:
     rows = [kinc(2, 1, "0.1,0.9"), kinc(3, 1, "0.2,nan"), kinc(3, 2, "0.3,0.7"), kinc(4, 1, "0.4")]
     (tmp_path / "pairs.txt").write_text("".join(rows))
     histogram, table = look("correlate", tmp_path, score_index=1)
@@ -134,7 +134,7 @@ def test_degrees_show_the_distribution_and_the_hubs(tmp_path: Path) -> None:
     assert table["rows"] == [["2", 1, 2, 3], ["1", 0, 1, 1], ["4", 1, 0, 1]]
 
 
-def test_a_long_distribution_is_thinned_and_says_so(tmp_path: Path) -> None:
+def test_a_long_distribution_is_thinned_and_labelled_as_thinned(tmp_path: Path) -> None:
     rows = "".join(f"{degree}\t1\t1\t1\n" for degree in range(1, 5000))
     (tmp_path / "distribution.tsv").write_text(f"degree\tin\tout\ttotal\n{rows}")
     (distribution,) = look("degrees", tmp_path)
@@ -158,7 +158,7 @@ def test_communities_show_sizes_and_leave_lone_genes_out(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("workload", ["scan", "join", "degrees", "communities", "load", "other"])
 @pytest.mark.parametrize("content", [None, b"", b"\n", b"x\ty\n1\n", b"\xff" + b"\t" * 10])
-def test_what_cannot_be_read_gives_no_preview_and_no_error(
+def test_an_unreadable_file_produces_no_preview_and_no_error(
     tmp_path: Path, workload: str, content: bytes | None
 ) -> None:
     if content is not None:

@@ -30,7 +30,7 @@ def record(stages: list[dict[str, Any]], **fields: Any) -> kit.Record:
     }
 
 
-def found(stages: list[dict[str, Any]], cores: int = 2) -> Slots:
+def slots_of(stages: list[dict[str, Any]], cores: int = 2) -> Slots:
     return slots(to_run(record(stages), "a"), cores)
 
 
@@ -42,7 +42,7 @@ def attributed(fields: kit.Record) -> Attribution:
 
 
 def test_stages_that_overlap_leave_no_time_between_them() -> None:
-    result = found([stage(1.5, 1.0, 1), stage(2.0, 1.0, 1), stage(3.5, 0.25, 1)])
+    result = slots_of([stage(1.5, 1.0, 1), stage(2.0, 1.0, 1), stage(3.5, 0.25, 1)])
     assert result.between == ((1.0, 1.5), (3.0, 3.5), (3.75, 4.0))
     assert result.between_seconds == pytest.approx(1.25)
     assert result.staged_seconds == pytest.approx(1.75)
@@ -52,17 +52,17 @@ def test_stages_that_overlap_leave_no_time_between_them() -> None:
     assert result.part_between(2.0, 2.0) == 0.0
 
 
-def test_a_run_without_stages_says_nothing_of_its_slots() -> None:
-    assert found([]) == UNKNOWN
+def test_a_run_without_stages_has_no_slots() -> None:
+    assert slots_of([]) == UNKNOWN
     # What was before the start had ended is a part of the start.
-    assert found([stage(0.0, 1.0)]) == UNKNOWN
-    assert found([stage(0.5, 1.5)]).between == ((2.0, 4.0),)
+    assert slots_of([stage(0.0, 1.0)]) == UNKNOWN
+    assert slots_of([stage(0.5, 1.5)]).between == ((2.0, 4.0),)
 
 
-def test_nothing_is_said_of_the_time_after_the_stages_that_are_kept() -> None:
+def test_the_time_after_the_recorded_stages_is_not_attributed() -> None:
     many = [stage(1 + at / STAGES_MAX, 0.5 / STAGES_MAX) for at in range(STAGES_MAX)]
-    assert found(many).between[-1][1] < 2.0
-    began, ended = found(many[:-1]).between[-1]
+    assert slots_of(many).between[-1][1] < 2.0
+    began, ended = slots_of(many[:-1]).between[-1]
     assert began == pytest.approx(2.0, abs=0.01)
     assert ended == 4.0
 

@@ -15,7 +15,7 @@ def page(*records: kit.Record) -> str:
     )
 
 
-def test_a_comparison_with_too_few_repeats_is_stamped_and_one_run_is_not() -> None:
+def test_a_comparison_with_too_few_repeats_is_stamped_and_a_single_run_is_not() -> None:
     compared = page(kit.native(1), kit.spark())
     assert compared.count(WORDS) == 1
     assert "<code>--repeat 3</code> or more makes times comparable" in compared
@@ -28,5 +28,5 @@ def test_a_comparison_of_verified_runs_with_intervals_is_not_stamped() -> None:
     assert WORDS not in page(kit.native(), kit.spark())
 
 
-def test_a_comparison_with_an_answer_that_nobody_verified_is_stamped() -> None:
+def test_a_comparison_with_an_unverified_answer_is_stamped() -> None:
     assert WORDS in page(kit.native(), kit.spark(verified=None))

@@ -29,7 +29,7 @@ def html_of(folder: Path, made: kit.Result) -> str:
     return write_study(kit.write(folder, made), folder / "report.html").read_text("utf-8")
 
 
-def test_verdicts_come_first_and_every_view_after_them(tmp_path: Path) -> None:
+def test_verdicts_come_first_and_all_views_after_them(tmp_path: Path) -> None:
     html = html_of(tmp_path, kit.loading())
     places = [
         html.index(words)
@@ -66,7 +66,7 @@ def test_a_verdict_has_a_word_a_sign_and_the_figures_of_the_paper() -> None:
     assert single == "The one finding looked at holds."
 
 
-def test_the_last_part_of_a_trend_is_that_of_the_whole() -> None:
+def test_the_last_part_of_a_trend_is_that_of_the_complete_trend() -> None:
     steps = [("300k", 2.0), ("1M", 3.0), ("1M", 6.0)]
     parts = [
         {"levels": {"size": name}, "verdict": "undecided", "ratio": {"median": ratio}}
@@ -78,7 +78,7 @@ def test_the_last_part_of_a_trend_is_that_of_the_whole() -> None:
     assert {part.sign for part in row.parts} == {"?"}
 
 
-def test_a_power_is_told_as_one_with_its_interval_also_below_zero() -> None:
+def test_a_power_is_shown_as_a_power_with_its_interval_also_below_zero() -> None:
     ratios = [(0.17, -0.04, 0.38), (-0.13, -0.54, 0.28)]
     parts = [
         {"levels": {}, "holds": False, "ratio": {"median": median, "low": low, "high": high}}
@@ -117,13 +117,13 @@ def test_a_study_without_views_is_drawn_over_its_first_factor_with_values() -> N
     assert len(page.views[0].blocks) == 1
 
 
-def test_a_view_of_what_nobody_measured_says_so() -> None:
+def test_a_view_without_measurements_is_marked() -> None:
     views = [{"title": "Pages", "kind": "lines", "across": "size", "measure": "count pages"}]
     page = page_of(kit.loading(views=views))
     assert page.views[0].aside == ("Nothing was measured of this.",)
 
 
-def test_what_was_left_out_and_what_failed_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_omissions_and_failures_are_listed_with_the_reason(tmp_path: Path) -> None:
     html = html_of(tmp_path, kit.loading())
     assert "needs 30 GB of disk" in html
     assert "the process was killed (signal 9)" in html
@@ -148,7 +148,7 @@ def test_a_phase_without_communication_that_grows_under_weak_scaling_is_an_alert
     assert "and less in 4 more. They share" in alert.text
 
 
-def test_cost_is_told_in_words() -> None:
+def test_cost_is_described_in_words() -> None:
     page = page_of(kit.scaling("strong"))
     assert page.views[0].aside[0] == (
         "COST, cached: to be faster than kernel with 1, ranks needs 2 and tasks needs 8 cores."
@@ -190,7 +190,7 @@ def test_many_stages_are_packed_and_the_longest_listed(tmp_path: Path) -> None:
     assert "vdd read" not in html
 
 
-def test_a_time_line_without_records_says_so(tmp_path: Path) -> None:
+def test_a_time_line_without_records_is_marked(tmp_path: Path) -> None:
     views = [{"title": "Time line", "kind": "timeline", "across": "size"}]
     page = page_of(kit.loading(views=views))
     assert page.views[0].aside == ("No record of these runs has a time line here.",)
@@ -266,14 +266,14 @@ def test_a_result_with_holes_still_makes_a_page(tmp_path: Path, change: dict[str
     assert "Provenance" in html_of(tmp_path, made | {"views": views})
 
 
-def test_markup_in_a_result_stays_text(tmp_path: Path) -> None:
+def test_markup_in_a_result_remains_text(tmp_path: Path) -> None:
     made = kit.hostile()
     html = html_of(tmp_path, made)
     assert "<script" not in html
     assert "<img" not in html
 
 
-def test_a_kept_result_without_its_runs_makes_a_page_too(tmp_path: Path) -> None:
+def test_a_stored_result_without_its_runs_makes_a_page_too(tmp_path: Path) -> None:
     folder = kit.write(tmp_path / "kept", kit.loading())
     file = (folder / "study.json").rename(folder / "loading.json")
     html = write_any([file], tmp_path / "page.html").read_text("utf-8")
@@ -361,7 +361,7 @@ trend = "falls"
 """
 
 
-def test_a_study_that_was_run_has_every_part_of_its_page(tmp_path: Path) -> None:
+def test_a_study_that_was_run_has_all_parts_of_its_page(tmp_path: Path) -> None:
     file = tmp_path / "sorting.toml"
     file.write_text(REAL, "utf-8")
     # In a process of its own: trials have the memory of the process that runs the study.

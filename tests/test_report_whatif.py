@@ -47,7 +47,7 @@ def test_what_tasks_waited_for_the_network_is_taken_out_of_each() -> None:
     assert result.without == {causes.NETWORK: pytest.approx(2.0)}
 
 
-def test_a_wait_beside_a_longer_task_gains_nothing() -> None:
+def test_a_wait_during_a_longer_task_gains_nothing() -> None:
     """The sum of all waits is a quarter of the time of tasks; without it the run is as long."""
     waits = stage(0, 4, [4.0, 4.0], fetch_wait_seconds=[2.0, 0.0])
     assert replayed(ran(4.0, [waits])).without == {}
@@ -106,7 +106,7 @@ def test_the_time_line_divides_what_the_log_does_not_know() -> None:
     assert result.without == {causes.STORAGE: pytest.approx(2.5)}
 
 
-def test_a_replay_that_misses_the_run_says_so(tmp_path: Path) -> None:
+def test_a_replay_that_misses_the_run_is_marked(tmp_path: Path) -> None:
     """Tasks that hardly waited for a core may have had more of them than the record says."""
     record = ran(4.0, [stage(0, 4, [4.0] * 6, fetch_wait_seconds=[2.0] * 6)], cores=1)
     result = replayed(record)

@@ -55,7 +55,7 @@ def test_the_question_is_a_plain_sentence(
     assert question(workload, parameters, ["data/a.txt", "cuesta://x/b/"]) == expected
 
 
-def test_inputs_of_one_name_are_told_apart_by_their_folders() -> None:
+def test_inputs_of_the_same_name_are_distinguished_by_their_folders() -> None:
     inputs = ["/d/before/pairs.txt", "hdfs://h/after/pairs.txt"]
     expected = "the gene pairs that before/pairs.txt and after/pairs.txt share differ?"
     assert question("join", {"how": "inner"}, inputs).endswith(expected)
@@ -121,7 +121,7 @@ def test_a_share_is_never_rounded_to_all_or_nothing(share: float, expected: str)
     assert numerals.percent(share).replace(numerals.NBSP, " ") == expected
 
 
-def test_a_fraction_just_below_one_does_not_become_one() -> None:
+def test_a_fraction_just_below_1_does_not_become_1() -> None:
     assert numerals.fraction(0.9999) == "0.99"
     assert numerals.fraction(1.0) == "1.00"
     assert numerals.fraction(0.0062) == "0.0062"

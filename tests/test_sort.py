@@ -51,7 +51,7 @@ def tera(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_sorted_as_python_sorts_it(tmp_path: Path, kind: str) -> None:
+def test_each_kind_is_sorted_as_python_sorts_it(tmp_path: Path, kind: str) -> None:
     path = make(tmp_path / "a.dat", 20_000, "--kind", kind, "--seed", "3")
     content, answer = run(tmp_path / "answer", str(path))
     assert content == expected(path)
@@ -93,7 +93,7 @@ def test_the_system_itself_holds_the_run_to_its_memory_limit(tmp_path: Path, ter
     assert record["peak_resident_bytes"] <= LIMIT_BYTES
 
 
-def test_folders_and_many_files_are_one_input_in_order(tmp_path: Path) -> None:
+def test_folders_and_many_files_are_a_single_input_in_order(tmp_path: Path) -> None:
     folder = tmp_path / "teragen"
     folder.mkdir()
     first = make(folder / "part-m-00000", 3_000, "--kind", "equal")
@@ -120,7 +120,7 @@ def test_an_empty_file_has_an_empty_answer(tmp_path: Path) -> None:
         (["cut.dat", "--engine", "mpi"], "cut.dat has 1234 bytes"),
     ],
 )
-def test_bad_input_is_one_line(
+def test_bad_input_is_reported_in_a_single_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     (tmp_path / "cut.dat").write_bytes(bytes(1234))
@@ -143,7 +143,7 @@ def test_bad_input_is_one_line(
         (["--rows", "10", "--kind", "silly"], "unknown variant `silly`"),
     ],
 )
-def test_records_that_cannot_be_made_are_told(
+def test_records_that_cannot_be_made_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     assert call(["data", "make", "tera", *words, "-o", str(tmp_path / "a")]) == 2

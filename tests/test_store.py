@@ -106,7 +106,7 @@ def test_two_stores_do_not_share_a_folder(store: RunningStore) -> None:
     assert store.status()["connections"] == 1
 
 
-def test_a_signal_gives_the_memory_back(store: RunningStore) -> None:
+def test_a_signal_releases_the_memory(store: RunningStore) -> None:
     content = store.write("a", noise(1, 200_000))
     with fsspec.open("cuesta:///a") as file:
         assert file.read() == content
@@ -147,7 +147,7 @@ def test_blocks_are_read_without_a_copy_and_outlive_the_store(store: RunningStor
 
 
 @pytest.mark.parametrize("ends", [signal.SIGKILL, signal.SIGTERM])
-def test_a_reader_goes_on_when_the_store_ends(ends: signal.Signals, store: RunningStore) -> None:
+def test_a_reader_continues_when_the_store_ends(ends: signal.Signals, store: RunningStore) -> None:
     content = store.write("a", noise(1, 20 * BLOCK_BYTES))
     file, other = CachedFile(store.folder, "/a"), CachedFile(store.folder, "/a")
     buffer = bytearray(len(content))
@@ -249,7 +249,7 @@ def test_a_trace_is_recorded_and_simulated(store: RunningStore, tmp_path: Path) 
     assert (simulation.reads, simulation.blocks, simulation.outcomes[0].hit_reads) == (12, 3, 9)
 
 
-def test_a_file_has_its_name_when_it_is_whole(store: RunningStore) -> None:
+def test_a_file_has_its_name_once_it_is_complete(store: RunningStore) -> None:
     system = CuestaFileSystem()
     with system.open("/new", "wb") as file:
         file.write(b"some")

@@ -107,7 +107,7 @@ def ask(doors: Doors, question: str) -> dict[str, str]:
         return dict(zip(doors, answers, strict=True))
 
 
-def all_say(doors: Doors, question: str, answer: str) -> None:
+def all_answer(doors: Doors, question: str, answer: str) -> None:
     assert ask(doors, question) == dict.fromkeys(doors, f"ok {answer}")
 
 
@@ -138,11 +138,11 @@ def test_what_another_host_has_in_memory_alone_is_read_through_each_door(
 ) -> None:
     write(job.stores[1], "folder/alone", CONTENT)
     write(job.stores[3], "other", b"text")
-    all_say(doors, "list /", "folder other")
-    all_say(doors, "list /folder", "alone")
-    all_say(doors, "all /folder/alone", str(zlib.crc32(CONTENT)))
-    all_say(doors, "all /other", str(zlib.crc32(b"text")))
-    all_say(doors, "open /folder/alone", "true")
+    all_answer(doors, "list /", "folder other")
+    all_answer(doors, "list /folder", "alone")
+    all_answer(doors, "all /folder/alone", str(zlib.crc32(CONTENT)))
+    all_answer(doors, "all /other", str(zlib.crc32(b"text")))
+    all_answer(doors, "open /folder/alone", "true")
     all_read(doors, LAST)
     all_read(doors, 5 * BLOCK_BYTES - 5)
     assert job.stores[2].from_peers() >= len(CONTENT)
@@ -154,7 +154,7 @@ def test_a_block_that_died_with_its_host_is_an_error_by_name_at_each_door(
     # An older file of the name is not what is read then.
     write_under(job, "alone", b"older")
     write(job.stores[1], "alone", CONTENT)
-    all_say(doors, "open /alone", "true")
+    all_answer(doors, "open /alone", "true")
     job.stores[1].signal(signal.SIGKILL)
     all_name_the_dead(doors, f"at {LAST}", f"block {BLOCKS - 1} of cuesta:///alone")
     for question in ("open", "all"):
@@ -166,7 +166,7 @@ def test_a_block_that_died_with_its_host_is_an_error_by_name_at_each_door(
     # The store that comes back has it still.
     job.stores[1].start()
     job.wait_until_live([1, 2, 3])
-    all_say(doors, "all /alone", str(zlib.crc32(CONTENT)))
+    all_answer(doors, "all /alone", str(zlib.crc32(CONTENT)))
 
 
 def test_a_lost_file_can_be_written_again(job: HostJob) -> None:
@@ -184,19 +184,19 @@ def test_a_full_memory_changes_nothing_of_that(job: HostJob, doors: Doors) -> No
     write_under(job, "pinned", noise(2, 64 * BLOCK_BYTES))
     job.stores[2].ask("pin", path="/pinned")
     write(job.stores[1], "alone", CONTENT)
-    all_say(doors, "open /alone", "true")
+    all_answer(doors, "open /alone", "true")
     all_read(doors, LAST - BLOCK_BYTES)
     job.stores[1].signal(signal.SIGKILL)
     all_name_the_dead(doors, f"at {LAST}", f"block {BLOCKS - 1} of cuesta:///alone")
 
 
-def test_a_host_that_is_cut_off_and_then_the_own_store_are_gone_past_at_each_door(
+def test_each_door_bypasses_a_host_that_is_cut_off_and_then_the_local_store(
     job: HostJob, doors: Doors
 ) -> None:
     write_under(job, "shared", CONTENT)
     assert read(job.stores[1], "shared") == CONTENT
     wait_for_places(job, BLOCKS)
-    all_say(doors, "open /shared", "true")
+    all_answer(doors, "open /shared", "true")
     programs = {kind: door for kind, door in doors.items() if kind == HADOOP}
     assert names(programs, address(1)) <= {True}
     connected(1, False)
@@ -210,7 +210,7 @@ def test_a_host_that_is_cut_off_and_then_the_own_store_are_gone_past_at_each_doo
     all_read(doors, 10 * BLOCK_BYTES - 5)
     # Hadoop's programs open further files there, too.
     if programs:
-        all_say(programs, "all /shared", str(zlib.crc32(CONTENT)))
+        all_answer(programs, "all /shared", str(zlib.crc32(CONTENT)))
 
 
 def test_a_run_reads_what_another_host_has_and_names_what_died_with_it(

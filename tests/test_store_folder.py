@@ -77,7 +77,7 @@ def write(folder: Path, path: str, mode: str) -> None:
         file.write(CONTENT)
 
 
-def is_one_line(text: str) -> bool:
+def is_single_line(text: str) -> bool:
     return text.count("\n") == 1
 
 
@@ -90,7 +90,7 @@ def test_a_folder_of_a_stranger_is_refused_and_nothing_in_it_changes(
     before = adversarykit.foreign_tree(folder, seed, NAMES)
     folder.chmod(0o700)
     started = start(folder, under)
-    assert (started.returncode, is_one_line(started.stderr)) == (2, True), started.stderr
+    assert (started.returncode, is_single_line(started.stderr)) == (2, True), started.stderr
     assert str(folder) in started.stderr
     assert "$CUESTA_STORE" in started.stderr
     assert adversarykit.listing(folder) == before
@@ -114,16 +114,16 @@ def test_files_of_a_stranger_in_the_folder_of_a_store_outlive_kill_start_and_sto
     if started.returncode == 0:
         assert "which no store made" in started.stderr
         stopped = cuesta(folder, "stop")
-        assert (stopped.returncode, is_one_line(stopped.stderr)) == (0, True), stopped.stderr
+        assert (stopped.returncode, is_single_line(stopped.stderr)) == (0, True), stopped.stderr
         assert "which no store made" in stopped.stderr
         after = adversarykit.listing(folder)
         assert adversarykit.damage(foreign, after) == []
         assert set(after) - {b"blocks"} == set(foreign)
     else:
-        assert is_one_line(started.stderr), started.stderr
+        assert is_single_line(started.stderr), started.stderr
 
 
-def test_a_store_in_a_folder_of_its_own_leaves_nothing(folder: Path, under: Path) -> None:
+def test_a_store_in_a_separate_folder_leaves_nothing(folder: Path, under: Path) -> None:
     assert start(folder, under).returncode == 0
     marker = (folder / "store.json").read_text()
     assert marker.startswith('{"schema":"cuesta.store-folder/1","uid":')
@@ -132,7 +132,7 @@ def test_a_store_in_a_folder_of_its_own_leaves_nothing(folder: Path, under: Path
     assert not folder.exists()
 
 
-def test_dirty_files_of_a_killed_store_go_to_their_own_folder_alone(
+def test_dirty_files_of_a_killed_store_are_written_to_their_folder_alone(
     folder: Path, under: Path, tmp_path: Path
 ) -> None:
     # Started again with another --under, a store flushed them into the wrong folder; the audit
@@ -144,7 +144,7 @@ def test_dirty_files_of_a_killed_store_go_to_their_own_folder_alone(
     (under / "b").mkdir(mode=0o700)
     kill(folder)
     started = start(folder, second)
-    assert (started.returncode, is_one_line(started.stderr)) == (2, True)
+    assert (started.returncode, is_single_line(started.stderr)) == (2, True)
     for text in (str(folder), "1 file of 200000 bytes (cuesta:///a)", f"--under {under}"):
         assert text in started.stderr
     assert list(second.iterdir()) == []
@@ -167,7 +167,7 @@ def test_files_in_memory_alone_keep_a_store_from_stopping_silently(
     for name in ("/a", "/b", "/c", "/d"):
         write(folder, name, "memory")
     stopped = cuesta(folder, "stop")
-    assert (stopped.returncode, is_one_line(stopped.stderr)) == (2, True)
+    assert (stopped.returncode, is_single_line(stopped.stderr)) == (2, True)
     for text in (
         "4 files are in memory alone",
         "cuesta:///a, cuesta:///b, cuesta:///c, ...",

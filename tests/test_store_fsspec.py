@@ -182,7 +182,7 @@ def test_random_operations_are_those_of_a_plain_folder(tmp_path: Path, seed: int
 
 
 @pytest.mark.parametrize("target", ["../archive", "../archive/v3"])
-def test_what_a_link_leads_to_stays_when_all_around_it_is_removed(
+def test_the_target_of_a_link_remains_when_all_around_it_is_removed(
     tmp_path: Path, target: str
 ) -> None:
     with running_store(tmp_path) as store:

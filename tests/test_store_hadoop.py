@@ -20,14 +20,14 @@ builder.config("spark.sql.hive.convertMetastoreParquet", "false")
 builder.config("spark.sql.sources.partitionOverwriteMode", "dynamic")
 spark = builder.getOrCreate()
 
-def say(name, table):
+def show(name, table):
     rows = table.groupBy("key").sum("value").collect()
     print(json.dumps([name, sorted(tuple(row) for row in rows)]))
 
 table = spark.read.parquet("cuesta:///tables/parquet")
-say("parquet", table)
-say("orc", spark.read.orc("cuesta:///tables/orc"))
-say("csv", spark.read.schema("key long, value long").csv("cuesta:///tables/csv"))
+show("parquet", table)
+show("orc", spark.read.orc("cuesta:///tables/orc"))
+show("csv", spark.read.schema("key long, value long").csv("cuesta:///tables/csv"))
 for version in ("1", "2"):
     option = "mapreduce.fileoutputcommitter.algorithm.version"
     out = f"cuesta:///out/v{version}"
@@ -35,13 +35,13 @@ for version in ("1", "2"):
     writer.parquet(out)
     part = table.where("key = 3").selectExpr("key", "value + 1 as value")
     part.write.option(option, version).partitionBy("key").mode("overwrite").parquet(out)
-    say("v" + version, spark.read.parquet(out))
+    show("v" + version, spark.read.parquet(out))
 spark.sql("CREATE TABLE kept (key BIGINT, value BIGINT) STORED AS PARQUET "
           "LOCATION 'cuesta:///hive/kept'")
 for more in (1, 0):
     table.selectExpr("key", f"value + {more} as value").createOrReplaceTempView("source")
     spark.sql("INSERT OVERWRITE TABLE kept SELECT * FROM source")
-say("hive", spark.table("kept"))
+show("hive", spark.table("kept"))
 """
 
 

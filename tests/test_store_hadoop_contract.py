@@ -22,7 +22,7 @@ __all__ = ["hadoop"]
 
 BLOCKS = 1024
 MODES = ("through", "back", "bypass", "memory")
-WAYS = [(write, dies) for dies in ("store", "peer", None) for write in MODES]
+COMBINATIONS = [(write, dies) for dies in ("store", "peer", None) for write in MODES]
 """Modes of writing, and who dies: the store before each tenth test, and another is started; or a
 second store of the job before each twentieth, which is away for ten tests."""
 ALWAYS = (("through", "store"),)
@@ -43,7 +43,9 @@ REASONS = {
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("write", "dies"), WAYS if os.environ.get("CUESTA_SOAK") else ALWAYS)
+@pytest.mark.parametrize(
+    ("write", "dies"), COMBINATIONS if os.environ.get("CUESTA_SOAK") else ALWAYS
+)
 def test_the_contract_of_hadoop_holds(
     hadoop: Hadoop, tmp_path: Path, write: str, dies: str | None
 ) -> None:

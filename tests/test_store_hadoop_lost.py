@@ -29,7 +29,7 @@ def test_a_listing_never_leaves_out_what_was_in_memory_alone(
     (under / "plain/gone").symlink_to("nowhere")
     with (
         running_store(under, write="memory") as store,
-        hadoop.asked(store, "NameLoop", tmp_path) as program,
+        hadoop.program(store, "NameLoop", tmp_path) as program,
     ):
         files = CuestaFileSystem(folder=str(store.folder), skip_instance_cache=True)
         for path in ("mixed/b", "new/deep/c"):
@@ -48,7 +48,7 @@ def test_a_listing_never_leaves_out_what_was_in_memory_alone(
         assert program.ask("list /none").startswith("failed No such file")
 
 
-def test_a_later_store_of_another_version_is_said_once_and_refuses_changes(
+def test_a_later_store_of_another_version_is_reported_once_and_refuses_changes(
     hadoop: Hadoop, tmp_path: Path
 ) -> None:
     under = tmp_path / "under"
@@ -56,7 +56,7 @@ def test_a_later_store_of_another_version_is_said_once_and_refuses_changes(
     (under / "a").write_bytes(b"a")
     with (
         running_store(under) as store,
-        hadoop.asked(store, "NameLoop", tmp_path) as program,
+        hadoop.program(store, "NameLoop", tmp_path) as program,
     ):
         assert program.ask("list /") == "ok a"
         os.kill(store.status()["pid"], signal.SIGKILL)

@@ -18,14 +18,16 @@ __all__ = ["hadoop"]
 READ = ("cuesta.hadoop.ReadLoop", "/a")
 
 
-def test_no_store_is_one_line(hadoop: Hadoop, tmp_path: Path) -> None:
+def test_a_missing_store_is_reported_in_a_single_line(hadoop: Hadoop, tmp_path: Path) -> None:
     none = RunningStore(tmp_path / "none", tmp_path)
     done = hadoop.run(none, *READ, cwd=tmp_path)
     assert done.returncode == 1
     assert f"no store runs in {none.folder}; start one by `cuesta store start`" in done.stderr
 
 
-def test_a_store_of_another_version_is_one_line(hadoop: Hadoop, tmp_path: Path) -> None:
+def test_a_store_of_another_version_is_reported_in_a_single_line(
+    hadoop: Hadoop, tmp_path: Path
+) -> None:
     with TemporaryDirectory(prefix="cuesta-test-") as place:
         server = socket.socket(socket.AF_UNIX)
         server.bind(f"{place}/socket")

@@ -55,7 +55,7 @@ def test_a_forged_store_in_place_of_a_lost_store_is_sent_nothing(
     (tmp_path / "under" / "a").write_bytes(b"ours")
     with (
         running_store(tmp_path / "under") as store,
-        hadoop.asked(store, "NameLoop", tmp_path) as program,
+        hadoop.program(store, "NameLoop", tmp_path) as program,
         forger("folder") as forged,
     ):
         assert program.ask("read /a") == "ok ours"
@@ -107,7 +107,7 @@ def test_links_are_not_followed_out_of_the_root_once_the_store_is_lost(
     questions += ["list /folder", "list /d", "list /", "read /pipe", "read /d", "read /none"]
     with (
         running_store(under) as store,
-        hadoop.asked(store, "NameLoop", tmp_path) as program,
+        hadoop.program(store, "NameLoop", tmp_path) as program,
     ):
         # What the daemon does is what is to be done without it.
         wanted = {question: program.ask(question) for question in questions}
@@ -133,7 +133,7 @@ def test_removing_a_folder_removes_its_names_alone(hadoop: Hadoop, tmp_path: Pat
         (under / name).write_bytes(b"x")
     (under / "data[1]" / "link").symlink_to("../data1")
     before = listing(under)
-    with running_store(under) as store, hadoop.asked(store, "NameLoop", tmp_path) as program:
+    with running_store(under) as store, hadoop.program(store, "NameLoop", tmp_path) as program:
         assert program.ask("remove /data[1]") == "ok removed"
         assert program.ask("remove /") == "ok not removed"
     removed = [name for name in before if name.startswith(b"data[1]")]
@@ -155,7 +155,7 @@ def test_names_that_are_not_utf8_are_carried_as_bytes(
         for size, name in enumerate((b"caf\xe9", b"caf?", "caf\u00e9\U0001f600".encode()), 1):
             Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(b"x" * size)
     before = listing(under)
-    with running_store(under) as store, hadoop.asked(store, "NameLoop", tmp_path) as program:
+    with running_store(under) as store, hadoop.program(store, "NameLoop", tmp_path) as program:
         files = CuestaFileSystem(folder=str(store.folder), skip_instance_cache=True)
         carries = any("\udce9" in name for name in files.ls("/d", detail=False))
         assert not carries or program.ask("sizes /d") == "ok 3 6"

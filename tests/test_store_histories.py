@@ -93,7 +93,7 @@ def test_a_rename_moves_a_file_and_leaves_none() -> None:
     assert is_allowed([*moved, read(4, 5, "v")]) is False
 
 
-def test_two_renames_of_a_file_at_once_may_both_succeed_but_not_one_after_the_other() -> None:
+def test_two_renames_of_a_file_at_once_may_both_succeed_but_not_in_sequence() -> None:
     first = operation(2, 5, "rename", target=1)
     for start, allowed in ((3.0, True), (6.0, False)):
         second = operation(start, start + 3, "rename", target=1, node=2)

@@ -38,7 +38,7 @@ def ids(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=ids)
-def test_every_workload_reads_the_store(case: Case, stored: RunningStore, tmp_path: Path) -> None:
+def test_each_workload_reads_the_store(case: Case, stored: RunningStore, tmp_path: Path) -> None:
     assert digest_of(in_store(case), "native", tmp_path) == case.digest
     counts = stored.status()
     assert counts["hits"] + counts["misses"] > counts["bypassed"]
@@ -88,7 +88,7 @@ def test_engines_are_compared_on_an_input_in_the_store(
 
 
 @pytest.mark.parametrize("kind", ["npy", "txt", "parquet"])
-def test_points_that_are_not_kept_have_the_same_clusters(
+def test_points_that_are_not_cached_have_the_same_clusters(
     kind: str, under: Path, stored: RunningStore, tmp_path: Path
 ) -> None:
     points = np.random.default_rng(3).normal(size=(3000, 5))
@@ -117,7 +117,7 @@ def test_points_that_are_not_kept_have_the_same_clusters(
 
 @pytest.mark.parametrize("precision", ["f4", "f8"])
 @pytest.mark.parametrize("dimensions", [1, 27])
-def test_points_are_taken_from_memory_also_where_one_lies_in_two_blocks(
+def test_points_are_read_from_memory_also_across_two_blocks(
     dimensions: int, precision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shape = (540_000 // dimensions, dimensions)
@@ -183,7 +183,7 @@ def test_a_python_reader_passes_a_store_by(ends: signal.Signals, tmp_path: Path)
         assert buffer == content
 
 
-def test_a_run_goes_on_when_the_store_hangs(under: Path, tmp_path: Path) -> None:
+def test_a_run_continues_when_the_store_hangs(under: Path, tmp_path: Path) -> None:
     """The store hangs before all iterations but the first few: nothing is lost but speed."""
     rows = 200_000
     np.save(tmp_path / "p.npy", np.random.default_rng(1).random((rows, 8), dtype=np.float32))

@@ -23,7 +23,7 @@ def test_a_store_that_is_killed_under_load_keeps_its_promises(tmp_path: Path) ->
     assert second["nodes_lost"] >= 1
 
 
-def test_what_is_lost_is_told() -> None:
+def test_lost_blocks_are_reported() -> None:
     promises = Promises(["/a", "/b"])
     promises.acknowledge({"do": "put", "path": "/a", "mode": "back", "sha256": "1"})
     promises.leave_open({"do": "rename", "path": "/a", "to": "/b"})

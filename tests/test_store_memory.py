@@ -46,7 +46,7 @@ def read(store: RunningStore, name: str) -> bytes:
     return bytes(buffer)
 
 
-def test_repeated_scans_of_more_than_memory_keep_what_is_there(tmp_path: Path) -> None:
+def test_repeated_scans_of_more_than_memory_keep_the_cached_blocks(tmp_path: Path) -> None:
     with running_store(tmp_path, blocks=24) as store:
         content = store.write("points", noise(1, 48 * BLOCK_BYTES))
         for _ in range(5):
@@ -126,11 +126,11 @@ def test_wrong_rules_are_refused(tmp_path: Path) -> None:
     os.geteuid() != 0 or not os.access(GROUPS, os.W_OK) or not (GROUPS / "tasks").exists(),
     reason="control groups of memory need root, and the kernel's first version of them",
 )
-def test_a_store_stays_within_the_memory_of_its_group(tmp_path: Path) -> None:
+def test_a_store_remains_within_the_memory_of_its_group(tmp_path: Path) -> None:
     """A group of 160 MiB: of 256 MiB that were asked for, the store takes what leaves a reserve,
     and gives it back while another process of the group needs it."""
     group = GROUPS / f"cuesta-test-{os.getpid()}"
-    before = own_group()
+    before = current_group()
     try:
         group.mkdir()
         (group / "memory.limit_in_bytes").write_text(str(160 << 20))
@@ -172,14 +172,14 @@ def removed(group: Path) -> bool:
     return not group.exists()
 
 
-def own_group() -> Path:
+def current_group() -> Path:
     """The group of this process."""
     lines = Path("/proc/self/cgroup").read_text().splitlines()
     (path,) = (line.split(":", 2)[2] for line in lines if "memory" in line.split(":")[1].split(","))
     return GROUPS / path.lstrip("/")
 
 
-def test_memory_that_is_taken_beforehand_is_used_and_given_back(tmp_path: Path) -> None:
+def test_memory_that_is_reserved_beforehand_is_used_and_returned(tmp_path: Path) -> None:
     with running_store(tmp_path, blocks=24, preallocate=True) as store:
         taken_bytes = 21 * BLOCK_BYTES
         wait_for(lambda: store.status()["prepared_bytes"] >= taken_bytes)

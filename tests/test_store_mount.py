@@ -45,7 +45,7 @@ def test_a_mount_behaves_like_a_folder(tmp_path: Path, write: str) -> None:
         assert not control.ask("audit", at.store.folder, reads_bytes=True)["lost"]
 
 
-def test_files_of_the_folder_are_read_and_are_one_version(tmp_path: Path) -> None:
+def test_files_of_the_folder_are_read_and_are_a_single_version(tmp_path: Path) -> None:
     content = noise(1, 5 * BLOCK_BYTES + 7)
     with mounted(tmp_path) as at:
         at.store.write("a/b", content)
@@ -96,7 +96,9 @@ def test_who_has_a_removed_file_open_has_it_still(tmp_path: Path) -> None:
         assert list(at.store.under.rglob("*")) == []
 
 
-def test_what_needs_more_than_the_memory_goes_to_the_folder_and_is_freed(tmp_path: Path) -> None:
+def test_what_needs_more_than_the_memory_is_written_to_the_folder_and_is_freed(
+    tmp_path: Path,
+) -> None:
     content = noise(3, 100 * BLOCK_BYTES)
     text = (
         "content = Path(sys.argv[2]).read_bytes()\n"
@@ -182,7 +184,7 @@ def test_git_clones_into_a_mount(tmp_path: Path) -> None:
         assert done.stdout.strip() == "5", done.stderr
 
 
-def test_a_killed_store_is_an_error_or_the_right_bytes_and_the_next_one_is_used(
+def test_a_killed_store_is_an_error_or_the_right_bytes_and_the_next_store_is_used(
     tmp_path: Path,
 ) -> None:
     content = noise(4, 20 * BLOCK_BYTES)
@@ -269,7 +271,7 @@ def test_a_signal_commits_what_is_open_and_unmounts(tmp_path: Path) -> None:
         writer.communicate(b"\n", timeout=SECONDS)
 
 
-def test_a_place_that_cannot_be_one_is_told_in_a_line(tmp_path: Path) -> None:
+def test_an_invalid_mount_point_is_reported_in_a_line(tmp_path: Path) -> None:
     with mounted(tmp_path) as at:
         for place, words in [
             (at.place, "is mounted already"),
@@ -321,7 +323,7 @@ def test_a_sort_spills_to_a_mount(tmp_path: Path) -> None:
         assert at.store.status()["used_bytes"] == 0
 
 
-def test_a_link_to_a_folder_is_a_link_and_is_removed_as_one(tmp_path: Path) -> None:
+def test_a_link_to_a_folder_is_a_link_and_is_removed_as_a_link(tmp_path: Path) -> None:
     with mounted(tmp_path) as at:
         at.store.write("archive/v3/kept", b"kept")
         at.store.write("run/sub/file", b"file")
@@ -330,7 +332,7 @@ def test_a_link_to_a_folder_is_a_link_and_is_removed_as_one(tmp_path: Path) -> N
         (at.store.under / "now").symlink_to("run")
         output = run(
             "print(os.readlink(path / 'latest'), os.readlink(path.parent / 'now'))\n"
-            "print(sorted(one.name for one in os.scandir(path) if one.is_symlink()))\n"
+            "print(sorted(entry.name for entry in os.scandir(path) if entry.is_symlink()))\n"
             "print((path.parent / 'now/latest/kept').read_text())",
             at.place / "run",
         )
@@ -340,7 +342,7 @@ def test_a_link_to_a_folder_is_a_link_and_is_removed_as_one(tmp_path: Path) -> N
         assert (at.store.under / "archive" / "v3" / "kept").read_bytes() == b"kept"
 
 
-def test_a_link_that_leads_elsewhere_now_is_followed_there(tmp_path: Path) -> None:
+def test_a_link_that_leads_elsewhere_now_is_followed(tmp_path: Path) -> None:
     with mounted(tmp_path) as at:
         for name in ("one", "two"):
             at.store.write(f"{name}/file", name.encode())

@@ -67,7 +67,7 @@ def has_ended(url: str) -> bool:
     return False
 
 
-def test_nobody_sees_the_page_without_its_token(store: RunningStore) -> None:
+def test_the_page_is_hidden_without_its_token(store: RunningStore) -> None:
     url = page.start(store.folder, 0)
     token = token_of(url)
     assert urlsplit(url).hostname == "127.0.0.1"
@@ -176,7 +176,7 @@ def stores_that_met(stack: ExitStack, under: Path) -> tuple[RunningStore, str]:
     return store, peers["members"][0]["name"]
 
 
-def test_metrics_tell_what_there_was_with_other_stores(tmp_path: Path) -> None:
+def test_metrics_report_the_exchange_with_other_stores(tmp_path: Path) -> None:
     with ExitStack() as stack:
         store, other = stores_that_met(stack, tmp_path)
         values = samples(metrics(store.status()))
@@ -202,7 +202,7 @@ def test_the_page_ends_with_the_store(how: signal.Signals, store: RunningStore) 
     wait_for(lambda: page.address(store.folder) is None)
 
 
-def test_a_port_that_is_taken_is_said_in_a_line(store: RunningStore) -> None:
+def test_a_port_that_is_in_use_is_reported_in_a_line(store: RunningStore) -> None:
     port = urlsplit(page.start(store.folder, 0)).port
     assert port is not None
     with pytest.raises(InputError, match=f"--page {port}: address already in use"):

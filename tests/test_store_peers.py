@@ -53,7 +53,7 @@ def job(made: None, tmp_path: Path) -> Iterator[HostJob]:
         yield running
 
 
-def test_what_one_host_has_in_memory_is_read_from_all_others(job: HostJob) -> None:
+def test_what_a_host_has_in_memory_is_read_from_all_other_hosts(job: HostJob) -> None:
     content, alone = noise(1, SIZE), noise(2, SIZE)
     write_under(job, "shared", content)
     assert read(job.stores[1], "shared") == content
@@ -70,7 +70,7 @@ def test_what_one_host_has_in_memory_is_read_from_all_others(job: HostJob) -> No
         }
 
 
-def test_the_status_says_who_answers_and_what_came_from_whom(job: HostJob) -> None:
+def test_the_status_shows_which_peers_answer_and_what_came_from_each(job: HostJob) -> None:
     write(job.stores[1], "alone", noise(1, SIZE))
     read(job.stores[2], "alone")
     job.stores[3].signal(signal.SIGKILL)
@@ -84,7 +84,7 @@ def test_the_status_says_who_answers_and_what_came_from_whom(job: HostJob) -> No
     assert f"name      {address(1)}:7070, 9 blocks (512 KiB) given to other stores" in server_report
 
 
-def test_a_full_store_reads_what_another_has_in_memory_alone_past_its_own(job: HostJob) -> None:
+def test_a_full_store_reads_what_another_store_has_in_memory_alone(job: HostJob) -> None:
     write_under(job, "pinned", noise(1, 64 * BLOCK_BYTES))
     job.stores[2].ask("pin", path="/pinned")
     write(job.stores[1], "alone", noise(2, SIZE))
@@ -184,7 +184,7 @@ def test_kills_of_hosts_lose_what_was_in_their_memory_alone_and_nothing_else(
             assert read(job.stores[4], name) == content
 
 
-def test_a_store_that_hangs_is_no_member_until_it_goes_on(job: HostJob) -> None:
+def test_a_store_that_hangs_is_no_member_until_it_continues(job: HostJob) -> None:
     write(job.stores[1], "alone", noise(1, SIZE))
     job.stores[1].signal(signal.SIGSTOP)
     wait_for(lambda: 1 not in job.stores[2].live())
@@ -199,14 +199,13 @@ IDLE = """\
 import socket, sys, time
 held = []
 for _ in range(1000):
-    one = socket.create_connection((sys.argv[1], 7070), 5)
-    held.append(one)
+    held.append(socket.create_connection((sys.argv[1], 7070), 5))
 print("held", flush=True)
 sys.stdin.read()
 """
 
 
-def test_strangers_are_refused_and_written_down_and_harm_nobody(job: HostJob) -> None:
+def test_strangers_are_refused_and_logged_and_harm_no_client(job: HostJob) -> None:
     job.stores[4].signal(signal.SIGKILL)
     job.wait_until_live([1, 2, 3])
     inside = ["ip", "netns", "exec", host_name(4)]
@@ -234,24 +233,24 @@ def test_strangers_are_refused_and_written_down_and_harm_nobody(job: HostJob) ->
     assert job.stores[1].live() == {2, 3}
     # What is no conversation of stores at all.
     for request in (b"GET / HTTP/1.1\r\n\r\n", b"cuestap3" + bytes(60), b"\xff" * 4096):
-        words = [*inside, sys.executable, "-c", _SAY, address(1), request.hex()]
+        words = [*inside, sys.executable, "-c", _SEND, address(1), request.hex()]
         assert subprocess.run(words, check=True, capture_output=True).stdout == b""
 
 
-_SAY = """\
+_SEND = """\
 import socket, sys
-with socket.create_connection((sys.argv[1], 7070), 5) as one:
-    one.sendall(bytes.fromhex(sys.argv[2]))
-    one.shutdown(socket.SHUT_WR)
+with socket.create_connection((sys.argv[1], 7070), 5) as peer:
+    peer.sendall(bytes.fromhex(sys.argv[2]))
+    peer.shutdown(socket.SHUT_WR)
     try:
-        while piece := one.recv(4096):
+        while piece := peer.recv(4096):
             sys.stdout.buffer.write(piece)
     except ConnectionError:
         pass
 """
 
 
-def test_options_that_do_not_belong_together_are_one_line(tmp_path: Path) -> None:
+def test_conflicting_options_are_reported_in_a_single_line(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     with pytest.raises(InputError, match="give all three"):
         peer_settings("a:1", None, None)
@@ -275,7 +274,7 @@ def test_options_that_do_not_belong_together_are_one_line(tmp_path: Path) -> Non
     assert peer_settings(None, None, None) is None
 
 
-def test_an_address_that_others_cannot_reach_is_refused(tmp_path: Path) -> None:
+def test_an_address_that_other_stores_cannot_reach_is_refused(tmp_path: Path) -> None:
     from cuesta.store import control
     from cuesta.store.control import StoreSettings
     from cuesta.store.peers import PeerSettings

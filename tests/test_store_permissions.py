@@ -120,7 +120,7 @@ def test_hadoop_writes_with_its_umask_and_that_of_its_process(
     hadoop: Hadoop, store: RunningStore, tmp_path: Path
 ) -> None:
     for mask, file_bits, folder_bits in ((0o022, "0644", "0755"), (0o077, "0600", "0700")):
-        with umask(mask), hadoop.asked(store, "NameLoop", tmp_path) as program:
+        with umask(mask), hadoop.program(store, "NameLoop", tmp_path) as program:
             assert program.ask(f"make /d{mask:o}/e") == "ok made"
             assert program.ask(f"write /f{mask:o}") == "ok written"
         assert bits_of(store.under / f"f{mask:o}") == file_bits

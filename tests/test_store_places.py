@@ -41,14 +41,14 @@ def ask_of_dead(program: Program, path: str) -> None:
     assert program.ask(f"places {path}").startswith("ok ")
 
 
-def test_blocks_are_on_the_hosts_whose_stores_have_them_until_one_dies(
+def test_blocks_are_on_the_hosts_whose_stores_have_them_until_a_store_dies(
     hadoop: Hadoop, tmp_path: Path
 ) -> None:
     under = tmp_path / "under"
     under.mkdir()
     with (
         running_peers(under, 2) as stores,
-        hadoop.asked(stores[0], "DoorLoop", tmp_path) as program,
+        hadoop.program(stores[0], "DoorLoop", tmp_path) as program,
     ):
         stores[0].write("shared", CONTENT)
         assert program.ask("places /shared") == f"ok {' '.join([NOWHERE] * 4)}"
@@ -69,7 +69,7 @@ def test_blocks_are_on_the_hosts_whose_stores_have_them_until_one_dies(
         wait_for_places(program, "/shared", *[NOWHERE] * 4)
 
 
-def test_the_command_says_how_many_blocks_each_store_has(tmp_path: Path) -> None:
+def test_the_command_prints_how_many_blocks_each_store_has(tmp_path: Path) -> None:
     under = tmp_path / "under"
     under.mkdir()
     with running_peers(under, 2) as stores:
@@ -78,12 +78,12 @@ def test_the_command_says_how_many_blocks_each_store_has(tmp_path: Path) -> None
         bring(stores[1], "shared", [1, 2, 3])
         first, second = (store.status()["peers"]["name"] for store in stores)
 
-        def said() -> dict[str, int]:
+        def counts_by_store() -> dict[str, int]:
             answer = json.loads(cuesta(stores[1], "store", "stat", "/shared", "--json"))
             counts: dict[str, int] = answer["stores"]
             return counts
 
-        wait_for(lambda: said() == {first: 2, second: 3})
+        wait_for(lambda: counts_by_store() == {first: 2, second: 3})
         lines = cuesta(stores[0], "store", "stat", "/shared").splitlines()
         assert lines[1:] == [f"{first}: 2 blocks in memory", f"{second}: 3 blocks in memory"]
 
@@ -93,7 +93,7 @@ def test_a_host_that_hangs_is_named_no_more_and_then_again(hadoop: Hadoop, tmp_p
     under.mkdir()
     with (
         running_peers(under, 2) as stores,
-        hadoop.asked(stores[0], "DoorLoop", tmp_path) as program,
+        hadoop.program(stores[0], "DoorLoop", tmp_path) as program,
     ):
         stores[0].write("shared", CONTENT)
         bring(stores[1], "shared", [0, 1, 2, 3])

@@ -60,11 +60,11 @@ def test_libcachesim_has_these_hits(kind: str) -> None:
     libcachesim = pytest.importorskip("libcachesim")
     classes = [libcachesim.LRU, libcachesim.Sieve, libcachesim.S3FIFO]
     assert [
-        [theirs(policy, memory, kind) for memory in MEMORIES] for policy in classes
+        [reference_hits(policy, memory, kind) for memory in MEMORIES] for policy in classes
     ] == EXPECTED[kind]
 
 
-def theirs(policy: Any, memory: int, kind: str) -> int:
+def reference_hits(policy: Any, memory: int, kind: str) -> int:
     """The hits of one of libCacheSim's policies."""
     import libcachesim
 

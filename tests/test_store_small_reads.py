@@ -47,7 +47,7 @@ def test_reads_of_any_size_at_any_place_give_the_bytes_of_the_file(tmp_path: Pat
             assert buffer[:-9] == content
 
 
-def test_a_small_read_asks_for_few_bytes_of_the_store(
+def test_a_small_read_requests_few_bytes_of_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request_sizes: list[int] = []
@@ -71,7 +71,7 @@ def test_a_small_read_asks_for_few_bytes_of_the_store(
             assert request_sizes == [len(content)]
 
 
-def test_a_block_that_is_read_again_and_again_is_mapped_and_stays_right(tmp_path: Path) -> None:
+def test_a_block_that_is_read_again_and_again_is_mapped_and_remains_right(tmp_path: Path) -> None:
     with running_store(tmp_path) as store:
         content = store.write("a", noise(4, 2 * BLOCK_BYTES))
         file = CachedFile(store.folder, "/a")
@@ -134,7 +134,7 @@ def test_ranges_of_many_files_keep_their_order_and_each_its_error(tmp_path: Path
             files.open("/folder", "rb")
 
 
-def test_a_store_that_reads_parts_at_once_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_a_store_that_reads_parts_at_once_produces_the_same_bytes(tmp_path: Path) -> None:
     with running_store(tmp_path, stripes=4, stripe_bytes=5000) as store:
         content = store.write("a", noise(6, 3 * BLOCK_BYTES + 11))
         files = CuestaFileSystem(folder=str(store.folder))
@@ -143,7 +143,7 @@ def test_a_store_that_reads_parts_at_once_gives_the_same_bytes(tmp_path: Path) -
         assert control.ask("scrub", store.folder)["damaged"] == []
 
 
-def test_a_file_that_lies_on_servers_is_read_in_as_many_parts(
+def test_a_file_on_servers_is_read_in_as_many_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As OrangeFS says it, which says it by attributes that any file system may keep."""
@@ -178,7 +178,7 @@ def test_a_file_that_lies_on_servers_is_read_in_as_many_parts(
 
 
 @pytest.mark.parametrize("step", range(6))
-def test_an_answer_that_nobody_waited_for_is_not_taken_for_another(
+def test_an_abandoned_answer_is_not_taken_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """As ctrl-C in a notebook, which goes on with the same file."""
@@ -222,7 +222,9 @@ def test_a_question_without_an_answer_is_the_last_of_its_connection(tmp_path: Pa
         file.close()
 
 
-def test_a_process_that_is_forked_does_not_hear_what_its_parent_asks(tmp_path: Path) -> None:
+def test_a_process_that_is_forked_does_not_receive_the_answers_of_its_parent(
+    tmp_path: Path,
+) -> None:
     with running_store(tmp_path) as store:
         content = store.write("a", noise(5, 6 * BLOCK_BYTES))
         file = CachedFile(store.folder, "/a")

@@ -111,7 +111,7 @@ def test_parts_that_may_be_of_a_living_store_stay_and_are_named(
     assert not elsewhere.exists()
 
 
-def test_a_store_that_starts_sweeps_what_a_dead_one_left(under: Path) -> None:
+def test_a_store_that_starts_sweeps_the_leftovers_of_a_dead_store(under: Path) -> None:
     (part,) = die_while_writing(under, "/top")
     with running_store(under) as store:
         wait_for(lambda: not part.exists())

@@ -95,7 +95,7 @@ def test_a_block_is_sealed_while_the_next_is_written(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_each_mode_puts_the_bytes_where_it_says(store: RunningStore, mode: str) -> None:
+def test_each_mode_puts_the_bytes_where_it_promises(store: RunningStore, mode: str) -> None:
     files(store, mode).pipe_file("/d/a", CONTENT)
     under = store.under / "d/a"
     if mode in ("bypass", "through"):
@@ -141,7 +141,7 @@ def test_files_are_put_flushed_audited_and_removed_by_command(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_file_left_by_an_exception_is_not_there(store: RunningStore, mode: str) -> None:
+def test_a_file_abandoned_by_an_exception_does_not_exist(store: RunningStore, mode: str) -> None:
     class Left(Exception):
         pass
 
@@ -156,7 +156,7 @@ def test_a_file_left_by_an_exception_is_not_there(store: RunningStore, mode: str
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_file_that_nobody_closes_is_not_there(store: RunningStore, mode: str) -> None:
+def test_a_file_that_is_never_closed_does_not_exist(store: RunningStore, mode: str) -> None:
     """Python's own buffer would close it when the last name of it goes."""
     files(store, "through").pipe_file("/a", b"before")
     file = files(store, mode).open("/a", "wb")

@@ -27,19 +27,19 @@ def around(middle: float, part: float = 0.01) -> list[float]:
     return [middle * (1 - part), middle, middle * (1 + part)]
 
 
-def one(levels: list[dict[str, Any]], keys: dict[str, Any], samples: Any) -> dict[str, Any]:
+def finding_of(levels: list[dict[str, Any]], keys: dict[str, Any], samples: Any) -> dict[str, Any]:
     made = result(levels, [claim(**keys)], samples)
     check_claims(made["file"], made["factors"])
     (finding,) = judged(made)
     return finding
 
 
-def test_faster_at_every_level_holds() -> None:
+def test_faster_at_all_levels_holds() -> None:
     def samples(levels: Levels) -> dict[str, list[float]]:
         size = {"small": 1.0, "medium": 2.0, "large": 4.0}[levels["size"]]
         return {"work": around(size if levels["tool"] == "ours" else 3 * size)}
 
-    finding = one([TOOLS, SIZES], FASTER, samples)
+    finding = finding_of([TOOLS, SIZES], FASTER, samples)
     assert finding["verdict"] == "holds"
     assert [part["levels"]["size"] for part in finding["parts"]] == ["small", "medium", "large"]
     assert all(part["holds"] for part in finding["parts"])
@@ -48,12 +48,12 @@ def test_faster_at_every_level_holds() -> None:
     )
 
 
-def test_slower_at_one_level_does_not_hold_and_the_sentence_says_where() -> None:
+def test_slower_at_a_single_level_does_not_hold_and_the_sentence_names_it() -> None:
     def samples(levels: Levels) -> dict[str, list[float]]:
         wins = (levels["tool"] == "ours") != (levels["size"] == "large")
         return {"work": around(1 if wins else 3)}
 
-    finding = one([TOOLS, SIZES], FASTER, samples)
+    finding = finding_of([TOOLS, SIZES], FASTER, samples)
     assert finding["verdict"] == "does not hold"
     assert "0.33 at large (0." in finding["said"]
     assert finding["said"].endswith("; claimed: more than 1.")
@@ -63,7 +63,7 @@ def test_intervals_that_touch_leave_it_undecided_with_the_repeats_that_lack() ->
     def samples(levels: Levels) -> dict[str, list[float]]:
         return {"work": around(1 if levels["tool"] == "ours" else 1.2, 0.15)}
 
-    finding = one([TOOLS, SIZES], FASTER, samples)
+    finding = finding_of([TOOLS, SIZES], FASTER, samples)
     assert finding["verdict"] == "undecided"
     assert "about 9 repeats would be needed to decide" in finding["said"]
 
@@ -74,7 +74,7 @@ def test_a_level_that_was_not_run_leaves_it_undecided() -> None:
             return {}
         return {"work": around(1 if levels["tool"] == "ours" else 3)}
 
-    finding = one([TOOLS, SIZES], FASTER, samples)
+    finding = finding_of([TOOLS, SIZES], FASTER, samples)
     assert finding["verdict"] == "undecided"
     assert "no verified run to compare at large" in finding["said"]
 
@@ -93,9 +93,9 @@ def test_a_combination_that_the_study_leaves_out_is_not_missed() -> None:
     assert "large" not in finding["said"]
 
 
-def test_two_levels_are_enough_where_there_are_no_more() -> None:
+def test_two_levels_are_enough_where_no_more_exist() -> None:
     sizes = factor("size", ["small", "large"])
-    finding = one(
+    finding = finding_of(
         [TOOLS, sizes], FASTER, lambda levels: {"work": around(1 + (levels["tool"] == "theirs"))}
     )
     assert finding["verdict"] == "holds"
@@ -103,7 +103,7 @@ def test_two_levels_are_enough_where_there_are_no_more() -> None:
 
 def test_a_level_without_a_value_is_no_place_on_an_axis() -> None:
     kinds = factor("kind", ["scan", "join"])
-    finding = one(
+    finding = finding_of(
         [TOOLS, kinds],
         {**FASTER, "over": "kind"},
         lambda levels: {"work": around(1 + (levels["tool"] == "theirs"))},
@@ -117,24 +117,26 @@ def test_a_claim_of_ours_may_compare_two_cells_alone() -> None:
         "faster": {"tool": "ours", "size": "small"},
         "than": {"tool": "theirs", "size": "large"},
     }
-    finding = one(
+    finding = finding_of(
         [TOOLS, SIZES], keys, lambda levels: {"work": around(1 + 2 * (levels["tool"] == "theirs"))}
     )
     assert finding["verdict"] == "holds"
     assert finding["said"].startswith(
         "Time of work of theirs, large was 3 times that of ours, small (2."
     )
-    assert one([TOOLS, SIZES], keys, lambda _: {})["verdict"] == "undecided"
+    assert finding_of([TOOLS, SIZES], keys, lambda _: {})["verdict"] == "undecided"
 
 
 def test_at_least_and_at_most_bound_the_claimed_side() -> None:
     def samples(levels: Levels) -> dict[str, list[float]]:
         return {"work": around(1 if levels["tool"] == "ours" else 3)}
 
-    assert one([TOOLS, SIZES], {**FASTER, "by": 2.5}, samples)["verdict"] == "holds"
-    assert one([TOOLS, SIZES], {**FASTER, "by": 3.5}, samples)["verdict"] == "does not hold"
-    assert one([TOOLS, SIZES], {**FASTER, "under": 2.5}, samples)["verdict"] == "does not hold"
-    assert one([TOOLS, SIZES], {**FASTER, "by": 3}, samples)["verdict"] == "undecided"
+    assert finding_of([TOOLS, SIZES], {**FASTER, "by": 2.5}, samples)["verdict"] == "holds"
+    assert finding_of([TOOLS, SIZES], {**FASTER, "by": 3.5}, samples)["verdict"] == "does not hold"
+    assert (
+        finding_of([TOOLS, SIZES], {**FASTER, "under": 2.5}, samples)["verdict"] == "does not hold"
+    )
+    assert finding_of([TOOLS, SIZES], {**FASTER, "by": 3}, samples)["verdict"] == "undecided"
 
 
 def test_the_same_within_a_factor() -> None:
@@ -145,11 +147,15 @@ def test_the_same_within_a_factor() -> None:
         "within": 1.2,
     }
     by_tool = {"ours": 1.0, "theirs": 1.05}
-    finding = one([TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])})
+    finding = finding_of(
+        [TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])}
+    )
     assert finding["verdict"] == "holds"
     assert "Time of work of theirs was 1.05 times that of ours at small (1.0" in finding["said"]
     by_tool["theirs"] = 1.5
-    finding = one([TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])})
+    finding = finding_of(
+        [TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])}
+    )
     assert finding["verdict"] == "does not hold"
 
 
@@ -168,7 +174,7 @@ def test_the_same_within_a_factor() -> None:
 )
 def test_trends(trend: str, middles: tuple[float, ...], verdict: str) -> None:
     by_size = dict(zip(("small", "medium", "large"), middles, strict=True))
-    finding = one(
+    finding = finding_of(
         [SIZES],
         {"measure": "work", "over": "size", "trend": trend},
         lambda levels: {"work": around(by_size[levels["size"]])},
@@ -177,7 +183,7 @@ def test_trends(trend: str, middles: tuple[float, ...], verdict: str) -> None:
 
 
 def test_the_sentence_of_a_trend_names_its_steps() -> None:
-    finding = one(
+    finding = finding_of(
         [SIZES],
         {"measure": "peak", "over": "size", "trend": "rises"},
         lambda levels: {"peak": around({"small": 1, "medium": 2, "large": 4}[levels["size"]])},
@@ -197,14 +203,14 @@ def test_an_exponent_is_held_to_its_interval() -> None:
             "work": around({"small": 1, "medium": 2, "large": 4}[levels["size"]] ** power)
         }
 
-    finding = one([SIZES], keys, samples(1))
+    finding = finding_of([SIZES], keys, samples(1))
     assert finding["verdict"] == "holds"
     assert finding["said"].startswith("Time of work went with size to the power 1 (0.9")
-    assert one([SIZES], keys, samples(2))["verdict"] == "does not hold"
-    assert one([SIZES], keys, samples(1.2))["verdict"] == "undecided"
+    assert finding_of([SIZES], keys, samples(2))["verdict"] == "does not hold"
+    assert finding_of([SIZES], keys, samples(1.2))["verdict"] == "undecided"
 
 
-def test_a_record_gives_sums_over_its_time_line_and_those_of_the_devices_of_the_trial() -> None:
+def test_a_record_produces_sums_over_its_time_line_and_those_of_the_devices_of_the_trial() -> None:
     record: dict[str, Any] = {
         "wall_seconds": 3.0,
         "cpu_seconds": 2.0,
@@ -253,7 +259,7 @@ def test_two_measures_of_the_same_runs_are_compared() -> None:
         "than": {"measure": "phase reduce"},
         "by": 1.5,
     }
-    finding = one(
+    finding = finding_of(
         [TOOLS, SIZES], keys, lambda _: {"phase map": around(1), "phase reduce": around(2)}
     )
     assert finding["verdict"] == "holds"
@@ -266,20 +272,20 @@ def test_a_phase_that_a_cell_does_without_took_nothing() -> None:
         return {"work": around(1), **loads}
 
     keys = {**FASTER, "measure": "phase load", "by": 100}
-    finding = one([TOOLS, SIZES], keys, samples)
+    finding = finding_of([TOOLS, SIZES], keys, samples)
     assert finding["verdict"] == "holds"
     assert finding["said"].startswith("Time in load of theirs was over 1000 times that of ours at")
-    finding = one([TOOLS, SIZES], {**FASTER, "measure": "phase lod"}, samples)
+    finding = finding_of([TOOLS, SIZES], {**FASTER, "measure": "phase lod"}, samples)
     assert finding["verdict"] == "undecided"
 
 
-def test_what_cannot_be_tested_says_why() -> None:
-    finding = one([SIZES], {"untested": "needs twelve machines"}, lambda _: {"work": [1.0]})
+def test_an_untested_claim_explains_why() -> None:
+    finding = finding_of([SIZES], {"untested": "needs twelve machines"}, lambda _: {"work": [1.0]})
     assert (finding["verdict"], finding["said"]) == ("cannot be tested", "needs twelve machines")
 
 
-def test_one_repeat_decides_nothing() -> None:
-    finding = one(
+def test_a_single_repeat_decides_nothing() -> None:
+    finding = finding_of(
         [TOOLS, SIZES], FASTER, lambda levels: {"work": [1.0 + 9 * (levels["tool"] == "theirs")]}
     )
     assert finding["verdict"] == "undecided"
@@ -287,7 +293,7 @@ def test_one_repeat_decides_nothing() -> None:
     assert all(math.isfinite(part["ratio"]["high"]) for part in finding["parts"])
 
 
-def test_a_result_is_judged_the_same_way_every_time() -> None:
+def test_a_result_is_judged_reproducibly() -> None:
     draw = random.Random(3)
     made = result(
         [SIZES],
@@ -352,7 +358,7 @@ def test_a_claim_must_fix_everything(keys: dict[str, Any], message: str) -> None
     assert message in str(refused.value)
 
 
-def test_two_claims_of_one_name_are_refused() -> None:
+def test_two_claims_of_the_same_name_are_refused() -> None:
     row = claim(**FASTER)
     with pytest.raises(InputError, match="two claims of this name"):
         check_claims({"claim": [row, row]}, [TOOLS, SIZES])
@@ -360,7 +366,7 @@ def test_two_claims_of_one_name_are_refused() -> None:
         check_claims({"claim": 1}, [TOOLS, SIZES])
 
 
-def test_what_is_said_of_three_needs_all_three() -> None:
+def test_a_claim_about_three_needs_all_three() -> None:
     third = factor("tool", ["ours", "theirs", "nobody"])
     keys = {"measure": "work", "same": [{"tool": name} for name in ("ours", "theirs", "nobody")]}
 
@@ -368,7 +374,7 @@ def test_what_is_said_of_three_needs_all_three() -> None:
         return {} if levels["tool"] == "nobody" else {"work": around(1)}
 
     for held in ({"where": {"size": "small"}}, {"over": "size"}):
-        finding = one([third, SIZES], keys | held, samples)
+        finding = finding_of([third, SIZES], keys | held, samples)
         assert finding["verdict"] == "undecided"
         assert "no verified run to compare at" in finding["said"]
 
@@ -379,14 +385,14 @@ def test_points_that_bend_are_no_power_of_anything() -> None:
     def bent(levels: Levels) -> dict[str, list[float]]:
         return {"work": around({"small": 1.0, "medium": 1.0, "large": 4.0}[levels["size"]])}
 
-    finding = one([TOOLS, SIZES], keys, bent)
+    finding = finding_of([TOOLS, SIZES], keys, bent)
     assert finding["verdict"] == "does not hold"
     assert "but to 0.00 (" in finding["said"]
 
 
 def test_nothing_has_no_exponent() -> None:
     keys = {"measure": "work", "over": "size", "exponent": [0.8, 1.2], "where": {"tool": "ours"}}
-    finding = one([TOOLS, SIZES], keys, lambda _: {"work": [0.0, 0.0, 0.0]})
+    finding = finding_of([TOOLS, SIZES], keys, lambda _: {"work": [0.0, 0.0, 0.0]})
     assert finding["verdict"] == "undecided"
 
 

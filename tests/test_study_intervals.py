@@ -58,7 +58,7 @@ def held(cells: Sequence[Sequence[float]], known: Spread) -> list[bool]:
     ("noise", "least"),
     [(normal, 0.93), (exponential, 0.92), (outlying, 0.93), (unlike, 0.91), (tenfold, 0.86)],
 )
-def test_intervals_of_ratios_hold_the_true_one_about_as_often_as_they_say(
+def test_intervals_of_ratios_hold_the_true_ratio_about_as_often_as_claimed(
     noise: Noise, least: float, count: int
 ) -> None:
     draw = random.Random(count)
@@ -95,7 +95,7 @@ def test_slow_runs_among_many_do_not_widen_an_interval() -> None:
     assert interval.high < 1.05
 
 
-def test_intervals_of_slopes_hold_the_true_one_about_as_often_as_they_say() -> None:
+def test_intervals_of_slopes_hold_the_true_slope_about_as_often_as_claimed() -> None:
     draw = random.Random(1)
     inside = 0
     for _ in range(400):
@@ -109,7 +109,7 @@ def test_intervals_of_slopes_hold_the_true_one_about_as_often_as_they_say() -> N
 
 
 @pytest.mark.parametrize("free", [2.0, 6.0, 20.0])
-def test_how_alike_cells_scatter_is_found(free: float) -> None:
+def test_the_common_scatter_of_cells_is_estimated(free: float) -> None:
     draw = random.Random(3)
     cells = []
     for _ in range(4000):
@@ -121,7 +121,7 @@ def test_how_alike_cells_scatter_is_found(free: float) -> None:
     assert scatter.most == 16_000
 
 
-def test_cells_that_tell_nothing_of_their_spread_are_left_out() -> None:
+def test_cells_without_information_on_their_spread_are_left_out() -> None:
     informative = [[1.0, 1.2, 1.1], [2.0, 2.1, 2.4], [3.0, 3.3, 2.9]]
     silent = [[1.0], [], [0.0, 1.0, 2.0], [5.0, 5.0]]
     assert usual([*informative, *silent]) == usual(informative)

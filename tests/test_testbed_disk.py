@@ -39,7 +39,7 @@ def test_a_disk_holds_what_is_written_to_its_rate(
     assert not folder.exists()
 
 
-def test_a_rate_that_is_none_is_one_line(tmp_path: Path) -> None:
+def test_an_invalid_rate_is_reported_in_a_single_line(tmp_path: Path) -> None:
     if lacking := machines.refusal(SLOW.factors()):
         pytest.skip(lacking)
     for shape, message in (

@@ -159,7 +159,7 @@ def test_what_a_killed_volume_leaves_is_put_back(tmp_path: Path) -> None:
         (Shape(shard_size="3MiB"), "shard"),
     ],
 )
-def test_what_cannot_be_is_one_line_and_leaves_nothing(
+def test_an_impossible_shape_is_reported_in_a_single_line_and_leaves_nothing(
     tmp_path: Path, shape: Shape, message: str
 ) -> None:
     if lacking := testbed_gluster.missing():

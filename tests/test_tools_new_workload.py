@@ -19,7 +19,7 @@ from cuesta.engines import get_engine
 from labkit import ROOT
 
 NAME = "toy"
-KEPT = frozenset({".rlib", ".rmeta", ".so", ".d"})
+COMPILED_SUFFIXES = frozenset({".rlib", ".rmeta", ".so", ".d"})
 """Of what cargo has built: all but programs."""
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 FILES_TOUCHED_MAX = 4
@@ -76,7 +76,7 @@ def built(tree: Path) -> None:
     target = tree / "target"
     for part in ("deps", "build", ".fingerprint"):
         for path in (TARGET / "release" / part).rglob("*"):
-            if path.is_file() and (part != "deps" or path.suffix in KEPT):
+            if path.is_file() and (part != "deps" or path.suffix in COMPILED_SUFFIXES):
                 copy = target / path.relative_to(TARGET)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 # Another cargo may be at work, which removes what it makes anew.

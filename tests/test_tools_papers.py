@@ -94,7 +94,7 @@ def test_a_claim_without_a_result_is_not_run(tmp_path: Path) -> None:
     assert "1 not run" in (root / "docs/papers.md").read_text()
 
 
-def test_what_cannot_be_tested_says_why_without_a_result(tmp_path: Path) -> None:
+def test_an_untested_claim_explains_why_without_a_result(tmp_path: Path) -> None:
     study_text = CLAIM.partition("measure")[0] + 'untested = "no such machine"\n'
     root = tree(tmp_path, study=study_text)
     (root / "studies/results/one.json").unlink()
@@ -136,7 +136,7 @@ def test_a_page_that_is_not_current_is_refused(
     assert "docs/papers.md is not current" in capsys.readouterr().out
 
 
-def test_a_result_is_kept_with_what_its_claims_use(tmp_path: Path) -> None:
+def test_a_result_is_stored_with_what_its_claims_use(tmp_path: Path) -> None:
     root = tree(tmp_path)
     (root / "run").mkdir()
     samples = {"work": [1.23456789], "cpu": [2.0], "phase load": [3.0], "log tasks": [4.0]}
@@ -161,7 +161,7 @@ def test_a_result_is_kept_with_what_its_claims_use(tmp_path: Path) -> None:
         papers.main(["--keep", str(root / "run")], root)
 
 
-def test_a_kept_result_is_judged_by_the_claims_of_today(tmp_path: Path) -> None:
+def test_a_stored_result_is_judged_by_the_claims_of_today(tmp_path: Path) -> None:
     levels = {"name": "size", "levels": [{"name": name, "value": int(name)} for name in "12"]}
     table = 'name = "size"\nlevels = [{ name = "1", value = 1 }, { name = "2", value = 2 }]'
     study = CLAIM.replace("[[claim]]", f"[[factor]]\n{table}\n\n[[claim]]")

@@ -114,7 +114,7 @@ def test_a_jar_with_a_different_checksum_is_refused_and_leaves_nothing(
     assert len(list(maven.jars("some", ARTIFACTS).iterdir())) == 2
 
 
-def test_jars_are_asked_for_once_and_again_for_other_artifacts(
+def test_jars_are_requested_once_and_again_for_other_artifacts(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pin(cache, monkeypatch)
@@ -127,7 +127,7 @@ def test_jars_are_asked_for_once_and_again_for_other_artifacts(
     assert not any(path.name.startswith(".") for path in maven.CACHE.iterdir())
 
 
-def test_what_maven_does_not_get_is_one_line_and_leaves_nothing(cache: Path) -> None:
+def test_a_failure_of_maven_is_reported_in_a_single_line_and_leaves_nothing(cache: Path) -> None:
     script = r"printf '\033[0m[ERROR] no such artifact\n[ERROR] \n[ERROR] more\n'"
     fake_maven(cache, f"mkdir jars; {script}; exit 1")
     with pytest.raises(maven.MavenError, match=r"^Maven: no such artifact$"):

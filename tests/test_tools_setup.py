@@ -28,13 +28,15 @@ def fake_program(folder: Path, name: str, output: str = "") -> None:
     program.chmod(0o755)
 
 
-def test_a_missing_compiler_is_one_line_with_the_package_to_install(tmp_path: Path) -> None:
+def test_a_missing_compiler_is_reported_in_a_single_line_with_the_package_to_install(
+    tmp_path: Path,
+) -> None:
     done = setup_with(tmp_path, "build")
     assert done.returncode == 3
     assert done.stderr == "setup: a C compiler is missing: apt-get install build-essential\n"
 
 
-def test_a_missing_cargo_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_cargo_is_reported_in_a_single_line(tmp_path: Path) -> None:
     fake_program(tmp_path, "cc")
     done = setup_with(tmp_path, "build")
     assert done.returncode == 3
@@ -57,7 +59,7 @@ def test_an_unknown_level_names_the_known_ones(tmp_path: Path) -> None:
     assert "choose from build, venv, all, test, lock" in done.stderr
 
 
-def test_a_failed_command_is_one_line_without_a_traceback(
+def test_a_failed_command_is_reported_in_a_single_line_without_a_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(setup, "venv", lambda: setup.run(["false"]))
@@ -113,7 +115,7 @@ def test_versions_compare_as_numbers() -> None:
     assert setup.version("1.91") < setup.version("1.100.0")
 
 
-def test_every_declared_dependency_is_pinned() -> None:
+def test_each_declared_dependency_is_pinned() -> None:
     """A dependency that is declared and not pinned would be missing on a fresh machine.
 
     The lock is a file of its own, so a change of pyproject.toml can forget it; `make build` would

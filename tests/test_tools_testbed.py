@@ -30,7 +30,7 @@ def service(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def test_what_a_folder_says_is_believed_while_its_process_lives(
+def test_the_state_file_of_a_folder_is_trusted_while_its_process_lives(
     tmp_path: Path, service: subprocess.Popen[bytes]
 ) -> None:
     assert testbed_service.read_state(tmp_path) is None
@@ -76,7 +76,7 @@ def test_a_service_that_runs_is_named_again_and_takes_files(
     assert all(set(names) == {"127.0.0.2", "127.0.0.3"} for _, _, names in blocks)
 
 
-def test_what_does_not_run_is_said_in_one_line(
+def test_a_service_that_is_down_is_reported_in_a_single_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--folder", str(tmp_path / "hdfs")]

@@ -120,7 +120,7 @@ CLEAN = [
 
 
 @pytest.mark.parametrize(("path", "text", "rule"), BROKEN)
-def test_a_broken_rule_is_found(tmp_path: Path, path: str, text: str, rule: str) -> None:
+def test_a_broken_rule_is_reported(tmp_path: Path, path: str, text: str, rule: str) -> None:
     assert rules_broken(tmp_path, path, text) == {rule}
 
 
@@ -137,7 +137,7 @@ def test_a_module_of_the_engines_counts_as_an_import_by_name(tmp_path: Path) -> 
     assert rules_broken(tmp_path, "python/cuesta/lab/a.py", text) == {"arrow"}
 
 
-def test_rooms_of_a_workload_that_use_each_other_are_found(tmp_path: Path) -> None:
+def test_rooms_of_a_workload_that_use_each_other_are_reported(tmp_path: Path) -> None:
     source = tmp_path / "crates/sort/src"
     (source / "reads").mkdir(parents=True)
     (source / "lib.rs").write_text("//! A workload.\n")
@@ -178,7 +178,7 @@ def test_this_repository_is_tidy(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0, capsys.readouterr().out
 
 
-def test_a_public_type_name_of_two_concepts_is_found(tmp_path: Path) -> None:
+def test_a_public_type_name_of_two_concepts_is_reported(tmp_path: Path) -> None:
     texts = {
         "a/src/x.rs": "pub struct Part;\nstruct Own;\npub enum Params {}\npub struct Only;\n",
         "a/src/y.rs": "struct Own;\n#[cfg(test)]\nmod tests {\n    pub struct Only;\n}\n",

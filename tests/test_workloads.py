@@ -15,7 +15,7 @@ ALL = [(name, parameter) for name in WORKLOAD_NAMES for parameter in get_workloa
 
 
 @pytest.mark.parametrize("name", WORKLOAD_NAMES)
-def test_every_workload_has_its_page_and_its_defaults_pass(name: str) -> None:
+def test_each_workload_has_its_page_and_its_defaults_pass(name: str) -> None:
     workload = get_workload(name)
     values = workload.check({})
     assert set(values) == {parameter.name for parameter in workload.parameters}
@@ -44,7 +44,7 @@ def test_a_parameter_has_help_and_refuses_what_is_outside_its_range(
             parameter.check(value)
 
 
-def test_numbers_take_their_own_type() -> None:
+def test_numbers_take_the_type_of_their_parameter() -> None:
     checked = get_workload("degrees").check({"genes": "20", "min_abs_score": 1})
     assert checked["genes"] == 20
     assert isinstance(checked["genes"], int)
