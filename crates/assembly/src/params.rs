@@ -132,8 +132,8 @@ pub struct Plan {
     pub kmer_sizes: Vec<usize>,
     /// They are chosen by the longest read.
     pub is_chosen: bool,
-    /// As given.
-    pub given: AssembleParams,
+    /// Options, completed with defaults.
+    pub options: AssembleParams,
 }
 
 impl Plan {
@@ -298,7 +298,7 @@ impl AssembleParams {
             let text = format!("k is {k}, but reads have {read_bases} bases; give a smaller -k");
             return Err(refusal(&text));
         }
-        Ok(Plan { kmer_sizes, is_chosen, given: self.completed() })
+        Ok(Plan { kmer_sizes, is_chosen, options: self.completed() })
     }
 
     /// The length of a read from which on longer ones change nothing before all reads are known: of
@@ -389,9 +389,9 @@ mod tests {
         let paper = AssembleParams { profile: Profile::Paper, ..Default::default() };
         let plan = paper.clone().check(100).unwrap();
         assert_eq!(plan.kmer_sizes, [31]);
-        assert_eq!((plan.given.min_count, plan.given.drop_reads_with_n), (Some(1), true));
+        assert_eq!((plan.options.min_count, plan.options.drop_reads_with_n), (Some(1), true));
         let asked = AssembleParams { min_count: Some(3), ..paper.clone() };
-        assert_eq!(asked.check(100).unwrap().given.min_count, Some(3));
+        assert_eq!(asked.check(100).unwrap().options.min_count, Some(3));
         let refused = |params: AssembleParams| params.check(100).unwrap_err().message;
         let sizes = Some("31,55".to_owned());
         assert!(refused(AssembleParams { kmer_sizes: sizes, ..paper.clone() }).contains("-k 31"));
@@ -407,12 +407,12 @@ mod tests {
     #[test]
     fn a_metagenome_has_no_cutoff_but_two_and_rules_of_its_own() {
         let many = AssembleParams { profile: Profile::Metagenome, ..Default::default() };
-        assert_eq!(many.clone().check(100).unwrap().given.min_count, Some(2));
+        assert_eq!(many.clone().check(100).unwrap().options.min_count, Some(2));
         let rules = many.rules(31).unwrap();
         assert!(!rules.is_even && (rules.tip, rules.weak_tip, rules.island) == (62, 0, 0));
         let asked = AssembleParams { min_count: Some(4), interleaved: true, ..many };
         assert!(asked.places_pairs());
-        assert_eq!(asked.check(100).unwrap().given.min_count, Some(4));
+        assert_eq!(asked.check(100).unwrap().options.min_count, Some(4));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
     request.require_inputs()?;
     let plan = plan(context)?;
     let text_bytes = input_bytes(&request.inputs)?;
-    let min_contig = plan.given.min_contig;
+    let min_contig = plan.options.min_contig;
     let mut assembly = Assembly {
         context,
         plan,
@@ -103,7 +103,7 @@ pub fn short_contigs(
     match levels {
         [.., before, last] if last.pair_facts.is_some() => {
             let folder = output.join(BEFORE_FOLDER);
-            ShortContigs::beside(graph, (folder.as_path(), before.k), budget)
+            ShortContigs::find(graph, (folder.as_path(), before.k), budget)
         }
         _ => Ok(ShortContigs::default()),
     }
@@ -177,7 +177,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
     /// The graph of the last stage.
     fn run(&mut self) -> Result<PathGraph<'c>> {
         let request = self.context.request;
-        let checkpoint = match &self.plan.given.resume {
+        let checkpoint = match &self.plan.options.resume {
             Some(folder) => Some(Checkpoint::open(folder, request)?),
             None => None,
         };
@@ -238,7 +238,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         graph: &PathGraph<'_>,
         next: Option<usize>,
     ) -> Result<Option<Bridged<'c>>> {
-        let (context, given, levels) = (self.context, &self.plan.given, &self.levels);
+        let (context, given, levels) = (self.context, &self.plan.options, &self.levels);
         if !given.places_pairs() {
             if next.is_none() || !given.bridges_by_reads(only(levels)) {
                 return Ok(None);
@@ -256,7 +256,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
 
     /// What pairs make of the contigs of the last graph.
     fn scaffolds(&mut self, graph: &PathGraph<'_>) -> Result<Option<Scaffolds>> {
-        let (context, given) = (self.context, &self.plan.given);
+        let (context, given) = (self.context, &self.plan.options);
         if !given.places_pairs() {
             return Ok(None);
         }
@@ -276,7 +276,7 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         let NextLevel { k, solid, pair_facts } = next;
         let (context, plan, workers) = (self.context, &self.plan, self.workers);
         if let Some(solid) = &solid {
-            write::before(&context.request.output, k, solid)?;
+            write::solid(&context.request.output, k, solid)?;
         }
         let stage = Stage { context, plan, k, only_solid: pair_facts.is_some(), checkpoint };
         let response = &mut self.response;
@@ -287,20 +287,20 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         level.pair_facts = pair_facts;
         self.levels.push(level);
         let sizes = plan.kmer_sizes.iter().filter(|&&size| size <= k).count();
-        let placed = if self.plan.given.places_pairs() { self.text_bytes } else { 0 };
+        let placed = if self.plan.options.places_pairs() { self.text_bytes } else { 0 };
         context.progress.reach(self.text_bytes_until(sizes).saturating_sub(placed));
         Ok(graph)
     }
 
     /// Bytes of text that progress counts in all.
     fn text_bytes_in_all(&self) -> u64 {
-        let last = if self.plan.given.places_pairs() { self.text_bytes } else { 0 };
+        let last = if self.plan.options.places_pairs() { self.text_bytes } else { 0 };
         self.text_bytes_until(self.plan.kmer_sizes.len()) + last
     }
 
     /// What progress counts until so many sizes are done: reads are read, counted, and placed where
     /// they are pairs.
     fn text_bytes_until(&self, sizes: usize) -> u64 {
-        self.text_bytes * sizes as u64 * if self.plan.given.places_pairs() { 3 } else { 2 }
+        self.text_bytes * sizes as u64 * if self.plan.options.places_pairs() { 3 } else { 2 }
     }
 }

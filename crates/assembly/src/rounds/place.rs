@@ -107,7 +107,7 @@ impl SourceShares {
             return Some(vec![PlaceShare::Source(source, self.paths.clone(), pairing)]);
         }
         // Records of a file per pair.
-        let each = pairing.each() as u64;
+        let each = pairing.reads_per_file() as u64;
         let all =
             self.shares.iter().map(|shares| shares.iter().map(|(_, count)| count).sum::<u64>());
         let all: Vec<u64> = all.collect();

@@ -1,4 +1,4 @@
-//! Joins fragments into unitigs, by the threads of this process.
+//! Joining of fragments into unitigs, with the threads of this process.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,22 +14,23 @@ use crate::kernel::internal;
 use crate::kernel::kmer::{Base, Kmer};
 use crate::kernel::sequences::Paths;
 
-/// Tasks that fragments are divided into, about, and the least and most fragments of each.
+/// Approximate number of tasks into which fragments are divided, and the least and most fragments
+/// of each.
 const TASKS: usize = 256;
 const TASK_FRAGMENTS_MIN: usize = 16;
 const TASK_FRAGMENTS_MAX: usize = 4096;
 const PURPOSE: &str = "the unitigs";
-/// Chains that a thread follows at once.
+/// Chains that a thread follows at the same time.
 const CHAINS: usize = 32;
-/// Parts of the open ends, each sorted by one thread.
+/// Parts of the open ends; a thread sorts a part at a time.
 const PARTS: usize = 64;
-/// The part of the free memory that ends are sorted in; those of all parts, where they fit there.
+/// Part of the free memory in which ends are sorted: all ends at once if they fit, else in passes.
 const SORTED: u64 = 4;
 
-/// Joins fragments into unitigs: two that are open at the same k-mer share it.
+/// Joins fragments into unitigs: two fragments that are open at the same k-mer share it.
 ///
-/// A chain is found from that of its two ends which comes first, and added in the order of these:
-/// the same for any number of threads.
+/// A chain is followed from the one of its two ends that comes first, and chains are added in the
+/// order of these ends, so the result is the same for any number of threads.
 ///
 /// # Errors
 /// `Input` when the unitigs do not fit in the budget.
@@ -47,16 +48,16 @@ pub fn unitigs<'a, K: Kmer>(
         let _lease = budget.take(ends_bytes / passes, purpose)?;
         partners::<K>(fragments, (k, passes as usize), threads)?
     };
-    let seen = in_large_pages(fragments.len(), || AtomicBool::new(false));
+    let visited = in_large_pages(fragments.len(), || AtomicBool::new(false));
     let tasks = fragments.len().div_ceil(task_fragments(fragments));
     let parts: Vec<Mutex<Option<Paths<'a>>>> = (0..tasks).map(|_| Mutex::default()).collect();
     let work = |worker: &mut (Vec<usize>, Vec<Vec<Link>>, ChainCodes), task: usize| {
         let (starts, chains, codes) = worker;
         let mut paths = Paths::part(budget, PURPOSE, tasks);
-        // Most chains are met from their first end before.
+        // Most chains have been followed from their first end before.
         let mut all = fragments_of(task, fragments).filter(|&start| {
             let is_end = partner[2 * start] == NOWHERE || partner[2 * start + 1] == NOWHERE;
-            is_end && !seen[start].load(Ordering::Relaxed)
+            is_end && !visited[start].load(Ordering::Relaxed)
         });
         loop {
             starts.clear();
@@ -66,7 +67,7 @@ pub fn unitigs<'a, K: Kmer>(
             }
             glue::chains_from(&partner, starts, chains)?;
             for chain in chains.iter().filter(|chain| !chain.is_empty()) {
-                chain.iter().for_each(|&(index, _)| seen[index].store(true, Ordering::Relaxed));
+                chain.iter().for_each(|&(index, _)| visited[index].store(true, Ordering::Relaxed));
                 glue::push_unitig(fragments, (chain, false), (k, codes), &mut paths)?;
             }
         }
@@ -78,10 +79,10 @@ pub fn unitigs<'a, K: Kmer>(
     let mut paths = Paths::new(budget, PURPOSE);
     paths.reserve(parts.iter().map(Paths::len).sum(), parts.iter().map(Paths::bases).sum());
     parts.into_iter().try_for_each(|part| paths.append(part))?;
-    // What is left are circles.
-    let is_left = |index: usize| !seen[index].load(Ordering::Relaxed);
+    // The remaining fragments are in circles.
+    let is_remaining = |index: usize| !visited[index].load(Ordering::Relaxed);
     let mut codes = ChainCodes::default();
-    glue::chains(&partner, is_left, |chain, closed| {
+    glue::chains(&partner, is_remaining, |chain, closed| {
         glue::push_unitig(fragments, (chain, closed), (k, &mut codes), &mut paths)
     })?;
     Ok(paths)
@@ -96,7 +97,7 @@ fn task_fragments(fragments: &Fragments<'_>) -> usize {
     (fragments.len() / TASKS).clamp(TASK_FRAGMENTS_MIN, TASK_FRAGMENTS_MAX)
 }
 
-/// Finds for each open end the one that is open at the same k-mer, all in so many passes.
+/// Finds for each open end the end that is open at the same k-mer, in `passes` passes.
 fn partners<K: Kmer>(
     fragments: &Fragments<'_>,
     (k, passes): (usize, usize),
@@ -105,29 +106,32 @@ fn partners<K: Kmer>(
     if fragments.len() > glue::SEQUENCES_MAX {
         return Err(internal("more fragments than can be numbered"));
     }
-    // All ends that are open at one k-mer are in one part.
+    // All ends that are open at the same k-mer are in one part.
     let parts: Vec<Mutex<Vec<(K, End)>>> = (0..PARTS).map(|_| Mutex::default()).collect();
     let partner = in_large_pages(2 * fragments.len(), || AtomicU32::new(NOWHERE));
     let pairing = |_: &mut (), part: usize| {
         let mut open = std::mem::take(&mut *lock(&parts[part]));
-        glue::pair_up(&mut open, |one, two| {
-            partner[one as usize].store(two, Ordering::Relaxed);
-            partner[two as usize].store(one, Ordering::Relaxed);
+        glue::pair_up(&mut open, |left, right| {
+            partner[left as usize].store(right, Ordering::Relaxed);
+            partner[right as usize].store(left, Ordering::Relaxed);
         })
     };
     let tasks = fragments.len().div_ceil(task_fragments(fragments));
     for pass in 0..passes {
-        let dividing = |(found, codes): &mut (Vec<Vec<_>>, Vec<Base>), task: usize| {
-            found.resize_with(PARTS, Vec::new);
+        let dividing = |(open_ends, codes): &mut (Vec<Vec<_>>, Vec<Base>), task: usize| {
+            open_ends.resize_with(PARTS, Vec::new);
             for index in fragments_of(task, fragments) {
                 glue::open_ends((fragments, index), (k, codes), |kmer: K, end| {
                     let part = (kmer.mixed() >> 40) as usize % PARTS;
                     if part % passes == pass {
-                        found[part].push((kmer, end));
+                        open_ends[part].push((kmer, end));
                     }
                 })?;
             }
-            found.iter_mut().zip(&parts).for_each(|(found, part)| lock(part).append(found));
+            open_ends
+                .iter_mut()
+                .zip(&parts)
+                .for_each(|(open_ends, part)| lock(part).append(open_ends));
             Ok(())
         };
         parallel::run(threads, tasks, Default::default, dividing, |_| {})?;
@@ -146,7 +150,7 @@ mod tests {
 
     const K: usize = 21;
 
-    /// Sequences of random bases, and their fragments, each on either strand, in another order.
+    /// Returns sequences of random bases, and their fragments on either strand in random order.
     fn drawn(budget: &Budget, count: usize, seed: u64) -> (Vec<Vec<Base>>, Fragments<'_>) {
         let stream = Stream::new(seed, 0);
         let mut draws = 0;
@@ -154,7 +158,7 @@ mod tests {
             draws += 1;
             stream.below(draws, bound)
         };
-        let (mut whole, mut pieces) = (Vec::new(), Vec::new());
+        let (mut sequences, mut pieces) = (Vec::new(), Vec::new());
         for index in 0..count {
             let is_circle = index % 5 == 4;
             let bases = 60 + draw(900) as usize;
@@ -167,7 +171,7 @@ mod tests {
             } else {
                 orient(&mut form);
             }
-            whole.push(form);
+            sequences.push(form);
             let mut start = 0;
             while start + K < codes.len() || start == 0 {
                 let next = (start + 1 + draw(60) as usize).min(codes.len() - K);
@@ -194,33 +198,33 @@ mod tests {
                 fragments.push(piece.turned(), |all| all.extend(turned)).unwrap();
             }
         }
-        (whole, fragments)
+        (sequences, fragments)
     }
 
     #[test]
-    fn fragments_become_what_they_were_cut_from_in_one_order_for_any_threads() {
+    fn fragments_become_their_sequences_in_the_same_order_for_any_threads() {
         let budget = Budget::new(1 << 30);
         for (seed, count) in [(1, 0), (2, 1), (3, 5), (4, 200)] {
-            let (mut whole, fragments) = drawn(&budget, count, seed);
+            let (mut sequences, fragments) = drawn(&budget, count, seed);
             let mut before: Option<Vec<(Vec<Base>, PathSummary)>> = None;
             for threads in [1, 2, 7] {
-                let paths = unitigs::<u64>(&fragments, K, (&budget, threads)).unwrap();
-                let found: Vec<_> = (0..paths.len())
-                    .map(|path| (paths.codes(path).to_vec(), *paths.facts(path)))
+                let unitigs = super::unitigs::<u64>(&fragments, K, (&budget, threads)).unwrap();
+                let paths: Vec<_> = (0..unitigs.len())
+                    .map(|path| (unitigs.codes(path).to_vec(), *unitigs.facts(path)))
                     .collect();
-                for (codes, facts) in &found {
+                for (codes, facts) in &paths {
                     assert_eq!(facts.count_sum as usize, codes.len() + 1 - K);
                 }
-                assert!(before.replace(found.clone()).is_none_or(|before| before == found));
+                assert!(before.replace(paths.clone()).is_none_or(|before| before == paths));
             }
             for passes in [2, 5, PARTS] {
                 let partner = |passes| partners::<u64>(&fragments, (K, passes), 2).unwrap();
                 assert_eq!(partner(passes), partner(1));
             }
-            let mut found: Vec<_> = before.unwrap().into_iter().map(|(codes, _)| codes).collect();
-            found.sort();
-            whole.sort();
-            assert_eq!(found, whole);
+            let mut paths: Vec<_> = before.unwrap().into_iter().map(|(codes, _)| codes).collect();
+            paths.sort();
+            sequences.sort();
+            assert_eq!(paths, sequences);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is told of one size of k-mers.
+//! Report on one size of k-mers.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,35 +8,35 @@ use crate::kernel::spectrum::Fit;
 use crate::kernel::supersteps::control::Traffics;
 use crate::pairs::PairFacts;
 
-/// What was found for one size of k-mers.
+/// Results for one size of k-mers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Level {
-    /// The size.
+    /// Bases in a k-mer.
     pub k: usize,
-    /// The count from which on a k-mer was taken for real.
+    /// Least count of a k-mer that was taken for real.
     pub min_count: u32,
-    /// What the spectrum says; after read pairs, what it said before.
+    /// Fit to the spectrum; where k-mers come from contigs and bridges, to that of the size before.
     pub fit: Fit,
     /// Distinct k-mers.
     pub distinct: u64,
-    /// Of these, taken for real.
+    /// Distinct k-mers that are taken for real.
     pub solid: u64,
-    /// Bases of the reads, 0 where k-mers come from contigs and bridges alone.
+    /// Bases of the reads; 0 where all k-mers come from contigs and bridges.
     pub read_bases: u64,
-    /// Letters of the longest read, where the sizes of k-mers are chosen by it; of the first size.
+    /// Letters of the longest read, of the first size, where sizes of k-mers are chosen by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_read: Option<u64>,
-    /// What the first stage of the paper would have moved, with its profile.
+    /// Size of the first stage of the paper, with its profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_stage: Option<FirstStage>,
-    /// What vertex programs took, where they were asked for.
+    /// Traffic of vertex programs, where any run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffics>,
-    /// Unitigs before errors are taken out.
+    /// Number of unitigs before errors are removed.
     pub unitigs: usize,
-    /// What each round took out.
+    /// Removals of each round.
     pub rounds: Vec<Removed>,
-    /// What read pairs said, where k-mers come from contigs and bridges alone.
+    /// Results of read pairs, where all k-mers come from contigs and bridges.
     #[serde(rename = "mates")]
     pub pair_facts: Option<PairFacts>,
 }

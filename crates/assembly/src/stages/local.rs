@@ -6,7 +6,7 @@ use cuesta_core::Result;
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_runtime::parallel;
 
-use super::known_contigs::{KnownContigs, add_solid};
+use super::indexed_contigs::{IndexedContigs, add_solid};
 use super::programs;
 use crate::buckets::counting::{BucketCounts, Counting};
 use crate::buckets::cut::cut;
@@ -25,20 +25,20 @@ use crate::stages::workers::{LevelParams, WorkerResults, Workers};
 use cuesta_input::reads::cached::CachedReads;
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
-/// Part of the budget that is left for tables and graphs.
+/// Part of the budget that stays free for tables and graphs.
 const KEEP_FREE: u64 = 2;
-/// Bytes of reads for a byte of the filter of repeated k-mers, which has some 15 bits for each of a
-/// genome that was read 50 times; and the largest part of the budget that it takes.
+/// Bytes of reads per byte of the filter of repeated k-mers, which is some 15 bits per k-mer of a
+/// genome that was read 50 times; and the largest part of the budget for the filter.
 const FILTER_TEXT_BYTES: u64 = 32;
 const FILTER_PART: u64 = 16;
 
-/// The threads of this process.
+/// Workers that are the threads of this process.
 pub struct Local<'c> {
     context: &'c Context<'c>,
-    /// K-mers of the first size, where others follow.
+    /// Repeated k-mers of the first size, where further sizes follow.
     repeated: OnceLock<RepeatedKmers<'c>>,
-    /// The reads, where they are read more than once.
-    kept: OnceLock<CachedReads<'c>>,
+    /// Cache of the reads, where they are read more than once.
+    cached: OnceLock<CachedReads<'c>>,
 }
 
 impl<'c> Workers<'c> for Local<'c> {
@@ -76,14 +76,14 @@ impl<'c> Workers<'c> for Local<'c> {
         spectrum.add_many(1, tally.singles);
         tally.add(&edges);
         drop(buckets);
-        let mut found =
+        let mut results =
             WorkerResults { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None };
         if let Some(program) = params.program {
             let mut control = Control::new(params.k, program);
-            found.fragments = self.program(&mut control, found.fragments, response)?;
-            found.traffic = Some(control.traffic);
+            results.fragments = self.program(&mut control, results.fragments, response)?;
+            results.traffic = Some(control.traffic);
         }
-        Ok(found)
+        Ok(results)
     }
 
     fn place(
@@ -94,8 +94,8 @@ impl<'c> Workers<'c> for Local<'c> {
     ) -> Result<Placements> {
         timed(response, "pairs", || {
             let inputs = &self.context.request.inputs;
-            let reads = match self.kept.get() {
-                Some(kept) => kept.open(inputs, pairing)?,
+            let reads = match self.cached.get() {
+                Some(cached) => cached.open(inputs, pairing)?,
                 None => Reads::open(inputs, pairing)?,
             };
             Ok((place::place(self.context, graph, (&reads, pairing))?, 0, 0))
@@ -113,27 +113,27 @@ impl<'c> Workers<'c> for Local<'c> {
 }
 
 impl<'c> Local<'c> {
-    /// Those of a process that has found nothing yet.
+    /// Creates the workers.
     pub fn new(context: &'c Context<'c>) -> Self {
-        Self { context, repeated: OnceLock::new(), kept: OnceLock::new() }
+        Self { context, repeated: OnceLock::new(), cached: OnceLock::new() }
     }
 
-    /// The reads that k-mers come from, which are kept where they are read once more.
+    /// Opens the reads from which k-mers are counted; caches them where they are read again.
     fn reads(&self, params: &LevelParams) -> Result<Reads> {
         if params.only_solid {
             return Reads::open(&[], params.pairing);
         }
-        let kept = self.kept.get_or_init(|| {
+        let cached = self.cached.get_or_init(|| {
             if params.is_followed || params.pairing.has_pairs() {
                 CachedReads::new(params.input_bytes, self.context.budget)
             } else {
                 CachedReads::none()
             }
         });
-        kept.open(&self.context.request.inputs, params.pairing)
+        cached.open(&self.context.request.inputs, params.pairing)
     }
 
-    /// A filter for k-mers of the first size, as far as there is memory for one.
+    /// Returns a filter for k-mers of the first size, if it is useful and there is memory for it.
     fn filter(&self, params: &LevelParams) -> Option<&RepeatedKmers<'c>> {
         let budget = self.context.budget;
         let size_bytes = params.input_bytes / FILTER_TEXT_BYTES;
@@ -152,12 +152,12 @@ impl<'c> Local<'c> {
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
         timed(response, "supersteps", || {
-            let left = programs::all(self.context, control, vertices)?;
-            Ok((left, control.traffic.values().map(|one| one.bytes).sum(), 0))
+            let remaining = programs::run(self.context, control, vertices)?;
+            Ok((remaining, control.traffic.values().map(|traffic| traffic.bytes).sum(), 0))
         })
     }
 
-    /// Buckets with all super-k-mers, new or kept.
+    /// Returns buckets with all super-k-mers, restored from the checkpoint if it has them.
     fn filled(
         &self,
         params: &LevelParams,
@@ -184,7 +184,7 @@ impl<'c> Local<'c> {
         Ok((buckets, tally))
     }
 
-    /// Puts the super-k-mers of reads and of what is solid into buckets.
+    /// Puts the super-k-mers of reads and of solid sequences into buckets.
     fn partition(
         &self,
         params: &LevelParams,
@@ -196,18 +196,18 @@ impl<'c> Local<'c> {
         let reads = self.reads(params)?;
         let (before, _) = self.context.progress.state();
         timed(response, "partition", || {
-            let known = match &solid {
+            let contigs = match &solid {
                 Some(solid) if !params.only_solid => {
                     let blocks_bytes = buckets.blocks.opened_bytes() * request.threads as u64;
-                    let means = (self.context.budget, request.threads, blocks_bytes);
-                    KnownContigs::new(params, solid, self.repeated.get(), means)?
+                    let resources = (self.context.budget, request.threads, blocks_bytes);
+                    IndexedContigs::new(params, solid, self.repeated.get(), resources)?
                 }
                 _ => None,
             };
             let work = |tally: &mut ReadCounts, task: usize| {
                 let mut sink = buckets.sink()?;
-                let counted = match (&known, &solid) {
-                    (Some(known), _) => self.lay_reads(&reads, params, known, &mut sink)?,
+                let counted = match (&contigs, &solid) {
+                    (Some(contigs), _) => self.align_reads(&reads, params, contigs, &mut sink)?,
                     (None, solid) => {
                         let solid = solid.as_ref().filter(|_| task == 0);
                         self.cut_reads(&reads, params, solid, &mut sink)?
@@ -216,21 +216,21 @@ impl<'c> Local<'c> {
                 tally.add(&counted);
                 sink.open.finish()
             };
-            let found =
+            let tallies =
                 parallel::run(request.threads, request.threads, ReadCounts::default, work, |_| {})?;
-            if let Some(known) = known {
-                known.add(params, buckets, request.threads)?;
+            if let Some(contigs) = contigs {
+                contigs.add(params, buckets, request.threads)?;
             }
             if !params.only_solid {
                 self.context.progress.reach(before + params.input_bytes);
             }
             let mut tally = ReadCounts::default();
-            found.iter().for_each(|one| tally.add(one));
-            Ok((tally, params.input_bytes, reads.given()))
+            tallies.iter().for_each(|counts| tally.add(counts));
+            Ok((tally, params.input_bytes, reads.returned_reads()))
         })
     }
 
-    /// Cuts reads, and what is solid, into super-k-mers.
+    /// Cuts reads and solid sequences into super-k-mers.
     fn cut_reads(
         &self,
         reads: &Reads,
@@ -246,18 +246,18 @@ impl<'c> Local<'c> {
         Ok(scanner.tally)
     }
 
-    /// Lays reads along contigs, and cuts what is left of them into super-k-mers.
-    fn lay_reads(
+    /// Aligns reads to contigs, and cuts their unaligned parts into super-k-mers.
+    fn align_reads(
         &self,
         reads: &Reads,
         params: &LevelParams,
-        known: &KnownContigs<'_, 'c>,
+        contigs: &IndexedContigs<'_, 'c>,
         sink: &mut BucketWriter<'_, 'c>,
     ) -> Result<ReadCounts> {
         let shape = (params.k, params.bits);
-        let mut layer = ReadAligner::new(known.kmers(), shape, params.drop_reads_with_n);
-        add_reads(reads, &mut layer, sink, self.context)?;
-        Ok(layer.tally())
+        let mut aligner = ReadAligner::new(contigs.kmers(), shape, params.drop_reads_with_n);
+        add_reads(reads, &mut aligner, sink, self.context)?;
+        Ok(aligner.tally())
     }
 }
 

@@ -1,9 +1,9 @@
-//! One size of k-mers: fragments from whoever finds them, then glue and simplify.
+//! Stages of one size of k-mers: fragments by the workers, then joining and simplification.
 
 pub mod checkpoint;
 pub mod first_stage;
+mod indexed_contigs;
 mod joining;
-mod known_contigs;
 pub mod level;
 pub mod local;
 mod programs;
@@ -29,32 +29,33 @@ use crate::kernel::supersteps::control::{Control, add_traffic};
 use crate::params::{Plan, Profile};
 use cuesta_input::reads::input_bytes;
 
-/// Bases of a bucket: its table fits in a second-level cache.
+/// Bases in a bucket: its table fits in a second-level cache.
 const BUCKET_BASES: u64 = 256 << 10;
 const BUCKET_BITS_MIN: u32 = 6;
 const BUCKET_BITS_MAX: u32 = 16;
-/// From these on, the open blocks of all threads take at most this part of the memory.
+/// Number of buckets, as a power of two, from which on the open blocks of all threads take at most
+/// this part of the memory.
 const BUCKET_BITS: u32 = 13;
 const OPEN_PART: u64 = 8;
-/// Smallest count at sizes of k-mers but the first: contigs speak for what is seen less often.
+/// Cutoff at all sizes of k-mers but the first: contigs provide the k-mers with lower counts.
 const LATER_MIN_COUNT: u32 = 2;
 
-/// A size of k-mers.
+/// One size of k-mers.
 pub struct Stage<'p, 'c> {
-    /// What to run with.
+    /// Context of the run.
     pub context: &'c Context<'c>,
-    /// Parameters.
+    /// Plan of the run.
     pub plan: &'p Plan,
-    /// The size.
+    /// Bases in a k-mer.
     pub k: usize,
-    /// K-mers come from what is solid, not from reads; nothing is taken out then.
+    /// Whether all k-mers come from solid sequences; no errors are removed then.
     pub only_solid: bool,
-    /// What is kept of it.
+    /// Checkpoint of this size.
     pub checkpoint: Option<StageCheckpoint<'p>>,
 }
 
 impl<'c> Stage<'_, 'c> {
-    /// The simplified graph, and what is told about it.
+    /// Returns the simplified graph, and the report on this size.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
@@ -67,7 +68,7 @@ impl<'c> Stage<'_, 'c> {
         let (k, budget, threads) = (self.k, self.context.budget, self.context.request.threads);
         let params = self.params()?;
         let WorkerResults { fragments, spectrum, min_count, tally, traffic, .. } =
-            self.found(workers, &params, solid, response)?;
+            self.results(workers, &params, solid, response)?;
         let graph = timed(response, "glue", || {
             let count = fragments.len() as u64;
             let unitigs = joining::unitigs::<K>(&fragments, k, (budget, threads))?;
@@ -75,7 +76,7 @@ impl<'c> Stage<'_, 'c> {
             let graph = PathGraph::new::<K>(unitigs.sorted(k, budget)?, k, budget)?;
             Ok((graph, 0, count))
         })?;
-        // The paper's chains end before a branch; unitigs do not.
+        // The paper's chains end before a branch; unitigs extend up to it.
         let joined = if params.is_of_paper() { Some(graph.joined::<K>()?) } else { None };
         let unitigs = joined.as_ref().unwrap_or(&graph);
         let level = Level {
@@ -102,8 +103,8 @@ impl<'c> Stage<'_, 'c> {
             Ok(((), bytes, unitigs.paths.len() as u64))
         })?;
         drop(joined);
-        let given = &self.plan.given;
-        if self.only_solid || given.profile == Profile::None {
+        let options = &self.plan.options;
+        if self.only_solid || options.profile == Profile::None {
             return Ok((graph, level));
         }
         if let Some(checkpoint) = &self.checkpoint
@@ -111,13 +112,13 @@ impl<'c> Stage<'_, 'c> {
         {
             return Ok((PathGraph::new::<K>(paths, k, budget)?, level));
         }
-        let (graph, level) = match given.simplifying(k) {
+        let (graph, level) = match options.simplifying(k) {
             Some(program) => {
                 let control = Control::new(k, program);
                 self.simplified::<K>(workers, control, (graph, level), response)?
             }
-            None => match given.rules(k) {
-                Some(rules) => simplified_here::<K>(&rules, (graph, level), response)?,
+            None => match options.rules(k) {
+                Some(rules) => simplified_locally::<K>(&rules, (graph, level), response)?,
                 None => (graph, level),
             },
         };
@@ -129,8 +130,8 @@ impl<'c> Stage<'_, 'c> {
         Ok((graph, level))
     }
 
-    /// What workers find, or found before.
-    fn found(
+    /// Returns the results of the workers, from the checkpoint if it has them.
+    fn results(
         &self,
         workers: &impl Workers<'c>,
         params: &LevelParams,
@@ -140,15 +141,15 @@ impl<'c> Stage<'_, 'c> {
         let Some(checkpoint) = &self.checkpoint else {
             return workers.fragments(params, solid, None, response);
         };
-        if let Some(found) = checkpoint.load_results(self.context.budget)? {
-            return Ok(found);
+        if let Some(results) = checkpoint.load_results(self.context.budget)? {
+            return Ok(results);
         }
-        let found = workers.fragments(params, solid, Some(checkpoint), response)?;
-        timed(response, "checkpoint", || Ok((checkpoint.save_results(&found)?, 0, 0)))?;
-        Ok(found)
+        let results = workers.fragments(params, solid, Some(checkpoint), response)?;
+        timed(response, "checkpoint", || Ok((checkpoint.save_results(&results)?, 0, 0)))?;
+        Ok(results)
     }
 
-    /// Without errors, which workers take out by supersteps.
+    /// Simplifies the graph with workers, in supersteps.
     fn simplified<K: Kmer>(
         &self,
         workers: &impl Workers<'c>,
@@ -157,9 +158,9 @@ impl<'c> Stage<'_, 'c> {
         response: &mut Response,
     ) -> Result<(PathGraph<'c>, Level)> {
         let (k, budget) = (self.k, self.context.budget);
-        let left = workers.supersteps(&mut control, graph.paths, response)?;
+        let remaining = workers.supersteps(&mut control, graph.paths, response)?;
         let threads = self.context.request.threads;
-        let paths = joining::unitigs::<K>(&left, k, (budget, threads))?;
+        let paths = joining::unitigs::<K>(&remaining, k, (budget, threads))?;
         let graph = PathGraph::new::<K>(paths.sorted(k, budget)?, k, budget)?;
         level.rounds = control.rounds;
         add_traffic(level.traffic.get_or_insert_default(), &control.traffic);
@@ -168,7 +169,7 @@ impl<'c> Stage<'_, 'c> {
 
     fn params(&self) -> Result<LevelParams> {
         let input_bytes = input_bytes(&self.context.request.inputs)?;
-        let given = &self.plan.given;
+        let options = &self.plan.options;
         let first = self.k == self.plan.kmer_sizes[0];
         let Request { memory_bytes, threads, .. } = *self.context.request;
         let bits_max = bucket_bits_max(memory_bytes / OPEN_PART / threads as u64);
@@ -177,19 +178,19 @@ impl<'c> Stage<'_, 'c> {
         Ok(LevelParams {
             k: self.k,
             bits: bits.clamp(BUCKET_BITS_MIN, bits_max),
-            min_count: given.min_count.or((!first).then_some(LATER_MIN_COUNT)),
-            drop_reads_with_n: given.drop_reads_with_n,
+            min_count: options.min_count.or((!first).then_some(LATER_MIN_COUNT)),
+            drop_reads_with_n: options.drop_reads_with_n,
             only_solid: self.only_solid,
             is_followed: self.plan.kmer_sizes.iter().any(|&size| size > self.k),
-            pairing: given.pairing(),
+            pairing: options.pairing(),
             input_bytes,
-            program: given.joining(self.k),
+            program: options.joining(self.k),
         })
     }
 }
 
-/// Without errors, which one thread takes out.
-fn simplified_here<'c, K: Kmer>(
+/// Simplifies the graph with one thread.
+fn simplified_locally<'c, K: Kmer>(
     rules: &Rules,
     (mut graph, mut level): (PathGraph<'c>, Level),
     response: &mut Response,

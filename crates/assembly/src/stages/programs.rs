@@ -12,12 +12,11 @@ use crate::kernel::supersteps::control::{Aggregates, Control, SuperstepOrder};
 use crate::kernel::supersteps::messages::Outbox;
 use crate::kernel::supersteps::part::{VERTEX_BYTES, VertexPart, spread};
 
-/// Runs a program with a part for each thread of this process; returns what is left of the
-/// vertices.
+/// Runs a program with a part for each thread of this process; returns the remaining vertices.
 ///
 /// # Errors
 /// `Input` when the vertices do not fit in the budget; `Cancelled`.
-pub fn all<'c>(
+pub fn run<'c>(
     context: &Context<'c>,
     control: &mut Control,
     vertices: impl SequenceSource,
@@ -25,29 +24,30 @@ pub fn all<'c>(
     let (threads, budget) = (context.request.threads, context.budget);
     let size_bytes = vertices.bases() + vertices.range().len() * VERTEX_BYTES;
     let lease = budget.take(size_bytes as u64, "the vertices of all supersteps")?;
-    let given = spread(&vertices, threads)?;
+    let blocks = spread(&vertices, threads)?;
     drop(vertices);
     let begin =
-        |given: &Vec<u8>| Ok(Mutex::new((VertexPart::begin(control.k, threads, &[given])?, None)));
-    let parts: Vec<_> = given.iter().map(begin).collect::<Result<_>>()?;
-    drop(given);
+        |block: &Vec<u8>| Ok(Mutex::new((VertexPart::begin(control.k, threads, &[block])?, None)));
+    let parts: Vec<_> = blocks.iter().map(begin).collect::<Result<_>>()?;
+    drop(blocks);
     let mut sent: Vec<Outbox> = Vec::new();
     while let Some(order) = control.order() {
         let aggregates = superstep(context, &parts, &order, &mut sent)?;
         control.advance(&aggregates)?;
     }
     drop(lease);
-    let mut left = Fragments::none(budget);
+    let mut remaining = Fragments::none(budget);
     for part in parts {
         let (part, _) = part.into_inner().unwrap_or_else(PoisonError::into_inner);
-        part.finish(&mut left)?;
+        part.finish(&mut remaining)?;
     }
-    Ok(left)
+    Ok(remaining)
 }
 
 type Place = Mutex<(VertexPart, Option<(Outbox, Aggregates)>)>;
 
-/// All parts take what was sent to them, and send more; what they tell.
+/// Runs a superstep of all parts: each receives its messages and sends more; returns the summed
+/// reports.
 fn superstep(
     context: &Context<'_>,
     parts: &[Place],
@@ -55,9 +55,9 @@ fn superstep(
     sent: &mut Vec<Outbox>,
 ) -> Result<Aggregates> {
     let step = |_: &mut (), index: usize| {
-        let (part, found) = &mut *parallel::lock(&parts[index]);
+        let (part, output) = &mut *parallel::lock(&parts[index]);
         let messages: Vec<&[u8]> = sent.iter().map(|out| &out.parts[index][..]).collect();
-        *found = Some(part.step(order, &messages)?);
+        *output = Some(part.step(order, &messages)?);
         context.progress.advance(0)
     };
     parallel::run(parts.len(), parts.len(), || (), step, |_| {})?;

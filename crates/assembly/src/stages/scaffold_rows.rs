@@ -1,4 +1,4 @@
-//! Scaffolds as they are written: `scaffolds.fa`, their lines in `graph.gfa`, numbers about them.
+//! Scaffolds as they are written: `scaffolds.fa`, their lines in `graph.gfa`, and statistics.
 
 use cuesta_core::Result;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::kernel::placements::Joint;
 use crate::kernel::simplify::PathGraph;
 use crate::pairs::scaffolds::{ANY, Part, Scaffold, Scaffolds, Seam, with_contigs};
 
-/// The scaffolds of a graph, and what they are written with.
+/// The scaffolds of a graph, with the options and data for writing them.
 pub struct ScaffoldRows<'s, 'g> {
     graph: &'s PathGraph<'g>,
     short: &'s ShortContigs,
@@ -20,7 +20,7 @@ pub struct ScaffoldRows<'s, 'g> {
     min_contig: u64,
 }
 
-/// Numbers about the scaffolds of at least some length.
+/// Statistics of the scaffolds of at least some length.
 #[derive(Default)]
 pub struct ScaffoldNumbers {
     lengths: Vec<u64>,
@@ -30,7 +30,7 @@ pub struct ScaffoldNumbers {
 }
 
 impl<'s, 'g> ScaffoldRows<'s, 'g> {
-    /// Of this graph, and of contigs that are too short for it.
+    /// Creates the writer for a graph and the contigs that are too short for it.
     pub fn new(
         (graph, short): (&'s PathGraph<'g>, &'s ShortContigs),
         (depth, min_contig): (Depth, u64),
@@ -38,10 +38,11 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
         Self { graph, short, depth, min_contig }
     }
 
-    /// Puts all lines of `scaffolds.fa`; those of `graph.gfa` are returned.
+    /// Passes all lines of `scaffolds.fa` to `put`; returns the lines of `graph.gfa` and
+    /// statistics.
     ///
     /// # Errors
-    /// Those of `put`.
+    /// Errors of `put`.
     pub fn put(
         &self,
         scaffolds: &Scaffolds,
@@ -68,25 +69,26 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
             let head = format!(">{name} length={length} depth={depth:.1} gaps={gaps}{mark}\n");
             put(sequence_row(&head, codes, &mut row))?;
         }
-        for (number, one) in (all.len() + 1..).zip(&self.short.all) {
-            let length = one.codes.len() as u64;
+        for (number, contig) in (all.len() + 1..).zip(&self.short.all) {
+            let length = contig.codes.len() as u64;
             if length >= self.min_contig {
-                let (depth, _) = one.measures(self.short.k);
+                let (depth, _) = contig.measures(self.short.k);
                 let head = format!(">scaffold_{number} length={length} depth={depth:.1} gaps=0\n");
                 numbers.lengths.push(length);
-                put(sequence_row(&head, &one.codes, &mut row))?;
+                put(sequence_row(&head, &contig.codes, &mut row))?;
             }
         }
         Ok((lines, numbers))
     }
 
-    /// Whether a scaffold of one contig is a circle that the graph has not closed.
+    /// Returns whether a scaffold of one contig is a circle that pairs close and the graph does
+    /// not.
     fn is_closed_by_pairs(&self, scaffold: &Scaffold) -> bool {
         let path = scaffold.parts[0].entered / 2;
         scaffold.circular && !self.graph.paths.facts(path as usize).circular
     }
 
-    /// The depth of all contigs of a scaffold together.
+    /// Returns the depth of all contigs of a scaffold together.
     fn depth_of(&self, scaffold: &Scaffold) -> f64 {
         let (mut counts, mut kmers) = (0, 0);
         for part in &scaffold.parts {
@@ -97,7 +99,7 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
         self.depth.of(counts, kmers)
     }
 
-    /// The jumps of a scaffold, which are no links of the graph, and its path.
+    /// Returns the jumps of a scaffold, which are not links of the graph, and its path.
     fn lines(&self, name: &str, scaffold: &Scaffold) -> Vec<String> {
         let (mut lines, mut path, mut steps) = (Vec::new(), String::new(), Vec::new());
         let mut before: Option<String> = None;
@@ -127,7 +129,7 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
         lines
     }
 
-    /// How far a contig is from the one before, where no link says so.
+    /// Returns the distance between a contig and the one before, where they are not linked.
     fn jump(&self, joined: &Seam) -> Option<i64> {
         match joined {
             Seam::Joint(Joint::Shared(bases)) if bases + 1 == self.graph.k => None,
@@ -138,7 +140,7 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
     }
 }
 
-/// A name, which ends a line, and bases on a line.
+/// Returns the rows of a sequence: a head, which ends with a line break, and a line of bases.
 fn sequence_row<'r>(head: &str, codes: &[Base], row: &'r mut Vec<u8>) -> &'r [u8] {
     row.clear();
     row.extend_from_slice(head.as_bytes());
@@ -148,19 +150,19 @@ fn sequence_row<'r>(head: &str, codes: &[Base], row: &'r mut Vec<u8>) -> &'r [u8
 }
 
 impl Part {
-    /// Whether bases before it are not known.
+    /// Returns whether it follows a gap.
     fn is_after_gap(&self) -> bool {
         matches!(self.joined, Some(Seam::Gap(_)))
     }
 }
 
 impl ScaffoldNumbers {
-    /// How many there are.
+    /// Returns the number of scaffolds.
     pub fn count(&self) -> u64 {
         self.lengths.len() as u64
     }
 
-    /// As `stats.json` has them.
+    /// Returns the statistics as in `stats.json`.
     pub fn stats(&self) -> Value {
         let bases: u64 = self.lengths.iter().sum();
         let (n50, l50) = half_of(&self.lengths, bases);

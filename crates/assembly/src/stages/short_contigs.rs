@@ -1,5 +1,5 @@
-//! Contigs that are shorter than the last k-mers, which the last graph so has nothing of: they are
-//! added to what is written, unless longer contigs have all of their bases.
+//! Contigs that are shorter than the last k-mers, so that the last graph lacks them: they are added
+//! to the output, unless longer contigs contain all of their k-mers.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -17,32 +17,33 @@ use crate::kernel::scan;
 use crate::kernel::sequences::{PathSummary, Paths};
 use crate::kernel::simplify::PathGraph;
 
-/// Bytes that a k-mer of a short contig takes in a map, about.
+/// Approximate bytes of a k-mer of a short contig in a map.
 const KMER_BYTES: u64 = 64;
 
-/// A contig of the size before the last.
+/// A contig of the size of k-mers before the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShortContig {
     /// Its bases.
     pub codes: Vec<Base>,
-    /// How deep it is.
+    /// Its depth.
     pub weight: u64,
 }
 
-/// Those that are written beside the paths of the last graph, and the links that they have.
+/// Short contigs that are written after the paths of the last graph, and their links.
 #[derive(Debug, Default)]
 pub struct ShortContigs {
-    /// The size of k-mers before the last.
+    /// Bases in a k-mer of the size before the last.
     pub k: usize,
-    /// Contigs, the longest first.
+    /// Short contigs, the longest first.
     pub all: Vec<ShortContig>,
-    /// The end that is left, and the one that is entered; short contigs are numbered after paths.
+    /// End that is left and end that is entered by each link; short contigs are numbered after
+    /// paths.
     links: Vec<(End, End)>,
 }
 
 impl ShortContig {
-    /// Its depth and the counts of its k-mers, of the size before the last, added up: as for paths
-    /// of the last graph, k-mers count as often as their contig is deep.
+    /// Returns its depth and the sum of the counts of its k-mers, of the size before the last. As
+    /// for paths of the last graph, the count of a k-mer is the depth of its contig.
     pub fn measures(&self, k: usize) -> (f64, u64) {
         let kmers = self.codes.len() + 1 - k;
         let count_sum = self.weight.saturating_mul(kmers as u64);
@@ -51,26 +52,27 @@ impl ShortContig {
 }
 
 impl ShortContigs {
-    /// Those of a graph, by the folder with what was solid there, and the size of k-mers before.
+    /// Finds the short contigs for a graph; `folder` has the solid sequences, `k` is the size of
+    /// k-mers before.
     ///
     /// # Errors
     /// `Input` when they do not fit in the budget; `System`.
-    pub fn beside(
+    pub fn find(
         graph: &PathGraph<'_>,
         (folder, k): (&Path, usize),
         budget: &Budget,
     ) -> Result<Self> {
         let mut all = shorter(&folder.join(before_file(graph.k)), graph.k)?;
-        let bytes: u64 = all.iter().map(|one| one.codes.len() as u64 * KMER_BYTES).sum();
+        let bytes: u64 = all.iter().map(|contig| contig.codes.len() as u64 * KMER_BYTES).sum();
         let _lease = budget.take(bytes, "contigs shorter than the last k-mers")?;
         let links = with_kmer!(k, K => {
-            keep_absent::<K>(graph, &mut all, k);
+            retain_absent::<K>(graph, &mut all, k);
             links::<K>(graph, &all, (k, budget))?
         });
         Ok(Self { k, all, links })
     }
 
-    /// The lines of their links, in `graph.gfa`.
+    /// Returns the lines of their links in `graph.gfa`.
     pub fn link_lines(&self) -> impl Iterator<Item = String> {
         self.links.iter().map(|&(left, entered)| {
             format!(
@@ -85,14 +87,14 @@ impl ShortContigs {
     }
 }
 
-/// The contigs of a file that have less than `longest` bases.
+/// Reads the contigs of a file that have less than `longest` bases.
 ///
 /// # Errors
-/// `Input` naming what is no contig; `System`.
+/// `Input` naming a record that is not a contig; `System`.
 fn shorter(path: &Path, longest: usize) -> Result<Vec<ShortContig>> {
     let failed = |cause| Error::system("answer", "reading", path, &cause);
     let mut lines = BufReader::new(File::open(path).map_err(failed)?).lines();
-    let mut found = Vec::new();
+    let mut contigs = Vec::new();
     while let Some(head) = lines.next().transpose().map_err(failed)? {
         let bases = lines.next().transpose().map_err(failed)?.unwrap_or_default();
         if bases.len() >= longest || head.ends_with(" bridge") {
@@ -102,7 +104,7 @@ fn shorter(path: &Path, longest: usize) -> Result<Vec<ShortContig>> {
         let codes: Vec<Base> = bases.bytes().map(scan::code).collect();
         match weight {
             Some(weight) if codes.iter().all(|&code| code < 4) => {
-                found.push(ShortContig { codes, weight });
+                contigs.push(ShortContig { codes, weight });
             }
             _ => {
                 let text = format!("{}: {head:?} is no contig", path.display());
@@ -110,31 +112,31 @@ fn shorter(path: &Path, longest: usize) -> Result<Vec<ShortContig>> {
             }
         }
     }
-    Ok(found)
+    Ok(contigs)
 }
 
-/// Leaves those that have a k-mer which no path of the graph has.
-fn keep_absent<K: Kmer>(graph: &PathGraph<'_>, all: &mut Vec<ShortContig>, k: usize) {
-    all.retain(|one| one.codes.len() >= k);
+/// Retains the contigs that have a k-mer which no path of the graph has.
+fn retain_absent<K: Kmer>(graph: &PathGraph<'_>, all: &mut Vec<ShortContig>, k: usize) {
+    all.retain(|contig| contig.codes.len() >= k);
     let canonical = |kmer: K| kmer.canonical(k);
-    let mut is_there: KmerMap<K, bool> = KmerMap::default();
-    for kmer in all.iter().flat_map(|one| kmers::<K>(&one.codes, k)) {
-        is_there.insert(canonical(kmer), false);
+    let mut is_in_graph: KmerMap<K, bool> = KmerMap::default();
+    for kmer in all.iter().flat_map(|contig| kmers::<K>(&contig.codes, k)) {
+        is_in_graph.insert(canonical(kmer), false);
     }
-    if is_there.is_empty() {
+    if is_in_graph.is_empty() {
         return;
     }
     for path in 0..graph.paths.len() {
         for kmer in kmers::<K>(graph.paths.codes(path), k) {
-            if let Some(found) = is_there.get_mut(&canonical(kmer)) {
-                *found = true;
+            if let Some(is_present) = is_in_graph.get_mut(&canonical(kmer)) {
+                *is_present = true;
             }
         }
     }
-    all.retain(|one| kmers::<K>(&one.codes, k).any(|kmer| !is_there[&canonical(kmer)]));
+    all.retain(|contig| kmers::<K>(&contig.codes, k).any(|kmer| !is_in_graph[&canonical(kmer)]));
 }
 
-/// Links of short contigs to each other and to the ends of paths.
+/// Finds the links of short contigs to each other and to the ends of paths.
 fn links<K: Kmer>(
     graph: &PathGraph<'_>,
     all: &[ShortContig],
@@ -151,20 +153,20 @@ fn links<K: Kmer>(
             into.extend_from_slice(&codes[codes.len() - k..]);
         })?;
     }
-    for one in all {
-        ends.push(PathSummary::default(), |into| into.extend_from_slice(&one.codes))?;
+    for contig in all {
+        ends.push(PathSummary::default(), |into| into.extend_from_slice(&contig.codes))?;
     }
     let first = graph.paths.len();
     let is_short = |end: End| (end / 2) as usize >= first;
     let is_open = |end: End| is_short(end) || !graph.paths.facts((end / 2) as usize).circular;
-    let mut found = Vec::new();
+    let mut links = Vec::new();
     Links::find::<K>(&ends, k, budget)?.each(|left, entered| {
         let is_wanted = is_short(left) || is_short(entered);
         if is_wanted && is_open(left) && is_open(entered) {
-            found.push((left, entered));
+            links.push((left, entered));
         }
     });
-    Ok(found)
+    Ok(links)
 }
 
 #[cfg(test)]
@@ -174,14 +176,14 @@ mod tests {
     use cuesta_core::random::Stream;
 
     #[test]
-    fn what_longer_contigs_have_is_left_out_and_the_rest_is_linked() {
+    fn contigs_within_longer_ones_are_dropped_and_the_rest_is_linked() {
         let stream = Stream::new(3, 0);
         let drawn: Vec<Base> = (0..400).map(|place| (stream.bits(place) & 3) as Base).collect();
         let letters = |codes: &[Base]| -> String {
             codes.iter().map(|&base| char::from(b"ACGT"[usize::from(base)])).collect()
         };
         let folder = tempfile::tempdir().unwrap();
-        // Bases 100 to 150 follow the only path; 20 to 60 are in it, on the other strand.
+        // Bases 100 to 150 follow the only path; 20 to 60 are in it, on the reverse strand.
         let inside: Vec<Base> = reverse_complement(&drawn[20..60]).collect();
         let text = format!(
             ">0 weight=9\n{}\n>1 weight=7\n{}\n>2 weight=5\n{}\n>3 weight=5 bridge\n{}\n",
@@ -195,11 +197,11 @@ mod tests {
         let mut paths = Paths::new(&budget, "a test");
         paths.push(PathSummary::default(), |all| all.extend_from_slice(&drawn[..120])).unwrap();
         let graph = PathGraph::new::<crate::kernel::kmer::Wide<2>>(paths, 91, &budget).unwrap();
-        let found = ShortContigs::beside(&graph, (folder.path(), 21), &budget).unwrap();
+        let short = ShortContigs::find(&graph, (folder.path(), 21), &budget).unwrap();
         let expected = ShortContig { codes: drawn[100..150].to_vec(), weight: 7 };
-        assert_eq!(found.all, [expected]);
-        assert_eq!(found.all[0].measures(21), (7.0, 210));
-        let lines: Vec<String> = found.link_lines().collect();
+        assert_eq!(short.all, [expected]);
+        assert_eq!(short.all[0].measures(21), (7.0, 210));
+        let lines: Vec<String> = short.link_lines().collect();
         assert_eq!(lines, ["L\tcontig_1\t+\tcontig_2\t+\t20M\n"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What is solid, and what was found, as little-endian bytes.
+//! Little-endian encoding of solid sequences and of results of workers.
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -13,12 +13,12 @@ use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::control::Traffic;
 use crate::pairs::{SolidFacts, SolidSequences};
 
-/// What is solid.
+/// Encodes solid sequences.
 pub fn solid_bytes(solid: &SolidSequences<'_>) -> Vec<u8> {
     solid_pieces(solid, usize::MAX).concat()
 }
 
-/// The same in pieces of about so many bytes, each of which is whole sequences.
+/// Encodes solid sequences in pieces of about `piece_bytes`, each with complete sequences.
 pub fn solid_pieces(solid: &SolidSequences<'_>, piece_bytes: usize) -> Vec<Vec<u8>> {
     let mut pieces: Vec<Vec<u8>> = Vec::new();
     for index in 0..solid.len() {
@@ -34,7 +34,7 @@ pub fn solid_pieces(solid: &SolidSequences<'_>, piece_bytes: usize) -> Vec<Vec<u
     pieces
 }
 
-/// Calls `take` for each solid sequence with its weight.
+/// Calls `take` for each encoded solid sequence with its facts.
 ///
 /// # Errors
 /// `Defect` when bytes are missing.
@@ -51,20 +51,20 @@ pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Re
     Ok(())
 }
 
-/// What was found.
-pub fn results_bytes(found: &WorkerResults<'_>) -> Vec<u8> {
-    let mut bytes = facts_bytes(found);
-    found.fragments.blocks().for_each(|block| bytes.extend_from_slice(block));
+/// Encodes results of workers.
+pub fn results_bytes(results: &WorkerResults<'_>) -> Vec<u8> {
+    let mut bytes = facts_bytes(results);
+    results.fragments.blocks().for_each(|block| bytes.extend_from_slice(block));
     bytes
 }
 
-/// What was found, without the fragments.
-pub fn facts_bytes(found: &WorkerResults<'_>) -> Vec<u8> {
+/// Encodes results without the fragments.
+pub fn facts_bytes(results: &WorkerResults<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    bytes.extend(found.min_count.to_le_bytes());
-    bytes.extend(found.bucket_bytes.to_le_bytes());
-    bytes.extend(tally_bytes(&found.tally));
-    let traffic = found.traffic.iter().flatten();
+    bytes.extend(results.min_count.to_le_bytes());
+    bytes.extend(results.bucket_bytes.to_le_bytes());
+    bytes.extend(tally_bytes(&results.tally));
+    let traffic = results.traffic.iter().flatten();
     bytes.extend((traffic.clone().count() as u32).to_le_bytes());
     for (name, traffic) in traffic {
         bytes.extend((name.len() as u32).to_le_bytes());
@@ -73,11 +73,11 @@ pub fn facts_bytes(found: &WorkerResults<'_>) -> Vec<u8> {
             bytes.extend(number.to_le_bytes());
         }
     }
-    put_spectrum(&found.spectrum, &mut bytes);
+    put_spectrum(&results.spectrum, &mut bytes);
     bytes
 }
 
-/// Nothing found yet.
+/// Returns empty results.
 pub fn empty_results(budget: &Budget) -> WorkerResults<'_> {
     WorkerResults {
         fragments: Fragments::none(budget),
@@ -89,28 +89,28 @@ pub fn empty_results(budget: &Budget) -> WorkerResults<'_> {
     }
 }
 
-/// Adds what was found elsewhere.
+/// Decodes results and adds them.
 ///
 /// # Errors
 /// `Defect` when bytes are missing; `Input` when the fragments do not fit in the budget.
-pub fn add_results(bytes: &[u8], found: &mut WorkerResults<'_>) -> Result<()> {
+pub fn add_results(bytes: &[u8], results: &mut WorkerResults<'_>) -> Result<()> {
     let mut reader = ByteReader(bytes);
     let min_count = reader.u32()?;
-    if found.min_count != 0 && found.min_count != min_count {
+    if results.min_count != 0 && results.min_count != min_count {
         return Err(internal("workers differ in the smallest count"));
     }
-    found.min_count = min_count;
-    found.bucket_bytes = found.bucket_bytes.saturating_add(reader.u64()?);
-    found.tally.add(&reader.tally()?);
+    results.min_count = min_count;
+    results.bucket_bytes = results.bucket_bytes.saturating_add(reader.u64()?);
+    results.tally.add(&reader.tally()?);
     for _ in 0..reader.u32()? {
         let count = reader.u32()? as usize;
         let name = String::from_utf8_lossy(reader.bytes(count)?).into_owned();
         let (supersteps, messages, bytes) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let traffic = Traffic { supersteps, messages, bytes };
-        found.traffic.get_or_insert_default().insert(name, traffic);
+        results.traffic.get_or_insert_default().insert(name, traffic);
     }
-    reader.spectrum(&mut found.spectrum)?;
-    found.fragments.append_bytes(reader.0)
+    reader.spectrum(&mut results.spectrum)?;
+    results.fragments.append_bytes(reader.0)
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_found_arrives(
+        fn results_are_decoded_as_they_were_encoded(
             pieces in prop::collection::vec(
                 (prop::collection::vec(0u8..4, 1..40), any::<[bool; 3]>(), any::<[u32; 3]>()),
                 0..9,
@@ -129,10 +129,10 @@ mod tests {
             counts in prop::collection::vec(0u32..20_000, 0..9),
         ) {
             let budget = Budget::new(1 << 30);
-            let mut found = empty_results(&budget);
-            (found.min_count, found.bucket_bytes) = (3, 99);
-            found.tally = ReadCounts::of([77, 5, 4, 3, 2, 9]);
-            counts.iter().for_each(|&count| found.spectrum.add(count));
+            let mut results = empty_results(&budget);
+            (results.min_count, results.bucket_bytes) = (3, 99);
+            results.tally = ReadCounts::of([77, 5, 4, 3, 2, 9]);
+            counts.iter().for_each(|&count| results.spectrum.add(count));
             for (codes, ends, [sum, first_count, last_count]) in &pieces {
                 let [left_open, right_open, circular] = ends;
                 let piece = FragmentSummary {
@@ -144,17 +144,17 @@ mod tests {
                     right_open: *right_open,
                     circular: *circular,
                 };
-                found.fragments.push(piece, |all| all.extend_from_slice(codes)).unwrap();
+                results.fragments.push(piece, |all| all.extend_from_slice(codes)).unwrap();
             }
-            let bytes = results_bytes(&found);
+            let bytes = results_bytes(&results);
             let mut again = empty_results(&budget);
             add_results(&bytes, &mut again).unwrap();
             prop_assert_eq!(results_bytes(&again), bytes.clone());
-            prop_assert_eq!(again.spectrum.kmers(), found.spectrum.kmers());
+            prop_assert_eq!(again.spectrum.kmers(), results.spectrum.kmers());
             for (index, (codes, ..)) in pieces.iter().enumerate() {
-                let mut found = Vec::new();
-                again.fragments.read(index, &mut found).unwrap();
-                prop_assert_eq!(&found, codes);
+                let mut read_codes = Vec::new();
+                again.fragments.read(index, &mut read_codes).unwrap();
+                prop_assert_eq!(&read_codes, codes);
             }
             for cut in 0..bytes.len().min(60) {
                 let _ = add_results(&bytes[..cut], &mut empty_results(&budget));

@@ -1,4 +1,4 @@
-//! The answer files: unitigs, contigs, their graph, the spectrum, and numbers about them.
+//! Files of the answer: unitigs, contigs, their graph, the spectrum, and statistics.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,20 +21,20 @@ use crate::stages::level::Level;
 use crate::stages::scaffold_rows::{ScaffoldNumbers, ScaffoldRows};
 use crate::stages::short_contigs::ShortContigs;
 
-/// Unitigs with their links, in the form of BCALM.
+/// Unitigs with their links, in the format of BCALM.
 pub const UNITIGS_FILE: &str = "unitigs.fa";
-/// The contigs.
+/// Contigs.
 pub const CONTIGS_FILE: &str = "contigs.fa";
-/// All paths of the simplified graph, GFA 1.
+/// All paths of the simplified graph, in GFA 1.
 pub const GRAPH_FILE: &str = "graph.gfa";
-/// For each size of k-mers but the first, what is solid: the contigs of the size before, and
+/// Solid sequences of each size of k-mers but the first: the contigs of the size before, and
 /// bridges.
 pub const BEFORE_FOLDER: &str = "before";
 /// Numbers of distinct k-mers by count.
 pub const SPECTRUM_FILE: &str = "spectrum.tsv";
-/// Contigs in the order that read pairs show, and those that are in none.
+/// Contigs in the order that read pairs show, and contigs that are in no scaffold.
 pub const SCAFFOLDS_FILE: &str = "scaffolds.fa";
-/// Numbers about the contigs and how they came about.
+/// Statistics of the contigs, and of each size of k-mers.
 pub const STATS_FILE: &str = "stats.json";
 
 struct Output {
@@ -76,22 +76,23 @@ impl Output {
     }
 }
 
-/// Appends bases as letters, N for those that are not known.
+/// Appends bases as letters, N for unknown ones.
 pub fn letters(codes: &[Base], text: &mut Vec<u8>) {
-    // From A to C, G, T, N by sums, and not from a table: so the compiler takes many at a time.
+    // From A to C, G, T, N by sums, and not from a table, so that the compiler vectorizes the loop.
     let letter = |base: Base| {
-        let [c, g, t, n] = [1, 2, 3, 4].map(|other| u8::from(base == other));
+        let [c, g, t, n] = [1, 2, 3, 4].map(|code| u8::from(base == code));
         b'A' + 2 * c + 6 * g + 19 * t + 13 * n
     };
     text.extend(codes.iter().map(|&base| letter(base)));
 }
 
-/// `+` where the path of `end` is read forwards when it is left there.
+/// Returns `+` where the path of `end` is read forwards when it is left by `end`, or entered if not
+/// `left`.
 pub fn sign(end: End, left: bool) -> char {
     if (end % 2 == 1) == left { '+' } else { '-' }
 }
 
-/// Writes the unitigs; returns the bytes.
+/// Writes the unitigs; returns the bytes written.
 ///
 /// # Errors
 /// `System`.
@@ -118,22 +119,22 @@ pub fn unitigs(folder: &Path, graph: &PathGraph<'_>) -> Result<u64> {
     output.finish()
 }
 
-/// The first line of `graph.gfa`: paths that jump over gaps are of version 1.2.
+/// Returns the first line of `graph.gfa`: paths that jump over gaps need version 1.2.
 pub fn gfa_head(with_scaffolds: bool) -> &'static [u8] {
     if with_scaffolds { b"H\tVN:Z:1.2\n" } else { b"H\tVN:Z:1.0\n" }
 }
 
-/// What is at the end of a run.
+/// Graph and contigs at the end of a run.
 pub struct LastGraph<'g, 'c> {
     /// The last graph.
     pub graph: &'g PathGraph<'c>,
-    /// Contigs that are too short for it.
+    /// Contigs that are too short for the graph.
     pub short: &'g ShortContigs,
-    /// What pairs made of it, if they say something.
+    /// Scaffolds, if there are enough pairs.
     pub scaffolds: Option<&'g Scaffolds>,
 }
 
-/// A contig as it is written.
+/// A contig in the form in which it is written.
 struct ContigRow<'c> {
     number: usize,
     codes: &'c [Base],
@@ -143,7 +144,7 @@ struct ContigRow<'c> {
 }
 
 impl ContigRow<'_> {
-    /// Puts it into the file of contigs, if it is long enough, and into that of the graph.
+    /// Writes it to the file of contigs, if it is long enough, and to that of the graph.
     fn put(&self, min_contig: u64, [fasta, gfa]: [&mut Output; 2]) -> Result<()> {
         let Self { number, codes, count_sum, depth, circular } = *self;
         let length = codes.len();
@@ -161,7 +162,7 @@ impl ContigRow<'_> {
 }
 
 /// Writes the contigs of at least `min_contig` bases, the graph, and scaffolds if there may be any;
-/// returns the bytes, and numbers about scaffolds.
+/// returns the bytes written, and statistics of scaffolds.
 ///
 /// # Errors
 /// `System`.
@@ -181,9 +182,9 @@ pub fn contigs(
         let row = ContigRow { number: index + 1, codes, count_sum, depth, circular };
         row.put(min_contig, [&mut output, &mut gfa])?;
     }
-    for (number, one) in (graph.paths.len() + 1..).zip(&short.all) {
-        let (depth, count_sum) = one.measures(short.k);
-        let row = ContigRow { number, codes: &one.codes, count_sum, depth, circular: false };
+    for (number, contig) in (graph.paths.len() + 1..).zip(&short.all) {
+        let (depth, count_sum) = contig.measures(short.k);
+        let row = ContigRow { number, codes: &contig.codes, count_sum, depth, circular: false };
         row.put(min_contig, [&mut output, &mut gfa])?;
     }
     let mut lines = link_lines(graph);
@@ -193,17 +194,17 @@ pub fn contigs(
     if let Some(scaffolds) = scaffolds {
         let mut output = Output::create(folder, SCAFFOLDS_FILE)?;
         let rows = ScaffoldRows::new((graph, short), (depth, min_contig));
-        let (more, found) = rows.put(scaffolds, |row| output.put(row))?;
+        let (more, statistics) = rows.put(scaffolds, |row| output.put(row))?;
         lines.extend(more);
         bytes = output.finish()?;
-        numbers = Some(found);
+        numbers = Some(statistics);
     }
     lines.iter().try_for_each(|line| gfa.put(line.as_bytes()))?;
     Ok((bytes + output.finish()? + gfa.finish()?, numbers))
 }
 
-/// The lines of the links of a graph. A circle, which has each of its bases once, is linked to
-/// itself alone.
+/// Returns the lines of the links of a graph. A circle, whose bases are written once around, is
+/// linked to itself without shared bases.
 fn link_lines(graph: &PathGraph<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     graph.links.each(|end, next| {
@@ -217,11 +218,11 @@ fn link_lines(graph: &PathGraph<'_>) -> Vec<String> {
     lines
 }
 
-/// Writes what is solid at the size `k` of k-mers.
+/// Writes the solid sequences at the size `k` of k-mers.
 ///
 /// # Errors
 /// `System`.
-pub fn before(folder: &Path, k: usize, solid: &SolidSequences<'_>) -> Result<u64> {
+pub fn solid(folder: &Path, k: usize, solid: &SolidSequences<'_>) -> Result<u64> {
     let folder = folder.join(BEFORE_FOLDER);
     std::fs::create_dir_all(&folder)
         .map_err(|cause| Error::system("answer", "creating", &folder, &cause))?;
@@ -246,7 +247,7 @@ pub fn keep_unitigs(folder: &Path, k: usize) -> Result<()> {
         .map_err(|cause| Error::system("answer", "creating", &to, &cause))
 }
 
-/// Writes what [`keep_unitigs`] moved in another run.
+/// Restores the unitigs that [`keep_unitigs`] moved in another run.
 ///
 /// # Errors
 /// `System`.
@@ -257,17 +258,17 @@ pub fn restore_unitigs(folder: &Path, k: usize, bytes: &[u8]) -> Result<()> {
         .map_err(|cause| Error::system("answer", "writing", &path, &cause))
 }
 
-/// The file of [`BEFORE_FOLDER`] with the unitigs of a size of k-mers.
+/// Returns the name of the file in [`BEFORE_FOLDER`] with the unitigs of a size of k-mers.
 pub fn unitigs_before_file(k: usize) -> String {
     format!("{k}.unitigs.fa")
 }
 
-/// The file of [`BEFORE_FOLDER`] with what is solid at a size of k-mers.
+/// Returns the name of the file in [`BEFORE_FOLDER`] with the solid sequences of a size of k-mers.
 pub fn before_file(k: usize) -> String {
     format!("{k}.fa")
 }
 
-/// Writes the spectrum up to its last count; returns the bytes.
+/// Writes the spectrum up to its last count; returns the bytes written.
 ///
 /// # Errors
 /// `System`.
@@ -282,7 +283,8 @@ pub fn spectrum(folder: &Path, spectrum: &Spectrum) -> Result<u64> {
     output.finish()
 }
 
-/// Writes numbers about the contigs of at least `min_contig` bases; returns the counts.
+/// Writes statistics of the contigs of at least `min_contig` bases; returns the counts of the
+/// response.
 ///
 /// # Errors
 /// `System`.
@@ -294,11 +296,11 @@ pub fn stats(
 ) -> Result<BTreeMap<&'static str, u64>> {
     let chosen: Vec<&[u8]> = (0..graph.paths.len())
         .map(|index| graph.paths.written(index, graph.k))
-        .chain(short.all.iter().map(|one| &one.codes[..]))
+        .chain(short.all.iter().map(|contig| &contig.codes[..]))
         .filter(|codes| codes.len() as u64 >= min_contig)
         .collect();
     let mut lengths: Vec<u64> = chosen.iter().map(|codes| codes.len() as u64).collect();
-    lengths.sort_unstable_by(|one, two| two.cmp(one));
+    lengths.sort_unstable_by(|left, right| right.cmp(left));
     let bases: u64 = lengths.iter().sum();
     let (n50, l50) = half_of(&lengths, bases);
     let squares: u128 = lengths.iter().map(|&length| u128::from(length).pow(2)).sum();
@@ -340,7 +342,7 @@ pub fn stats(
     Ok(counts)
 }
 
-/// The length of the contig at which half of all bases are reached, and its place.
+/// Returns the length of the contig at which half of all bases are reached, and its rank.
 pub fn half_of(lengths: &[u64], bases: u64) -> (u64, usize) {
     let mut sum = 0;
     for (place, &length) in lengths.iter().enumerate() {

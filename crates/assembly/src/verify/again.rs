@@ -1,5 +1,5 @@
-//! What vertex programs did has no other method than doing it again: supersteps and messages are
-//! counted once more, from the bytes of the reads, and all files compared.
+//! Repetition of a run, since no other method verifies what vertex programs did: supersteps and
+//! messages are counted again from the reads, and all files are compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,21 +16,21 @@ use crate::stages::write::BEFORE_FOLDER;
 const FOLDER: &str = "again";
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// Runs the workload again, in scratch; names a file of the answer that is not the same.
+/// Runs the workload again in scratch; returns the name of a file of the answer that differs.
 ///
 /// # Errors
-/// Those of the run; `System`.
-pub fn other_file(request: &Request, progress: &Progress) -> Result<Option<PathBuf>> {
+/// Errors of the run; `System`.
+pub fn differing_file(request: &Request, progress: &Progress) -> Result<Option<PathBuf>> {
     let folder = ScratchFolder::make(&request.scratch, FOLDER)
         .map_err(|cause| failed(&request.scratch.join(FOLDER), &cause))?;
     let output = folder.path().to_owned();
     let mut parameters = request.parameters.clone();
     if let Some(parameters) = parameters.as_object_mut() {
-        // Going on from what the run kept would not be doing it again.
+        // A run that resumed from a checkpoint would not repeat the work.
         parameters.remove("resume");
     }
     let again = Request { output: output.clone(), parameters, ..request.clone() };
-    let found = crate::run::run(&again, progress).and_then(|_| {
+    let difference = crate::run::run(&again, progress).and_then(|_| {
         let names = files(&output, Path::new(""))?;
         for name in &names {
             if !are_same(&output.join(name), &request.output.join(name))? {
@@ -44,39 +44,39 @@ pub fn other_file(request: &Request, progress: &Progress) -> Result<Option<PathB
         Ok(files(&request.output, before)?.into_iter().find(|name| !names.contains(name)))
     });
     folder.remove().map_err(|cause| failed(&output, &cause))?;
-    found
+    difference
 }
 
 fn failed(path: &Path, cause: &std::io::Error) -> Error {
     Error::system(OPERATION, "reading", path, cause)
 }
 
-/// All files below a folder, by their names inside.
+/// Returns the relative names of all files below a folder.
 fn files(folder: &Path, inside: &Path) -> Result<Vec<PathBuf>> {
     let here = folder.join(inside);
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     for entry in fs::read_dir(&here).map_err(|cause| failed(&here, &cause))? {
         let entry = entry.map_err(|cause| failed(&here, &cause))?;
         let name = inside.join(entry.file_name());
         if entry.path().is_dir() {
-            found.extend(files(folder, &name)?);
+            names.extend(files(folder, &name)?);
         } else {
-            found.push(name);
+            names.push(name);
         }
     }
-    Ok(found)
+    Ok(names)
 }
 
-fn are_same(one: &Path, other: &Path) -> Result<bool> {
-    if !other.exists() {
+fn are_same(first: &Path, second: &Path) -> Result<bool> {
+    if !second.exists() {
         return Ok(false);
     }
-    let mut file = fs::File::open(one).map_err(|cause| failed(one, &cause))?;
-    let mut compared = Compared::open(other)?;
+    let mut file = fs::File::open(first).map_err(|cause| failed(first, &cause))?;
+    let mut compared = Compared::open(second)?;
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         let count =
-            std::io::Read::read(&mut file, &mut chunk).map_err(|cause| failed(one, &cause))?;
+            std::io::Read::read(&mut file, &mut chunk).map_err(|cause| failed(first, &cause))?;
         if count == 0 {
             return compared.finish();
         }

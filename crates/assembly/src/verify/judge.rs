@@ -9,11 +9,11 @@ use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
 
-use super::alone::Alone;
 use super::evidence::SuperKmerStore;
 use super::faults::{Fault, Faults};
 use super::grouped;
 use super::seen_twice::SeenTwice;
+use super::unique_kmers::UniqueKmers;
 use crate::kernel::internal;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::spectrum::Spectrum;
@@ -78,7 +78,7 @@ struct Worker<'a, K> {
     counted: Vec<(K, u32)>,
     spare: Vec<(K, u32)>,
     buffer: Vec<u8>,
-    alone: Alone,
+    alone: UniqueKmers,
     most_bytes: usize,
     noted: Noted,
     _lease: Lease<'a>,
@@ -324,7 +324,7 @@ impl<'a, K: Kmer> Worker<'a, K> {
             counted: Vec::new(),
             spare: Vec::new(),
             buffer: Vec::new(),
-            alone: Alone::new(spare_bytes),
+            alone: UniqueKmers::new(spare_bytes),
             most_bytes: most_bytes as usize,
             noted: Noted::default(),
             _lease: budget.take(most_bytes, "sorting k-mers")?,

@@ -10,7 +10,6 @@
 //! Memory is that of the run: what does not fit goes to scratch.
 
 mod again;
-mod alone;
 mod answer;
 mod bridges;
 mod counts;
@@ -34,6 +33,7 @@ pub mod reads;
 mod seen_twice;
 mod stages;
 pub mod text;
+mod unique_kmers;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -193,7 +193,7 @@ impl Verification<'_, '_> {
         if self.has_programs() {
             return 0;
         }
-        let (given, levels) = (&self.plan.given, self.claimed);
+        let (given, levels) = (&self.plan.options, self.claimed);
         let is_thin = || given.bridges_by_reads(levels.first().map(|level| &level.fit));
         let bridged = match (self.is_whole(), given.places_pairs()) {
             (false, _) => 0,
@@ -224,7 +224,7 @@ impl Verification<'_, '_> {
     fn verdict_by_repetition(&self, state: &mut State) -> Result<Verdict> {
         let request = self.context.request;
         if self.is_whole() {
-            let other = again::other_file(request, self.context.progress)?;
+            let other = again::differing_file(request, self.context.progress)?;
             state.require(other.is_none(), || wrong_file(&other.unwrap_or_default()));
             self.first_stage(state)?;
         }
@@ -240,7 +240,7 @@ impl Verification<'_, '_> {
 
     /// What the first stage of the paper would have moved is counted by another method.
     fn first_stage(&self, state: &mut State) -> Result<()> {
-        let of_paper = self.claimed.iter().filter(|_| self.plan.given.profile == Profile::Paper);
+        let of_paper = self.claimed.iter().filter(|_| self.plan.options.profile == Profile::Paper);
         for level in of_paper {
             let (request, progress) = (self.context.request, self.context.progress);
             let recounted = first_stage::recounted(request, level.k, progress)?;
@@ -255,7 +255,7 @@ impl Verification<'_, '_> {
     fn verdict_by_numbers(&self, state: &mut State) -> Result<Verdict> {
         let path = self.output(STATS_FILE);
         let known = (&state.levels[..], state.scaffolds.as_ref());
-        let stats = state.contigs.stats(self.plan.given.min_contig, known);
+        let stats = state.contigs.stats(self.plan.options.min_contig, known);
         let mut file = files::Compared::open(&path)?;
         file.put(format!("{stats:#}\n").as_bytes())?;
         let is_same = file.finish()?;

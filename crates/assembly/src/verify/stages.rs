@@ -89,7 +89,7 @@ impl<'a> Verification<'_, 'a> {
         let all = if is_last { &mut state.digest } else { &mut unread };
         let mut compared = || answer::unitigs(&unitigs, (&proven, k), (all, &self.faults));
         let bounds =
-            ErrorLengths::of(self.plan.given.profile, k).filter(|_| stage.pair_facts.is_none());
+            ErrorLengths::of(self.plan.options.profile, k).filter(|_| stage.pair_facts.is_none());
         let simplified = || -> Result<_> {
             let graph = (&proven.text, &proven.links);
             let mut paths = Paths::new(graph, k, &proven.sums, self.context.budget)?;
@@ -147,18 +147,18 @@ impl<'a> Verification<'_, 'a> {
 
     /// Whether vertex programs join chains and take errors out.
     pub fn has_programs(&self) -> bool {
-        self.plan.given.joining(self.plan.kmer_sizes[0]).is_some()
+        self.plan.options.joining(self.plan.kmer_sizes[0]).is_some()
     }
 
     /// Whether read pairs are asked for bridges.
     fn has_mates(&self) -> bool {
-        self.plan.given.places_pairs()
+        self.plan.options.places_pairs()
     }
 
     /// Whether there may be bridges after a size of k-mers, the last one so far.
     fn has_bridges(&self, k: usize, state: &State) -> bool {
         let first = run::only(&state.levels);
-        self.has_mates() || self.later(k).is_some() && self.plan.given.bridges_by_reads(first)
+        self.has_mates() || self.later(k).is_some() && self.plan.options.bridges_by_reads(first)
     }
 
     /// Proves the unitigs of a size of k-mers.
@@ -177,8 +177,8 @@ impl<'a> Verification<'_, 'a> {
             k: stage.k,
             // What is trusted is solid; there is nothing else.
             min_count: if is_read { claimed.min_count } else { 1 },
-            with_sample: place == 0 && self.plan.given.min_count.is_none(),
-            drop_ambiguous: self.plan.given.drop_reads_with_n,
+            with_sample: place == 0 && self.plan.options.min_count.is_none(),
+            drop_ambiguous: self.plan.options.drop_reads_with_n,
             chosen: self.chosen,
             unitigs: unitigs.to_owned(),
             trusted: (place > 0).then(|| self.before(&before_file(stage.k))),
@@ -246,7 +246,7 @@ impl<'a> Verification<'_, 'a> {
     ) -> Level {
         let (k, spectra) = (stage.k, &proven.spectra);
         let is_known = self.is_whole() || before.is_none();
-        let min_count = match (self.plan.given.min_count, before) {
+        let min_count = match (self.plan.options.min_count, before) {
             (Some(given), _) => given,
             (None, Some(_)) => LATER_MIN_COUNT,
             (None, None) if self.is_whole() => spectra.sample.fit(k).min_count,
@@ -283,7 +283,7 @@ impl<'a> Verification<'_, 'a> {
         state: &mut State,
     ) -> Result<()> {
         let files = [CONTIGS_FILE, GRAPH_FILE].map(|name| self.output(name));
-        let given = (depth, self.plan.given.min_contig);
+        let given = (depth, self.plan.options.min_contig);
         let names = [&*files[0], &*files[1]];
         let digest = &mut state.digest;
         let (are_same, contigs) = answer::graph(names, paths, given, (short, lines, digest))?;
@@ -305,7 +305,7 @@ impl<'a> Verification<'_, 'a> {
         if !self.has_mates() {
             return Ok((ShortContigs::default(), None));
         }
-        let (budget, given) = (self.context.budget, &self.plan.given);
+        let (budget, given) = (self.context.budget, &self.plan.options);
         let graph = PathGraph::new::<K>(bridges::spelled(paths, budget)?, k, budget)?;
         let short =
             run::short_contigs(&self.context.request.output, &graph, (&state.levels[..], budget))?;
@@ -356,7 +356,7 @@ impl<'a> Verification<'_, 'a> {
 
     /// Places all reads on a graph.
     fn place(&self, graph: &PathGraph<'_>) -> Result<Placements> {
-        let (context, pairing) = (self.context, self.plan.given.pairing());
+        let (context, pairing) = (self.context, self.plan.options.pairing());
         let kept = self.kept.get_or_init(|| match self.placings() {
             0 | 1 => CachedReads::none(),
             _ => CachedReads::new(self.amount, context.budget),
@@ -372,7 +372,7 @@ impl<'a> Verification<'_, 'a> {
         depth: Depth,
         state: &mut State,
     ) -> Result<Option<PendingLevel>> {
-        let (context, given, later) = (self.context, &self.plan.given, self.later(graph.k));
+        let (context, given, later) = (self.context, &self.plan.options, self.later(graph.k));
         let placements = self.place(graph)?;
         let (size, solid, pair_facts): (usize, SolidSequences<'_>, Option<PairFacts>) =
             match pairs::bridged(context, graph, placements, (later, depth))? {

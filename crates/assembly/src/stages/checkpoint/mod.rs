@@ -117,7 +117,7 @@ impl Checkpoint {
         fs::copy(self.folder.join(SPECTRUM_FILE), &copied)
             .map_err(|cause| Error::system(OPERATION, "writing", &copied, &cause))?;
         for &k in before {
-            write::before(output, k, &self.solid(k, budget)?)?;
+            write::solid(output, k, &self.solid(k, budget)?)?;
         }
         for level in &state.levels {
             let name = write::unitigs_before_file(level.k);

@@ -1,23 +1,24 @@
-//! Tells which of some k-mers are there once for certain: those whose hash none of the others has.
+//! Set that identifies some of the k-mers that occur only once: those that share their hash slot
+//! with no other k-mer.
 
 use crate::kernel::kmer::Kmer;
 
-/// Slots for a k-mer: so one in five or fewer has to share its own.
+/// Slots per k-mer: so at most one in five k-mers shares its slot.
 const SLOTS_EACH: usize = 4;
 
-/// Slots by hash: 0 where there is no k-mer, 1 where one is alone.
-pub struct Alone {
+/// Hash slots: 0 without a k-mer, 1 with exactly one.
+pub struct UniqueKmers {
     slots: Vec<u8>,
     slots_max: usize,
 }
 
-impl Alone {
-    /// What takes at most so many bytes.
+impl UniqueKmers {
+    /// Creates a set that takes at most `most_bytes` bytes.
     pub fn new(most_bytes: usize) -> Self {
         Self { slots: Vec::new(), slots_max: most_bytes }
     }
 
-    /// Forgets all; whether there is room for `kmers`.
+    /// Empties the set; returns whether there is room for `kmers` k-mers.
     pub fn clear(&mut self, kmers: usize) -> bool {
         let slots = (SLOTS_EACH * kmers).next_power_of_two();
         self.slots.clear();
@@ -28,14 +29,14 @@ impl Alone {
         true
     }
 
-    /// Notes a k-mer.
+    /// Adds a k-mer.
     #[inline(always)]
     pub fn add<K: Kmer>(&mut self, kmer: K) {
         let slot = self.slot(kmer);
         self.slots[slot] = self.slots[slot] << 1 | 1;
     }
 
-    /// Whether a k-mer was noted once and no other has its slot.
+    /// Returns whether a k-mer was added once and no other has its slot.
     #[inline(always)]
     pub fn has<K: Kmer>(&self, kmer: K) -> bool {
         self.slots[self.slot(kmer)] == 1
@@ -54,18 +55,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_alone_is_there_once(kmers in prop::collection::vec(0u64..400, 1..300)) {
-            let mut alone = Alone::new(1 << 12);
+        fn unique_kmers_occur_once(kmers in prop::collection::vec(0u64..400, 1..300)) {
+            let mut unique = UniqueKmers::new(1 << 12);
             for _ in 0..2 {
-                prop_assert!(alone.clear(kmers.len()));
-                kmers.iter().for_each(|&kmer| alone.add(kmer));
-                let found = kmers.iter().filter(|&&kmer| alone.has(kmer)).count();
+                prop_assert!(unique.clear(kmers.len()));
+                kmers.iter().for_each(|&kmer| unique.add(kmer));
+                let unique_count = kmers.iter().filter(|&&kmer| unique.has(kmer)).count();
                 let times = |wanted: u64| kmers.iter().filter(|&&kmer| kmer == wanted).count();
                 let once = kmers.iter().filter(|&&kmer| times(kmer) == 1).count();
-                prop_assert!(kmers.iter().all(|&kmer| !alone.has(kmer) || times(kmer) == 1));
-                prop_assert!(2 * found >= once.saturating_sub(8));
+                prop_assert!(kmers.iter().all(|&kmer| !unique.has(kmer) || times(kmer) == 1));
+                prop_assert!(2 * unique_count >= once.saturating_sub(8));
             }
-            prop_assert!(!alone.clear(1 << 12));
+            prop_assert!(!unique.clear(1 << 12));
         }
     }
 }

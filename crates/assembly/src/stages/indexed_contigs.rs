@@ -1,4 +1,4 @@
-//! The contigs of the size of k-mers before, along which reads are laid, so that their k-mers need
+//! Indexed contigs of the previous k-mer size, to which reads are aligned so that their k-mers need
 //! not be counted one by one.
 
 use cuesta_core::Result;
@@ -15,30 +15,30 @@ use crate::kernel::scan::{ReadCutter, Scanner, SuperKmer};
 use crate::kernel::stretch_counts::{self, StretchCounts};
 use crate::pairs::SolidSequences;
 
-/// The part of the free memory that contigs may take.
+/// Part of the free memory that contigs may take.
 const MEMORY_PART: u64 = 4;
-/// Smallest count at which k-mers that are in the reads once are not solid.
+/// Least cutoff for which k-mers that occur once in the reads are not solid.
 const COUNT_MIN: u32 = 2;
-/// Sequences that a thread takes at a time, by their bases.
+/// Approximate bases of the sequences of a task.
 const TASK_BASES: usize = 64 << 10;
 
-/// What is solid, and how often k-mers of contigs were seen.
-pub struct KnownContigs<'s, 'c> {
+/// Solid sequences, with an index of the contigs among them and counts of their k-mers.
+pub struct IndexedContigs<'s, 'c> {
     solid: &'s SolidSequences<'c>,
     k: usize,
     text: ContigText<'c>,
     counts: StretchCounts<'c>,
     repeated: Option<&'s RepeatedKmers<'c>>,
-    /// Where the sequences of each task end.
+    /// End of the sequences of each task.
     task_ends: Vec<usize>,
 }
 
-impl<'s, 'c> KnownContigs<'s, 'c> {
-    /// Those of what is solid; nothing where they take too much of the memory, of which open blocks
-    /// need `blocks_bytes`.
+impl<'s, 'c> IndexedContigs<'s, 'c> {
+    /// Indexes the contigs among the solid sequences; `None` where they take too much of the
+    /// memory, of which open blocks need `blocks_bytes`.
     ///
     /// # Errors
-    /// None of its own.
+    /// None at present.
     pub fn new(
         params: &LevelParams,
         solid: &'s SolidSequences<'c>,
@@ -59,21 +59,21 @@ impl<'s, 'c> KnownContigs<'s, 'c> {
         let repeated =
             repeated.filter(|_| params.min_count.is_some_and(|count| count >= COUNT_MIN));
         let task_ends = task_ends(solid);
-        let known = Self { solid, k, text, counts, repeated, task_ends };
-        known.add_to_repeated(threads)?;
-        Ok(Some(known))
+        let contigs = Self { solid, k, text, counts, repeated, task_ends };
+        contigs.add_to_repeated(threads)?;
+        Ok(Some(contigs))
     }
 
-    /// What reads are laid along.
+    /// Returns the contigs and counts with which reads are aligned.
     pub fn kmers(&self) -> ContigKmers<'_, 'c> {
         ContigKmers { contigs: &self.text, counts: &self.counts, repeated: self.repeated }
     }
 
-    /// Puts the k-mers of all that is solid into buckets, those of contigs with their counts, once
-    /// all reads were laid.
+    /// Puts the k-mers of all solid sequences into buckets, those of contigs with their counts,
+    /// after all reads are aligned.
     ///
     /// # Errors
-    /// `Input` when a block a bucket does not fit in the budget; `System`.
+    /// `Input` when one block per bucket does not fit in the budget; `System`.
     pub fn add<'b>(
         &self,
         params: &LevelParams,
@@ -108,8 +108,8 @@ impl<'s, 'c> KnownContigs<'s, 'c> {
         workers.into_iter().flatten().try_for_each(|(sink, ..)| sink.open.finish())
     }
 
-    /// Adds the shorter k-mers of all that is solid to those that may be repeated, so that no
-    /// k-mer that is solid is taken for one that is not.
+    /// Adds the shorter k-mers of all solid sequences to the filter of repeated k-mers, so that no
+    /// solid k-mer is taken for a single one.
     fn add_to_repeated(&self, threads: usize) -> Result<()> {
         let Some(repeated) = self.repeated else { return Ok(()) };
         let k = repeated.k();
@@ -129,8 +129,8 @@ impl<'s, 'c> KnownContigs<'s, 'c> {
     }
 }
 
-/// The bases of a sequence along which reads are laid; none of a bridge, whose k-mers may be those
-/// of contigs, and of what has no k-mer.
+/// Returns the bases of a contig to which reads are aligned; empty for a bridge, whose k-mers may
+/// also be those of contigs, and for a sequence without k-mers.
 fn contig<'s>(solid: &'s SolidSequences<'_>, index: usize, k: usize) -> &'s [Base] {
     let codes = solid.codes(index);
     if solid.facts(index).bridge || codes.len() < k { &[] } else { codes }
