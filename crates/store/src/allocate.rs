@@ -1,7 +1,8 @@
-//! Memory for all bytes of a file, before a reader maps it.
+//! Allocation of memory for all bytes of a file, before a reader maps it.
 //!
-//! A file of memory that was made longer has holes: a reader that maps one is killed by SIGBUS
-//! where the memory is full by then. So no block is sealed before each of its bytes has memory.
+//! A file of a memory file system has holes after it is extended: a reader that maps one is killed
+//! by SIGBUS if the memory is full by then. So no block is sealed before all of its bytes have
+//! memory.
 
 use std::fs::File;
 use std::io;
@@ -12,41 +13,41 @@ use rustix::io::Errno;
 
 const ZEROS_BYTES: usize = 1 << 16;
 
-/// Has the system give memory to all of a file of so many bytes; its contents stay.
+/// Allocates memory for the first `size_bytes` of a file; its contents do not change.
 ///
 /// # Errors
-/// `StorageFull` where there is not so much; those of the system.
+/// `StorageFull` where there is too little; I/O errors.
 pub fn allocate(file: &File, size_bytes: u64) -> io::Result<()> {
     while has_hole(file, size_bytes)? {
         match fallocate(file, FallocateFlags::KEEP_SIZE, 0, size_bytes) {
             Err(Errno::INTR) => (),
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => return fill_holes(file, size_bytes),
-            // What is allocated and was never written counts as a hole.
+            // Allocated bytes that were never written count as a hole.
             allocated => return Ok(allocated?),
         }
     }
     Ok(())
 }
 
-/// Whether some of the first bytes of a file have no memory yet.
+/// Returns whether some of the first bytes of a file have no memory yet.
 ///
 /// # Errors
-/// Errors of the system.
+/// I/O errors.
 pub fn has_hole(file: &File, size_bytes: u64) -> io::Result<bool> {
     Ok(next_hole(file, 0)?.is_some_and(|hole| hole < size_bytes))
 }
 
-/// The first hole from a place on; `None` past the end of the file.
+/// Returns the first hole from an offset on; `None` past the end of the file.
 fn next_hole(file: &File, place: u64) -> io::Result<Option<u64>> {
     match seek(file, SeekFrom::Hole(place)) {
         Err(Errno::NXIO) => Ok(None),
-        // A file system without holes has none to name.
+        // A file system without support for holes reports none.
         Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(None),
         found => Ok(Some(found?)),
     }
 }
 
-/// Writes zeros where nothing was written.
+/// Writes zeros to all holes.
 fn fill_holes(file: &File, size_bytes: u64) -> io::Result<()> {
     let zeros = vec![0; ZEROS_BYTES];
     let mut place = 0;

@@ -1,15 +1,16 @@
-//! Names of files that lost their own name to another file, and are kept.
+//! Names of files that lost their name to another file, and are retained under a new one.
 
 use crate::path::StorePath;
 
 /// Most bytes of a name.
 const NAME_BYTES_MAX: usize = 255;
-/// Between the name that a file had and the host that kept it.
+/// Separator between the file's name and the host that retained it.
 const MARK: &str = ".conflict-";
 const NS_A_SECOND: i64 = 1_000_000_000;
 
-/// A path in the same folder as `path`, for a file that has lost that name:
-/// `NAME.conflict-HOST-TIME`, with the time in UTC. `tries` tells further files of one time apart.
+/// Returns a path in the same folder as `path`, for a file that has lost that name:
+/// `NAME.conflict-HOST-TIME`, with the time in UTC. `tries` distinguishes further files of the same
+/// time.
 pub fn conflict_name(path: &StorePath, at_ns: i64, tries: u32) -> StorePath {
     let suffix = if tries == 0 { String::new() } else { format!("-{tries}") };
     let end = format!("{MARK}{}-{}{suffix}", host_name(), utc(at_ns));
@@ -21,7 +22,7 @@ pub fn conflict_name(path: &StorePath, at_ns: i64, tries: u32) -> StorePath {
     folder.join(&format!("{start}{end}")).unwrap_or_else(|_| path.clone())
 }
 
-/// Whether a path has the form of one that lost its name.
+/// Returns whether a path has the form of a conflict name.
 pub fn is_conflict(path: &StorePath) -> bool {
     let Some((_, end)) = path.name().rsplit_once(MARK) else { return false };
     let mut parts = end.rsplit('-');
@@ -30,7 +31,7 @@ pub fn is_conflict(path: &StorePath) -> bool {
         || (last.bytes().all(|byte| byte.is_ascii_digit()) && parts.next().is_some_and(is_utc))
 }
 
-/// The name of this host, as far as it can be part of the name of a file.
+/// Returns the name of this host, without characters that a file name must not have.
 fn host_name() -> String {
     let name = rustix::system::uname();
     let name = name.nodename().to_string_lossy();
@@ -45,7 +46,7 @@ fn is_utc(text: &str) -> bool {
     bytes.len() == 19 && bytes[8] == b'T' && bytes[18] == b'Z' && digits(0, 8) && digits(9, 18)
 }
 
-/// A time in nanoseconds since 1970 as `YYYYMMDDTHHMMSSmmmZ`.
+/// Formats a time in nanoseconds since 1970 as `YYYYMMDDTHHMMSSmmmZ`.
 fn utc(at_ns: i64) -> String {
     let (seconds, rest) = (at_ns.div_euclid(NS_A_SECOND), at_ns.rem_euclid(NS_A_SECOND));
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));

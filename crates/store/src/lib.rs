@@ -1,8 +1,8 @@
-//! The two-level store: a tier of memory in front of a parallel file system. Knows no workload.
+//! The two-level store: a tier of memory in front of a parallel file system. It knows no workload.
 //!
-//! A file of the under level is cut into blocks; those that are in memory are chosen by a
-//! [`policy`]. A [`trace`] says which blocks were read, and [`simulate`] what any policy would
-//! have had of them in a memory of any size.
+//! A file of the under level is cut into blocks, and a [`policy`] chooses those in memory. A
+//! [`trace`] records the blocks that were read, and [`simulate`] computes the hits that any policy
+//! would have had on them in a memory of any size.
 
 pub mod allocate;
 mod block_set;
@@ -47,22 +47,22 @@ use store::{Freshness, StoreOptions};
 use trace::Trace;
 pub use wire::question_again;
 
-/// Which policies to try on a trace, with which memories.
+/// Request of a simulation: policies to run on a trace, with sizes of the memory.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SimulateRequest {
     trace: PathBuf,
-    /// Names; all of them when none is given.
+    /// Names of policies; all if empty.
     policies: Vec<String>,
-    /// Bytes of each memory.
+    /// Sizes of the memory in bytes.
     memories: Vec<u64>,
-    /// Memories of so many equal steps up to all blocks, besides.
+    /// Number of further memories, in equal steps up to the size of all blocks.
     steps: u64,
-    /// Without admission, with it, or both.
+    /// Whether to admit selectively: false, true, or both.
     admissions: Vec<bool>,
 }
 
-/// What is in a trace, and what each policy would have hit.
+/// Response of a simulation: the contents of a trace, and the hits of each policy.
 #[derive(Debug, Serialize)]
 struct SimulateResponse {
     reads: u64,
@@ -83,7 +83,7 @@ struct SimulatedMemory {
 /// Replays a trace; JSON in, JSON out. Cost: O(reads) for each policy and memory.
 ///
 /// # Errors
-/// `Input` naming the line of the trace or the policy; `System`; `Defect` for JSON that is none.
+/// `Input` naming the line of the trace or the policy; `System`; `Defect` for invalid JSON.
 pub fn simulate(request_json: &str) -> Result<String> {
     let request: SimulateRequest =
         serde_json::from_str(request_json).map_err(|error| Error::defect("store", error))?;
@@ -121,7 +121,7 @@ pub fn simulate(request_json: &str) -> Result<String> {
     serde_json::to_string(&response).map_err(|error| Error::defect("store", error))
 }
 
-/// What a daemon is started with.
+/// Request to start a daemon.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServeRequest {
@@ -130,7 +130,7 @@ struct ServeRequest {
     memory_bytes: u64,
     block_bytes: u64,
     policy: String,
-    /// Seconds that a version is taken for the current one; none is for ever.
+    /// Age in seconds up to which a version is taken for the current one; null for ever.
     max_age_seconds: Option<f64>,
     write: String,
     grace_seconds: f64,
@@ -143,17 +143,17 @@ struct ServeRequest {
     peers: Option<PeerOptions>,
 }
 
-/// What a mount is started with.
+/// Request to start a mount.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MountRequest {
     store: PathBuf,
     place: PathBuf,
-    /// The store's own where it is null.
+    /// Write mode; null for the store's default.
     write: Option<String>,
 }
 
-/// What a process is to serve.
+/// Request to start a service.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum ServiceRequest {
@@ -164,7 +164,7 @@ enum ServiceRequest {
 /// Serves a store as [`daemon::serve`] does, or a mount as [`mount::serve`]; JSON in.
 ///
 /// # Errors
-/// As there; `Defect` for JSON that is none.
+/// Errors of [`daemon::serve`] or [`mount::serve`]; `Defect` for invalid JSON.
 pub fn serve(request_json: &str, progress: &Progress, ready: impl FnOnce()) -> Result<()> {
     let request =
         serde_json::from_str(request_json).map_err(|error| Error::defect("store", error))?;

@@ -1,4 +1,4 @@
-//! Files of memory mapped, and held in huge pages.
+//! Memory mappings of files on a memory file system, and their huge pages.
 //!
 //! The only file of this crate with `unsafe`.
 #![allow(unsafe_code)]
@@ -14,35 +14,35 @@ use std::time::{Duration, Instant};
 use cuesta_runtime::parallel::lock;
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// Bytes of a huge page, which lies at a multiple of them in the file and in memory.
+/// Bytes of a huge page, which is aligned to them in the file and in memory.
 pub const HUGE_BYTES: usize = 2 << 20;
 /// A huge page was mapped in 13 to 40 us, and as many bytes in small pages in 310 to 470.
 const QUICK: Duration = Duration::from_micros(100);
-/// A huge page that takes longer costs more than it saves: clearing one takes a hundredth of that,
+/// Limit above which a huge page costs more than it saves: clearing one takes a hundredth of that,
 /// but memory that a virtual machine touches for the first time takes longer, in small pages too.
 const SLOW: Duration = Duration::from_millis(10);
-/// After a slow one, small pages serve for so long.
+/// Time without huge pages after a slow one.
 const PAUSE_SLOW: Duration = Duration::from_millis(500);
-/// After one that the system refused.
+/// Time without huge pages after one that the system refused.
 const PAUSE_REFUSED: Duration = Duration::from_secs(60);
 
-/// Memory that is a file.
+/// A read-only memory mapping of a file.
 #[derive(Debug)]
 pub struct Mapping {
     start: *mut u8,
     size_bytes: usize,
 }
 
-// SAFETY: nobody writes to the memory, so that any thread may read it.
+// SAFETY: the memory is never written, so that any thread may read it.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first bytes of a file that nobody changes, to read them.
+    /// Maps the first bytes of a file that is not changed any more, for reading.
     ///
     /// # Errors
-    /// `UnexpectedEof` where it has fewer; those of the system.
+    /// `UnexpectedEof` where it has fewer; I/O errors.
     pub fn new(file: &File, size_bytes: usize) -> io::Result<Self> {
         if file.metadata()?.len() < size_bytes as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -50,8 +50,8 @@ impl Mapping {
         Self::with(file, 0, size_bytes, ProtFlags::READ, MapFlags::SHARED | MapFlags::POPULATE)
     }
 
-    /// Whether a file of so many bytes is mapped in no time, as one in huge pages is. The last of
-    /// them is looked at: where the system had fewer, those at the end are missing.
+    /// Returns whether a file is mapped fast, as in huge pages. The last page is measured: where
+    /// the system had too few huge pages, those at the end are missing.
     pub fn is_quick(file: &File, size_bytes: usize) -> bool {
         let Some(last) = (size_bytes / HUGE_BYTES).checked_sub(1) else { return true };
         let begun = Instant::now();
@@ -60,7 +60,7 @@ impl Mapping {
         mapped.is_ok() && begun.elapsed() < QUICK
     }
 
-    /// The start lies where a huge page of the file can be one of the mapping.
+    /// Maps a part of a file, with the alignment that huge pages need.
     fn with(
         file: &File,
         from: usize,
@@ -71,20 +71,20 @@ impl Mapping {
         let slack = if size_bytes < HUGE_BYTES { 0 } else { HUGE_BYTES };
         let reserved = size_bytes + slack;
         let (none, private) = (ProtFlags::empty(), MapFlags::PRIVATE);
-        // SAFETY: the system chooses a free place for memory that nobody may touch.
+        // SAFETY: the system chooses a free address range for memory that may not be accessed.
         let place =
             unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), reserved, none, private)? };
         let place: *mut u8 = place.cast();
         let before = place.align_offset(HUGE_BYTES.min(slack.max(1)));
         let start = place.wrapping_add(before);
-        // SAFETY: it replaces a part of what was reserved; the file has so many bytes.
+        // SAFETY: it replaces a part of the reserved range; the file has so many bytes.
         let mapped = unsafe {
             let flags = flags | MapFlags::FIXED;
             rustix::mm::mmap(start.cast(), size_bytes, protection, flags, file, from as u64)
         };
         let unmap = |start: *mut u8, count: usize| {
             if count > 0 {
-                // SAFETY: a part of what was reserved that nothing is in.
+                // SAFETY: a part of the reserved range that holds no mapping of the file.
                 let _ = unsafe { rustix::mm::munmap(start.cast(), count) };
             }
         };
@@ -104,19 +104,20 @@ impl Deref for Mapping {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: so much is mapped until this is dropped, and the bytes of a block never change.
+        // SAFETY: `size_bytes` are mapped until this is dropped, and the bytes of a block never
+        // change.
         unsafe { std::slice::from_raw_parts(self.start, self.size_bytes) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped by `with`, and nobody borrows it any more.
+        // SAFETY: it was mapped by `with`, and no borrow of it exists any more.
         let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.size_bytes) };
     }
 }
 
-/// Has files of memory held in huge pages, where the system does so without being asked by an
+/// Allocation of huge pages for files, where the system provides them without configuration by an
 /// administrator: a fill, and a first scan of a mapping, take a fraction of the time.
 #[derive(Debug, Default)]
 pub struct HugePages {
@@ -124,8 +125,8 @@ pub struct HugePages {
 }
 
 impl HugePages {
-    /// Gives a file that is written next its size and, as far as the system has them at once, huge
-    /// pages. Without them it has small ones: nothing is lost but time.
+    /// Extends a file that is written next to its size, with huge pages as far as the system has
+    /// them at once. Otherwise it gets small pages: nothing is lost but time.
     pub fn reserve(&self, file: &File, size_bytes: u64) {
         let count = size_bytes as usize / HUGE_BYTES;
         let is_paused = lock(&self.paused).is_some_and(|until| Instant::now() < until);
@@ -138,13 +139,13 @@ impl HugePages {
     }
 }
 
-/// Makes so many huge pages of a file, from its start on; how long to wait before the next try,
-/// where the system has them slowly or not at all.
+/// Allocates `count` huge pages of a file, from its start on; fails with the time to wait before
+/// the next try, where the system has them slowly or not at all.
 pub fn reserve(file: &File, count: usize) -> Result<(), Duration> {
     let size_bytes = count * HUGE_BYTES;
     let refused = |_| PAUSE_REFUSED;
     file.set_len(size_bytes as u64).map_err(refused)?;
-    // One page of each has to be there.
+    // A page of each has to exist.
     for page in 0..count {
         file.write_all_at(&[0], (page * HUGE_BYTES) as u64).map_err(refused)?;
     }
@@ -156,7 +157,7 @@ pub fn reserve(file: &File, count: usize) -> Result<(), Duration> {
     let code = unsafe { libc::madvise(mapping.start.cast(), size_bytes, libc::MADV_COLLAPSE) };
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
-        // Some page was held by somebody at that moment: the others are done.
+        // Some page was in use at that moment: the others are done.
         _ if code == 0 => (),
         Some(libc::EAGAIN | libc::EBUSY) => (),
         Some(libc::ENOMEM) => return Err(PAUSE_SLOW),
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_to_a_reserved_file_is_what_it_has() {
+    fn a_reserved_file_has_the_bytes_written_to_it() {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let huge = HugePages::default();
         for size_bytes in [100, HUGE_BYTES, 2 * HUGE_BYTES + 5] {

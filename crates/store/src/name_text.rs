@@ -1,8 +1,8 @@
-//! Names of files as text that holds any bytes, so that no file is missing for its name.
+//! Text form of file names of any bytes, so that no file is omitted because of its name.
 //!
-//! A byte that is no part of UTF-8 is a character of a private range, U+10FE80 to U+10FEFF; so is
-//! each byte of such a character where a name has one. In JSON for other languages these are the
-//! lone surrogates U+DC80 to U+DCFF, as Python has them (PEP 383).
+//! A byte that is not valid UTF-8 becomes a character of a private range, U+10FE80 to U+10FEFF; so
+//! does each byte of such a character in a name. In JSON for other languages these are the lone
+//! surrogates U+DC80 to U+DCFF, as in Python (PEP 383).
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -10,9 +10,9 @@ use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Byte 0 would be this character; only bytes from 0x80 on are.
+/// Character of byte 0; only bytes from 0x80 on are used.
 const FIRST: u32 = 0x0010_fe00;
-/// Their first two bytes in UTF-8.
+/// First two bytes of these characters in UTF-8.
 const LEAD: [u8; 2] = [0xf4, 0x8f];
 
 fn char_of(byte: u8) -> char {
@@ -24,7 +24,7 @@ fn byte_of(letter: char) -> Option<u8> {
     (byte >= 0x80).then_some(byte)
 }
 
-/// A name, or a path of names, as text.
+/// Converts a name, or a path of names, to text.
 pub fn text_of(name: &OsStr) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.as_bytes().utf8_chunks() {
@@ -44,7 +44,7 @@ fn escape_char(letter: char, to: &mut String) {
     to.extend(letter.encode_utf8(&mut bytes).bytes().map(char_of));
 }
 
-/// The name as the system has it.
+/// Converts text to the name that the system uses.
 pub fn name_of(text: &str) -> OsString {
     let mut name = Vec::with_capacity(text.len());
     for letter in text.chars() {
@@ -56,7 +56,7 @@ pub fn name_of(text: &str) -> OsString {
     OsString::from_vec(name)
 }
 
-/// The one text of a name: bytes that are UTF-8 after all are no private characters.
+/// Normalizes text: bytes that form valid UTF-8 are not private characters.
 pub fn canonical(text: &str) -> Cow<'_, str> {
     match text.chars().any(|letter| byte_of(letter).is_some()) {
         true => Cow::Owned(text_of(&name_of(text))),
@@ -64,7 +64,7 @@ pub fn canonical(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A name for people: bytes that are no text as `\xe9`.
+/// Formats a name for users: invalid bytes as `\xe9`.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|letter| byte_of(letter).is_some()) {
         return Cow::Borrowed(text);
@@ -79,7 +79,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// JSON of ours as other languages read it.
+/// Converts JSON of this program for other languages.
 pub fn to_json(text: Vec<u8>) -> Vec<u8> {
     if !text.windows(2).any(|pair| pair == LEAD) {
         return text;
@@ -95,7 +95,7 @@ pub fn to_json(text: Vec<u8>) -> Vec<u8> {
     json.into_bytes()
 }
 
-/// JSON of other languages as ours.
+/// Converts JSON of other languages for this program.
 pub fn from_json(json: &[u8]) -> Cow<'_, [u8]> {
     let is_plain = |pair: &[u8]| pair != LEAD && !pair.eq_ignore_ascii_case(b"\\u");
     if json.windows(2).all(is_plain) {
@@ -110,7 +110,7 @@ pub fn from_json(json: &[u8]) -> Cow<'_, [u8]> {
             _ => (letter.len_utf8(), byte_of(letter).map(|_| letter)),
         };
         match found {
-            // A byte by itself.
+            // A single byte.
             Some(letter) if letter < '\u{100}' => ours.push(char_of(letter as u8)),
             Some(letter) => escape_char(letter, &mut ours),
             None => ours.push_str(&rest[..taken]),
@@ -120,8 +120,8 @@ pub fn from_json(json: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(ours.into_bytes())
 }
 
-/// The length of the escape at the beginning of `text`, and the byte that it stands for, or the
-/// private character.
+/// Parses the escape at the beginning of `text`; returns its length, and the byte or private
+/// character that it stands for.
 fn from_escape(text: &str) -> (usize, Option<char>) {
     let Some(first) = unit_of(text) else {
         return (text.chars().take(2).map(char::len_utf8).sum(), None);
@@ -139,14 +139,14 @@ fn from_escape(text: &str) -> (usize, Option<char>) {
     }
 }
 
-/// The number of an escape `\uXXXX` at the beginning of `text`.
+/// Parses the number of an escape `\uXXXX` at the beginning of `text`.
 fn unit_of(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
 }
 
-/// Paths of the system in messages: their bytes as text, where they are none.
+/// System paths in messages, in their text form.
 pub mod path_text {
     use super::{Path, PathBuf, name_of, text_of};
     use serde::{Deserialize, Deserializer, Serializer};
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Bytes of names, among them those that look like private characters, whole or cut.
+    /// Bytes of names, among them complete and truncated private characters.
     fn names() -> impl Strategy<Value = Vec<u8>> {
         let part = prop_oneof![
             any::<u8>().prop_map(|byte| vec![byte]),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Most stores named for one block: schedulers look at a few.
+/// Most stores that are named as holders of a block: schedulers look at a few.
 pub const HOLDERS_MAX: usize = 10;
 
 /// The stores that have each of some blocks.

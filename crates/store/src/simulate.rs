@@ -153,7 +153,7 @@ mod tests {
 
         /// Blocks that may not be evicted remain; removed blocks are forgotten.
         #[test]
-        fn a_policy_forgets_evicted_blocks_and_no_others(
+        fn a_policy_forgets_evicted_blocks_and_nothing_else(
             steps in prop::collection::vec((0u64..20, 0u8..4, any::<u32>()), 1..300),
         ) {
             for name in PolicyName::ALL {

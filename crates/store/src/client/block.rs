@@ -15,7 +15,7 @@ use crate::mapping::Mapping;
 /// Times that all bytes of a block are copied by the system before it is mapped, where mapping is
 /// slow: loading its small pages was measured as about four such copies.
 const COPIES_BEFORE_MAPPING: u64 = 4;
-/// Where mapping is fast, it takes as long as copying the block's size divided by this number.
+/// Divisor of a block's size: where mapping is fast, it takes as long as copying this part.
 const PART_BEFORE_MAPPING: u64 = 64;
 
 /// A block whose file is open. It is mapped once that pays off: copying from a mapping is faster

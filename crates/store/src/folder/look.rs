@@ -1,4 +1,4 @@
-//! A look at a folder that a store is to take over: whose it is, by everything that is in it.
+//! Inspection of a folder that a store is to claim: its owner follows from everything in it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,15 +16,15 @@ use super::{OPERATION, REMEDY};
 
 /// State of a folder before it is taken over.
 pub(super) enum FolderState {
-    /// Empty, or without anything but what a store writes first.
+    /// Empty, or only with files that a store writes first.
     New,
-    /// Marked.
+    /// Has a marker.
     Marked(FolderMarker),
-    /// Written by a version that made no markers.
+    /// Written by a version without markers.
     Unmarked,
 }
 
-/// State of a folder, by everything that is in it.
+/// Returns the state of a folder, by everything in it.
 pub(super) fn looked_at(folder: &FolderHandle) -> Result<FolderState> {
     if let Some(marker) = read_marker(folder)? {
         for name in ROOT_NAMES.map(OsStr::new) {
@@ -47,7 +47,7 @@ pub(super) fn looked_at(folder: &FolderHandle) -> Result<FolderState> {
         Error::input(OPERATION, text)
     };
     let mut first = None;
-    // Only a file with contents of ours proves whose the folder is.
+    // Only a file with contents of a store proves that the folder is one.
     let mut has_proof = false;
     let mut is_new = true;
     for entry in folder.entries().map_err(failed)? {
@@ -82,7 +82,7 @@ pub(super) fn looked_at(folder: &FolderHandle) -> Result<FolderState> {
     }
 }
 
-/// Removes files that were not whole when a store of an older version was killed.
+/// Removes partial files that a killed store of an older version left.
 fn sweep_before(folder: &FolderHandle) -> io::Result<()> {
     if let Ok(inner) = folder.open_folder(OsStr::new(BLOCKS)) {
         inner.sweep(names::is_block_before)?;
@@ -90,7 +90,7 @@ fn sweep_before(folder: &FolderHandle) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a store made what is in one of the folders in its folder.
+/// Returns whether a store created an entry of one of the folders in its folder.
 pub(super) fn is_inner(inner: &FolderHandle, name: &OsStr, entry: &FolderEntry) -> bool {
     match name.as_bytes() {
         name if name == BLOCKS.as_bytes() => names::is_block(entry),

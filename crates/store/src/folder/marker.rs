@@ -1,4 +1,4 @@
-//! The file that marks a folder as one of a store, and says whose and over what.
+//! The file that marks a folder as a store's, and records its owner and under level.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,33 +15,33 @@ pub const MARKER: &str = "store.json";
 pub const MARKER_BEGIN: &[u8] = br#"{"schema":"cuesta.store-folder/"#;
 /// The schema without its version.
 const SCHEMA: &str = "cuesta.store-folder/";
-/// The version that this program writes, and the last one that it reads.
+/// Schema version that this program writes, and the last one that it reads.
 const SCHEMA_VERSION: u32 = 1;
-/// Longer files are no markers.
+/// Most bytes of a marker.
 pub const MARKER_BYTES_MAX: u64 = 64 << 10;
-/// Changes at each start of the system.
+/// File with the id of this boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The contents of the file.
+/// Contents of the marker.
 ///
-/// Host and boot say only whether the owner of the lock can live; neither keeps a store out.
+/// Host and boot only decide whether the owner of the lock may live; neither keeps a store out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderMarker {
     /// `cuesta.store-folder/1`.
     pub schema: String,
-    /// The user whose store it is.
+    /// The user who owns the store.
     pub uid: u32,
     /// The host of the store that used the folder last.
     pub host: String,
-    /// The start of that host's system.
+    /// Id of that host's boot.
     pub boot: String,
-    /// The process of that store.
+    /// Process id of that store.
     pub process: u32,
     /// The version of Cuesta.
     pub version: String,
-    /// The version of the wire.
+    /// The version of the wire protocol.
     pub wire: u32,
-    /// Whether a store made the folder, which is removed with it then.
+    /// Whether a store made the folder, and so may remove it.
     pub made_folder: bool,
     /// The under level.
     pub under: UnderFolder,
@@ -49,14 +49,14 @@ pub struct FolderMarker {
     pub block_bytes: u64,
 }
 
-/// A folder as it is known again.
+/// Identity of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnderFolder {
     /// Its path, without links.
     pub path: String,
-    /// Its device, while the system runs.
+    /// Number of its device, valid for this boot.
     pub device: u64,
-    /// Its number there.
+    /// Its inode number.
     pub inode: u64,
 }
 
@@ -67,7 +67,7 @@ struct MarkerKind {
 }
 
 impl UnderFolder {
-    /// The folder at a path.
+    /// Returns the identity of the folder at a path.
     ///
     /// # Errors
     /// `System`.
@@ -81,7 +81,7 @@ impl UnderFolder {
 }
 
 impl FolderMarker {
-    /// The marker of a store of this process.
+    /// Creates the marker of a store of this process.
     pub fn new(under: UnderFolder, block_bytes: u64, made_folder: bool) -> Self {
         let boot = fs::read_to_string(BOOT_ID).unwrap_or_default();
         Self {
@@ -98,10 +98,10 @@ impl FolderMarker {
         }
     }
 
-    /// The marker in a text of the folder at `path`; `None` for what is none.
+    /// Parses the marker of the folder at `path`; `None` for other contents.
     ///
     /// # Errors
-    /// `Input` for the marker of another user, or of a version that this program does not know.
+    /// `Input` for the marker of another user, or of an unknown newer version.
     pub fn parse(text: &[u8], path: &Path) -> Result<Option<Self>> {
         let Ok(kind) = serde_json::from_slice::<MarkerKind>(text) else { return Ok(None) };
         let Some(version) = kind.schema.strip_prefix(SCHEMA) else { return Ok(None) };
@@ -127,12 +127,12 @@ impl FolderMarker {
         Ok(serde_json::from_slice(text).ok())
     }
 
-    /// Whether the marker is of this start of this host's system.
+    /// Returns whether the marker is of this boot of this host.
     pub fn is_of_this_system(&self, now: &Self) -> bool {
         (&self.host, &self.boot) == (&now.host, &now.boot)
     }
 
-    /// Whether both are over the same folder.
+    /// Returns whether both stores have the same under level.
     pub fn has_under_of(&self, now: &Self) -> bool {
         let UnderFolder { device, inode, .. } = now.under;
         let is_same_file = (self.under.device, self.under.inode) == (device, inode);

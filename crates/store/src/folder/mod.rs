@@ -1,5 +1,5 @@
-//! The folder of a store: taken over only where it is new, empty or marked as one of ours, and
-//! given back name by name.
+//! The folder of a store: claimed only if it is new, empty or marked as a store's, and removed name
+//! by name.
 //!
 //! See `docs/adr/0038-only-what-we-made-is-removed.md`.
 
@@ -27,16 +27,16 @@ pub use open::{open_or_create_folder, open_or_make, opened};
 
 const OPERATION: &str = "store";
 const REMEDY: &str = "name another folder by $CUESTA_STORE";
-/// A store that is just ending may remove the folder that often meanwhile.
+/// Most tries of a claim: a store that is just ending may remove the folder meanwhile.
 const TRIES: u32 = 5;
 /// Most foreign names that are listed.
 const FOREIGN_MAX: usize = 1000;
 
-/// A folder that this process has for its store, and holds the lock of.
+/// The folder of this process's store, with its lock.
 #[derive(Debug)]
 pub struct StoreFolder {
     folder: FolderHandle,
-    /// The marker of the store before.
+    /// The marker of the previous store.
     before: Option<FolderMarker>,
     current: FolderMarker,
     /// Held until the folder is given back.
@@ -44,11 +44,11 @@ pub struct StoreFolder {
 }
 
 impl StoreFolder {
-    /// Takes over a folder, which is made where it is missing. Nothing in it is changed before it
-    /// is known to be one of ours.
+    /// Claims a folder, and makes it where it is missing. Nothing in it is changed before it is
+    /// known to be a store's folder.
     ///
     /// # Errors
-    /// `Input` for a folder that is foreign, a link, another user's, or of a store that runs;
+    /// `Input` for a folder that is foreign, a link, another user's, or of a running store;
     /// `System`.
     pub fn claim(path: &Path, under: &Path, block_bytes: u64) -> Result<Self> {
         let under = UnderFolder::of(under)?;
@@ -62,9 +62,9 @@ impl StoreFolder {
         }
     }
 
-    /// Checks that what the store before left can be taken up: files that are not on its under
-    /// level go to none but that, in blocks of their size. Where there are none, what is of another
-    /// under level is dropped. Then the folder is marked as this store's.
+    /// Checks that the previous store's state can be adopted: unflushed files may only go to their
+    /// own under level, in blocks of their size. Without such files, the state of another under
+    /// level is dropped. Then the folder is marked as this store's.
     ///
     /// # Errors
     /// `Input` naming the folder, the files and the remedy; `System`.
@@ -88,8 +88,8 @@ impl StoreFolder {
             .map_err(|cause| failed("marking", path, &cause))
     }
 
-    /// Checks that this store may bring files to its under level that the store before promised to
-    /// bring to its own.
+    /// Checks that this store may write the unflushed files of the previous store to its under
+    /// level.
     fn check_held(&self, records: &[WriteRecord], is_same: bool) -> Result<()> {
         let Some(first) = records.first() else { return Ok(()) };
         let blocks = records.iter().map(|record| record.block_bytes);
@@ -117,10 +117,10 @@ impl StoreFolder {
         Err(Error::input(OPERATION, text))
     }
 
-    /// Writes down why files remain in the folder.
+    /// Records why files remain in the folder.
     ///
     /// # Errors
-    /// Errors of the system.
+    /// I/O errors.
     pub fn note_remaining(&self, text: &str) -> io::Result<()> {
         let name = OsStr::new(names::REMAINING);
         if let Ok(stat) = self.folder.stat_of(name) {
@@ -132,7 +132,7 @@ impl StoreFolder {
         self.folder.create_file(name)?.write_all(text.as_bytes())
     }
 
-    /// Names in the folder, and in the folders of it, that no store made.
+    /// Returns the names in the folder, and in its folders, of files that the store did not create.
     ///
     /// # Errors
     /// `System`.
@@ -156,8 +156,8 @@ impl StoreFolder {
         Ok(foreign)
     }
 
-    /// Removes what stores made in the folder, and the folder itself where a store made it and
-    /// nothing foreign is in it.
+    /// Removes the files that stores created in the folder, and the folder itself if a store made
+    /// it and no foreign file is in it.
     ///
     /// # Errors
     /// `System`.
@@ -170,7 +170,7 @@ impl StoreFolder {
         let is_last = |entry: &FolderEntry| entry.name == LOCK || entry.name == MARKER;
         let is_ours = |entry: &FolderEntry| !is_last(entry) && names::is_ours(&self.folder, entry);
         let mut remains = true;
-        // Twice where a thread was about to make one more file.
+        // Twice, as a thread may just be creating another file.
         for _ in 0..2 {
             self.sweep_folders()?;
             let remaining = self.folder.sweep(is_ours)?;
@@ -179,7 +179,7 @@ impl StoreFolder {
                 break;
             }
         }
-        // A store that comes meanwhile finds the lock held, or writes a marker of its own.
+        // A store that starts meanwhile finds the lock held, or writes its own marker.
         self.folder.remove_file(OsStr::new(MARKER))?;
         self.folder.remove_file(OsStr::new(LOCK))?;
         if remains || !self.current.made_folder {
@@ -187,7 +187,7 @@ impl StoreFolder {
         }
         match std::fs::remove_dir(self.folder.path()) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => match cause.kind() {
-                // Another store has it already, or somebody put something there.
+                // Another store uses it already, or another program put a file there.
                 io::ErrorKind::DirectoryNotEmpty => Ok(()),
                 _ => Err(cause),
             },
@@ -195,11 +195,12 @@ impl StoreFolder {
         }
     }
 
-    /// Removes what is ours from the folders in the folder, and those that are empty then.
+    /// Removes the store's files from the folders in the folder, and the folders that are empty
+    /// then.
     fn sweep_folders(&self) -> io::Result<()> {
         for name in FOLDERS.map(OsStr::new) {
             let inner = match self.folder.open_folder(name) {
-                // Neither a folder of ours nor a reason to fail.
+                // Neither a folder of a store nor a reason to fail.
                 Err(cause)
                     if matches!(
                         cause.kind(),
@@ -239,7 +240,7 @@ fn claim_once(path: &Path, under: &UnderFolder, block_bytes: u64) -> Result<Stor
     }
     let lock =
         locked(&folder, before.as_ref().filter(|marker| !marker.is_of_this_system(&current)))?;
-    // A store that ended, or came, between the look and the lock has changed it.
+    // A store that ended or started between the look and the lock has changed it.
     let now = read_marker(&folder)?;
     match now {
         None => write_marker(&folder, &current, false)
@@ -257,8 +258,8 @@ fn claim_once(path: &Path, under: &UnderFolder, block_bytes: u64) -> Result<Stor
     Ok(StoreFolder { folder, before, current, _lock: lock })
 }
 
-/// The lock of a folder, held by this process; `elsewhere` is the store of another host, or of
-/// before the system was started, that had it last.
+/// Locks a folder for this process; `elsewhere` is the last store, if it was of another host or of
+/// an earlier boot.
 fn locked(folder: &FolderHandle, elsewhere: Option<&FolderMarker>) -> Result<File> {
     let path = folder.path().join(LOCK);
     let failed = |cause: io::Error| failed("making", &path, &cause);
@@ -273,7 +274,7 @@ fn locked(folder: &FolderHandle, elsewhere: Option<&FolderMarker>) -> Result<Fil
     }
     let is_held = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
     let inode = lock.metadata().map_err(failed)?.ino();
-    // One that was removed meanwhile is that of a store that is just ending.
+    // A lock that was removed meanwhile is that of a store that is just ending.
     let has_name = folder.stat_of(OsStr::new(LOCK)).is_ok_and(|facts| facts.st_ino == inode);
     if !is_held || !has_name {
         let host = elsewhere.map_or(String::new(), |marker| format!(" of host {}", marker.host));

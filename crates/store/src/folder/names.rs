@@ -1,4 +1,4 @@
-//! Files that a store made in its folder: by name, kind and contents.
+//! Recognition of the files that a store created in its folder, by name, kind and contents.
 //!
 //! Everything else is foreign, and is neither removed nor changed.
 
@@ -16,48 +16,49 @@ use crate::store::adopt::SAVED_FILE_BEGIN;
 use crate::store::ledger::LINE_BEGIN;
 use crate::store::record::RECORD_BEGIN;
 
-/// Locked by the daemon while it lives.
+/// File locked by the daemon while it lives.
 pub const LOCK: &str = "lock";
 /// The contents of the lock.
 pub const LOCK_TEXT: &[u8] = b"cuesta.store-lock/1\n";
 /// The socket of the daemon.
 pub const SOCKET: &str = "socket";
-/// Says why dirty files remain in a folder.
+/// File with the reason why dirty files remain in a folder.
 pub const REMAINING: &str = "remaining";
 /// Folder of the blocks.
 pub const BLOCKS: &str = "blocks";
-/// Folder of the facts of files.
+/// Folder of the descriptions of files.
 pub const FILES: &str = "files";
-/// Folder of the records of files that are written.
+/// Folder of the records of written files.
 pub const WRITES: &str = "writes";
-/// The lines that were acknowledged to writers.
+/// Ledger of acknowledgements to writers.
 pub const LEDGER: &str = "ledger";
-/// Connections of other stores that were refused.
+/// Log of refused connections of other stores.
 pub const REFUSED_LOG: &str = "refused.log";
-/// Port and token of the page.
+/// File with the port and token of the web page.
 const PAGE: &str = "page.json";
-/// The page's file before it has its name, of older versions.
+/// Temporary name of the page's file in older versions.
 const PAGE_PART: &str = "page.part";
-/// The ledger of an older version before it has its name.
+/// Temporary name of the ledger in an older version.
 const LEDGER_BEFORE: &str = "ledger.part";
-/// Digits of the seconds since 1970, at least.
+/// Fewest digits of the seconds since 1970.
 const SECONDS_DIGITS_MIN: usize = 9;
-/// The end of names of files that are not whole yet.
+/// End of the names of partial files.
 pub const PARTIAL: &str = "cuesta-part";
 /// End of such names in older versions.
 const PARTIAL_BEFORE: &str = "part";
-/// File numbers are lower.
+/// Largest number of a file.
 const NUMBER_MAX: u64 = u32::MAX as u64;
-/// So many bytes decide whose a file is.
+/// Bytes from the start of a file that decide whether a store created it.
 const BEGIN_BYTES: u64 = 1 << 16;
 
-/// The names in the folder that a store uses.
+/// Names that a store uses in its folder.
 pub const ROOT_NAMES: [&str; 10] =
     [LOCK, SOCKET, REMAINING, BLOCKS, FILES, WRITES, LEDGER, REFUSED_LOG, PAGE, MARKER];
-/// The folders among them.
+/// The folders among these names.
 pub const FOLDERS: [&str; 3] = [BLOCKS, FILES, WRITES];
 
-/// Whether a store made what has a name in its folder; of a folder, whether it has the name of one.
+/// Returns whether a store created an entry of its folder; for a folder, whether it has the name of
+/// one.
 pub fn is_ours(root: &FolderHandle, entry: &FolderEntry) -> bool {
     let Some(name) = entry.name.to_str() else { return false };
     if !has_owner(entry) {
@@ -88,26 +89,27 @@ fn has_contents_of(root: &FolderHandle, name: &str) -> bool {
     }
 }
 
-/// Whether a name is that of a file that is not whole yet: `stem.serial.cuesta-part`.
+/// Returns whether a name is that of a partial file: `stem.serial.cuesta-part`.
 fn is_partial(name: &str, stem: &str) -> bool {
     let rest = name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('.'));
     let serial = rest.and_then(|rest| rest.strip_suffix(PARTIAL)?.strip_suffix('.'));
     serial.is_some_and(|serial| number_of(serial).is_some())
 }
 
-/// Whether the ledger in a folder has a line of a store.
+/// Returns whether the ledger in a folder has a line of a store.
 pub fn has_line(root: &FolderHandle) -> bool {
     let begin = begin_of(root, LEDGER).unwrap_or_default();
     begin.split(|&byte| byte == b'\n').any(|line| line.starts_with(LINE_BEGIN))
 }
 
-/// Whether a text begins as a line of refused connections: seconds since 1970, an address.
+/// Returns whether a text begins like a line of refused connections: seconds since 1970, an
+/// address.
 fn is_log(text: &[u8]) -> bool {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     digits >= SECONDS_DIGITS_MIN && text.get(digits) == Some(&b' ')
 }
 
-/// Whether a name is that of a page's file that is not whole: `page.process.part`.
+/// Returns whether a name is that of a partial file of the page: `page.process.part`.
 fn is_page_part(name: &str) -> bool {
     let process = name.strip_prefix("page.").and_then(|rest| rest.strip_suffix(".part"));
     name == PAGE_PART || process.is_some_and(|process| number_of(process).is_some())
@@ -118,12 +120,13 @@ fn is_page(text: &[u8]) -> bool {
     ["port", "token", "pid"].iter().all(|&key| facts.get(key).is_some())
 }
 
-/// Whether a store made a file in its folder of blocks: whole, being filled, or taken in advance.
+/// Returns whether a store created a file in its folder of blocks: complete, being filled, or
+/// allocated in advance.
 pub fn is_block(entry: &FolderEntry) -> bool {
     let is_named = match entry.name.to_str().and_then(BlockName::parse) {
         Some(BlockName::Sealed(block)) => {
             let (mode, size_bytes) = (entry.stat.st_mode & 0o777, entry.stat.st_size as u64);
-            // One that was sealed with holes may be written again for a moment.
+            // A block that was sealed with holes may be writable for a moment.
             matches!(mode, 0o400 | 0o600) && size_bytes == block.size_bytes
         }
         Some(BlockName::Partial) => true,
@@ -132,19 +135,19 @@ pub fn is_block(entry: &FolderEntry) -> bool {
     is_named && entry.kind() == FileType::RegularFile && has_owner(entry)
 }
 
-/// Whether a store of an older version made a file that is not whole in its folder of blocks.
+/// Returns whether a store of an older version created a partial file in its folder of blocks.
 pub fn is_block_before(entry: &FolderEntry) -> bool {
     let name = entry.name.to_str().and_then(BlockName::parse);
     let is_named = name == Some(BlockName::PartialBefore);
     is_named && entry.kind() == FileType::RegularFile && has_owner(entry)
 }
 
-/// Whether a store made a file in its folder of the facts of files.
+/// Returns whether a store created a file in its folder of descriptions.
 pub fn is_fact(folder: &FolderHandle, entry: &FolderEntry) -> bool {
     is_numbered(folder, entry, SAVED_FILE_BEGIN)
 }
 
-/// Whether a store made a file in its folder of records.
+/// Returns whether a store created a file in its folder of records.
 pub fn is_record(folder: &FolderHandle, entry: &FolderEntry) -> bool {
     is_numbered(folder, entry, RECORD_BEGIN)
 }
@@ -166,18 +169,18 @@ fn is_numbered(folder: &FolderHandle, entry: &FolderEntry, wanted: &[u8]) -> boo
         })
 }
 
-/// The number in the name of a file of facts or of a record, `hex.json`.
+/// Parses the number in the name of a description or record, `hex.json`.
 pub fn number_in(name: &OsStr) -> Option<u64> {
     number_of(name.to_str()?.strip_suffix(".json")?)
 }
 
-/// A number as it is written in names: hexadecimal, without needless digits.
+/// Parses a number as it is written in names: hexadecimal, without leading zeros.
 fn number_of(text: &str) -> Option<u64> {
     let number = u64::from_str_radix(text, 16).ok()?;
     (number <= NUMBER_MAX && format!("{number:x}") == text).then_some(number)
 }
 
-/// Whether a text may be the beginning of what begins as `wanted`, cut anywhere.
+/// Returns whether a text, possibly truncated, begins with `wanted`.
 fn begins_as(text: &[u8], wanted: &[u8]) -> bool {
     text.starts_with(wanted) || wanted.starts_with(text)
 }
@@ -186,7 +189,7 @@ fn has_owner(entry: &FolderEntry) -> bool {
     entry.stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
-/// The first bytes of a regular file.
+/// Returns the first bytes of a regular file.
 fn begin_of(folder: &FolderHandle, name: &str) -> Option<Vec<u8>> {
     let file = folder.open_file(OsStr::from_bytes(name.as_bytes())).ok()?;
     let mut begin = Vec::new();

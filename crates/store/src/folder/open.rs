@@ -1,4 +1,5 @@
-//! Folders of stores opened and made: real folders of this user that nobody else may enter.
+//! Opening and creation of a store's folders: real folders of this user that no other user may
+//! enter.
 
 use std::ffi::OsStr;
 use std::fs::DirBuilder;
@@ -12,7 +13,7 @@ use cuesta_runtime::removal::{FolderHandle, rename_exclusive, replace};
 use super::marker::{FolderMarker, MARKER, MARKER_BYTES_MAX};
 use super::{OPERATION, REMEDY, names};
 
-/// Makes a folder that its owner alone may enter; whether it was missing.
+/// Makes a folder that only its owner may enter; returns whether it was missing.
 pub(super) fn made(path: &Path) -> Result<bool> {
     let make = || DirBuilder::new().mode(0o700).create(path);
     let made = make().or_else(|cause| match (cause.kind(), path.parent()) {
@@ -28,7 +29,7 @@ pub(super) fn made(path: &Path) -> Result<bool> {
     }
 }
 
-/// Opens a folder that is there: no link, this user's, and closed to others.
+/// Opens an existing folder: not a link, owned by this user, and closed to other users.
 ///
 /// # Errors
 /// `Input` for any other; `System`.
@@ -44,7 +45,7 @@ pub fn opened(path: &Path) -> Result<FolderHandle> {
     Ok(folder)
 }
 
-/// Opens a folder in one of ours, as [`opened`] does, or makes it.
+/// Opens a folder in a store's folder, as [`opened`] does, or makes it.
 ///
 /// # Errors
 /// Errors of [`opened`].
@@ -55,14 +56,14 @@ pub fn open_or_create_folder(folder: &FolderHandle, name: &str) -> Result<PathBu
             io::ErrorKind::NotADirectory => is_foreign(&path),
             _ => failed("making", &path, &cause),
         })?;
-    // Stores of older versions left it open to all, whom the folder above keeps out.
+    // Older versions left it open to all users, who are kept out by the folder above.
     if inner.stat().st_uid != rustix::process::geteuid().as_raw() {
         return Err(is_foreign(&path));
     }
     Ok(path)
 }
 
-/// Opens the folder of a store, which is made where it is missing, without taking it over.
+/// Opens the folder of a store, and makes it where it is missing, without claiming it.
 ///
 /// # Errors
 /// As [`opened`].
@@ -84,7 +85,7 @@ fn check_private(folder: &FolderHandle) -> Result<()> {
     Err(Error::input(OPERATION, text))
 }
 
-/// The error of a name that a store uses, and that something else has.
+/// Error of a name that a store uses, and that a file of another program has.
 pub(super) fn is_foreign(path: &Path) -> Error {
     let text = format!(
         "{} has a name that a store uses, and no store made it; move it away, or {REMEDY}",
@@ -93,7 +94,7 @@ pub(super) fn is_foreign(path: &Path) -> Error {
     Error::input(OPERATION, text)
 }
 
-/// The marker of a folder, if it has one.
+/// Reads the marker of a folder, if it has one.
 pub(super) fn read_marker(folder: &FolderHandle) -> Result<Option<FolderMarker>> {
     let path = folder.path().join(MARKER);
     let file = match folder.open_file(OsStr::new(MARKER)) {
@@ -109,7 +110,7 @@ pub(super) fn read_marker(folder: &FolderHandle) -> Result<Option<FolderMarker>>
     marker.map(Some).ok_or_else(|| is_foreign(&path))
 }
 
-/// Writes the marker whole; where it does not `replace` one, a marker that is there is an error.
+/// Writes the marker atomically; unless it `replaces` one, an existing marker is an error.
 pub(super) fn write_marker(
     folder: &FolderHandle,
     marker: &FolderMarker,
@@ -119,7 +120,7 @@ pub(super) fn write_marker(
     let (partial, mut file) = loop {
         let partial = format!("store.{serial:x}.{}", names::PARTIAL);
         match folder.create_file(OsStr::new(&partial)) {
-            // Of a process that was killed.
+            // The name is left from a process that was killed.
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => serial += 1,
             made => break (partial, made?),
         }

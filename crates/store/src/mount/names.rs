@@ -98,10 +98,10 @@ impl MountTree {
             }
             // Another client replaced it: open handles retain the old file.
             drop(state);
-            return Ok(self.add_found(&path, &entry));
+            return Ok(self.add_node(&path, &entry));
         }
         let entry = self.entry(&path)?;
-        Ok(self.add_found(&path, &entry))
+        Ok(self.add_node(&path, &entry))
     }
 
     /// Returns whether another client replaced an open file, rather than only flushed it.
@@ -119,7 +119,7 @@ impl MountTree {
     }
 
     /// Adds a node for a file or folder of the store.
-    fn add_found(&self, path: &StorePath, entry: &DirectoryEntry) -> NodeFacts {
+    fn add_node(&self, path: &StorePath, entry: &DirectoryEntry) -> NodeFacts {
         let node = lock(&self.nodes).add(path, kind_of(entry));
         let mut state = lock(&node.state);
         state.update_from(entry);
@@ -160,7 +160,7 @@ impl MountTree {
     /// Returns the target of a symbolic link, relative to its folder.
     ///
     /// # Errors
-    /// `EINVAL` for a node that is no link; `ENOENT` for one that was removed.
+    /// `EINVAL` for a node other than a link; `ENOENT` for a link that was removed.
     pub fn link(&self, number: u64) -> io::Result<OsString> {
         let node = self.node(number)?;
         let NodeKind::Link(target) = &node.kind else { return Err(system(libc::EINVAL)) };

@@ -1,4 +1,4 @@
-//! A connection to another member: dialled, authenticated, and used for one question at a time.
+//! A connection to another member: dialled, authenticated, and used for a question at a time.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -70,7 +70,7 @@ pub struct Member {
     pub number: u64,
     address: Mutex<Option<SocketAddr>>,
     /// Milliseconds of the local clock when it sent something last.
-    last_heard_ms: AtomicU64,
+    last_message_ms: AtomicU64,
     /// Number of times that it came back after it had been dead.
     returns: AtomicU64,
     /// Whether it has announced its end, or has been taken off the list of members.
@@ -96,7 +96,7 @@ impl Member {
             name: name.to_owned(),
             number: number_of(name),
             address: Mutex::default(),
-            last_heard_ms: AtomicU64::new(NEVER),
+            last_message_ms: AtomicU64::new(NEVER),
             returns: AtomicU64::new(0),
             has_left: AtomicBool::new(false),
             incarnation: AtomicU64::new(0),
@@ -110,10 +110,10 @@ impl Member {
 
     /// Returns whether the member sent something recently.
     pub fn is_live(&self) -> bool {
-        let last_heard_ms = self.last_heard_ms.load(Ordering::Relaxed);
+        let last_message_ms = self.last_message_ms.load(Ordering::Relaxed);
         let now = self.local.now().as_millis() as u64;
-        last_heard_ms != NEVER
-            && now.saturating_sub(last_heard_ms) < DEAD.as_millis() as u64
+        last_message_ms != NEVER
+            && now.saturating_sub(last_message_ms) < DEAD.as_millis() as u64
             && !self.has_left.load(Ordering::Relaxed)
     }
 
@@ -122,7 +122,7 @@ impl Member {
         if !self.is_live() {
             self.returns.fetch_add(1, Ordering::Relaxed);
         }
-        self.last_heard_ms.store(self.local.now().as_millis() as u64, Ordering::Relaxed);
+        self.last_message_ms.store(self.local.now().as_millis() as u64, Ordering::Relaxed);
     }
 
     /// Returns the number of times that the member came back after it had been dead.

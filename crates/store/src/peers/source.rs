@@ -189,7 +189,7 @@ impl UnderFile for RemoteFile {
 }
 
 impl Peers {
-    /// Returns a file of the under level for one of its blocks, which a member may have.
+    /// Returns a file of the under level that reads a block from a member where that is faster.
     pub(crate) fn nearer(
         self: &Arc<Self>,
         under: &Arc<dyn UnderFile>,

@@ -22,7 +22,7 @@ use crate::under::{UnderFile, UnderVersion};
 /// Age up to which a changed file may change again without another time: the clocks of file systems
 /// tick every few milliseconds.
 const CLOCK_STEP_NS: i64 = 100_000_000;
-/// The same for file systems with a resolution of one or two seconds.
+/// As [`CLOCK_STEP_NS`], for file systems with a resolution of one or two seconds.
 const COARSE_STEP_NS: i64 = 2 * NS_A_SECOND;
 const NS_A_SECOND: i64 = 1_000_000_000;
 

@@ -174,7 +174,8 @@ impl Store {
         read.map_err(|cause| Error::system(OPERATION, "reading", &path, &cause))
     }
 
-    /// Returns a file of the under level for one of its blocks, which another store may have.
+    /// Returns a file of the under level that reads a block from another store where that is
+    /// faster.
     pub(super) fn nearer(
         &self,
         key: BlockKey,
