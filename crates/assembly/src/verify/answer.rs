@@ -1,4 +1,5 @@
-//! What the files of an answer should be, made from what was proven, and held against them.
+//! Comparison of the files of an answer with their expected content, which is made from what was
+//! proven.
 
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
@@ -26,18 +27,18 @@ use crate::stages::scaffold_rows::ScaffoldNumbers;
 use crate::stages::short_contigs::ShortContigs;
 use crate::stages::write::gfa_head;
 
-/// What a record of the digest is about.
+/// Kind of the sequence in a record of the digest.
 #[derive(Clone, Copy)]
 pub enum SequenceKind {
     /// A unitig.
     Unitig = 1,
     /// A path of the graph.
     Contig = 2,
-    /// A scaffold, its gaps as bases of their own.
+    /// A scaffold, in which the bases of gaps have a code of their own.
     Scaffold = 3,
 }
 
-/// Numbers about the contigs of at least some length.
+/// Statistics of the contigs of at least some length.
 #[derive(Default)]
 pub struct Contigs {
     lengths: Vec<u64>,
@@ -58,12 +59,12 @@ pub fn digest(
     all.add_record(&record);
 }
 
-/// `+` where the sequence of `end` is read forwards when it is left, or entered, there.
+/// Returns `+` where the sequence of `end` is read forwards when it is left, or entered, by `end`.
 fn sign(end: End, is_left: bool) -> char {
     if (end % 2 == 1) == is_left { '+' } else { '-' }
 }
 
-/// Whether a file has the unitigs with their counts and links, as they should be; adds them to the
+/// Returns whether a file has the expected unitigs with their counts and links; adds them to the
 /// digest.
 ///
 /// # Errors
@@ -104,7 +105,8 @@ pub fn unitigs(
     file.finish()
 }
 
-/// Whether a sequence is on the strand that comes first, or a circle in the rotation that does.
+/// Returns whether a sequence is in canonical form: on the smaller strand, and a circle in its
+/// least rotation.
 fn is_in_form((text, index): (&Text<'_>, usize), k: usize) -> bool {
     let (start, end) = text.range(index);
     if text.claim(index).is_marked {
@@ -121,13 +123,14 @@ fn is_in_form((text, index): (&Text<'_>, usize), k: usize) -> bool {
     same == end - start || base(words, start + same) < complement(base(words, end - 1 - same))
 }
 
-/// Whether a sequence comes after the one before: it is shorter, or its bases are greater.
+/// Returns whether a sequence sorts after the one before it: it is shorter, or its bases are
+/// greater.
 fn is_in_order((text, index): (&Text<'_>, usize), k: usize) -> bool {
     let ((before, _), (start, end)) = (text.range(index - 1), text.range(index));
     let bases = |index: usize| {
-        // A circle has its first k - 1 bases twice.
-        let twice = if text.claim(index).is_marked { k - 1 } else { 0 };
-        text.length(index) - twice
+        // A circle has its first k - 1 bases again at its end.
+        let repeated = if text.claim(index).is_marked { k - 1 } else { 0 };
+        text.length(index) - repeated
     };
     if bases(index - 1) != bases(index) {
         return bases(index - 1) > bases(index);
@@ -142,7 +145,7 @@ fn is_in_order((text, index): (&Text<'_>, usize), k: usize) -> bool {
     base(words, before + same) < base(words, start + same)
 }
 
-/// Whether `contigs.fa` and `graph.gfa` have the paths as they should be; adds these to the digest.
+/// Returns whether `contigs.fa` and `graph.gfa` have the expected paths; adds these to the digest.
 ///
 /// # Errors
 /// `System`.
@@ -169,18 +172,18 @@ pub fn graph(
         }
         files.put(index + 1, &codes, (depth, facts), all)?;
     }
-    for (name, one) in (paths.all.len() + 1..).zip(&short.all) {
-        let (depth, sum) = one.measures(short.k);
-        files.put(name, &one.codes, (depth, (sum, false)), all)?;
+    for (name, contig) in (paths.all.len() + 1..).zip(&short.all) {
+        let (depth, sum) = contig.measures(short.k);
+        files.put(name, &contig.codes, (depth, (sum, false)), all)?;
     }
     let GraphFiles { fasta, mut gfa, numbers, .. } = files;
     let mut line = String::new();
     paths.each_link(|left, entered| {
         line.clear();
         let (from, to) = (left / 2 + 1, entered / 2 + 1);
-        let (one, two) = (sign(left, true), sign(entered, false));
+        let (sign_left, sign_entered) = (sign(left, true), sign(entered, false));
         let shared = if paths.all[sequence(left)].is_circle() { 0 } else { k - 1 };
-        _ = writeln!(line, "L\tcontig_{from}\t{one}\tcontig_{to}\t{two}\t{shared}M");
+        _ = writeln!(line, "L\tcontig_{from}\t{sign_left}\tcontig_{to}\t{sign_entered}\t{shared}M");
         gfa.put(line.as_bytes())
     })?;
     short.link_lines().try_for_each(|line| gfa.put(line.as_bytes()))?;
@@ -188,18 +191,18 @@ pub fn graph(
     Ok(([fasta.finish()?, gfa.finish()?], numbers))
 }
 
-/// The files of a graph, as far as they were compared.
+/// Comparison of the files of a graph, and statistics of its contigs.
 struct GraphFiles {
     fasta: Compared,
     gfa: Compared,
     min_contig: usize,
     numbers: Contigs,
-    /// Those of the contig that is compared.
+    /// Letters of the contig that is compared.
     letters: Vec<u8>,
 }
 
 impl GraphFiles {
-    /// Compares what both files have of a contig, and adds it to the numbers and the digest.
+    /// Compares a contig with both files, and adds it to the statistics and the digest.
     fn put(
         &mut self,
         name: usize,
@@ -229,8 +232,8 @@ impl GraphFiles {
     }
 }
 
-/// Whether a file has all contigs, solid at the next size of k-mers, and nothing after them, or
-/// bridges.
+/// Returns whether a file has all contigs, as solid sequences at the next size of k-mers, and
+/// nothing after them; or, unless `is_all`, possibly bridges.
 ///
 /// # Errors
 /// `System`.
@@ -241,16 +244,16 @@ pub fn contigs_before(
 ) -> Result<bool> {
     let mut file = Compared::open(path)?;
     let mut row = Vec::new();
-    for (index, one) in paths.all.iter().enumerate() {
+    for (index, path) in paths.all.iter().enumerate() {
         let mut codes = paths.spelled(index);
-        let kmers = one.kmers() as usize;
-        if one.is_circle() && kmers >= next {
-            // A circle goes on over its end, so that it has as many k-mers of the next size.
+        let kmers = path.kmers() as usize;
+        if path.is_circle() && kmers >= next {
+            // A circle is continued past its end, so that it has as many k-mers of the next size.
             codes.truncate(kmers + k - 1);
             (codes.len()..kmers + next - 1).for_each(|place| codes.push(codes[place % kmers]));
         }
         row.clear();
-        let weight = weight(one.count_sum, one.kmers());
+        let weight = weight(path.count_sum, path.kmers());
         row.extend_from_slice(format!(">{index} weight={weight}\n").as_bytes());
         put_letters(&codes, &mut row);
         row.push(b'\n');
@@ -259,7 +262,7 @@ pub fn contigs_before(
     if is_all { file.finish() } else { Ok(file.is_same()) }
 }
 
-/// Whether a file has a spectrum.
+/// Returns whether a file has this spectrum.
 ///
 /// # Errors
 /// `System`.
@@ -274,10 +277,10 @@ pub fn spectrum(path: &Path, spectrum: &Spectrum) -> Result<bool> {
     file.finish()
 }
 
-/// Adds the paths of a graph, as its file has them, to a digest.
+/// Adds the paths of a graph, as read from its file, to a digest.
 ///
 /// # Errors
-/// `Input` naming a line that is no segment; `System`.
+/// `Input` naming a line that is not a segment; `System`.
 pub fn digest_of_graph(path: &Path, mut all: Digest) -> Result<Digest> {
     let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
     let file = std::fs::File::open(path).map_err(failed)?;
@@ -320,14 +323,14 @@ pub fn digest_of_scaffolds(path: &Path, all: &mut Digest) -> Result<()> {
     Ok(())
 }
 
-/// The spectrum that a file has.
+/// Reads a spectrum from a file.
 ///
 /// # Errors
-/// `Input` naming the line that is none of a spectrum; `System`.
+/// `Input` naming the first invalid line; `System`.
 pub fn read_spectrum(path: &Path) -> Result<Spectrum> {
     let text = std::fs::read_to_string(path)
         .map_err(|cause| Error::system(OPERATION, "reading", path, &cause))?;
-    let mut found = Spectrum::default();
+    let mut spectrum = Spectrum::default();
     for (index, line) in text.lines().enumerate().skip(1) {
         let numbers = line.split_once('\t');
         let numbers = numbers.and_then(|(count, kmers)| count.parse().ok().zip(kmers.parse().ok()));
@@ -335,30 +338,30 @@ pub fn read_spectrum(path: &Path) -> Result<Spectrum> {
             let text = format!("line {} of {} is no count", index + 1, path.display());
             Error::input(OPERATION, text)
         })?;
-        found.add_many(count, kmers);
+        spectrum.add_many(count, kmers);
     }
-    Ok(found)
+    Ok(spectrum)
 }
 
 impl Contigs {
-    /// How many there are.
+    /// Returns the number of contigs.
     pub fn count(&self) -> u64 {
         self.lengths.len() as u64
     }
 
-    /// Their bases.
+    /// Returns the bases of all contigs.
     pub fn bases(&self) -> u64 {
         self.lengths.iter().sum()
     }
 
-    /// What `stats.json` should be.
+    /// Returns the expected content of `stats.json`.
     pub fn stats(
         &self,
         min_contig: u64,
         (levels, scaffolds): (&[Level], Option<&ScaffoldNumbers>),
     ) -> Value {
         let mut lengths = self.lengths.clone();
-        lengths.sort_unstable_by(|one, two| two.cmp(one));
+        lengths.sort_unstable_by(|left, right| right.cmp(left));
         let bases = self.bases();
         let mut upto = 0;
         let half = lengths.iter().position(|&length| {

@@ -1,5 +1,5 @@
-//! What reads and read pairs say, worked out once more on the graph that was proven; and whether
-//! bridges are made of contigs or of what reads have.
+//! Evidence of reads and read pairs, recomputed on the graph that was proven, and a check that
+//! bridges consist of bases of contigs or of reads.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,13 +21,13 @@ use crate::kernel::scan;
 use crate::kernel::sequences;
 use crate::pairs::SolidSequences;
 
-/// Bits of the filter before the map of k-mers that are looked for: the least, as a power of two,
-/// and for each k-mer.
+/// Bits of the filter before the map of k-mers: the least number, as a power of two, and the number
+/// per k-mer.
 const FILTER_BITS_MIN: u32 = 20;
 const FILTER_BITS_EACH: usize = 16;
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// All paths with their bases, for those who place reads on them.
+/// Returns all paths with their bases, for placing reads on them.
 ///
 /// # Errors
 /// `Input` when they do not fit in the budget.
@@ -44,7 +44,7 @@ pub fn spelled<'a>(paths: &Paths<'_, '_>, budget: &'a Budget) -> Result<sequence
     Ok(all)
 }
 
-/// Whether a file has exactly these contigs and bridges.
+/// Returns whether a file has exactly these contigs and bridges.
 ///
 /// # Errors
 /// `System`.
@@ -63,8 +63,8 @@ pub fn is_file_of(path: &Path, solid: &SolidSequences<'_>) -> Result<bool> {
     file.finish()
 }
 
-/// Whether every stretch of a bridge, of as many bases as contigs share at least, is a contig's or
-/// a read's.
+/// Returns whether each stretch of a bridge, as long as the least overlap of contigs, is also in a
+/// contig or a read.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -81,10 +81,10 @@ pub fn are_supported(
             .flat_map(move |index| kmers::<u64>(solid.codes(index), size))
             .map(move |kmer| kmer.canonical(size))
     };
-    let mut wanted = Wanted::new(size, all(true));
-    all(false).for_each(|kmer| wanted.count(kmer));
-    wanted.forget_counted();
-    if wanted.counts.is_empty() {
+    let mut sought = SoughtKmers::new(size, all(true));
+    all(false).for_each(|kmer| sought.count(kmer));
+    sought.drop_counted();
+    if sought.counts.is_empty() {
         return Ok(true);
     }
     let overlap = (!drop_ambiguous).then_some(size - 1);
@@ -96,7 +96,7 @@ pub fn are_supported(
                 codes.clear();
                 codes.extend(letters.iter().map(|&letter| scan::code(letter)));
                 if !drop_ambiguous || codes.iter().all(|&code| code < 4) {
-                    wanted.count_read(&codes);
+                    sought.count_read(&codes);
                 }
                 Ok(())
             })?;
@@ -105,25 +105,25 @@ pub fn are_supported(
         Ok(())
     };
     parallel::run(request.threads, request.threads, ReadBlock::default, work, |_| {})?;
-    Ok(wanted.are_all_counted())
+    Ok(sought.are_all_counted())
 }
 
-/// K-mers that are looked for, and how often they were found.
-struct Wanted {
+/// K-mers that are searched for, with the numbers of their occurrences.
+struct SoughtKmers {
     size: usize,
     filter: Vec<u64>,
     counts: KmerMap<u64, AtomicU32>,
 }
 
-impl Wanted {
+impl SoughtKmers {
     fn new(size: usize, kmers: impl Iterator<Item = u64>) -> Self {
         let counts = kmers.map(|kmer| (kmer, AtomicU32::new(0))).collect();
-        let mut wanted = Self { size, filter: Vec::new(), counts };
-        wanted.fill();
-        wanted
+        let mut sought = Self { size, filter: Vec::new(), counts };
+        sought.fill();
+        sought
     }
 
-    /// Fills the filter with those that are looked for.
+    /// Fills the filter with all k-mers of the map.
     fn fill(&mut self) {
         let bits = (self.counts.len() * FILTER_BITS_EACH).max(1 << FILTER_BITS_MIN);
         self.filter.clear();
@@ -144,23 +144,23 @@ impl Wanted {
         }
     }
 
-    /// Looks no more for those that were found.
-    fn forget_counted(&mut self) {
+    /// Removes the k-mers that have been found.
+    fn drop_counted(&mut self) {
         self.counts.retain(|_, count| *count.get_mut() == 0);
         self.fill();
     }
 
     fn count_read(&self, codes: &[Base]) {
-        let (mut forward, mut backward, mut whole) = (0u64, 0u64, 0);
+        let (mut forward, mut backward, mut valid_bases) = (0u64, 0u64, 0);
         for &code in codes {
             if code > 3 {
-                whole = 0;
+                valid_bases = 0;
                 continue;
             }
             forward = forward.append(code, self.size);
             backward = backward.prepend(complement(code), self.size);
-            whole += 1;
-            if whole >= self.size {
+            valid_bases += 1;
+            if valid_bases >= self.size {
                 self.count(forward.min(backward));
             }
         }
@@ -171,7 +171,7 @@ impl Wanted {
     }
 }
 
-/// The word and the bit of a k-mer in a filter of so many words, a power of two.
+/// Returns the word and the bit of a k-mer in a filter of `words` words, a power of two.
 #[inline(always)]
 fn bit(kmer: u64, words: usize) -> (usize, u64) {
     let hash = kmer.mixed() >> (u64::BITS - u64::BITS.ilog2() - words.ilog2());

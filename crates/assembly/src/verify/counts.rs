@@ -1,4 +1,4 @@
-//! How often the k-mers of a text were seen, as differences from place to place: a stretch of
+//! Counts of the k-mers of a text, as differences between neighbouring positions: a stretch of
 //! k-mers is counted at its two ends.
 
 use std::collections::BTreeMap;
@@ -12,24 +12,24 @@ use cuesta_core::cpu::prefetch;
 use cuesta_core::pages::in_large_pages;
 use cuesta_runtime::parallel::lock;
 
-/// Bytes for each base.
+/// Bytes per base.
 pub const EACH_BYTES: u64 = 1;
-/// What a difference jumps by when it goes beyond its range.
+/// Change of a difference that overflows or underflows.
 const RANGE: i64 = 1 << i8::BITS;
 
 /// Stretches that are counted together.
 const WAITING_MAX: usize = 64;
 
-/// Counts by place, added to by all threads.
+/// Counts by position, to which all threads add.
 pub struct Counts<'a> {
     differences: Vec<AtomicI8>,
-    /// What does not fit in a difference, by place.
+    /// Parts of differences that exceed their range, by position.
     beyond: Mutex<BTreeMap<usize, i64>>,
     _lease: Lease<'a>,
 }
 
 impl<'a> Counts<'a> {
-    /// None yet, of so many places.
+    /// Creates zero counts for `places` positions.
     ///
     /// # Errors
     /// `Input` when they do not fit in the budget.
@@ -39,18 +39,18 @@ impl<'a> Counts<'a> {
         Ok(Self { differences, beyond: Mutex::default(), _lease: lease })
     }
 
-    /// What counts stretches some at a time.
+    /// Returns a batched counter of stretches.
     pub fn tally(&self) -> Tally<'_, 'a> {
         Tally { counts: self, waiting: [(0, 0); WAITING_MAX], count: 0 }
     }
 
-    /// Asks memory for the counts around a place.
+    /// Prefetches the counts around a position.
     #[inline(always)]
     pub fn prefetch(&self, place: usize) {
         prefetch(&self.differences, place);
     }
 
-    /// Counts the k-mers from `first` to `last`, both included, once more.
+    /// Adds one to the counts of the k-mers from `first` to `last`, both included.
     #[inline(always)]
     fn add(&self, first: usize, last: usize) {
         if self.differences[first].fetch_add(1, Ordering::Relaxed) == i8::MAX {
@@ -61,16 +61,16 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// The differences at some places added up: by so much more the k-mer after them was seen than
-    /// that before.
+    /// Returns the sum of the differences in a range: the count of the last k-mer in it minus that
+    /// of the k-mer before it.
     pub fn rise(&self, places: Range<usize>) -> i64 {
         let (places, beyond) = self.within(places);
         let near = |place: usize| i64::from(self.differences[place].load(Ordering::Relaxed));
         places.map(near).sum::<i64>() + beyond.into_iter().map(|(_, more)| more).sum::<i64>()
     }
 
-    /// Appends the counts of the k-mers at `places`, none of them more than `most`; the k-mer
-    /// before them, in the same sequence, was seen `before` times.
+    /// Appends the counts of the k-mers at `places`, limited to `most`; `before` is the count of
+    /// the k-mer before them in the same sequence.
     pub fn append(&self, places: Range<usize>, (before, most): (i64, u32), counts: &mut Vec<u32>) {
         let all = counts.len() + places.len();
         let (places, beyond) = self.within(places);
@@ -78,27 +78,27 @@ impl<'a> Counts<'a> {
         let mut count = before;
         counts.extend(places.map(|place| {
             count += i64::from(self.differences[place].load(Ordering::Relaxed));
-            if let Some((_, more)) = beyond.next_if(|&(other, _)| other == place) {
+            if let Some((_, more)) = beyond.next_if(|&(at, _)| at == place) {
                 count += more;
             }
             count.min(i64::from(most)) as u32
         }));
-        // Those that were not to be counted were not.
+        // K-mers beyond the counted positions have count zero.
         counts.resize(all, 0);
     }
 
-    /// Those places that are counted, and what is beyond the range of differences there.
+    /// Limits a range to the counted positions; returns it with the excess of differences in it.
     fn within(&self, places: Range<usize>) -> (Range<usize>, Vec<(usize, i64)>) {
         let end = places.end.min(self.differences.len());
         let places = places.start.min(end)..end;
         let beyond = lock(&self.beyond);
-        let found = beyond.range(places.clone()).map(|(&place, &more)| (place, more)).collect();
-        (places, found)
+        let excess = beyond.range(places.clone()).map(|(&place, &more)| (place, more)).collect();
+        (places, excess)
     }
 }
 
-/// What counts stretches of k-mers some at a time, so that what their ends need of memory comes at
-/// once and not one after the other. [`Tally::settle`] counts the last ones.
+/// Batched counter of stretches of k-mers: the cache misses of a batch overlap. [`Tally::settle`]
+/// counts the last batch.
 pub struct Tally<'c, 'a> {
     counts: &'c Counts<'a>,
     waiting: [(usize, usize); WAITING_MAX],
@@ -106,7 +106,7 @@ pub struct Tally<'c, 'a> {
 }
 
 impl Tally<'_, '_> {
-    /// Counts the k-mers from `first` to `last`, both included, once more.
+    /// Adds one to the counts of the k-mers from `first` to `last`, both included.
     #[inline(always)]
     pub fn add(&mut self, first: usize, last: usize) {
         prefetch(&self.counts.differences, first);
@@ -118,7 +118,7 @@ impl Tally<'_, '_> {
         }
     }
 
-    /// Counts those that are waiting.
+    /// Counts the waiting stretches.
     pub fn settle(&mut self) {
         for &(first, last) in &self.waiting[..std::mem::take(&mut self.count)] {
             self.counts.add(first, last);
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_those_of_all_stretches_however_many_begin_at_a_place() {
+    fn counts_are_those_of_all_stretches_however_many_begin_at_a_position() {
         let budget = Budget::new(1 << 20);
         let counts = Counts::new(20, &budget).unwrap();
         let mut tally = counts.tally();
@@ -143,21 +143,21 @@ mod tests {
             }
         }
         tally.settle();
-        let mut found = Vec::new();
-        counts.append(0..25, (0, u32::MAX), &mut found);
+        let mut appended = Vec::new();
+        counts.append(0..25, (0, u32::MAX), &mut appended);
         let mut expected = vec![0; 25];
         for (stretch, times) in [(3..=9, 1000), (7..=9, 1000), (3..=4, 500)] {
             stretch.for_each(|place| expected[place] += times);
         }
-        assert_eq!(found, expected);
-        found.clear();
-        counts.append(3..8, (0, 1200), &mut found);
-        assert_eq!(found, [1200, 1200, 1000, 1000, 1200]);
+        assert_eq!(appended, expected);
+        appended.clear();
+        counts.append(3..8, (0, 1200), &mut appended);
+        assert_eq!(appended, [1200, 1200, 1000, 1000, 1200]);
         for cut in 0..25 {
-            found.clear();
+            appended.clear();
             let before = counts.rise(0..cut);
-            counts.append(cut..25, (before, u32::MAX), &mut found);
-            assert_eq!(found, expected[cut..]);
+            counts.append(cut..25, (before, u32::MAX), &mut appended);
+            assert_eq!(appended, expected[cut..]);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Cuts sequences into super-k-mers for the buckets of the verification: stretches of k-mers whose
-//! minimizers, the m-mers of least hash on either strand, have one bucket.
+//! Cutting of sequences into super-k-mers for the buckets of the verification: stretches of k-mers
+//! whose minimizers, the m-mers of least hash on either strand, are in one bucket.
 //!
-//! Neither the length of a minimizer nor its hash are those of the run. Where the smallest count
-//! is to be found from a sample of the k-mers, those of the sample have buckets of their own.
+//! Length and hash of minimizers differ from those of the run. Where a sample of the k-mers
+//! determines the cutoff, the k-mers of the sample have separate buckets.
 
 use cuesta_core::cpu;
 
@@ -10,50 +10,50 @@ use super::packed::{WORD_BASES, pack_codes, turned, window};
 use crate::kernel::kmer::{Base, complement};
 use crate::kernel::runs::{BucketRuns, PLACES};
 
-/// Codes that are worked on together: their arrays stay in the first-level cache.
+/// Codes that are processed together: their arrays fit in the first-level cache.
 const CHUNK_CODES: usize = 4096;
-/// Most k-mers of a super-k-mer: the number has a byte.
+/// Most k-mers in a super-k-mer: their number is a byte.
 pub const KMERS_MAX: usize = 255;
 const MINIMIZER_MIN: usize = 7;
 const MINIMIZER_MAX: usize = 15;
-/// Of the buckets, as a power of two, those of the sample are one in so many more.
+/// Ratio of other buckets to those of the sample, as a power of two.
 const SAMPLE_BITS: u32 = 4;
 
-/// Which buckets there are.
+/// Numbers of buckets.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketLayout {
-    /// There are 2^`bits` of them,
+    /// There are 2^`bits` buckets without those of the sample.
     pub bits: u32,
-    /// and one in 16 more for the k-mers of the sample, where there is one.
+    /// Whether there are also buckets for the k-mers of the sample, one per 16 others.
     pub with_sample: bool,
 }
 
 impl BucketLayout {
-    /// How many there are without those of the sample.
+    /// Returns the number of buckets without those of the sample.
     pub fn plain(self) -> usize {
         1 << self.bits
     }
 
-    /// How many there are.
+    /// Returns the number of all buckets.
     pub fn count(self) -> usize {
         self.plain() + if self.with_sample { self.plain() >> SAMPLE_BITS } else { 0 }
     }
 
-    /// Whether a bucket is of the sample.
+    /// Returns whether a bucket is of the sample.
     pub fn is_sampled(self, bucket: usize) -> bool {
         bucket >= self.plain()
     }
 }
 
-/// Consecutive k-mers of a stretch that go to one bucket.
+/// Consecutive k-mers of a stretch in one bucket.
 pub struct CutSuperKmer<'c> {
-    /// The bucket.
+    /// Bucket of the k-mers.
     pub bucket: usize,
-    /// What the stretch was added with.
+    /// Value with which the stretch was added.
     pub origin: u64,
-    /// Its first k-mer, counted from the beginning of the stretch.
+    /// Its first k-mer, counted from the start of the stretch.
     pub first: usize,
-    /// How many k-mers.
+    /// Number of k-mers.
     pub kmers: usize,
     words: &'c [u64],
     place: usize,
@@ -61,8 +61,8 @@ pub struct CutSuperKmer<'c> {
 }
 
 impl CutSuperKmer<'_> {
-    /// Writes its bases, four a byte, a word of them at a time; how many bytes they take, the last
-    /// of which may hold more.
+    /// Writes the packed bases, a word at a time; returns the number of bytes, of which the last
+    /// may contain further bases.
     #[inline(always)]
     pub fn pack(&self, room: &mut [u8]) -> usize {
         let size_bytes = self.bases.div_ceil(4);
@@ -75,7 +75,7 @@ impl CutSuperKmer<'_> {
     }
 }
 
-/// What cuts, with its buffers.
+/// Cutter of stretches, with its buffers.
 pub struct Cutter {
     k: usize,
     buckets: BucketLayout,
@@ -85,13 +85,13 @@ pub struct Cutter {
     stretches: Vec<(usize, usize, u64)>,
     minima: Minima,
     sample: Option<Minima>,
-    /// The bucket of the k-mer at each place.
+    /// Bucket of the k-mer at each position.
     places: Vec<u32>,
     runs: BucketRuns,
 }
 
 impl Cutter {
-    /// For k-mers of `k` bases.
+    /// Creates a cutter for k-mers of `k` bases.
     pub fn new(k: usize, buckets: BucketLayout) -> Self {
         let minimizer = (k / 3 + 2).clamp(MINIMIZER_MIN, MINIMIZER_MAX);
         Self {
@@ -100,19 +100,20 @@ impl Cutter {
             codes: Vec::new(),
             words: Vec::new(),
             stretches: Vec::new(),
-            minima: Minima::new(minimizer, k - minimizer + 1, OWN),
+            minima: Minima::new(minimizer, k - minimizer + 1, VERIFIER_HASH),
             sample: buckets.with_sample.then(|| Minima::of_the_run(k)),
             places: Vec::new(),
             runs: BucketRuns::default(),
         }
     }
 
-    /// Whether the next stretch should wait until [`Cutter::cut`] has emptied the buffers.
+    /// Returns whether [`Cutter::cut`] must empty the buffers before a stretch of `more` bases is
+    /// added.
     pub fn is_full(&self, more: usize) -> bool {
         !self.codes.is_empty() && self.codes.len() + more > CHUNK_CODES
     }
 
-    /// Adds a stretch, at least k bases, that `append` appends.
+    /// Adds a stretch of at least k bases that `append` appends.
     #[inline]
     pub fn add(&mut self, origin: u64, append: impl FnOnce(&mut Vec<Base>)) {
         let start = self.codes.len();
@@ -120,7 +121,7 @@ impl Cutter {
         self.stretches.push((start, self.codes.len(), origin));
     }
 
-    /// Gives out the pieces of all stretches, and empties the buffers.
+    /// Emits the super-k-mers of all stretches, and empties the buffers.
     pub fn cut(&mut self, mut emit: impl FnMut(&CutSuperKmer<'_>)) {
         if self.stretches.is_empty() {
             return;
@@ -150,7 +151,8 @@ impl Cutter {
         self.stretches.clear();
     }
 
-    /// The bucket of the k-mer at each place; the last ones, which are not whole, mean nothing.
+    /// Finds the bucket of the k-mer at each position; results at the last positions, where the
+    /// k-mer is incomplete, are meaningless.
     fn find_buckets(&mut self) {
         let count = self.codes.len();
         self.minima.find(&self.words, count);
@@ -161,7 +163,8 @@ impl Cutter {
             #[inline(always)]
             || {
                 for (bucket, least) in places.iter_mut().zip(least) {
-                    // The least of many hashes is small; multiplying spreads it again.
+                    // The least of many hashes is small; a multiplication spreads it over all
+                    // buckets.
                     *bucket = least.wrapping_mul(0xC2B2_AE35) >> (u32::BITS - bits);
                 }
             },
@@ -178,7 +181,7 @@ impl Cutter {
         );
     }
 
-    /// Gives k-mers of the sample buckets of their own: those the first k - 1 bases of whose
+    /// Moves k-mers of the sample to separate buckets: those for which the first k - 1 bases of the
     /// canonical form belong to the first sixteenth of the buckets of the run.
     fn divert(&mut self, sample: &Minima) {
         let is_in = |least: u32| least.wrapping_mul(0x85EB_CA6B) >> 28 == 0;
@@ -192,14 +195,14 @@ impl Cutter {
         }
     }
 
-    /// Whether the canonical form of a k-mer is that which is read.
+    /// Returns whether a k-mer is in canonical form on the strand that is read.
     fn is_first_forward(&self, place: usize) -> bool {
         let codes = &self.codes[place..place + self.k];
         codes.iter().copied().lt(codes.iter().rev().map(|&code| complement(code)))
     }
 }
 
-/// A hash of m-mers: what is mixed in, two factors, and a shift between.
+/// A hash of m-mers: a mask that is mixed in, two factors, and a shift in between.
 #[derive(Clone, Copy)]
 struct Hash {
     mask: u32,
@@ -208,12 +211,12 @@ struct Hash {
     last_factor: u32,
 }
 
-const OWN: Hash =
+const VERIFIER_HASH: Hash =
     Hash { mask: 0x9E37_79B9, factor: 0x846C_A68B, shift: 16, last_factor: 0x7FEB_352D };
-/// That of the minimizers of a run.
-const OF_THE_RUN: Hash = Hash { mask: 0x5BD1_E995, factor: 0x9E37_79B1, shift: 15, last_factor: 1 };
+/// Hash of the minimizers of a run.
+const RUN_HASH: Hash = Hash { mask: 0x5BD1_E995, factor: 0x9E37_79B1, shift: 15, last_factor: 1 };
 
-/// The least hash in each window of m-mers.
+/// Least hashes in windows of m-mers.
 struct Minima {
     minimizer: usize,
     window: usize,
@@ -227,10 +230,10 @@ impl Minima {
         Self { minimizer, window, hash, least: Vec::new(), spare: Vec::new() }
     }
 
-    /// Those of (k-1)-mers, by which a run of k-mers chooses buckets.
+    /// Returns the minima of (k-1)-mers, by which a run chooses buckets.
     fn of_the_run(k: usize) -> Self {
         let minimizer = (k / 3).clamp(7, 13);
-        Self::new(minimizer, k - minimizer, OF_THE_RUN)
+        Self::new(minimizer, k - minimizer, RUN_HASH)
     }
 
     fn find(&mut self, words: &[u64], count: usize) {
@@ -248,14 +251,14 @@ impl Minima {
                     let product = (*kmer ^ hash.mask).wrapping_mul(hash.factor);
                     *kmer = (product ^ product >> hash.shift).wrapping_mul(hash.last_factor);
                 }
-                // Minima of twice as many, until there are enough.
+                // Minima over windows of doubled length, until they have the final length.
                 let mut span = 1;
                 while span < window {
                     let away = span.min(window - span);
-                    for ((smaller, one), two) in
+                    for ((smaller, value), later) in
                         spare.iter_mut().zip(&least[..]).zip(&least[away..])
                     {
-                        *smaller = (*one).min(*two);
+                        *smaller = (*value).min(*later);
                     }
                     std::mem::swap(least, spare);
                     span += away;
@@ -265,18 +268,18 @@ impl Minima {
     }
 }
 
-/// The m-mers, the same on both strands. Those that are not whole have no stretch that needs them.
+/// Computes the canonical m-mers. No stretch needs those at the end, which are incomplete.
 #[inline(always)]
 fn canonical(words: &[u64], minimizer: usize, mmers: &mut [u32]) {
     let mask = u32::MAX >> (u32::BITS as usize - 2 * minimizer);
     for (index, mmers) in mmers.chunks_exact_mut(WORD_BASES / 2).enumerate() {
-        // All that begin in the first half of these bases end among them.
+        // M-mers that begin in the first half of these bases end among them.
         let bases = window(words, index * WORD_BASES / 2);
-        let other = turned(bases);
+        let reversed = turned(bases);
         for (place, mmer) in mmers.iter_mut().enumerate() {
             let unused = u64::BITS as usize - 2 * (minimizer + place);
             let forward = (bases >> unused) as u32 & mask;
-            let backward = (other >> (2 * place)) as u32 & mask;
+            let backward = (reversed >> (2 * place)) as u32 & mask;
             *mmer = forward.min(backward);
         }
     }
@@ -292,10 +295,10 @@ mod tests {
 
     type Cut = BTreeMap<Vec<Base>, (usize, usize)>;
 
-    /// Each canonical k-mer with its bucket and how often it is there.
+    /// Returns each canonical k-mer with its bucket and its number of occurrences.
     fn pieces(stretches: &[Vec<Base>], k: usize, buckets: BucketLayout) -> Cut {
         let mut cutter = Cutter::new(k, buckets);
-        let mut found = Cut::new();
+        let mut kmers = Cut::new();
         let mut emit = |piece: &CutSuperKmer<'_>| {
             let mut bytes = [0; 200];
             piece.pack(&mut bytes);
@@ -306,42 +309,43 @@ mod tests {
             assert_eq!(codes, stretch[piece.first..][..codes.len()]);
             assert!(piece.kmers <= KMERS_MAX && piece.bucket < buckets.count());
             for kmer in codes.windows(k) {
-                let other: Vec<Base> = kmer.iter().rev().map(|&code| complement(code)).collect();
-                let entry = found.entry(other.min(kmer.to_vec())).or_insert((piece.bucket, 0));
+                let reverse: Vec<Base> = kmer.iter().rev().map(|&code| complement(code)).collect();
+                let entry = kmers.entry(reverse.min(kmer.to_vec())).or_insert((piece.bucket, 0));
                 assert_eq!(entry.0, piece.bucket);
                 entry.1 += 1;
             }
         };
-        for (origin, stretch) in stretches.iter().enumerate().filter(|(_, one)| one.len() >= k) {
+        let long = stretches.iter().enumerate().filter(|(_, stretch)| stretch.len() >= k);
+        for (origin, stretch) in long {
             if cutter.is_full(stretch.len()) {
                 cutter.cut(&mut emit);
             }
             cutter.add(origin as u64, |codes| codes.extend_from_slice(stretch));
         }
         cutter.cut(&mut emit);
-        found
+        kmers
     }
 
-    /// The k-mers whose left end is in one of the first sixteenth of the buckets of a run.
+    /// Returns the k-mers whose left end is in the first sixteenth of the buckets of a run.
     fn sampled<K: Kmer>(stretches: &[Vec<Base>], k: usize) -> Vec<Vec<Base>> {
         let mut scanner = Scanner::new(k, 4, false);
-        let mut found = Vec::new();
+        let mut kmers = Vec::new();
         let mut emit = |part: &SuperKmer<'_>| {
             let mut bytes = [0; 200];
             part.pack(k, &mut bytes);
-            let (kmers, flags) = (part.kmers, part.flags);
+            let (count, flags) = (part.kmers, part.flags);
             let record = crate::kernel::packed::PackedSuperKmer {
-                kmers,
+                kmers: count,
                 flags,
                 weight: 0,
                 counts: &[],
                 bytes: &bytes,
             };
-            record.each(k, |one: K, two: K, inside| {
-                let left = if one < two { inside & 1 } else { inside >> 1 };
+            record.each(k, |forward: K, backward: K, inside| {
+                let left = if forward < backward { inside & 1 } else { inside >> 1 };
                 if part.bucket == 0 && left == 1 {
-                    let kmer = one.min(two);
-                    found.push((0..k).rev().map(|index| kmer.last_but(index)).collect());
+                    let kmer = forward.min(backward);
+                    kmers.push((0..k).rev().map(|index| kmer.last_but(index)).collect());
                 }
             });
         };
@@ -349,30 +353,30 @@ mod tests {
             scanner.take_codes(stretch, &mut emit);
         }
         scanner.flush(&mut emit);
-        found.sort();
-        found.dedup();
-        found
+        kmers.sort();
+        kmers.dedup();
+        kmers
     }
 
     proptest! {
         #[test]
-        fn every_kmer_is_in_one_bucket_and_the_sample_is_that_of_the_run(
+        fn each_kmer_is_in_exactly_one_bucket_and_the_sample_is_that_of_the_run(
             stretches in prop::collection::vec(prop::collection::vec(0u8..4, 0..700), 1..12),
             k in prop_oneof![Just(15usize), Just(31), Just(41), Just(79)],
             with_sample in any::<bool>(),
         ) {
             let buckets = BucketLayout { bits: 6, with_sample };
-            let found = pieces(&stretches, k, buckets);
+            let cut = pieces(&stretches, k, buckets);
             let mut counts = BTreeMap::new();
             for kmer in stretches.iter().flat_map(|stretch| stretch.windows(k)) {
-                let other: Vec<Base> = kmer.iter().rev().map(|&code| complement(code)).collect();
-                *counts.entry(other.min(kmer.to_vec())).or_insert(0) += 1;
+                let reverse: Vec<Base> = kmer.iter().rev().map(|&code| complement(code)).collect();
+                *counts.entry(reverse.min(kmer.to_vec())).or_insert(0) += 1;
             }
-            let seen: BTreeMap<_, _> =
-                found.iter().map(|(kmer, &(_, count))| (kmer.clone(), count)).collect();
-            prop_assert_eq!(seen, counts);
+            let cut_counts: BTreeMap<_, _> =
+                cut.iter().map(|(kmer, &(_, count))| (kmer.clone(), count)).collect();
+            prop_assert_eq!(cut_counts, counts);
             if with_sample {
-                let of_sample = found.iter().filter(|(_, one)| buckets.is_sampled(one.0));
+                let of_sample = cut.iter().filter(|(_, piece)| buckets.is_sampled(piece.0));
                 let of_sample: Vec<_> = of_sample.map(|(kmer, _)| kmer.clone()).collect();
                 let expected = with_kmer!(k, K => sampled::<K>(&stretches, k));
                 prop_assert_eq!(of_sample, expected);

@@ -1,28 +1,28 @@
-//! What the rules of a profile take for an error, told once more for the verification.
+//! Rules of a profile for errors, written down independently for the verification.
 
 use crate::params::Profile;
 
-/// What is taken for an error; lengths in bases, 0 for none.
+/// Bounds below which paths may be errors: lengths in bases, 0 for none.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorLengths {
-    /// Of dead ends, where a rival is stronger.
+    /// Length of dead ends with a stronger rival.
     pub(super) tip: u64,
-    /// Of dead ends, where a rival has more than twice the coverage.
+    /// Length of dead ends with a rival of more than twice the coverage.
     pub(super) weak_tip: u64,
-    /// Of paths without links.
+    /// Length of paths without links.
     pub(super) island: u64,
-    /// Of both sides of a bubble.
+    /// Length of both sides of a bubble.
     pub(super) bubble: u64,
-    /// Of connections.
+    /// Length of connections.
     pub(super) connection: u64,
-    /// How much weaker islands and connections are.
+    /// Ratio by which islands and connections are weaker.
     pub(super) times: f64,
-    /// Whether sides of bubbles are held against the mean of all paths, not against each other.
+    /// Whether sides of bubbles are compared with the mean of all paths, not with each other.
     pub(super) is_even: bool,
 }
 
 impl ErrorLengths {
-    /// Those of a profile, if it takes something out.
+    /// Returns the bounds of a profile; `None` if it removes nothing by rules.
     pub fn of(profile: Profile, k: usize) -> Option<Self> {
         let k = k as u64;
         match profile {

@@ -1,5 +1,5 @@
-//! K-mers by bucket: those of reads that were not found along the answer, those that the answer
-//! claims, and those that are trusted. In memory as far as the budget goes, in scratch beyond it.
+//! K-mers by bucket: those of reads that were not found in the answer, those that the answer
+//! claims, and solid ones. They are in memory while the budget lasts, then in scratch.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,32 +19,32 @@ use crate::kernel::packed::PADDING;
 
 /// Bases of a long sequence that are cut at a time.
 const PART_BASES: usize = 2048;
-/// A count from here on has four bytes more.
+/// Least count that takes four more bytes.
 const COUNT_LONG: u32 = 255;
 const NUMBER_BYTES: usize = size_of::<u32>();
 const COUNTED_BYTES_MAX: usize = NUMBER_BYTES + (1 + size_of::<u32>()) * KMERS_MAX;
 
-/// Which buckets are looked into: all, or one in so many.
+/// Choice of the buckets that are verified: all, or one in `of`.
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen {
-    /// One in so many.
+    /// Number of buckets per chosen one.
     pub of: usize,
-    /// Which one.
+    /// Remainder of the chosen bucket numbers modulo `of`.
     pub which: usize,
 }
 
 impl Chosen {
-    /// All.
+    /// All buckets.
     pub const ALL: Self = Self { of: 1, which: 0 };
 
-    /// Whether a bucket is looked into.
+    /// Returns whether a bucket is chosen.
     #[inline(always)]
     pub fn has(self, bucket: usize) -> bool {
         self.of == 1 || bucket % self.of == self.which
     }
 }
 
-/// Super-k-mers of one kind by bucket.
+/// Super-k-mers of one kind, by bucket.
 pub struct SuperKmerStore<'a> {
     k: usize,
     buckets: BucketLayout,
@@ -52,25 +52,25 @@ pub struct SuperKmerStore<'a> {
     blocks: BucketBlocks<'a>,
 }
 
-/// What all stores of a verification have in common.
+/// Settings that all stores of a verification share.
 #[derive(Clone, Copy)]
 pub struct EvidenceSettings<'a, 's> {
-    /// Bases of their k-mers.
+    /// Bases in a k-mer.
     pub k: usize,
-    /// Their buckets.
+    /// Numbers of buckets.
     pub buckets: BucketLayout,
-    /// The buckets that are looked into.
+    /// Buckets that are verified.
     pub chosen: Chosen,
-    /// Memory, and what is to stay free of it.
+    /// Budget, and the bytes of it that are to stay free.
     pub memory: (&'a Budget, u64),
-    /// Most bytes that a thread's open blocks take.
+    /// Most bytes of the open blocks of a thread.
     pub open_bytes: usize,
-    /// Folder of what does not fit in memory.
+    /// Folder for blocks that do not fit in memory.
     pub scratch: &'s Path,
 }
 
 impl<'a> SuperKmerStore<'a> {
-    /// An empty one, whose scratch file has this name.
+    /// Creates an empty store; `name` is that of its scratch file.
     pub fn new(shape: &EvidenceSettings<'a, '_>, name: &str) -> Self {
         let EvidenceSettings { k, buckets, chosen, memory, open_bytes, scratch } = *shape;
         let (room, path) = (BlockMemory::Budget(memory.0, memory.1), scratch.join(name));
@@ -78,7 +78,7 @@ impl<'a> SuperKmerStore<'a> {
         Self { k, buckets, chosen, blocks }
     }
 
-    /// What a thread adds through.
+    /// Returns an adder for a thread.
     ///
     /// # Errors
     /// `Input` when its open blocks do not fit in the budget.
@@ -92,17 +92,17 @@ impl<'a> SuperKmerStore<'a> {
         })
     }
 
-    /// Size of its k-mers.
+    /// Returns the number of bases in a k-mer.
     pub fn k(&self) -> usize {
         self.k
     }
 
-    /// Its buckets.
+    /// Returns the numbers of its buckets.
     pub fn buckets(&self) -> BucketLayout {
         self.buckets
     }
 
-    /// Forgets a bucket.
+    /// Removes the k-mers of a bucket.
     pub fn clear(&self, bucket: usize) {
         self.blocks.clear(bucket);
     }
@@ -117,10 +117,10 @@ impl<'a> SuperKmerStore<'a> {
         self.blocks.each(bucket, buffer, |block| take(block, block.len() - PADDING))
     }
 
-    /// Calls `take` with each k-mer of a bucket that was added without more.
+    /// Calls `take` with each k-mer of a bucket, as added by [`Adder::add`].
     ///
     /// # Errors
-    /// `System`; those of `take`.
+    /// `System`; errors of `take`.
     pub fn each_kmer<K: Kmer>(
         &self,
         bucket: usize,
@@ -139,10 +139,10 @@ impl<'a> SuperKmerStore<'a> {
         })
     }
 
-    /// Calls `take` with each k-mer of a bucket and the number that it was added with.
+    /// Calls `take` with each k-mer of a bucket and its number.
     ///
     /// # Errors
-    /// `System`; those of `take`.
+    /// `System`; errors of `take`.
     pub fn each_numbered<K: Kmer>(
         &self,
         bucket: usize,
@@ -162,10 +162,10 @@ impl<'a> SuperKmerStore<'a> {
         })
     }
 
-    /// Calls `take` with each k-mer of a bucket, the number that it was added with, and its count.
+    /// Calls `take` with each k-mer of a bucket, its number, and its count.
     ///
     /// # Errors
-    /// `System`; those of `take`.
+    /// `System`; errors of `take`.
     pub fn each_counted<K: Kmer>(
         &self,
         bucket: usize,
@@ -205,7 +205,7 @@ fn u32_at(bytes: &[u8], place: usize) -> u32 {
     u32::from_le_bytes(four)
 }
 
-/// Calls `take` with the canonical form of each k-mer of packed bases, and its place.
+/// Calls `take` with the index and the canonical form of each k-mer of packed bases.
 #[inline(always)]
 fn each_kmer<K: Kmer>(
     bytes: &[u8],
@@ -226,7 +226,7 @@ fn each_kmer<K: Kmer>(
     Ok(())
 }
 
-/// The open blocks of a thread, and what it cuts with. What is added must be finished.
+/// Open blocks and cutter of a thread; [`Adder::finish`] must be called in the end.
 pub struct Adder<'s, 'a> {
     k: usize,
     chosen: Chosen,
@@ -256,7 +256,7 @@ impl Adder<'_, '_> {
         self.cutter.cut(|piece| put(piece, (chosen, k), (open, 0), |_| 0));
     }
 
-    /// Adds the k-mers at some places of a text with a number, for
+    /// Adds the k-mers at some positions of a text with a number, for
     /// [`SuperKmerStore::each_numbered`].
     pub fn add_numbered(&mut self, number: u32, text: &Text<'_>, places: Range<usize>) {
         let (mut first, last) = (places.start, places.end);
@@ -274,7 +274,7 @@ impl Adder<'_, '_> {
         }
     }
 
-    /// Adds the k-mers at some places of a sequence with its number and the counts that `count`
+    /// Adds the k-mers at some positions of a sequence with its number and the counts that `count`
     /// appends, for [`SuperKmerStore::each_counted`]; returns the sum of the counts.
     pub fn add_counted(
         &mut self,
@@ -310,7 +310,7 @@ impl Adder<'_, '_> {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// Whether all was written so far.
+    /// Returns the first failed write so far, if any.
     ///
     /// # Errors
     /// `System`.
@@ -318,7 +318,7 @@ impl Adder<'_, '_> {
         self.open.check()
     }
 
-    /// Gives up what is open.
+    /// Hands over the open blocks.
     ///
     /// # Errors
     /// `System`.
@@ -328,8 +328,8 @@ impl Adder<'_, '_> {
     }
 }
 
-/// Appends a record: how many k-mers, what `head` writes, which says how many bytes that is, at
-/// most so many, and the bases.
+/// Appends a record: the number of k-mers, a head of at most `head_bytes_max` bytes that `head`
+/// writes and whose size it returns, and the bases.
 #[inline(always)]
 fn put(
     piece: &CutSuperKmer<'_>,
@@ -347,7 +347,7 @@ fn put(
     }
 }
 
-/// Writes bytes at a place; where they end.
+/// Writes bytes at an offset; returns the offset after them.
 #[inline(always)]
 fn put_bytes(room: &mut [u8], place: usize, bytes: &[u8]) -> usize {
     let end = place + bytes.len();

@@ -1,4 +1,4 @@
-//! What is wrong with an answer, found by any thread.
+//! Faults of an answer, which any thread may report.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,17 +10,17 @@ pub enum Fault {
     Unclaimed,
     /// A k-mer of a unitig is not solid.
     NotSolid,
-    /// A k-mer is there twice.
+    /// A k-mer occurs twice.
     Twice,
-    /// A unitig goes on where others branch off.
+    /// A unitig continues where other k-mers branch off.
     Branches,
-    /// A unitig ends where it could go on.
+    /// A unitig ends where it could continue.
     EndsEarly,
-    /// A circle is none.
+    /// A sequence marked as a circle is not one.
     NoCircle,
-    /// A sequence is on the other strand, in another rotation or at another place.
+    /// A sequence is on the wrong strand, in the wrong rotation or at the wrong position.
     Form,
-    /// A count is less than what was found.
+    /// A count is less than the count in a sample.
     Count,
 }
 
@@ -35,18 +35,18 @@ const ALL: [(Fault, &str); 8] = [
     (Fault::Count, "a count is less than what a sample of the k-mers gives"),
 ];
 
-/// A bit for each fault.
+/// Set of faults, a bit for each.
 #[derive(Debug, Default)]
 pub struct Faults(AtomicU32);
 
 impl Faults {
-    /// Adds one.
+    /// Adds a fault.
     #[cold]
     pub fn add(&self, fault: Fault) {
         self.0.fetch_or(1 << fault as u32, Ordering::Relaxed);
     }
 
-    /// The first of them, in words.
+    /// Returns the text for the first fault.
     pub fn first(&self) -> Option<&'static str> {
         let bits = self.0.load(Ordering::Relaxed);
         ALL.iter().find(|(fault, _)| bits & 1 << *fault as u32 != 0).map(|(_, words)| *words)

@@ -1,4 +1,4 @@
-//! Holds the files of an answer, byte by byte, against what they should be.
+//! Comparison of the files of an answer, byte by byte, with their expected content.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -11,7 +11,7 @@ use crate::kernel::kmer::Base;
 
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// A file that is compared while what it should be is made.
+/// A file that is compared while its expected content is made.
 pub struct Compared {
     path: PathBuf,
     reader: BufReader<File>,
@@ -29,32 +29,32 @@ impl Compared {
         Ok(Self { path: path.to_owned(), reader, is_same: true })
     }
 
-    /// Compares the next bytes.
+    /// Compares the next expected bytes.
     ///
     /// # Errors
     /// `System`.
     pub fn put(&mut self, expected: &[u8]) -> Result<()> {
-        let mut left = expected;
-        while self.is_same && !left.is_empty() {
-            let found = match self.reader.fill_buf() {
+        let mut rest = expected;
+        while self.is_same && !rest.is_empty() {
+            let buffer = match self.reader.fill_buf() {
                 Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
-                found => found.map_err(|cause| failed(&self.path, &cause))?,
+                buffer => buffer.map_err(|cause| failed(&self.path, &cause))?,
             };
-            let (now, later) = left.split_at(found.len().min(left.len()));
-            // At its end a file has nothing.
-            self.is_same = !now.is_empty() && found.starts_with(now);
+            let (now, later) = rest.split_at(buffer.len().min(rest.len()));
+            // The buffer is empty only at the end of the file.
+            self.is_same = !now.is_empty() && buffer.starts_with(now);
             self.reader.consume(now.len());
-            left = later;
+            rest = later;
         }
         Ok(())
     }
 
-    /// Whether the file was the same so far.
+    /// Returns whether the file is the same so far.
     pub fn is_same(&self) -> bool {
         self.is_same
     }
 
-    /// Whether the file was the same, to its end.
+    /// Returns whether the file is the same, to its end.
     ///
     /// # Errors
     /// `System`.
@@ -70,9 +70,9 @@ fn failed(path: &Path, cause: &std::io::Error) -> Error {
 
 /// Appends bases as letters.
 pub fn put_letters(codes: &[Base], text: &mut Vec<u8>) {
-    // From A to C, G, T by sums, and not from a table, so that the compiler takes many at a time.
+    // From A to C, G, T by sums, and not from a table, so that the compiler vectorizes the loop.
     let letter = |base: Base| {
-        let [c, g, t] = [1, 2, 3].map(|other| u8::from(base == other));
+        let [c, g, t] = [1, 2, 3].map(|code| u8::from(base == code));
         b'A' + 2 * c + 6 * g + 19 * t
     };
     text.extend(codes.iter().map(|&base| letter(base)));

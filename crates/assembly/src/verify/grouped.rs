@@ -1,18 +1,18 @@
-//! Sorts what belongs to k-mers: one pass divides all into groups by the first bases, and then each
-//! group, of a few, is sorted by itself.
+//! Sorting of values by k-mer: one pass divides all into groups by first bases, and then each small
+//! group is sorted by itself.
 
 use crate::kernel::kmer::Kmer;
 
-/// Fewer are sorted at once.
+/// Least number of values that are divided into groups.
 const GROUPED_MIN: usize = 256;
-/// Most bases that a group has in common: the numbers of all groups stay in a first-level cache.
+/// Most bases that a group shares: the counters of all groups fit in a first-level cache.
 const BASES_MAX: usize = 6;
 const GROUPS_MAX: usize = 1 << (2 * BASES_MAX);
-/// More are sorted at once, too.
+/// Most values that are divided into groups.
 const GROUPED_MAX: usize = u32::MAX as usize;
 
-/// Sorts values whose order is first that of their k-mers, of `k` bases. Without as much room in
-/// `spare` it takes longer.
+/// Sorts values whose order is first that of their k-mers, of `k` bases. It is slower if `spare`
+/// has less capacity than there are values.
 pub fn sort<K: Kmer, T: Copy + Ord>(
     (values, spare): (&mut [T], &mut Vec<T>),
     k: usize,
@@ -23,7 +23,7 @@ pub fn sort<K: Kmer, T: Copy + Ord>(
     }
     let bases = BASES_MAX.min(values.len().ilog2() as usize / 2).min(k);
     let group = |value: &T| kmer(value).first(bases, k) as usize;
-    // Where each group ends, and before that, how many values it has.
+    // First the number of values in each group, then the end of each group.
     let mut ends = [0u32; GROUPS_MAX];
     values.iter().for_each(|value| ends[group(value)] += 1);
     let mut end = 0;

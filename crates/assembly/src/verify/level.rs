@@ -12,11 +12,11 @@ use cuesta_input::storage;
 use cuesta_runtime::parallel;
 
 use super::OPERATION;
+use super::align::{Group, TextAligner};
 use super::counts::{self, Counts};
 use super::cut::BucketLayout;
 use super::evidence::{Adder, Chosen, EvidenceSettings, SuperKmerStore};
 use super::faults::Faults;
-use super::follow::{Follower, Group};
 use super::index::Index;
 use super::joints::Joints;
 use super::judge::{Judge, Spectra, share};
@@ -130,7 +130,7 @@ impl<'a> LevelCheck<'_, 'a> {
         let reads = SuperKmerStore::new(&shape, "verify-reads");
         let claimed = SuperKmerStore::new(&shape, "verify-claims");
         let trusted = self.trusted.as_ref().map(|_| SuperKmerStore::new(&shape, "verify-trusted"));
-        let laid = if self.only_solid { None } else { Some(self.follow(&text, &reads)?) };
+        let laid = if self.only_solid { None } else { Some(self.align(&text, &reads)?) };
         let counts = laid.as_ref().map(|laid| &laid.counts);
         self.claim((&text, counts), &claimed, &sums)?;
         let (read_bases, longest_read, singles) =
@@ -186,7 +186,7 @@ impl<'a> LevelCheck<'_, 'a> {
 
     /// Lays the reads along the unitigs. K-mers that are neither there nor known to be in the reads
     /// once go to `beside`.
-    fn follow<'s>(&'s self, text: &Text<'a>, beside: &'s SuperKmerStore<'a>) -> Result<Laid<'a>> {
+    fn align<'s>(&'s self, text: &Text<'a>, beside: &'s SuperKmerStore<'a>) -> Result<Laid<'a>> {
         let (budget, threads) = (self.budget, self.request.threads);
         let seen = self.asked()?;
         let block_bytes = (budget.limit_bytes() / BLOCK_PART / BLOCKS / threads as u64)
@@ -196,17 +196,17 @@ impl<'a> LevelCheck<'_, 'a> {
         let memory = (budget, most_bytes, counts::EACH_BYTES);
         let index = Index::new(text, self.k, memory, threads)?;
         let counts = Counts::new(index.end(), budget)?;
-        let follower = Follower { text, index: &index, counts: &counts, k: self.k };
+        let aligner = TextAligner { text, index: &index, counts: &counts, k: self.k };
         let seen = seen.map(|seen| (seen, self.k));
         let readers = match self.packed.and_then(PackedReads::groups) {
             Some(groups) => {
                 let open = || Ok(EvidenceReader::new(beside.open()?, seen, None));
-                self.lay(groups, &follower, open)?
+                self.align_cached(groups, &aligner, open)?
             }
             None => {
                 let packed = self.packed.filter(|packed| packed.is_open());
                 let open = || Ok(EvidenceReader::new(beside.open()?, seen, packed));
-                self.read(&follower, block_bytes as usize, open)?
+                self.read(&aligner, block_bytes as usize, open)?
             }
         };
         let (mut bases, mut longest, mut singles) = (0, 0, 0);
@@ -223,7 +223,7 @@ impl<'a> LevelCheck<'_, 'a> {
     /// Lays the reads of the files along the unitigs.
     fn read<'s>(
         &self,
-        follower: &Follower<'_, '_, '_>,
+        aligner: &TextAligner<'_, '_, '_>,
         block_bytes: usize,
         open: impl Fn() -> Result<EvidenceReader<'s, 'a>> + Sync,
     ) -> Result<Vec<Option<EvidenceReader<'s, 'a>>>> {
@@ -241,7 +241,7 @@ impl<'a> LevelCheck<'_, 'a> {
                 block.each_read(|letters| {
                     reader.add(letters, self.drop_ambiguous);
                     if reader.is_full() {
-                        reader.follow(follower);
+                        reader.align_pending(aligner);
                     }
                     Ok(())
                 })?;
@@ -254,7 +254,7 @@ impl<'a> LevelCheck<'_, 'a> {
                 let part = u128::from(block.file_bytes) * u128::from(self.amount / 2);
                 self.progress.advance((part / u128::from(total.max(1))) as u64)?;
             }
-            reader.follow(follower);
+            reader.align_pending(aligner);
             *worker = Some(reader);
             Ok(())
         };
@@ -264,10 +264,10 @@ impl<'a> LevelCheck<'_, 'a> {
     }
 
     /// Lays packed reads along the unitigs.
-    fn lay<'s>(
+    fn align_cached<'s>(
         &self,
         groups: &[Group],
-        follower: &Follower<'_, '_, '_>,
+        aligner: &TextAligner<'_, '_, '_>,
         open: impl Fn() -> Result<EvidenceReader<'s, 'a>> + Sync,
     ) -> Result<Vec<Option<EvidenceReader<'s, 'a>>>> {
         let work = |worker: &mut Option<EvidenceReader<'s, 'a>>, index: usize| {
@@ -275,7 +275,7 @@ impl<'a> LevelCheck<'_, 'a> {
                 Some(reader) => reader,
                 None => worker.insert(open()?),
             };
-            reader.lay(&groups[index], follower);
+            reader.align(&groups[index], aligner);
             reader.bases += groups[index].bases();
             reader.adder.check()?;
             self.progress.advance(share(self.amount / 2, index, groups.len()))

@@ -10,6 +10,7 @@
 //! Memory is that of the run: what does not fit goes to scratch.
 
 mod again;
+mod align;
 mod answer;
 mod bridges;
 mod counts;
@@ -18,7 +19,6 @@ mod error_lengths;
 mod evidence;
 mod faults;
 mod files;
-mod follow;
 mod grouped;
 mod index;
 mod joints;

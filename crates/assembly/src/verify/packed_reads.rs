@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_runtime::parallel::lock;
 
-use super::follow::Group;
+use super::align::Group;
 
 /// The part of the memory that they take at most.
 const MEMORY_PART: u64 = 16;

@@ -1,7 +1,7 @@
 //! What a thread of the verification reads with.
 
+use super::align::{Group, TextAligner};
 use super::evidence::Adder;
-use super::follow::{Follower, Group};
 use super::packed::are_bases;
 use super::packed_reads::PackedReads;
 use super::seen_twice::SeenTwice;
@@ -59,9 +59,9 @@ impl<'s, 'a> EvidenceReader<'s, 'a> {
     }
 
     /// Lays the reads along the answer.
-    pub fn follow(&mut self, follower: &Follower<'_, '_, '_>) {
+    pub fn align_pending(&mut self, aligner: &TextAligner<'_, '_, '_>) {
         let mut group = std::mem::take(&mut self.group);
-        self.lay(&group, follower);
+        self.align(&group, aligner);
         match self.kept {
             Some(kept) => {
                 group.shrink();
@@ -75,11 +75,11 @@ impl<'s, 'a> EvidenceReader<'s, 'a> {
     }
 
     /// Lays packed reads along the answer, whose bases were counted already.
-    pub fn lay(&mut self, group: &Group, follower: &Follower<'_, '_, '_>) {
+    pub fn align(&mut self, group: &Group, aligner: &TextAligner<'_, '_, '_>) {
         let Self { adder, seen, singles, .. } = self;
         match seen {
-            None => follower.follow(group, |words, kmers| adder.add(words, kmers)),
-            Some((seen, k)) => follower.follow(group, |words, (first, last)| {
+            None => aligner.align(group, |words, kmers| adder.add(words, kmers)),
+            Some((seen, k)) => aligner.align(group, |words, (first, last)| {
                 *singles += seen.divide(words, (*k, first..last), |others| {
                     adder.add(words, (others.start, others.end));
                 });

@@ -1,112 +1,112 @@
-//! Lays reads along the sequences of the answer and counts the k-mers that both have, a stretch at
-//! a time; what is left of a read is for others to count.
+//! Alignment of reads to the sequences of the answer, and counting of shared k-mers a stretch at a
+//! time. Unaligned k-mers of a read are passed to the caller.
 
 use super::counts::{Counts, Tally};
 use super::index::{Index, is_sampled};
 use super::packed::{Alignment, pack_letters};
 use super::text::Text;
 
-/// Reads that are looked for together, so that what memory is asked for comes at once: some take
-/// many steps, so others take the place of those that are done.
+/// Reads that are aligned at the same time, so that their cache misses overlap; a new read replaces
+/// each finished one, as some take many steps.
 const READS_AT_A_TIME: usize = 128;
-/// Reads of a group, and words, of which a second-level cache has room for as many.
+/// Most reads and words of a group, which fits in a second-level cache.
 const GROUP_READS: usize = 512;
 const GROUP_WORDS: usize = 1 << 13;
-/// Bases that do not agree, with less than a k-mer between them, before the place is given up.
+/// Consecutive mismatches with less than a k-mer in between after which an alignment is given up.
 const MISMATCHES_MAX: usize = 3;
 
-/// Some reads, packed.
+/// A group of packed reads.
 #[derive(Default)]
 pub struct Group {
     words: Vec<u64>,
-    /// Where the words of each begin, and its bases.
+    /// First word of each read, and its number of bases.
     reads: Vec<(usize, usize)>,
 }
 
 impl Group {
-    /// Forgets all.
+    /// Removes all reads.
     pub fn clear(&mut self) {
         self.words.clear();
         self.reads.clear();
     }
 
-    /// Adds a read of the letters A, C, G, T, U alone.
+    /// Adds a read, whose letters are only A, C, G, T and U.
     pub fn push(&mut self, letters: &[u8]) {
         self.reads.push((self.words.len(), letters.len()));
         pack_letters(letters, &mut self.words);
     }
 
-    /// Bytes that it takes, when what it grew by is given back.
+    /// Returns the bytes that it takes once shrunk.
     pub fn bytes(&self) -> u64 {
         (size_of_val(&self.words[..]) + size_of_val(&self.reads[..])) as u64
     }
 
-    /// Bases of all reads.
+    /// Returns the bases of all reads.
     pub fn bases(&self) -> u64 {
         self.reads.iter().map(|&(_, bases)| bases as u64).sum()
     }
 
-    /// Gives back what it grew by.
+    /// Releases unused capacity.
     pub fn shrink(&mut self) {
         self.words.shrink_to_fit();
         self.reads.shrink_to_fit();
     }
 
-    /// Whether there are as many as are laid along the text together.
+    /// Returns whether the group is as large as those that are aligned together.
     pub fn is_full(&self) -> bool {
         self.reads.len() >= GROUP_READS || self.words.len() >= GROUP_WORDS
     }
 }
 
-/// What reads are laid along.
-pub struct Follower<'f, 't, 'a> {
+/// Aligner of reads to the sequences of a text.
+pub struct TextAligner<'f, 't, 'a> {
     /// The sequences.
     pub text: &'f Text<'a>,
-    /// Where their k-mers are.
+    /// Index of their k-mers.
     pub index: &'f Index<'t, 'a>,
-    /// How often these were seen.
+    /// Counts of their k-mers.
     pub counts: &'f Counts<'a>,
-    /// Size of k-mers.
+    /// Bases in a k-mer.
     pub k: usize,
 }
 
-/// What is done when a read has its turn. Memory was asked for what that needs, which comes while
-/// other reads have theirs.
+/// Next step of a read. The data that it needs was prefetched by the step before, while other reads
+/// take their steps.
 #[derive(Clone, Copy)]
 enum Turn {
-    /// To ask for the places that the index has for a k-mer: its base, and its hash.
-    Ask { base: usize, name: u64 },
-    /// To find it at one of them.
+    /// Prefetch the candidate positions of a k-mer: its base, and its hash.
+    Prefetch { base: usize, name: u64 },
+    /// Find the k-mer at one of these positions.
     Find { base: usize, name: u64 },
-    /// To count along the text from there on.
+    /// Count along the text from this position on.
     Count { base: usize, alignment: Alignment },
 }
 
-/// How far a read is laid along the text.
+/// State of a read that is being aligned.
 #[derive(Clone, Copy)]
 struct Search {
-    /// Its number in the group.
+    /// Number of the read in the group.
     read: usize,
-    /// The first k-mer that is not counted yet.
+    /// First k-mer that is not counted yet.
     next: usize,
     turn: Turn,
 }
 
-/// Where k-mers of reads go: those of the text, and others.
-struct Found<'c, 'a, F> {
+/// Destination of the k-mers of reads: counts of the text, and a function for unaligned k-mers.
+struct KmerSink<'c, 'a, F> {
     tally: Tally<'c, 'a>,
-    beside: F,
+    unaligned: F,
 }
 
-impl Follower<'_, '_, '_> {
-    /// Counts the k-mers of reads that are found in the text; calls `beside` for each stretch of
-    /// others, with the words of the read, its first k-mer and the k-mer after its last.
-    pub fn follow(&self, group: &Group, beside: impl FnMut(&[u64], (usize, usize))) {
-        let mut found = Found { tally: self.counts.tally(), beside };
+impl TextAligner<'_, '_, '_> {
+    /// Counts the k-mers of reads that are found in the text; calls `unaligned` for each stretch of
+    /// other k-mers, with the words of the read, its first k-mer and the k-mer after its last.
+    pub fn align(&self, group: &Group, unaligned: impl FnMut(&[u64], (usize, usize))) {
+        let mut sink = KmerSink { tally: self.counts.tally(), unaligned };
         let read = |read: usize| (&group.words[group.reads[read].0..], group.reads[read].1);
-        let mut searches =
-            [Search { read: 0, next: 0, turn: Turn::Ask { base: 0, name: 0 } }; READS_AT_A_TIME];
-        // Those that go on are in front.
+        let mut searches = [Search { read: 0, next: 0, turn: Turn::Prefetch { base: 0, name: 0 } };
+            READS_AT_A_TIME];
+        // Active searches are in front.
         let (mut active, mut begun) = (0, 0);
         loop {
             while active < READS_AT_A_TIME && begun < group.reads.len() {
@@ -116,56 +116,57 @@ impl Follower<'_, '_, '_> {
                     searches[active] = Search { read: begun, next: 0, turn };
                     active += 1;
                 } else if kmers > 0 {
-                    (found.beside)(words, (0, kmers));
+                    (sink.unaligned)(words, (0, kmers));
                 }
                 begun += 1;
             }
             if active == 0 {
                 break;
             }
-            let mut left = 0;
+            let mut remaining = 0;
             for index in 0..active {
                 let mut search = searches[index];
-                if self.step(read(search.read), &mut search, &mut found) {
-                    searches[left] = search;
-                    left += 1;
+                if self.step(read(search.read), &mut search, &mut sink) {
+                    searches[remaining] = search;
+                    remaining += 1;
                 }
             }
-            active = left;
+            active = remaining;
         }
-        found.tally.settle();
+        sink.tally.settle();
     }
 
-    /// The first turn for the first k-mer of these that is in the index wherever it is in the text.
+    /// Returns the first step for the first of these k-mers that is in the index if it is in the
+    /// text.
     #[inline(always)]
     fn first_turn(&self, read: &[u64], (first, last): (usize, usize)) -> Option<Turn> {
-        let mut found = None;
+        let mut sampled = None;
         if first < last {
             self.index.core().each(read, (first, last), |base, core| {
-                found = is_sampled(core).then_some((base, core));
-                found.is_none()
+                sampled = is_sampled(core).then_some((base, core));
+                sampled.is_none()
             });
         }
-        found.map(|(base, core)| self.turn_at(read, base, core))
+        sampled.map(|(base, core)| self.turn_at(read, base, core))
     }
 
     #[inline(always)]
     fn turn_at(&self, read: &[u64], base: usize, core: u64) -> Turn {
-        Turn::Ask { base, name: self.index.prefetch(read, base, core) }
+        Turn::Prefetch { base, name: self.index.prefetch(read, base, core) }
     }
 
-    /// Does a turn of a read; whether it has another one. When it has none, the k-mers that are not
-    /// counted are given to `beside`.
+    /// Takes a step of a read; returns whether it has another one. When it has none, its uncounted
+    /// k-mers go to `unaligned`.
     #[inline(always)]
     fn step(
         &self,
         (words, bases): (&[u64], usize),
         search: &mut Search,
-        found: &mut Found<'_, '_, impl FnMut(&[u64], (usize, usize))>,
+        sink: &mut KmerSink<'_, '_, impl FnMut(&[u64], (usize, usize))>,
     ) -> bool {
         let kmers = (bases + 1).saturating_sub(self.k);
         let turn = match search.turn {
-            Turn::Ask { base, name } => {
+            Turn::Prefetch { base, name } => {
                 self.index.places(name).take(1).for_each(|place| self.text.prefetch(place));
                 Some(Turn::Find { base, name })
             }
@@ -182,8 +183,8 @@ impl Follower<'_, '_, '_> {
             },
             Turn::Count { base, alignment } => {
                 let next = &mut search.next;
-                let at = self.along((words, bases), (alignment, base), next, found);
-                // Where a sequence ends another one may begin: its first k-mer is in the index.
+                let at = self.along((words, bases), (alignment, base), next, sink);
+                // Another sequence may begin where one ends: its first k-mer is in the index.
                 if at < kmers && at == *next {
                     Some(self.turn_at(words, at, self.index.core().hash(words, at)))
                 } else {
@@ -193,21 +194,21 @@ impl Follower<'_, '_, '_> {
         };
         match turn {
             Some(turn) => search.turn = turn,
-            None if search.next < kmers => (found.beside)(words, (search.next, kmers)),
+            None if search.next < kmers => (sink.unaligned)(words, (search.next, kmers)),
             None => {}
         }
         turn.is_some()
     }
 
-    /// Counts the k-mers of a read along one sequence of the text, from that at `base` on, and
-    /// those before it that are not counted yet; returns the k-mer at which to look further.
+    /// Counts the k-mers of a read along one sequence of the text, from the k-mer at `base` on, and
+    /// uncounted k-mers before it; returns the k-mer from which to search further.
     #[inline]
     fn along(
         &self,
         (words, bases): (&[u64], usize),
         (alignment, base): (Alignment, usize),
         next: &mut usize,
-        found: &mut Found<'_, '_, impl FnMut(&[u64], (usize, usize))>,
+        sink: &mut KmerSink<'_, '_, impl FnMut(&[u64], (usize, usize))>,
     ) -> usize {
         let (k, texts) = (self.k, self.text.words());
         let (before, after) = self.room((alignment, base), bases);
@@ -221,10 +222,10 @@ impl Follower<'_, '_, '_> {
             if is_long {
                 let (start, stop) = (first.max(*next), last + 1 - k);
                 if *next < start {
-                    (found.beside)(words, (*next, start));
+                    (sink.unaligned)(words, (*next, start));
                 }
                 if start < stop {
-                    self.count(alignment, (start, stop), &mut found.tally);
+                    self.count(alignment, (start, stop), &mut sink.tally);
                     *next = stop;
                 }
                 mismatches = 0;
@@ -235,7 +236,7 @@ impl Follower<'_, '_, '_> {
             mismatches += 1;
             (first, from) = (last + 1, last + 1);
             if end < from + k {
-                // Nothing more to count here; of a read that ends here, nowhere.
+                // No more k-mers fit in this sequence; if the read ends here, the search ends too.
                 return if end == bases { bases } else { from };
             }
             if mismatches > MISMATCHES_MAX {
@@ -244,8 +245,8 @@ impl Follower<'_, '_, '_> {
         }
     }
 
-    /// The bases before and after `base`, that included, that are both in the read and in the
-    /// sequence of the text.
+    /// Returns the numbers of bases before `base` and from `base` on that are both in the read and
+    /// in the sequence of the text.
     #[inline]
     fn room(&self, (alignment, base): (Alignment, usize), bases: usize) -> (usize, usize) {
         let place = alignment.place(base) as usize;
@@ -263,7 +264,7 @@ impl Follower<'_, '_, '_> {
     #[inline(always)]
     fn count(&self, alignment: Alignment, (first, end): (usize, usize), tally: &mut Tally<'_, '_>) {
         if alignment.is_turned {
-            // The k-mer at base `i` of the read begins k - 1 places before that base's.
+            // The k-mer at base `i` of the read begins k - 1 positions before that of the base.
             let place = |base: usize| (alignment.place(base) + 1) as usize - self.k;
             tally.add(place(end - 1), place(first));
         } else {
