@@ -1,4 +1,4 @@
-"""A call from Python gives what the command line gives, leaves nothing, and is stopped at once."""
+"""A Python call returns the result of the command line, cleans up, and stops at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SAME = ("workload", "engine", "parameters", "inputs", "threads", "memory_bytes",
 
 
 MODULES_MAX = 40
-"""Modules of the standard library that an import of `cuesta` may bring."""
+"""Limit of standard library modules that `import cuesta` may load."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder for temporary files."""
+    """Empty folder for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -265,7 +265,7 @@ def test_a_run_whose_process_is_killed_is_an_error_that_names_the_kill(
 
 
 class Breaks:
-    """A job that is wrong itself."""
+    """A job with a defect."""
 
     def do(self, _observer: object) -> None:
         raise ZeroDivisionError("nought")

@@ -1,4 +1,4 @@
-"""What a call gives back: an answer folder, a comparison or an assessment, as a value."""
+"""Results of the calls as values: an answer folder, a comparison or an assessment."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Record = dict[str, Any]
 class Answer:
     """A verified answer and the record of the run that made it.
 
-    `cuesta.run` returns one; `Answer(folder)` opens a folder that is there. An answer that was
-    given no `output` lies in a temporary folder, which lives as long as this object.
+    `cuesta.run` returns one; `Answer(folder)` opens a folder that is there. An answer
+    without `output` is in a temporary folder, which is removed with this object.
 
     Parameters
     ----------
@@ -57,23 +57,23 @@ class Answer:
 
     @property
     def workload(self) -> str:
-        """Which workload this answers."""
+        """Name of the workload."""
         return str(self.record["workload"])
 
     @property
     def engine(self) -> str:
-        """Which engine computed it."""
+        """Name of the engine that computed the answer."""
         return str(self.record["engine"])
 
     @property
     def digest(self) -> str | None:
-        """128 bits that are the same for the same answer of any engine; None if not verified."""
+        """128 bits that are equal for equal answers of any engine; None if not verified."""
         digest: str | None = self.record["answer"]["digest"]
         return digest
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Whole numbers about the answer, such as `rows_kept`."""
+        """Integers about the answer, such as `rows_kept`."""
         counts: Mapping[str, int] = self.record["answer"]["counts"]
         return counts
 
@@ -161,15 +161,15 @@ class Answer:
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        """Files of the answer in the order of the specification, others behind."""
+        """Files of the answer in the order of the specification, then all others."""
         from cuesta.workloads import get_workload
 
-        there = [str(file["name"]) for file in self.record["answer"]["files"]]
-        for name in there:
+        names = [str(file["name"]) for file in self.record["answer"]["files"]]
+        for name in names:
             within(self.output, name)
-        known = get_workload(self.workload).answer
-        ordered = [name for name in known if name in there]
-        return (*ordered, *(name for name in there if name not in (*ordered, "run.json")))
+        specified = get_workload(self.workload).answer
+        ordered = [name for name in specified if name in names]
+        return (*ordered, *(name for name in names if name not in (*ordered, "run.json")))
 
     def __repr__(self) -> str:
         return _text(self)
@@ -181,7 +181,7 @@ class Answer:
 
 
 class Comparison:
-    """One question answered by several engines, whose answers are equal.
+    """A question answered by several engines, whose answers are equal.
 
     `cuesta.compare` returns one; `Comparison(folder)` opens a folder that is there.
 
@@ -199,11 +199,11 @@ class Comparison:
 
     @cached_property
     def record(self) -> Record:
-        """What `compare.json` says: engines, digests, times."""
+        """The content of `compare.json`: engines, digests, times."""
         import json
 
-        found: Record = json.loads(read_text(self.output / "compare.json"))
-        return found
+        record: Record = json.loads(read_text(self.output / "compare.json"))
+        return record
 
     @cached_property
     def answers(self) -> Mapping[str, Answer]:
@@ -226,7 +226,7 @@ class Comparison:
 
 
 class Assessment:
-    """How good an assembly is; what `cuesta.assess` returns.
+    """The measured quality of an assembly, as `cuesta.assess` returns it.
 
     Attributes
     ----------
@@ -243,8 +243,8 @@ class Assessment:
         """All measures; see `spec/formats/assessment.md`."""
         import json
 
-        found: Record = json.loads(read_text(self.output))
-        return found
+        record: Record = json.loads(read_text(self.output))
+        return record
 
     def __repr__(self) -> str:
         from cuesta.report.assessment import about, measures
@@ -262,7 +262,7 @@ class Assessment:
 
 
 def _text(answer: Answer) -> str:
-    """Three lines: what it is, what came out, where it lies."""
+    """Three lines: the workload, the answer's counts, the folder."""
     counts = ", ".join(
         f"{name.replace('_', ' ')} {value:,}" for name, value in list(answer.counts.items())[:6]
     )

@@ -1,7 +1,6 @@
 """The calls: `cuesta.run`, `cuesta.compare`, `cuesta.assess` and `cuesta.report`.
 
-How they are typed for every workload is in `cuesta/__init__.pyi`, which is written from the
-specification.
+`cuesta/__init__.pyi` has their types for each workload; it is written from the specification.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 from cuesta.api.answer import Answer, Assessment, Comparison, PathText
 from cuesta.api.jobs import Assess, Compare, Run
-from cuesta.api.keywords import Asked, Input, in_words_of_python, read
+from cuesta.api.keywords import Input, Request, in_words_of_python, read
 from cuesta.api.notebook import observer_here
 from cuesta.api.process import call
 from cuesta.api.temporary import TemporaryFolder
@@ -30,7 +29,7 @@ def run(
     """Run a workload on one engine; return its verified answer.
 
     `inputs` are paths, answers (of which the main file is read), or lists of them. Without `output`
-    the answer lies in a temporary folder that lives as long as what is returned. Ctrl-C stops the
+    the answer is in a temporary folder that is removed with the returned object. Ctrl-C stops the
     run, which leaves nothing behind. Errors are subclasses of `cuesta.CuestaError`.
     """
     return Answer(*_answered(Run, workload, inputs, words, progress))
@@ -104,7 +103,7 @@ def report(*runs: Answer | Comparison | PathText, output: PathText = "report.htm
     """
     from cuesta.report import write_any
 
-    return write_any([_folder(one) for one in runs], Path(output))
+    return write_any([_folder(run_or_folder) for run_or_folder in runs], Path(output))
 
 
 def _folder(run: Answer | Comparison | PathText) -> Path:
@@ -118,40 +117,40 @@ def _answered(
     words: Mapping[str, Any],
     progress: bool,
 ) -> tuple[Path, TemporaryFolder | None]:
-    """The answer folder of a job, and what keeps it where it is a temporary one."""
-    known = get_workload(workload)
+    """The answer folder of a job, and the owner of the folder where it is a temporary one."""
+    declared = get_workload(workload)
     holds = TemporaryFolder() if words.get("output") is None else None
     try:
-        asked = _asked(kind, workload, {**words, "inputs": inputs}, holds)
+        request = _request(kind, workload, {**words, "inputs": inputs}, holds)
         with (
-            in_words_of_python(known, kind.engines),
+            in_words_of_python(declared, kind.engines),
             closing(observer_here(progress)) as observer,
         ):
-            call(kind(asked=asked), observer)
+            call(kind(request=request), observer)
     except BaseException as error:
         if holds and not isinstance(error, VerificationError):  # which leaves the files to look at
             holds.remove()
         elif holds:
             holds.remove.detach()
         raise
-    return asked.common.output, holds
+    return request.common.output, holds
 
 
-def _asked(
+def _request(
     kind: type[Run] | type[Compare],
     workload: str,
-    given: Mapping[str, object],
+    keywords: Mapping[str, object],
     holds: TemporaryFolder | None,
-) -> Asked:
-    """What a call asks for; an answer without a place goes to a temporary folder."""
-    known = get_workload(workload)
+) -> Request:
+    """The request of a call; an answer without a place goes to a temporary folder."""
+    declared = get_workload(workload)
     if holds is None:
-        return read(kind.command, known, kind.engines, given)
+        return read(kind.command, declared, kind.engines, keywords)
     output = holds.path / workload
-    asked = read(kind.command, known, kind.engines, {**given, "output": output})
-    # Who repeats the command line gives the answer a place of their own.
-    words = (workload if word == os.fspath(output) else word for word in asked.command)
-    return replace(asked, command=tuple(words))
+    request = read(kind.command, declared, kind.engines, {**keywords, "output": output})
+    # Users who repeat the command line give the answer a place of their own.
+    words = (workload if word == os.fspath(output) else word for word in request.command)
+    return replace(request, command=tuple(words))
 
 
 describe(run, Run.engines)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _BOLD, _DIM, _RED, _GREEN = 1, 2, 31, 32
 _NO_CURSOR = ("dumb", "unknown")
-"""Values of TERM of terminals that know no escape sequences."""
+"""Values of TERM of terminals without escape sequences."""
 
 
 class Console:
@@ -24,7 +24,7 @@ class Console:
 
     @property
     def stream(self) -> TextIO:
-        """Where the words go."""
+        """The stream that is written to."""
         return sys.stderr if self._stderr else sys.stdout
 
     @property
@@ -34,11 +34,11 @@ class Console:
 
     @property
     def has_style(self) -> bool:
-        """Whether bold, dim and coloured words are wanted there; `NO_COLOR` says no."""
+        """Whether bold, dim and coloured words are wanted; not where `NO_COLOR` is set."""
         return self.is_terminal and not os.environ.get("NO_COLOR")
 
     def print(self, line: str) -> None:
-        """Print a line, without what of others' words would do something to a terminal."""
+        """Print a line, without control characters that untrusted words may contain."""
         self.stream.write(f"{harmless(line)}\n")
 
     def bold(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""The option `--genes`: how many genes there are, or a file that names them."""
+"""The option `--genes`: the number of genes, or a file that names them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import replace
 from cuesta.workloads import GENES, Parameter, Workload
 
 _FORMS = "genes.tsv, a list with a name a line, an expression matrix or a pair matrix"
-_FOUND = "the names beside the input, if any"
+_NAMES_OF_INPUT = "the names beside the input, if any"
 
 METAVARS = {"names": "FILE", "number or names": "N|FILE"}
-"""How help shows a value, by the types that only options have."""
+"""Forms of a value in help, by the types that only options have."""
 
 
-def asked(workload: Workload) -> Iterator[Parameter]:
-    """What the options of a workload ask for: its parameters, and names where it may have them."""
-    counted = any(one.name == GENES for one in workload.parameters)
+def parameters_of(workload: Workload) -> Iterator[Parameter]:
+    """Parameters of a workload's options: its own, and names where it may have them."""
+    counted = GENES in (each.name for each in workload.parameters)
     for parameter in workload.parameters:
         yield _or_names(parameter) if workload.names and parameter.name == GENES else parameter
     if workload.names and not counted:
         text = f"File that names the genes: {_FORMS}."
-        yield Parameter(name=GENES, type="names", help=text, none=_FOUND)
+        yield Parameter(name=GENES, type="names", help=text, none=_NAMES_OF_INPUT)
 
 
 def _or_names(count: Parameter) -> Parameter:
@@ -29,5 +29,5 @@ def _or_names(count: Parameter) -> Parameter:
         count,
         type="number or names",
         help=f"{count.help} A number, or a file that names them: {_FORMS}.",
-        none=f"{count.none}, and {_FOUND}",
+        none=f"{count.none}, and {_NAMES_OF_INPUT}",
     )

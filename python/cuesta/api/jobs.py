@@ -1,4 +1,4 @@
-"""What a call has done in a process of its own; see `cuesta.api.process`."""
+"""Jobs that a call runs in a process of its own; see `cuesta.api.process`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from cuesta.api.keywords import Asked
+from cuesta.api.keywords import Request
 from cuesta.api.options import (
     ONE_ENGINE,
     SEVERAL_ENGINES,
@@ -14,7 +14,7 @@ from cuesta.api.options import (
     make_plan,
     make_trial,
     memory_limit,
-    one_engine,
+    single_engine,
     thread_limit,
 )
 
@@ -25,46 +25,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One trial."""
+    """A trial on one engine."""
 
     command: ClassVar[str] = "run"
     engines: ClassVar[Option] = ONE_ENGINE
-    asked: Asked
+    request: Request
 
     def do(self, observer: Observer) -> None:
         """Run it and write the answer folder. Errors: as `cuesta.lab.run.run_trial`."""
         from cuesta.engines import get_engine
         from cuesta.lab.run import run_trial
 
-        asked = self.asked
-        engine = get_engine(one_engine(asked.common))
-        run_trial(engine, _trial(asked), make_plan(asked.common, asked.command), observer)
+        request = self.request
+        engine = get_engine(single_engine(request.common))
+        run_trial(engine, _trial(request), make_plan(request.common, request.command), observer)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compare:
-    """One trial on several engines."""
+    """A trial on several engines."""
 
     command: ClassVar[str] = "compare"
     engines: ClassVar[Option] = SEVERAL_ENGINES
-    asked: Asked
+    request: Request
 
     def do(self, observer: Observer) -> None:
-        """Run it on each and hold the answers equal. Errors: as `cuesta.lab.compare.compare`."""
+        """Run it on each engine, require equal answers. Errors: as `cuesta.lab.compare.compare`."""
         from cuesta.engines import get_engine
         from cuesta.errors import InputError
         from cuesta.lab.compare import compare
 
-        asked = self.asked
-        if not asked.common.engines:
+        request = self.request
+        if not request.common.engines:
             raise InputError("--engines names no engine")
-        engines = [get_engine(name) for name in asked.common.engines]
-        compare(engines, _trial(asked), make_plan(asked.common, asked.command), observer)
+        engines = [get_engine(name) for name in request.common.engines]
+        compare(engines, _trial(request), make_plan(request.common, request.command), observer)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assess:
-    """An assembly, to be held against a reference and its reads."""
+    """An assembly, to be compared with a reference and its reads."""
 
     folder: Path
     reference: Path | None
@@ -90,12 +90,12 @@ class Assess:
 Job = Run | Compare | Assess
 
 
-def _trial(asked: Asked) -> Trial:
+def _trial(request: Request) -> Trial:
     from cuesta.lab import streams
     from cuesta.workloads import get_workload
 
     trial = make_trial(
-        get_workload(asked.workload), asked.inputs, dict(asked.parameters), asked.common
+        get_workload(request.workload), request.inputs, dict(request.parameters), request.common
     )
     streams.refuse(trial, "a call from Python reads no stream; give files")
     return trial

@@ -1,7 +1,7 @@
 """Keywords of Python's calls: the long words of the command line's options, with Python's values.
 
 The checks and the defaults are those of `cuesta.api.options`. A message that names an option names
-the keyword to who calls from Python.
+the keyword to callers from Python.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ ONLY_TYPED = frozenset({"json", "first_mates", "second_mates", "single_reads"})
 -1, -2 and -s do."""
 
 Input = PathText | Answer
-"""What a workload can read: a path, or the main file of an answer."""
+"""An input of a workload: a path, or the main file of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What a call asks for, checked; `command` are the words that ask for the same in a shell."""
+class Request:
+    """A call's checked request; `command` are the words of the same request in a shell."""
 
     workload: str
     inputs: tuple[str, ...]
@@ -41,8 +41,10 @@ class Asked:
 
 def keywords(workload: Workload, engines: Option) -> dict[str, Option]:
     """The option that each keyword stands for, in the order in which help lists them."""
-    known = (option for option in options(workload, engines) if option.name not in ONLY_TYPED)
-    return {keyword: one for one in known for keyword in _keywords_of(one)}
+    typed_options = (
+        option for option in options(workload, engines) if option.name not in ONLY_TYPED
+    )
+    return {keyword: option for option in typed_options for keyword in _keywords_of(option)}
 
 
 def _keywords_of(option: Option) -> Iterator[str]:
@@ -52,16 +54,18 @@ def _keywords_of(option: Option) -> Iterator[str]:
             yield word.lstrip("-").replace("-", "_")
 
 
-def read(command: str, workload: Workload, engines: Option, given: Mapping[str, object]) -> Asked:
-    """What the keywords and `inputs` of a call ask for; `output` is among them.
+def read(
+    command: str, workload: Workload, engines: Option, values_by_keyword: Mapping[str, object]
+) -> Request:
+    """Return the request of the keywords and `inputs` of a call; `output` is among them.
 
     Arguments: `command` is that of the command line. Errors: `InputError` naming the keyword.
     """
     known = keywords(workload, engines)
-    inputs = [_input(value) for value in _inputs(given["inputs"])]
-    values: dict[str, Any] = {one.name: one.default for one in options(workload, engines)}
+    inputs = [_input(value) for value in _inputs(values_by_keyword["inputs"])]
+    values: dict[str, Any] = {each.name: each.default for each in options(workload, engines)}
     words: list[str] = []
-    for keyword, value in given.items():
+    for keyword, value in values_by_keyword.items():
         if keyword == "inputs":
             continue
         option = known.get(keyword)
@@ -71,10 +75,14 @@ def read(command: str, workload: Workload, engines: Option, given: Mapping[str, 
             values[option.name] = _converted(keyword, option, value)
             words += _typed(option, values[option.name])
     with in_words_of_python(workload, engines):
-        found, parameters, common = checked(workload, values | {"inputs": inputs})
+        input_paths, parameters, common = checked(workload, values | {"inputs": inputs})
     line = ("cuesta", command, workload.name, *inputs, *words)
-    return Asked(
-        workload=workload.name, inputs=found, parameters=parameters, common=common, command=line
+    return Request(
+        workload=workload.name,
+        inputs=input_paths,
+        parameters=parameters,
+        common=common,
+        command=line,
     )
 
 
@@ -85,18 +93,18 @@ def in_words_of_python(workload: Workload, engines: Option) -> Iterator[None]:
     try:
         yield
     except CuestaError as error:
-        found = re.sub(r"--[a-z][a-z-]*", lambda match: names.get(match[0], match[0]), str(error))
-        error.args = (found,)
+        message = re.sub(r"--[a-z][a-z-]*", lambda match: names.get(match[0], match[0]), str(error))
+        error.args = (message,)
         raise
 
 
-def _inputs(given: object) -> Iterator[object]:
-    """Inputs one by one; a list of them may be given as one."""
-    for one in given if isinstance(given, Sequence) else ():
-        if isinstance(one, Sequence) and not isinstance(one, str | bytes):
-            yield from one
+def _inputs(inputs: object) -> Iterator[object]:
+    """Inputs one by one; an element may be a list of inputs."""
+    for item in inputs if isinstance(inputs, Sequence) else ():
+        if isinstance(item, Sequence) and not isinstance(item, str | bytes):
+            yield from item
         else:
-            yield one
+            yield item
 
 
 def _near(keyword: str, known: Mapping[str, Option]) -> str:
@@ -190,12 +198,12 @@ _WANTED = {
 
 
 def _typed(option: Option, value: Any) -> list[str]:
-    """The words of the command line that say so."""
+    """The words of the command line for a value."""
     word = option.words[-1]
     if option.kind is bool:
         return [word] if value else []
     if option.many:
-        return [part for one in value for part in (word, one)]
+        return [part for element in value for part in (word, element)]
     if option.alone:
         return [f"{word}={value}"] if value else []
     return [word, str(value)]

@@ -1,4 +1,4 @@
-"""How far a run is, in a cell of a notebook: one display that is updated, gone at the end."""
+"""Progress of a run in a cell of a notebook: one updated display, removed at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UPDATE_SECONDS = 0.2
 
 
 def observer_here(wanted: bool) -> Observer:
-    """What suits where this runs: a notebook, a terminal, or a file of plain lines."""
+    """Return the observer for a notebook, a terminal, or a file of plain lines."""
     if not wanted:
         return Silent()
     return NotebookObserver() if _is_notebook() else make_observer(Console(stderr=True))
@@ -32,7 +32,7 @@ def _is_notebook() -> bool:
 
 
 class NotebookObserver:
-    """One line of text with a bar; the sentences said so far are above it."""
+    """A line of text with a bar; earlier notes are above it."""
 
     def __init__(self) -> None:
         self._display: Any = None
@@ -41,7 +41,7 @@ class NotebookObserver:
         self._started = self._shown = 0.0
 
     def note(self, text: str) -> None:
-        """One line above the moving one."""
+        """Add a line above the moving one."""
         self._notes.append(text)
         self._show("")
 
@@ -63,7 +63,7 @@ class NotebookObserver:
             )
 
     def close(self) -> None:
-        """Take it all away."""
+        """Remove the display."""
         self._notes, self._stage = [], ""
         if self._display is not None:
             self._display.update({"text/html": "", "text/plain": ""}, raw=True)

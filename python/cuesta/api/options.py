@@ -1,7 +1,7 @@
 """Options of `run` and `compare`: those of every workload from its `params.toml`, and the lab's.
 
-What is here is read by `cuesta.cli.signature`, which tells Typer, by `cuesta.cli.plain`, and by
-`cuesta.api.keywords`, so that a word means the same on the command line and in Python.
+`cuesta.cli.signature` (for Typer), `cuesta.cli.plain` and `cuesta.api.keywords` read them, so that
+a word means the same on the command line and in Python.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ ENGINE_PANEL = "Engine and machine"
 OUTPUT_PANEL = "Measuring and output"
 
 _TYPES: dict[str, type] = {"float": float, "int": int, "flag": bool}
-"""By type of a parameter, that of its values; text where there is none."""
+"""Python types of values, by the type of a parameter; text where there is none."""
 _ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark", "mpi")}
-"""Engines that each flag for engines is for."""
-_MATES = {"-1": "first_mates", "-2": "second_mates", "-s": "single_reads"}
+"""Engines to which each flag for engines applies."""
+_READ_FILE_OPTIONS = {"-1": "first_mates", "-2": "second_mates", "-s": "single_reads"}
 """Names in the signature of the options that take files of read pairs, and of single reads."""
 _CACHES = {"": "as-is", "input": "input-dropped", "machine": "machine-dropped"}
 _CACHE_HELP = (
@@ -49,7 +49,7 @@ class Option:
     name
         Its key among the values.
     words
-        What is typed, e.g. `-o` and `--output`.
+        Words to type, e.g. `-o` and `--output`.
     kind
         Type of a value; `bool` for a flag, which takes none.
     default
@@ -57,9 +57,9 @@ class Option:
     many
         Whether it may be repeated; its value is a list then, or None.
     alone
-        What its word alone stands for, of an option that else takes its value after `=`.
+        Value of the word alone, of an option that otherwise takes its value after `=`.
     shown
-        The default as help shows it, where that is no value.
+        The default as help shows it, where it is no value.
     """
 
     name: str
@@ -92,7 +92,7 @@ SEVERAL_ENGINES = _engine_option(
 
 @dataclass(frozen=True, kw_only=True)
 class Common:
-    """What the options that all workloads share say, and which file names genes."""
+    """Values of the options that all workloads share, and the file that names genes."""
 
     engines: tuple[str, ...]
     threads: int
@@ -110,7 +110,7 @@ class Common:
 
 
 Body = Callable[[Workload, tuple[str, ...], dict[str, object], Common], None]
-"""What a command does with its options."""
+"""The body of a command, called with its checked options."""
 
 
 def make_command(workload: Workload, body: Body) -> Callable[..., None]:
@@ -125,13 +125,15 @@ def make_command(workload: Workload, body: Body) -> Callable[..., None]:
 def checked(
     workload: Workload, values: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], dict[str, object], Common]:
-    """The inputs, the parameters and the shared options that the values of `options` ask for.
+    """Return the inputs, parameters and shared options that the values of `options` select.
 
     Errors: `InputError` naming the option that is wrong.
     """
-    parameters = {one.name: values[_key(one)] for one in genes.asked(workload)}
+    parameters = {
+        parameter.name: values[_key(parameter)] for parameter in genes.parameters_of(workload)
+    }
     plain = values["inputs"] or []
-    by_word = {word: values.get(key) or [] for word, key in _MATES.items()}
+    by_word = {word: values.get(key) or [] for word, key in _READ_FILE_OPTIONS.items()}
     plain = read_pairs.inputs(workload, parameters, plain, by_word)
     inputs = tuple(_main_file(absolute(path)) for path in plain)
     parameters, names = workload.apart(parameters)
@@ -143,8 +145,11 @@ def checked(
 
 def options(workload: Workload, engines: Option) -> list[Option]:
     """All options of `workload`, in the order in which help shows them."""
-    own = [*_mates_options(workload), *map(_workload_option, genes.asked(workload))]
-    return [*own, engines, *_common_options()]
+    workload_options = [
+        *_read_file_options(workload),
+        *map(_workload_option, genes.parameters_of(workload)),
+    ]
+    return [*workload_options, engines, *_common_options()]
 
 
 def inputs_required(workload: Workload) -> bool:
@@ -153,13 +158,13 @@ def inputs_required(workload: Workload) -> bool:
 
 
 def absolute(path: str) -> str:
-    """An input as every process can open it; what is no path stays as it is, but a file's URI."""
+    """An input as every process can open it; URIs remain, but `file:` becomes a path."""
     plain = path.removeprefix("file://")
     return os.path.abspath(plain) if is_path(plain) else plain  # noqa: PTH100
 
 
 def _main_file(path: str) -> str:
-    """Of an answer folder, its main file; any other path as it is."""
+    """The main file of an answer folder; any other path as it is."""
     if "://" in path or not os.path.isfile(os.path.join(path, "run.json")):  # noqa: PTH113, PTH118
         return path
     from cuesta.api.answer import Answer
@@ -167,7 +172,7 @@ def _main_file(path: str) -> str:
     return str(Answer(path).files[0])
 
 
-def _mates_options(workload: Workload) -> list[Option]:
+def _read_file_options(workload: Workload) -> list[Option]:
     """`-1` and `-2`, where inputs may be read pairs in two files."""
     if not workload.mates_apart:
         return []
@@ -182,7 +187,7 @@ def _mates_options(workload: Workload) -> list[Option]:
             name=key, words=(word,), kind=str, help=texts[word], panel=WORKLOAD_PANEL, many=True,
             metavar="FILE", shown=False,
         )
-        for word, key in _MATES.items()
+        for word, key in _READ_FILE_OPTIONS.items()
     ]  # fmt: skip
 
 
@@ -211,7 +216,7 @@ def _allowed(parameter: Parameter) -> str:
 
 
 def _key(parameter: Parameter) -> str:
-    """Name among the values, kept apart from the lab's own options."""
+    """Name among the values, distinct from the shared options."""
     return f"parameter_{parameter.name}"
 
 
@@ -289,24 +294,24 @@ def _common(values: Mapping[str, Any]) -> Common:
     )
 
 
-def thread_limit(given: int | None) -> int:
+def thread_limit(threads: int | None) -> int:
     """Cores that `--threads` allows. Errors: `InputError`."""
     from cuesta.machine import cores_usable
 
-    if given is not None and given < 1:
-        raise InputError(f"--threads is {given}, give at least 1")
-    return given or cores_usable()
+    if threads is not None and threads < 1:
+        raise InputError(f"--threads is {threads}, give at least 1")
+    return threads or cores_usable()
 
 
-def memory_limit(given: str | None) -> int:
+def memory_limit(size: str | None) -> int:
     """Bytes that `--memory` allows. Errors: `InputError`."""
     from cuesta.machine import memory_bytes
 
     least, most = 16 << 20, 1 << 60
-    size_bytes = memory_bytes() // 2 if given is None else parse_size(given, "--memory")
+    size_bytes = memory_bytes() // 2 if size is None else parse_size(size, "--memory")
     if not least <= size_bytes <= most:
         bound, end = ("least", least) if size_bytes < least else ("most", most)
-        raise InputError(f"--memory is {given}, give at {bound} {format_bytes(end)}")
+        raise InputError(f"--memory is {size}, give at {bound} {format_bytes(end)}")
     return size_bytes
 
 
@@ -317,12 +322,12 @@ def _engine_options(values: Mapping[str, Any]) -> dict[str, str]:
         if not key or not equals:
             raise InputError(f"--engine-option is {pair!r}, give KEY=VALUE")
         chosen[key] = value
-    own = {name: values[name] for name in _ENGINES_OF if values[name] is not None}
+    by_flag = {name: values[name] for name in _ENGINES_OF if values[name] is not None}
     engines = {name.strip() for name in values["engines"].split(",")}
-    for name in own:
+    for name in by_flag:
         if not engines & set(_ENGINES_OF[name]):
             raise InputError(f"--{name} is for engine {' and '.join(_ENGINES_OF[name])} only")
-    return chosen | {name: str(value) for name, value in own.items()}
+    return chosen | {name: str(value) for name, value in by_flag.items()}
 
 
 def _cache(word: str) -> str:
@@ -348,7 +353,7 @@ def make_trial(
     )
 
 
-def one_engine(common: Common) -> str:
+def single_engine(common: Common) -> str:
     """The engine of `run`. Errors: `InputError` where there are none or several."""
     if len(common.engines) != 1:
         raise InputError("--engine takes one engine; `cuesta compare` takes several")
@@ -356,7 +361,7 @@ def one_engine(common: Common) -> str:
 
 
 def make_plan(common: Common, command: tuple[str, ...]) -> Plan:
-    """How the options want it run; `command` are the words of the command line, if it was one."""
+    """The plan of the options; `command` are the words of the command line, if it was one."""
     from cuesta.lab import ceilings
     from cuesta.lab.run import Plan
     from cuesta.processes import age_seconds

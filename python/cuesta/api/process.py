@@ -1,9 +1,9 @@
 """Runs a job in a fresh process: its memory, services and signals are its own.
 
-So two threads of a caller disturb neither each other's runs nor what these measure, an engine that
-dies takes no notebook with it, and a comparison never forks a process that has threads. The two
-ends are joined by a socket: the job goes one way, then how far it is comes the other. When the
-caller is gone, however it ended, the job is stopped.
+Two threads of a caller thus disturb neither each other's runs nor their measurements, an engine
+that dies takes no notebook with it, and a comparison never forks a process that has threads. A
+socket joins the two ends: the job is sent one way, then its progress the other. When the caller has
+ended, however that was, the job is stopped.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from cuesta.lab.observer import Observer
 
 STOP_SECONDS = 10.0
-"""How long a process may take to clean up before it is killed."""
+"""Seconds that a process may take to clean up before it is killed."""
 
-DONE, FAILED, HEARD = "done", "failed", "heard"
-"""Kinds of messages: the end of the job, good or bad, and what an observer hears."""
+DONE, FAILED, OBSERVED = "done", "failed", "heard"
+"""Kinds of messages: the end of the job, good or bad, and calls of an observer."""
 
 
 def call(job: Job, observer: Observer) -> None:
     """Do `job` in a process of its own and wait for it.
 
-    `observer` hears how far it is, in this thread. Whatever ends the wait, such as Ctrl-C, ends the
-    job first, which cleans up. Errors: those of the job; `EngineError` when the process dies.
+    `observer` is called in this thread. Whatever ends the wait, such as Ctrl-C, first ends the job,
+    which cleans up. Errors: those of the job; `EngineError` when the process dies.
     """
     with _Process() as process:
         process.send(job)
@@ -50,7 +50,7 @@ def call(job: Job, observer: Observer) -> None:
 
 
 class _Process:
-    """Context manager: the process, gone at the end."""
+    """Context manager of the process, which is killed at the end if it still runs."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -87,7 +87,7 @@ class _Process:
             self._stream.close()
 
     def send(self, job: Job) -> None:
-        """Tell the process what to do. Errors: `EngineError` when it has died already."""
+        """Send the process its job. Errors: `EngineError` when it has died already."""
         try:
             pickle.dump(job, self._stream)
             self._stream.flush()
@@ -95,19 +95,19 @@ class _Process:
             raise self._death() from None
 
     def message(self) -> tuple[Any, ...]:
-        """What the process says next. Errors: `EngineError` when it has died."""
+        """Return the next message of the process. Errors: `EngineError` when it has died."""
         try:
-            said: tuple[Any, ...] = pickle.load(self._stream)
+            message: tuple[Any, ...] = pickle.load(self._stream)
         except (EOFError, ConnectionError, pickle.UnpicklingError):
             raise self._death() from None
-        return said
+        return message
 
     def _kill(self) -> None:
         self._process.kill()
         self._process.wait()
 
     def _death(self) -> EngineError:
-        """What to say of a process that ended without a word."""
+        """Return the error of a process that ended without a message."""
         code = self._process.wait()
         if code < 0:
             died_of = signal.Signals(-code).name

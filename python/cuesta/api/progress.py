@@ -1,4 +1,4 @@
-"""Tells a person how far a run is: a moving line on a terminal, now and then a line elsewhere."""
+"""Progress of a run for people: a moving line on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LINE_SECONDS = 10.0
 """Least time between two plain lines about the same stage."""
 
 BAR_AFTER_SECONDS = 0.2
-"""A stage that is shorter has no bar."""
+"""Seconds that a stage runs before it has a bar."""
 
 
 def make_observer(console: Console) -> PlainObserver | TerminalObserver:
-    """What suits where `console` writes to."""
+    """Return the observer that suits the stream of `console`."""
     return TerminalObserver(console) if console.is_terminal else PlainObserver(console)
 
 
@@ -35,18 +35,18 @@ class PlainObserver:
         self._pace = Pace()
 
     def note(self, text: str) -> None:
-        """One line."""
+        """Print a line."""
         self._console.print(text)
 
     def stage(self, name: str) -> None:
-        """One line when the stage changes."""
+        """Print a line when the stage changes."""
         self._stage = name
         self._said = time.monotonic()
         self._pace = Pace()
         self._console.print(name)
 
     def progress(self, done: int, total: int) -> None:
-        """One line every `LINE_SECONDS`, with rate and time to go."""
+        """Print a line every `LINE_SECONDS`, with rate and remaining time."""
         now = time.monotonic()
         rate = self._pace.rate(now, done, total)
         if rate and done <= total and now - self._said >= LINE_SECONDS:
@@ -57,7 +57,7 @@ class PlainObserver:
             )
 
     def close(self) -> None:
-        """Nothing to tidy up."""
+        """Do nothing: plain lines need no clean-up."""
 
 
 class Pace:
@@ -68,7 +68,7 @@ class Pace:
         self._first = self._last = self._total = 0
 
     def rate(self, now: float, done: int, total: int) -> float | None:
-        """Take note of how far the work is; return its rate, None while there is none."""
+        """Record the progress of the work; return its rate, None while there is none."""
         is_new = total != self._total or done < self._last
         if is_new or self._last == 0:
             self._began, self._first = now, done
@@ -78,9 +78,9 @@ class Pace:
 
 
 class TerminalObserver:
-    """One moving line, gone when the run has ended.
+    """A moving line, removed when the run has ended.
 
-    It has the name of the stage, and after `BAR_AFTER_SECONDS` a bar, the rate and the time to go.
+    It has the stage's name, and after `BAR_AFTER_SECONDS` a bar, the rate and the remaining time.
     """
 
     def __init__(self, console: Console) -> None:
@@ -92,7 +92,7 @@ class TerminalObserver:
         self._shown: tuple[int, int] = (0, 0)
 
     def note(self, text: str) -> None:
-        """One line above the moving one."""
+        """Print a line above the moving one."""
         with self._lock:
             if self._bar:
                 self._bar.console.print(text, markup=False, style="dim")
@@ -114,7 +114,7 @@ class TerminalObserver:
             self._move()
 
     def close(self) -> None:
-        """Take the moving line away."""
+        """Remove the moving line."""
         if self._timer is None:
             return
         self._timer.cancel()

@@ -51,7 +51,9 @@ def _two_by_two(
 
 def _listed(paths: Sequence[str]) -> list[str]:
     """The files of lists with commas, as other assemblers take them; a name may have commas."""
-    return [one for path in paths for one in ([path] if os.path.lexists(path) else path.split(","))]
+    return [
+        file for path in paths for file in ([path] if os.path.lexists(path) else path.split(","))
+    ]
 
 
 def _with_singles(

@@ -1,4 +1,4 @@
-"""A folder for an answer that nobody gave a place: it lives as long as what refers to it."""
+"""A folder for an answer without an output: it is removed with the object that owns it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TemporaryFolder:
     Attributes
     ----------
     path
-        Where it is: in the folder for temporary files, which `TMPDIR` names.
+        Its place in the folder for temporary files, which `TMPDIR` names.
     """
 
     def __init__(self) -> None:

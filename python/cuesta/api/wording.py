@@ -1,4 +1,4 @@
-"""How the keywords are typed and explained: for the stub, for `help` and for completion."""
+"""Types and explanations of the keywords: for the stub, for `help` and for completion."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _default(option: Option) -> object:
 
 
 def help_text(option: Option, known: Mapping[str, Option]) -> str:
-    """One or two sentences about a keyword, in words of Python."""
+    """A sentence or two about a keyword, in words of Python."""
     options = {f"--{keyword.replace('_', '-')}": keyword for keyword in known}
     text = _HELP.get(option.name, option.help).strip()
     if option.default is None and isinstance(option.shown, str):
@@ -75,20 +75,22 @@ def describe(call: Callable[..., Any], engines: Option) -> None:
     A default that depends on the workload is None, which stands for it in every call.
     """
     lines = [inspect.cleandoc(call.__doc__ or ""), "", "Workloads, with their own keywords", ""]
-    found: dict[str, Option] = {}
+    all_keywords: dict[str, Option] = {}
     defaults: dict[str, object] = {}
     for name in WORKLOAD_NAMES:
         workload = get_workload(name)
         known = keywords(workload, engines)
-        own = [keyword for keyword, one in known.items() if _is_own(one)]
-        lines.append(f"{name}: {workload.summary}\n    {', '.join(own) or 'none'}")
-        for keyword, one in known.items():
-            same = defaults.setdefault(keyword, _default(one)) == _default(one)
+        special = [keyword for keyword, option in known.items() if _is_of_workload(option)]
+        lines.append(f"{name}: {workload.summary}\n    {', '.join(special) or 'none'}")
+        for keyword, option in known.items():
+            same = defaults.setdefault(keyword, _default(option)) == _default(option)
             defaults[keyword] = defaults[keyword] if same else None
-        found |= known
+        all_keywords |= known
     lines += ["", "Keywords of every workload", ""]
-    shared = {keyword: one for keyword, one in found.items() if not _is_own(one)}
-    lines += [f"{keyword}: {help_text(one, found)}" for keyword, one in shared.items()]
+    shared = {
+        keyword: option for keyword, option in all_keywords.items() if not _is_of_workload(option)
+    }
+    lines += [f"{keyword}: {help_text(option, all_keywords)}" for keyword, option in shared.items()]
     call.__doc__ = "\n".join([*lines, f"progress: {PROGRESS}"])
     add_keywords(call, defaults)
 
@@ -96,18 +98,18 @@ def describe(call: Callable[..., Any], engines: Option) -> None:
 def add_keywords(call: Callable[..., Any], defaults: Mapping[str, object]) -> None:
     """Name the keywords of `call` in place of those that it takes without naming them."""
     parameters = inspect.signature(call).parameters.values()
-    kept = [
+    named = [
         parameter for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
     added = [
         inspect.Parameter(keyword, inspect.Parameter.KEYWORD_ONLY, default=default)
         for keyword, default in defaults.items()
     ]
-    call.__signature__ = inspect.Signature([*kept, *added])  # type: ignore[attr-defined]
+    call.__signature__ = inspect.Signature([*named, *added])  # type: ignore[attr-defined]
 
 
-def _is_own(option: Option) -> bool:
-    """Whether an option is one of the workload's own."""
+def _is_of_workload(option: Option) -> bool:
+    """Whether an option belongs to a workload, not to all of them."""
     return option.name.startswith("parameter_")
 
 

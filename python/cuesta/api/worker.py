@@ -1,4 +1,4 @@
-"""What the process of a job does; see `cuesta.api.process`."""
+"""The process of a job; see `cuesta.api.process`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 from io import BufferedRWPair
 from typing import TYPE_CHECKING
 
-from cuesta.api.process import DONE, FAILED, HEARD
+from cuesta.api.process import DONE, FAILED, OBSERVED
 from cuesta.errors import CuestaError, Defect
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(descriptor: int) -> None:
-    """Do the job that comes over the socket, and say how it ended."""
+    """Do the job that arrives over the socket, and report its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
     ends = socket.socket(fileno=descriptor)
@@ -50,7 +50,7 @@ def _do(job: Job, speaker: Speaker) -> None:
 
 
 _ENDING = threading.Event()
-"""What was begun is being removed; that is not to be interrupted."""
+"""Set while the clean-up runs, which is not to be interrupted."""
 
 
 def _stop(_number: int, _frame: object) -> None:
@@ -60,34 +60,34 @@ def _stop(_number: int, _frame: object) -> None:
 
 
 def _end_with_caller(ends: socket.socket) -> None:
-    """Wait until the caller is gone, then stop this process as the caller would have."""
+    """Wait until the caller has ended, then stop this process as the caller would have."""
     while ends.recv(1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 class Speaker:
-    """An observer whose words go to the caller."""
+    """An observer that sends its calls to the caller."""
 
     def __init__(self, stream: BufferedRWPair) -> None:
         self._stream = stream
         self._lock = threading.Lock()
 
     def note(self, text: str) -> None:
-        """A sentence worth a line."""
-        self.send(HEARD, "note", (text,))
+        """Send a sentence worth a line."""
+        self.send(OBSERVED, "note", (text,))
 
     def stage(self, name: str) -> None:
-        """What is being done from now on."""
-        self.send(HEARD, "stage", (name,))
+        """Send the name of the stage that begins."""
+        self.send(OBSERVED, "stage", (name,))
 
     def progress(self, done: int, total: int) -> None:
-        """How far the stage is."""
-        self.send(HEARD, "progress", (done, total))
+        """Send the progress of the stage."""
+        self.send(OBSERVED, "progress", (done, total))
 
     def close(self) -> None:
-        """Nothing more comes for now."""
-        self.send(HEARD, "close", ())
+        """Send that the stage is over."""
+        self.send(OBSERVED, "close", ())
 
     def send(self, *message: object) -> None:
         """Send a message; from any thread."""

@@ -1,4 +1,4 @@
-"""The command line: words to calls. Every error ends as one line and an exit code.
+"""The command line: words to calls. All errors end as one line and an exit code.
 
 A subcommand is a module of this folder with `register(app)`, listed in `cuesta.cli.commands`.
 Import what is heavy inside the command: a plain `run` starts without Typer, Rich or NumPy, and a

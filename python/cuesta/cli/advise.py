@@ -55,27 +55,27 @@ class AdviseOptions:
 def _advise(options: AdviseOptions) -> None:
     from cuesta.model import advise
 
-    found = _found(options)
+    advice = _advice_for(options)
     if options.output:
         from cuesta.report.advice import write
 
-        echo(str(write(found, options.output)), err=True)
+        echo(str(write(advice, options.output)), err=True)
     if options.as_json:
-        echo(json.dumps(found, indent=1))
+        echo(json.dumps(advice, indent=1))
         return
-    echo(advise.headline(found))
-    for number, one in enumerate(found["best"], start=1):
-        echo(f"{number}. {one['title']}: {one['words']}")
-    for line in advise.consequences(found):
+    echo(advise.headline(advice))
+    for number, best in enumerate(advice["best"], start=1):
+        echo(f"{number}. {best['title']}: {best['words']}")
+    for line in advise.consequences(advice):
         echo(line)
     if options.explain:
-        for line in explained(found):
+        for line in explained(advice):
             echo(line)
     else:
         echo("--explain says what this follows from, --json has all choices.")
 
 
-def _found(options: AdviseOptions) -> dict[str, Any]:
+def _advice_for(options: AdviseOptions) -> dict[str, Any]:
     from cuesta.errors import InputError
     from cuesta.model import advise, demands, here
     from cuesta.model.choices import Job
@@ -100,37 +100,37 @@ def _split(words: Iterable[str]) -> list[str]:
     return [name for word in words for name in word.split(",") if name]
 
 
-def explained(found: Mapping[str, Any]) -> Iterable[str]:
-    """What the best choices follow from: sums, runs, assumptions."""
+def explained(advice: Mapping[str, Any]) -> Iterable[str]:
+    """Yield the grounds of the best choices: sums, runs, assumptions."""
     from cuesta.model.advise import price_words
     from cuesta.model.choices import EQUATION
 
-    use = f", used for {found['years']:g} years without a pause"
+    use = f", used for {advice['years']:g} years without a pause"
     yield ""
     yield EQUATION
-    for number, best in enumerate(found["best"], start=1):
-        one = best["choice"]
-        yield f"{number}. {_title(one, found)}"
-        if one["caveat"]:
-            yield f"   {one['caveat']}"
-        yield from (f"   {step}" for step in one["steps"])
-        yield from (f"   run: {file}" for file in one["runs"])
-        machine = found["machines"].get(one["machine"])
+    for number, best in enumerate(advice["best"], start=1):
+        choice = best["choice"]
+        yield f"{number}. {_title(choice, advice)}"
+        if choice["caveat"]:
+            yield f"   {choice['caveat']}"
+        yield from (f"   {step}" for step in choice["steps"])
+        yield from (f"   run: {file}" for file in choice["runs"])
+        machine = advice["machines"].get(choice["machine"])
         if machine:
             yield f"   machine: {machine['source']}"
             yield from (f"   assumed, {text}" for text in machine["assumed"])
             price = machine["price"]
             yield f"   price: {price_words(price, use)}" if price else "   no price"
             yield from (f"   note, {text}" for text in machine["notes"])
-    for demand in found["demands"]:
+    for demand in advice["demands"]:
         sizes = " to ".join(f"{size / 1e9:.3g}" for size in demand["sizes"])
         yield f"runs of {demand['engine']}, {sizes} GB: {demand['measured']}"
-    refused = [choice for choice in found["choices"] if choice["refused"]]
-    for one in refused:
-        yield f"left out: {_title(one, found)}: {one['refused']}"
+    refused = [choice for choice in advice["choices"] if choice["refused"]]
+    for choice in refused:
+        yield f"left out: {_title(choice, advice)}: {choice['refused']}"
 
 
-def _title(one: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def _title(choice: Mapping[str, Any], advice: Mapping[str, Any]) -> str:
     """A choice in a few words; a setting that was run has its nodes among its own words."""
-    nodes = f"{one['nodes']} x " if found["machines"] else ""
-    return f"{nodes}{one['machine']}, {one['engine']}"
+    nodes = f"{choice['nodes']} x " if advice["machines"] else ""
+    return f"{nodes}{choice['machine']}, {choice['engine']}"

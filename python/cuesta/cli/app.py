@@ -36,7 +36,7 @@ def main() -> None:
     streams.prepare()
     raise_limit_of_files()
     signal.signal(signal.SIGTERM, _terminate)
-    # A terminal that was closed; not where somebody wants to outlive it, as with nohup.
+    # A closed terminal ends the command, except under nohup.
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _terminate)
     if ranks.rank() > 0:
@@ -72,7 +72,7 @@ def call(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> object:
-    """What the command returns; Typer is imported where it is needed."""
+    """Run a command and return its result; Typer is imported where it is needed."""
     command = plain.command(arguments)
     if command is not None:
         return command()

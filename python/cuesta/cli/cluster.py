@@ -87,7 +87,7 @@ def _submit(options: PlanOptions) -> None:
 
 
 def _note(sentence: str) -> None:
-    """Print a line beside the output of the command."""
+    """Print a line between the lines of the command."""
     typer.echo(f"cuesta: {sentence}", err=True)
 
 

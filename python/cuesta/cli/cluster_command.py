@@ -19,7 +19,7 @@ _SERVICE_OF = {"spark": "spark", "spark-scala": "spark"}
 
 
 def checked_command(plan: ClusterPlan) -> Iterator[str]:
-    """Sentences about a command of ours that will not do all that its user may expect.
+    """Sentences about a command of ours that does less than its user may expect.
 
     Errors: `InputError` for words that the command refuses, and inputs that are not there.
     """

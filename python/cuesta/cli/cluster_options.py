@@ -98,7 +98,7 @@ class PlanOptions:
     ] = False
 
     def plan(self) -> ClusterPlan:
-        """What they ask for. Errors: `InputError`."""
+        """Return the plan of the options. Errors: `InputError`."""
         from cuesta.cluster import settings
         from cuesta.units import parse_size
 
@@ -131,10 +131,10 @@ class PlanOptions:
 
 
 def with_options(function: Callable[[PlanOptions], None], *, command: bool) -> Callable[..., None]:
-    """A command with the options as its signature, and `-- COMMAND` where it takes one."""
+    """A command with the options as its signature, and with `-- COMMAND` where it takes one."""
 
-    def call(**given: Any) -> None:
-        function(PlanOptions(**given))
+    def call(**options: Any) -> None:
+        function(PlanOptions(**options))
 
     left_out = set() if command else {"command", "wait"}
     hints = get_type_hints(PlanOptions, include_extras=True)

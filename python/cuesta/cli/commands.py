@@ -1,4 +1,4 @@
-"""The application that Typer makes out of the subcommands: help, completion, refused words."""
+"""The application of Typer with the subcommands: help, completion, refused words."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _options(
 
 
 def _usage_text(error: typer.TyperException) -> str:
-    """What is wrong with the words, and where to read more; empty after a help page."""
+    """Message on the wrong words with a pointer to help; empty after a help page."""
     message = error.format_message()
     context = getattr(error, "ctx", None)
     return f"{message} See `{context.command_path} --help`." if message and context else message

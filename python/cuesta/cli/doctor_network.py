@@ -39,20 +39,21 @@ def _measure(place: str, *, as_json: bool) -> int:
 
     host, port = _split("--to", place)
     samples = limits.of_connection(host, port, REPEATS)
-    found = {name: median_interval(one) for name, one in samples.items()}
+    medians = {name: median_interval(rates) for name, rates in samples.items()}
     if as_json:
         rows = {
-            name: {"per_s": list(samples[name]), **asdict(middle)} for name, middle in found.items()
+            name: {"per_s": list(samples[name]), **asdict(middle)}
+            for name, middle in medians.items()
         }
         typer.echo(json.dumps({"to": place, **rows}, indent=2))
         return 0
-    send, receive, trips = found.values()
+    send, receive, trips = medians.values()
     for words, middle in (("sent", send), ("received", receive)):
         gigabits = middle.median * 8 / 1e9
         _row(words, f"{format_rate(middle.median)} ({gigabits:.3g} Gbit/s)",
              [format_rate(middle.low), format_rate(middle.high)])  # fmt: skip
     seconds = [1 / rate for rate in (trips.median, trips.high, trips.low)]
-    _row("round trip", format_seconds(seconds[0]), [format_seconds(one) for one in seconds[1:]])
+    _row("round trip", format_seconds(seconds[0]), [format_seconds(bound) for bound in seconds[1:]])
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What the doctor says of the archive that Spark starts from, and has made."""
+"""The archive that Spark starts from: its state for the doctor, and its making."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 
 def archive_state() -> tuple[str, str] | None:
-    """The archive in words, or what to do about one; None where Spark or Java can have none."""
+    """The archive in words, or its remedy; None where Spark or Java can have none."""
     if _lacks_spark():
         return None
     from cuesta.engines.spark import archive
     from cuesta.units import format_bytes
 
-    made = archive.found()
+    made = archive.current()
     if made:
         return f"{format_bytes(made.stat().st_size)}, {made}", ""
     if archive.is_possible():
@@ -20,17 +20,17 @@ def archive_state() -> tuple[str, str] | None:
     return None
 
 
-def make_archive(say: Callable[[str], None]) -> None:
-    """Make one where there can be one and is none; say so where it fails."""
+def make_archive(announce: Callable[[str], None]) -> None:
+    """Make an archive where there can be one and is none; report where it fails."""
     if _lacks_spark():
         return
     from cuesta.engines.spark import archive
     from cuesta.errors import EngineError
 
     try:
-        archive.make(say)
+        archive.make(announce)
     except (EngineError, OSError) as error:
-        say(f"no archive of Spark's classes: {error}")
+        announce(f"no archive of Spark's classes: {error}")
 
 
 def _lacks_spark() -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 RATES = ("network", "disk-read", "disk-write", "memory", "backplane")
-"""What `--node` may name."""
+"""Rates that `--node` may name."""
 
 
 def register(app: typer.Typer) -> None:
@@ -69,19 +69,20 @@ def crossover(
 
     aggregates = [_rate(text, "--parallel") for text in parallel or ()] or PAPER_AGGREGATES
     rates = _with_rates(PAPER, node or ())
-    found = list(crossovers(rates, aggregates, in_memory or PAPER_FRACTIONS))
+    results = list(crossovers(rates, aggregates, in_memory or PAPER_FRACTIONS))
     if as_json:
         known = {name: _finite(value) for name, value in asdict(rates).items()}
         shown = {
             "schema": "cuesta.crossover/1",
             "rates": {name: known[name] for name in known if not name.startswith("data_")},
             "crossovers": [
-                {name: _finite(value) for name, value in asdict(one).items()} for one in found
+                {name: _finite(value) for name, value in asdict(result).items()}
+                for result in results
             ],
         }
         echo(json.dumps(shown, indent=2))
         return
-    _print_crossovers(found)
+    _print_crossovers(results)
     echo(_rates_of_a_node(rates, PAPER))
 
 
@@ -90,24 +91,30 @@ def _with_rates(rates: Any, words: Iterable[str]) -> Any:
 
     from cuesta.errors import InputError
 
-    given: dict[str, float] = {}
+    changes: dict[str, float] = {}
     for word in words:
         name, equals, text = word.partition("=")
         if name not in RATES or not equals:
             raise InputError(f"--node is {word!r}, give NAME=RATE with one of {', '.join(RATES)}")
-        given[name.replace("-", "_")] = _rate(text, f"--node {name}")
-    return replace(rates, **given)
+        changes[name.replace("-", "_")] = _rate(text, f"--node {name}")
+    return replace(rates, **changes)
 
 
 def _rates_of_a_node(rates: Any, paper: Any) -> str:
-    """The rates behind a table; those that nobody gave are the paper's."""
+    """The rates behind a table; rates that were not given are the paper's."""
     from cuesta.units import format_rate_si
 
     known = {name: getattr(rates, name.replace("-", "_")) for name in RATES}
     words = [f"{name} {format_rate_si(rate)}" for name, rate in known.items()]
-    own = [name for name in RATES if known[name] != getattr(paper, name.replace("-", "_"))]
-    others = ", ".join(name for name in RATES if name not in own)
-    whose = "all of the paper" if not own else f"of the paper: {others}" if others else "all given"
+    changed = [name for name in RATES if known[name] != getattr(paper, name.replace("-", "_"))]
+    unchanged = ", ".join(name for name in RATES if name not in changed)
+    whose = (
+        "all of the paper"
+        if not changed
+        else f"of the paper: {unchanged}"
+        if unchanged
+        else "all given"
+    )
     return f"of a node: {', '.join(words)} ({whose}; --node changes them)"
 
 
@@ -121,21 +128,21 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and math.isinf(value) else value
 
 
-def _print_crossovers(found: Iterable[Crossover]) -> None:
+def _print_crossovers(results: Iterable[Crossover]) -> None:
     from cuesta.cli.tables_plain import print_aligned
     from cuesta.units import format_rate_si
 
     rows = [("shared storage", "moves", "HDFS ahead from", "there", "at most")]
-    for one in found:
-        there = one.aggregate_bytes_per_s
-        part = f", {one.in_memory:g} in memory" if one.in_memory else ""
+    for result in results:
+        at_crossover = result.aggregate_bytes_per_s
+        part = f", {result.in_memory:g} in memory" if result.in_memory else ""
         rows.append(
             (
-                f"{one.storage} {format_rate_si(one.parallel_bytes_per_s)}{part}",
-                one.operation,
-                "never" if one.nodes is None else f"{one.nodes:,} nodes",
-                "" if there is None else format_rate_si(there),
-                format_rate_si(one.limit_bytes_per_s),
+                f"{result.storage} {format_rate_si(result.parallel_bytes_per_s)}{part}",
+                result.operation,
+                "never" if result.nodes is None else f"{result.nodes:,} nodes",
+                "" if at_crossover is None else format_rate_si(at_crossover),
+                format_rate_si(result.limit_bytes_per_s),
             )
         )
     print_aligned(rows, left=2)

@@ -30,41 +30,41 @@ def backtest(
     from cuesta.model import records
     from cuesta.model.backtest import held_back
 
-    found = list(held_back(records.observed(paths), seed))
+    held_back_runs = list(held_back(records.observed(paths), seed))
     if as_json:
-        echo(json.dumps([asdict(one) for one in found], indent=1))
+        echo(json.dumps([asdict(held) for held in held_back_runs], indent=1))
         return
-    _print(found)
+    _print(held_back_runs)
 
 
-def _print(found: Sequence[HeldBack]) -> None:
+def _print(held_back_runs: Sequence[HeldBack]) -> None:
     from cuesta.cli.tables_plain import print_aligned
     from cuesta.model.backtest import together
 
-    if not found:
+    if not held_back_runs:
         echo(
             "There is nothing to hold back: no group has enough runs on fewer nodes than its most."
         )
         return
     names = ("group", "fitted to nodes", "runs", "asked", "refused", "median", "worst", "within")
     rows: list[tuple[str, ...]] = [names]
-    rows += [_row(one, f"up to {one.nodes_max}") for one in found]
-    rows.append(_row(together("all", found), ""))
+    rows += [_row(held, f"up to {held.nodes_max}") for held in held_back_runs]
+    rows.append(_row(together("all", held_back_runs), ""))
     print_aligned(rows, left=2)
-    for one in found:
-        for why in one.refused:
-            echo(f"{one.name}, up to {one.nodes_max}: {why}")
+    for held in held_back_runs:
+        for why in held.refused:
+            echo(f"{held.name}, up to {held.nodes_max}: {why}")
 
 
-def _row(one: HeldBack, nodes: str) -> tuple[str, ...]:
-    middle, worst = one.median_error, one.worst_error
+def _row(held: HeldBack, nodes: str) -> tuple[str, ...]:
+    middle, worst = held.median_error, held.worst_error
     return (
-        one.name,
+        held.name,
         nodes,
-        str(one.fitted),
-        str(one.asked),
-        str(one.asked - len(one.errors)),
+        str(held.fitted),
+        str(held.asked),
+        str(held.asked - len(held.errors)),
         "" if middle is None else f"{100 * middle:.1f} %",
         "" if worst is None else f"{100 * worst:+.0f} %",
-        f"{one.within} of {len(one.errors)}",
+        f"{held.within} of {len(held.errors)}",
     )

@@ -10,60 +10,62 @@ if TYPE_CHECKING:
     from cuesta.model.predict import Prediction
 
 FORMS_MAX = 3
-"""Forms that are said, the likeliest first."""
+"""Most forms that are printed, the likeliest first."""
 WEIGHT_LEAST = 0.02
 LINE = ": line "
-"""Between the file and the number in the source of a run of a CSV."""
+"""Separator of the file and the line number in the source of a run of a CSV."""
 
 
-def explained(model: Mapping[str, Any], asked: Observed, found: Prediction) -> Iterator[str]:
+def explained(
+    model: Mapping[str, Any], question: Observed, prediction: Prediction
+) -> Iterator[str]:
     """The question with its answer; below it the sums of its likeliest forms, and the runs."""
     from cuesta.model import factors
     from cuesta.model.predict import group_of
     from cuesta.units import format_count
 
-    nodes = format_count(asked.nodes, "node")
-    unit = asked.unit.replace("_", " ")
-    question = f"{asked.key}, {nodes}, {asked.amount:,.15g} {unit}"
-    if found.refused:
-        yield f"{question}: refused: {found.refused}"
+    nodes = format_count(question.nodes, "node")
+    unit = question.unit.replace("_", " ")
+    text = f"{question.key}, {nodes}, {question.amount:,.15g} {unit}"
+    if prediction.refused:
+        yield f"{text}: refused: {prediction.refused}"
         return
-    yield f"{question}: {_seconds(found.predicted_s)} ({_low_high(found)})"
-    group, _ = group_of(model, asked)
+    yield f"{text}: {_seconds(prediction.predicted_s)} ({_low_high(prediction)})"
+    group, _ = group_of(model, question)
     assert group is not None
-    whole = factors.completed(group["range"].get("factors", {}), asked)
-    yield from (f"   {line}" for line in _forms(group["views"]["overall"], whole))
+    completed = factors.completed(group["range"].get("factors", {}), question)
+    yield from (f"   {line}" for line in _forms(group["views"]["overall"], completed))
     phases = [name for name in group["views"] if name != "overall"]
     if phases:
         yield f"   half of it by forms of each phase, added up: {', '.join(phases)}"
     yield f"   rests on {_sources(group['runs'])}"
 
 
-def _forms(forms: Sequence[Mapping[str, Any]], asked: Observed) -> Iterator[str]:
+def _forms(forms: Sequence[Mapping[str, Any]], question: Observed) -> Iterator[str]:
     """Each likely form with the seconds of its terms."""
     from cuesta.model.terms import term, values
     from cuesta.units import format_count
 
-    row = values(asked)
+    row = values(question)
     likely = [form for form in forms if form["weight"] >= WEIGHT_LEAST][:FORMS_MAX]
-    for one in likely:
+    for form in likely:
         parts = {
             name: coefficient * row.get(name, 0.0)
-            for name, coefficient in zip(one["terms"], one["coefficients"], strict=True)
+            for name, coefficient in zip(form["terms"], form["coefficients"], strict=True)
         }
         words = [f"{_seconds(seconds)} {name}" for name, seconds in parts.items() if seconds]
-        yield f"{100 * one['weight']:.0f} %: {' + '.join(words)} = {_seconds(sum(parts.values()))}"
+        yield f"{100 * form['weight']:.0f} %: {' + '.join(words)} = {_seconds(sum(parts.values()))}"
     if len(forms) > len(likely):
         yield f"and {format_count(len(forms) - len(likely), 'form')} of less weight"
-    for name in dict.fromkeys(name for one in likely for name in one["terms"]):
+    for name in dict.fromkeys(name for form in likely for name in form["terms"]):
         yield f"{name}: {term(name).why}"
 
 
 def _sources(runs: Sequence[Mapping[str, Any]]) -> str:
-    """How many runs, on which nodes, from where."""
+    """Number of runs, their nodes and their sources."""
     from cuesta.units import format_count
 
-    nodes = sorted({one["nodes"] for one in runs})
+    nodes = sorted({run["nodes"] for run in runs})
     span = f"{nodes[0]}" if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]}"
     files: dict[str, list[str]] = {}
     for run in runs:
@@ -76,8 +78,8 @@ def _sources(runs: Sequence[Mapping[str, Any]]) -> str:
     return f"{format_count(len(runs), 'run')} on {span} nodes: {named}"
 
 
-def _low_high(found: Prediction) -> str:
-    return f"{_seconds(found.low_s)} to {_seconds(found.high_s)} with 90 %"
+def _low_high(prediction: Prediction) -> str:
+    return f"{_seconds(prediction.low_s)} to {_seconds(prediction.high_s)} with 90 %"
 
 
 def _seconds(value: float | None) -> str:

@@ -83,20 +83,20 @@ def predict(
 
     _check_output(output, [model, questions])
     known = predictions.read(model)
-    asked = _questions(questions)
-    found = [predictions.predict(known, one) for one in asked.observed]
-    columns = [*(name for name in asked.columns if name not in ADDED), *ADDED]
+    question_table = _questions(questions)
+    predicted = [predictions.predict(known, question) for question in question_table.observed]
+    columns = [*(name for name in question_table.columns if name not in ADDED), *ADDED]
     lines = (
-        {**{name: row[name] for name in columns if name in row}, **_cells(one)}
-        for row, one in zip(asked.rows, found, strict=True)
+        {**{name: row[name] for name in columns if name in row}, **_cells(prediction)}
+        for row, prediction in zip(question_table.rows, predicted, strict=True)
     )
     table.write(output, columns, lines)
-    echo(_said(asked, found), err=True)
+    echo(_summary(question_table, predicted), err=True)
     if explain:
         from cuesta.cli.model_explain import explained
 
-        for question, one in zip(asked.observed, found, strict=True):
-            for line in explained(known, question, one):
+        for question, prediction in zip(question_table.observed, predicted, strict=True):
+            for line in explained(known, question, prediction):
                 echo(line)
 
 
@@ -132,7 +132,7 @@ def _questions(path: Path) -> Table:
 
 
 def needs_numpy() -> None:
-    """NumPy is not in the core package."""
+    """Require NumPy, which is not in the core package."""
     try:
         import numpy  # noqa: F401
     except ImportError:
@@ -151,21 +151,24 @@ def _cells(prediction: Prediction) -> dict[str, str]:
     }
 
 
-def _said(asked: Table, found: Sequence[Prediction]) -> str:
-    """How many were predicted, and how near to what was measured."""
+def _summary(question_table: Table, predicted: Sequence[Prediction]) -> str:
+    """Sentence with the number of predictions, and their errors against measured times."""
     from statistics import median
 
-    refused = sum(bool(one.refused) for one in found)
-    text = f"{len(found)} asked, {len(found) - refused} predicted, {refused} refused"
+    refused = sum(bool(prediction.refused) for prediction in predicted)
+    text = f"{len(predicted)} asked, {len(predicted) - refused} predicted, {refused} refused"
     pairs = [
-        (question.seconds, one)
-        for question, one in zip(asked.observed, found, strict=True)
-        if question.seconds and not one.refused
+        (question.seconds, prediction)
+        for question, prediction in zip(question_table.observed, predicted, strict=True)
+        if question.seconds and not prediction.refused
     ]
     if not pairs:
         return text
-    errors = [abs((one.predicted_s or 0.0) / seconds - 1) for seconds, one in pairs]
-    within = sum((one.low_s or 0.0) <= seconds <= (one.high_s or 0.0) for seconds, one in pairs)
+    errors = [abs((prediction.predicted_s or 0.0) / seconds - 1) for seconds, prediction in pairs]
+    within = sum(
+        (prediction.low_s or 0.0) <= seconds <= (prediction.high_s or 0.0)
+        for seconds, prediction in pairs
+    )
     return (
         f"{text}; beside the times measured: median error {100 * median(errors):.1f} %,"
         f" {within} of {len(pairs)} in their intervals"
@@ -173,7 +176,7 @@ def _said(asked: Table, found: Sequence[Prediction]) -> str:
 
 
 def _print_group(group: Mapping[str, Any]) -> None:
-    """A few lines: how many runs, what time is made of, how good, what is odd."""
+    """Print the number of runs, the parts of the time, the fit, and oddities."""
     from cuesta.units import format_count
 
     nodes = sorted({run["nodes"] for run in group["runs"]})
@@ -203,20 +206,20 @@ def _form(group: Mapping[str, Any]) -> str:
         for name, coefficient in zip(likeliest["terms"], likeliest["coefficients"], strict=True)
     )
     share = 100 * likeliest["weight"]
-    others = format_count(len(group["views"]["overall"]) - 1, "other form")
-    return f"likeliest: {' + '.join(parts)}; weight {share:.0f} %, {others}"
+    other_forms = format_count(len(group["views"]["overall"]) - 1, "other form")
+    return f"likeliest: {' + '.join(parts)}; weight {share:.0f} %, {other_forms}"
 
 
 def _checks(check: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
     titles = {"left_out": "each run left out", "largest_left_out": "most nodes left out"}
     for name, title in titles.items():
-        one = check[name]
-        if one["median_error"] is None:
+        entry = check[name]
+        if entry["median_error"] is None:
             yield f"{title}: nothing can be predicted from the rest"
             continue
         yield (
-            f"{title}: median error {100 * one['median_error']:.1f} %,"
-            f" {100 * one['within']:.0f} % in their intervals, {one['refused']} refused"
+            f"{title}: median error {100 * entry['median_error']:.1f} %,"
+            f" {100 * entry['within']:.0f} % in their intervals, {entry['refused']} refused"
         )
 
 

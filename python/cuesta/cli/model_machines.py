@@ -25,16 +25,16 @@ def machines(
     from cuesta.cli.tables_plain import print_aligned
     from cuesta.model.machines import chosen
 
-    found = chosen(names or ())
+    selected = chosen(names or ())
     if as_json:
-        echo(json.dumps([asdict(one) for one in found], indent=2))
+        echo(json.dumps([asdict(machine) for machine in selected], indent=2))
         return
     rows = [("machine", "disks of a node", "cores", "memory", "network", "price of a node")]
-    print_aligned([*rows, *(_row(one) for one in found)], left=2)
+    print_aligned([*rows, *(_row(machine) for machine in selected)], left=2)
     if names:
-        for one in found:
-            for note in (*one.notes, *(f"assumed, {text}" for text in one.assumed)):
-                echo(f"{one.key}: {note}")
+        for machine in selected:
+            for note in (*machine.notes, *(f"assumed, {text}" for text in machine.assumed)):
+                echo(f"{machine.key}: {note}")
 
 
 def findings(
@@ -44,25 +44,25 @@ def findings(
     from cuesta.cli.tables_plain import print_aligned
     from cuesta.model.findings import findings as all_findings
 
-    found = all_findings()
+    derived_findings = all_findings()
     if as_json:
-        echo(json.dumps([asdict(one) for one in found], indent=2))
+        echo(json.dumps([asdict(finding) for finding in derived_findings], indent=2))
         return
     rows = [("finding", "where", "verdict", "says", "derived")]
     rows += [
         (
-            one.name,
-            one.where,
-            one.verdict,
-            f"{one.claimed:g}",
-            "" if one.derived is None else f"{one.derived:.2f}",
+            finding.name,
+            finding.where,
+            finding.verdict,
+            f"{finding.claimed:g}",
+            "" if finding.derived is None else f"{finding.derived:.2f}",
         )
-        for one in found
+        for finding in derived_findings
     ]
     print_aligned(rows, left=3)
-    for one in found:
-        if one.verdict != "follows" or one.note:
-            echo(f"{one.name}: {' '.join(text for text in (one.how + '.', one.note) if text)}")
+    for finding in derived_findings:
+        if finding.verdict != "follows" or finding.note:
+            echo(f"{finding.name}: {' '.join(filter(None, (finding.how + '.', finding.note)))}")
 
 
 def _row(hardware: Hardware) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ class NodesOptions:
         str,
         typer.Option("--group", metavar="WORDS", help="Only runs with these words in their name."),
     ] = ""
-    given: Annotated[
+    columns: Annotated[
         list[str] | None,
         typer.Option("--with", metavar="NAME=VALUE", help="A column, such as memory_bytes=8e9."),
     ] = None
@@ -59,21 +59,24 @@ def nodes(options: NodesOptions) -> None:
 
     known = predict.read(options.model)
     words = options.group.split()
-    asked = [group for group in known["groups"] if all(word in group["name"] for word in words)]
-    if not asked:
-        there = "; ".join(group["name"] for group in known["groups"])
-        raise InputError(f"--group {options.group}: no runs of that; there are some of: {there}")
+    groups = [group for group in known["groups"] if all(word in group["name"] for word in words)]
+    if not groups:
+        group_names = "; ".join(group["name"] for group in known["groups"])
+        raise InputError(
+            f"--group {options.group}: no runs of that; there are some of: {group_names}"
+        )
     size = None if options.amount is None else float(parse_size(options.amount, "--amount"))
     counts = scaling.counts(options.nodes) if options.nodes else ()
-    numbers = _numbers(options.given or ())
-    found = [
-        (one, list(scaling.on_nodes(one, known["seed"], size, counts, numbers))) for one in asked
+    numbers = _numbers(options.columns or ())
+    scaled = [
+        (group, list(scaling.on_nodes(group, known["seed"], size, counts, numbers)))
+        for group in groups
     ]
     if options.as_json:
-        echo(json.dumps([_record(*one, size) for one in found], indent=1))
+        echo(json.dumps([_record(group, rows, size) for group, rows in scaled], indent=1))
         return
-    for one, rows in found:
-        _print(one, rows, size)
+    for group, rows in scaled:
+        _print(group, rows, size)
 
 
 def _numbers(words: Sequence[str]) -> dict[str, str]:
@@ -122,17 +125,17 @@ def _print(group: Mapping[str, Any], rows: Sequence[OnNodes], amount: float | No
 def _row(on_nodes: OnNodes) -> tuple[str, ...]:
     from cuesta.units import format_seconds
 
-    found = on_nodes.prediction
+    prediction = on_nodes.prediction
     measured = "" if on_nodes.measured_s is None else format_seconds(on_nodes.measured_s)
-    if found.predicted_s is None or found.low_s is None or found.high_s is None:
+    if prediction.predicted_s is None or prediction.low_s is None or prediction.high_s is None:
         return f"{on_nodes.nodes:,}", "refused", "", "", measured
-    interval = f"{format_seconds(found.low_s)} to {format_seconds(found.high_s)}"
+    interval = f"{format_seconds(prediction.low_s)} to {format_seconds(prediction.high_s)}"
     hours = f"{on_nodes.node_hours:.3g}"
-    return f"{on_nodes.nodes:,}", format_seconds(found.predicted_s), interval, hours, measured
+    return f"{on_nodes.nodes:,}", format_seconds(prediction.predicted_s), interval, hours, measured
 
 
 def _sentences(rows: Sequence[OnNodes]) -> Iterator[str]:
-    """How many nodes pay, which are the fastest, and why others are refused."""
+    """Sentences on the nodes that pay, the fastest, and the reasons of refusals."""
     from cuesta.model.nodes import PAYS, fastest, pays_up_to
     from cuesta.units import format_count
 

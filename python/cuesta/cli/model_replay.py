@@ -65,7 +65,7 @@ def replay(options: ReplayOptions) -> None:
         free = _freed(stages, cluster) if options.what_if else {}
         results.append((cluster, result, free))
     if options.as_json:
-        echo(json.dumps([_record(*one) for one in results], indent=1))
+        echo(json.dumps([_record(*result) for result in results], indent=1))
         return
     _print(results)
 
@@ -95,16 +95,20 @@ def _cluster(options: ReplayOptions) -> Cluster:
 
     made = Cluster(nodes=1, cores=options.cores)
     if options.machine:
-        one = chosen([options.machine])[0]
-        made = replace(made, cores=one.cores, network=one.network, speed=one.core_speed)
-        if one.disks:
-            made = replace(made, disk=one.disks.count * min(one.disks.read, one.disks.write))
-        if one.shared:
-            made = replace(made, shared=min(one.shared.read, one.shared.write))
-        if not (one.has_storage or options.disk or options.shared):
+        hardware = chosen([options.machine])[0]
+        made = replace(
+            made, cores=hardware.cores, network=hardware.network, speed=hardware.core_speed
+        )
+        if hardware.disks:
+            made = replace(
+                made, disk=hardware.disks.count * min(hardware.disks.read, hardware.disks.write)
+            )
+        if hardware.shared:
+            made = replace(made, shared=min(hardware.shared.read, hardware.shared.write))
+        if not (hardware.has_storage or options.disk or options.shared):
             echo(
-                f"{one.key}: its storage is not described: reading and writing take no time; give"
-                " --disk or --shared",
+                f"{hardware.key}: its storage is not described: reading and writing take no time;"
+                " give --disk or --shared",
                 err=True,
             )
     return replace(
@@ -131,8 +135,8 @@ def _print(results: list[tuple[Cluster, Replayed, dict[str, float]]]) -> None:
     free = list(results[0][2])
     rows = [["nodes", "time", *names, "idle", *(f"free {name}" for name in free)]]
     for cluster, result, without in results:
-        whole = result.seconds * cluster.nodes * cluster.cores or 1.0
-        shares = [result.core_seconds[name] / whole for name in names]
+        total = result.seconds * cluster.nodes * cluster.cores or 1.0
+        shares = [result.core_seconds[name] / total for name in names]
         cells = [f"{100 * share:.0f} %" for share in (*shares, max(0.0, 1 - sum(shares)))]
         ends = [format_seconds(without[name]) for name in free]
         rows.append([f"{cluster.nodes:,}", format_seconds(result.seconds), *cells, *ends])

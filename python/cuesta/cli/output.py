@@ -1,4 +1,4 @@
-"""Where a command's words go: results to stdout, or the record there and all words to stderr."""
+"""Output of a command: results on stdout; with `--json`, the record there and words on stderr."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Output:
     console
         For results in words: stdout, or stderr when stdout is for JSON.
     observer
-        Tells how far the work is, always on stderr.
+        Shows the progress of the work, always on stderr.
     """
 
     def __init__(self, *, as_json: bool) -> None:
@@ -40,7 +40,7 @@ class Output:
         self.observer.close()
 
     def print_json(self, value: dict[str, Any]) -> None:
-        """Print `value` on stdout when it was asked for."""
+        """Print `value` on stdout when JSON was requested."""
         if self._as_json:
             in_ascii = not is_unicode(sys.stdout)
             sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=in_ascii) + "\n")

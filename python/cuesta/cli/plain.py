@@ -1,7 +1,7 @@
-"""Reads a command line of `run` or `compare` that is right, in a twentieth of Typer's time.
+"""Reads plain command lines of `run` or `compare`, in a twentieth of Typer's time.
 
-Whatever is not plain (help, completion, a word that is not known, a value that does not fit) is
-left to Typer, so that there is one place that explains and refuses.
+Typer reads all others (help, completion, an unknown word, a value that does not fit), so that one
+place explains and refuses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMMANDS = ("run", "compare")
 
 
 def command(arguments: Sequence[str]) -> Callable[[], None] | None:
-    """What the command line asks for, or None where it is not plain."""
+    """Return the call of the command line, or None where it is not plain."""
     if len(arguments) < 3 or "_CUESTA_COMPLETE" in os.environ:
         return None
     name, workload_name, *words = arguments
@@ -37,8 +37,8 @@ def command(arguments: Sequence[str]) -> Callable[[], None] | None:
 
 def parse(known: Sequence[Option], words: Sequence[str]) -> dict[str, Any] | None:
     """The value of every option and the list of `inputs`, or None where they are not plain."""
-    by_word = {word: one for one in known for word in one.words}
-    values: dict[str, Any] = {one.name: one.default for one in known}
+    by_word = {word: each for each in known for word in each.words}
+    values: dict[str, Any] = {each.name: each.default for each in known}
     inputs: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -46,14 +46,16 @@ def parse(known: Sequence[Option], words: Sequence[str]) -> dict[str, Any] | Non
             inputs.append(word)
             continue
         name, equals, text = word.partition("=")
-        one = by_word.get(name)
-        if one is None or (equals and not name.startswith("--")):
+        option = by_word.get(name)
+        if option is None or (equals and not name.startswith("--")):
             return None
-        value = _flag(equals) if one.kind is bool else _value(one, text if equals else None, rest)
+        value = (
+            _flag(equals) if option.kind is bool else _value(option, text if equals else None, rest)
+        )
         if value is None:
             return None
-        values[one.name] = [*(values[one.name] or []), value] if one.many else value
-    if any(one.required and values[one.name] is None for one in known):
+        values[option.name] = [*(values[option.name] or []), value] if option.many else value
+    if any(each.required and values[each.name] is None for each in known):
         return None
     return {**values, "inputs": inputs}
 

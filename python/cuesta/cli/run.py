@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from cuesta.api.options import ONE_ENGINE, Common, make_plan, make_trial, one_engine
+from cuesta.api.options import ONE_ENGINE, Common, make_plan, make_trial, single_engine
 from cuesta.workloads import Workload
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ ENGINES = ONE_ENGINE
 
 
 def register(app: typer.Typer) -> None:
-    """Add `run` with a subcommand for every workload."""
+    """Add `run` with a subcommand for each workload."""
     import typer
 
     from cuesta.cli.signature import add_workloads
@@ -28,13 +28,13 @@ def register(app: typer.Typer) -> None:
 def body(
     workload: Workload, inputs: tuple[str, ...], parameters: dict[str, object], common: Common
 ) -> None:
-    """Run a trial and say what came of it."""
+    """Run a trial and print its result."""
     from cuesta.cli.output import Output
     from cuesta.cli.tables import print_run
     from cuesta.engines import get_engine
     from cuesta.lab.run import run_trial
 
-    engine = get_engine(one_engine(common))
+    engine = get_engine(single_engine(common))
     trial = make_trial(workload, inputs, parameters, common)
     plan = make_plan(common, ("cuesta", *sys.argv[1:]))
     with Output(as_json=common.json) as output:

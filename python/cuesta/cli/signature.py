@@ -14,17 +14,22 @@ from cuesta.workloads import WORKLOAD_NAMES, Workload, get_workload
 
 
 def add_workloads(group: typer.Typer, engines: Option, body: Body) -> None:
-    """Add a subcommand for every workload."""
+    """Add a subcommand for each workload."""
     for name in WORKLOAD_NAMES:
         workload = get_workload(name)
-        own = options(workload, engines)
-        command = _with_signature(make_command(workload, body), workload, own)
-        group.command(name, help=workload.summary, cls=_alone(own))(command)
+        workload_options = options(workload, engines)
+        command = _with_signature(make_command(workload, body), workload, workload_options)
+        group.command(name, help=workload.summary, cls=_alone(workload_options))(command)
 
 
-def _alone(own: Sequence[Option]) -> type[TyperCommand]:
+def _alone(declared: Sequence[Option]) -> type[TyperCommand]:
     """A command that puts a value behind an option whose word stands alone."""
-    values = {word: f"{word}={one.alone}" for one in own if one.alone for word in one.words}
+    values = {
+        word: f"{word}={option.alone}"
+        for option in declared
+        if option.alone
+        for word in option.words
+    }
 
     class Command(TyperCommand):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -34,9 +39,9 @@ def _alone(own: Sequence[Option]) -> type[TyperCommand]:
 
 
 def _with_signature(
-    command: Callable[..., None], workload: Workload, own: Sequence[Option]
+    command: Callable[..., None], workload: Workload, declared: Sequence[Option]
 ) -> Callable[..., None]:
-    signature = inspect.Signature([_argument(workload), *map(_parameter, own)])
+    signature = inspect.Signature([_argument(workload), *map(_parameter, declared)])
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {
         parameter.name: parameter.annotation for parameter in signature.parameters.values()

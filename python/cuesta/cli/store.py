@@ -107,7 +107,7 @@ def _entry_line(entry: dict[str, Any]) -> str:
 
 
 def _shown(name: str) -> str:
-    """Return a name for people, on one line: bytes that are no text are escaped."""
+    """Return a name for people, on a single line: bytes that are no text are escaped."""
     return single_line(os.fsencode(name).decode(errors="backslashreplace"))
 
 
@@ -213,24 +213,24 @@ def audit(
     from cuesta.store import control
     from cuesta.units import format_bytes
 
-    found = control.ask("audit", reads_bytes=read)
-    del found["payload"]
+    report = control.ask("audit", reads_bytes=read)
+    del report["payload"]
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps(report, indent=2))
     else:
         for kind in ("lost", "changed", "conflicts"):
-            for file in found.get(kind, ()):
+            for file in report.get(kind, ()):
                 path = f"cuesta:///{_shown(file['path'])}"
                 typer.echo(f"{kind.removesuffix('s')}: {path}: {file['reason']}")
-        conflicts = len(found.get("conflicts", ()))
+        conflicts = len(report.get("conflicts", ()))
         typer.echo(
-            f"{found['files']} files of {format_bytes(found['size_bytes'])} were written, "
-            f"{found['memory_files']} of them are in memory alone; {len(found['lost'])} lost, "
-            f"{len(found['changed'])} changed by others"
+            f"{report['files']} files of {format_bytes(report['size_bytes'])} were written, "
+            f"{report['memory_files']} of them are in memory alone; {len(report['lost'])} lost, "
+            f"{len(report['changed'])} changed by others"
             + (f", {conflicts} kept under another name" if conflicts else ""),
             err=True,
         )
-    if found["lost"]:
+    if report["lost"]:
         raise typer.Exit(1)
 
 
@@ -362,21 +362,21 @@ def simulate_policies(
 
     sizes = [parse_size(text, "--memory") for text in memories or ()]
     steps = PICTURE_STEPS if report else STEPS
-    # The picture has a store as it is started if nothing is said.
+    # Without options, the picture shows a store as it is started.
     shown = (True,) if report else (False, True)
-    found = simulate(trace, policies or (), sizes, steps=steps, admissions=shown)
+    simulation = simulate(trace, policies or (), sizes, steps=steps, admissions=shown)
     if report:
         from cuesta.store import curves
 
-        typer.echo(curves.recommendation(found), err=True)
-        typer.echo(str(curves.write(found, trace, report)))
+        typer.echo(curves.recommendation(simulation), err=True)
+        typer.echo(str(curves.write(simulation, trace, report)))
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
+        typer.echo(json.dumps(asdict(simulation), indent=2))
     elif not report:
-        _print_hits(found)
+        _print_hits(simulation)
 
 
-def _print_hits(found: Simulation) -> None:
+def _print_hits(simulation: Simulation) -> None:
     from rich import box
     from rich.table import Table
 
@@ -384,16 +384,20 @@ def _print_hits(found: Simulation) -> None:
     from cuesta.units import format_bytes
 
     typer.echo(
-        f"{found.reads:,} reads of {format_bytes(found.read_bytes)}, "
-        f"{found.blocks:,} blocks of {format_bytes(found.blocks_bytes)}; bytes hit:"
+        f"{simulation.reads:,} reads of {format_bytes(simulation.read_bytes)}, "
+        f"{simulation.blocks:,} blocks of {format_bytes(simulation.blocks_bytes)}; bytes hit:"
     )
-    names = list(dict.fromkeys(f"{one.policy}{' +a' * one.admission}" for one in found.outcomes))
+    names = list(
+        dict.fromkeys(
+            f"{outcome.policy}{' +a' * outcome.admission}" for outcome in simulation.outcomes
+        )
+    )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("memory", *names):
         table.add_column(name, justify="right", no_wrap=True)
     rows: dict[int, list[str]] = {}
-    for outcome in found.outcomes:
-        share = outcome.hit_bytes / found.read_bytes if found.read_bytes else 0.0
+    for outcome in simulation.outcomes:
+        share = outcome.hit_bytes / simulation.read_bytes if simulation.read_bytes else 0.0
         rows.setdefault(outcome.memory_bytes, []).append(f"{share:.1%}")
     for memory, shares in rows.items():
         table.add_row(format_bytes(memory), *shares)

@@ -147,7 +147,7 @@ def _start(options: StartOptions) -> None:
     from cuesta.store.rules import folder_rules
     from cuesta.units import format_bytes, parse_size
 
-    found = control.start(
+    status = control.start(
         StoreSettings(
             under=options.under,
             memory_bytes=parse_size(options.memory, "--memory"),
@@ -164,35 +164,35 @@ def _start(options: StartOptions) -> None:
             peers=peer_settings(options.listen, options.peers, options.secret),
         )
     )
-    if found["limit_bytes"] < found["memory_bytes"]:
+    if status["limit_bytes"] < status["memory_bytes"]:
         typer.echo(
-            f"of {format_bytes(found['memory_bytes'])} at most "
-            f"{format_bytes(found['limit_bytes'])} are used now: this job, or the system, has no "
+            f"of {format_bytes(status['memory_bytes'])} at most "
+            f"{format_bytes(status['limit_bytes'])} are used now: this job, or the system, has no "
             "more memory to spare",
             err=True,
         )
-    if found["foreign"]:
-        typer.echo(control.foreign_line(control.default_folder(), found["foreign"]), err=True)
-    stripe_size = found["layout"]["stripe_size"]
-    if stripe_size and found["block_bytes"] % stripe_size:
+    if status["foreign"]:
+        typer.echo(control.foreign_line(control.default_folder(), status["foreign"]), err=True)
+    stripe_size = status["layout"]["stripe_size"]
+    if stripe_size and status["block_bytes"] % stripe_size:
         typer.echo(
-            f"blocks of {format_bytes(found['block_bytes'])} do not end where stripes of "
+            f"blocks of {format_bytes(status['block_bytes'])} do not end where stripes of "
             f"{format_bytes(stripe_size)} end; a --block that is a multiple reads faster",
             err=True,
         )
     typer.echo(
-        f"store of {format_bytes(found['memory_bytes'])} over {found['under']}, "
-        f"process {found['pid']}{_peer_words(found)}{_page_words(options.page)}",
+        f"store of {format_bytes(status['memory_bytes'])} over {status['under']}, "
+        f"process {status['pid']}{_peer_words(status)}{_page_words(options.page)}",
         err=True,
     )
 
 
-def _peer_words(found: dict[str, Any]) -> str:
-    return f", for other stores {found['peers']['name']}" if found["peers"] else ""
+def _peer_words(status: dict[str, Any]) -> str:
+    return f", for other stores {status['peers']['name']}" if status["peers"] else ""
 
 
 def _page_words(port: int | None) -> str:
-    """Where the page is, once it is started; without one there is no store."""
+    """Sentence with the page's address, once it is started; without a page there is no store."""
     from cuesta.errors import InputError
     from cuesta.store import control
     from cuesta.store import page as store_page
@@ -205,7 +205,7 @@ def _page_words(port: int | None) -> str:
         try:
             control.stop()
         except InputError as refusal:
-            # A killed store had left files in memory alone, which are worth more than the page.
+            # A killed store left files in memory alone, which are worth more than the page.
             raise InputError(f"{error}; the store runs without a page, for {refusal}") from None
         raise
 

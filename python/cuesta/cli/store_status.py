@@ -1,4 +1,4 @@
-"""What `cuesta store status` prints, once or again each second."""
+"""Output of `cuesta store status`, once or again each second."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 WIDTH_MAX = 100
 """Wider lines are harder to read."""
 CONFLICTS_MAX = 5
-"""Files that lost their names are named up to this number; `audit` has all."""
+"""Most files that are named of those that lost their names; `audit` has all."""
 COUNTERS = ("hit_bytes", "miss_bytes", "evictions")
 PARTS = {
     "dirty": ("▒#", "33"),
@@ -23,7 +23,7 @@ PARTS = {
     "other": ("█+", "36"),
     "free": ("·.", "90"),
 }
-"""Of the bar: the character, one where the terminal has none of those, and the colour."""
+"""Parts of the bar: the character, its substitute in ASCII, and the colour."""
 
 
 def show(*, watch: bool, as_json: bool) -> None:
@@ -36,17 +36,17 @@ def show(*, watch: bool, as_json: bool) -> None:
         return
     before: dict[str, Any] | None = None
     while True:
-        found = _status()
-        typer.echo(json.dumps(found) if as_json else "\n".join(lines(found, before)))
+        status = _status()
+        typer.echo(json.dumps(status) if as_json else "\n".join(lines(status, before)))
         if not watch:
             return
         sys.stdout.flush()
-        before = found
+        before = status
         time.sleep(1)
 
 
 def _watch() -> None:
-    """Draw over what was there, line by line: nothing is cleared first, so nothing flickers.
+    """Draw over the last status, line by line: nothing is cleared first, so nothing flickers.
 
     On a second screen, so that what was on the terminal is there again afterwards, with the last
     status below it.
@@ -56,15 +56,15 @@ def _watch() -> None:
     sys.stdout.write("\033[?1049h\033[?25l")
     try:
         while True:
-            found = _status()
+            status = _status()
             size = shutil.get_terminal_size()
-            bar = _bar(found, max(min(size.columns, WIDTH_MAX) - 10, 10))
-            screen = list(lines(found, before or found, bar))
+            bar = _bar(status, max(min(size.columns, WIDTH_MAX) - 10, 10))
+            screen = list(lines(status, before or status, bar))
             # Without wrapping: a narrow terminal cuts a long line off.
             drawn = "\033[K\r\n".join(screen[: size.lines])
             sys.stdout.write(f"\033[?7l\033[H{drawn}\033[K\033[J\033[?7h")
             sys.stdout.flush()
-            before = found
+            before = status
             time.sleep(1)
     finally:
         sys.stdout.write("\033[?25h\033[?1049l" + "".join(f"{line}\n" for line in screen))
@@ -78,84 +78,84 @@ def _status() -> dict[str, Any]:
 
 
 def lines(
-    found: dict[str, Any], before: dict[str, Any] | None = None, bar: str = ""
+    status: dict[str, Any], before: dict[str, Any] | None = None, bar: str = ""
 ) -> Iterator[str]:
     """The status in lines; with one of some time `before`, what happened since then each second."""
     from cuesta.units import format_bytes, format_seconds
 
-    reads = found["hits"] + found["misses"]
-    share = f", {found['hits'] / reads:.1%} of all" if reads else ""
-    full = found["used_bytes"] / found["memory_bytes"]
-    used, memory = format_bytes(found["used_bytes"]), format_bytes(found["memory_bytes"])
-    others = found["connections"] - 1 - (found["page"] is not None)
-    blocks = "1 block" if found["blocks"] == 1 else f"{found['blocks']:,} blocks"
-    yield f"under     {found['under']}"
+    reads = status["hits"] + status["misses"]
+    share = f", {status['hits'] / reads:.1%} of all" if reads else ""
+    full = status["used_bytes"] / status["memory_bytes"]
+    used, memory = format_bytes(status["used_bytes"]), format_bytes(status["memory_bytes"])
+    clients = status["connections"] - 1 - (status["page"] is not None)
+    blocks = "1 block" if status["blocks"] == 1 else f"{status['blocks']:,} blocks"
+    yield f"under     {status['under']}"
     yield f"memory    {used} of {memory} ({full:.0%}) in {blocks}"
-    if found["limit_bytes"] < found["memory_bytes"]:
-        yield f"limit     {format_bytes(found['limit_bytes'])} now, for others need memory"
-    if found["prepared_bytes"]:
-        yield f"taken     {format_bytes(found['prepared_bytes'])} of memory for blocks to come"
-    for quota in found["quotas"]:
+    if status["limit_bytes"] < status["memory_bytes"]:
+        yield f"limit     {format_bytes(status['limit_bytes'])} now, for others need memory"
+    if status["prepared_bytes"]:
+        yield f"taken     {format_bytes(status['prepared_bytes'])} of memory for blocks to come"
+    for quota in status["quotas"]:
         used, most = format_bytes(quota["used_bytes"]), format_bytes(quota["quota_bytes"])
         yield f"quota     {used} of {most} below /{quota['folder']}"
     if bar:
         yield f"          {bar}"
-    yield f"pinned    {format_bytes(found['pinned_bytes'])}"
-    dirty, alone = found["dirty_bytes"], found["memory_only_bytes"]
+    yield f"pinned    {format_bytes(status['pinned_bytes'])}"
+    dirty, alone = status["dirty_bytes"], status["memory_only_bytes"]
     yield f"written   {format_bytes(dirty)} dirty, {format_bytes(alone)} for memory alone"
-    if found["failure"]:
-        yield f"failing   {found['failure']}"
-    yield f"hits      {found['hits']:,}, {format_bytes(found['hit_bytes'])}{share}"
+    if status["failure"]:
+        yield f"failing   {status['failure']}"
+    yield f"hits      {status['hits']:,}, {format_bytes(status['hit_bytes'])}{share}"
     yield (
-        f"misses    {found['misses']:,}, {format_bytes(found['miss_bytes'])}, "
-        f"{found['bypassed']:,} past the memory"
+        f"misses    {status['misses']:,}, {format_bytes(status['miss_bytes'])}, "
+        f"{status['bypassed']:,} past the memory"
     )
-    yield f"left      {found['evictions']:,} blocks for others ({found['policy']})"
+    yield f"left      {status['evictions']:,} blocks for others ({status['policy']})"
     if before is not None:
-        yield from _rates(found, before)
-    yield f"damaged   {found['damaged']:,} blocks, read again"
-    yield f"clients   {others}, with {found['leases']} leases"
-    yield from _remains(found)
-    if found["peers"]:
-        yield from _peers(found["peers"])
-    yield f"running   {format_seconds(found['uptime_seconds'])}, process {found['pid']}"
-    if found["page"]:
-        yield f"page      {found['page']}"
+        yield from _rates(status, before)
+    yield f"damaged   {status['damaged']:,} blocks, read again"
+    yield f"clients   {clients}, with {status['leases']} leases"
+    yield from _remains(status)
+    if status["peers"]:
+        yield from _peers(status["peers"])
+    yield f"running   {format_seconds(status['uptime_seconds'])}, process {status['pid']}"
+    if status["page"]:
+        yield f"page      {status['page']}"
 
 
-def _remains(found: dict[str, Any]) -> Iterator[str]:
+def _remains(status: dict[str, Any]) -> Iterator[str]:
     """Yield lines about files that lost their names, and parts that dead stores left."""
-    for path in found.get("conflicts", ())[:CONFLICTS_MAX]:
+    for path in status.get("conflicts", ())[:CONFLICTS_MAX]:
         shown = os.fsencode(path).decode(errors="backslashreplace")
         yield f"conflict  cuesta:///{shown} lost its name to a later file of another store"
-    if found.get("swept"):
-        yield f"swept     {len(found['swept'])} parts of files of stores that had died"
+    if status.get("swept"):
+        yield f"swept     {len(status['swept'])} parts of files of stores that had died"
 
 
-def _peers(found: dict[str, Any]) -> Iterator[str]:
+def _peers(peers: dict[str, Any]) -> Iterator[str]:
     """The other stores of the job, in lines."""
     from cuesta.units import format_bytes, format_rate
 
-    def moved(of: dict[str, Any], way: str) -> str:
-        count = of[f"{way}_blocks"]
-        size = format_bytes(of[f"{way}_bytes"])
+    def moved(of: dict[str, Any], direction: str) -> str:
+        count = of[f"{direction}_blocks"]
+        size = format_bytes(of[f"{direction}_bytes"])
         return f"{count:,} {'block' if count == 1 else 'blocks'} ({size})"
 
-    yield f"name      {found['name']}, {moved(found, 'served')} given to other stores"
-    for member in found["members"]:
+    yield f"name      {peers['name']}, {moved(peers, 'served')} given to other stores"
+    for member in peers["members"]:
         rate = f" at {format_rate(member['bytes_per_s'])}" if member["bytes_per_s"] else ""
         exchanged = f"{moved(member, 'read')} from it{rate}, {moved(member, 'served')} to it"
         yield f"store     {member['name']}, {_state(member)}; {exchanged}"
-    if found["under_bytes_per_s"]:
-        yield f"folder    {format_rate(found['under_bytes_per_s'])} lately"
-    if found["refused"]:
-        counts = {why.replace("_", " "): count for why, count in found["refusals"].items()}
+    if peers["under_bytes_per_s"]:
+        yield f"folder    {format_rate(peers['under_bytes_per_s'])} lately"
+    if peers["refused"]:
+        counts = {why.replace("_", " "): count for why, count in peers["refusals"].items()}
         reasons = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
-        yield f"refused   {found['refused']:,} connections: {reasons}"
-        yield f"          the last {found['last_refusal']}"
-    if found["losses"]:
-        yield f"lost      {found['losses']:,} openings and reads failed, the last for"
-        yield f"          {found['last_loss'].removeprefix('store: ')}"
+        yield f"refused   {peers['refused']:,} connections: {reasons}"
+        yield f"          the last {peers['last_refusal']}"
+    if peers["losses"]:
+        yield f"lost      {peers['losses']:,} openings and reads failed, the last for"
+        yield f"          {peers['last_loss'].removeprefix('store: ')}"
 
 
 def _state(member: dict[str, Any]) -> str:
@@ -164,26 +164,26 @@ def _state(member: dict[str, Any]) -> str:
     return f"bypassed: does not answer ({member['failure'] or 'not heard of yet'})"
 
 
-def _rates(found: dict[str, Any], before: dict[str, Any]) -> Iterator[str]:
+def _rates(status: dict[str, Any], before: dict[str, Any]) -> Iterator[str]:
     from cuesta.units import format_rate
 
-    seconds = max(found["uptime_seconds"] - before["uptime_seconds"], 1e-3)
-    rates = {name: (found[name] - before[name]) / seconds for name in COUNTERS}
+    seconds = max(status["uptime_seconds"] - before["uptime_seconds"], 1e-3)
+    rates = {name: (status[name] - before[name]) / seconds for name in COUNTERS}
     yield f"now       {format_rate(rates['hit_bytes'])} from memory"
     yield f"          {format_rate(rates['miss_bytes'])} from the folder"
     yield f"          {rates['evictions']:,.0f} blocks/s left"
 
 
-def _bar(found: dict[str, Any], width: int) -> str:
+def _bar(status: dict[str, Any], width: int) -> str:
     """The memory as a line of `width` characters, by what is in it."""
-    parts = {"dirty": found["dirty_bytes"], "pinned": found["pinned_bytes"]}
-    parts["other"] = max(found["used_bytes"] - sum(parts.values()), 0)
+    parts = {"dirty": status["dirty_bytes"], "pinned": status["pinned_bytes"]}
+    parts["other"] = max(status["used_bytes"] - sum(parts.values()), 0)
     blocks = (sys.stdout.encoding or "").lower().startswith("utf")
     colour = "NO_COLOR" not in os.environ
     drawn, done, place = "", 0, 0
     for name, size_bytes in parts.items():
         done += size_bytes
-        end = min(round(width * done / found["memory_bytes"]), width)
+        end = min(round(width * done / status["memory_bytes"]), width)
         drawn += _painted(name, end - place, blocks, colour)
         place = max(place, end)
     return drawn + _painted("free", width - place, blocks, colour)

@@ -1,8 +1,8 @@
 """The three standard streams: any encoding, and any of them closed, full or a broken pipe.
 
-Signs that an encoding lacks are written in ASCII. A stream that was closed before the start is
-`/dev/null`. Messages that standard error does not take are dropped; the exit code is not changed by
-that. An answer that standard output does not take is an error.
+Characters that an encoding lacks are written in ASCII. A stream that was closed before the start is
+`/dev/null`. Messages that standard error does not accept are dropped, without a change of the exit
+code. An answer that standard output does not accept is an error.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def flushed(exit_code: int) -> int:
 
 
 def discard(descriptor: int) -> None:
-    """Send what is still to be written there, and all that follows, to `/dev/null`."""
+    """Send the rest of the buffer, and all later output, to `/dev/null`."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)

@@ -1,4 +1,8 @@
-"""`cuesta study run|list|check|tune`: a file of trials with a question, and what answers it."""
+"""`cuesta study run
+list
+check
+tune`: a file of trials with a question, and its answer.
+"""
 
 from __future__ import annotations
 
@@ -140,19 +144,19 @@ def _run(options: StudyOptions) -> None:
 
     studies = [file.read(name, smoke=options.smoke) for name in options.names]
     wrong: list[CuestaError] = []
-    for asked in studies:
-        asked = replace(
-            asked,
-            repeats=options.repeat or asked.repeats,
-            minutes=options.minutes or asked.minutes,
+    for study in studies:
+        study = replace(
+            study,
+            repeats=options.repeat or study.repeats,
+            minutes=options.minutes or study.minutes,
         )
-        levels = cells.only(asked.factors, options.only) if options.only else ()
-        output = options.output / asked.name if len(studies) > 1 else options.output
+        levels = cells.only(study.factors, options.only) if options.only else ()
+        output = options.output / study.name if len(studies) > 1 else options.output
         outputs.check_local(output)
         generated.check(output / "report.html")
-        with Output(as_json=False) as told:
-            found, rows = run.run(asked, output, _means(options), told.observer, levels)
-        _print(found)
+        with Output(as_json=False) as display:
+            result_fields, rows = run.run(study, output, _means(options), display.observer, levels)
+        _print(result_fields)
         echo(f"report: {write_study(output, output / 'report.html')}")
         try:
             result.complain(rows)
@@ -168,14 +172,14 @@ def _tune(options: TuneOptions) -> None:
     from cuesta.cli import study_tune
     from cuesta.lab.study import file
 
-    asked = file.read(options.name, smoke=options.smoke)
-    asked = replace(asked, minutes=options.minutes or asked.minutes)
+    study = file.read(options.name, smoke=options.smoke)
+    study = replace(study, minutes=options.minutes or study.minutes)
     means = _means(
         StudyOptions(
             names=[options.name], output=options.output, allow_options=options.allow_options
         )
     )
-    study_tune.run(asked, options.default or [], options.output, means)
+    study_tune.run(study, options.default or [], options.output, means)
 
 
 def _means(options: StudyOptions) -> StudyEnvironment:
@@ -194,13 +198,13 @@ def _means(options: StudyOptions) -> StudyEnvironment:
     )
 
 
-def _places(given: Iterable[str]) -> dict[str, str]:
-    """URIs or folders by the names of their places. Errors: `InputError` for one that is twice."""
+def _places(texts: Iterable[str]) -> dict[str, str]:
+    """URIs or folders by the names of their places. Errors: `InputError` for a repeated place."""
     from cuesta.errors import InputError
     from cuesta.lab.study.model import NAME, REMOTE
 
     places: dict[str, str] = {}
-    for text in given:
+    for text in texts:
         place, _, uri = text.partition("=")
         if not uri or not NAME.fullmatch(place):
             place, uri = REMOTE, text
@@ -210,20 +214,20 @@ def _places(given: Iterable[str]) -> dict[str, str]:
     return places
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(fields: dict[str, Any]) -> None:
     """The medians of every combination."""
     from cuesta.lab.stats import median_interval
     from cuesta.units import format_seconds
 
-    for cell in found["cells"]:
+    for cell in fields["cells"]:
         words = ", ".join(f"{factor} {level}" for factor, level in cell["levels"].items())
         samples = cell["measures"].get("work")
         failed = "; ".join(row["why"] for row in cell["failed"])
-        told = failed or (f"left out: {cell['left_out']}" if cell["left_out"] else "not run")
+        text = failed or (f"left out: {cell['left_out']}" if cell["left_out"] else "not run")
         if samples:
             middle = median_interval(samples)
-            told = f"{format_seconds(middle.median)} ({len(samples)} runs)"
-        echo(f"{words or 'all'}: {told}")
+            text = f"{format_seconds(middle.median)} ({len(samples)} runs)"
+        echo(f"{words or 'all'}: {text}")
 
 
 def _list() -> None:
@@ -264,23 +268,29 @@ def _check(
 
 
 def _plan(name: str, smoke: bool) -> None:
-    """Say what a study would run here."""
+    """Print the runs that a study would make here."""
     from cuesta.engines import get_engine
     from cuesta.lab.study import cells, estimate, file, run
     from cuesta.units import format_bytes
 
-    asked = file.read(name, smoke=smoke)
-    combined = cells.combinations(asked)
-    sizes = {combination.settings.memory_bytes for combination in combined}
-    for one in combined:
-        own = one.settings
-        missing = run.refusal_of(one) or get_engine(own.engine).missing()
-        limits = f"{own.cores} cores" if own.nodes == 1 else f"{own.nodes} x {own.cores} cores"
-        words = {**own.workload_parameters, **own.engine_options, **own.machine}
-        given = [f"{own.workload} on {own.engine}", limits]
-        given += [f"memory {format_bytes(own.memory_bytes)}"] * (len(sizes) > 1)
-        given += [f"inputs at {own.place}"] * bool(own.place)
-        given += [f"answer at {own.output}"] * bool(own.output)
-        given += [f"{key} {value}" for key, value in words.items()]
-        echo(f"{one.name:32} {f'not run: {missing}' if missing else ', '.join(given)}")
-    echo(estimate.sentence(asked, combined, None))
+    study = file.read(name, smoke=smoke)
+    combined = cells.combinations(study)
+    sizes = {each.settings.memory_bytes for each in combined}
+    for combination in combined:
+        settings = combination.settings
+        missing = run.refusal_of(combination) or get_engine(settings.engine).missing()
+        limits = (
+            f"{settings.cores} cores"
+            if settings.nodes == 1
+            else f"{settings.nodes} x {settings.cores} cores"
+        )
+        words = {**settings.workload_parameters, **settings.engine_options, **settings.machine}
+        words_shown = [f"{settings.workload} on {settings.engine}", limits]
+        words_shown += [f"memory {format_bytes(settings.memory_bytes)}"] * (len(sizes) > 1)
+        words_shown += [f"inputs at {settings.place}"] * bool(settings.place)
+        words_shown += [f"answer at {settings.output}"] * bool(settings.output)
+        words_shown += [f"{key} {value}" for key, value in words.items()]
+        echo(
+            f"{combination.name:32} {f'not run: {missing}' if missing else ', '.join(words_shown)}"
+        )
+    echo(estimate.sentence(study, combined, None))

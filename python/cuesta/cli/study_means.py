@@ -1,4 +1,4 @@
-"""What a study is run with beside its engines: a store for a trial, and several nodes."""
+"""Resources of a study besides its engines: a store for a trial, and several nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cuesta.store.control import MEMORY_ROOT, VARIABLE, StoreSettings
 
 @contextmanager
 def started_store(under: Path, memory_bytes: int, mounted: bool) -> Iterator[Tier]:
-    """A store over a folder, of its own, until the trial has ended; mounted where asked for.
+    """A store over a folder until the trial has ended; mounted where requested.
 
     Errors: as `control.start`.
     """
@@ -59,8 +59,8 @@ def _mounted(place: Path, folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def started_cluster(own: Settings, place: Place) -> Iterator[Mapping[str, str]]:
-    """The nodes of a trial, until it has ended; the options by which its engine finds them.
+def started_cluster(settings: Settings, place: Place) -> Iterator[Mapping[str, str]]:
+    """The nodes of a trial until it has ended; yields the engine options that select them.
 
     Errors: `InputError` where an engine cannot use nodes with links of their own; `EngineError`
     where nodes do not come up.
@@ -68,33 +68,35 @@ def started_cluster(own: Settings, place: Place) -> Iterator[Mapping[str, str]]:
     with removal.temporary_folder(prefix="cuesta-nodes-") as folder:
         scratch = next(iter(place.scratch_folders), Path(folder))
         if len(place.nodes) == 1:
-            up = session(own.nodes, own.cores, own.memory_bytes, scratch)
+            up = session(settings.nodes, settings.cores, settings.memory_bytes, scratch)
         else:
             share = NodeShare(
-                cores=own.cores,
-                memory_bytes=own.memory_bytes,
+                cores=settings.cores,
+                memory_bytes=settings.memory_bytes,
                 interface=f"{_bridge(place.nodes[0])},eth0",
                 scratch=str(scratch),
             )
-            up = session_on(_linked(own, place, Path(folder)), share)
+            up = session_on(_linked(settings, place, Path(folder)), share)
         with up as cluster:
-            if own.engine == "mpi":
-                yield {"ranks": str(own.nodes * own.cores)}
+            if settings.engine == "mpi":
+                yield {"ranks": str(settings.nodes * settings.cores)}
             elif len(place.nodes) == 1:
                 yield {"master": cluster.master}
             else:
-                # What drives the run is on the first node, the master beside the nodes.
-                own_address = place.nodes[0].address
+                # The driver of the run is on the first node, the master outside the nodes.
+                first_address = place.nodes[0].address
                 names = ("spark.driver.host", "spark.driver.bindAddress")
-                yield {"master": cluster.master, **dict.fromkeys(names, own_address)}
+                yield {"master": cluster.master, **dict.fromkeys(names, first_address)}
 
 
-def _linked(own: Settings, place: Place, folder: Path) -> Allocation:
+def _linked(settings: Settings, place: Place, folder: Path) -> Allocation:
     """Nodes with links of their own, reached by a script. Errors: `InputError`."""
-    if own.engine == "mpi":
+    if settings.engine == "mpi":
         raise InputError("ranks of MPI are not started over links that are held to a rate; spark")
-    if len(place.nodes) != own.nodes:
-        raise InputError(f"nodes is {own.nodes}, link-nodes is {len(place.nodes)}; give the same")
+    if len(place.nodes) != settings.nodes:
+        raise InputError(
+            f"nodes is {settings.nodes}, link-nodes is {len(place.nodes)}; give the same"
+        )
     names = [str(node.namespace) for node in place.nodes]
     cases = [
         f'{name}) exec {shlex.join(node.prefix())} "$@" ;;'
@@ -112,8 +114,8 @@ def _linked(own: Settings, place: Place, folder: Path) -> Allocation:
 def _bridge(node: Node) -> str:
     """The interface of this machine that leads to a node. Errors: `EngineError`."""
     net = node.address.rpartition(".")[0]
-    found = (name for name, own in interfaces().items() if own.rpartition(".")[0] == net)
-    name = next(found, None)
+    names = (name for name, address in interfaces().items() if address.rpartition(".")[0] == net)
+    name = next(names, None)
     if name is None:
         raise EngineError(f"no interface of this machine leads to {node.address}")
     return name

@@ -16,45 +16,45 @@ if TYPE_CHECKING:
 
 
 def run(study: Study, default: list[str], output: Path, means: StudyEnvironment) -> None:
-    """Tune, and print what came out. Errors: `CuestaError`; of runs whose answers are wrong too."""
+    """Tune, and print the result. Errors: `CuestaError`; also of runs with wrong answers."""
     from cuesta.cli.output import Output
     from cuesta.lab.study import result
     from cuesta.lab.study.tune_run import FILE_NAME, tune_study
 
-    with Output(as_json=False) as told:
-        came, found = tune_study(study, default, output, means, told.observer)
-    known = {one.combination.name: one.combination for one in found}
-    echo(sentence(came, known))
+    with Output(as_json=False) as display:
+        tuned, rows = tune_study(study, default, output, means, display.observer)
+    known = {row.combination.name: row.combination for row in rows}
+    echo(sentence(tuned, known))
     echo(f"runs and samples: {output / FILE_NAME}")
-    wrong = [one for one in found if any(row["wrong"] for row in one.failed)]
+    wrong = [row for row in rows if any(failure["wrong"] for failure in row.failed)]
     result.complain(wrong)
 
 
-def sentence(came: TuningResult, known: Mapping[str, Combination]) -> str:
-    """What to do, and what it rests on."""
+def sentence(tuned: TuningResult, known: Mapping[str, Combination]) -> str:
+    """Sentence with the advice, and its grounds."""
     from cuesta.lab.study.tune import BETTER, SMALL, UNDECIDED, WORSE
 
-    runs = sum(map(len, came.chosen_from.values()))
-    tried = f"{runs} runs of {len(came.chosen_from)} settings"
-    winner = _words(known[came.winner])
-    if came.winner == came.default:
+    runs = sum(map(len, tuned.chosen_from.values()))
+    tried = f"{runs} runs of {len(tuned.chosen_from)} settings"
+    winner = _words(known[tuned.winner])
+    if tuned.winner == tuned.default:
         return f"keep the default, {winner}: all others were slower in {tried}"
-    held_out = " and ".join(str(len(one)) for one in came.held_out.values())
-    if came.gain is None:
+    held_out = " and ".join(str(len(samples)) for samples in tuned.held_out.values())
+    if tuned.gain is None:
         return (
             f"not decided: {winner} was the fastest in {tried}, but there was no time left to hold "
             f"it against the default ({held_out} runs); give more --minutes"
         )
-    gain = f"{came.gain.median:.2f} ({came.gain.low:.2f} to {came.gain.high:.2f})"
+    gain = f"{tuned.gain.median:.2f} ({tuned.gain.low:.2f} to {tuned.gain.high:.2f})"
     judged = f"{gain} times as fast as the default in {held_out} runs that the choice had not seen"
-    if came.verdict == BETTER:
+    if tuned.verdict == BETTER:
         return f"take {winner}: {judged}; chosen by {tried}"
-    if came.verdict == UNDECIDED:
+    if tuned.verdict == UNDECIDED:
         return (
             f"not decided, keep the default: the fastest of {tried}, {winner}, is {judged}, which "
             "leaves room for a gain; repeat on a quieter machine, or with larger inputs"
         )
-    why = "it is slower" if came.verdict == WORSE else f"no gain of {SMALL - 1:.0%} or more"
+    why = "it is slower" if tuned.verdict == WORSE else f"no gain of {SMALL - 1:.0%} or more"
     return f"keep the default: {why}; the fastest of {tried}, {winner}, is {judged}"
 
 

@@ -20,11 +20,11 @@ _COUNTS_SHOWN = 6
 _ROWS_SHOWN = 3
 _OF_GENES = ("degrees", "communities")
 PART_OF_A_RUN = 0.1
-"""A phase that is shorter than this, beside the longest, says nothing about the whole."""
+"""Smallest part of the longest phase that a phase must have to describe the run."""
 
 
 def print_run(console: Console, record: Record, output: Path) -> None:
-    """A few lines: what was done, what came out, how long, how far from the ceiling."""
+    """Print the work, the answer, the time and the distance to the ceiling."""
     console.print(
         f"{console.bold(record['workload'])} on {record['engine']}: {verdict(console, record)}"
     )
@@ -49,7 +49,7 @@ def print_run(console: Console, record: Record, output: Path) -> None:
 
 
 def remarks(record: Record, output: Path) -> Iterator[str]:
-    """Yield what must be known of inputs that were passed over; last, why an answer is empty."""
+    """Yield notes on inputs that were passed over; last, why an answer is empty."""
     if record["workload"] == "assemble":
         from cuesta.workloads.assembly import remarks
 
@@ -68,7 +68,7 @@ def verdict(console: Console, record: Record) -> str:
 
 
 def print_comparison(console: Console, records: list[Record]) -> None:
-    """One column an engine, one row a measure, so that it fits a narrow terminal."""
+    """Print a column for each engine and a row for each measure: it fits narrow terminals."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -85,7 +85,7 @@ def print_comparison(console: Console, records: list[Record]) -> None:
 
 
 def print_assessment(console: Console, assessment: Record, path: Path) -> None:
-    """What was held against what, a line a measure, and where all of it is."""
+    """Print what was compared with what, a line for each measure, and the place of the file."""
     from cuesta.report.assessment import about, measures
 
     console.print(" ".join(about(assessment)))
@@ -112,7 +112,7 @@ def counts_text(record: Record) -> str:
 
 
 def next_text(record: Record) -> str:
-    """What the preview says to do next, in a few words each; the report says why."""
+    """The next steps of the preview, in a few words each; the report has the reasons."""
     lists = [view for view in record["preview"] if view["kind"] == "list"]
     items = [item for view in lists if view["title"] != doubts.TITLE for item in view["items"]]
     return "; ".join(str(name) for name, _ in items)
@@ -120,20 +120,22 @@ def next_text(record: Record) -> str:
 
 def first_text(record: Record) -> str:
     """The first rows of the preview's last table, where it has genes by name; else empty."""
-    tables = [one for one in record["preview"] if one["kind"] == "table"]
+    tables = [view for view in record["preview"] if view["kind"] == "table"]
     if not tables or record["workload"] not in ("correlate", "scan", "join", *_OF_GENES):
         return ""
     columns, rows = tables[-1]["columns"], tables[-1]["rows"][:_ROWS_SHOWN]
     if record["workload"] == "communities":
         named = columns[-1].startswith("its")
-        found = [f"{row[0]} ({row[-1]})" for row in rows] if named else []
+        rows_text = [f"{row[0]} ({row[-1]})" for row in rows] if named else []
     else:
         genes = 1 if record["workload"] in _OF_GENES else 2
-        found = [" \u2013 ".join(row[:genes]) for row in rows if row[0].endswith(")")]
+        rows_text = [" \u2013 ".join(row[:genes]) for row in rows if row[0].endswith(")")]
         if record["workload"] == "degrees":
             # The number behind a name would be taken for its degree.
-            found[:] = [f"{row[0].rpartition(' (')[0]}: {row[-1]} edges" for row in rows if found]
-    return f"{tables[-1]['title'].lower()}: {', '.join(found)}" if found else ""
+            rows_text[:] = [
+                f"{row[0].rpartition(' (')[0]}: {row[-1]} edges" for row in rows if rows_text
+            ]
+    return f"{tables[-1]['title'].lower()}: {', '.join(rows_text)}" if rows_text else ""
 
 
 def time_text(record: Record) -> str:
@@ -149,19 +151,19 @@ def time_text(record: Record) -> str:
 
 
 def typed_text(record: Record) -> str:
-    """What the command took, and what beside the work."""
-    spent = record["time"]
+    """Time of the command, and its parts besides the work."""
+    times = record["time"]
     parts = ", ".join(
-        f"{name} {format_seconds(spent[key])}"
+        f"{name} {format_seconds(times[key])}"
         for name, key in (
             ("names and graph", "naming_seconds"),
             ("verification", "verification_seconds"),
             ("disk", "disk_seconds"),
             ("rest", "rest_seconds"),
         )
-        if spent.get(key, 0.0) > 0
+        if times.get(key, 0.0) > 0
     )
-    return f"{format_seconds(spent['as_typed_seconds'])}, of it {parts}"
+    return f"{format_seconds(times['as_typed_seconds'])}, of it {parts}"
 
 
 def phases_text(record: Record) -> str:
@@ -176,8 +178,8 @@ def throughput_text(record: Record) -> str:
     fraction of the run; of the whole run where no phase says.
     """
     timed = [phase for phase in record["phases"] if phase["seconds"] > 0]
-    moved = _longest([one for one in timed if one.get("bytes")])
-    counted = _longest([one for one in timed if one.get("rows")])
+    moved = _longest([phase for phase in timed if phase.get("bytes")])
+    counted = _longest([phase for phase in timed if phase.get("rows")])
     if moved and (not counted or moved["seconds"] >= PART_OF_A_RUN * counted["seconds"]):
         return format_rate(moved["bytes"] / moved["seconds"])
     if counted:
@@ -205,7 +207,7 @@ def fraction_text(record: Record) -> str:
 
 
 def ceiling_text(record: Record) -> str:
-    """Which ceiling the longest phase was compared with, and how near it came."""
+    """Ceiling that the longest phase was compared with, and the fraction that it reached."""
     phase = limiting_phase(record)
     if phase is None:
         unmeasured = record["ceilings"] is None
@@ -222,7 +224,7 @@ def read_text(record: Record) -> str:
 
 
 def memory_text(record: Record) -> str:
-    """The most memory that all processes held, or why nobody knows."""
+    """The most memory that all processes held, or why it is unknown."""
     if "peak_resident_bytes" not in record:
         return "not counted, like CPU and bytes read: workers ran on other nodes"
     return f"{format_bytes(record['peak_resident_bytes'])} at the peak"
@@ -234,7 +236,7 @@ def _size_of(name: str) -> Callable[[Record], str]:
 
 
 def names_text(record: Record) -> str:
-    """Where the names of the genes come from; empty where they have none."""
+    """Source of the names of the genes; empty where they have none."""
     names = record.get("names")
     return f"of {names['genes']:,} genes from {names['path']}" if names else ""
 

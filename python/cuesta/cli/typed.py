@@ -11,7 +11,7 @@ Options = TypeVar("Options")
 
 
 def command(kind: type[Options], body: Callable[[Options], None]) -> Callable[..., None]:
-    """A function with the fields of `kind` as keywords, for Typer, that gives them to `body`."""
+    """A function with the fields of `kind` as keywords, for Typer; it calls `body` with them."""
 
     def run(**options: Any) -> None:
         body(kind(**options))

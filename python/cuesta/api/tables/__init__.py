@@ -1,4 +1,4 @@
-"""Answers as tables: which there are in an answer folder, and what is in them."""
+"""Tables of an answer folder: their names and contents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reader = Callable[[Path, Sequence[str] | None], Columns]
 
 @dataclass(frozen=True, kw_only=True)
 class _Source:
-    """Where a table is: its file, how that is read, and which columns it has."""
+    """Source of a table: its file, the reader of the file, and the table's columns."""
 
     path: Path
     read: Reader
@@ -34,7 +34,7 @@ def names(folder: Path, files: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """Which table, which of its columns, and in which form; None leaves the choice."""
+    """Selection of a table, of its columns, and of a form; None leaves the choice."""
 
     name: str | None
     columns: Sequence[str] | None
@@ -62,7 +62,7 @@ def table(folder: Path, files: Sequence[str], wish: Wish) -> Any:
 
 def _check_columns(source: _Source, wanted: Sequence[str] | None) -> None:
     known = source.columns(source.path) if wanted is not None else ()
-    unknown = next((one for one in wanted or () if one not in known), None)
+    unknown = next((name for name in wanted or () if name not in known), None)
     if unknown is not None:
         raise InputError(f"{source.path} has no column {unknown!r}; it has {', '.join(known)}")
 
@@ -78,8 +78,8 @@ def _sources(folder: Path, files: Sequence[str]) -> Mapping[str, _Source]:
         stem = file.removesuffix(path.suffix)
         for name, read, columns in _READERS.get(path.suffix, ()):
             sources[name or stem] = _Source(path=path, read=read, columns=columns)
-        if path.name in text.WITH_WHOLE:
-            sources[text.WHOLE] = _Source(path=path, read=text.read_whole, columns=text.header_of)
+        if path.name in text.FILES_WITH_TOTALS:
+            sources[text.TOTALS] = _Source(path=path, read=text.read_totals, columns=text.header_of)
     return sources
 
 

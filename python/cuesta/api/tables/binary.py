@@ -1,4 +1,4 @@
-"""Reads what is not text: sorted records, assignments of points, and the pair matrix."""
+"""Reads binary answers: sorted records, assignments of points, and the pair matrix."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def assignment_columns(_path: Path) -> tuple[str, ...]:
 
 
 def matrix_columns(path: Path) -> tuple[str, ...]:
-    """Names of the columns that `read_matrix` gives."""
+    """Names of the columns that `read_matrix` returns."""
     attributes = _group(path).attrs
     names = ("name1", "name2") if attributes["gene_names"] else ()
     more = tuple(f"score_{index}" for index in range(1, attributes["scores"]))
@@ -93,16 +93,16 @@ def _slot(group: Any, slot: Any, names: Sequence[str]) -> dict[str, NDArray[np.g
 
     ranks = np.flatnonzero(slot["score"][:] != _NO_ROW)
     gene1, gene2 = _genes(ranks)
-    found: dict[str, Any] = {"rank": ranks, "gene1": gene1 + 1, "gene2": gene2 + 1}
+    columns: dict[str, Any] = {"rank": ranks, "gene1": gene1 + 1, "gene2": gene2 + 1}
     for name in names:
         if name in ("name1", "name2"):
             genes = gene1 if name == "name1" else gene2
-            found[name] = np.asarray(group["gene_name"][:], dtype=object)[genes]
+            columns[name] = np.asarray(group["gene_name"][:], dtype=object)[genes]
         elif name == "mask":
-            found[name] = _masks(group, slot, (gene1, gene2))
-        elif name not in found:
-            found[name] = slot[name][:][ranks]
-    return found
+            columns[name] = _masks(group, slot, (gene1, gene2))
+        elif name not in columns:
+            columns[name] = slot[name][:][ranks]
+    return columns
 
 
 def _genes(ranks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -118,7 +118,7 @@ def _genes(ranks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int6
 def _masks(
     group: Any, slot: Any, genes: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> NDArray[np.object_]:
-    """One symbol a sample."""
+    """Masks as text, one symbol a sample."""
     import numpy as np
 
     samples = group.attrs["samples"]
@@ -140,7 +140,7 @@ def _group(path: Path) -> Any:
     except ImportError:
         raise EngineMissing(f"{path} is a pair matrix; pip install zarr to read it") from None
     with warnings.catch_warnings():
-        # It says that a codec of the format is not one of Zarr's own, which is known.
+        # Zarr warns that a codec of the format is not one of its own, which is known.
         warnings.simplefilter("ignore", UserWarning)
         return zarr.open_group(path, mode="r")
 

@@ -40,12 +40,12 @@ _COORDINATE = re.compile(r"x\d+")
 
 
 def kind_of(name: str) -> Kind:
-    """What a column of a tab-separated answer file holds; text when nothing is known of it."""
+    """Kind of a column of a tab-separated answer file; text when it is unknown."""
     if name in _INTEGERS:
         return "integer"
     return "number" if name in _NUMBERS or _COORDINATE.fullmatch(name) else "text"
 
 
 def chosen(columns: Columns, wanted: Sequence[str] | None) -> Columns:
-    """Those of the columns that are wanted, in that order; all of them when None."""
+    """The wanted columns, in that order; all of them when None."""
     return columns if wanted is None else {name: columns[name] for name in wanted}

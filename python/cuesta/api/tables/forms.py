@@ -1,4 +1,4 @@
-"""Makes of columns the table that was asked for: of Arrow, pandas, Polars, NumPy, or of lists."""
+"""Tables made of columns: of Arrow, pandas, Polars, NumPy, or of lists."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Form = Literal["arrow", "pandas", "polars", "numpy", "python"]
 _PACKAGES = {"arrow": "pyarrow", "pandas": "pandas", "polars": "polars", "numpy": "numpy"}
 
 
-def form_here(asked: Form | None) -> Form:
-    """The form that was asked for, else the first that is installed; plain lists always are.
+def form_here(form: Form | None) -> Form:
+    """Return the requested form, else the first that is installed; plain lists always are.
 
     Errors: `InputError` for an unknown form, `EngineMissing` naming what to install.
     """
-    if asked is None:
-        return next((form for form in _FORMS if _is_installed(form)), "python")
-    if asked not in _FORMS:
-        raise InputError(f"as_ is {asked!r}, give one of {', '.join(_FORMS)}")
-    if not _is_installed(asked):
-        raise EngineMissing(f"as_ is {asked!r}; pip install {_PACKAGES[asked]} to have such tables")
-    return asked
+    if form is None:
+        return next((each for each in _FORMS if _is_installed(each)), "python")
+    if form not in _FORMS:
+        raise InputError(f"as_ is {form!r}, give one of {', '.join(_FORMS)}")
+    if not _is_installed(form):
+        raise EngineMissing(f"as_ is {form!r}; pip install {_PACKAGES[form]} to have such tables")
+    return form
 
 
 def made(columns: Columns, form: Form) -> Any:
-    """The table."""
+    """Make the table of a form."""
     return _FORMS[form](columns)
 
 
@@ -61,8 +61,8 @@ def _arrow_array(column: Column) -> Any:
         "sequence": pa.large_string(),
         "flag": pa.bool_(),
     }
-    found = pa.array(values, from_pandas=True)
-    return found.cast(types[column.kind])
+    array = pa.array(values, from_pandas=True)
+    return array.cast(types[column.kind])
 
 
 def _pandas(columns: Columns) -> Any:
@@ -123,8 +123,8 @@ def _plain(column: Column) -> list[Any]:
         return values
     if column.kind == "bytes":
         return [value.tobytes() for value in values]
-    found: list[Any] = values.to_pylist() if hasattr(values, "to_pylist") else values.tolist()
-    return [None if value != value else value for value in found]
+    values_list: list[Any] = values.to_pylist() if hasattr(values, "to_pylist") else values.tolist()
+    return [None if value != value else value for value in values_list]
 
 
 _FORMS: dict[Form, Callable[[Columns], Any]] = {
@@ -134,4 +134,4 @@ _FORMS: dict[Form, Callable[[Columns], Any]] = {
     "numpy": _numpy,
     "python": _python,
 }
-"""In the order in which they are chosen where none is asked for."""
+"""Forms, in the order in which they are chosen where none is requested."""

@@ -19,7 +19,7 @@ _KINDS: dict[str, Kind] = {
     "circular": "flag",
     "sequence": "sequence",
 }
-"""Of the others: `number`."""
+"""Kinds of facts; all others are `number`."""
 
 _LINK_KINDS: dict[str, Kind] = {
     "source": "text",
@@ -38,7 +38,7 @@ def read_fasta(path: Path, wanted: Sequence[str] | None) -> Columns:
 
 
 def fasta_columns(path: Path) -> tuple[str, ...]:
-    """Columns of `read_fasta`: what the first header tells."""
+    """Columns of `read_fasta`: the facts of the first header."""
     return _column_names(next(_fasta(path), {"length": 0, "circular": False}))
 
 

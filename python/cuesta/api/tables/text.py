@@ -13,18 +13,18 @@ from typing import Any
 
 from cuesta.api.tables.columns import Column, Columns, Kind, chosen, kind_of
 
-WHOLE = "all"
-"""The first cell of a last line that has the sums of all others, of `WITH_WHOLE`."""
+TOTALS = "all"
+"""The first cell of a last line that has the sums of all others, of `FILES_WITH_TOTALS`."""
 
-WITH_WHOLE = ("averages.tsv", "features.tsv")
+FILES_WITH_TOTALS = ("averages.tsv", "features.tsv")
 
-_NO_VALUE = ("", "nan", "-", WHOLE)
+_NO_VALUE = ("", "nan", "-", TOTALS)
 
 GENES_FILE = "genes.tsv"
-"""Names of all genes, beside gene pairs that have them."""
+"""File of the names of all genes, next to gene pairs that have them."""
 
 _NAMES = {"name1": "gene1", "name2": "gene2"}
-"""The gene that each name is of."""
+"""Column of the gene for each column of a name."""
 
 _PAIR_COLUMNS = (
     "gene1", "gene2", "cluster", "num_clusters", "cluster_samples", "missing", "outliers",
@@ -46,10 +46,10 @@ def read_table(path: Path, wanted: Sequence[str] | None) -> Columns:
     return chosen(rows, wanted)
 
 
-def read_whole(path: Path, wanted: Sequence[str] | None) -> Columns:
+def read_totals(path: Path, wanted: Sequence[str] | None) -> Columns:
     """The last line, of sums, as a table of one row."""
-    _, whole = _split(path)
-    return chosen(whole, wanted)
+    _, totals = _split(path)
+    return chosen(totals, wanted)
 
 
 def header_of(path: Path) -> tuple[str, ...]:
@@ -91,15 +91,15 @@ def _sources(wanted: Sequence[str] | None) -> list[str] | None:
     """The columns of the file in which those wanted are."""
     if wanted is None:
         return None
-    sources = (_NAMES.get(one, "score" if one.startswith("score") else one) for one in wanted)
+    sources = (_NAMES.get(name, "score" if name.startswith("score") else name) for name in wanted)
     return list(dict.fromkeys(sources))
 
 
 def _named(path: Path, columns: Columns) -> Columns:
     """The names of the genes of each row, from the file beside `path`."""
-    beside = path.with_name(GENES_FILE)
+    names_file = path.with_name(GENES_FILE)
     layout = _Layout(kinds={"gene": "integer", "name": "text"}, header_lines=1)
-    names = _columns(beside, layout, ["name"])["name"].values
+    names = _columns(names_file, layout, ["name"])["name"].values
     sources = {name: columns[gene].values for name, gene in _NAMES.items() if gene in columns}
     return {name: Column(kind="text", values=_taken(names, genes))
             for name, genes in sources.items()}  # fmt: skip
@@ -118,12 +118,12 @@ def _several(column: Column, count: int) -> Columns:
     """The scores of each row, a column each."""
     texts = column.values if isinstance(column.values, list) else column.values.to_pylist()
     lists = [text.split(",") for text in texts]
-    found = {}
+    columns = {}
     for index in range(count):
         name = f"score_{index}" if index else "score"
-        values = [_number(one[index]) if index < len(one) else None for one in lists]
-        found[name] = Column(kind="number", values=values)
-    return found
+        values = [_number(scores[index]) if index < len(scores) else None for scores in lists]
+        columns[name] = Column(kind="number", values=values)
+    return columns
 
 
 def _split(path: Path) -> tuple[Columns, Columns]:
@@ -131,21 +131,21 @@ def _split(path: Path) -> tuple[Columns, Columns]:
     names = header_of(path)
     kinds: dict[str, Kind] = {name: kind_of(name) for name in names}
     columns = _columns(path, _Layout(kinds=kinds, header_lines=1), None)
-    if path.name not in WITH_WHOLE:
+    if path.name not in FILES_WITH_TOTALS:
         return columns, {}
-    rows, whole = {}, {}
+    rows, totals = {}, {}
     for name, column in columns.items():
         count = len(column.values)
         rows[name] = Column(kind=column.kind, values=column.values[: count - 1])
         last = column.values[count - 1 :]
-        found = last[0] if isinstance(last, list) else last[0].as_py()
-        if found not in (None, *_NO_VALUE):
-            whole[name] = Column(kind=column.kind, values=last)
-    return rows, whole
+        cell = last[0] if isinstance(last, list) else last[0].as_py()
+        if cell not in (None, *_NO_VALUE):
+            totals[name] = Column(kind=column.kind, values=last)
+    return rows, totals
 
 
 def _columns(path: Path, layout: _Layout, names: Sequence[str] | None) -> Columns:
-    """The columns called `names`, or all. Errors: `ValueError` where the file is not as said."""
+    """Read the columns called `names`, or all. Errors: `ValueError` where the file differs."""
     wanted = list(layout.kinds) if names is None else list(names)
     if path.stat().st_size == 0 or not wanted:
         return {name: Column(kind=layout.kinds[name], values=[]) for name in wanted}
