@@ -29,7 +29,7 @@ SPARK_VARIABLES = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS",
 @pytest.fixture(scope="module")
 def of_setup() -> Path | None:
     """The archive that `make test` has made with this very code; to make one takes a minute."""
-    return archive.found() if kit.engine().missing() is None else None
+    return archive.current() if kit.engine().missing() is None else None
 
 
 @pytest.fixture
@@ -196,11 +196,11 @@ def test_an_archive_appears_once_and_only_complete(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(archive, "_train", lambda _: None)
     with pytest.raises(EngineError, match="Java wrote no archive of Spark's classes"):
         archive.make(reports.append)
-    assert archive.found() is None
+    assert archive.current() is None
     monkeypatch.setattr(archive, "_train", lambda partial: partial.write_bytes(b"classes"))
     made = archive.make(reports.append)
     assert made is not None
-    assert archive.found() == made == archive.make(reports.append)
+    assert archive.current() == made == archive.make(reports.append)
     assert len(reports) == 2
     assert [path.name for path in made.parent.iterdir() if path.suffix != ".json"] == [made.name]
 
@@ -218,7 +218,7 @@ def test_a_session_uses_a_complete_archive(
     reports: list[str] = []
     made = archive.make(reports.append)
     assert made is not None
-    assert archive.found() == made
+    assert archive.current() == made
     assert len(reports) == (not of_setup)
     settings = settings_of(kit.trial("scan", [], {}))
     assert "shared objects file (top)" in loaded(settings, tmp_path / "with")
@@ -226,7 +226,7 @@ def test_a_session_uses_a_complete_archive(
     # A Java that is given one without its end dies of it.
     made.chmod(0o644)
     os.truncate(made, 100_000)
-    assert archive.found() is None
+    assert archive.current() is None
     assert archive.reading(archive.place(find_words(java), java)) == ()
 
 

@@ -76,11 +76,11 @@ def test_a_planted_archive_or_master_is_not_used(
     conf = place / "conf"
     conf.mkdir()
     masters.remember("spark://host:1", conf)
-    assert archive.whole(wanted) == planted
+    assert archive.existing(wanted) == planted
     assert masters.settings_of("spark://host:1") == conf
     os.chown(planted, STRANGER_UID, STRANGER_UID)
     os.chown(next((place / "cuesta" / "masters").iterdir()), STRANGER_UID, STRANGER_UID)
-    assert archive.whole(wanted) is None
+    assert archive.existing(wanted) is None
     assert masters.settings_of("spark://host:1") is None
 
 

@@ -52,7 +52,7 @@ PYTHON_MIN = (3, 11)
 ARCHIVE = """
 import sys
 from cuesta.engines.spark import archive
-old = archive.found()
+old = archive.current()
 if old and sys.argv[1:] == ["anew"]:
     old.unlink()
 archive.make(print)

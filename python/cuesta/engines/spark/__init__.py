@@ -1,8 +1,9 @@
 """The engine `spark`: the Rust kernels inside the tasks of Apache Spark.
 
-`engine` is what the lab calls. `session` starts and ends Spark with the Java that `java` finds.
-`rounds` has the rounds of a workload done, `rounds_tasks` is what runs in Spark's tasks for them,
-`hadoop` copies what only Spark can read, and `failures` turns a stack trace into one line.
+`engine` is the interface to the lab. `session` starts and ends Spark with the Java that `java`
+finds. `rounds` executes the rounds of a workload, `rounds_tasks` is the code in Spark's tasks for
+them, `hadoop` copies inputs that only Spark can read, and `failures` turns a stack trace into one
+line.
 """
 
 from cuesta.engines.spark.engine import SparkEngine

@@ -1,8 +1,8 @@
 """An archive of Spark's classes, loaded and verified, that a JVM maps instead of reading jars.
 
-A session with it starts in two thirds of the time. It is made once a machine, by a session that
-does nothing else, and lies in the user's cache under a name that says for which Java and which jars
-it is. Java itself looks again whether it fits, and goes on without one that does not.
+A session with it starts in two thirds of the time. It is made once on a machine, by a session for
+that purpose, and is in the user's cache under a name that identifies the Java and the jars. Java
+itself checks again whether it matches, and starts without one that does not.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from cuesta.machine import cache_folder
 from cuesta.private import is_trusted
 
 AHEAD_OF_TIME_MIN = 25
-"""From this Java on the archive also has what was compiled and linked (JEP 483, 514 and 515)."""
-KEPT_MAX = 3
+"""From this Java on the archive also has compiled and linked code (JEP 483, 514 and 515)."""
+ARCHIVES_MAX = 3
 _NAME = re.compile(r"[0-9a-f]{16}(?:-\d+)?\.(?:aot|jsa)")
-"""Archives that stay in the cache, of other Javas and Sparks, 150 MB each."""
+"""Names of archives. `ARCHIVES_MAX` of them, 150 MB each, remain in the cache."""
 WRITE_SECONDS = 240.0
-"""How long a JVM may take to write one when it ends."""
+"""Time for a JVM to write an archive when it ends."""
 HEAP_BYTES = 1 << 30
 
 
 def place(words: Words, java: Java) -> Path | None:
-    """Where the archive for them would be, but for its size; None where Java can have none."""
+    """Return the path of the archive, without its size; None if this Java supports none."""
     ahead = java.major >= AHEAD_OF_TIME_MIN
     if not ahead and not (java.home / "lib" / "server" / "classes.jsa").is_file():
         return None
@@ -41,11 +41,11 @@ def place(words: Words, java: Java) -> Path | None:
     return cache_folder() / "spark" / name
 
 
-def whole(wanted: Path | None) -> Path | None:
-    """The archive for that place, if there is one with all of its bytes that others cannot change.
+def existing(wanted: Path | None) -> Path | None:
+    """Return the complete archive for a path that other users cannot change, if there is one.
 
-    It is code. Its size is in its name: of all that can be wrong with an archive Java sees but the
-    missing end.
+    An archive is code, hence the check. Its size is in its name: Java detects all damage to an
+    archive but a missing end.
     """
     if wanted is None:
         return None
@@ -57,58 +57,58 @@ def whole(wanted: Path | None) -> Path | None:
 
 
 def reading(wanted: Path | None) -> tuple[str, ...]:
-    """Options of a JVM that uses the archive for that place, if there is one."""
-    archive = whole(wanted)
+    """Return options of a JVM that uses the archive for a path, if there is one."""
+    archive = existing(wanted)
     if archive is None:
         return ()
     return (f"-XX:{'AOTCache' if archive.suffix == '.aot' else 'SharedArchiveFile'}={archive}",)
 
 
 def writing(archive: Path) -> tuple[str, ...]:
-    """Options of a JVM that writes an archive when it ends."""
+    """Return options of a JVM that writes an archive when it ends."""
     ahead = archive.suffix == ".aot"
     return (f"-XX:{'AOTCacheOutput' if ahead else 'ArchiveClassesAtExit'}={archive}",)
 
 
 def of_executors() -> dict[str, str]:
-    """Settings with which executors use the archive of this machine; none where there is none.
+    """Return settings with which executors use this machine's archive; none without an archive.
 
-    It must be on their machines by the same path; else they start without one.
+    The archive must have the same path on their machines; else they start without one.
     """
     words, wanted = _known()
     options = reading(wanted)
     if words is None or not options:
         return {}
-    # A worker puts a folder of settings before Spark's jars, and these before that.
+    # A worker puts a folder of settings before Spark's jars, and this class path before that.
     return {
         "spark.executor.extraClassPath": words.jars_path,
         "spark.executor.extraJavaOptions": " ".join(options),
     }
 
 
-def found() -> Path | None:
-    """The archive that a session would use here; None where there is none."""
-    return whole(_known()[1])
+def current() -> Path | None:
+    """Return the archive that a session would use here; None where there is none."""
+    return existing(_known()[1])
 
 
 def is_possible() -> bool:
-    """Whether there can be one here."""
+    """Whether this machine supports an archive."""
     return _known()[1] is not None
 
 
-def make(say: Callable[[str], None]) -> Path | None:
-    """Make the archive where there is none yet, in about half a minute; None where none can be.
+def make(report: Callable[[str], None]) -> Path | None:
+    """Make the archive if there is none, in about half a minute; None if it is not possible.
 
-    Guarantee: it appears when it is whole. Errors: `EngineError` when Spark does not start, or Java
-    writes none.
+    Guarantee: it appears when it is complete. Errors: `EngineError` when Spark does not start, or
+    Java writes no archive.
     """
     _, wanted = _known()
-    if wanted is None or whole(wanted):
-        return whole(wanted)
+    if wanted is None or existing(wanted):
+        return existing(wanted)
     wanted.parent.mkdir(parents=True, exist_ok=True)
     if not is_trusted(wanted.parent):
-        return None  # Nothing would use it there.
-    say("an archive of Spark's classes, half a minute, this once")
+        return None  # An archive there would not be trusted.
+    report("an archive of Spark's classes, half a minute, this once")
     partial = wanted.with_name(f"{os.getpid()}.partial{wanted.suffix}")
     try:
         _train(partial)
@@ -121,19 +121,19 @@ def make(say: Callable[[str], None]) -> Path | None:
         removal.put(partial, archive)
     finally:
         partial.unlink(missing_ok=True)
-    _forget_others(archive)
+    _remove_oldest(archive)
     return archive
 
 
 def _known() -> tuple[Words | None, Path | None]:
-    """The words of this machine, and where the archive for them would be."""
+    """Return the launch words of this machine, and the path of the archive for them."""
     java = find_java(os.environ)
     words = launch.find(java, os.environ) if java else None
     return words, place(words, java) if java and words else None
 
 
 def _train(partial: Path) -> None:
-    """A session that does what every run does: a round of tasks, and one with an exchange."""
+    """Run a session with the steps of any run: a round of tasks, and one with an exchange."""
     from cuesta.engines.spark.options import Options, Settings
     from cuesta.engines.spark.session import Places, start
 
@@ -154,6 +154,6 @@ def _train(partial: Path) -> None:
         session.stop(WRITE_SECONDS)
 
 
-def _forget_others(archive: Path) -> None:
+def _remove_oldest(archive: Path) -> None:
     """Remove the oldest archives."""
-    removal.remove_oldest(archive.parent, _NAME, KEPT_MAX)
+    removal.remove_oldest(archive.parent, _NAME, ARCHIVES_MAX)

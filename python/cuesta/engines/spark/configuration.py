@@ -1,4 +1,4 @@
-"""What a session sets of Spark's settings."""
+"""Spark's settings of a session."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from cuesta.private import has_name
 
 ARROW_ROWS = 65_536
 ARROW_BYTES = 16 << 20
-"""Bounds of a batch on its way between the JVM and a Python worker."""
+"""Limits of a batch that is sent between the JVM and a Python worker."""
 
 AUTHENTICATE, SECRET = "spark.authenticate", "spark.authenticate.secret"
 _SECRET = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)
 """Names of settings that Spark itself does not show."""
 _SITE_SERVICE = "spark.shuffle.service."
-"""Settings of the shuffle service of a site begin so."""
+"""Prefix of settings of a site's shuffle service."""
 _MAKES_SECRETS = ("yarn", "k8s:")
-"""Masters for which Spark makes a secret of its own and hands it to executors begin so."""
+"""Prefixes of masters for which Spark makes a secret and distributes it to executors."""
 
 
 def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return those that the command line of a JVM may have: every account can read that."""
+    """Return settings without secrets, for a command line, which all accounts can read."""
     return {name: value for name, value in settings.items() if not _SECRET.search(name)}
 
 
 def _authentication(settings: Settings) -> dict[str, str]:
-    """Settings with which driver and executors prove themselves to each other.
+    """Return settings with which driver and executors authenticate to each other.
 
-    At the master of a site they are the site's: it has the secret, or none. Of one that a user has
-    taken away, `spark.authenticate=false`, nothing is left.
+    At the master of a site the site's settings apply: it has a secret, or none. With the user's
+    `spark.authenticate=false` there are none.
     """
     chosen = dict(settings.options.spark)
     if chosen.get(AUTHENTICATE, "true") != "true":
@@ -61,22 +61,22 @@ def _site_settings() -> str:
 
 
 def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]:
-    """Spark's settings: ours, and over them the user's.
+    """Return Spark's settings: cuesta's, overridden by the user's.
 
     Arguments: `folder` is the session's own; `events` is where the event log is written. Errors:
-    `InputError` for a folder that Spark cannot be told of.
+    `InputError` for a folder whose path Spark cannot parse.
     """
     if "," in str(folder):
         raise InputError(
             f"{folder}: Spark takes a comma in it for two folders; give another --scratch"
         )
-    # It may have spaces; options of Java are words.
+    # Quoted, since the path may have spaces.
     java_options = shlex.quote(f"-XX:ErrorFile={folder}/java-crash.log")
     if not has_name():
-        # The JVM takes it from the data base of accounts; without it Ivy's folder is `?/.ivy2`.
+        # The JVM takes the home from the account database; without it Ivy's folder is `?/.ivy2`.
         java_options += " " + shlex.quote(f"-Duser.home={folder}")
-    given = dict(settings.options.spark)
-    given_java_options = given.pop("spark.driver.extraJavaOptions", "")
+    chosen = dict(settings.options.spark)
+    chosen_java_options = chosen.pop("spark.driver.extraJavaOptions", "")
     place = {}
     if settings.options.is_local or settings.options.has_local_cluster:
         place = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -89,7 +89,7 @@ def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]
         "spark.app.name": "cuesta",
         "spark.master": settings.options.master,
         "spark.driver.memory": f"{settings.heap_bytes >> 20}m",
-        "spark.driver.extraJavaOptions": f"{java_options} {given_java_options}".strip(),
+        "spark.driver.extraJavaOptions": f"{java_options} {chosen_java_options}".strip(),
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
@@ -100,17 +100,17 @@ def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]
         "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BYTES),
         # Listing a thousand folders takes less than starting a job for it.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-        # A row twice must be found before anything is filtered out by the other side.
+        # Duplicate rows must be detected before the other side's filter removes any.
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
         **place,
         **_authentication(settings),
         **_jar(settings.jar),
-        **given,
+        **chosen,
     }
 
 
 def _jar(path: str) -> dict[str, str]:
-    """The jar for the driver and for the executors of a cluster, and what RDDs travel fast with."""
+    """Return settings of the jar for driver and executors, with a fast serializer for RDDs."""
     if not path:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What a workload is given to run with: the session, the trial, a clock and a tally."""
+"""The context of a workload's run: the session, the trial, a clock and a tally."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from cuesta.engines import Progress
-from cuesta.engines.spark.executor import Spent, Tally, TallyParam
+from cuesta.engines.spark.executor import PythonTimes, Tally, TallyParam
 from cuesta.engines.spark.options import options_of
 from cuesta.engines.spark.session import Session
 from cuesta.trial import Phase, Trial
@@ -24,7 +24,7 @@ PROGRESS_SECONDS = 0.2
 
 @dataclass(kw_only=True)
 class Measure:
-    """What a phase went over; filled in while it runs."""
+    """Amounts that a phase processed; filled in while it runs."""
 
     bytes: int | None = None
     rows: int | None = None
@@ -37,17 +37,17 @@ class Context:
     Attributes
     ----------
     session, trial, output
-        Where, what, and the folder for the answer.
+        Spark's session, the trial to run, and the folder for the answer.
     scratch
         A folder for temporary files, emptied by the caller.
     task_bytes
-        Bytes of text a task reads, where the user has said so.
+        Bytes of text that a task reads; None unless the user chose it.
     tally
-        Accumulator in which tasks say what they have done.
-    spent
-        What Python workers spend in tasks.
+        Accumulator in which tasks report their progress.
+    times
+        Times of Python workers in tasks.
     phases
-        Those that have ended.
+        Phases that have ended.
     """
 
     def __init__(self, session: Session, trial: Trial, output: Path) -> None:
@@ -58,25 +58,25 @@ class Context:
         adding = cast("AccumulatorParam[Tally]", TallyParam())
         self.tally: Accumulator[Tally] = session.spark.sparkContext.accumulator({}, adding)
         sums = session.spark.sparkContext.accumulator
-        self.spent = Spent(cpu=sums(0.0), queued=sums(0.0), blocked=sums(0.0))
+        self.times = PythonTimes(cpu=sums(0.0), queued=sums(0.0), blocked=sums(0.0))
         self.task_bytes = options_of(trial).task_bytes
         self.progress: Progress | None = None
         self.scratch = output
 
     def done_bytes(self) -> int:
-        """Bytes of the tasks that have ended."""
+        """Return the bytes of tasks that have ended."""
         return sum(self.tally.value.values())
 
     def watched(self, size_bytes: int) -> AbstractContextManager[None]:
-        """Tell progress through so many bytes, as tasks tell of them."""
+        """Report progress through `size_bytes`, as tasks report them."""
         return _watched(self.progress, self.done_bytes, Measure(bytes=size_bytes))
 
     @contextmanager
     def phase(self, name: str, *, ceiling: str | None = None) -> Iterator[Measure]:
-        """Time a phase; with `bytes` set at once, progress is told while it runs."""
+        """Time a phase; with `bytes` set at its start, report progress while it runs."""
         measure = Measure()
         started = time.perf_counter()
-        # The bytes of an answer are no progress through the input.
+        # The bytes of an answer do not count as progress through the input.
         progress = None if name == "write" else self.progress
         with _watched(progress, self.done_bytes, measure):
             yield measure

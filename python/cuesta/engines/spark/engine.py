@@ -1,4 +1,4 @@
-"""The engine as the lab knows it: one session for all the runs of a process."""
+"""The engine `spark`: one session for all runs of a process."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ class SparkEngine:
 
     @property
     def workloads(self) -> frozenset[str]:
-        """Those in rounds."""
+        """Workloads that are described in rounds."""
         return rounds.workloads()
 
     def missing(self) -> str | None:
-        """What to install for Spark, its Java included."""
+        """Describe what to install for Spark and its Java, or return None."""
         if any(find_spec(name) is None for name in _PACKAGES):
             return "engine spark is not installed; pip install 'cuesta[spark]'"
         return None if find_java(os.environ) else HOW_TO_GET
 
     def with_progress(self, progress: Progress) -> Engine:
-        """The same engine on the same session, calling `progress` with bytes done and in all."""
+        """Return a copy with the same session that calls `progress` with bytes done and total."""
         return replace(self, progress=progress)
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:
-        """Unknown use of the workers on nodes of a cluster."""
+        """Return an unknown use where workers are on nodes of a cluster, else None."""
         return (
             RemoteUse()
             if not trial.engine_options.get("master", "local").startswith("local")
@@ -67,8 +67,8 @@ class SparkEngine:
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`.
 
-        Errors: `InputError`, also for a line that an executor can't read; `EngineError` when Spark
-        does not start or breaks, with the place of its log.
+        Errors: `InputError`, also for a line that an executor cannot read; `EngineError` when Spark
+        does not start or fails, with the path of its log.
         """
         from cuesta.engines.spark.context import Context
 
@@ -81,23 +81,23 @@ class SparkEngine:
             context = Context(session, trial, output)
             context.progress, context.scratch = self.progress, scratch
             counts = _run(context)
-            session.spent = context.spent.found()
+            session.python_seconds = context.times.totals()
             return context, counts
 
         context, counts = self._guarded(session, work)
         return Outcome(phases=(*phases, *context.phases), counts=counts, versions=session.versions)
 
     def log_totals(self) -> Mapping[str, float]:
-        """What Spark's event log says of the last run."""
+        """Return totals of the last run from Spark's event log."""
         session = self._held.session
         return self._guarded(session, session.log_totals) if session else {}
 
     def stages(self) -> Sequence[Stage]:
-        """Spark's stages of the run that was told of last."""
+        """Return Spark's stages of the run that `log_totals` read last."""
         return self._held.session.stages if self._held.session else ()
 
     def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
-        """Tasks without work, in the Python workers of a session here. Errors: as `run`."""
+        """Measure empty tasks in the Python workers of a local session. Errors: as `run`."""
         from cuesta.engines.spark.limits import measure
 
         session = self._session_for_limits(threads, folder)
@@ -126,7 +126,7 @@ class SparkEngine:
         return settings_of(trial)
 
     def _session(self, trial: Trial, scratch: Path) -> tuple[Session, tuple[Phase, ...]]:
-        """The session for `trial`, and the phase of its start where it was started now."""
+        """Return the session for `trial`, and the phase of its start if it was started now."""
         from cuesta.engines.spark.session import make_places, start
 
         settings = self._settings(trial)
@@ -140,14 +140,14 @@ class SparkEngine:
         return self._held.session, (Phase(name="start", seconds=seconds),)
 
     def _guarded(self, session: Session, work: Callable[[], T]) -> T:
-        """Call `work`; what Spark throws becomes one line, and Ctrl-C ends the JVM."""
+        """Call `work`; an error of Spark becomes one line, and Ctrl-C ends the JVM."""
         from cuesta.engines.spark.session import quiet
 
-        # Its words too are asked from a JVM that may be gone.
+        # Also around the conversion of errors, which calls a JVM that may have ended.
         with quiet():
-            return self._told_in_a_line(session, work)
+            return self._with_short_errors(session, work)
 
-    def _told_in_a_line(self, session: Session, work: Callable[[], T]) -> T:
+    def _with_short_errors(self, session: Session, work: Callable[[], T]) -> T:
         from cuesta.engines.spark.failures import is_cut_off, to_cuesta_error
 
         try:
@@ -156,11 +156,11 @@ class SparkEngine:
             if isinstance(error, (CuestaError, OSError)) and not is_cut_off(error):
                 raise
             shared = not session.settings.options.is_local
-            told = to_cuesta_error(error, shared, session.keep_log)
+            cuesta_error = to_cuesta_error(error, shared, session.keep_log)
             if session.is_dead or is_cut_off(error):
                 self._held.session = None
                 session.kill()
-            raise told from None
+            raise cuesta_error from None
         except BaseException:
             self._held.session = None
             session.kill()

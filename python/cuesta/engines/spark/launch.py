@@ -1,8 +1,8 @@
-"""The JVM of a session, started as `spark-submit` does, but at once.
+"""The JVM of a session, started as `spark-submit` does, but directly.
 
-`spark-submit` starts a JVM that only finds out the words that another JVM is started with. They are
-the same each time, so here they are asked for once and kept in the user's cache, by what they
-depend on. Where a site has put settings that only `spark-submit` reads, it is left to start Spark.
+`spark-submit` starts a JVM that only determines the command line of another JVM. Its words are the
+same each time, so here they are queried once and stored in the user's cache, with all that they
+depend on in the key. Where a site has settings that only `spark-submit` reads, that starts Spark.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ SHELL = "pyspark-shell"
 ASK_SECONDS = 60.0
 MARK = "-Dcuesta.mark=1"
 _SITE_SCRIPT = "spark-env.sh"
-"""What only the script `spark-submit` reads."""
+"""File of a site that only the script `spark-submit` reads."""
 _SITE_FILES = ("spark-defaults.conf", "java-opts")
-"""What Spark's launcher reads of a site."""
+"""Files of a site that Spark's launcher reads."""
 _SITE_VARIABLES = ("PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "SPARK_PREPEND_CLASSES")
-_ASKED_VARIABLES = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
-"""Those that the words depend on."""
-_OWN_WAY = (
+_KEY_VARIABLES = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
+"""Variables that the words depend on."""
+_CHANGING_SETTINGS = (
     "spark.driver.extraClassPath", "spark.driver.extraLibraryPath",
     "spark.driver.defaultJavaOptions",
 )  # fmt: skip
-"""Settings of a user that change the words in ways of their own."""
+"""Settings of a user that change the words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """With what a JVM of Spark is started here: where Spark is, the class path, and options."""
+    """The command line of a JVM of Spark here: home of Spark, Java, class path, and options."""
 
     home: Path
     java: Path
@@ -52,7 +52,7 @@ class Words:
 
     @property
     def scala(self) -> str:
-        """The version of Scala that `spark-submit` tells whatever Spark starts."""
+        """Version of Scala that `spark-submit` sets for processes of Spark."""
         script = self.home / "bin" / "load-spark-env.sh"
         text = script.read_text(errors="replace") if script.is_file() else ""
         named = re.search(r"^export SPARK_SCALA_VERSION=([\d.]+)$", text, re.MULTILINE)
@@ -60,26 +60,26 @@ class Words:
 
     @property
     def jars_path(self) -> str:
-        """The jars of the class path, in their order."""
+        """Jars of the class path, in their order."""
         return ":".join(filter(_has_jars, self.class_path.split(":")))
 
     @property
     def ordered_path(self) -> str:
-        """The class path with its folders, which have settings, behind its jars.
+        """Class path with its folders, which have settings, after its jars.
 
-        An archive fits where the class path begins with the jars that it was made with.
+        An archive matches a class path that begins with the jars that it was made with.
         """
         folders = (entry for entry in self.class_path.split(":") if not _has_jars(entry))
         return ":".join(filter(None, [self.jars_path, *folders]))
 
     @property
     def jars(self) -> list[Path]:
-        """Spark's own jars."""
+        """Jars of Spark itself."""
         return sorted((self.home / "jars").glob("*.jar"))
 
 
 def find(java: Java, environment: Mapping[str, str]) -> Words | None:
-    """The words for that Java; None where `spark-submit` must find them each time."""
+    """Return the words for a Java; None where `spark-submit` must determine them each time."""
     from pyspark.find_spark_home import _find_spark_home
 
     home = Path(environment.get("SPARK_HOME") or _find_spark_home())
@@ -88,23 +88,23 @@ def find(java: Java, environment: Mapping[str, str]) -> Words | None:
     if scripted or not (home / "jars").is_dir():
         return None
     files = [home / "jars", *(site / name for name in _SITE_FILES if (site / name).exists())]
-    facts = [stamp(java, files), *map(environment.get, _ASKED_VARIABLES)]
+    facts = [stamp(java, files), *map(environment.get, _KEY_VARIABLES)]
     key = sha256(json.dumps(facts).encode()).hexdigest()[:16]
-    kept = cache_folder() / "spark" / f"{key}.json"
-    return _read(kept, home) or _ask(kept, home, java, environment)
+    cache_file = cache_folder() / "spark" / f"{key}.json"
+    return _read(cache_file, home) or _ask(cache_file, home, java, environment)
 
 
-def suits(given: Mapping[str, str]) -> bool:
-    """Whether a JVM with these settings of a user can be started from the kept words."""
-    own = any(name in given for name in _OWN_WAY)
-    # Spark's launcher refuses it, in words of its own.
-    return not own and "-Xmx" not in given.get("spark.driver.extraJavaOptions", "")
+def suits(settings: Mapping[str, str]) -> bool:
+    """Whether a JVM with these settings of a user can be started from the cached words."""
+    changes_words = any(name in settings for name in _CHANGING_SETTINGS)
+    # Spark's launcher refuses -Xmx, with a message of its own.
+    return not changes_words and "-Xmx" not in settings.get("spark.driver.extraJavaOptions", "")
 
 
 def spark_home(
     words: Words, conf: Mapping[str, str], folder: Path, more: Sequence[str] = ()
 ) -> Path:
-    """A folder to be `SPARK_HOME` while PySpark starts its JVM: its `spark-submit` is our own.
+    """Make a `SPARK_HOME` with our own `spark-submit`, for PySpark to start its JVM with.
 
     Arguments: `conf` are the settings of the session; `more` are further options of the JVM.
     """
@@ -112,7 +112,7 @@ def spark_home(
     command = [
         str(words.java),
         "-cp",
-        # Behind Spark's own, so that an archive of their classes fits with the jar and without.
+        # The jar is last, so that an archive of Spark's classes matches with it and without.
         f"{words.ordered_path}:{jar}" if jar else words.ordered_path,
         f"-Xmx{conf['spark.driver.memory']}",
         *words.options,
@@ -136,7 +136,7 @@ def spark_home(
 
 
 def stamp(java: Java, files: Sequence[Path]) -> str:
-    """What a Java and these files are, in a short word: other ones have another word."""
+    """Return a hash of a Java and of files' paths, sizes and times."""
     facts: list[object] = [str(java.home.resolve()), java.release]
     for file in files:
         status = file.stat()
@@ -145,34 +145,34 @@ def stamp(java: Java, files: Sequence[Path]) -> str:
 
 
 def _has_jars(entry: str) -> bool:
-    """Whether an entry of a class path is a jar, or all those of a folder."""
+    """Whether an entry of a class path is a jar, or all jars of a folder."""
     return entry.endswith((".jar", "*"))
 
 
-def _read(kept: Path, home: Path) -> Words | None:
-    # They are run.
-    if not is_trusted(kept):
+def _read(cache_file: Path, home: Path) -> Words | None:
+    # The words are executed.
+    if not is_trusted(cache_file):
         return None
     try:
-        found = json.loads(kept.read_text())
+        record = json.loads(cache_file.read_text())
         return Words(
             home=home,
-            java=Path(found["java"]),
-            class_path=found["class_path"],
-            options=tuple(found["options"]),
+            java=Path(record["java"]),
+            class_path=record["class_path"],
+            options=tuple(record["options"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _ask(kept: Path, home: Path, java: Java, environment: Mapping[str, str]) -> Words | None:
-    """Ask Spark's launcher, and keep what it says where the cache can be written."""
+def _ask(cache_file: Path, home: Path, java: Java, environment: Mapping[str, str]) -> Words | None:
+    """Query Spark's launcher, and write its words to the cache if possible."""
     program = java.home / "bin" / "java"
     command = [str(program), "-Xmx128m", "-cp", f"{home}/jars/*", *LAUNCHER]
-    # In place of a site's, as those of a session will be.
+    # The mark replaces a site's options, as the session's options do later.
     command += ["--conf", f"spark.driver.extraJavaOptions={MARK}", SHELL]
     variables = dict(environment) | {"SPARK_HOME": str(home), "JAVA_HOME": str(java.home)}
-    # The launcher wants one, though it matters only where Spark itself is being built.
+    # The launcher requires one, though it matters only in a build of Spark itself.
     variables.setdefault("SPARK_SCALA_VERSION", "2.13")
     try:
         done = subprocess.run(
@@ -181,14 +181,14 @@ def _ask(kept: Path, home: Path, java: Java, environment: Mapping[str, str]) -> 
     except (OSError, subprocess.TimeoutExpired):
         return None
     words = done.stdout.decode(errors="replace").partition("\0\n")[2].split("\0")
-    found = _parsed(words, home, java) if done.returncode == 0 else None
-    if found:
-        _keep(kept, found)
-    return found
+    parsed = _parsed(words, home, java) if done.returncode == 0 else None
+    if parsed:
+        _write(cache_file, parsed)
+    return parsed
 
 
 def _parsed(words: Sequence[str], home: Path, java: Java) -> Words | None:
-    """The words of `java -cp PATH OPTION... CLASS pyspark-shell`; None where they are others."""
+    """Parse the words `java -cp PATH OPTION... CLASS pyspark-shell`; None for any others."""
     if words[1:2] != ["-cp"] or LAUNCHER[1] not in words:
         return None
     options = words[3 : words.index(LAUNCHER[1])]
@@ -199,12 +199,12 @@ def _parsed(words: Sequence[str], home: Path, java: Java) -> Words | None:
     return Words(home=home, java=Path(words[0]), class_path=words[2], options=tuple(options))
 
 
-def _keep(kept: Path, found: Words) -> None:
+def _write(cache_file: Path, words: Words) -> None:
     text = json.dumps(
-        {"java": str(found.java), "class_path": found.class_path, "options": found.options}
+        {"java": str(words.java), "class_path": words.class_path, "options": words.options}
     )
-    partial = kept.with_name(f"{kept.name}.{os.getpid()}")
+    partial = cache_file.with_name(f"{cache_file.name}.{os.getpid()}")
     with contextlib.suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        cache_file.parent.mkdir(parents=True, exist_ok=True)
         partial.write_text(text)
-        removal.put(partial, kept)
+        removal.put(partial, cache_file)

@@ -1,4 +1,4 @@
-"""What Spark itself takes of tasks in Python workers that have no work."""
+"""Cost of Spark: the rate of empty tasks in Python workers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TASKS_PER_SLOT = 25
 
 
 def measure(session: Session, repeats: int) -> dict[str, list[float]]:
-    """Samples of tasks a second, after one that is not kept."""
+    """Return samples of tasks per second; the first is discarded."""
     samples = [_tasks_per_s(session) for _ in range(repeats + 1)]
     return {"tasks_per_s": samples[1:]}
 
@@ -26,4 +26,4 @@ def _tasks_per_s(session: Session) -> float:
 
 
 def _nothing(_: int) -> None:
-    """The work of a task."""
+    """Do no work, in an empty task."""

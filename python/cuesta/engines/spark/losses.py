@@ -1,4 +1,4 @@
-"""What lost executors have cost a run, by Spark's event log."""
+"""Cost of lost executors in a run, from Spark's event log."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 Facts = dict[str, float]
 
 _WANTED_REASONS = ("ExecutorLostFailure", "FetchFailed", "Resubmitted")
-"""Why tasks are done again that did nothing wrong: their executor is gone, or one whose shuffle
-blocks they read; or their own blocks are gone with it."""
+"""Reasons to repeat tasks without a fault of their own: loss of their executor, of one whose
+shuffle blocks they read, or of their own blocks."""
 _IN_ORDER = ("killed by driver", "decommissioned")
-"""What Spark says of an executor that was asked to end."""
+"""Spark's reasons for the end of an executor on request."""
 
 
 def losses(events: Iterable[dict[str, Any]], group: str) -> Facts:
-    """Sums over the jobs of a job group; empty when there is no such job.
+    """Return sums over the jobs of a job group; empty when it has no job.
 
-    Returns `executors_lost`; `tasks_lost`, ends of tasks that were due to that; and
+    These are `executors_lost`; `tasks_lost`, ends of tasks due to that; and
     `repeated_task_seconds`, the time of all attempts of tasks but the last that succeeded.
     """
     stages: set[int] = set()
     executors = lost = 0
-    whole = 0.0
+    total_seconds = 0.0
     useful: dict[tuple[int, int], float] = {}
     for event in events:
         kind = event["Event"]
@@ -36,23 +36,23 @@ def losses(events: Iterable[dict[str, Any]], group: str) -> Facts:
             reason = (event.get("Task End Reason") or {}).get("Reason", "Success")
             lost += reason in _WANTED_REASONS
             info = event["Task Info"]
-            # A task whose blocks are gone ends a second time with the times of the first.
+            # A task whose blocks are lost ends a second time with the times of the first end.
             if reason == "Resubmitted":
                 continue
-            taken = max(0, info["Finish Time"] - info["Launch Time"]) / 1e3
-            whole += taken
+            elapsed = max(0, info["Finish Time"] - info["Launch Time"]) / 1e3
+            total_seconds += elapsed
             if reason == "Success":
-                useful[_place(event)] = taken
+                useful[_place(event)] = elapsed
     if not stages:
         return {}
     return {
         "executors_lost": executors,
         "tasks_lost": lost,
-        "repeated_task_seconds": whole - sum(useful.values()),
+        "repeated_task_seconds": total_seconds - sum(useful.values()),
     }
 
 
 def _place(event: dict[str, Any]) -> tuple[int, int]:
-    """A task of a stage, whichever attempt of task or stage it is."""
+    """Return the identity of a task, the same for all attempts of task and stage."""
     info = event["Task Info"]
     return event["Stage ID"], int(info.get("Partition ID", info.get("Index", 0)))

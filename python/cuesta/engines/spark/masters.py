@@ -1,7 +1,7 @@
-"""Masters of clusters that this user has started, and where their settings and secrets are.
+"""Masters of clusters that this user has started, with the folders of their settings and secrets.
 
-Whoever brings a cluster up remembers it here, so that `--master spark://HOST:PORT` is enough to
-use it: its `spark-defaults.conf`, for the user alone, holds the secret that it asks for.
+The leader of a cluster records its master here, so that `--master spark://HOST:PORT` is enough to
+use it: its `spark-defaults.conf`, private to the user, has the secret that it requires.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cuesta.private import is_trusted
 
 
 def remember(master: str, conf: Path) -> None:
-    """Sessions on that master have the settings of the folder `conf` from now on."""
+    """Record `conf` as the folder of settings for sessions on a master."""
     place = _place(master)
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_suffix(".new")
@@ -25,15 +25,15 @@ def remember(master: str, conf: Path) -> None:
 
 
 def forget(master: str) -> None:
-    """As if it had never been remembered."""
+    """Remove the record of a master."""
     with contextlib.suppress(OSError):
         _place(master).unlink()
 
 
 def settings_of(master: str) -> Path | None:
-    """The folder of the settings of a master; None where nobody has remembered one."""
+    """Return the folder of a master's settings; None without a record."""
     place = _place(master)
-    # Settings name jars, which run.
+    # Settings name jars, which are executed.
     if not is_trusted(place):
         return None
     conf = Path(place.read_text())

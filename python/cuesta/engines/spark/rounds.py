@@ -1,6 +1,6 @@
 """Rounds on Spark: a round is a job, with a shuffle where tasks send blocks to parts.
 
-Workers keep nothing from one round to the next: a task may come to any Python process.
+Workers have no state between rounds: any Python process may run any task.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from cuesta.engines.spark.context import Context
 
 SLICES_A_SLOT = 4
-"""Spark's tasks for each slot, where a round has more: all slots end at about the same time."""
+"""Spark's tasks for each slot at most, so that all slots end at about the same time."""
 TASKS_A_SLICE = 16
-"""Most tasks of a round in one of Spark's."""
+"""Limit of a round's tasks in one task of Spark."""
 
 
 def run(context: Context) -> dict[str, int]:
-    """Go through all rounds; return the counts. Errors: those of the tasks."""
+    """Run all rounds; return the counts. Errors: those of the tasks."""
     trial = context.trial
     means = Means(
         slots=context.session.slots,
@@ -42,30 +42,30 @@ def run(context: Context) -> dict[str, int]:
 
 
 def _watched(context: Context, job: Job, round_: Round) -> list[bytes]:
-    """See `_found`; progress is told meanwhile."""
+    """Call `_execute`, and report progress meanwhile."""
     with context.watched(round_.size_bytes):
-        return _found(context, job, round_)
+        return _execute(context, job, round_)
 
 
-def _found(context: Context, job: Job, round_: Round) -> list[bytes]:
-    """What the tasks found, or with parts what they did, in the order of their numbers."""
+def _execute(context: Context, job: Job, round_: Round) -> list[bytes]:
+    """Return the results of the tasks, or of the parts if any, in the order of their numbers."""
     count = len(round_.tasks)
     slots = context.session.slots
     slices = max(1, min(count, max(SLICES_A_SLOT * slots, count // TASKS_A_SLICE)))
     numbers = context.session.spark.range(0, count, 1, slices)
     rows = _mapped(context, job, round_, numbers)
-    found: list[bytes] = rows.toArrow().sort_by("number").column("found").to_pylist()
-    return combined(job.worker(), round_, found) if round_.combines else found
+    results: list[bytes] = rows.toArrow().sort_by("number").column("result").to_pylist()
+    return combined(job.worker(), round_, results) if round_.combines else results
 
 
 def _mapped(context: Context, job: Job, round_: Round, numbers: DataFrame) -> DataFrame:
-    session, known = context.session, (job, round_, context.tally, context.spent)
+    session, arguments = context.session, (job, round_, context.tally, context.times)
     do, send, receive = (
-        partial(counted, context.spent, partial(function, *known))
+        partial(counted, context.times, partial(function, *arguments))
         for function in (tasks.do, tasks.send, tasks.receive)
     )
     if not round_.parts:
-        return session.map_arrow(numbers, do, tasks.FOUND_SCHEMA)
+        return session.map_arrow(numbers, do, tasks.RESULT_SCHEMA)
     blocks = session.map_arrow(numbers, send, tasks.BLOCK_SCHEMA)
     blocks = blocks.repartitionById(round_.parts, "part")
-    return session.map_arrow(blocks, receive, tasks.FOUND_SCHEMA)
+    return session.map_arrow(blocks, receive, tasks.RESULT_SCHEMA)

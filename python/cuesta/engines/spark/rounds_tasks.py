@@ -1,4 +1,4 @@
-"""What runs in Spark's tasks for a round: the tasks of the round, and its parts."""
+"""The code in Spark's tasks for a round: the tasks of the round, and its parts."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from cuesta.units import format_bytes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cuesta.engines.spark.executor import Spent
+    from cuesta.engines.spark.executor import PythonTimes
 
-FOUND_SCHEMA = "number int, found binary"
+RESULT_SCHEMA = "number int, result binary"
 BLOCK_SCHEMA = "part int, first int, block binary"
 BLOCKS_BYTES_MAX = (1 << 31) - 1
-"""Bytes that a column of Arrow's binary values has at most."""
+"""Limit of the bytes in a column of Arrow's binary values."""
 
 
 def do(
-    job: Job, round_: Round, tally: Any, spent: Spent, batches: Iterable[pa.RecordBatch]
+    job: Job, round_: Round, tally: Any, times: PythonTimes, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """What the tasks found whose numbers are in `batches`: one value where they can be combined."""
+    """Yield results of the tasks numbered in `batches`, as one row if they can be combined."""
     with refusing():
         worker = job.worker()
-        kept: list[bytes] = []
+        results: list[bytes] = []
         last = 0
         for number in _numbers(batches):
-            with spent.in_kernel():
-                found, _, _ = worker.task(number, round_.shared, round_.tasks[number])
-            _tell(tally, round_, number, len(round_.tasks))
+            with times.in_kernel():
+                result, _, _ = worker.task(number, round_.shared, round_.tasks[number])
+            _count_done(tally, round_, number, len(round_.tasks))
             if not round_.combines:
-                yield _found(number, found)
+                yield _row(number, result)
                 continue
-            kept, last = combined(worker, round_, [*kept, found]), number
-        for found in kept:
-            yield _found(last, found)
+            results, last = combined(worker, round_, [*results, result]), number
+        for result in results:
+            yield _row(last, result)
 
 
 def send(
-    job: Job, round_: Round, _tally: Any, spent: Spent, batches: Iterable[pa.RecordBatch]
+    job: Job, round_: Round, _tally: Any, times: PythonTimes, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The blocks of the tasks whose numbers are in `batches`, a row a part that gets something."""
+    """Yield blocks of the tasks numbered in `batches`, a row for each part that receives bytes."""
     import numpy as np
     import pyarrow as pa
 
     with refusing():
         worker = job.worker()
         for number in _numbers(batches):
-            with spent.in_kernel():
+            with times.in_kernel():
                 _, blocks, ends = worker.task(number, round_.shared, round_.tasks[number])
             if len(blocks) > BLOCKS_BYTES_MAX:
                 raise InputError(
@@ -68,9 +68,9 @@ def send(
 
 
 def receive(
-    job: Job, round_: Round, tally: Any, spent: Spent, batches: Iterable[pa.RecordBatch]
+    job: Job, round_: Round, tally: Any, times: PythonTimes, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """What a part found that has all blocks in `batches`; it is Spark's partition of its number."""
+    """Yield the result of a part from its blocks in `batches`; part i is Spark's partition i."""
     import numpy as np
     from pyspark import TaskContext
 
@@ -85,21 +85,21 @@ def receive(
                     raise AssertionError(f"part {number} came to partition {part}")
                 data = np.frombuffer(block.as_buffer(), np.uint8)
                 worker.take((part, first.as_py()), round_.shared, data)
-        with spent.in_kernel():
-            found = worker.part(part, round_.shared)
-        _tell(tally, round_, part, round_.parts)
-    yield _found(part, found)
+        with times.in_kernel():
+            result = worker.part(part, round_.shared)
+        _count_done(tally, round_, part, round_.parts)
+    yield _row(part, result)
 
 
-def _found(number: int, found: bytes) -> pa.RecordBatch:
+def _row(number: int, result: bytes) -> pa.RecordBatch:
     import pyarrow as pa
 
-    columns = [pa.array([number], pa.int32()), pa.array([found], pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, ["number", "found"])
+    columns = [pa.array([number], pa.int32()), pa.array([result], pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, ["number", "result"])
 
 
-def _tell(tally: Any, round_: Round, number: int, count: int) -> None:
-    """Add an even part of what the round goes over to what is done."""
+def _count_done(tally: Any, round_: Round, number: int, count: int) -> None:
+    """Add an even part of the round's bytes to the tally."""
     tally.add({(round_.phase, number): round_.size_bytes // count})
 
 

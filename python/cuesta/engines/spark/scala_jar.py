@@ -1,4 +1,4 @@
-"""The jar of the Scala workloads: in the wheel; in a checkout compiled when it is first used."""
+"""The jar of the Scala workloads: in the wheel; in a checkout compiled at its first use."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _SOURCES = _CHECKOUT / "jvm" / "spark-jobs" / "src" / "main"
 
 
 def missing() -> str | None:
-    """What to do about a jar that is not there and that nothing here can make."""
+    """Return the remedy for a missing jar that cannot be compiled here, or None."""
     if JAR.is_file() or _COMPILER.is_file():
         return None
     return f"engine spark-scala has no jar: {JAR} is gone; install cuesta's wheel again"
 
 
-def compile_changed(say: Callable[[str], None]) -> None:
-    """In a checkout, compile the sources where the jar is not of them; half a minute.
+def compile_changed(report: Callable[[str], None]) -> None:
+    """Compile the sources in a checkout if the jar is of other sources; half a minute.
 
-    Guarantee: the jar appears when it is whole. Errors: `EngineError`.
+    Guarantee: the jar appears when it is complete. Errors: `EngineError`.
     """
     if not _COMPILER.is_file() or origin_of(JAR) == origin(_SOURCES):
         return
-    say("compiling the Scala workloads, half a minute, this once")
+    report("compiling the Scala workloads, half a minute, this once")
     failed, last = jarfile.compiled(_COMPILER, JAR)
     if failed:
         raise EngineError(f"the Scala workloads do not compile: {last}")
 
 
 def origin(sources: Path) -> str:
-    """What a jar compiled now comes from: one hash of PySpark's version, compiler and sources."""
+    """Return the origin of a jar compiled now: a hash of PySpark's version, compiler, sources."""
     return jarfile.origin(version("pyspark"), (_COMPILER, *sorted(sources.rglob("*.scala"))))

@@ -25,17 +25,17 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
         "memory-and-disk-ser",
     ),
 }
-"""What each option may be."""
+"""Values of each option."""
 
 _WORKLOADS = {
     "cache": ("join", "scan", "degrees", "communities"),
     "keys": ("join",),
     "storage-level": ("join", "scan", "degrees", "communities"),
 }
-"""The workloads of the options that not all have a use for."""
+"""Workloads of options that apply to some workloads only."""
 
 _CACHES_OF_JOIN = ("output", "all")
-"""What `cache` may be of `join` alone, whose result other steps read again."""
+"""Values of `cache` for `join` alone, whose result other steps read again."""
 
 _SERIALIZERS = {
     "java": "org.apache.spark.serializer.JavaSerializer",
@@ -45,23 +45,23 @@ _COMPRESSES = ("spark.shuffle.compress", "spark.shuffle.spill.compress", "spark.
 
 
 def request_options(trial: Trial) -> dict[str, str]:
-    """What the Scala program is told. Errors: `InputError` naming the option and its choices."""
-    given = _checked(trial)
-    if given.get("keys") == "text" and trial.parameters.get("how") != "inner":
+    """Return options for the Scala program. Errors: `InputError` naming option and choices."""
+    options = _checked(trial)
+    if options.get("keys") == "text" and trial.parameters.get("how") != "inner":
         raise InputError(
             "--engine-option keys=text joins with RDD.join, which is inner; leave it out for "
             f"--how {trial.parameters.get('how')}"
         )
-    return {key.replace("-", "_"): given[key] for key in _WORKLOADS if key in given}
+    return {key.replace("-", "_"): options[key] for key in _WORKLOADS if key in options}
 
 
 def session_settings(trial: Trial) -> dict[str, str]:
-    """Spark's own settings that the options stand for. Errors: `InputError`."""
-    given = _checked(trial)
+    """Return Spark's settings for the options. Errors: `InputError`."""
+    options = _checked(trial)
     settings = {}
-    if "serializer" in given:
-        settings["spark.serializer"] = _SERIALIZERS[given["serializer"]]
-    codec = given.get("codec")
+    if "serializer" in options:
+        settings["spark.serializer"] = _SERIALIZERS[options["serializer"]]
+    codec = options.get("codec")
     if codec:
         settings |= dict.fromkeys(_COMPRESSES, str(codec != "none").lower())
     if codec and codec != "none":
@@ -76,8 +76,8 @@ def session_settings(trial: Trial) -> dict[str, str]:
 
 
 def _checked(trial: Trial) -> dict[str, str]:
-    given = {key: trial.engine_options[key] for key in CHOICES if key in trial.engine_options}
-    for key, value in given.items():
+    options = {key: trial.engine_options[key] for key in CHOICES if key in trial.engine_options}
+    for key, value in options.items():
         if value not in CHOICES[key]:
             raise InputError(
                 f"--engine-option {key} is {value}, choose from {', '.join(CHOICES[key])}"
@@ -87,9 +87,9 @@ def _checked(trial: Trial) -> dict[str, str]:
             raise InputError(
                 f"--engine-option {key} is for {', '.join(workloads)}, not for {trial.workload}"
             )
-    cache = given.get("cache")
+    cache = options.get("cache")
     if cache in _CACHES_OF_JOIN and trial.workload != "join":
         raise InputError(
             f"--engine-option cache is {cache}, which is for join; give none or inputs"
         )
-    return given
+    return options

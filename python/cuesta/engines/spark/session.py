@@ -1,4 +1,4 @@
-"""Starts and ends Spark: one JVM, one session, Python workers that are warm."""
+"""Starts and ends Spark: one JVM, one session, and started Python workers."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STOP_SECONDS = 10.0
-"""How long the JVM may take to end before it is killed."""
+"""Time for the JVM to end before it is killed."""
 LOG_MILLISECONDS = 10_000
-"""How long the event log may lag behind."""
+"""Time to wait for the event log."""
 GREETING = "version string, node string"
-"""What an executor tells of itself."""
+"""Columns that an executor reports about itself."""
 PASSED = "part int, node string"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """Folders of a session: `folder` for its own files; `logs` keeps the log of a failure."""
+    """Folders of a session: `folder` for its files; `logs` for the log of a failure."""
 
     folder: Path
     logs: Path
 
 
 def make_places(scratch: Path) -> Places:
-    """A new folder that lives as long as the session, and one that outlives a failed run.
+    """Make a folder with the lifetime of the session, and choose one that outlives a failed run.
 
-    The lab empties `scratch` before every repeat, and whatever becomes of a run, it removes the
-    folder that holds `scratch`; so the session's folder is there, and the log goes further up.
+    The lab empties `scratch` before each repeat, and at the end of a run it always removes the
+    parent of `scratch`; so the session's folder is in that, and logs are in the folder above.
     """
     return Places(
         folder=Path(tempfile.mkdtemp(prefix="cuesta-spark-", dir=scratch.parent)),
@@ -73,19 +73,19 @@ class Session:
     spark
         The session of PySpark.
     settings
-        What it was started with.
+        Settings of its start.
     slots, nodes
         Tasks that run at once, and nodes that they run on.
     versions
-        Of Spark and of its Java.
+        Versions of Spark and of its Java.
     cached
-        Bytes that a run had in caches at its end, by place, where it says so.
-    spent
-        What Python workers spent in the tasks of a run, where it was counted.
+        Bytes that a run had in caches at its end, by place, where it reports them.
+    python_seconds
+        Times of Python workers in the tasks of a run, where they were counted.
     stages
-        Of the run that was told of last.
+        Stages of the run that `log_totals` read last.
     start_seconds
-        What its start took, by what was started: `jvm`, `context`, `session`, `workers`.
+        Times of the start, by step: `jvm`, `context`, `session`, `workers`.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings, places: Places) -> None:
@@ -96,7 +96,7 @@ class Session:
         self.nodes = 1
         self.versions = {"spark": spark.version, "java": _jvm_version(spark)}
         self.cached: dict[str, float] = {}
-        self.spent: dict[str, float] = {}
+        self.python_seconds: dict[str, float] = {}
         self.stages: list[Stage] = []
         self.start_seconds: dict[str, float] = {}
         self.places = places
@@ -106,26 +106,26 @@ class Session:
         _silence(spark)
 
     def begin(self) -> None:
-        """From now on jobs are those of another run."""
+        """Begin another run, to which later jobs belong."""
         self._runs += 1
-        self.cached, self.spent = {}, {}
+        self.cached, self.python_seconds = {}, {}
         self.spark.sparkContext.setJobGroup(self._group, "cuesta")
 
     def log_totals(self) -> dict[str, float]:
-        """What the event log says of the run that began last, and has ended."""
+        """Return totals from the event log of the last run, which has ended."""
         context: Any = self.spark.sparkContext
         context._jsc.sc().listenerBus().waitUntilEmpty(LOG_MILLISECONDS)
         events = list(self._log.events())
         self.stages = stages(events, self._group)
-        found = facts(events, self._group) | losses(events, self._group)
-        return found | self.cached | self.spent
+        totals = facts(events, self._group) | losses(events, self._group)
+        return totals | self.cached | self.python_seconds
 
     @property
     def _group(self) -> str:
         return f"cuesta-{self._runs}"
 
     def map_arrow(self, rows: DataFrame, function: Callable[..., Any], schema: str) -> DataFrame:
-        """`DataFrame.mapInArrow`, which asks for pandas though it has no use for it."""
+        """Apply `DataFrame.mapInArrow`, without its import of pandas, which it does not use."""
         from pyspark.sql import DataFrame
         from pyspark.sql.udf import UserDefinedFunction
         from pyspark.util import PythonEvalType
@@ -143,20 +143,21 @@ class Session:
         return self._gateway.proc.poll() is not None
 
     def keep_log(self) -> Path | None:
-        """Copy the log to where it stays."""
+        """Copy the log to a folder that outlives the session; return the copy."""
         return _keep_log(self.places)
 
     def rehearse(self) -> None:
-        """Do once what rounds do, a shuffle among it, so that an archive has its classes."""
+        """Run the steps of a round, including a shuffle, so that an archive has their classes."""
         tasks = self.spark.range(0, 4, 1, 4)
         sent = self.map_arrow(tasks, executor.greet, GREETING).selectExpr("1 AS part", "node")
         self.begin()
-        got = self.map_arrow(sent.repartitionById(2, "part"), executor.passed, PASSED).toArrow()
-        assert got.num_rows == 4
+        exchanged = sent.repartitionById(2, "part")
+        received = self.map_arrow(exchanged, executor.passed, PASSED).toArrow()
+        assert received.num_rows == 4
         self.log_totals()
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
-        """End Spark in good order; kill its JVM where it takes longer than `seconds`."""
+        """End Spark; kill its JVM where that takes longer than `seconds`."""
         try:
             # PySpark's own `stop` waits half a second for a server of its own to notice.
             context: Any = self.spark.sparkContext
@@ -171,7 +172,7 @@ class Session:
             self._end(seconds)
 
     def kill(self) -> None:
-        """End Spark at once, whatever it is doing."""
+        """End Spark immediately, also during a job."""
         self._gateway.proc.terminate()
         self._end()
 
@@ -191,10 +192,10 @@ class Session:
 
 
 def start(settings: Settings, places: Places, java_words: Sequence[str] = ()) -> Session:
-    """Bring up a session and its Python workers.
+    """Start a session and its Python workers.
 
     Arguments: `java_words` are options of the JVM instead of those that use its archive.
-    Errors: `EngineMissing` without Java; `EngineError` when Spark or its executors do not come up.
+    Errors: `EngineMissing` without Java; `EngineError` when Spark or its executors do not start.
     """
     _refuse_second(places)
     began = time.time()
@@ -204,22 +205,22 @@ def start(settings: Settings, places: Places, java_words: Sequence[str] = ()) ->
         if not settings.jar:
             with _timed(started.start_seconds, "workers"):
                 _greet(started)
-            first_task.tell(started.spark, began)
+            first_task.write_times(started.spark, began)
     except BaseException as error:
-        told: BaseException = error
+        start_error: BaseException = error
         if isinstance(error, Exception) and not isinstance(error, CuestaError):
             what = f"Spark does not start at {settings.options.master}"
-            told = engine_error(error, what, _keep_log(places))
+            start_error = engine_error(error, what, _keep_log(places))
         if started:
             started.kill()
         else:
             _abandon(places)
-        raise told from None
+        raise start_error from None
     return started
 
 
 def _refuse_second(places: Places) -> None:
-    """PySpark holds one JVM a process. Errors: `EngineError` when somebody else's is in use."""
+    """End an idle JVM of PySpark, which has one in a process. Errors: `EngineError`: in use."""
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context is not None:
@@ -259,47 +260,48 @@ def _start(settings: Settings, places: Places, java_words: Sequence[str]) -> Ses
         variables["SPARK_HOME"] = str(home)
     else:
         variables["JAVA_HOME"] = str(java.home_for_spark(places.folder))
-    # PySpark hands the first to a JVM as words, which every account can read, the second by itself.
+    # PySpark passes the first to a JVM on the command line, which all accounts can read, the second
+    # through its connection.
     public, conf = SparkConf(loadDefaults=False), SparkConf(loadDefaults=False)
     public.setAll(list(without_secrets(configuration).items()))
     conf.setAll(list(configuration.items()))
-    spent: dict[str, float] = {}
+    start_seconds: dict[str, float] = {}
     log = _log_of(places)
-    with log.open("ab") as sink, _environment(variables), _timed(spent, "jvm"):
+    with log.open("ab") as sink, _environment(variables), _timed(start_seconds, "jvm"):
         piped = {"stdout": sink, "stderr": subprocess.STDOUT, "cwd": str(places.folder)}
         gateway = launch_gateway(public, piped)  # type: ignore[no-untyped-call]
-    with _interrupts_kept(), warnings.catch_warnings():
+    with _restored_interrupts(), warnings.catch_warnings():
         # PySpark looks for pandas wherever it is installed and comments on its version.
         warnings.simplefilter("ignore", FutureWarning)
-        with _timed(spent, "context"):
+        with _timed(start_seconds, "context"):
             context = SparkContext(conf=conf, gateway=gateway)
         context.pythonExec = settings.options.python
-        with _timed(spent, "session"):
+        with _timed(start_seconds, "session"):
             session = Session(SparkSession(context), settings, places)
-    session.start_seconds |= spent
+    session.start_seconds |= start_seconds
     return session
 
 
 @contextlib.contextmanager
-def _timed(spent: dict[str, float], name: str) -> Iterator[None]:
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
     began = time.perf_counter()
     yield
-    spent[name] = time.perf_counter() - began
+    seconds[name] = time.perf_counter() - began
 
 
 def _greet(session: Session) -> None:
-    """Start the Python workers and see that they have this very package."""
+    """Start the Python workers and check that they have the same version of cuesta."""
     slots = session.slots
     range_of_slots = session.spark.range(0, slots, 1, slots)
-    found = session.map_arrow(range_of_slots, executor.greet, GREETING).toArrow()
-    session.nodes = len(set(found.column("node").to_pylist()))
+    greetings = session.map_arrow(range_of_slots, executor.greet, GREETING).toArrow()
+    session.nodes = len(set(greetings.column("node").to_pylist()))
     session.spark.conf.set("spark.sql.shuffle.partitions", str(2 * slots))
     ours = executor.version()
-    others = sorted(set(found.column("version").to_pylist()) - {ours})
-    if others:
+    other_versions = sorted(set(greetings.column("version").to_pylist()) - {ours})
+    if other_versions:
         raise EngineError(
-            f"the executors have cuesta {others[0]}, the driver has {ours}; install the same wheel "
-            "everywhere, or name the executors' Python with --engine-option python=PATH"
+            f"the executors have cuesta {other_versions[0]}, the driver has {ours}; install the "
+            "same wheel everywhere, or name the executors' Python with --engine-option python=PATH"
         )
 
 
@@ -318,19 +320,19 @@ def _log_of(places: Places) -> Path:
 
 def _keep_log(places: Places) -> Path | None:
     log = _log_of(places)
-    kept = places.logs / f"cuesta-spark-{os.getpid()}-{int(time.time())}.log"
+    copy = places.logs / f"cuesta-spark-{os.getpid()}-{int(time.time())}.log"
     try:
-        # Of a name that can be foreseen: none that is there is followed or written over.
-        with log.open("rb") as source, open_new(kept) as target:
+        # The name is predictable: no existing link is followed, no existing file overwritten.
+        with log.open("rb") as source, open_new(copy) as target:
             shutil.copyfileobj(source, target)
     except OSError:
         return None
-    return kept
+    return copy
 
 
 @contextlib.contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """These environment variables, for as long as a process is started."""
+    """Set environment variables during the start of a process."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -344,8 +346,8 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _interrupts_kept() -> Iterator[None]:
-    """Undo PySpark's own handler of Ctrl-C, which waits for the JVM to answer."""
+def _restored_interrupts() -> Iterator[None]:
+    """Restore the handler of Ctrl-C: PySpark sets one that waits for the JVM to answer."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -358,7 +360,7 @@ def _interrupts_kept() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """No stack traces of Py4J on stderr, which logs what it raises as well."""
+    """Suppress stack traces of Py4J on stderr: it also logs the errors that it raises."""
     nowhere = logging.NullHandler()
     logging.getLogger().addHandler(nowhere)
     try:
@@ -368,14 +370,14 @@ def quiet() -> Iterator[None]:
 
 
 def _silence(spark: SparkSession) -> None:
-    """No stack traces of PySpark's accumulator server on stderr when the JVM is gone."""
+    """Suppress stack traces of PySpark's accumulator server on stderr after the JVM's end."""
     server: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
 
 
 def _abandon(places: Places) -> None:
-    """End what a start that failed has left: a JVM that perhaps nobody has a handle of yet."""
+    """End the remaining processes of a failed start: a JVM for which no handle may exist yet."""
     for pid in descendants(os.getpid()):
         with contextlib.suppress(OSError):
             words = Path("/proc", str(pid), "cmdline").read_bytes()

@@ -1,7 +1,7 @@
 """Sockets between the JVM of a local session and its Python processes, for this account alone.
 
-Over TCP whoever connects has Python's daemon start a process, before it has proven anything. A
-socket's path is short, so the folder has a place of its own, named after that of the session.
+Over TCP any process that connects has Python's daemon start a process, before authentication. A
+socket's path must be short, so its folder is apart from the session's and named after it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 PATH_BYTES_MAX = 107
 _NAME_BYTES = 43
-"""A separator and what Spark calls a socket: `.UUID.sock`."""
+"""Length of a separator and Spark's name of a socket: `.UUID.sock`."""
 _PATTERN = ".*.sock"
 
 
 def settings(session: Path) -> dict[str, str]:
-    """Make the folder for a session; return Spark's settings, none where there can be no folder.
+    """Make the folder for a session; return Spark's settings, none if no folder can be made.
 
     Arguments: `session` is the folder of the session, whose name is random.
     """
@@ -35,7 +35,7 @@ def settings(session: Path) -> dict[str, str]:
 
 
 def remove(session: Path) -> None:
-    """Remove the folder of a session with what processes that were killed have left in it."""
+    """Remove the folder of a session with sockets of killed processes."""
     place = _place(session)
     with contextlib.suppress(OSError):
         for path in place.glob(_PATTERN):
