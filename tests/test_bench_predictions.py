@@ -1,4 +1,4 @@
-"""What was predicted before trials were made is kept beside them, and has bars of its own."""
+"""Predictions made before trials are stored with them, and have separate bars."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_file_of_a_study_has_a_level_for_each_trial(tmp_path: Path) -> None:
     ]
     text = studies.text("How long?", trials, 3)
     assert tomllib.loads(text)["input"][0]["path"] == str(path)
-    study = file.parsed("made", tomllib.loads(text), smoke=False)
+    study = file.parse("made", tomllib.loads(text), smoke=False)
     first, second = cells.combinations(study)
     assert (study.repeats, first.name, second.name) == (3, "one", "two-2.5")
     assert first.settings.inputs == ("i0",)

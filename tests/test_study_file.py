@@ -49,7 +49,7 @@ per_core = { blocks = 1 }
 
 
 def to_study(text: str, *, smoke: bool = False) -> Study:
-    return file.parsed("tiny", tomllib.loads(text), smoke=smoke)
+    return file.parse("tiny", tomllib.loads(text), smoke=smoke)
 
 
 def test_levels_are_crossed_and_lie_over_the_settings_of_the_study() -> None:
@@ -155,8 +155,8 @@ def test_no_value_of_another_kind_is_a_defect() -> None:
         for value in WRONG:
             node[key] = value
             try:
-                cells.combinations(file.parsed("tiny", table))
-                cells.combinations(file.parsed("tiny", table, smoke=True))
+                cells.combinations(file.parse("tiny", table))
+                cells.combinations(file.parse("tiny", table, smoke=True))
             except InputError as error:
                 refused.append(str(error))
         node[key] = before

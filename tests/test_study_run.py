@@ -140,7 +140,7 @@ levels = [{ name = "small", memory = "1GiB" }, { name = "large", memory = "2GiB"
 
 
 def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
-    study = file.parsed("tiny", tomllib.loads(SORT))
+    study = file.parse("tiny", tomllib.loads(SORT))
     held: list[Any] = []
 
     @contextmanager
@@ -163,20 +163,20 @@ def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
     made = (out / "inputs" / "records").stat().st_mtime_ns
     run.run(study, out, means, Silent())
     assert (out / "inputs" / "records").stat().st_mtime_ns == made
-    smaller = file.parsed("tiny", tomllib.loads(SORT.replace("1000", "500")))
+    smaller = file.parse("tiny", tomllib.loads(SORT.replace("1000", "500")))
     again, _ = run.run(smaller, out, means, Silent())
     assert [cell["measures"]["count records"] for cell in again["cells"]] == [[500.0]] * 5
 
 
 def test_inputs_may_lie_apart(tmp_path: Path) -> None:
     text = SORT.replace("rows = 1000", 'rows = 1000\nat = "remote"')
-    study = file.parsed("tiny", tomllib.loads(text))
+    study = file.parse("tiny", tomllib.loads(text))
     with pytest.raises(InputError, match="say where by --remote URI"):
         run.run(study, tmp_path / "out", MEANS, Silent())
     apart = f"local://{tmp_path}/apart"
     means = StudyEnvironment(engine=get_engine, places={"remote": apart})
     in_blocks = text.replace('"remote"', '"remote"\nblock = "1MiB"')
-    blocks = file.parsed("tiny", tomllib.loads(in_blocks))
+    blocks = file.parse("tiny", tomllib.loads(in_blocks))
     with pytest.raises(InputError, match="no blocks whose size could be chosen; give one of hdfs"):
         run.run(blocks, tmp_path / "out", means, Silent())
     plain = replace(study, factors=cells.only(study.factors, ["tool=plain"]))
@@ -194,7 +194,7 @@ def test_places_of_inputs_have_names(tmp_path: Path) -> None:
 ]
 """,
     )
-    study = file.parsed("tiny", tomllib.loads(text))
+    study = file.parse("tiny", tomllib.loads(text))
     out, first, second = (tmp_path / name for name in ("out", "a folder", "b"))
     with pytest.raises(InputError, match="say where by --remote b=URI"):
         run.run(study, out, StudyEnvironment(engine=get_engine, places={"a": str(first)}), Silent())
@@ -232,7 +232,7 @@ name = "tool"
 levels = [{{ name = "one", engine = "native" }}, {{ name = "two", engine = "spark" }}]
 """
     means = StudyEnvironment(engine=lambda name: engines[name])
-    return run.run(file.parsed("s", tomllib.loads(text)), folder / "out", means, Silent())
+    return run.run(file.parse("s", tomllib.loads(text)), folder / "out", means, Silent())
 
 
 def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_time(
@@ -266,7 +266,7 @@ def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_ti
 
 
 def test_answers_that_must_be_equal_are_held_equal(tmp_path: Path) -> None:
-    study = file.parsed("tiny", tomllib.loads(SORT))
+    study = file.parse("tiny", tomllib.loads(SORT))
     combined = cells.combinations(study)
     outcomes = [
         result.CombinationRuns(combination=combination, digest=str(i))
@@ -352,7 +352,7 @@ levels = [
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="factors of the machine need root")
 def test_a_level_may_hold_the_machine_to_a_rate(tmp_path: Path) -> None:
-    study = file.parsed("held", tomllib.loads(HELD))
+    study = file.parse("held", tomllib.loads(HELD))
     study_result, outcomes = run.run(study, tmp_path / "out", MEANS, Silent())
     if outcomes[1].left_out:
         pytest.skip(outcomes[1].left_out)
@@ -369,12 +369,12 @@ def test_a_factor_that_needs_root_is_left_out_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    study = file.parsed("held", tomllib.loads(HELD))
+    study = file.parse("held", tomllib.loads(HELD))
     _, outcomes = run.run(study, tmp_path / "out", MEANS, Silent())
     assert [outcome.left_out for outcome in outcomes] == [
         None,
         "machine factor disk-holds needs root",
     ]
-    wrong = file.parsed("held", tomllib.loads(HELD.replace("disk-rate", "disk-colour")))
+    wrong = file.parse("held", tomllib.loads(HELD.replace("disk-rate", "disk-colour")))
     with pytest.raises(InputError, match="disk-colour"):
         cells.combinations(wrong)

@@ -1,10 +1,10 @@
-"""The gate of regressions: what is slower than in an earlier result of the same study.
+"""Regression gate: combinations that are slower than in an earlier result of the same study.
 
-`check` holds two results against each other, combination by combination, by `shift`. Whatever is
-called slower is so with at most `alarms` chance of a false alarm over the whole gate (Holm, 1979).
-What is called no slower could have become slower by `factor` with at most `missed` chance. The rest
-has too few repeats to tell, and the gate says how many it needs. Where the repeats of both results
-were run by turns, the drift of the machine is in both: they are compared pair by pair, by `turns`.
+`check` compares two results, combination by combination, by `shift`. The chance of any false
+verdict "slower" over the complete gate is at most `alarms` (Holm, 1979). The chance that a
+combination with the verdict "no slower" is slower by `factor` is at most `missed`. All other
+combinations have too few repeats, and the gate reports how many it needs. Results whose repeats
+were run by turns share the drift of the machine: they are compared pair by pair, by `turns`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from cuesta.lab.study.shift import Demand, Drift, Shift, repeats_needed, scatter
 from cuesta.lab.study.turns import Turns, pairs_needed
 
 DRIFT = 0.0125
-"""Of a machine between two runs, on logarithms; `bench/run.py study_gate` measures it."""
+"""Drift of a machine between two runs, on logarithms; `bench/run.py study_gate` measures it."""
 DRIFT_PART = 0.25
-"""A machine whose repeats scatter more drifts more: at least by this part of the scatter."""
+"""Least drift as a part of the scatter: a machine whose repeats scatter more drifts more."""
 DEMAND = Demand(factor=1.1, missed=0.05, alarms=0.05)
-"""A slow-down of a tenth is found in 95 % of the times; false alarms in at most 5 %."""
+"""Power and size of the gate: a slow-down of a tenth is detected in 95 % of cases; false alarms are
+raised in at most 5 %."""
 MISSED_PLANNED = 0.02
-"""Repeats are counted for this, since the scatter that they are counted from is uncertain."""
+"""Chance of a miss for which repeats are planned; smaller, since their scatter is uncertain."""
 CONFIDENCE = 0.95
-"""Of the intervals that are shown."""
+"""Confidence of the intervals that are shown."""
 REPEATS_MIN = 5
-"""Of each result: fewer may all have met one spell of the machine, whatever their numbers say."""
+"""Least repeats of each result: fewer may all have met one state of the machine."""
 SCATTER_GUESSED = 0.05
-"""What repeats are thought to scatter, at least, while they are fewer than `SCATTER_REPEATS`."""
+"""Least scatter that is assumed for fewer than `SCATTER_REPEATS` repeats."""
 SCATTER_REPEATS = 8
 
 SLOWER = "slower"
@@ -43,10 +44,10 @@ OTHER_ANSWER = "another answer"
 FAILED = "failed"
 NOT_RUN = "not run"
 VERDICTS = (FAILED, OTHER_ANSWER, SLOWER, NOT_RUN, TOO_FEW, NO_SLOWER)
-"""The worst first."""
+"""Verdicts, the worst first."""
 
 _OF_A_TRIAL = ("workload", "engine", "settings", "input", "factor")
-"""Keys of a study file that say what is run."""
+"""Keys of a study file that determine its trials."""
 _OF_A_MACHINE = ("cpu", "cores", "cores_usable")
 
 Result = Mapping[str, Any]
@@ -54,25 +55,25 @@ Result = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A combination in two results.
+    """Comparison of a combination in two results.
 
     Attributes
     ----------
     levels
-        Which one.
+        Levels of the combination.
     verdict
         One of `VERDICTS`.
     before, after
         Medians; 0 without samples.
     ratio, low, high
-        After over before, and its interval; unless by turns on a machine that drifts as `drift_of`
-        says.
+        Ratio of after to before, and its interval; unless run by turns, it includes the drift of
+        the machine by `drift_of`.
     repeats
-        Samples before and after.
+        Number of samples before and after.
     by_turns
         Whether each repeat of one result was run between two of the other.
     needed
-        Repeats of each result that the gate needs; None where none would do.
+        Repeats of each result that the gate needs; None if no number is enough.
     """
 
     levels: Mapping[str, str]
@@ -89,67 +90,67 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """What came of it: every combination of the baseline, the worst first."""
+    """Result of the gate: all combinations of the baseline, the worst first."""
 
     measure: str
     changes: tuple[Change, ...]
 
     @property
     def verdict(self) -> str:
-        """The worst of all."""
+        """Worst verdict of all combinations."""
         return self.changes[0].verdict
 
     def of(self, *verdicts: str) -> tuple[Change, ...]:
-        """Those with one of these verdicts."""
-        return tuple(one for one in self.changes if one.verdict in verdicts)
+        """Return the combinations with any of these verdicts."""
+        return tuple(change for change in self.changes if change.verdict in verdicts)
 
     @property
     def needed(self) -> int | None:
-        """Repeats that are enough for all that have too few; None where none would do."""
-        found = [one.needed for one in self.of(TOO_FEW)]
-        return None if None in found else max((one for one in found if one), default=0)
+        """Repeats that are enough for all combinations with too few; None if no number is."""
+        repeats = [change.needed for change in self.of(TOO_FEW)]
+        return None if None in repeats else max((count for count in repeats if count), default=0)
 
 
 def check(baseline: Result, result: Result, measure: str = "work") -> Gate:
-    """Hold a result against an earlier one of the same study.
+    """Compare a result with an earlier one of the same study.
 
-    Errors: `InputError` where the two are not of one study and one machine, or lack the measure.
+    Errors: `InputError` if studies or machines differ, or the measure is missing.
     """
     _refuse(baseline, result, measure)
     now = {_key(cell): cell for cell in result["cells"]}
     pairs = [(cell, now.get(_key(cell))) for cell in baseline["cells"] if _samples(cell, measure)]
     if not pairs:
         raise InputError(f"the baseline has no samples of {measure!r}")
-    compared, found = [], []
+    compared, changes = [], []
     for old, new in pairs:
         verdict = _unmeasured(old, new, measure)
         if verdict or new is None:
-            found.append(Change(levels=old["levels"], verdict=verdict or NOT_RUN))
+            changes.append(Change(levels=old["levels"], verdict=verdict or NOT_RUN))
         else:
             compared.append((old, new))
-    found += _compared(compared, measure)
-    found.sort(key=lambda one: (VERDICTS.index(one.verdict), -one.ratio))
-    return Gate(measure=measure, changes=tuple(found))
+    changes += _compared(compared, measure)
+    changes.sort(key=lambda change: (VERDICTS.index(change.verdict), -change.ratio))
+    return Gate(measure=measure, changes=tuple(changes))
 
 
 def repeats_for(deviation: float, combinations: int, drift: Drift | None = None) -> int | None:
-    """Repeats that the gate needs where they scatter by `deviation`; None where none would do."""
+    """Repeats that the gate needs at a scatter of `deviation`; None if no number is enough."""
     drifts = drift or Drift(deviation=max(DRIFT, DRIFT_PART * deviation))
-    found = repeats_needed(deviation, drifts, _planned(combinations))
-    return None if found is None else max(REPEATS_MIN, found)
+    repeats = repeats_needed(deviation, drifts, _planned(combinations))
+    return None if repeats is None else max(REPEATS_MIN, repeats)
 
 
 def pairs_for(deviation: float, combinations: int) -> int:
-    """Repeats by turns that the gate needs where their ratios scatter by `deviation`."""
+    """Repeats by turns that the gate needs if their ratios scatter by `deviation`."""
     return max(REPEATS_MIN, pairs_needed(deviation, _planned(combinations)))
 
 
 def drift_of(samples: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
-    """What a machine is thought to drift between two runs with these samples, by combination."""
+    """Estimate the drift of a machine between two runs with these samples by combination."""
     if not samples:
         return DRIFT
-    waves = unsteadiness([[one[which] for one in samples] for which in (0, 1)])
-    steady = max(DRIFT, DRIFT_PART * median([_scatter(*one) for one in samples]))
+    waves = unsteadiness([[pair[which] for pair in samples] for which in (0, 1)])
+    steady = max(DRIFT, DRIFT_PART * median([_scatter(*pair) for pair in samples]))
     return math.hypot(steady, waves)
 
 
@@ -158,23 +159,23 @@ def _planned(combinations: int) -> Demand:
 
 
 def _refuse(baseline: Result, result: Result, measure: str) -> None:
-    """Errors: `InputError` where a comparison would say nothing."""
+    """Raise `InputError` for results that are not comparable."""
     if bool(baseline.get("smoke")) != bool(result.get("smoke")):
         small = "baseline" if baseline.get("smoke") else "result"
         raise InputError(f"the {small} is of a study at its smoke size, the other is not")
-    files = [one.get("file") or {} for one in (baseline, result)]
-    other = [key for key in _OF_A_TRIAL if _text(files[0].get(key)) != _text(files[1].get(key))]
-    if other:
+    files = [study_result.get("file") or {} for study_result in (baseline, result)]
+    differing = [key for key in _OF_A_TRIAL if _text(files[0].get(key)) != _text(files[1].get(key))]
+    if differing:
         raise InputError(
-            f"the baseline is of another study: {other[0]!r} of the two study files differs; "
+            f"the baseline is of another study: {differing[0]!r} of the two study files differs; "
             "run the study of the baseline, or keep this result as the new one"
         )
-    machines = [one.get("machine") or {} for one in (baseline, result)]
+    machines = [study_result.get("machine") or {} for study_result in (baseline, result)]
     for fact in _OF_A_MACHINE:
-        there, here = (one.get(fact) for one in machines)
-        if there != here:
+        expected, actual = (facts.get(fact) for facts in machines)
+        if expected != actual:
             raise InputError(
-                f"the baseline was measured on another machine: {fact} {there}, here {here}; "
+                f"the baseline was measured on another machine: {fact} {expected}, here {actual}; "
                 "make one here"
             )
     if not any(_samples(cell, measure) for cell in result["cells"]):
@@ -183,53 +184,53 @@ def _refuse(baseline: Result, result: Result, measure: str) -> None:
 
 
 def _unmeasured(old: Result, new: Result | None, measure: str) -> str | None:
-    """What is wrong with a combination before its times are compared."""
+    """Verdict on a combination whose times cannot be compared; None if they can."""
     if new is None:
         return NOT_RUN
     if new.get("failed"):
         return FAILED
     if not _samples(new, measure):
         return NOT_RUN
-    digests = {one.get("digest") for one in (old, new)} - {None}
+    digests = {cell.get("digest") for cell in (old, new)} - {None}
     return OTHER_ANSWER if len(digests) > 1 else None
 
 
 def _compared(pairs: Sequence[tuple[Result, Result]], measure: str) -> list[Change]:
-    """Verdicts of all that were measured twice, together."""
+    """Compare all combinations measured twice; their verdicts depend on each other."""
     samples = [_samples_of(old, new, measure) for old, new in pairs]
-    apart = [(one.before, one.after) for one in samples if not one.by_turns]
+    apart = [(sample.before, sample.after) for sample in samples if not sample.by_turns]
     drift = Drift(deviation=drift_of(apart))
-    shifts = [_shift(one, drift) for one in samples]
-    slower = _holm([one.p_larger() for one in shifts], DEMAND.alarms)
-    found = []
-    for index, (own, shift) in enumerate(zip(samples, shifts, strict=True)):
-        enough = min(len(own.before), len(own.after)) >= REPEATS_MIN
+    shifts = [_shift(sample, drift) for sample in samples]
+    slower = _holm([shift.p_larger() for shift in shifts], DEMAND.alarms)
+    changes = []
+    for index, (sample, shift) in enumerate(zip(samples, shifts, strict=True)):
+        enough = min(len(sample.before), len(sample.after)) >= REPEATS_MIN
         cleared = enough and shift.p_smaller(DEMAND.factor) <= DEMAND.missed
         low, high = shift.interval(CONFIDENCE)
-        found.append(
+        changes.append(
             Change(
                 levels=pairs[index][0]["levels"],
                 verdict=SLOWER if index in slower else NO_SLOWER if cleared else TOO_FEW,
-                before=median(own.before),
-                after=median(own.after),
+                before=median(sample.before),
+                after=median(sample.after),
                 ratio=shift.ratio,
                 low=low,
                 high=high,
-                repeats=(len(own.before), len(own.after)),
-                by_turns=own.by_turns,
+                repeats=(len(sample.before), len(sample.after)),
+                by_turns=sample.by_turns,
                 needed=(
-                    pairs_for(_at_least_guessed(shift.scatter, 2 * len(own.before)), len(pairs))
+                    pairs_for(_at_least_guessed(shift.scatter, 2 * len(sample.before)), len(pairs))
                     if isinstance(shift, Turns)
-                    else repeats_for(_scatter(own.before, own.after), len(pairs), drift)
+                    else repeats_for(_scatter(sample.before, sample.after), len(pairs), drift)
                 ),
             )
         )
-    return found
+    return changes
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Samples:
-    """Of one combination in two results; run by turns, those of a pair have the same place."""
+    """Samples of a combination in two results; run by turns, pairs have the same index."""
 
     before: Sequence[float]
     after: Sequence[float]
@@ -237,19 +238,19 @@ class _Samples:
 
 
 def _samples_of(old: Result, new: Result, measure: str) -> _Samples:
-    before, after = (one["measures"][measure] for one in (old, new))
+    before, after = (cell["measures"][measure] for cell in (old, new))
     pairs = [pair for pair in zip(before, after, strict=False) if min(pair) > 0]
     if pairs and _is_by_turns(old.get("started") or (), new.get("started") or ()):
         return _Samples(
-            before=[one for one, _ in pairs], after=[one for _, one in pairs], by_turns=True
+            before=[value for value, _ in pairs], after=[value for _, value in pairs], by_turns=True
         )
     return _Samples(before=_samples(old, measure), after=_samples(new, measure), by_turns=False)
 
 
 def _is_by_turns(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether no repeat of either result began after the next one of the other.
+    """Whether no repeat of either result began after the next repeat of the other result.
 
-    Times are of ISO 8601 in UTC, in whose order their letters are.
+    Times are in ISO 8601 and UTC, so that they sort as texts.
     """
     turns = min(len(before), len(after))
     return turns > 1 and all(
@@ -265,7 +266,7 @@ def _shift(samples: _Samples, drift: Drift) -> Shift | Turns:
 
 
 def _holm(p_values: Sequence[float], alarms: float) -> set[int]:
-    """Which to believe, so that one of them is false with at most this chance."""
+    """Indices of significant p-values: the chance of any false one is at most `alarms`."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     believed: set[int] = set()
     for rank, index in enumerate(order):
@@ -276,11 +277,11 @@ def _holm(p_values: Sequence[float], alarms: float) -> set[int]:
 
 
 def _scatter(before: Sequence[float], after: Sequence[float]) -> float:
-    """Of both runs together."""
-    weighed = [(len(one) - 1, scatter(one)) for one in (before, after)]
+    """Pooled scatter of both runs."""
+    weighed = [(len(samples) - 1, scatter(samples)) for samples in (before, after)]
     total = sum(weight for weight, _ in weighed)
-    found = sum(weight * value for weight, value in weighed) / total if total else 0.0
-    return _at_least_guessed(found, len(before) + len(after))
+    pooled = sum(weight * value for weight, value in weighed) / total if total else 0.0
+    return _at_least_guessed(pooled, len(before) + len(after))
 
 
 def _at_least_guessed(scattered: float, repeats: int) -> float:
@@ -288,8 +289,8 @@ def _at_least_guessed(scattered: float, repeats: int) -> float:
 
 
 def _samples(cell: Result, measure: str) -> list[float]:
-    """Those above 0: a time that is not there is not a fast one."""
-    return [float(one) for one in cell["measures"].get(measure, ()) if one > 0]
+    """Samples above 0: a missing time is not a fast one."""
+    return [float(value) for value in cell["measures"].get(measure, ()) if value > 0]
 
 
 def _key(cell: Result) -> str:

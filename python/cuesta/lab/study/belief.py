@@ -1,7 +1,7 @@
-"""Holds a study file to be data: what in it could run code or reach a host wants a person's word.
+"""Check of a study file from elsewhere: settings that run code or reach hosts need permission.
 
-A study may come from elsewhere. Its settings of sizes, numbers and choices are used; other options
-of engines, URIs, and folders to write to are refused, unless who runs it says that they are meant.
+Settings of sizes, numbers and choices are used. Other options of engines, URIs, and folders to
+write to are refused, unless the user allows them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from cuesta.trial import is_remote
 
 OPTION = "--allow-options"
 _WRITES = ("resume",)
-"""Parameters that name a folder in which files are made or replaced."""
+"""Parameters with a folder in which files are made or replaced."""
 
 
 def check(study: Study, combined: Iterable[Combination]) -> None:
-    """Errors: `InputError` that names what a study may set only with a person's word."""
+    """Raise `InputError` with the settings of a study that need the user's permission."""
     settings = [
         *_inputs(study),
         *(words for combination in combined for words in _settings(combination.settings)),

@@ -1,8 +1,8 @@
-"""The claims of a study: what a paper found, held against what was measured here.
+"""Claims of a study: results of a paper, tested against the measurements of the study.
 
-A claim holds when the interval of every comparison lies wholly on the claimed side, at three levels
-or more of the factor it is made over, or at all there are; it does not hold when one lies wholly on
-the other side; else it is undecided. Source:
+A claim holds if the interval of each comparison is entirely on the claimed side, at three levels or
+more of the factor it is made over, or at all levels if there are fewer. It does not hold if an
+interval is entirely on the other side. Otherwise it is undecided. Source:
 `docs/adr/0023-a-verdict-needs-an-interval.md`.
 """
 
@@ -35,10 +35,10 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
 def judged(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The claims of a `study.json`, each with its `verdict`, what is `said`, and its `parts`.
+    """Judge the claims of a `study.json`: each gets its `verdict`, sentence (`said`) and `parts`.
 
-    The claims are those of the file in the result, checked by `check_claims`. The same result is
-    judged the same way every time.
+    The claims are those of the file in the result, which `check_claims` accepted. The verdicts are
+    deterministic.
     """
     factors = Factors.of(result)
     return [_judged(claim, factors) for claim in result["file"].get("claim", [])]
@@ -47,13 +47,13 @@ def judged(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _judged(claim: Table, factors: Factors) -> dict[str, Any]:
     if "untested" in claim:
         return {**claim, "verdict": UNTESTED, "said": claim["untested"], "parts": []}
-    found = compared(claim, factors)
-    said = sentence(claim, factors, found)
+    comparisons = compared(claim, factors)
+    text = sentence(claim, factors, comparisons)
     return {
         **claim,
-        "verdict": found.verdict,
-        "said": said[:1].upper() + said[1:],
-        "parts": [_row(part) for part in found.parts],
+        "verdict": comparisons.verdict,
+        "said": text[:1].upper() + text[1:],
+        "parts": [_row(part) for part in comparisons.parts],
     }
 
 
@@ -68,12 +68,12 @@ def _row(part: Part) -> dict[str, Any]:
 
 
 def check_claims(file: Mapping[str, Any], factors: Sequence[Table]) -> None:
-    """Refuse claims of a study file that cannot be judged.
+    """Raise `InputError` for claims of a study file that cannot be judged.
 
-    `factors` are as in `study.json`, with every level of the file. Errors: `InputError` naming the
+    `factors` are as in `study.json`, with all levels of the file. Errors: `InputError` with the
     claim and the key.
     """
-    seen: set[object] = set()
+    names: set[object] = set()
     rows = file.get("claim", [])
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise InputError("claim is not a list of tables; write [[claim]]")
@@ -81,11 +81,11 @@ def check_claims(file: Mapping[str, Any], factors: Sequence[Table]) -> None:
         name = claim.get("name", number)
         try:
             _check(claim, factors)
-            if name in seen:
+            if name in names:
                 raise InputError("there are two claims of this name")
         except InputError as error:
             raise InputError(f"claim {name}: {error}") from None
-        seen.add(name)
+        names.add(name)
 
 
 def _check(claim: Table, factors: Sequence[Table]) -> None:
@@ -98,7 +98,7 @@ def _check(claim: Table, factors: Sequence[Table]) -> None:
     if not _NAME.fullmatch(claim["name"]):
         raise InputError("name: give small letters, digits, dots and hyphens")
     figures = claim.get("figures", [])
-    if not isinstance(figures, list) or not all(_is_figure(one) for one in figures):
+    if not isinstance(figures, list) or not all(_is_figure(figure) for figure in figures):
         raise InputError(f"figures is {figures!r}, give a list such as ['000:figure-2']")
     if "untested" in claim:
         _check_untested(claim)
@@ -117,13 +117,13 @@ def _is_figure(value: object) -> bool:
 def _check_untested(claim: Table) -> None:
     if not isinstance(claim["untested"], str) or not claim["untested"].strip():
         raise InputError(f"untested is {claim['untested']!r}, give text that says why")
-    beside = sorted(claim.keys() & _COMPARING)
-    if beside:
-        raise InputError(f"{beside[0]} stands beside untested; leave one of them out")
+    conflicting = sorted(claim.keys() & _COMPARING)
+    if conflicting:
+        raise InputError(f"{conflicting[0]} stands beside untested; leave one of them out")
 
 
 def _check_comparison(claim: Table, kind: str) -> None:
-    """The values of a comparison, before the levels they name."""
+    """Check the values of a comparison, but not the levels that they name."""
     stray = sorted((claim.keys() & {"than", "by", "under", "within"}) - _WITH[kind])
     if stray:
         raise InputError(f"{stray[0]} does not go with {kind}")
@@ -152,12 +152,12 @@ def _check_bounds(claim: Table) -> None:
 
 def _are_numbers(values: object) -> bool:
     return isinstance(values, list) and all(
-        isinstance(one, (int, float)) and not isinstance(one, bool) for one in values
+        isinstance(number, (int, float)) and not isinstance(number, bool) for number in values
     )
 
 
 def _check_levels(claim: Table, kind: str, factors: Sequence[Table]) -> None:
-    """Every factor is fixed, by levels that there are."""
+    """Check that a claim fixes all factors, by levels that exist."""
     known = {row["name"]: [level["name"] for level in row["levels"]] for row in factors}
     over = _over(claim, kind, known)
     sides = _sides(claim, kind)
@@ -172,7 +172,7 @@ def _check_levels(claim: Table, kind: str, factors: Sequence[Table]) -> None:
         raise InputError("where names a measure; give it as measure of the claim")
     named = [{*where, *side} for _, side in sides] or [set(where)]
     for factor, levels in known.items():
-        lacking = any(factor not in one for one in named)
+        lacking = any(factor not in levels for levels in named)
         if factor != over and len(levels) > 1 and lacking:
             raise InputError(
                 f"{factor} is left open; name one of its levels in where: {', '.join(levels)}"
@@ -187,7 +187,7 @@ def _check_levels(claim: Table, kind: str, factors: Sequence[Table]) -> None:
 
 
 def _over(claim: Table, kind: str, known: Iterable[str]) -> str | None:
-    """The factor a claim is made over; None for one comparison of ours, of two cells alone."""
+    """Return the factor of `over`; None for a claim on two cells that is about no figure."""
     over = claim.get("over")
     if over is None and kind in ("faster", "same"):
         if claim.get("figures"):

@@ -1,4 +1,4 @@
-"""What a claim compares: the cells of a study it names, and the interval of each comparison."""
+"""Comparisons of a claim: the cells of a study that it names, and the interval of each ratio."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ UNDECIDED = "undecided"
 UNTESTED = "cannot be tested"
 
 MEASURE = "measure"
-"""Names another measure in a side of a comparison, where a level of a factor may stand."""
+"""Key for another measure in a side of a comparison, among the levels of factors."""
 _MAY_BE_NOTHING = (PHASE, LOG, PRESSURE, DEVICE)
-"""Measures that are not told of where there was nothing."""
+"""Measures that a record omits if they are 0."""
 LEVELS_LEAST = 3
-"""Levels of a factor over which a claim must hold, where there are so many."""
+"""Levels of a factor over which a claim must hold, if there are so many."""
 FLAT_WITHIN = 1.1
-"""How far a measure that is claimed to be flat may move, where the claim does not say."""
+"""Largest change of a measure claimed to be flat, as a ratio, if the claim sets none."""
 
 Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Factors:
-    """The factors of a study's result, and its cells by their levels."""
+    """Factors of a study's result, and its cells by their levels."""
 
     rows: Sequence[Table]
     cells: Mapping[frozenset[tuple[str, str]], Table]
@@ -40,72 +40,84 @@ class Factors:
 
     @classmethod
     def of(cls, result: Table) -> Factors:
-        """Of a `study.json`."""
+        """Take factors and cells from a `study.json`."""
         cells = {frozenset(cell["levels"].items()): cell for cell in result["cells"]}
         without = [
-            {name: [one] if isinstance(one, str) else one for name, one in row["where"].items()}
+            {
+                name: [levels] if isinstance(levels, str) else levels
+                for name, levels in row["where"].items()
+            }
             for row in result["file"].get("without", [])
         ]
-        # What is tried at a smaller size has fewer levels, and is not held to the others.
+        # A run at the smoke size has fewer levels, and needs no others.
         rows = [] if result.get("smoke") else result["file"].get("factor", [])
-        meant = {row["name"]: [level["name"] for level in row["levels"]] for row in rows}
-        return cls(rows=result["factors"], cells=cells, without=without, planned=meant)
+        planned = {row["name"]: [level["name"] for level in row["levels"]] for row in rows}
+        return cls(rows=result["factors"], cells=cells, without=without, planned=planned)
 
     def levels(self, factor: str) -> list[Table]:
-        """The levels of a factor, in the order of the file."""
+        """Return the levels of a factor, in the order of the file."""
         return next((list(row["levels"]) for row in self.rows if row["name"] == factor), [])
 
     def planned_levels(self, factor: str) -> list[str]:
-        """Names of the levels that the file gives a factor, also those that were not run."""
+        """Names of the levels of a factor in the file, including levels that were not run."""
         return list(self.planned.get(factor) or (row["name"] for row in self.levels(factor)))
 
     def title(self, factor: str, level: str) -> str:
-        """What a level is called."""
-        found = (row for row in self.levels(factor) if row["name"] == level)
-        return str(next((row.get("title") or level for row in found), level))
+        """Return the title of a level."""
+        rows = (row for row in self.levels(factor) if row["name"] == level)
+        return str(next((row.get("title") or level for row in rows), level))
 
     def is_planned(self, levels: Mapping[str, str]) -> bool:
-        """Whether the study means to run the cell of these levels."""
-        whole = self._whole(levels)
+        """Whether the study file includes the cell of these levels."""
+        complete = self._complete(levels)
         return not any(
-            all(whole.get(name) in given for name, given in row.items()) for row in self.without
+            all(complete.get(name) in excluded for name, excluded in row.items())
+            for row in self.without
         )
 
-    def _whole(self, levels: Mapping[str, str]) -> dict[str, str]:
-        """Levels with those of factors that have one alone."""
+    def _complete(self, levels: Mapping[str, str]) -> dict[str, str]:
+        """Complete levels by those of factors with a single level."""
         return {row["name"]: row["levels"][0]["name"] for row in self.rows} | dict(levels)
 
     def samples(self, levels: Mapping[str, str], measure: str) -> list[float]:
-        """Samples of a measure in the cell of these levels; none where it was not run.
+        """Return the samples of a measure in the cell of these levels; none if it was not run.
 
-        What other cells tell of, and this one does not, was nothing.
+        A measure that other cells have and this cell omits is 0.
         """
-        cell = self.cells.get(frozenset(self._whole(levels).items()))
+        cell = self.cells.get(frozenset(self._complete(levels).items()))
         if cell is None:
             return []
         known = cell["measures"]
-        if measure not in known and measure.startswith(_MAY_BE_NOTHING) and self._is_there(measure):
+        if (
+            measure not in known
+            and measure.startswith(_MAY_BE_NOTHING)
+            and self._is_measured(measure)
+        ):
             return [0.0] * max((len(samples) for samples in known.values()), default=0)
         return list(known.get(measure, []))
 
-    def usual(self, claim: Table) -> Spread:
-        """How the measures that a claim compares scatter in the cells of the study."""
-        sides = [claim, *(claim.get(one, {}) for one in ("faster", "than")), *claim.get("same", [])]
-        asked = {str(side[MEASURE]) for side in sides if MEASURE in side}
+    def prior_spread(self, claim: Table) -> Spread:
+        """Estimate the spread of the measures of a claim in the cells of the study."""
+        sides = [
+            claim,
+            *(claim.get(side, {}) for side in ("faster", "than")),
+            *claim.get("same", []),
+        ]
+        wanted = {str(side[MEASURE]) for side in sides if MEASURE in side}
         return usual(
-            cell["measures"].get(measure, []) for cell in self.cells.values() for measure in asked
+            cell["measures"].get(measure, []) for cell in self.cells.values() for measure in wanted
         )
 
-    def _is_there(self, measure: str) -> bool:
+    def _is_measured(self, measure: str) -> bool:
         return any(measure in cell["measures"] for cell in self.cells.values())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One comparison of a claim.
+    """A comparison of a claim.
 
-    `levels` are those of the factor it must hold over; `low` and `high` bound what is claimed of
-    the `ratio`; `repeats` is the number of samples of the side that has fewer.
+    `levels` are the level of the factor that the claim is made over; `low` and `high` are the
+    claimed bounds of the `ratio`; `repeats` is the number of samples of the side with fewer.
     """
 
     levels: Mapping[str, str]
@@ -116,26 +128,25 @@ class Part:
 
     @property
     def holds(self) -> bool:
-        """Whether the interval lies wholly inside what is claimed."""
+        """Whether the interval is entirely inside the claimed bounds."""
         return self.ratio.low > self.low and self.ratio.high < self.high
 
     @property
     def refuted(self) -> bool:
-        """Whether the interval lies wholly outside what is claimed."""
+        """Whether the interval is entirely outside the claimed bounds."""
         return self.ratio.high < self.low or self.ratio.low > self.high
 
     @property
     def verdict(self) -> str:
-        """Of this comparison alone."""
+        """Verdict on this comparison alone."""
         return HOLDS if self.holds else DOES_NOT_HOLD if self.refuted else UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimComparisons:
-    """The comparisons of a claim; `missing` are the levels without a verified run on a side.
+    """Comparisons of a claim; `missing` are the levels without a verified run on a side.
 
-    Of several pairs of sides each must be there at as many levels as are `needed`, or the
-    comparisons are not `complete`.
+    They are `complete` if each pair of sides has comparisons at the `needed` number of levels.
     """
 
     parts: tuple[Part, ...]
@@ -145,7 +156,7 @@ class ClaimComparisons:
 
     @property
     def verdict(self) -> str:
-        """Holds where each part does and there are enough; does not where one is refuted."""
+        """Verdict: holds if all parts do and there are enough; does not if any is refuted."""
         if any(part.refuted for part in self.parts):
             return DOES_NOT_HOLD
         enough = len({tuple(part.levels.values()) for part in self.parts}) >= self.needed
@@ -154,15 +165,15 @@ class ClaimComparisons:
 
 
 def compared(claim: Table, factors: Factors) -> ClaimComparisons:
-    """The comparisons that a claim, checked before, asks for."""
+    """Make the comparisons of a claim that `check_claims` accepted."""
     if "exponent" in claim:
         return _exponent(claim, factors)
     if "trend" in claim:
         return _trend(claim, factors)
     if "same" in claim:
         within = float(claim.get("within", FLAT_WITHIN))
-        first, *others = claim["same"]
-        pairs = [(other, first) for other in others]
+        first, *further = claim["same"]
+        pairs = [(side, first) for side in further]
         return _over_levels(claim, factors, pairs, (1 / within, within))
     bounds = (float(claim.get("by", 1.0)), float(claim.get("under", math.inf)))
     return _over_levels(claim, factors, [(claim["than"], claim["faster"])], bounds)
@@ -174,26 +185,26 @@ def _over_levels(
     pairs: Iterable[tuple[Table, Table]],
     bounds: tuple[float, float],
 ) -> ClaimComparisons:
-    """The ratio of two sides at each level of `over`, if any, for each pair of sides."""
+    """Compare each pair of sides, at each level of `over` if the claim has it."""
     over = claim.get("over")
     levels = [{over: name} for name in factors.planned_levels(over)] if over else [{}]
     pairs = list(pairs)
-    meant = [
+    planned = [
         chosen
         for chosen in levels
         if all(factors.is_planned(_named(claim, side, chosen)) for pair in pairs for side in pair)
     ]
     parts: list[Part] = []
     missing: dict[str, None] = {}
-    needed = min(LEVELS_LEAST, max(1, len(meant)))
+    needed = min(LEVELS_LEAST, max(1, len(planned)))
     complete = True
-    usual = factors.usual(claim)
+    prior = factors.prior_spread(claim)
     for pair in pairs:
         before = len(parts)
-        for chosen in meant:
+        for chosen in planned:
             upper, lower = (_side(claim, factors, side, chosen) for side in pair)
             if upper and lower:
-                parts.append(_part(chosen, upper, lower, bounds, usual))
+                parts.append(_part(chosen, upper, lower, bounds, prior))
                 continue
             for side, samples in zip(pair, (upper, lower), strict=True):
                 if not samples:
@@ -206,10 +217,11 @@ def _over_levels(
 
 
 def _trend(claim: Table, factors: Factors) -> ClaimComparisons:
-    """Steps from level to level and, unless it is flat, from the first to the last.
+    """Compare steps from level to level and, unless the trend is flat, the last with the first.
 
-    A trend holds when the last level is wholly on the claimed side of the first, and no step is
-    wholly on the other one; a flat one when each level is close to the first.
+    A trend holds if the interval of the last level is entirely on the claimed side of the first,
+    and that of no step is entirely on the other side. A flat trend holds if each level is close to
+    the first.
     """
     over = claim["over"]
     names = [
@@ -221,11 +233,11 @@ def _trend(claim: Table, factors: Factors) -> ClaimComparisons:
     run = [name for name in names if samples[name]]
     missing = tuple(name for name in names if not samples[name])
     needed = max(1, min(LEVELS_LEAST, len(names)) - 1)
-    usual = factors.usual(claim)
+    prior = factors.prior_spread(claim)
     if claim["trend"] == "flat":
         within = float(claim.get("within", FLAT_WITHIN))
         parts = [
-            _part({over: name}, samples[name], samples[run[0]], (1 / within, within), usual)
+            _part({over: name}, samples[name], samples[run[0]], (1 / within, within), prior)
             for name in run[1:]
         ]
         return ClaimComparisons(parts=tuple(parts), missing=missing, needed=needed)
@@ -234,68 +246,68 @@ def _trend(claim: Table, factors: Factors) -> ClaimComparisons:
     steps = list(pairwise(run))
     for before, after in [*steps, (run[0], run[-1])] if len(run) > 2 else steps:
         upper, lower = (after, before) if rises else (before, after)
-        whole = (before, after) == (run[0], run[-1])
-        part = _part({over: after}, samples[upper], samples[lower], (1.0, math.inf), usual)
-        parts.append(part if whole or part.refuted else _allowed(part))
+        spans_all = (before, after) == (run[0], run[-1])
+        part = _part({over: after}, samples[upper], samples[lower], (1.0, math.inf), prior)
+        parts.append(part if spans_all or part.refuted else _allowed(part))
     return ClaimComparisons(parts=tuple(parts), missing=missing, needed=needed)
 
 
 def _allowed(part: Part) -> Part:
-    """A step that need not move: it is enough that it is not seen to move the other way."""
+    """Relax the bounds of a step: it only must not move against the trend."""
     return Part(levels=part.levels, ratio=part.ratio, low=0.0, high=part.high, repeats=part.repeats)
 
 
 def _exponent(claim: Table, factors: Factors) -> ClaimComparisons:
-    """The slope over the values of a factor."""
+    """Estimate the slope over the values of a factor."""
     over = claim["over"]
     rows = factors.levels(over)
     samples = {row["name"]: _side(claim, factors, {}, {over: row["name"]}) for row in rows}
     run = {float(row["value"]): samples[row["name"]] for row in rows if samples[row["name"]]}
-    meant = [
+    planned = [
         name
         for name in factors.planned_levels(over)
         if factors.is_planned(_named(claim, {}, {over: name}))
     ]
-    missing = tuple(name for name in meant if not samples.get(name))
-    low, high = (float(one) for one in claim["exponent"])
-    enough = len(run) >= max(2, min(LEVELS_LEAST, len(meant)))
-    if not enough or not any(one > 0 for side in run.values() for one in side):
+    missing = tuple(name for name in planned if not samples.get(name))
+    low, high = (float(bound) for bound in claim["exponent"])
+    enough = len(run) >= max(2, min(LEVELS_LEAST, len(planned)))
+    if not enough or not any(sample > 0 for side in run.values() for sample in side):
         return ClaimComparisons(parts=(), missing=missing, needed=1)
     repeats = min(len(side) for side in run.values())
-    usual = factors.usual(claim)
-    parts = [Part(levels={}, ratio=slope(run, usual), low=low, high=high, repeats=repeats)]
+    prior = factors.prior_spread(claim)
+    parts = [Part(levels={}, ratio=slope(run, prior), low=low, high=high, repeats=repeats)]
     named = {float(row["value"]): row["name"] for row in rows}
     for before, after in pairwise(sorted(run)):
         part = Part(
             levels={over: named[after]},
-            ratio=_step_slope(run, before, after, usual),
+            ratio=_step_slope(run, before, after, prior),
             low=low,
             high=high,
             repeats=min(len(run[before]), len(run[after])),
         )
-        # A line through points that bend may have any slope.
+        # A line through a curve may have any slope.
         if part.refuted:
             parts.append(part)
     return ClaimComparisons(parts=tuple(parts), missing=missing, needed=1)
 
 
 def _step_slope(
-    run: Mapping[float, Sequence[float]], before: float, after: float, usual: Spread
+    run: Mapping[float, Sequence[float]], before: float, after: float, prior: Spread
 ) -> Interval:
-    """The slope from one value to the next, in logarithms."""
-    step, moved = math.log(after / before), ratio(run[after], run[before], usual)
-    median, low, high = (math.log(one) / step for one in (moved.median, moved.low, moved.high))
+    """Estimate the slope from a value to the next, in logarithms."""
+    step, moved = math.log(after / before), ratio(run[after], run[before], prior)
+    median, low, high = (math.log(end) / step for end in (moved.median, moved.low, moved.high))
     return Interval(median=median, low=low, high=high)
 
 
 def _side(claim: Table, factors: Factors, side: Table, over: Mapping[str, str]) -> list[float]:
-    """Samples of one side of a comparison."""
+    """Return the samples of a side of a comparison."""
     measure = side.get(MEASURE, claim.get(MEASURE))
     return factors.samples(_named(claim, side, over), str(measure))
 
 
 def _named(claim: Table, side: Table, over: Mapping[str, str]) -> dict[str, str]:
-    """The levels of one side."""
+    """Return the levels of a side."""
     named = {**claim.get("where", {}), **side, **over}
     return {name: level for name, level in named.items() if name != MEASURE}
 
@@ -305,11 +317,11 @@ def _part(
     upper: Sequence[float],
     lower: Sequence[float],
     bounds: tuple[float, float],
-    usual: Spread,
+    prior: Spread,
 ) -> Part:
     return Part(
         levels=levels,
-        ratio=ratio(upper, lower, usual),
+        ratio=ratio(upper, lower, prior),
         low=bounds[0],
         high=bounds[1],
         repeats=min(len(upper), len(lower)),

@@ -1,4 +1,4 @@
-"""What the twelve rules look at: the result of a study and its run records, as plain values."""
+"""Evidence for the twelve rules: the result of a study and its run records, as plain values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Breach:
-    """A sentence; `grave` where figures must not be compared, or an answer is in doubt."""
+    """A breach of a rule; `grave` if figures must not be compared, or an answer is in doubt."""
 
     text: str
     grave: bool = False
@@ -19,7 +19,7 @@ class Breach:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """Breaches of a rule; without any, the evidence that it is met or why it does not apply."""
+    """Breaches of a rule; without any, evidence that it is met or the reason it does not apply."""
 
     breaches: tuple[Breach, ...] = ()
     text: str = ""
@@ -27,49 +27,52 @@ class Judged:
 
 
 def judged(breaches: Iterable[Breach], text: str) -> Judged:
-    """Met with this evidence, unless there are breaches."""
+    """Judge a rule as met with the evidence `text`, unless there are breaches."""
     return Judged(breaches=tuple(breaches), text=text)
 
 
 def does_not_apply(why: str) -> Judged:
-    """There is nothing that the rule speaks of."""
+    """Judge a rule as not applicable."""
     return Judged(text=why, applies=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A result, and the run records that it names, by their places, as far as they were kept."""
+    """A result, and those of its run records that exist, by their places."""
 
     result: Fields
     records: Mapping[str, Fields]
 
     @property
     def cells(self) -> Sequence[Fields]:
-        """All combinations."""
-        found: Sequence[Fields] = self.result.get("cells") or ()
-        return found
+        """Cells of all combinations."""
+        combinations: Sequence[Fields] = self.result.get("cells") or ()
+        return combinations
 
     @property
     def measured(self) -> list[Fields]:
-        """Combinations with samples."""
+        """Cells with samples."""
         return [cell for cell in self.cells if samples(cell)]
 
     @property
     def claims(self) -> list[Fields]:
-        """Those that say something of measured times."""
-        return [one for one in self.result.get("claims") or () if not one.get("untested")]
+        """Claims on measurements, without the untested ones."""
+        return [claim for claim in self.result.get("claims") or () if not claim.get("untested")]
 
     @property
     def factors(self) -> Mapping[str, Sequence[Fields]]:
-        """Levels by factor."""
-        return {one["name"]: one.get("levels") or () for one in self.result.get("factors") or ()}
+        """Levels of each factor."""
+        return {
+            factor["name"]: factor.get("levels") or ()
+            for factor in self.result.get("factors") or ()
+        }
 
     def records_of(self, cell: Fields) -> list[Fields]:
-        """Records of a combination, as far as they were kept."""
+        """Return the existing records of a cell."""
         return [self.records[place] for place in cell.get("runs") or () if place in self.records]
 
     def matching(self, levels: Fields) -> list[Fields]:
-        """Combinations at these levels; a level may be a list of several."""
+        """Return the cells at these levels; a level may be a list of several."""
         return [
             cell
             for cell in self.cells
@@ -78,21 +81,21 @@ class Evidence:
 
 
 def samples(cell: Fields, measure: str = "work") -> list[float]:
-    """Samples of a measure."""
+    """Return the samples of a measure."""
     return list((cell.get("measures") or {}).get(measure) or ())
 
 
 def named(cell: Fields) -> str:
-    """A combination in words."""
+    """Name a combination by its levels."""
     levels = cell.get("levels") or {}
     return ", ".join(f"{name} {level}" for name, level in levels.items()) or "the study"
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """The first few of several."""
+    """List the first few of several names."""
     more = len(names) - most
     return "; ".join(names[:most]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _is_at(found: object, level: object) -> bool:
-    return found in level if isinstance(level, (list, tuple)) else found == level
+def _is_at(actual: object, level: object) -> bool:
+    return actual in level if isinstance(level, (list, tuple)) else actual == level

@@ -1,4 +1,4 @@
-"""Reads a study file: TOML, as `spec/formats/study.md` has it."""
+"""Reader of study files, TOML by `spec/formats/study.md`."""
 
 from __future__ import annotations
 
@@ -45,24 +45,28 @@ _SMOKE_FIELDS = frozenset({"repeats", "minutes", "settings", "input", "factor"})
 
 
 def names() -> list[str]:
-    """The studies that come with Cuesta."""
+    """Return the names of the studies that come with Cuesta."""
     folder = files("cuesta").joinpath("studies")
-    return sorted(one.name.removesuffix(".toml") for one in folder.iterdir() if _is_study(one.name))
+    return sorted(
+        entry.name.removesuffix(".toml") for entry in folder.iterdir() if _is_study(entry.name)
+    )
 
 
 def read(name: str, *, smoke: bool = False) -> Study:
-    """The study of that name, or in the file of that path. Errors: `InputError`."""
+    """Read the study of that name, or in the file of that path. Errors: `InputError`."""
     if name in names():
         text = files("cuesta").joinpath("studies", f"{name}.toml").read_text("utf-8")
     else:
         try:
             text = Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            told = error.strerror if isinstance(error, OSError) else "not text"
+            reason = error.strerror if isinstance(error, OSError) else "not text"
             known = ", ".join(names())
-            raise InputError(f"study {name}: {told}; give a TOML file or one of {known}") from None
+            raise InputError(
+                f"study {name}: {reason}; give a TOML file or one of {known}"
+            ) from None
     try:
-        return parsed(Path(name).stem, tomllib.loads(text), smoke=smoke)
+        return parse(Path(name).stem, tomllib.loads(text), smoke=smoke)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"study {name}: {error}") from None
     except InputError as error:
@@ -73,47 +77,49 @@ def _is_study(name: str) -> bool:
     return name.endswith(".toml") and not name.startswith(".")
 
 
-def parsed(name: str, given: dict[str, Any], *, smoke: bool = False) -> Study:
-    """The study that a file says. Errors: `InputError` naming the key."""
-    _known(given, _FIELDS, "the study")
-    small = _table(given.get("smoke", {}), "smoke")
+def parse(name: str, file_table: dict[str, Any], *, smoke: bool = False) -> Study:
+    """Parse and check a study file. Errors: `InputError` with the key."""
+    _known(file_table, _FIELDS, "the study")
+    small = _table(file_table.get("smoke", {}), "smoke")
     _known(small, _SMOKE_FIELDS, "smoke")
     fewer: dict[str, Any] = {key: small[key] for key in ("repeats", "minutes") if key in small}
-    used = {**given, **fewer} if smoke else given
-    base = _table(given.get("settings", {}), "settings")
-    own: dict[str, Any] = {key: given[key] for key in ("workload", "engine") if key in given}
+    used = {**file_table, **fewer} if smoke else file_table
+    base = _table(file_table.get("settings", {}), "settings")
+    top_settings: dict[str, Any] = {
+        key: file_table[key] for key in ("workload", "engine") if key in file_table
+    }
     if smoke:
         base = overlaid([base, _table(small.get("settings", {}), "smoke.settings")])
-    factors = _rows(given, "factor", _factor)
-    inputs = _rows(given, "input", _input)
-    _check_names([one.name for one in factors], "factor")
-    _check_names([one.name for one in inputs], "input")
-    known = {one.name: {level.name for level in one.levels} for one in factors}
-    claims = _rows(given, "claim", dict)
-    check_claims(given, [one.row for one in factors])
+    factors = _rows(file_table, "factor", _factor)
+    inputs = _rows(file_table, "input", _input)
+    _check_names([factor.name for factor in factors], "factor")
+    _check_names([source.name for source in inputs], "input")
+    known = {factor.name: {level.name for level in factor.levels} for factor in factors}
+    claims = _rows(file_table, "claim", dict)
+    check_claims(file_table, [factor.row for factor in factors])
     if smoke:
         less = _table(small.get("input", {}), "smoke.input")
-        inputs = tuple(_smaller(one, less) for one in inputs)
+        inputs = tuple(_smaller(source, less) for source in inputs)
         less = _table(small.get("factor", {}), "smoke.factor")
-        factors = tuple(_fewer(one, less) for one in factors)
+        factors = tuple(_fewer(factor, less) for factor in factors)
     return Study(
         name=name,
-        title=_text(given, "title", name),
-        question=_text(given, "question"),
-        paper=_text(given, "paper", ""),
-        settings={**own, **base},
+        title=_text(file_table, "title", name),
+        question=_text(file_table, "question"),
+        paper=_text(file_table, "paper", ""),
+        settings={**top_settings, **base},
         inputs=inputs,
         factors=factors,
-        without=_rows(given, "without", lambda row: _without(row, known)),
-        views=_rows(given, "view", dict),
+        without=_rows(file_table, "without", lambda row: _without(row, known)),
+        views=_rows(file_table, "view", dict),
         claims=claims,
         repeats=int(_number(used, "repeats", 5, 1, 1000)),
-        tight=_number(given, "tight", 0.05, 0.001, 1) if "tight" in given else None,
+        tight=_number(file_table, "tight", 0.05, 0.001, 1) if "tight" in file_table else None,
         minutes=_number(used, "minutes", 20, 0.01, 100_000),
-        seed=int(_number(given, "seed", 0, 0, 2**63)),
-        phases=_texts(given, "phases"),
-        local_phases=_texts(given, "local_phases"),
-        file_table=given,
+        seed=int(_number(file_table, "seed", 0, 0, 2**63)),
+        phases=_texts(file_table, "phases"),
+        local_phases=_texts(file_table, "local_phases"),
+        file_table=file_table,
         smoke=smoke,
     )
 
@@ -132,18 +138,18 @@ def _table(value: object, name: str) -> dict[str, Any]:
     return value
 
 
-def _rows(given: Table, name: str, to_row: Callable[[dict[str, Any]], Any]) -> tuple[Any, ...]:
-    """The tables `[[name]]`, each made into a value. Errors: `InputError` saying which."""
-    rows = given.get(name, [])
+def _rows(tables: Table, name: str, to_row: Callable[[dict[str, Any]], Any]) -> tuple[Any, ...]:
+    """Parse the tables `[[name]]`, each with `to_row`. Errors: `InputError` with the table."""
+    rows = tables.get(name, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{name} is not a list of tables; write [[{name}]]")
-    found = []
+    values = []
     for number, row in enumerate(rows, 1):
         try:
-            found.append(to_row(row))
+            values.append(to_row(row))
         except InputError as error:
             raise InputError(f"{name} {row.get('name', number)}: {error}") from None
-    return tuple(found)
+    return tuple(values)
 
 
 def _text(row: Table, name: str, default: str | None = None) -> str:
@@ -157,7 +163,7 @@ def _text(row: Table, name: str, default: str | None = None) -> str:
 
 def _texts(row: Table, name: str) -> tuple[str, ...]:
     value = row.get(name, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InputError(f"{name} is {value!r}, give a list of names")
     return tuple(value)
 
@@ -176,8 +182,8 @@ def _name(row: Table) -> str:
     return name
 
 
-def _check_names(given: list[str], what: str) -> None:
-    twice = next((name for name in given if given.count(name) > 1), None)
+def _check_names(names: list[str], what: str) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise InputError(f"there are two {what}s called {twice}")
 
@@ -188,7 +194,7 @@ def _factor(row: dict[str, Any]) -> Factor:
     levels = _rows({"level": row.get("levels", [])}, "level", _level)
     if not levels:
         raise InputError("levels is missing; give a list of tables, each with a name")
-    _check_names([one.name for one in levels], "level")
+    _check_names([level.name for level in levels], "level")
     return Factor(
         name=name, title=_text(row, "title", name), unit=_text(row, "unit", ""), levels=levels
     )
@@ -202,7 +208,7 @@ def _level(row: dict[str, Any]) -> Level:
         name=name,
         title=_text(row, "title", name),
         value=None if value is None else float(value),
-        settings={key: one for key, one in row.items() if key not in _LEVEL_FIELDS},
+        settings={key: setting for key, setting in row.items() if key not in _LEVEL_FIELDS},
     )
 
 
@@ -213,7 +219,9 @@ def _input(row: dict[str, Any]) -> StudyInput:
         raise InputError(f"give one of {', '.join(_SOURCES)}")
     kind = sources[0]
     source = _text(row, kind)
-    options = {key: one for key, one in row.items() if key not in ("name", "at", "block", kind)}
+    options = {
+        key: setting for key, setting in row.items() if key not in ("name", "at", "block", kind)
+    }
     at = _text(row, "at") if "at" in row else None
     if at is not None and not NAME.fullmatch(at):
         raise InputError(f"at is {at!r}, give the name of a place, such as {REMOTE}")
@@ -233,7 +241,7 @@ def _input(row: dict[str, Any]) -> StudyInput:
 
 
 def _options_of(make: str) -> set[str]:
-    kinds = {kind.name: {one.name for one in kind.options} for kind in KINDS}
+    kinds = {kind.name: {option.name for option in kind.options} for kind in KINDS}
     if make not in kinds:
         raise InputError(f"make is {make!r}, give one of {', '.join(kinds)}")
     return kinds[make]
@@ -242,8 +250,8 @@ def _options_of(make: str) -> set[str]:
 def _without(row: dict[str, Any], known: Mapping[str, set[str]]) -> Without:
     _known(row, ("where", "why"), "without")
     where = {}
-    for factor, given in _table(row.get("where"), "where").items():
-        levels = tuple(given) if isinstance(given, list) else (given,)
+    for factor, excluded in _table(row.get("where"), "where").items():
+        levels = tuple(excluded) if isinstance(excluded, list) else (excluded,)
         if factor not in known:
             raise InputError(f"{factor} is not a factor; there are {', '.join(known)}")
         for level in levels:
@@ -253,26 +261,26 @@ def _without(row: dict[str, Any], known: Mapping[str, set[str]]) -> Without:
     return Without(where=where, why=_text(row, "why"))
 
 
-def _smaller(one: StudyInput, small: Table) -> StudyInput:
-    """An input as a trial run makes it."""
-    options = _table(small.get(one.name, {}), f"smoke.input.{one.name}")
+def _smaller(study_input: StudyInput, small: Table) -> StudyInput:
+    """Replace the options of an input by those of its smoke size."""
+    options = _table(small.get(study_input.name, {}), f"smoke.input.{study_input.name}")
     if options:
-        _known(options, _options_of(one.source), f"smoke.input.{one.name}")
-    return replace(one, options={**one.options, **options})
+        _known(options, _options_of(study_input.source), f"smoke.input.{study_input.name}")
+    return replace(study_input, options={**study_input.options, **options})
 
 
-def _fewer(one: Factor, small: Table) -> Factor:
-    """A factor with the levels that a trial run keeps, and what it sets in them."""
-    what = f"smoke.factor.{one.name}"
-    row = _table(small.get(one.name, {}), what)
-    every = [level.name for level in one.levels]
-    _known(row, ("keep", *every), what)
-    kept = _texts(row, "keep") or tuple(every)
+def _fewer(factor: Factor, small: Table) -> Factor:
+    """Restrict a factor to the levels of the smoke size, with their settings."""
+    what = f"smoke.factor.{factor.name}"
+    row = _table(small.get(factor.name, {}), what)
+    all_levels = [level.name for level in factor.levels]
+    _known(row, ("keep", *all_levels), what)
+    retained = _texts(row, "keep") or tuple(all_levels)
     levels = tuple(
         replace(level, settings=overlaid([level.settings, _table(row.get(level.name, {}), what)]))
-        for level in one.levels
-        if level.name in kept
+        for level in factor.levels
+        if level.name in retained
     )
-    if len(levels) < len(kept):
+    if len(levels) < len(retained):
         raise InputError(f"{what}: keep names a level that is not there")
-    return replace(one, levels=levels)
+    return replace(factor, levels=levels)

@@ -1,4 +1,4 @@
-"""Makes the inputs of a study, each once, and says where they are."""
+"""Inputs of a study, each made once."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from cuesta.machine import expanded
 from cuesta.uris import copy
 
 FOLDER = "inputs"
-"""Of the inputs that a study has made, in its own folder."""
+"""Folder of the inputs that a study made, in the study's folder."""
 UNFINISHED = '{"schema": "cuesta.study-input/1", "unfinished": true}'
-"""In the file beside an input until that is complete."""
+"""Content of the file next to an input until the input is complete."""
 
 
 def prepare(
     wanted: Mapping[Key, StudyInput], output: Path, places: Mapping[str, str], observer: Observer
 ) -> dict[Key, tuple[str, str]]:
-    """Where each input is, and what it was made from.
+    """Make the inputs; return the path and the description of each.
 
-    What an earlier run has made from the same is kept. `places` are URIs or folders by the name of
-    a place. Errors: `InputError`.
+    Inputs that an earlier run made from the same description are reused. `places` are URIs or
+    folders by the name of a place. Errors: `InputError`.
     """
     folder = output.absolute() / FOLDER
-    found = {}
-    for (name, place), one in wanted.items():
-        made_from = json.dumps(asdict(one), sort_keys=True, default=str)
-        path = _path(one, folder, made_from, observer)
-        at = place or one.at
+    paths = {}
+    for (name, place), study_input in wanted.items():
+        made_from = json.dumps(asdict(study_input), sort_keys=True, default=str)
+        path = _path(study_input, folder, made_from, observer)
+        at = place or study_input.at
         if at:
-            path = _put(one, path, (at, places), observer)
+            path = _put(study_input, path, (at, places), observer)
             made_from += path
-        found[name, place] = (path, made_from)
-    return found
+        paths[name, place] = (path, made_from)
+    return paths
 
 
-def _make_room(target: Path, word: Path) -> None:
-    """Remove an input that an earlier run made from something else, or did not complete.
+def _make_room(target: Path, description: Path) -> None:
+    """Remove an input that an earlier run made from another description, or did not complete.
 
-    The file beside it says that a study made it. Errors: `InputError` where it does not.
+    The description file next to it proves that a study made it. Errors: `InputError` without one.
     """
     if os.path.lexists(target):
-        if not _is_word(word):
+        if not _is_description(description):
             raise InputError(f"{target} is not an input that a study made; move it away")
         try:
             if target.is_dir() and not target.is_symlink():
@@ -61,53 +61,59 @@ def _make_room(target: Path, word: Path) -> None:
                 target.unlink()
         except OSError as error:
             raise InputError(f"{error.filename}: {(error.strerror or '').lower()}") from None
-    elif os.path.lexists(word) and not _is_word(word):
-        raise InputError(f"{word} is not of this study; move it away")
-    word.write_text(UNFINISHED, encoding="utf-8")
+    elif os.path.lexists(description) and not _is_description(description):
+        raise InputError(f"{description} is not of this study; move it away")
+    description.write_text(UNFINISHED, encoding="utf-8")
 
 
-def _is_word(word: Path) -> bool:
-    """Whether a study wrote this file about an input of its own."""
+def _is_description(description: Path) -> bool:
+    """Whether a study wrote this description of an input."""
     try:
-        facts = json.loads(word.read_text(encoding="utf-8"))
+        facts = json.loads(description.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     names = {field.name for field in fields(StudyInput)}
     return isinstance(facts, dict) and (facts == json.loads(UNFINISHED) or names <= facts.keys())
 
 
-def _put(one: StudyInput, path: str, at: tuple[str, Mapping[str, str]], observer: Observer) -> str:
-    """Where an input is once it was copied to its place."""
+def _put(
+    study_input: StudyInput, path: str, at: tuple[str, Mapping[str, str]], observer: Observer
+) -> str:
+    """Copy an input to its place and return its path there."""
     place, places = at
     if place not in places:
         named = "" if place == REMOTE else f"{place}="
-        raise InputError(f"input {one.name} is to lie apart; say where by --remote {named}URI")
-    target = f"{places[place].rstrip('/')}/{one.name}"
-    observer.note(f"copying input {one.name} to {target}")
-    copying = partial(copy, Path(path), target, one.block_bytes)
-    run_in_child(f"copying input {one.name}", copying)
+        raise InputError(
+            f"input {study_input.name} is to lie apart; say where by --remote {named}URI"
+        )
+    target = f"{places[place].rstrip('/')}/{study_input.name}"
+    observer.note(f"copying input {study_input.name} to {target}")
+    copying = partial(copy, Path(path), target, study_input.block_bytes)
+    run_in_child(f"copying input {study_input.name}", copying)
     return target
 
 
-def _path(one: StudyInput, folder: Path, made_from: str, observer: Observer) -> str:
-    """Where an input is, made if need be."""
-    if one.kind == "uri":
-        return one.source
-    if one.kind == "path":
-        path = expanded(one.source).absolute()
+def _path(study_input: StudyInput, folder: Path, made_from: str, observer: Observer) -> str:
+    """Return the path of an input, which is made if necessary."""
+    if study_input.kind == "uri":
+        return study_input.source
+    if study_input.kind == "path":
+        path = expanded(study_input.source).absolute()
         if not path.exists():
-            raise InputError(f"input {one.name}: {path}: no such file or folder")
+            raise InputError(f"input {study_input.name}: {path}: no such file or folder")
         return str(path)
-    if one.kind == "get":
-        return str(get(one.source)[0])
-    target = folder / one.name
-    told = folder / f"{one.name}.json"
-    if not told.exists() or told.read_text(encoding="utf-8") != made_from:
-        observer.note(f"making input {one.name}")
+    if study_input.kind == "get":
+        return str(get(study_input.source)[0])
+    target = folder / study_input.name
+    description = folder / f"{study_input.name}.json"
+    if not description.exists() or description.read_text(encoding="utf-8") != made_from:
+        observer.note(f"making input {study_input.name}")
         folder.mkdir(parents=True, exist_ok=True)
-        _make_room(target, told)
-        kind = next(kind for kind in KINDS if kind.name == one.source)
-        options = {option.name: option.default for option in kind.options} | dict(one.options)
+        _make_room(target, description)
+        kind = next(kind for kind in KINDS if kind.name == study_input.source)
+        options = {option.name: option.default for option in kind.options} | dict(
+            study_input.options
+        )
         make(kind, options, target)
-        told.write_text(made_from, encoding="utf-8")
+        description.write_text(made_from, encoding="utf-8")
     return str(target)

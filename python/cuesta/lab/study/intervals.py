@@ -1,14 +1,14 @@
 """Intervals of ratios and slopes of medians, from a few samples a cell.
 
-Logarithms of times scatter about alike in the cells of a study, so that they tell each other how
-much: what two cells show of their spread is drawn to what all of them show, the more the more alike
-they are (`spread.usual`). The width is Student's factor for what is then known, times the standard
-error of a median of so many normal samples; a slow run moves a median little, and widens all
-intervals. Of ten samples or more a cell, those in the middle tell the error of their median by
-themselves, whatever is further out (Price and Bonett, Journal of Statistical Computation and
-Simulation 72, 2002). In simulations with normal, exponential and outlying times the true ratio lay
-inside in 93 to 98 of 100; where some cells of three samples scatter ten times as much as others, in
-88 (`tests/test_study_intervals.py`).
+Logarithms of times scatter about alike in the cells of a study, so that cells share information on
+their variance: the variance of two cells is shrunk towards that of all cells, the more the more
+alike they are (`spread.usual`). The width is Student's factor for the resulting degrees of freedom,
+times the standard error of a median of so many normal samples; a slow run moves a median little,
+and widens all intervals. With ten samples or more per cell, the samples in the middle give the
+error of their median, whatever is further out (Price and Bonett, Journal of Statistical Computation
+and Simulation 72, 2002). In simulations with normal, exponential and outlying times the true ratio
+was inside in 93 to 98 of 100; where some cells of three samples scatter ten times as much as
+others, in 88 (`tests/test_study_intervals.py`).
 """
 
 from __future__ import annotations
@@ -21,50 +21,49 @@ from statistics import NormalDist, variance
 from cuesta.lab.study.spread import NONE, Spread
 
 LEAST = 1e-6
-"""What zero is taken for, as a part of the largest sample, so that a ratio to it is a number."""
+"""Value that replaces zero, as a part of the largest sample, so that a ratio to it is finite."""
 FAR = 1e9
-"""The end of an interval that has none."""
+"""End of an unbounded interval."""
 
 MANY = 10
-"""So many samples tell the error of their median by themselves."""
+"""Least samples per cell that give the error of their median without other cells."""
 
 _OF_MEDIANS = {1: 1.0, 2: 0.5, 3: 0.4487, 4: 0.2982, 5: 0.2868, 6: 0.2147, 7: 0.2104}
-"""Variance of the median of so many normal samples, as a part of theirs."""
+"""Variance of the median of so many normal samples, as a part of the samples' variance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """An estimate, and the interval that holds the true value in 95 of 100 cases."""
+    """An estimate, and its 95 % confidence interval."""
 
     median: float
     low: float
     high: float
 
     def above(self, bound: float) -> bool:
-        """Whether the whole interval lies above `bound`."""
+        """Whether the interval is entirely above `bound`."""
         return self.low > bound
 
     def below(self, bound: float) -> bool:
-        """Whether the whole interval lies below `bound`."""
+        """Whether the interval is entirely below `bound`."""
         return self.high < bound
 
     def widened(self, factor: float) -> Interval:
-        """The same with both ends so many times as far away, in logarithms; all above 0."""
+        """Move both ends away from the median by `factor`, in logarithms; all values above 0."""
         low, high = (self.median * (end / self.median) ** factor for end in (self.low, self.high))
         return Interval(median=self.median, low=low, high=high)
 
     def within(self, low: float, high: float) -> bool:
-        """Whether the whole interval lies between two bounds."""
+        """Whether the interval is entirely between two bounds."""
         return low <= self.low and self.high <= high
 
 
 def ratio(over: Sequence[float], under: Sequence[float], usual: Spread = NONE) -> Interval:
     """The ratio of the medians of two sets of samples, none below 0.
 
-    `usual` is how cells like these scatter. Zero stands for a millionth of the largest sample, so
-    that every ratio is a number; where all are zero the ratio is 1. One sample on a side says
-    nothing of its spread: the interval is then as wide as numbers are here. Errors: `ValueError`
-    without samples.
+    `usual` is the prior spread of cells. Zero counts as a millionth of the largest sample, so that
+    all ratios are finite; if all samples are zero the ratio is 1. A single sample on a side has no
+    spread: the interval is then `1 / FAR` to `FAR`. Errors: `ValueError` without samples.
     """
     if not over or not under:
         raise ValueError("no samples")
@@ -83,8 +82,8 @@ def ratio(over: Sequence[float], under: Sequence[float], usual: Spread = NONE) -
 def slope(samples: Mapping[float, Sequence[float]], usual: Spread = NONE) -> Interval:
     """Slope of a straight line through the logarithms of the medians over those of the values.
 
-    `samples` are by value, at least two values, all above 0; `usual` is how cells like these
-    scatter. Errors: `ValueError` for fewer values, or values or samples that have no logarithm.
+    `samples` are by value, at least two values, all above 0; `usual` is the prior spread of cells.
+    Errors: `ValueError` for fewer values, or values or samples that have no logarithm.
     """
     if len(samples) < 2 or any(value <= 0 for value in samples):
         raise ValueError("a slope needs two values above 0")
@@ -93,15 +92,15 @@ def slope(samples: Mapping[float, Sequence[float]], usual: Spread = NONE) -> Int
     across = [math.log(value) for value in samples]
     logs = _logs(list(samples.values()))
     left = sum(across) / len(across)
-    square = sum((one - left) ** 2 for one in across)
-    weights = [(one - left) / square for one in across]
+    square = sum((log_value - left) ** 2 for log_value in across)
+    weights = [(log_value - left) / square for log_value in across]
     centre = sum(weight * middle(side) for weight, side in zip(weights, logs, strict=True))
     half = min(FAR, _half_width(logs, weights, usual))
     return Interval(median=centre, low=centre - half, high=centre + half)
 
 
 def middle(samples: Sequence[float]) -> float:
-    """Median, of an even number the mean of both in the middle."""
+    """Median; for an even number of samples the mean of both in the middle."""
     ordered = sorted(samples)
     count = len(ordered)
     return (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
@@ -109,11 +108,11 @@ def middle(samples: Sequence[float]) -> float:
 
 def _logs(sides: Sequence[Sequence[float]]) -> list[list[float]]:
     most = max(max(side) for side in sides)
-    return [[math.log(max(one, most * LEAST)) for one in side] for side in sides]
+    return [[math.log(max(sample, most * LEAST)) for sample in side] for side in sides]
 
 
 def _half_width(logs: Sequence[Sequence[float]], weights: Sequence[float], usual: Spread) -> float:
-    """Of the weighted sum of the medians of cells that scatter alike; infinite if one is alone."""
+    """Half width for a weighted sum of medians of cells; infinite if a cell has one sample."""
     fewest = min(len(side) for side in logs)
     if fewest < 2:
         return math.inf
@@ -121,16 +120,16 @@ def _half_width(logs: Sequence[Sequence[float]], weights: Sequence[float], usual
         errors = [weight * _error(side) for weight, side in zip(weights, logs, strict=True)]
         return student(math.inf) * math.hypot(*errors)
     free = sum(len(side) - 1 for side in logs)
-    own = sum(variance(side) * (len(side) - 1) for side in logs) / free
-    drawn = usual.draws(own, free)
+    pooled = sum(variance(side) * (len(side) - 1) for side in logs) / free
+    shrunk = usual.shrink(pooled, free)
     error = sum(
         weight**2 * _of_median(len(side)) for weight, side in zip(weights, logs, strict=True)
     )
-    return student(drawn.free) * math.sqrt(drawn.variance * error)
+    return student(shrunk.free) * math.sqrt(shrunk.variance * error)
 
 
 def _error(samples: Sequence[float]) -> float:
-    """Standard error of a median, by the samples that lie about two errors from it."""
+    """Standard error of a median, from the samples about two errors away from it."""
     ordered, count = sorted(samples), len(samples)
     last = max(1, round((count + 1) / 2 - math.sqrt(count)))
     below = math.ldexp(sum(math.comb(count, hits) for hits in range(last)), -count)
@@ -139,15 +138,15 @@ def _error(samples: Sequence[float]) -> float:
 
 
 def _of_median(count: int) -> float:
-    """Source: for many samples the median's asymptotic variance, corrected to first order."""
+    """Variance of a median of normal samples; for many its asymptote, corrected to first order."""
     return _OF_MEDIANS.get(count) or math.pi / (2 * count + math.pi - 2)
 
 
 def student(free: float) -> float:
     """Student's two-sided factor of 95 % with so many degrees of freedom, to four thousandths.
 
-    From five on an expansion in their inverse, which is what it is in between below; source:
-    Abramowitz and Stegun, 26.7.5.
+    From five on an expansion in the inverse of `free`, below an interpolation in that inverse.
+    Source: Abramowitz and Stegun, 26.7.5.
     """
     few = (12.706, 4.303, 3.182, 2.776, 2.571)
     if free < 5:

@@ -1,8 +1,8 @@
-"""The twelve rules of Hoefler and Belli, held against the result of a study by machine.
+"""Automatic check of a study's result by the twelve rules of Hoefler and Belli.
 
 Source: Hoefler and Belli, Scientific Benchmarking of Parallel Computing Systems, SC 2015. Before
-them comes a rule of ours: every answer is verified. A study that breaks a rule of `SPOILING`
-gravely has figures that nobody may compare.
+them comes a rule of Cuesta: every answer is verified. A study that gravely breaks a rule of
+`SPOILING` has figures that must not be compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DOES_NOT_APPLY = "does not apply"
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A rule: its number in the paper, a word for it, a sentence, and who looks."""
+    """A rule: its number in the paper, a short name, a sentence, and its check."""
 
     number: int
     name: str
@@ -33,7 +33,7 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Ruling:
-    """What came of a rule; `text` is the evidence where it is met, or why it does not apply."""
+    """Result of a rule; `text` is the evidence that it is met, or the reason it does not apply."""
 
     rule: Rule
     state: str
@@ -126,10 +126,10 @@ RULES = (
 def rulings(
     result: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]
 ) -> tuple[Ruling, ...]:
-    """What came of each rule, in their order.
+    """Check all rules, in their order.
 
-    Arguments: `result` is a `study.json`; `records` are the run records that it names, by their
-    places, as far as they were kept.
+    Arguments: `result` is a `study.json`; `records` are its existing run records, by their
+    places.
     """
     evidence = Evidence(result=result, records=records)
     return tuple(_ruling(rule, rule.judge(evidence)) for rule in RULES)
@@ -138,26 +138,31 @@ def rulings(
 def alarms(
     result: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Every breach: `rule` (its name), `number`, `text`, `grave`; grave ones first."""
-    found = [
-        {"rule": one.rule.name, "number": one.rule.number, "text": each.text, "grave": each.grave}
-        for one in rulings(result, records)
-        for each in one.breaches
+    """List all breaches: `rule` (its name), `number`, `text`, `grave`; grave ones first."""
+    breaches = [
+        {
+            "rule": ruling.rule.name,
+            "number": ruling.rule.number,
+            "text": breach.text,
+            "grave": breach.grave,
+        }
+        for ruling in rulings(result, records)
+        for breach in ruling.breaches
     ]
-    return sorted(found, key=lambda alarm: not alarm["grave"])
+    return sorted(breaches, key=lambda alarm: not alarm["grave"])
 
 
-def comparable(found: list[dict[str, Any]]) -> bool:
-    """Whether these alarms leave figures that may be compared."""
-    return not any(alarm["grave"] and alarm["rule"] in SPOILING for alarm in found)
+def comparable(breaches: list[dict[str, Any]]) -> bool:
+    """Whether figures may be compared in spite of these alarms."""
+    return not any(alarm["grave"] and alarm["rule"] in SPOILING for alarm in breaches)
 
 
-def lines(found: tuple[Ruling, ...]) -> Iterator[str]:
-    """A line a rule, and one a breach."""
-    for one in found:
-        number = str(one.rule.number or "-")
-        yield f"{number:>2} {one.state:15} {one.rule.text} {one.text}".rstrip()
-        for breach in one.breaches:
+def lines(results: tuple[Ruling, ...]) -> Iterator[str]:
+    """Yield a line for each rule, and for each breach."""
+    for ruling in results:
+        number = str(ruling.rule.number or "-")
+        yield f"{number:>2} {ruling.state:15} {ruling.rule.text} {ruling.text}".rstrip()
+        for breach in ruling.breaches:
             yield f"{'':19}{'!' if breach.grave else '-'} {breach.text}"
 
 

@@ -1,4 +1,4 @@
-"""Rules on what is said and drawn: 1 (base), 4 (ratios), 7 (comparison), 12 (plots)."""
+"""Rules on claims and plots: 1 (base), 4 (ratios), 7 (comparison), 12 (plots)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ from cuesta.lab.study.evidence import (
 )
 
 LEVELS_MIN = 3
-"""A factor over which something holds has so many levels, or all that there are."""
+"""Least levels of a factor over which a claim holds, unless it has fewer."""
 _HOLDS = "holds"
-_SAID = (_HOLDS, "does not hold")
+_DECIDED = (_HOLDS, "does not hold")
 _JOINED = ("lines", "efficiency")
 
 
 def base(evidence: Evidence) -> Judged:
-    """What something is called faster than, or scales from, was measured itself."""
-    ratios = [one for one in evidence.claims if one.get("than") and one.get("verdict") in _SAID]
-    views = [one for one in evidence.result.get("views") or () if one.get("kind") == "efficiency"]
+    """Check that the base case of each claimed or drawn speed-up was measured."""
+    ratios = [
+        claim for claim in evidence.claims if claim.get("than") and claim.get("verdict") in _DECIDED
+    ]
+    views = [
+        view for view in evidence.result.get("views") or () if view.get("kind") == "efficiency"
+    ]
     if not ratios and not views:
         return does_not_apply("no speed-up is claimed or drawn")
     breaches = [
@@ -47,12 +51,12 @@ def base(evidence: Evidence) -> Judged:
 
 
 def _without_base(evidence: Evidence, view: Fields) -> Iterator[Breach]:
-    """An efficiency is held against the least level of its factor."""
+    """Check that the least level of an efficiency's factor, its base, was measured."""
     across = str(view.get("across") or "")
-    levels = [one for one in evidence.factors.get(across, ()) if one.get("value") is not None]
+    levels = [level for level in evidence.factors.get(across, ()) if level.get("value") is not None]
     if not levels:
         return
-    first = min(levels, key=lambda one: float(one["value"]))
+    first = min(levels, key=lambda level: float(level["value"]))
     where = {**(view.get("where") or {}), across: first["name"]}
     if not any(samples(cell, _measure(view)) for cell in evidence.matching(where)):
         yield Breach(
@@ -62,7 +66,7 @@ def _without_base(evidence: Evidence, view: Fields) -> Iterator[Breach]:
 
 
 def ratios(evidence: Evidence) -> Judged:
-    """A claim fixes all that it does not vary, so that no ratio is an average over anything."""
+    """Check that each claim fixes all factors that it does not vary, so that no ratio is a mean."""
     if not evidence.claims:
         return does_not_apply("nothing is claimed")
     breaches = []
@@ -80,30 +84,30 @@ def ratios(evidence: Evidence) -> Judged:
 
 
 def comparison(evidence: Evidence) -> Judged:
-    """A verdict has an interval for each level, and holds at three levels or at all there are."""
-    said = [one for one in evidence.claims if one.get("verdict") in _SAID]
-    if not said:
+    """Check that verdicts have intervals at all levels, and hold at three, or all, levels."""
+    judged_claims = [claim for claim in evidence.claims if claim.get("verdict") in _DECIDED]
+    if not judged_claims:
         return does_not_apply("no claim has a verdict")
-    breaches = [breach for claim in said for breach in _unsound(evidence, claim)]
-    return judged(breaches, f"{len(said)} verdicts, each by intervals")
+    breaches = [breach for claim in judged_claims for breach in _unsound(evidence, claim)]
+    return judged(breaches, f"{len(judged_claims)} verdicts, each by intervals")
 
 
 def _unsound(evidence: Evidence, claim: Fields) -> Iterator[Breach]:
     name, parts = claim.get("name"), claim.get("parts") or ()
-    bare = [one for one in parts if not _has_interval(one.get("ratio") or {})]
+    bare = [part for part in parts if not _has_interval(part.get("ratio") or {})]
     if bare or not parts:
-        where = some([str(one.get("levels") or "all") for one in bare]) or "anywhere"
+        where = some([str(part.get("levels") or "all") for part in bare]) or "anywhere"
         text = f"`{name}` has a verdict without an interval ({where})."
         yield Breach(text=text, grave=True)
     if claim["verdict"] == _HOLDS:
-        failing = [one for one in parts if one.get("holds") is False]
+        failing = [part for part in parts if part.get("holds") is False]
         if failing:
             text = f"`{name}` is said to hold though it does not at {failing[0].get('levels')}."
             yield Breach(text=text, grave=True)
         over = str(claim.get("over") or "")
         exist = len(evidence.factors.get(over, ()))
-        levels = {(one.get("levels") or {}).get(over) for one in parts} - {None}
-        # A trend is seen at the levels after the first.
+        levels = {(part.get("levels") or {}).get(over) for part in parts} - {None}
+        # A trend has parts only at the levels after the first.
         least = min(LEVELS_MIN, exist) - ("trend" in claim)
         if over and levels and len(levels) < least:
             text = f"`{name}` is said to hold over {over}, of which {len(levels)} levels were seen."
@@ -112,18 +116,18 @@ def _unsound(evidence: Evidence, claim: Fields) -> Iterator[Breach]:
 
 def _has_interval(ratio: Fields) -> bool:
     ends = [ratio.get("low"), ratio.get("high")]
-    return all(isinstance(one, (int, float)) and isfinite(one) for one in ends)
+    return all(isinstance(end, (int, float)) and isfinite(end) for end in ends)
 
 
 def plots(evidence: Evidence) -> Judged:
-    """A line is drawn only over a factor whose levels are numbers."""
-    lines = [one for one in evidence.result.get("views") or () if one.get("kind") in _JOINED]
+    """Check that lines are drawn only over factors whose levels are numbers."""
+    lines = [view for view in evidence.result.get("views") or () if view.get("kind") in _JOINED]
     if not lines:
         return does_not_apply("no lines are asked for")
     breaches = []
     for view in lines:
         across = str(view.get("across") or "")
-        words = [one for one in evidence.factors.get(across, ()) if one.get("value") is None]
+        words = [level for level in evidence.factors.get(across, ()) if level.get("value") is None]
         if words:
             breaches.append(
                 Breach(
@@ -136,7 +140,7 @@ def plots(evidence: Evidence) -> Judged:
 
 def _cells(evidence: Evidence, claim: Fields, side: str) -> list[Fields]:
     named = {**(claim.get("where") or {}), **claim[side]}
-    return evidence.matching({name: one for name, one in named.items() if name != "measure"})
+    return evidence.matching({name: level for name, level in named.items() if name != "measure"})
 
 
 def _measure(view: Fields) -> str:

@@ -1,4 +1,4 @@
-"""Rules on what was run: verification, 2 (selection), 9 (provenance), 11 (upper bounds)."""
+"""Rules on the runs: verification, 2 (selection), 9 (provenance), 11 (upper bounds)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FACTS = ("file", "factors", "seed", "started")
 
 
 def verification(evidence: Evidence) -> Judged:
-    """Every run was verified in full, no answer was wrong, and equal questions have one digest."""
+    """Check that all runs were verified in full, without wrong or contradictory answers."""
     return judged(_unverified(evidence), f"{_runs(evidence)} verified in full")
 
 
@@ -35,23 +35,27 @@ def _unverified(evidence: Evidence) -> Iterator[Breach]:
     silent = [named(cell) for cell in evidence.measured if not cell.get("digest")]
     if silent:
         yield Breach(text=f"No digest of the answer: {some(silent)}.", grave=True)
-    records = [(cell, one) for cell in evidence.cells for one in evidence.records_of(cell)]
-    unseen = sorted({named(cell) for cell, one in records if one.get("verified") is not True})
-    if unseen:
-        yield Breach(text=f"Not verified: {some(unseen)}.", grave=True)
-    part = {named(cell) for cell, one in records if _level(one) == "sample"}
+    records = [(cell, record) for cell in evidence.cells for record in evidence.records_of(cell)]
+    unverified = sorted(
+        {named(cell) for cell, record in records if record.get("verified") is not True}
+    )
+    if unverified:
+        yield Breach(text=f"Not verified: {some(unverified)}.", grave=True)
+    part = {named(cell) for cell, record in records if _level(record) == "sample"}
     if part:
         text = f"Only a sample of the answer was verified: {some(sorted(part))}."
         yield Breach(text=text)
     digests: dict[str, set[str]] = {}
-    for _, one in records:
-        digests.setdefault(_asked(one), set()).add(str((one.get("answer") or {}).get("digest")))
-    if any(len(found) > 1 for found in digests.values()):
+    for _, record in records:
+        digests.setdefault(_question(record), set()).add(
+            str((record.get("answer") or {}).get("digest"))
+        )
+    if any(len(values) > 1 for values in digests.values()):
         yield Breach(text="Runs that were asked the same have different answers.", grave=True)
 
 
 def selection(evidence: Evidence) -> Judged:
-    """What was left out, cut short or left unused has a reason."""
+    """Check that missing runs and unused cores have a reason."""
     left_out = [cell for cell in evidence.cells if cell.get("left_out")]
     text = f"{len(left_out)} of {len(evidence.cells)} combinations left out, each with a reason"
     return judged(_unexplained(evidence), text)
@@ -76,15 +80,15 @@ def _unexplained(evidence: Evidence) -> Iterator[Breach]:
 
 
 def _unused(evidence: Evidence) -> bool:
-    """Whether cores stood idle that no setting speaks of."""
+    """Whether cores were idle without a setting for them."""
     text = str(evidence.result.get("file") or {})
-    used = [one.get("threads") or 0 for one in evidence.records.values()]
+    used = [record.get("threads") or 0 for record in evidence.records.values()]
     usable = (evidence.result.get("machine") or {}).get("cores_usable") or 0
     return bool(used) and max(used) < usable and "cores" not in text
 
 
 def provenance(evidence: Evidence) -> Judged:
-    """Factors, levels, machine, versions and settings are recorded, and one of each."""
+    """Check that factors, levels, machine, versions and settings are recorded and consistent."""
     machine = evidence.result.get("machine") or {}
     text = f"{machine.get('cpu')}, {len(evidence.factors)} factors, {len(evidence.records)} records"
     return judged([*_unrecorded(evidence), *_mixed(evidence)], text)
@@ -105,31 +109,31 @@ def _unrecorded(evidence: Evidence) -> Iterator[Breach]:
         yield Breach(
             text=f"{len(missing)} run records were not kept, so nothing else says how these runs "
             "were made.",
-            # A result that is kept has none of them; one that lacks some was tampered with.
+            # A saved result has none of them; a result that lacks some was tampered with.
             grave=bool(evidence.records),
         )
 
 
 def _mixed(evidence: Evidence) -> Iterator[Breach]:
     records = list(evidence.records.values())
-    for what, found in (
-        ("machine", {str([_machine(one).get(key) for key in _SAME]) for one in records}),
-        ("version of Cuesta", {(one.get("versions") or {}).get("cuesta") for one in records}),
+    for what, values in (
+        ("machine", {str([_machine(record).get(key) for key in _SAME]) for record in records}),
+        ("version of Cuesta", {(record.get("versions") or {}).get("cuesta") for record in records}),
     ):
-        if len(found) > 1:
+        if len(values) > 1:
             yield Breach(text=f"The runs are not of one {what}.", grave=True)
     for cell in evidence.measured:
-        setups = {str([one.get(key) for key in _SETUP]) for one in evidence.records_of(cell)}
+        setups = {str([record.get(key) for key in _SETUP]) for record in evidence.records_of(cell)}
         if len(setups) > 1:
             text = f"Repeats of {named(cell)} were run with different settings."
             yield Breach(text=text, grave=True)
 
 
 def bounds(evidence: Evidence) -> Judged:
-    """The machine's ceilings were measured, so that a rate has something to be held against."""
+    """Check that the machine's ceilings were measured, so that rates can be compared with them."""
     if not evidence.records:
         return does_not_apply("no records are at hand")
-    without = sum(not one.get("ceilings") for one in evidence.records.values())
+    without = sum(not record.get("ceilings") for record in evidence.records.values())
     if not without:
         return judged((), "all runs have the measured ceilings of the machine")
     text = "The machine's ceilings were not measured: `cuesta doctor --ceilings` does."
@@ -150,11 +154,13 @@ def _level(record: Fields) -> object:
 
 
 def _machine(record: Fields) -> Fields:
-    found: Fields = record.get("machine") or {}
-    return found
+    facts: Fields = record.get("machine") or {}
+    return facts
 
 
-def _asked(record: Fields) -> str:
-    """What a run was asked: two with the same have the same answer."""
-    inputs = [(PurePosixPath(one["path"]).name, one["bytes"]) for one in record.get("inputs") or ()]
+def _question(record: Fields) -> str:
+    """Key of a run's question: runs with the same key must have the same answer."""
+    inputs = [
+        (PurePosixPath(entry["path"]).name, entry["bytes"]) for entry in record.get("inputs") or ()
+    ]
     return str([record.get(key) for key in ("workload", "parameters", "seed")] + inputs)

@@ -17,24 +17,24 @@ from cuesta.lab.study.evidence import (
 )
 
 REPEATS_MIN = 3
-"""Of fewer no interval is worth the name: that of two holds the median every other time."""
+"""Least repeats for an interval: that of two repeats has the median in half of the cases only."""
 REPEATS_GOOD = 6
-"""So many before an interval of the median has 95 % confidence."""
+"""Least repeats for an interval of the median with 95 % confidence."""
 TAIL = 1.5
-"""A repeat that took so many times the median is worth a word beside it."""
+"""Ratio to the median from which a slow repeat is reported."""
 BUSY_LOAD = 1.5
-"""A load average of so many times the cores, before the first run, means a busy machine."""
+"""Load average per core, before the first run, from which a machine counts as busy."""
 
 
 def means(evidence: Evidence) -> Judged:
-    """Medians of costs alone are formed, from which every ratio is made."""
+    """Check means: only medians of costs are formed, and ratios of these."""
     if not evidence.measured:
         return does_not_apply("nothing was measured")
     return judged((), "medians of seconds, bytes and counts; no rate is averaged")
 
 
 def intervals(evidence: Evidence) -> Judged:
-    """Every combination has enough repeats for an interval of its median."""
+    """Check that all combinations have enough repeats for an interval of their median."""
     if not evidence.measured:
         return judged([Breach(text="Nothing was measured.", grave=True)], "")
     fewest = min(len(samples(cell)) for cell in evidence.measured)
@@ -58,38 +58,38 @@ def _few(evidence: Evidence) -> Iterator[Breach]:
 
 
 def normality(evidence: Evidence) -> Judged:
-    """Nothing assumes it."""
+    """Check normality: no method here assumes it."""
     if not evidence.measured:
         return does_not_apply("nothing was measured")
     return judged((), "intervals are of order statistics and ranks, which assume nothing")
 
 
 def summary(evidence: Evidence) -> Judged:
-    """No repeat is so far from the median that the median hides it."""
+    """Check that no repeat is so far from the median that the median hides it."""
     far = []
     for cell in evidence.measured:
-        found = samples(cell)
-        middle = median(found)
-        if middle > 0 and max(found) > TAIL * middle:
-            far.append(f"{named(cell)} ({max(found) / middle:.3g} times)")
+        times = samples(cell)
+        middle = median(times)
+        if middle > 0 and max(times) > TAIL * middle:
+            far.append(f"{named(cell)} ({max(times) / middle:.3g} times)")
     text = f"The slowest repeat took much longer than the median: {some(far)}."
     breaches = [Breach(text=text)] if far else []
     return judged(breaches, f"no repeat took {TAIL} times the median")
 
 
 def timing(evidence: Evidence) -> Judged:
-    """One clock from the outside, phases from the inside; nobody else was busy before."""
+    """Check that runs have times and phases, and that the machine was idle before the first."""
     if not evidence.records:
         return does_not_apply("no records are at hand")
     return judged(_timed(evidence), "one clock around each run, phases by whoever leads it")
 
 
 def _timed(evidence: Evidence) -> Iterator[Breach]:
-    records = sorted(evidence.records.values(), key=lambda one: str(one.get("started")))
-    untimed = sum(not one.get("phases") or not one.get("threads") for one in records)
+    records = sorted(evidence.records.values(), key=lambda record: str(record.get("started")))
+    untimed = sum(not record.get("phases") or not record.get("threads") for record in records)
     if untimed:
         yield Breach(text=f"{untimed} records lack phases or the number of threads.")
-    # Of the runs of a study only the first counts: the others raised the load themselves.
+    # Only the first run of a study counts: the later ones raised the load themselves.
     machine = records[0].get("machine") or {}
     load, cores = machine.get("load_average") or 0.0, machine.get("cores") or 1
     if load > BUSY_LOAD * cores:

@@ -1,4 +1,4 @@
-"""How the cells of a study scatter: what each shows by itself, drawn to what all of them show.
+"""Variance of the samples in a study's cells, shrunk towards the variance of all cells.
 
 Source: Smyth, Linear models and empirical Bayes methods for assessing differential expression in
 microarray experiments, Statistical Applications in Genetics and Molecular Biology 3 (2004).
@@ -12,68 +12,68 @@ from dataclasses import dataclass
 from statistics import fmean, variance
 
 CELLS_LEAST = 3
-"""Fewer cells cannot say how alike they scatter."""
+"""Least cells for an estimate of how alike they scatter."""
 
 _ALIKE = 1e5
-"""As many degrees of freedom are as good as any number."""
+"""Degrees of freedom from which the number counts as infinite."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """A variance of logarithms, and with how many degrees of freedom it is known.
+    """A variance of logarithms with its degrees of freedom.
 
-    `most` bounds those of what is drawn to it: all samples together know no more.
+    `most` bounds the degrees of freedom of a variance shrunk towards it: all samples together have
+    no more.
     """
 
     variance: float
     free: float
     most: float
 
-    def draws(self, own: float, free: float) -> Spread:
-        """What to take for a variance that was found to be `own` with `free` degrees of freedom."""
+    def shrink(self, estimate: float, free: float) -> Spread:
+        """Shrink a variance `estimate` with `free` degrees of freedom towards this one."""
         both = min(self.free + free, max(self.most, free))
         if math.isinf(self.free):
             return Spread(variance=self.variance, free=both, most=self.most)
-        drawn = (self.free * self.variance + free * own) / (self.free + free)
-        return Spread(variance=drawn, free=both, most=self.most)
+        shrunk = (self.free * self.variance + free * estimate) / (self.free + free)
+        return Spread(variance=shrunk, free=both, most=self.most)
 
 
 NONE = Spread(variance=0.0, free=0.0, most=0.0)
-"""Of cells that nothing else is known of."""
+"""Spread without prior knowledge of the cells."""
 
 
 def usual(cells: Iterable[Sequence[float]]) -> Spread:
-    """How the logarithms of samples scatter in cells like these, and how alike.
+    """Estimate the prior variance of the logarithms of samples in cells, and how alike cells are.
 
-    Cells with one sample, with samples of 0 or without any scatter say nothing of it. The more the
-    variances of cells differ, beyond what so few samples make them, the fewer degrees of freedom it
-    has.
+    Cells with one sample, with samples of 0 or without any scatter are ignored. The more the
+    variances of cells differ beyond sampling error, the fewer degrees of freedom the result has.
     """
-    told = [
-        (variance([math.log(one) for one in cell]), len(cell) - 1)
+    known = [
+        (variance([math.log(sample) for sample in cell]), len(cell) - 1)
         for cell in cells
         if len(cell) > 1 and min(cell) > 0
     ]
-    told = [(one, free) for one, free in told if one > 0]
-    if len(told) < CELLS_LEAST:
+    known = [(cell_variance, free) for cell_variance, free in known if cell_variance > 0]
+    if len(known) < CELLS_LEAST:
         return NONE
-    most = sum(free for _, free in told)
-    logs = [math.log(one) - _mean_of_log(free) for one, free in told]
-    beyond = variance(logs) - fmean(_trigamma(free / 2) for _, free in told)
+    most = sum(free for _, free in known)
+    logs = [math.log(cell_variance) - _mean_of_log(free) for cell_variance, free in known]
+    beyond = variance(logs) - fmean(_trigamma(free / 2) for _, free in known)
     free = 2 * _inverse_trigamma(beyond) if beyond > 0 else math.inf
     if free > _ALIKE:
-        mean = sum(one * free for one, free in told) / most
+        mean = sum(cell_variance * free for cell_variance, free in known) / most
         return Spread(variance=mean, free=math.inf, most=most)
     return Spread(variance=math.exp(fmean(logs) + _mean_of_log(free)), free=free, most=most)
 
 
 def _mean_of_log(free: float) -> float:
-    """Of a chi-square with so many degrees of freedom, over their number."""
+    """Mean of the logarithm of a chi-square over its degrees of freedom."""
     return _digamma(free / 2) - math.log(free / 2)
 
 
 def _digamma(x: float) -> float:
-    """To twelve digits, by recurrence and its asymptotic series (Abramowitz and Stegun, 6.3.18)."""
+    """Digamma to twelve digits: recurrence, then asymptotic series (Abramowitz & Stegun 6.3.18)."""
     below = 0.0
     while x < 12:
         below += 1 / x
@@ -82,7 +82,7 @@ def _digamma(x: float) -> float:
 
 
 def _trigamma(x: float) -> float:
-    """To ten digits, likewise (6.4.12)."""
+    """Trigamma to ten digits, likewise (6.4.12)."""
     below = 0.0
     while x < 12:
         below += 1 / x**2
@@ -91,7 +91,7 @@ def _trigamma(x: float) -> float:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """By halving: the function falls from infinity to 0."""
+    """Invert the trigamma function by bisection: it falls from infinity to 0."""
     low, high = 1e-6, 1e7
     while high / low > 1 + 1e-9:
         half = math.sqrt(low * high)

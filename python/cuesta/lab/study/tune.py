@@ -235,7 +235,7 @@ class _Race:
 
     def winner(self, candidates: Sequence[Combination]) -> Combination:
         """Race: the candidate with the smallest median, or the default if all are slower."""
-        alive = [one for one in candidates if one.name not in self._failed]
+        alive = [candidate for candidate in candidates if candidate.name not in self._failed]
         for number in range(1, RACED_MAX + 1):
             self._round(alive)
             alive = self._survivors(alive, halves=number >= SCREENED)
@@ -251,7 +251,7 @@ class _Race:
         return min(ran, key=self._middle, default=self.default)
 
     def _round(self, candidates: Sequence[Combination]) -> None:
-        """Run each candidate once more."""
+        """Make a further run of each candidate."""
         for candidate in self.shuffled(candidates):
             # Without a run of the default there is nothing to compare.
             if self._is_time_up() and self._has(self.default):

@@ -1,4 +1,4 @@
-"""A claim's result in one sentence, with its figures."""
+"""Sentences on the results of claims, with their figures."""
 
 from __future__ import annotations
 
@@ -30,124 +30,128 @@ _QUANTITIES = {
 }
 _NAMED = ("count", "log", "machine", "pressure", "device")
 _SHOWN = 4
-"""Levels that are listed; of more, the lowest and the highest."""
+"""Most levels that are listed; of more, the lowest and the highest are."""
 _REPEATS_MOST = 100
-"""A difference that takes more repeats than this to see is too small to look for."""
+"""Most repeats that are recommended; a difference that needs more is too small to look for."""
 
 Table = Mapping[str, Any]
 
 
-def sentence(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
-    """What was found of a claim, with the intervals that decide it."""
+def sentence(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
+    """Describe the result of a claim, with the intervals that decide it."""
     where = [
         factors.title(name, level)
         for name, level in claim.get("where", {}).items()
         if name != MEASURE
     ]
     opening = f"{', '.join(where)}: " if where else ""
-    told = _told(claim, factors, found)
-    return f"{opening}{told}{_closing(claim, factors, found)}."
+    result = _result(claim, factors, comparisons)
+    return f"{opening}{result}{_closing(claim, factors, comparisons)}."
 
 
-def _told(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
-    if not found.parts:
+def _result(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
+    if not comparisons.parts:
         return "nothing to compare"
     if "exponent" in claim:
         title = next(row["title"] or row["name"] for row in factors.rows if _is(row, claim))
-        told = _interval(found.parts[0], inverse=False)
-        bent = [f"{_interval(part)} up{_at(factors, part)}" for part in found.parts[1:]]
+        power = _interval(comparisons.parts[0], inverse=False)
+        bent = [f"{_interval(part)} up{_at(factors, part)}" for part in comparisons.parts[1:]]
         bends = f", but to {_listed(bent)}" if bent else ""
-        return f"{quantity(claim)} went with {title} to the power {told}{bends}"
+        return f"{quantity(claim)} went with {title} to the power {power}{bends}"
     if "trend" in claim:
-        return _trend(claim, factors, found)
+        return _trend(claim, factors, comparisons)
     if "same" in claim:
-        return _same(claim, factors, found)
-    return _faster(claim, factors, found)
+        return _same(claim, factors, comparisons)
+    return _faster(claim, factors, comparisons)
 
 
 def _is(row: Table, claim: Table) -> bool:
     return bool(row["name"] == claim["over"])
 
 
-def _faster(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
+def _faster(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
     first = _named(factors, claim["faster"], claim["than"])
     second = _named(factors, claim["than"], claim["faster"])
-    return _compared(claim, factors, found, (second, first))
+    return _compared(claim, factors, comparisons, (second, first))
 
 
-def _same(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
-    first, *others = claim["same"]
-    titles = " and ".join(_named(factors, other, first) for other in others)
-    return _compared(claim, factors, found, (titles, _named(factors, first, others[0])))
+def _same(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
+    first, *further = claim["same"]
+    titles = " and ".join(_named(factors, side, first) for side in further)
+    return _compared(claim, factors, comparisons, (titles, _named(factors, first, further[0])))
 
 
 def _compared(
-    claim: Table, factors: Factors, found: ClaimComparisons, sides: tuple[str, str]
+    claim: Table, factors: Factors, comparisons: ClaimComparisons, sides: tuple[str, str]
 ) -> str:
-    """How many times what is measured of the second side it was on the first, by level."""
-    told: list[str] = []
-    for part in _shown(found.parts):
+    """Describe the measure of the first side as a multiple of the second, by level."""
+    phrases: list[str] = []
+    for part in _shown(comparisons.parts):
         words = _number(part.ratio.median)
-        if not told:
+        if not phrases:
             that = "that of " if MEASURE in claim else ""
             words = f"{words} times {that}{sides[1]}"
-        told.append(f"{words}{_at(factors, part)} ({_bounds(part)})")
+        phrases.append(f"{words}{_at(factors, part)} ({_bounds(part)})")
     whose = f"{quantity(claim)} of {sides[0]}" if MEASURE in claim else sides[0]
-    return f"{whose} was {_listed(told)}"
+    return f"{whose} was {_listed(phrases)}"
 
 
-def _trend(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
+def _trend(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
     over = claim["over"]
     titles = {
         row["name"]: factors.title(over, row["name"])
         for row in factors.levels(over)
         if factors.is_planned({**claim.get("where", {}), over: row["name"]})
     }
-    run = [name for name in titles if name not in found.missing]
+    run = [name for name in titles if name not in comparisons.missing]
     falls = claim["trend"] == "falls"
     if claim["trend"] == "flat":
-        told = [f"{_interval(part)}{_at(factors, part)}" for part in _shown(found.parts)]
-        return f"{quantity(claim)} was, as a multiple of that at {titles[run[0]]}, {_listed(told)}"
-    steps = found.parts[: len(run) - 1]
-    told = [f"{_interval(part, inverse=falls)}{_at(factors, part)}" for part in _shown(steps)]
-    whole = ""
-    if len(found.parts) > 1:
-        moved = _interval(found.parts[-1], inverse=falls)
-        whole = f", and {moved} from {titles[run[0]]} to {titles[run[-1]]}"
-    return f"{quantity(claim)} was, as a multiple of that a level before, {_listed(told)}{whole}"
+        phrases = [f"{_interval(part)}{_at(factors, part)}" for part in _shown(comparisons.parts)]
+        return (
+            f"{quantity(claim)} was, as a multiple of that at {titles[run[0]]}, {_listed(phrases)}"
+        )
+    steps = comparisons.parts[: len(run) - 1]
+    phrases = [f"{_interval(part, inverse=falls)}{_at(factors, part)}" for part in _shown(steps)]
+    total = ""
+    if len(comparisons.parts) > 1:
+        moved = _interval(comparisons.parts[-1], inverse=falls)
+        total = f", and {moved} from {titles[run[0]]} to {titles[run[-1]]}"
+    return f"{quantity(claim)} was, as a multiple of that a level before, {_listed(phrases)}{total}"
 
 
-def _closing(claim: Table, factors: Factors, found: ClaimComparisons) -> str:
-    """What was claimed, and what lacks to decide."""
-    told = ""
+def _closing(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
+    """Describe the claim, and the runs that a decision lacks."""
+    text = ""
     if "faster" in claim:
         below = f" and less than {claim['under']:g}" if "under" in claim else ""
-        told = f"; claimed: more than {claim.get('by', 1):g}{below}"
+        text = f"; claimed: more than {claim.get('by', 1):g}{below}"
     elif "exponent" in claim:
-        told = f"; claimed: {claim['exponent'][0]:g} to {claim['exponent'][1]:g}"
+        text = f"; claimed: {claim['exponent'][0]:g} to {claim['exponent'][1]:g}"
     elif "within" in claim:
-        told = f"; claimed: within {claim['within']:g} times"
-    if not found.parts and not found.missing:
+        text = f"; claimed: within {claim['within']:g} times"
+    if not comparisons.parts and not comparisons.missing:
         return "; no verified run on a side"
-    if found.missing:
-        names = ", ".join(_missing_title(claim, factors, name) for name in found.missing)
-        told += f"; no verified run to compare at {names}"
-    if found.verdict == UNDECIDED and any(part.verdict == UNDECIDED for part in found.parts):
-        told += f"; {_lacking(found.parts)}"
-    elif found.verdict == UNDECIDED and len(found.parts) < found.needed:
-        told += "; too few levels to decide"
-    return told
+    if comparisons.missing:
+        names = ", ".join(_missing_title(claim, factors, name) for name in comparisons.missing)
+        text += f"; no verified run to compare at {names}"
+    if comparisons.verdict == UNDECIDED and any(
+        part.verdict == UNDECIDED for part in comparisons.parts
+    ):
+        text += f"; {_lacking(comparisons.parts)}"
+    elif comparisons.verdict == UNDECIDED and len(comparisons.parts) < comparisons.needed:
+        text += "; too few levels to decide"
+    return text
 
 
 def _missing_title(claim: Table, factors: Factors, name: str) -> str:
-    """Of a level of what a claim must hold over, or else of one that a side names."""
+    """Title of a level of `over`, or else of a level that a side names."""
     named = [claim["over"]] if "over" in claim else [row["name"] for row in factors.rows]
     titles = (factors.title(factor, name) for factor in named)
     return next((title for title in titles if title != name), name)
 
 
 def _lacking(parts: Sequence[Part]) -> str:
-    """How many repeats would decide the parts that are not."""
+    """Describe the repeats that would decide the undecided parts."""
     needed = max(repeats_to_decide(part) for part in parts if part.verdict != HOLDS)
     if needed > _REPEATS_MOST:
         return f"more than {_REPEATS_MOST} repeats would be needed to decide"
@@ -155,9 +159,9 @@ def _lacking(parts: Sequence[Part]) -> str:
 
 
 def repeats_to_decide(part: Part) -> int:
-    """Repeats with which the interval of an undecided part would leave the claimed bound.
+    """Repeats with which the interval of an undecided part would exclude the claimed bound.
 
-    The width falls with the square root of the repeats, and the ratio is taken to stay.
+    The width falls with the square root of the repeats; the ratio is assumed to be constant.
     """
     if part.repeats < 2:
         return LEAST_REPEATS
@@ -174,7 +178,7 @@ def repeats_to_decide(part: Part) -> int:
 
 
 LEAST_REPEATS = 3
-"""Fewer say nothing of the spread."""
+"""Least repeats for an estimate of the spread."""
 
 
 def _log(value: float) -> float:
@@ -182,7 +186,7 @@ def _log(value: float) -> float:
 
 
 def quantity(claim: Table) -> str:
-    """What a claim measures, in words."""
+    """Name of the measure of a claim, in words."""
     measure = str(claim.get(MEASURE, ""))
     if not measure:
         return "of what each is measured by"
@@ -195,11 +199,11 @@ def quantity(claim: Table) -> str:
 
 
 def _named(factors: Factors, side: Table, other: Table) -> str:
-    """A side by the levels that tell it from the other."""
-    own = {key: value for key, value in side.items() if other.get(key) != value} or side
-    titles = [factors.title(key, value) for key, value in own.items() if key != MEASURE]
-    if MEASURE in own:
-        titles.append(quantity(own))
+    """Name a side by the levels that differ from the other side."""
+    differing = {key: value for key, value in side.items() if other.get(key) != value} or side
+    titles = [factors.title(key, value) for key, value in differing.items() if key != MEASURE]
+    if MEASURE in differing:
+        titles.append(quantity(differing))
     return ", ".join(titles) or "it"
 
 
@@ -211,13 +215,13 @@ def _at(factors: Factors, part: Part) -> str:
 
 
 def _preposition(factors: Factors, factor: str, level: str) -> str:
-    """At a value, for a thing."""
+    """Preposition before a level: `at` a value, `for` other levels."""
     rows = (row for row in factors.levels(factor) if row["name"] == level)
     return "for" if next(rows, {}).get("value") is None else "at"
 
 
 def _shown(parts: Sequence[Part]) -> list[Part]:
-    """The parts that are listed."""
+    """Select the parts that are listed."""
     if len(parts) <= _SHOWN:
         return list(parts)
     ordered = sorted(parts, key=lambda part: part.ratio.median)
@@ -226,8 +230,8 @@ def _shown(parts: Sequence[Part]) -> list[Part]:
     return [part for part in parts if part in chosen]
 
 
-def _listed(told: Sequence[str]) -> str:
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+def _listed(phrases: Sequence[str]) -> str:
+    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
 
 
 def _interval(part: Part, *, inverse: bool = False) -> str:
@@ -242,7 +246,7 @@ def _bounds(part: Part, *, inverse: bool = False) -> str:
 
 
 def _number(value: float, *, inverse: bool = False) -> str:
-    """A ratio with three figures."""
+    """Format a ratio with three figures."""
     value = 1 / max(value, 1 / FAR) if inverse else value
     if abs(value) >= 1000:
         return "over 1000"
