@@ -1,4 +1,5 @@
-//! Where k-mers of a text are: one in eight by hash, and those at the ends of its sequences.
+//! Index of positions of k-mers in a text: one k-mer in eight by hash, and those at the ends of its
+//! sequences.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,22 +14,23 @@ use super::packed::{Alignment, WORD_BASES, base, turned, window};
 use super::text::{PLACES_MAX, Text};
 use crate::kernel::kmer::complement;
 
-/// One k-mer in so many is in the index, as a power of two.
+/// Sampling rate of k-mers in the index, as a power of two.
 const SAMPLE_BITS: u32 = 3;
-/// The bases in the middle of a k-mer by which it is chosen.
+/// Most bases in the core of a k-mer, its middle by which it is sampled.
 const CORE_BASES_MAX: usize = 31;
-/// Slots for a k-mer, in tenths.
+/// Slots per k-mer, in tenths.
 const SLOTS_TENTHS: usize = 16;
-/// Slots looked at before a k-mer is given up: what is not found is only slower to count.
+/// Slots that are probed before a k-mer counts as absent, which only makes it slower to count.
 const PROBES_MAX: usize = 64;
-/// How many of them it takes, or fewer, for most k-mers.
+/// Probes that suffice for most k-mers.
 const PROBES_MEAN: usize = 4;
-/// K-mers of a sequence that are added together, so that their slots come at once.
+/// K-mers of a sequence that are inserted together, so that the cache misses of their slots
+/// overlap.
 const WAITING_MAX: usize = 32;
 const EMPTY: u32 = u32::MAX;
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Odd bases in the middle of a k-mer, the same on both strands but for their direction.
+/// Core of a k-mer: an odd number of bases in its middle, which are the middle on either strand.
 #[derive(Clone, Copy)]
 pub struct Core {
     k: usize,
@@ -36,13 +38,13 @@ pub struct Core {
 }
 
 impl Core {
-    /// Those of k-mers of `k` bases.
+    /// Returns the core of k-mers of `k` bases.
     pub fn of(k: usize) -> Self {
         Self { k, bases: k.min(CORE_BASES_MAX) }
     }
 
-    /// Calls `take` for the k-mers from `first` to before `last`, with the place of each and the
-    /// hash of its core, until it returns false.
+    /// Calls `take` for the k-mers from `first` to before `last` with their positions and the
+    /// hashes of their cores, until `take` returns false.
     #[inline(always)]
     pub fn each(
         self,
@@ -64,13 +66,13 @@ impl Core {
         }
     }
 
-    /// The hash of the k-mer at a place, from that of its core.
+    /// Returns the hash of the k-mer at a position, given that of its core.
     #[inline(always)]
     fn name(self, words: &[u64], place: usize, core: u64) -> u64 {
         if self.k == self.bases { core } else { self.long_name(words, place) }
     }
 
-    /// The hash of the core of a k-mer.
+    /// Returns the hash of the core of the k-mer at a position.
     #[inline]
     pub fn hash(self, words: &[u64], place: usize) -> u64 {
         let away = (self.k - self.bases) / 2;
@@ -78,15 +80,15 @@ impl Core {
         mixed(forward.min(turned(forward) >> (64 - 2 * self.bases)))
     }
 
-    /// Of both strands together: each is hashed by windows at the same distances from its start,
-    /// the last one at its end.
+    /// Hashes a long k-mer, combining both strands: each is hashed by windows at the same distances
+    /// from its start, the last window at its end.
     fn long_name(self, words: &[u64], place: usize) -> u64 {
         let last = self.k - WORD_BASES;
         let starts = (0..last).step_by(WORD_BASES).chain([last]);
-        let both = starts.fold([0, 0], |[one, two], start| {
+        let both = starts.fold([0, 0], |[forward, backward], start| {
             let ahead = window(words, place + start);
             let behind = turned(window(words, place + last - start));
-            [mixed(one ^ ahead), mixed(two ^ behind)]
+            [mixed(forward ^ ahead), mixed(backward ^ behind)]
         });
         mixed(both[0].wrapping_add(both[1]))
     }
@@ -98,33 +100,33 @@ fn mixed(kmer: u64) -> u64 {
     product ^ product >> 32
 }
 
-/// Whether the k-mer of a core with this hash is in the index wherever it is in a sequence.
+/// Returns whether a k-mer whose core has this hash is in the index at any position of a sequence.
 #[inline(always)]
 pub fn is_sampled(core: u64) -> bool {
     core >> (64 - SAMPLE_BITS) == 0
 }
 
-/// Places of k-mers in a text.
+/// Index of the positions of k-mers in a text.
 pub struct Index<'t, 'a> {
     text: &'t Text<'a>,
     core: Core,
     slots: Vec<AtomicU32>,
-    /// Bits of a slot that are the place; those above are of the hash.
+    /// Low bits of a slot that are a position; the bits above are of the hash.
     place_bits: u32,
-    /// The places that may be in it.
+    /// Upper bound (exclusive) of the indexed positions.
     end: usize,
     _lease: Lease<'a>,
 }
 
 impl<'t, 'a> Index<'t, 'a> {
-    /// Bytes of the index of sequences with so many bases.
+    /// Returns the bytes of the index of sequences with `bases` bases in all.
     fn size_bytes(bases: usize, sequences: usize) -> u64 {
         let kmers = (bases >> SAMPLE_BITS) + 2 * sequences + 64;
         (kmers * SLOTS_TENTHS / 10 * size_of::<AtomicU32>()) as u64
     }
 
-    /// Of the first sequences of a text that have to do with at most `most_bytes`, an index and
-    /// `each_bytes` a base.
+    /// Indexes the first sequences of a text, as many as fit in `most_bytes` with the index and
+    /// `each_bytes` per base.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -161,12 +163,12 @@ impl<'t, 'a> Index<'t, 'a> {
         Ok(index)
     }
 
-    /// The places that may be found are before this one.
+    /// Returns the upper bound (exclusive) of the indexed positions.
     pub fn end(&self) -> usize {
         self.end
     }
 
-    /// The hashes of cores of its k-mers.
+    /// Returns the core of its k-mers.
     pub fn core(&self) -> Core {
         self.core
     }
@@ -197,7 +199,7 @@ impl<'t, 'a> Index<'t, 'a> {
     #[inline(always)]
     fn tag(&self, name: u64) -> u32 {
         let bits = u64::from(self.place_bits);
-        // With 32 bits of places there is none.
+        // With 32 bits of positions no bit is left.
         ((name >> 32) << bits) as u32
     }
 
@@ -213,19 +215,18 @@ impl<'t, 'a> Index<'t, 'a> {
         }
     }
 
-    /// Asks memory for the slot in which the k-mer at a base of some words would be found, and
-    /// returns its name.
+    /// Prefetches the slots of the k-mer at a base of a read, and returns its hash (name).
     #[inline(always)]
     pub fn prefetch(&self, words: &[u64], base: usize, core: u64) -> u64 {
         let name = self.core.name(words, base, core);
         let slot = self.slot(name);
-        // Some of those to be looked at may be in the next line of the cache.
+        // Some of the slots to be probed may be in the next cache line.
         prefetch(&self.slots, slot);
         prefetch(&self.slots, slot + PROBES_MEAN);
         name
     }
 
-    /// Where the k-mer of a name may be.
+    /// Iterates over the candidate positions of a k-mer by its hash.
     #[inline(always)]
     pub fn places(&self, name: u64) -> impl Iterator<Item = usize> {
         let (tag, place_mask) = (self.tag(name), ((1u64 << self.place_bits) - 1) as u32);
@@ -239,7 +240,7 @@ impl<'t, 'a> Index<'t, 'a> {
         entries.filter(is_it).map(move |entry| (entry & place_mask) as usize)
     }
 
-    /// Where the k-mer of a name, at a base of a read, is in the text.
+    /// Finds an alignment of a read by the k-mer at a base, given its hash.
     #[inline]
     pub fn find(&self, read: &[u64], base: usize, name: u64) -> Option<Alignment> {
         let (k, words) = (self.core.k, self.text.words());

@@ -1,5 +1,6 @@
-//! Where k-mers meet: every (k-1)-mer inside a unitig must be there once among all ends of k-mers
-//! of either side, and no two ends of unitigs may be all that meets in a (k-1)-mer.
+//! Check of the positions where k-mers meet: each (k-1)-mer inside a unitig must occur only once
+//! among the ends of all k-mers, and no two ends of unitigs may be the only ones that meet in a
+//! (k-1)-mer.
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
@@ -15,34 +16,34 @@ use super::text::Text;
 use crate::kernel::internal;
 use crate::kernel::kmer::Kmer;
 
-/// Parts of a bucket by hash, when it must be sorted in parts.
+/// Most parts into which a bucket is divided by hash, if it has to be sorted in parts.
 const PARTS_MAX: u64 = 1 << 24;
-/// The part of the free memory that all threads sort in.
+/// Part of the free memory in which all threads sort.
 const SORTED_PART: u64 = 2;
 const SORTED_BYTES_MIN: u64 = 64 << 10;
 const SORTED_BYTES_MAX: u64 = 64 << 20;
-/// As a part of that, what (k-1)-mers are divided in, besides.
+/// Additional memory, as a part of that, in which (k-1)-mers are divided into groups.
 const SPARE_PART: u64 = 16;
 
-/// The (k-1)-mers of unitigs by bucket: those inside, and those at their ends.
+/// The (k-1)-mers of unitigs by bucket: inside the unitigs, and at their ends.
 pub struct Joints<'j, 'a> {
-    /// Those between two k-mers of a unitig.
+    /// The (k-1)-mers between two k-mers of a unitig.
     pub inside: &'j SuperKmerStore<'a>,
-    /// Those at the ends of unitigs.
+    /// The (k-1)-mers at the ends of unitigs.
     pub outside: &'j SuperKmerStore<'a>,
     /// The unitigs.
     pub text: &'j Text<'a>,
-    /// Size of k-mers.
+    /// Bases in a k-mer.
     pub k: usize,
-    /// What is found wrong.
+    /// Faults that are found.
     pub faults: &'j Faults,
 }
 
 impl<'j, 'a> Joints<'j, 'a> {
-    /// Puts all (k-1)-mers into buckets, and looks at whether circles are some.
+    /// Puts all (k-1)-mers into buckets, and checks that circles are circles.
     ///
     /// # Errors
-    /// `Input` when a block a bucket does not fit in the budget; `System`; `Cancelled`.
+    /// `Input` when one block per bucket does not fit in the budget; `System`; `Cancelled`.
     pub fn divide(&self, threads: usize, (progress, amount): (&Progress, u64)) -> Result<()> {
         let tasks = self.text.tasks(self.text.end());
         let work = |adders: &mut Option<[Adder<'j, 'a>; 2]>, task: usize| {
@@ -52,7 +53,7 @@ impl<'j, 'a> Joints<'j, 'a> {
             };
             self.text.each_in_task((task, self.text.end()), |unitig, places| {
                 let (start, end) = self.text.range(unitig);
-                // From the first (k-1)-mer to the one after the last.
+                // From the first (k-1)-mer to the position after the last.
                 let (left, right) = (start, end + 2 - self.k);
                 let is_circle = self.text.claim(unitig).is_marked;
                 let first = if is_circle { left } else { left + 1 };
@@ -77,7 +78,7 @@ impl<'j, 'a> Joints<'j, 'a> {
         adders.into_iter().flatten().flatten().try_for_each(Adder::finish)
     }
 
-    /// A circle ends with the k - 1 bases with which it begins.
+    /// Checks that a circle ends with the k - 1 bases with which it begins.
     fn check_circle(&self, (start, end): (usize, usize)) {
         let (words, bases) = (self.text.words(), self.k - 1);
         let end = end - bases;
@@ -87,7 +88,7 @@ impl<'j, 'a> Joints<'j, 'a> {
         }
     }
 
-    /// Judges all buckets.
+    /// Checks all buckets.
     ///
     /// # Errors
     /// `Input` when the (k-1)-mers of a bucket do not fit in the budget; `System`; `Cancelled`.
@@ -147,8 +148,8 @@ impl<'j, 'a> Joints<'j, 'a> {
         Ok(())
     }
 
-    /// All of the inside must differ from each other, from their reverse complements, and from
-    /// those outside.
+    /// Checks that all (k-1)-mers inside differ from each other, from their reverse complements,
+    /// and from those outside.
     fn sorted<K: Kmer>(&self, (inside, outside): (&mut [K], &mut [K]), spare: &mut Vec<K>) {
         for kmers in [&mut *inside, &mut *outside] {
             grouped::sort((kmers, &mut *spare), self.k - 1, |&kmer| kmer);
@@ -167,7 +168,7 @@ impl<'j, 'a> Joints<'j, 'a> {
     }
 }
 
-/// What a thread sorts in.
+/// Buffers in which a thread sorts.
 struct Worker<'a, K> {
     inside: Vec<K>,
     outside: Vec<K>,

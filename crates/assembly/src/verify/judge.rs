@@ -1,6 +1,6 @@
-//! Judges the k-mers of a bucket: what was counted along the answer, what is beside it, what the
-//! answer claims and what is trusted are sorted and laid side by side. Most need not be: a k-mer
-//! whose hash no other one has is known by itself.
+//! Judgement of the k-mers of a bucket: counts along the answer, unaligned k-mers of reads, claims
+//! of the answer and trusted k-mers are sorted and merged. Most k-mers need no sorting: one whose
+//! hash slot no other has occurs only once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ use cuesta_runtime::parallel;
 use super::evidence::SuperKmerStore;
 use super::faults::{Fault, Faults};
 use super::grouped;
-use super::seen_twice::SeenTwice;
+use super::repeats::RepeatFilter;
 use super::unique_kmers::UniqueKmers;
 use crate::kernel::internal;
 use crate::kernel::kmer::Kmer;
@@ -22,40 +22,39 @@ use crate::kernel::table::COUNT_MAX;
 /// Least and most bytes in which a thread sorts.
 const SORTED_BYTES_MIN: u64 = 64 << 10;
 const SORTED_BYTES_MAX: u64 = 64 << 20;
-/// The part of the free memory that all threads sort in.
+/// Part of the free memory in which all threads sort.
 const SORTED_PART: u64 = 2;
-/// The part of a thread's memory in which k-mers are divided, again for those of the answer, and
-/// again for what is alone.
+/// Part of a thread's memory in which k-mers are divided into groups; the same again for those of
+/// the answer, and again for unique k-mers.
 const SPARE_PART: usize = 16;
-/// Parts of a bucket by hash, when it must be sorted in parts.
+/// Most parts into which a bucket is divided by hash, if it has to be sorted in parts.
 const PARTS_MAX: u64 = 1 << 24;
 
-/// What is known of the k-mers of one size.
+/// Evidence on the k-mers of one size.
 pub struct Judge<'j, 'a> {
-    /// Of the reads, those that were not found along the answer.
+    /// K-mers of reads that were not found in the answer.
     pub reads: &'j SuperKmerStore<'a>,
-    /// Those of the answer, with the number of their sequence and how often they were found along
-    /// it.
+    /// K-mers of the answer, with the number of their sequence and their count along it.
     pub claimed: &'j SuperKmerStore<'a>,
-    /// Those that are solid whatever their count, with the count that they have at least.
+    /// K-mers that are solid whatever their count, with the least count that they have.
     pub trusted: Option<&'j SuperKmerStore<'a>>,
-    /// The count from which on others are solid.
+    /// Least count of other solid k-mers.
     pub min_count: u32,
-    /// For each sequence of the answer, the counts of its k-mers that were not found along it,
-    /// added up.
+    /// For each sequence of the answer the sum of counts of its k-mers that were not found along
+    /// it.
     pub sums: &'j [AtomicU64],
-    /// Where k-mers go that the reads have twice, if anyone wants to know.
-    pub seen_twice: Option<&'j SeenTwice<'a>>,
-    /// What is found wrong.
+    /// Filter to which k-mers are added that occur more than once in the reads, if it is wanted.
+    pub repeats: Option<&'j RepeatFilter<'a>>,
+    /// Faults that are found.
     pub faults: &'j Faults,
 }
 
-/// K-mers by count: of all buckets, and of those of the sample.
+/// Spectra of all buckets, and of those of the sample.
 #[derive(Default)]
 pub struct Spectra {
-    /// All.
+    /// Spectrum of all k-mers.
     pub all: Spectrum,
-    /// Those of the sample.
+    /// Spectrum of the sample.
     pub sample: Spectrum,
 }
 
@@ -67,7 +66,7 @@ struct Claim<K> {
     count: u32,
 }
 
-/// What a thread sorts in.
+/// Buffers in which a thread sorts.
 struct Worker<'a, K> {
     k: usize,
     claims: Vec<Claim<K>>,
@@ -78,24 +77,24 @@ struct Worker<'a, K> {
     counted: Vec<(K, u32)>,
     spare: Vec<(K, u32)>,
     buffer: Vec<u8>,
-    alone: UniqueKmers,
+    unique: UniqueKmers,
     most_bytes: usize,
-    noted: Noted,
+    statistics: KmerStatistics,
     _lease: Lease<'a>,
 }
 
-/// What is known of k-mers by their counts.
+/// Statistics of the k-mers by their counts.
 #[derive(Default)]
-struct Noted {
+struct KmerStatistics {
     spectra: Spectra,
-    /// Whether the k-mers are of the sample.
+    /// Whether the present k-mers are of the sample.
     is_sampled: bool,
-    /// Whether hashes are wanted of what the reads have twice, and these.
-    notes_twice: bool,
+    /// Whether to collect the hashes of repeated k-mers, and these hashes.
+    collects_repeats: bool,
     hashes: Vec<u64>,
 }
 
-impl Noted {
+impl KmerStatistics {
     #[inline(always)]
     fn add<K: Kmer>(&mut self, kmer: K, count: u32) {
         if count > 0 {
@@ -104,7 +103,7 @@ impl Noted {
                 self.spectra.sample.add(count);
             }
         }
-        if self.notes_twice && count > 1 {
+        if self.collects_repeats && count > 1 {
             self.hashes.push(kmer.mixed());
         }
     }
@@ -117,7 +116,7 @@ impl Noted {
     }
 }
 
-/// The k-mers of a bucket whose hash leaves `which` when divided by `of`.
+/// Part of the k-mers of a bucket: those whose hash has remainder `which` modulo `of`.
 #[derive(Clone, Copy)]
 struct Part {
     which: u64,
@@ -132,7 +131,7 @@ impl Part {
 }
 
 impl Judge<'_, '_> {
-    /// Judges all buckets; tells of progress as if there were `amount` to do.
+    /// Judges all buckets; advances progress by `amount` in all.
     ///
     /// # Errors
     /// `Input` when the k-mers of a bucket do not fit in the budget; `System`; `Cancelled`.
@@ -153,17 +152,17 @@ impl Judge<'_, '_> {
             progress.advance(share(amount, bucket, buckets))
         };
         let workers = parallel::run(threads, buckets, || None, work, |_| {})?;
-        let mut found = Spectra::default();
+        let mut spectra = Spectra::default();
         for worker in workers.into_iter().flatten() {
-            found.all.merge(&worker.noted.spectra.all);
-            found.sample.merge(&worker.noted.spectra.sample);
+            spectra.all.merge(&worker.statistics.spectra.all);
+            spectra.sample.merge(&worker.statistics.spectra.sample);
         }
-        Ok(found)
+        Ok(spectra)
     }
 
     fn bucket<K: Kmer>(&self, worker: &mut Worker<'_, K>, bucket: usize) -> Result<()> {
-        worker.noted.is_sampled = self.reads.buckets().is_sampled(bucket);
-        worker.noted.notes_twice = self.seen_twice.is_some();
+        worker.statistics.is_sampled = self.reads.buckets().is_sampled(bucket);
+        worker.statistics.collects_repeats = self.repeats.is_some();
         let mut parts = vec![Part { which: 0, of: 1 }];
         while let Some(part) = parts.pop() {
             if self.load(worker, (bucket, part))? {
@@ -183,7 +182,7 @@ impl Judge<'_, '_> {
         Ok(())
     }
 
-    /// Sorts the k-mers of a part; whether they fit.
+    /// Loads and sorts the k-mers of a part; returns whether they fit.
     fn load<K: Kmer>(
         &self,
         worker: &mut Worker<'_, K>,
@@ -204,7 +203,7 @@ impl Judge<'_, '_> {
                 }
                 Ok(())
             })?;
-            // Of several weights the last one is the most.
+            // The last of several weights is the largest.
             worker.trusted.sort_unstable();
         }
         let mut fits = worker.fits();
@@ -220,7 +219,7 @@ impl Judge<'_, '_> {
         })?;
         worker.buffer = buffer;
         if worker.has_all() {
-            self.judge_alone(worker);
+            self.judge_unique(worker);
         }
         let claims = (&mut worker.claims[..], &mut worker.claims_spare);
         grouped::sort(claims, worker.k, |claim| claim.kmer);
@@ -228,39 +227,39 @@ impl Judge<'_, '_> {
         Ok(fits && worker.fits())
     }
 
-    /// Judges the k-mers that are there once for certain, and forgets them.
-    fn judge_alone<K: Kmer>(&self, worker: &mut Worker<'_, K>) {
-        let Worker { claims, trusted, kmers, alone, noted, .. } = worker;
-        if !alone.clear(claims.len() + trusted.len() + kmers.len()) {
+    /// Judges the k-mers that occur only once for certain, and removes them.
+    fn judge_unique<K: Kmer>(&self, worker: &mut Worker<'_, K>) {
+        let Worker { claims, trusted, kmers, unique, statistics, .. } = worker;
+        if !unique.clear(claims.len() + trusted.len() + kmers.len()) {
             return;
         }
-        claims.iter().for_each(|claim| alone.add(claim.kmer));
-        trusted.iter().for_each(|&(kmer, _)| alone.add(kmer));
-        kmers.iter().for_each(|&kmer| alone.add(kmer));
+        claims.iter().for_each(|claim| unique.add(claim.kmer));
+        trusted.iter().for_each(|&(kmer, _)| unique.add(kmer));
+        kmers.iter().for_each(|&kmer| unique.add(kmer));
         claims.retain(|claim| {
-            let is_alone = alone.has(claim.kmer);
-            if is_alone {
+            let is_unique = unique.has(claim.kmer);
+            if is_unique {
                 if claim.count < self.min_count {
                     self.faults.add(Fault::NotSolid);
                 }
-                noted.add(claim.kmer, claim.count);
+                statistics.add(claim.kmer, claim.count);
             }
-            !is_alone
+            !is_unique
         });
         let all = kmers.len();
-        kmers.retain(|&kmer| !alone.has(kmer));
+        kmers.retain(|&kmer| !unique.has(kmer));
         let singles = (all - kmers.len()) as u64;
         if singles > 0 && self.min_count <= 1 {
             self.faults.add(Fault::Unclaimed);
         }
-        noted.add_singles(singles);
+        statistics.add_singles(singles);
     }
 
     fn judge<K: Kmer>(&self, worker: &mut Worker<'_, K>) {
-        let Worker { claims, trusted, counted, noted, .. } = worker;
-        let mut add = |(kmer, count): (K, u32)| noted.add(kmer, count);
+        let Worker { claims, trusted, counted, statistics, .. } = worker;
+        let mut add = |(kmer, count): (K, u32)| statistics.add(kmer, count);
         let mut counted = counted.iter().copied().peekable();
-        let mut trusted = trusted.chunk_by(|one, two| one.0 == two.0).peekable();
+        let mut trusted = trusted.chunk_by(|left, right| left.0 == right.0).peekable();
         let mut unclaimed = |(kmer, count): (K, u32)| {
             add((kmer, count));
             if count >= self.min_count {
@@ -274,17 +273,18 @@ impl Judge<'_, '_> {
                 self.faults.add(Fault::Twice);
                 continue;
             }
-            while let Some(other) = counted.next_if(|one| one.0 < claim.kmer) {
-                unclaimed(other);
+            while let Some(entry) = counted.next_if(|entry| entry.0 < claim.kmer) {
+                unclaimed(entry);
             }
             while trusted.next_if(|same| same[0].0 < claim.kmer).is_some() {
                 self.faults.add(Fault::Unclaimed);
             }
-            let beside = counted.next_if(|one| one.0 == claim.kmer).map_or(0, |one| one.1);
+            let unaligned =
+                counted.next_if(|entry| entry.0 == claim.kmer).map_or(0, |entry| entry.1);
             let trust = trusted.next_if(|same| same[0].0 == claim.kmer);
-            let weight = trust.and_then(<[_]>::last).map(|one| one.1);
-            let seen = claim.count.saturating_add(beside).min(COUNT_MAX);
-            let total = seen.max(weight.unwrap_or(0));
+            let weight = trust.and_then(<[_]>::last).map(|entry| entry.1);
+            let observed = claim.count.saturating_add(unaligned).min(COUNT_MAX);
+            let total = observed.max(weight.unwrap_or(0));
             if total < self.min_count && weight.is_none() {
                 self.faults.add(Fault::NotSolid);
             }
@@ -299,13 +299,13 @@ impl Judge<'_, '_> {
         if trusted.next().is_some() {
             self.faults.add(Fault::Unclaimed);
         }
-        if let Some(seen_twice) = self.seen_twice {
-            seen_twice.add(&mut noted.hashes);
+        if let Some(repeats) = self.repeats {
+            repeats.add(&mut statistics.hashes);
         }
     }
 }
 
-/// What `index` of `count` parts of an amount are, so that all are the whole of it.
+/// Returns part `index` of `count` nearly equal parts of an amount, which sum to the amount.
 pub fn share(amount: u64, index: usize, count: usize) -> u64 {
     let upto = |index: usize| (u128::from(amount) * index as u128 / count as u128) as u64;
     upto(index + 1) - upto(index)
@@ -324,9 +324,9 @@ impl<'a, K: Kmer> Worker<'a, K> {
             counted: Vec::new(),
             spare: Vec::new(),
             buffer: Vec::new(),
-            alone: UniqueKmers::new(spare_bytes),
+            unique: UniqueKmers::new(spare_bytes),
             most_bytes: most_bytes as usize,
-            noted: Noted::default(),
+            statistics: KmerStatistics::default(),
             _lease: budget.take(most_bytes, "sorting k-mers")?,
         })
     }
@@ -338,26 +338,28 @@ impl<'a, K: Kmer> Worker<'a, K> {
         self.counted.clear();
     }
 
-    /// Whether what is sorted takes no more than half of the memory, so that all else has room.
+    /// Returns whether the sorted values take at most half of the memory, so that the rest has
+    /// room.
     fn fits(&self) -> bool {
         self.fits_with(self.counted.len())
     }
 
     fn fits_with(&self, counted: usize) -> bool {
         let claims = self.claims.len() * size_of::<Claim<K>>();
-        let others = (self.trusted.len() + 2 * counted) * size_of::<(K, u32)>();
-        claims + others <= self.most_bytes / 2
+        let rest = (self.trusted.len() + 2 * counted) * size_of::<(K, u32)>();
+        claims + rest <= self.most_bytes / 2
     }
 
-    /// Whether all k-mers are there, none of them counted yet, and will fit however many are new.
+    /// Returns whether all k-mers are loaded, none is counted yet, and they will fit however many
+    /// differ.
     fn has_all(&self) -> bool {
         self.counted.is_empty() && self.fits_with(self.kmers.len())
     }
 
-    /// Counts the k-mers and adds them to those counted before.
+    /// Counts the loaded k-mers and adds them to the counts so far.
     fn count(&mut self) {
         grouped::sort((&mut self.kmers[..], &mut self.kmers_spare), self.k, |&kmer| kmer);
-        let counted = self.kmers.chunk_by(|one, two| one == two).map(|same| {
+        let counted = self.kmers.chunk_by(|left, right| left == right).map(|same| {
             (same[0], u32::try_from(same.len()).map_or(COUNT_MAX, |count| count.min(COUNT_MAX)))
         });
         if self.counted.is_empty() {
@@ -368,10 +370,10 @@ impl<'a, K: Kmer> Worker<'a, K> {
         let mut before = self.counted.iter().copied().peekable();
         self.spare.clear();
         for (kmer, count) in counted {
-            while let Some(one) = before.next_if(|one| one.0 < kmer) {
-                self.spare.push(one);
+            while let Some(entry) = before.next_if(|entry| entry.0 < kmer) {
+                self.spare.push(entry);
             }
-            let more = before.next_if(|one| one.0 == kmer).map_or(0, |one| one.1);
+            let more = before.next_if(|entry| entry.0 == kmer).map_or(0, |entry| entry.1);
             self.spare.push((kmer, count.saturating_add(more).min(COUNT_MAX)));
         }
         self.spare.extend(before);

@@ -1,5 +1,6 @@
-//! Proves the unitigs of one size of k-mers: reads are laid along them, what is left of the reads
-//! is counted in buckets, then the unitigs' own k-mers and the places where these meet are judged.
+//! Proof of the unitigs of one size of k-mers: reads are aligned to them, unaligned k-mers are
+//! counted in buckets, then the k-mers of the unitigs and the positions where they meet are
+//! checked.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -24,84 +25,84 @@ use super::links::SequenceLinks;
 use super::packed_reads::PackedReads;
 use super::reader::EvidenceReader;
 use super::reads::{ReadBlock, ReadSource};
-use super::seen_twice::SeenTwice;
+use super::repeats::RepeatFilter;
 use super::text::{Text, trusted_claim, unitig_claim};
 use crate::buckets::open::bucket_bits_max;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::table::COUNT_MAX;
 use cuesta_input::reads::input_bytes;
 
-/// Bytes of input for a bucket: what of it is not found along the answer fits in a cache.
+/// Bytes of input per bucket: its unaligned k-mers fit in a cache.
 const BUCKET_BYTES: u64 = 512 << 10;
 const BUCKET_BITS_MIN: u32 = 4;
 const BUCKET_BITS_MAX: u32 = 12;
-/// The part of the memory that open blocks take, those of all threads together.
+/// Part of the memory for the open blocks of all threads together.
 const OPEN_PART: u64 = 8;
-/// The part of the memory that stays free when super-k-mers go to scratch.
+/// Part of the memory that stays free when super-k-mers go to scratch.
 const KEEP_FREE_PART: u64 = 3;
-/// The part of the memory for the blocks of text that threads read.
+/// Part of the memory for the blocks of text that threads read.
 const BLOCK_PART: u64 = 16;
 const BLOCK_BYTES_MIN: u64 = 32 << 10;
 const BLOCK_BYTES_MAX: u64 = 1 << 20;
-/// A thread has a block, and its stream what is left of one.
+/// Blocks per thread: one that it reads, and the rest of one in its stream.
 const BLOCKS: u64 = 2;
-/// The part of the free memory that is for laying reads along the answer.
+/// Part of the free memory for aligning reads to the answer.
 const INDEX_PART: u64 = 2;
 
-/// What a level of the answer is proven from.
+/// Inputs of the proof of a level of the answer.
 pub struct LevelCheck<'l, 'a> {
-    /// Inputs, threads, scratch.
+    /// Request, for inputs, threads and scratch.
     pub request: &'l Request,
-    /// Memory.
+    /// Budget.
     pub budget: &'a Budget,
-    /// What hears how far it is.
+    /// Receiver of progress.
     pub progress: &'l Progress,
-    /// How much of the progress is its own.
+    /// Progress that the level makes in all.
     pub amount: u64,
-    /// Size of k-mers.
+    /// Bases in a k-mer.
     pub k: usize,
-    /// The count from which on a k-mer is solid.
+    /// Least count of a solid k-mer.
     pub min_count: u32,
-    /// Whether that count is to be found from a sample.
+    /// Whether a sample determines that count.
     pub with_sample: bool,
-    /// Whether reads with ambiguous letters are left out.
+    /// Whether reads with ambiguous letters are dropped.
     pub drop_ambiguous: bool,
-    /// The buckets that are looked into.
+    /// Buckets that are verified.
     pub chosen: Chosen,
-    /// The unitigs.
+    /// File of the unitigs.
     pub unitigs: PathBuf,
-    /// What is solid whatever its count.
+    /// File of sequences whose k-mers are solid whatever their count.
     pub trusted: Option<PathBuf>,
-    /// K-mers are those of what is trusted alone.
+    /// Whether all k-mers come from these sequences.
     pub only_solid: bool,
-    /// K-mers of the first size that the reads have twice: what is found of them goes there at that
-    /// size, and is asked for at others.
-    pub seen_twice: Option<&'l SeenTwice<'a>>,
-    /// The reads, where they are counted for more than one size.
+    /// Filter of the repeated k-mers of the first size, which that size fills and later sizes
+    /// query.
+    pub repeats: Option<&'l RepeatFilter<'a>>,
+    /// Cache of the reads, where more than one size counts them.
     pub packed: Option<&'l PackedReads<'a>>,
 }
 
-/// What is known of the k-mers of reads that were laid along the unitigs.
-struct Laid<'a> {
-    /// How often those of the unitigs were seen.
+/// Results of aligning the reads to the unitigs.
+struct AlignedReads<'a> {
+    /// Counts of the k-mers of the unitigs.
     counts: Counts<'a>,
     /// Bases of all reads.
     bases: u64,
     /// Letters of the longest read.
     longest: u64,
-    /// K-mers that the reads have once, and the unitigs have not.
+    /// K-mers that occur once in the reads and not in the unitigs.
     singles: u64,
 }
 
-/// What is known of a level afterwards.
+/// A proven level.
 pub struct Proven<'a> {
     /// The unitigs.
     pub text: Text<'a>,
-    /// The counts of the k-mers of each, added up.
+    /// Sum of the counts of the k-mers of each unitig.
     pub sums: Vec<u64>,
-    /// Where unitigs go on.
+    /// Links between unitigs.
     pub links: SequenceLinks<'a>,
-    /// K-mers by count.
+    /// Spectra of the k-mers.
     pub spectra: Spectra,
     /// Bases of the reads.
     pub read_bases: u64,
@@ -111,7 +112,7 @@ pub struct Proven<'a> {
 }
 
 impl<'a> LevelCheck<'_, 'a> {
-    /// Proves the unitigs; what is wrong with them is added to `faults`.
+    /// Proves the unitigs; adds their faults to `faults`.
     ///
     /// # Errors
     /// `Input` where a file cannot be read or does not fit in the budget; `System`; `Cancelled`.
@@ -130,11 +131,11 @@ impl<'a> LevelCheck<'_, 'a> {
         let reads = SuperKmerStore::new(&shape, "verify-reads");
         let claimed = SuperKmerStore::new(&shape, "verify-claims");
         let trusted = self.trusted.as_ref().map(|_| SuperKmerStore::new(&shape, "verify-trusted"));
-        let laid = if self.only_solid { None } else { Some(self.align(&text, &reads)?) };
-        let counts = laid.as_ref().map(|laid| &laid.counts);
+        let aligned = if self.only_solid { None } else { Some(self.align(&text, &reads)?) };
+        let counts = aligned.as_ref().map(|aligned| &aligned.counts);
         self.claim((&text, counts), &claimed, &sums)?;
         let (read_bases, longest_read, singles) =
-            laid.map_or((0, 0, 0), |laid| (laid.bases, laid.longest, laid.singles));
+            aligned.map_or((0, 0, 0), |aligned| (aligned.bases, aligned.longest, aligned.singles));
         if let (Some(path), Some(store)) = (&self.trusted, &trusted) {
             self.trust(path, store)?;
         }
@@ -144,11 +145,11 @@ impl<'a> LevelCheck<'_, 'a> {
             trusted: trusted.as_ref(),
             min_count: self.min_count,
             sums: &sums,
-            seen_twice: self.seen_twice.filter(|_| self.trusted.is_none()),
+            repeats: self.repeats.filter(|_| self.trusted.is_none()),
             faults,
         };
-        let means = (self.budget, self.request.threads);
-        let mut spectra = judge.all::<K>(means, (self.progress, self.amount / 4))?;
+        let resources = (self.budget, self.request.threads);
+        let mut spectra = judge.all::<K>(resources, (self.progress, self.amount / 4))?;
         spectra.all.add_many(1, singles);
         drop((reads, claimed, trusted));
         self.joints::<K>(&text, faults)?;
@@ -157,12 +158,13 @@ impl<'a> LevelCheck<'_, 'a> {
         Ok(Proven { text, sums, links, spectra, read_bases, longest_read, _lease })
     }
 
-    /// The shape of stores of k-mers of `k` bases.
+    /// Returns the settings of stores of k-mers of `k` bases.
     fn shape(&self, k: usize) -> Result<EvidenceSettings<'a, '_>> {
         let limit = self.budget.limit_bytes();
         let open_bytes = limit / OPEN_PART / self.request.threads as u64;
-        let wanted = (input_bytes(&self.request.inputs)? / BUCKET_BYTES).max(1).ilog2();
-        let bits = wanted.min(bucket_bits_max(open_bytes)).clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX);
+        let bits_wanted = (input_bytes(&self.request.inputs)? / BUCKET_BYTES).max(1).ilog2();
+        let bits =
+            bits_wanted.min(bucket_bits_max(open_bytes)).clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX);
         Ok(EvidenceSettings {
             k,
             buckets: BucketLayout { bits, with_sample: self.with_sample && k == self.k },
@@ -173,22 +175,27 @@ impl<'a> LevelCheck<'_, 'a> {
         })
     }
 
-    /// What tells k-mers that the reads have once, and that nothing makes solid.
-    fn asked(&self) -> Result<Option<&SeenTwice<'a>>> {
-        let (Some(seen), Some(path)) = (self.seen_twice, &self.trusted) else { return Ok(None) };
+    /// Returns the filter of repeated k-mers, extended by trusted ones, where single k-mers need no
+    /// counting.
+    fn repeat_filter(&self) -> Result<Option<&RepeatFilter<'a>>> {
+        let (Some(filter), Some(path)) = (self.repeats, &self.trusted) else { return Ok(None) };
         if self.min_count < 2 {
             return Ok(None);
         }
         let trusted = Text::read(path, self.budget, trusted_claim)?;
-        seen.add_text(&trusted, self.request.threads)?;
-        Ok(Some(seen))
+        filter.add_text(&trusted, self.request.threads)?;
+        Ok(Some(filter))
     }
 
-    /// Lays the reads along the unitigs. K-mers that are neither there nor known to be in the reads
-    /// once go to `beside`.
-    fn align<'s>(&'s self, text: &Text<'a>, beside: &'s SuperKmerStore<'a>) -> Result<Laid<'a>> {
+    /// Aligns the reads to the unitigs. K-mers that are neither there nor single in the reads go to
+    /// `unaligned`.
+    fn align<'s>(
+        &'s self,
+        text: &Text<'a>,
+        unaligned: &'s SuperKmerStore<'a>,
+    ) -> Result<AlignedReads<'a>> {
         let (budget, threads) = (self.budget, self.request.threads);
-        let seen = self.asked()?;
+        let filter = self.repeat_filter()?;
         let block_bytes = (budget.limit_bytes() / BLOCK_PART / BLOCKS / threads as u64)
             .clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
         let _blocks = budget.take(block_bytes * BLOCKS * threads as u64, "reading the input")?;
@@ -197,15 +204,15 @@ impl<'a> LevelCheck<'_, 'a> {
         let index = Index::new(text, self.k, memory, threads)?;
         let counts = Counts::new(index.end(), budget)?;
         let aligner = TextAligner { text, index: &index, counts: &counts, k: self.k };
-        let seen = seen.map(|seen| (seen, self.k));
+        let filter = filter.map(|filter| (filter, self.k));
         let readers = match self.packed.and_then(PackedReads::groups) {
             Some(groups) => {
-                let open = || Ok(EvidenceReader::new(beside.open()?, seen, None));
+                let open = || Ok(EvidenceReader::new(unaligned.open()?, filter, None));
                 self.align_cached(groups, &aligner, open)?
             }
             None => {
                 let packed = self.packed.filter(|packed| packed.is_open());
-                let open = || Ok(EvidenceReader::new(beside.open()?, seen, packed));
+                let open = || Ok(EvidenceReader::new(unaligned.open()?, filter, packed));
                 self.read(&aligner, block_bytes as usize, open)?
             }
         };
@@ -217,10 +224,10 @@ impl<'a> LevelCheck<'_, 'a> {
             reader.adder.finish()?;
         }
         drop(index);
-        Ok(Laid { counts, bases, longest, singles })
+        Ok(AlignedReads { counts, bases, longest, singles })
     }
 
-    /// Lays the reads of the files along the unitigs.
+    /// Aligns the reads of the files to the unitigs.
     fn read<'s>(
         &self,
         aligner: &TextAligner<'_, '_, '_>,
@@ -247,7 +254,7 @@ impl<'a> LevelCheck<'_, 'a> {
                 })?;
                 reader.bases -= block.repeated_bases;
                 if let Some(packed) = self.packed.filter(|_| block.repeated_bases > 0) {
-                    // How much two parts of a sequence share depends on the size of k-mers.
+                    // The overlap of two parts of a sequence depends on the size of k-mers.
                     packed.refuse();
                 }
                 reader.adder.check()?;
@@ -263,7 +270,7 @@ impl<'a> LevelCheck<'_, 'a> {
         Ok(readers)
     }
 
-    /// Lays packed reads along the unitigs.
+    /// Aligns cached reads to the unitigs.
     fn align_cached<'s>(
         &self,
         groups: &[Group],
@@ -283,7 +290,7 @@ impl<'a> LevelCheck<'_, 'a> {
         parallel::run(self.request.threads, groups.len(), || None, work, |_| {})
     }
 
-    /// Puts the k-mers of the unitigs into buckets, with the counts that are known.
+    /// Puts the k-mers of the unitigs into buckets, with their counts along the unitigs.
     fn claim<'s>(
         &self,
         (text, counts): (&Text<'a>, Option<&Counts<'a>>),
@@ -307,10 +314,11 @@ impl<'a> LevelCheck<'_, 'a> {
                 if kmers.is_empty() {
                     return Ok(());
                 }
-                let sum = adder.add_counted((text, unitig), kmers.clone(), |found| match counts {
-                    Some(counts) => counts.append(kmers, (before, COUNT_MAX), found),
-                    None => found.resize(kmers.len(), 0),
-                });
+                let sum =
+                    adder.add_counted((text, unitig), kmers.clone(), |kmer_counts| match counts {
+                        Some(counts) => counts.append(kmers, (before, COUNT_MAX), kmer_counts),
+                        None => kmer_counts.resize(kmers.len(), 0),
+                    });
                 sums[unitig].fetch_add(sum, Ordering::Relaxed);
                 Ok(())
             })?;
@@ -321,10 +329,10 @@ impl<'a> LevelCheck<'_, 'a> {
         adders.into_iter().flatten().try_for_each(Adder::finish)
     }
 
-    /// For each task, how often the k-mer before its places was seen, in the same unitig.
+    /// Returns for each task the count of the k-mer before its positions, in the same unitig.
     fn counts_before(&self, text: &Text<'a>, counts: &Counts<'a>) -> Result<Vec<i64>> {
         let tasks = text.tasks(text.end());
-        // By how much counts rise in the last unitig of a task, and whether that begins there.
+        // Rise of counts in the last unitig of a task, and whether the unitig begins in the task.
         let rises: Vec<_> =
             (0..tasks).map(|_| (AtomicI64::new(0), AtomicBool::new(false))).collect();
         let work = |_: &mut (), task: usize| {
@@ -350,7 +358,7 @@ impl<'a> LevelCheck<'_, 'a> {
         Ok(before.collect())
     }
 
-    /// Puts the k-mers of what is trusted into buckets, each with its weight.
+    /// Puts the k-mers of trusted sequences into buckets, with their weights.
     fn trust<'s>(&self, path: &std::path::Path, store: &'s SuperKmerStore<'a>) -> Result<()> {
         let text = Text::read(path, self.budget, trusted_claim)?;
         let work = |adder: &mut Option<Adder<'s, 'a>>, task: usize| {
@@ -373,7 +381,7 @@ impl<'a> LevelCheck<'_, 'a> {
         adders.into_iter().flatten().try_for_each(Adder::finish)
     }
 
-    /// Judges where the k-mers of the unitigs meet.
+    /// Checks the positions where the k-mers of the unitigs meet.
     fn joints<K: Kmer>(&self, text: &Text<'a>, faults: &Faults) -> Result<()> {
         let shape = self.shape(self.k - 1)?;
         let inside = SuperKmerStore::new(&shape, "verify-joints");
@@ -385,15 +393,15 @@ impl<'a> LevelCheck<'_, 'a> {
     }
 }
 
-/// Bytes of the input files as they are.
+/// Returns the bytes of the input files as stored.
 ///
 /// # Errors
 /// `System`.
 fn file_bytes(request: &Request) -> Result<u64> {
     let size = |path: &PathBuf| {
-        let found = storage::metadata(path)
+        let metadata = storage::metadata(path)
             .map_err(|cause| Error::system(OPERATION, "reading", path, &cause))?;
-        Ok(found.size_bytes)
+        Ok(metadata.size_bytes)
     };
     request.inputs.iter().map(size).sum()
 }

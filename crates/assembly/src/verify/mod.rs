@@ -1,13 +1,14 @@
-//! Verifies an answer by another method than the one that made it, from the bytes of the reads.
+//! Verification of an answer by another method than the one that made it, from the bytes of the
+//! reads.
 //!
-//! For every size of k-mers the reads are laid along the unitigs of that size, a word of bases at a
-//! time; what is left of them is cut by other minimizers into buckets, sorted and counted there.
-//! So the counts of all k-mers are known, and whether the unitigs have exactly the solid ones. That
-//! unitigs go on where they can and end where they must follows from sorting their (k-1)-mers. The
-//! graph without errors, the contigs, the spectrum and all numbers are then made from that, and the
+//! For each size of k-mers the reads are aligned to the unitigs of that size, a word of bases at a
+//! time. Unaligned parts are cut by other minimizers into buckets, sorted and counted there. This
+//! yields the counts of all k-mers, and shows whether the unitigs have exactly the solid ones.
+//! Sorting their (k-1)-mers shows that unitigs continue where they can and end where they must. The
+//! graph without errors, the contigs, the spectrum and all statistics are then recomputed, and the
 //! files must be the same, byte by byte.
 //!
-//! Memory is that of the run: what does not fit goes to scratch.
+//! The memory limit is that of the run: what does not fit goes to scratch.
 
 mod again;
 mod align;
@@ -30,7 +31,7 @@ mod packed_reads;
 mod paths;
 mod reader;
 pub mod reads;
-mod seen_twice;
+mod repeats;
 mod stages;
 pub mod text;
 mod unique_kmers;
@@ -63,7 +64,7 @@ use answer::Contigs;
 use evidence::Chosen;
 use faults::Faults;
 use packed_reads::PackedReads;
-use seen_twice::SeenTwice;
+use repeats::RepeatFilter;
 use stages::PendingLevel;
 
 const OPERATION: &str = "verify";
@@ -71,9 +72,9 @@ const METHOD: &str = "reads laid along the unitigs, the rest and all places wher
                       sorted; files made anew from that and compared";
 const METHOD_AGAIN: &str = "reads laid along the unitigs, the rest and all places where k-mers \
                             meet sorted; vertex programs run again and all files compared";
-/// The files of every answer.
+/// Files of each answer.
 const FILES: [&str; 5] = [CONTIGS_FILE, GRAPH_FILE, SPECTRUM_FILE, STATS_FILE, UNITIGS_FILE];
-/// Smallest count at sizes of k-mers but the first.
+/// Cutoff at all sizes of k-mers but the first.
 const LATER_MIN_COUNT: u32 = 2;
 
 /// Verifies the answer in `request.output`.
@@ -81,14 +82,14 @@ const LATER_MIN_COUNT: u32 = 2;
 /// # Errors
 /// `Input` when a file cannot be read or memory is too little; `System`; `Cancelled`.
 pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
-    // Of the run before, what it freed.
+    // Returns memory to the system that the run before has freed.
     release_freed();
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
     let mut plan = run::plan(&context)?;
     let claimed = claimed_levels(&request.output)?;
     if let Some(longest) = claimed.first().and_then(|level| level.longest_read) {
-        // Held against the reads with the first size.
+        // The proof of the first size compares this length with the reads.
         plan.choose(longest);
     }
     let amount = input_bytes(&request.inputs)?;
@@ -106,9 +107,9 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         chosen,
         amount,
         faults: Faults::default(),
-        seen_twice: OnceLock::new(),
+        repeats: OnceLock::new(),
         packed: OnceLock::new(),
-        kept: OnceLock::new(),
+        cached: OnceLock::new(),
     };
     progress.expect(verification.work());
     let mut state = State::default();
@@ -119,7 +120,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     verification.verdict(state)
 }
 
-/// The levels that `stats.json` tells of.
+/// Returns the levels that `stats.json` claims.
 fn claimed_levels(folder: &Path) -> Result<Vec<Level>> {
     let path = folder.join(STATS_FILE);
     let bad = |error: &dyn std::fmt::Display| {
@@ -131,14 +132,14 @@ fn claimed_levels(folder: &Path) -> Result<Vec<Level>> {
     serde_json::from_value(stats["levels"].take()).map_err(|error| bad(&error))
 }
 
-/// What was found so far.
+/// Results so far.
 #[derive(Default)]
 struct State {
     levels: Vec<Level>,
     contigs: Contigs,
     scaffolds: Option<ScaffoldNumbers>,
     digest: Digest,
-    /// What is wrong, in words.
+    /// The first fault, in words.
     wrong: Option<String>,
 }
 
@@ -150,20 +151,21 @@ impl State {
     }
 }
 
-/// A verification under way.
+/// A running verification.
 struct Verification<'v, 'a> {
     context: &'a Context<'a>,
     plan: &'v Plan,
-    /// Of `stats.json`.
+    /// Levels that `stats.json` claims.
     claimed: &'v [Level],
     chosen: Chosen,
     amount: u64,
     faults: Faults,
-    /// Of the first size, where the whole answer is verified and has other sizes.
-    seen_twice: OnceLock<SeenTwice<'a>>,
-    /// The reads, where they are counted more than once, and where they are placed more than once.
+    /// Filter of repeated k-mers of the first size, where all of the answer is verified and has
+    /// other sizes.
+    repeats: OnceLock<RepeatFilter<'a>>,
+    /// Caches of the reads, where they are counted or placed more than once.
     packed: OnceLock<PackedReads<'a>>,
-    kept: OnceLock<CachedReads<'a>>,
+    cached: OnceLock<CachedReads<'a>>,
 }
 
 impl Verification<'_, '_> {
@@ -175,32 +177,33 @@ impl Verification<'_, '_> {
         self.output(BEFORE_FOLDER).join(name)
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.chosen.of == 1
     }
 
-    /// What progress counts until the end, by what the answer claims: all reads for each size of
-    /// k-mers, half of them for contigs and bridges alone, and all each time that they are placed.
+    /// Returns the expected progress, by the claims of the answer: all reads for each size of
+    /// k-mers, half of them where k-mers come from contigs and bridges, and all each time that they
+    /// are placed.
     fn work(&self) -> u64 {
         let unread = self.claimed.iter().filter(|level| level.pair_facts.is_some()).count();
         self.amount * (self.claimed.len() + self.placings()) as u64
             - self.amount / 2 * unread as u64
     }
 
-    /// How often all reads are placed on a graph, by what the answer claims: for bridges after each
-    /// size of k-mers that they are counted for, and for scaffolds.
+    /// Returns how often all reads are placed on a graph, by the claims of the answer: for bridges
+    /// after each size of k-mers that is counted in reads, and for scaffolds.
     fn placings(&self) -> usize {
         if self.has_programs() {
             return 0;
         }
-        let (given, levels) = (&self.plan.options, self.claimed);
-        let is_thin = || given.bridges_by_reads(levels.first().map(|level| &level.fit));
-        let bridged = match (self.is_whole(), given.places_pairs()) {
+        let (options, levels) = (&self.plan.options, self.claimed);
+        let is_thin = || options.bridges_by_reads(levels.first().map(|level| &level.fit));
+        let bridged = match (self.is_full(), options.places_pairs()) {
             (false, _) => 0,
             (true, true) => levels.iter().filter(|level| level.pair_facts.is_none()).count(),
             (true, false) => usize::from(levels.len() > 1 && is_thin()),
         };
-        bridged + usize::from(given.places_pairs())
+        bridged + usize::from(options.places_pairs())
     }
 
     fn verdict(&self, mut state: State) -> Result<Verdict> {
@@ -220,25 +223,25 @@ impl Verification<'_, '_> {
         Ok(verdict)
     }
 
-    /// The vertex programs are run again, and all their files compared.
+    /// Runs the vertex programs again, and compares all their files.
     fn verdict_by_repetition(&self, state: &mut State) -> Result<Verdict> {
         let request = self.context.request;
-        if self.is_whole() {
-            let other = again::differing_file(request, self.context.progress)?;
-            state.require(other.is_none(), || wrong_file(&other.unwrap_or_default()));
+        if self.is_full() {
+            let differing = again::differing_file(request, self.context.progress)?;
+            state.require(differing.is_none(), || wrong_file(&differing.unwrap_or_default()));
             self.first_stage(state)?;
         }
         let mut digest = answer::digest_of_graph(&self.output(GRAPH_FILE), state.digest)?;
         let scaffolds = self.output(SCAFFOLDS_FILE);
-        let others: &[_] = if scaffolds.exists() { &[SCAFFOLDS_FILE] } else { &[] };
+        let optional: &[_] = if scaffolds.exists() { &[SCAFFOLDS_FILE] } else { &[] };
         if scaffolds.exists() {
             answer::digest_of_scaffolds(&scaffolds, &mut digest)?;
         }
         let verdict = Verdict::new(digest, digest, METHOD_AGAIN);
-        Ok(verdict.covers(&FILES).covers(&[BEFORE_FOLDER]).covers(others))
+        Ok(verdict.covers(&FILES).covers(&[BEFORE_FOLDER]).covers(optional))
     }
 
-    /// What the first stage of the paper would have moved is counted by another method.
+    /// Recounts the size of the paper's first stage by another method.
     fn first_stage(&self, state: &mut State) -> Result<()> {
         let of_paper = self.claimed.iter().filter(|_| self.plan.options.profile == Profile::Paper);
         for level in of_paper {
@@ -251,11 +254,11 @@ impl Verification<'_, '_> {
         Ok(())
     }
 
-    /// What is left, the numbers, is made anew.
+    /// Verifies the statistics, and that no unexpected files are in the answer.
     fn verdict_by_numbers(&self, state: &mut State) -> Result<Verdict> {
         let path = self.output(STATS_FILE);
-        let known = (&state.levels[..], state.scaffolds.as_ref());
-        let stats = state.contigs.stats(self.plan.options.min_contig, known);
+        let statistics = (&state.levels[..], state.scaffolds.as_ref());
+        let stats = state.contigs.stats(self.plan.options.min_contig, statistics);
         let mut file = files::Compared::open(&path)?;
         file.put(format!("{stats:#}\n").as_bytes())?;
         let is_same = file.finish()?;
@@ -264,8 +267,8 @@ impl Verification<'_, '_> {
             .levels
             .windows(2)
             .flat_map(|two| [unitigs_before_file(two[0].k), before_file(two[1].k)]);
-        let others = others(&self.output(BEFORE_FOLDER), &sizes.collect::<Vec<_>>())?;
-        state.require(others.is_none(), || others.unwrap_or_default());
+        let unexpected = unexpected_file(&self.output(BEFORE_FOLDER), &sizes.collect::<Vec<_>>())?;
+        state.require(unexpected.is_none(), || unexpected.unwrap_or_default());
         if state.scaffolds.is_some() {
             answer::digest_of_scaffolds(&self.output(SCAFFOLDS_FILE), &mut state.digest)?;
         }
@@ -283,15 +286,15 @@ impl Verification<'_, '_> {
     }
 }
 
-/// A file that is in a folder and should not be, in words.
-fn others(folder: &Path, known: &[String]) -> Result<Option<String>> {
+/// Returns a message if a folder has a file that it should not have.
+fn unexpected_file(folder: &Path, expected: &[String]) -> Result<Option<String>> {
     let failed = |cause| Error::system(OPERATION, "reading", folder, &cause);
     if !folder.exists() {
         return Ok(None);
     }
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
-        if !known.iter().any(|known| name == **known) {
+        if !expected.iter().any(|expected| name == **expected) {
             let name = name.display();
             return Ok(Some(format!(
                 "{BEFORE_FOLDER} has a file that nothing is known of: {name}"

@@ -1,16 +1,16 @@
-//! Bases packed 32 to a word, the first one highest, and sequences of them compared a word at a
-//! time.
+//! Bases packed 32 to a word, the first base in the highest bits, and word-wise comparison of
+//! packed sequences.
 
 use cuesta_core::cpu;
 
 use crate::kernel::kmer::Base;
 
-/// Bases of a word.
+/// Bases in a word.
 pub const WORD_BASES: usize = 32;
-/// Words after those of a sequence that are read together with its last ones.
+/// Words that must follow a packed sequence, which are read together with its last ones.
 pub const PADDING_WORDS: usize = 2;
 
-/// The 32 bases from `place` on; those beyond the sequence mean nothing.
+/// Returns the 32 bases from `place` on; those beyond the sequence are meaningless.
 #[inline(always)]
 pub fn window(words: &[u64], place: usize) -> u64 {
     let (word, shift) = (place / WORD_BASES, 2 * (place % WORD_BASES));
@@ -18,7 +18,8 @@ pub fn window(words: &[u64], place: usize) -> u64 {
     (both << shift >> 64) as u64
 }
 
-/// The 32 bases before `place`, which is not 0; where there are fewer, those are the lowest.
+/// Returns the 32 bases before `place`, which is not 0; if there are fewer, they are in the lowest
+/// bits.
 #[inline(always)]
 fn window_before(words: &[u64], place: usize) -> u64 {
     if place >= WORD_BASES {
@@ -28,7 +29,7 @@ fn window_before(words: &[u64], place: usize) -> u64 {
     }
 }
 
-/// The reverse complement of 32 bases.
+/// Returns the reverse complement of 32 bases.
 #[inline(always)]
 pub fn turned(word: u64) -> u64 {
     // Bytes, then the halves of each, then the bases of each half.
@@ -38,13 +39,13 @@ pub fn turned(word: u64) -> u64 {
     !((halves >> 2) & lowest | (halves & lowest) << 2)
 }
 
-/// The base at a place.
+/// Returns the base at a position.
 #[inline(always)]
 pub fn base(words: &[u64], place: usize) -> Base {
     (words[place / WORD_BASES] >> (62 - 2 * (place % WORD_BASES))) as Base & 3
 }
 
-/// Appends bases as numbers, one a byte.
+/// Appends unpacked bases, one per byte.
 pub fn unpack(words: &[u64], (start, end): (usize, usize), codes: &mut Vec<Base>) {
     codes.reserve(end - start);
     let mut place = start;
@@ -61,8 +62,7 @@ pub fn unpack(words: &[u64], (start, end): (usize, usize), codes: &mut Vec<Base>
     }
 }
 
-/// The two bits of each of eight letters A, C, G, T or U in either case, or of each of eight
-/// numbers of bases, packed.
+/// Packs the lowest two bits of eight bytes into 16 bits.
 #[inline(always)]
 fn packed_eight(eight: u64) -> u64 {
     let fours = (eight | eight >> 6) & 0x000F_000F_000F_000F;
@@ -70,7 +70,7 @@ fn packed_eight(eight: u64) -> u64 {
     (pairs | pairs >> 24) & 0xFFFF
 }
 
-/// The numbers of the eight bases that 16 bits are.
+/// Unpacks 16 bits into eight bytes of two bits each.
 #[inline(always)]
 fn unpacked_eight(eight: u64) -> u64 {
     let pairs = (eight | eight << 24) & 0x0000_00FF_0000_00FF;
@@ -78,11 +78,12 @@ fn unpacked_eight(eight: u64) -> u64 {
     (fours | fours << 6) & 0x0303_0303_0303_0303
 }
 
-/// Appends the words of `items`, eight of which `eight` makes numbers of bases of, then padding.
+/// Appends packed `items`, eight of which `eight` converts to codes of bases at a time, then
+/// padding.
 #[inline(always)]
 fn pack(items: &[u8], eight: impl Fn(u64) -> u64, words: &mut Vec<u64>) {
-    let mut whole = items.chunks_exact(WORD_BASES);
-    for chunk in whole.by_ref() {
+    let mut chunks = items.chunks_exact(WORD_BASES);
+    for chunk in chunks.by_ref() {
         let mut word = 0;
         for part in chunk.chunks_exact(8) {
             let part = part.try_into().map_or(0, u64::from_be_bytes);
@@ -91,7 +92,7 @@ fn pack(items: &[u8], eight: impl Fn(u64) -> u64, words: &mut Vec<u64>) {
         words.push(word);
     }
     let mut last = [0; WORD_BASES];
-    last[..whole.remainder().len()].copy_from_slice(whole.remainder());
+    last[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
     let mut word = 0;
     for part in last.chunks_exact(8) {
         let part = part.try_into().map_or(0, u64::from_be_bytes);
@@ -101,47 +102,47 @@ fn pack(items: &[u8], eight: impl Fn(u64) -> u64, words: &mut Vec<u64>) {
     words.extend([0; PADDING_WORDS]);
 }
 
-/// Appends the words of numbers of bases, then padding.
+/// Appends packed codes of bases, then padding.
 pub fn pack_codes(codes: &[Base], words: &mut Vec<u64>) {
     pack(codes, |eight| eight, words);
 }
 
-/// Appends the words of letters A, C, G, T, U in either case, then padding.
+/// Appends packed letters A, C, G, T and U of either case, then padding.
 pub fn pack_letters(letters: &[u8], words: &mut Vec<u64>) {
-    // Bits 1 and 2 of these letters tell them apart: 00, 01, 11, 10, and 10 for U too.
+    // Bits 1 and 2 distinguish these letters: 00, 01, 11, 10, and 10 for U too.
     pack(letters, |eight| (eight >> 1 ^ eight >> 2) & 0x0303_0303_0303_0303, words);
 }
 
-/// Whether all letters are A, C, G, T or U, in either case.
+/// Returns whether all letters are A, C, G, T or U, in either case.
 pub fn are_bases(letters: &[u8]) -> bool {
     let Some(last) = letters.last_chunk::<WORD_BASES>() else {
-        return letters.iter().fold(0, |others, &letter| others | is_other(letter)) == 0;
+        return letters.iter().fold(0, |invalid, &letter| invalid | is_invalid(letter)) == 0;
     };
     cpu::fastest(
         #[inline(always)]
         || {
-            let mut others = [0; WORD_BASES];
+            let mut invalid = [0; WORD_BASES];
             for letters in letters.as_chunks().0 {
-                mark_others(letters, &mut others);
+                mark_invalid(letters, &mut invalid);
             }
-            // Some of these were looked at already.
-            mark_others(last, &mut others);
-            others.iter().fold(0, |any, other| any | other) == 0
+            // The last chunk may overlap the one before it.
+            mark_invalid(last, &mut invalid);
+            invalid.iter().fold(0, |any, mark| any | mark) == 0
         },
     )
 }
 
-/// Marks where a letter is no base.
+/// Marks the lanes with a letter that is not a base.
 #[inline(always)]
-fn mark_others(letters: &[u8; WORD_BASES], others: &mut [u8; WORD_BASES]) {
-    for (other, &letter) in others.iter_mut().zip(letters) {
-        *other |= is_other(letter);
+fn mark_invalid(letters: &[u8; WORD_BASES], invalid: &mut [u8; WORD_BASES]) {
+    for (mark, &letter) in invalid.iter_mut().zip(letters) {
+        *mark |= is_invalid(letter);
     }
 }
 
-/// 1 for a letter that is no base.
+/// Returns 1 for a letter that is not a base.
 #[inline(always)]
-fn is_other(letter: u8) -> u8 {
+fn is_invalid(letter: u8) -> u8 {
     let upper = letter & 0xDF;
     let is_base = u8::from(upper == b'A')
         | u8::from(upper == b'C')
@@ -151,59 +152,59 @@ fn is_other(letter: u8) -> u8 {
     is_base ^ 1
 }
 
-/// A read laid along a text: base `i` of the read is that of the text at `origin + i`, or, on the
-/// other strand, the complement of that at `origin - i`.
+/// Alignment of a read with a text, without gaps: base `i` of the read is at `origin + i`, or, on
+/// the reverse strand, its complement is at `origin - i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alignment {
-    /// Where base 0 of the read is, or would be.
+    /// Position of base 0 of the read, which may be outside the text.
     pub origin: i64,
-    /// Whether the read is on the other strand.
+    /// Whether the read is on the reverse strand.
     pub is_turned: bool,
 }
 
 impl Alignment {
-    /// The place of a base of the read in the text.
+    /// Returns the position in the text of a base of the read.
     #[inline(always)]
     pub fn place(self, base: usize) -> i64 {
         if self.is_turned { self.origin - base as i64 } else { self.origin + base as i64 }
     }
 
-    /// How many bases of the read from `from` on are the text's, at most `most`, all of which are
-    /// within both.
+    /// Returns the number of bases from `from` on that match the text, at most `most`, all of which
+    /// must be within both.
     #[inline]
     pub fn same_ahead(self, read: &[u64], text: &[u64], from: usize, most: usize) -> usize {
         let place = self.place(from) as usize;
         let mut same = 0;
         while same < most {
-            let there = if self.is_turned {
+            let text_bases = if self.is_turned {
                 turned(window_before(text, place + 1 - same))
             } else {
                 window(text, place + same)
             };
-            let other = window(read, from + same) ^ there;
-            if other != 0 {
-                return most.min(same + other.leading_zeros() as usize / 2);
+            let differences = window(read, from + same) ^ text_bases;
+            if differences != 0 {
+                return most.min(same + differences.leading_zeros() as usize / 2);
             }
             same += WORD_BASES;
         }
         most
     }
 
-    /// How many bases of the read before `from` are the text's, at most `most`, all of which are
-    /// within both.
+    /// Returns the number of bases before `from` that match the text, at most `most`, all of which
+    /// must be within both.
     #[inline]
     pub fn same_behind(self, read: &[u64], text: &[u64], from: usize, most: usize) -> usize {
         let place = self.place(from);
         let mut same = 0;
         while same < most {
-            let there = if self.is_turned {
+            let text_bases = if self.is_turned {
                 turned(window(text, (place + 1) as usize + same))
             } else {
                 window_before(text, place as usize - same)
             };
-            let other = window_before(read, from - same) ^ there;
-            if other != 0 {
-                return most.min(same + other.trailing_zeros() as usize / 2);
+            let differences = window_before(read, from - same) ^ text_bases;
+            if differences != 0 {
+                return most.min(same + differences.trailing_zeros() as usize / 2);
             }
             same += WORD_BASES;
         }
@@ -225,7 +226,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packed_bases_come_back(
+        fn packed_bases_are_unpacked_unchanged(
             codes in prop::collection::vec(0u8..4, 0..200),
             cut in 0usize..200,
         ) {
@@ -265,8 +266,8 @@ mod tests {
             let origin = if is_turned { end as i64 - 1 } else { start as i64 };
             let alignment = Alignment { origin, is_turned };
             let is_same = |base: usize| {
-                let there = text[alignment.place(base) as usize];
-                read[base] == if is_turned { complement(there) } else { there }
+                let text_base = text[alignment.place(base) as usize];
+                read[base] == if is_turned { complement(text_base) } else { text_base }
             };
             let from = from % read.len();
             let ahead = (from..read.len()).take_while(|&base| is_same(base)).count();
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn other_letters_are_no_bases() {
+    fn all_letters_but_those_of_bases_are_refused() {
         for letter in 0..=255u8 {
             let expected = b"ACGTUacgtu".contains(&letter);
             for (count, place) in [(3, 1), (32, 31), (70, 0), (70, 40), (70, 69)] {

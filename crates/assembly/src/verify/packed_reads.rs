@@ -1,5 +1,5 @@
-//! Packed reads of the first size of k-mers, which later sizes take from memory as far as there is
-//! room, and not from the files once more.
+//! Cache of packed reads: the first size of k-mers fills it, and later sizes read from it instead
+//! of the files, if memory suffices.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -8,68 +8,68 @@ use cuesta_runtime::parallel::lock;
 
 use super::align::Group;
 
-/// The part of the memory that they take at most.
+/// Most memory for the cache, as a part of the budget.
 const MEMORY_PART: u64 = 16;
-/// Bytes of text for a byte of packed reads, or more.
+/// Least bytes of text per byte of packed reads.
 const TEXT_PART: u64 = 2;
 
-/// Groups of reads that are laid along the unitigs of each size.
+/// Cache of groups of reads that are aligned to the unitigs of each size.
 pub struct PackedReads<'a> {
     most_bytes: u64,
-    /// Those so far; none once there are more than there is room for.
-    so_far: Mutex<Option<KeptGroups<'a>>>,
-    whole: OnceLock<KeptGroups<'a>>,
+    /// Groups so far; `None` once they exceed the memory.
+    pending: Mutex<Option<CachedGroups<'a>>>,
+    complete: OnceLock<CachedGroups<'a>>,
 }
 
 /// Groups, their bytes, and the memory that they may take.
-struct KeptGroups<'a> {
+struct CachedGroups<'a> {
     groups: Vec<Group>,
     bytes: u64,
     _lease: Lease<'a>,
 }
 
 impl<'a> PackedReads<'a> {
-    /// None yet, of about so many bytes of text.
+    /// Creates an empty cache for about `text_bytes` bytes of text.
     pub fn new(text_bytes: u64, budget: &'a Budget) -> Self {
         let most_bytes = (text_bytes / TEXT_PART).min(budget.limit_bytes() / MEMORY_PART);
-        let kept = |_lease| KeptGroups { groups: Vec::new(), bytes: 0, _lease };
-        let so_far = Mutex::new(budget.try_take(most_bytes).map(kept));
-        Self { most_bytes, so_far, whole: OnceLock::new() }
+        let empty = |_lease| CachedGroups { groups: Vec::new(), bytes: 0, _lease };
+        let pending = Mutex::new(budget.try_take(most_bytes).map(empty));
+        Self { most_bytes, pending, complete: OnceLock::new() }
     }
 
-    /// Keeps a group, or forgets all where there is no room for it.
-    pub fn keep(&self, group: Group) {
-        let mut so_far = lock(&self.so_far);
-        if let Some(kept) = &mut *so_far {
-            kept.bytes += group.bytes();
-            if kept.bytes <= self.most_bytes {
-                kept.groups.push(group);
+    /// Adds a group; drops all where memory does not suffice.
+    pub fn add(&self, group: Group) {
+        let mut pending = lock(&self.pending);
+        if let Some(cached) = &mut *pending {
+            cached.bytes += group.bytes();
+            if cached.bytes <= self.most_bytes {
+                cached.groups.push(group);
             } else {
-                *so_far = None;
+                *pending = None;
             }
         }
     }
 
-    /// Forgets all: they are not those that another size has.
+    /// Drops all groups, as other sizes have other reads.
     pub fn refuse(&self) {
-        *lock(&self.so_far) = None;
+        *lock(&self.pending) = None;
     }
 
-    /// Whether some may be added.
+    /// Returns whether groups may be added.
     pub fn is_open(&self) -> bool {
-        lock(&self.so_far).is_some()
+        lock(&self.pending).is_some()
     }
 
-    /// There are no others.
+    /// Completes the cache: all groups have been added.
     pub fn finish(&self) {
-        if let Some(kept) = lock(&self.so_far).take() {
-            _ = self.whole.set(kept);
+        if let Some(cached) = lock(&self.pending).take() {
+            _ = self.complete.set(cached);
         }
     }
 
-    /// All, if they are there.
+    /// Returns all groups, if the cache is complete.
     pub fn groups(&self) -> Option<&[Group]> {
-        self.whole.get().map(|kept| &kept.groups[..])
+        self.complete.get().map(|cached| &cached.groups[..])
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_are_kept_whole_or_not_at_all() {
+    fn reads_are_cached_completely_or_not_at_all() {
         let budget = Budget::new(16 << 10);
         let group = || {
             let mut group = Group::default();
@@ -87,9 +87,9 @@ mod tests {
             group
         };
         let each_bytes = group().bytes();
-        let found = |count: u64, is_refused: bool, text_bytes: u64| {
+        let cached_bases = |count: u64, is_refused: bool, text_bytes: u64| {
             let reads = PackedReads::new(text_bytes, &budget);
-            (0..count).for_each(|_| reads.keep(group()));
+            (0..count).for_each(|_| reads.add(group()));
             if is_refused {
                 reads.refuse();
             }
@@ -98,15 +98,15 @@ mod tests {
             reads.groups().map(|groups| groups.iter().map(Group::bases).sum::<u64>())
         };
         let most = 1024 / each_bytes;
-        assert_eq!(found(most, false, 1 << 20), Some(150 * most));
-        assert_eq!(found(most + 1, false, 1 << 20), None);
-        assert_eq!(found(1, false, each_bytes), None);
-        assert_eq!(found(1, true, 1 << 20), None);
-        assert_eq!(found(0, false, 0), Some(0));
+        assert_eq!(cached_bases(most, false, 1 << 20), Some(150 * most));
+        assert_eq!(cached_bases(most + 1, false, 1 << 20), None);
+        assert_eq!(cached_bases(1, false, each_bytes), None);
+        assert_eq!(cached_bases(1, true, 1 << 20), None);
+        assert_eq!(cached_bases(0, false, 0), Some(0));
         let (reads, free_bytes) = (PackedReads::new(1 << 20, &budget), budget.free_bytes());
         reads.refuse();
         assert_eq!(budget.free_bytes(), free_bytes + 1024);
         let _taken = budget.take(budget.free_bytes(), "all").unwrap();
-        assert_eq!(found(1, false, 1 << 20), None);
+        assert_eq!(cached_bases(1, false, 1 << 20), None);
     }
 }

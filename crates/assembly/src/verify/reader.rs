@@ -4,7 +4,7 @@ use super::align::{Group, TextAligner};
 use super::evidence::Adder;
 use super::packed::are_bases;
 use super::packed_reads::PackedReads;
-use super::seen_twice::SeenTwice;
+use super::repeats::RepeatFilter;
 use crate::kernel::scan;
 
 /// Reads that are laid along the answer, some at a time.
@@ -19,19 +19,19 @@ pub struct EvidenceReader<'s, 'a> {
     pub singles: u64,
     group: Group,
     /// Where reads go that later sizes of k-mers take from there.
-    kept: Option<&'s PackedReads<'a>>,
+    cache: Option<&'s PackedReads<'a>>,
     /// What tells these, and their size.
-    seen: Option<(&'s SeenTwice<'a>, usize)>,
+    seen: Option<(&'s RepeatFilter<'a>, usize)>,
 }
 
 impl<'s, 'a> EvidenceReader<'s, 'a> {
     /// One that has read nothing.
     pub fn new(
         adder: Adder<'s, 'a>,
-        seen: Option<(&'s SeenTwice<'a>, usize)>,
-        kept: Option<&'s PackedReads<'a>>,
+        seen: Option<(&'s RepeatFilter<'a>, usize)>,
+        cache: Option<&'s PackedReads<'a>>,
     ) -> Self {
-        Self { adder, bases: 0, longest: 0, singles: 0, group: Group::default(), kept, seen }
+        Self { adder, bases: 0, longest: 0, singles: 0, group: Group::default(), cache, seen }
     }
 
     /// Adds a read, or the stretches between ambiguous letters, unless reads with these are left
@@ -62,10 +62,10 @@ impl<'s, 'a> EvidenceReader<'s, 'a> {
     pub fn align_pending(&mut self, aligner: &TextAligner<'_, '_, '_>) {
         let mut group = std::mem::take(&mut self.group);
         self.align(&group, aligner);
-        match self.kept {
-            Some(kept) => {
+        match self.cache {
+            Some(cache) => {
                 group.shrink();
-                kept.keep(group);
+                cache.add(group);
             }
             None => {
                 group.clear();

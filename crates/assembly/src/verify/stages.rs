@@ -13,7 +13,7 @@ use super::files::Compared;
 use super::level::{self, Proven};
 use super::packed_reads::PackedReads;
 use super::paths::Paths;
-use super::seen_twice::SeenTwice;
+use super::repeats::RepeatFilter;
 use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Kmer;
@@ -82,7 +82,7 @@ impl<'a> Verification<'_, 'a> {
         let unitigs =
             if is_last { self.output(UNITIGS_FILE) } else { self.before(&unitigs_before_file(k)) };
         let mut proven = self.prove::<K>(stage, (place, claimed), &unitigs)?;
-        if !self.is_whole() {
+        if !self.is_full() {
             self.take_claims(&mut proven, place)?;
         }
         let mut unread = Digest::default();
@@ -133,7 +133,7 @@ impl<'a> Verification<'_, 'a> {
         if stage.pair_facts.is_some() || self.later(k).is_none() && !self.has_mates() {
             return Ok(After::Next(None));
         }
-        if self.has_bridges(k, state) && self.is_whole() {
+        if self.has_bridges(k, state) && self.is_full() {
             let spelled = bridges::spelled(&paths, self.context.budget)?;
             return Ok(After::PairFacts { spelled, depth });
         }
@@ -183,7 +183,7 @@ impl<'a> Verification<'_, 'a> {
             unitigs: unitigs.to_owned(),
             trusted: (place > 0).then(|| self.before(&before_file(stage.k))),
             only_solid: !is_read,
-            seen_twice: self.seen_twice(stage, place)?,
+            repeats: self.repeats(stage, place)?,
             packed: self.packed(),
         };
         proof.prove::<K>(&self.faults)
@@ -191,13 +191,13 @@ impl<'a> Verification<'_, 'a> {
 
     /// K-mers of the first size that the reads have twice, where the whole answer is verified and
     /// has other sizes, and they fit in the memory.
-    fn seen_twice(&self, stage: &PendingLevel, place: usize) -> Result<Option<&SeenTwice<'a>>> {
-        if place > 0 || !self.is_whole() || self.plan.kmer_sizes.len() == 1 {
-            return Ok(self.seen_twice.get());
+    fn repeats(&self, stage: &PendingLevel, place: usize) -> Result<Option<&RepeatFilter<'a>>> {
+        if place > 0 || !self.is_full() || self.plan.kmer_sizes.len() == 1 {
+            return Ok(self.repeats.get());
         }
         let bytes = input_bytes(&self.context.request.inputs)?;
-        let empty = SeenTwice::new(stage.k, bytes, self.context.budget);
-        Ok(empty.map(|empty| self.seen_twice.get_or_init(|| empty)))
+        let empty = RepeatFilter::new(stage.k, bytes, self.context.budget);
+        Ok(empty.map(|empty| self.repeats.get_or_init(|| empty)))
     }
 
     /// The reads, where they are counted for more than one size of k-mers.
@@ -245,11 +245,11 @@ impl<'a> Verification<'_, 'a> {
         proven: &Proven<'_>,
     ) -> Level {
         let (k, spectra) = (stage.k, &proven.spectra);
-        let is_known = self.is_whole() || before.is_none();
+        let is_known = self.is_full() || before.is_none();
         let min_count = match (self.plan.options.min_count, before) {
             (Some(given), _) => given,
             (None, Some(_)) => LATER_MIN_COUNT,
-            (None, None) if self.is_whole() => spectra.sample.fit(k).min_count,
+            (None, None) if self.is_full() => spectra.sample.fit(k).min_count,
             (None, None) => claimed.min_count,
         };
         let fit = match (stage.pair_facts, before) {
@@ -357,7 +357,7 @@ impl<'a> Verification<'_, 'a> {
     /// Places all reads on a graph.
     fn place(&self, graph: &PathGraph<'_>) -> Result<Placements> {
         let (context, pairing) = (self.context, self.plan.options.pairing());
-        let kept = self.kept.get_or_init(|| match self.placings() {
+        let kept = self.cached.get_or_init(|| match self.placings() {
             0 | 1 => CachedReads::none(),
             _ => CachedReads::new(self.amount, context.budget),
         });

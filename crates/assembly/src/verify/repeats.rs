@@ -27,13 +27,13 @@ const TOGETHER: usize = 64;
 const SPREAD: u64 = 0xD6E8_FEB8_6659_FD93;
 
 /// K-mers of one size: all that the reads have twice, or that are trusted, and few others.
-pub struct SeenTwice<'a> {
+pub struct RepeatFilter<'a> {
     k: usize,
     words: Vec<AtomicU64>,
     _lease: Lease<'a>,
 }
 
-impl<'a> SeenTwice<'a> {
+impl<'a> RepeatFilter<'a> {
     /// None yet, of k-mers of `k` bases in so many bytes of input; nothing where they are too long
     /// or do not fit in the budget.
     pub fn new(k: usize, input_bytes: u64, budget: &'a Budget) -> Option<Self> {
@@ -172,7 +172,7 @@ mod tests {
                 reads.push(read);
             }
             let budget = Budget::new(1 << 20);
-            let seen = SeenTwice::new(SHORT, 32 * 2000, &budget).unwrap();
+            let seen = RepeatFilter::new(SHORT, 32 * 2000, &budget).unwrap();
             let short = counted(&reads, SHORT).into_iter().filter(|&(_, count)| count > 1);
             seen.add(&mut short.map(|(kmer, _)| (kmer as u64).mixed()).collect());
             let all = counted(&reads, k);
@@ -201,7 +201,7 @@ mod tests {
         let stream = cuesta_core::random::Stream::new(3, 0);
         let genome: Vec<Base> = (0..500).map(|place| (stream.bits(place) & 3) as Base).collect();
         let budget = Budget::new(1 << 20);
-        let seen = SeenTwice::new(31, 32 * 4000, &budget).unwrap();
+        let seen = RepeatFilter::new(31, 32 * 4000, &budget).unwrap();
         let hash = |kmer: u64| kmer.canonical(31).mixed();
         seen.add(&mut kmers::<u64>(&genome, 31).map(hash).collect());
         for (k, place) in [(43, 60), (79, 50), (55, 54), (43, 99), (43, 0)] {
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn there_is_none_where_it_does_not_fit() {
         let budget = Budget::new(1600);
-        assert!(SeenTwice::new(33, 320, &budget).is_none());
-        assert!(SeenTwice::new(31, 32 * 101, &budget).is_none());
-        assert!(SeenTwice::new(31, 0, &budget).is_some());
+        assert!(RepeatFilter::new(33, 320, &budget).is_none());
+        assert!(RepeatFilter::new(31, 32 * 101, &budget).is_none());
+        assert!(RepeatFilter::new(31, 0, &budget).is_some());
     }
 }
