@@ -1,11 +1,11 @@
-//! Rate of the `correlate` kernel on a synthetic matrix, preparation, filter and the computation of
-//! the scores included, in GFLOP/s of 2 S n (n - 1) / 2.
+//! Rate of the `correlate` kernel on a synthetic matrix, including preparation, filter and the
+//! computation of the scores, in GFLOP/s of 2 S n (n - 1) / 2.
 //!
 //! `cargo run --release -p cuesta-network --example correlate_rate -- GENES SAMPLES MIN_ABS_SCORE
 //! [MISSING] [METHOD] [SLOWER]`
 //!
-//! SLOWER 1 takes the second fastest vector instructions of the processor, and so on. The CPU time
-//! of a run, divided by the threads, is what it takes on a machine that does nothing else.
+//! SLOWER 1 uses the second fastest vector instructions of the processor, and so on. The CPU time
+//! of a run, divided by the number of threads, is its time on a machine without other load.
 #![allow(clippy::print_stdout)]
 
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use cuesta_network::kernel::correlate::{
 };
 use cuesta_runtime::parallel;
 
-/// Fewest runs, and seconds after which no more are begun.
+/// Minimum number of runs, and seconds after which no further run begins.
 const RUNS_MIN: usize = 7;
 const SECONDS: f64 = 3.0;
 
-/// Clock ticks a second of `/proc/self/stat`.
+/// Clock ticks per second in `/proc/self/stat`.
 const TICKS_PER_S: f64 = 100.0;
 
 fn main() -> Result<()> {
@@ -83,7 +83,7 @@ fn count(prepared: &Prepared, threads: usize) -> Result<Counts> {
     }))
 }
 
-/// CPU seconds of this process, or 0 where the system does not tell.
+/// Returns the CPU seconds of this process, or 0 if the system does not report them.
 fn cpu_s() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();

@@ -8,12 +8,12 @@ use cuesta_input::table::TableParams;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::correlate;
-pub use crate::kernel::join::How;
+pub use crate::kernel::join::JoinKind;
 
 /// Parameters of `scan`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ScanParams {
-    /// Which rows to keep.
+    /// Filter of the rows.
     #[serde(flatten)]
     pub filter: FilterParams,
     /// Whether to write the network too.
@@ -31,18 +31,18 @@ impl ScanParams {
     }
 }
 
-/// In which format the network is written beside the answer.
+/// Format of the network that is written with the answer.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GraphFormat {
-    /// It is not written.
+    /// No network.
     #[default]
     None,
     /// GraphML 1.1.
     Graphml,
 }
 
-/// What `correlate` writes.
+/// Format of the output of `correlate`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -59,17 +59,18 @@ pub enum Format {
 pub struct CorrelateParams {
     /// Pearson's or Spearman's correlation.
     pub method: Correlation,
-    /// Smallest |score| kept, 0 to 1.
+    /// Minimum absolute score, 0 to 1.
     pub min_abs_score: f64,
-    /// Fewest common samples of a scored pair, 2 to [`correlate::SAMPLES_MAX`].
+    /// Minimum number of common samples of a scored pair, 2 to [`correlate::SAMPLES_MAX`].
     pub min_samples: usize,
-    /// What to write.
+    /// Format of the output.
     pub format: Format,
-    /// Words for a missing value, separated by commas, besides NA, NaN, nan and an empty field.
+    /// Words for a missing value, separated by commas, in addition to NA, NaN, nan and an empty
+    /// field.
     pub missing: Option<String>,
     /// Whether rows are samples, and columns genes.
     pub transpose: bool,
-    /// Layout of the text, where it is not to be recognised.
+    /// Layout of the text, if it is not to be recognised.
     #[serde(flatten)]
     pub table: TableParams,
 }
@@ -97,7 +98,7 @@ impl CorrelateParams {
         self.kernel().check()
     }
 
-    /// Options of the reader of the matrix.
+    /// Returns the options of the reader of the matrix.
     pub fn reading(&self, threads: usize, memory_bytes: u64) -> matrix::Options {
         let words = self.missing.as_deref().unwrap_or_default().split(',');
         matrix::Options {
@@ -109,7 +110,7 @@ impl CorrelateParams {
         }
     }
 
-    /// What the kernel needs of them.
+    /// Returns the parameters of the kernel.
     pub fn kernel(&self) -> correlate::Params {
         let method = match self.method {
             Correlation::Pearson => correlate::CorrelationMethod::Pearson,
@@ -120,7 +121,7 @@ impl CorrelateParams {
     }
 }
 
-/// How a pair of genes is scored.
+/// Score of a pair of genes.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Correlation {
@@ -134,7 +135,7 @@ pub enum Correlation {
 /// Parameters of `load`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LoadParams {
-    /// Genes of the matrix; the largest gene of a row when absent.
+    /// Genes of the matrix; by default the largest gene of a row.
     #[serde(default)]
     pub genes: Option<u32>,
 }
@@ -152,12 +153,12 @@ impl LoadParams {
 /// Parameters of `join`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct JoinParams {
-    /// Which rows of each version take part.
+    /// Filter of the rows of each version.
     #[serde(flatten)]
     pub filter: FilterParams,
-    /// Which rows to give.
+    /// Rows to output.
     #[serde(default)]
-    pub how: How,
+    pub how: JoinKind,
 }
 
 impl JoinParams {
@@ -170,27 +171,27 @@ impl JoinParams {
     }
 }
 
-/// How edges are counted, which changes no answer: the kernel counts rows, whatever is asked.
+/// Method of counting edges, which changes no answer: the kernel always counts rows.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DegreesMethod {
     /// Rows are counted.
     #[default]
     Count,
-    /// The engine `spark-scala` asks GraphX.
+    /// The engine `spark-scala` uses GraphX.
     Graphx,
 }
 
 /// Parameters of `degrees`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct DegreesParams {
-    /// Which rows are edges.
+    /// Filter of the rows that are edges.
     #[serde(flatten)]
     pub filter: FilterParams,
-    /// Genes of the network; the largest gene of an edge when absent.
+    /// Genes of the network; by default the largest gene of an edge.
     #[serde(default)]
     pub genes: Option<u32>,
-    /// How edges are counted.
+    /// Method of counting edges.
     #[serde(default)]
     pub method: DegreesMethod,
 }
@@ -206,7 +207,7 @@ impl DegreesParams {
     }
 }
 
-/// How communities are found.
+/// Method of community detection.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommunityMethod {
@@ -222,16 +223,16 @@ pub enum CommunityMethod {
 /// Parameters of `communities`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CommunitiesParams {
-    /// Which rows are edges.
+    /// Filter of the rows that are edges.
     #[serde(flatten)]
     pub filter: FilterParams,
-    /// Genes of the network; the largest gene of an edge when absent.
+    /// Genes of the network; by default the largest gene of an edge.
     #[serde(default)]
     pub genes: Option<u32>,
-    /// How communities are found.
+    /// Method of community detection.
     #[serde(default)]
     pub method: CommunityMethod,
-    /// Most rounds of label propagation, 1 to 1000.
+    /// Maximum number of rounds of label propagation, 1 to 1000.
     #[serde(default = "rounds")]
     pub iterations: u32,
     /// Whether to write the network too.

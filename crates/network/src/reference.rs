@@ -1,4 +1,4 @@
-//! The shortest obvious version of each workload: the oracle of the tests, of `verify`, and the
+//! Simplest implementation of each workload: the oracle of the tests and of `verify`, and the
 //! single-threaded baseline of a COST comparison.
 
 use std::collections::{BTreeMap, HashMap};
@@ -8,9 +8,9 @@ use cuesta_input::FilterParams;
 use cuesta_input::row::Row;
 
 use crate::kernel::join::Joined;
-use crate::params::How;
+use crate::params::JoinKind;
 
-/// A row read with the standard library only.
+/// Row read with only the standard library.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlainRow {
     /// The nine integers of a version-1 line.
@@ -25,7 +25,7 @@ impl PlainRow {
     /// Reads a line of 11 (version 1) or 7 (version 3) fields; `None` for a comment or blank line.
     ///
     /// # Errors
-    /// The field that cannot be read.
+    /// A message on the field that cannot be read.
     pub fn read(line: &str) -> Result<Option<Self>, String> {
         let line = line.trim_end_matches('\r');
         if line.is_empty() || line.starts_with('#') {
@@ -59,7 +59,7 @@ impl PlainRow {
         Ok(Some(Self { numbers, scores, mask: fields[fields.len() - 1].to_owned() }))
     }
 
-    /// A row that came from elsewhere.
+    /// Copies a row of another reader.
     pub fn of(row: &Row<'_>) -> Self {
         Self {
             numbers: [
@@ -78,7 +78,7 @@ impl PlainRow {
         }
     }
 
-    /// The same row for the digest.
+    /// Returns the row in the form of the digest.
     pub fn row(&self) -> Row<'_> {
         let n = &self.numbers;
         Row {
@@ -96,7 +96,7 @@ impl PlainRow {
         }
     }
 
-    /// The score that decides, if the row passes.
+    /// Returns the score that the filter tests, if the row passes.
     pub fn passing_score(&self, filter: &FilterParams) -> Option<Micro> {
         let micro = *self.scores.get(filter.score_index)?;
         let size = f64::from(micro).abs();
@@ -115,7 +115,7 @@ fn micro(text: &str) -> Result<Micro, String> {
     Ok(if score.is_nan() { NAN } else { (score * 1e6).round_ties_even() as Micro })
 }
 
-/// In- and out-degree of each gene that has an edge.
+/// Returns the in- and out-degree of each gene that has an edge.
 pub fn degrees(edges: impl Iterator<Item = (u32, u32)>) -> BTreeMap<u32, (u64, u64)> {
     let mut table = BTreeMap::<u32, (u64, u64)>::new();
     for (from, to) in edges {
@@ -125,7 +125,8 @@ pub fn degrees(edges: impl Iterator<Item = (u32, u32)>) -> BTreeMap<u32, (u64, u
     table
 }
 
-/// Smallest member of the component of each gene that has an edge, by breadth-first search.
+/// Returns the smallest member of the component of each gene that has an edge, by breadth-first
+/// search.
 pub fn components(edges: impl Iterator<Item = (u32, u32)>) -> BTreeMap<u32, u32> {
     let mut neighbours = BTreeMap::<u32, Vec<u32>>::new();
     for (a, b) in edges {
@@ -146,21 +147,21 @@ pub fn components(edges: impl Iterator<Item = (u32, u32)>) -> BTreeMap<u32, u32>
     labels
 }
 
-/// Join of two versions by looking each key up.
-pub fn join(left: &HashMap<u64, Micro>, right: &HashMap<u64, Micro>, how: How) -> Vec<Joined> {
+/// Joins two versions by looking up each key.
+pub fn join(left: &HashMap<u64, Micro>, right: &HashMap<u64, Micro>, how: JoinKind) -> Vec<Joined> {
     let mut rows: Vec<Joined> = left
         .iter()
         .map(|(&key, &score)| Joined { key, left: Some(score), right: right.get(&key).copied() })
-        .filter(|row| how != How::Inner || row.right.is_some())
+        .filter(|row| how != JoinKind::Inner || row.right.is_some())
         .collect();
-    if how == How::Outer {
+    if how == JoinKind::Outer {
         let alone = right.iter().filter(|(key, _)| !left.contains_key(key));
         rows.extend(alone.map(|(&key, &score)| Joined { key, left: None, right: Some(score) }));
     }
     rows
 }
 
-/// Labels of each gene that has an edge after synchronous label propagation.
+/// Returns the labels of each gene that has an edge after synchronous label propagation.
 pub fn label_propagation(edges: &[(u32, u32)], rounds: u32) -> BTreeMap<u32, u32> {
     let mut labels: BTreeMap<u32, u32> =
         edges.iter().flat_map(|&(a, b)| [(a, a), (b, b)]).collect();

@@ -1,4 +1,4 @@
-//! Names and networks beside an answer: what is written, what is refused, and that digests stay.
+//! Names and networks added to an answer: their content, refusals, and unchanged digests.
 
 #![allow(clippy::unwrap_used)]
 
@@ -34,7 +34,7 @@ fn annotated(request: &Request, workload: &str) -> cuesta_core::Result<()> {
 }
 
 #[test]
-fn a_scan_with_names_has_a_table_of_names_and_one_of_edges() {
+fn a_scan_with_names_has_a_table_of_names_and_a_table_of_edges() {
     let place = Place::new();
     let (input, list) = small(&place);
     let mut request = place.request(&[&input], json!({ "min_abs_score": 0.8 }));
@@ -64,8 +64,8 @@ fn the_network_of_a_scan_has_the_genes_with_an_edge_and_parallel_edges() {
     let mut request = place.request(&[&input], parameters);
     request.names = Some(list);
     run_and_verify("scan", &request);
-    let found = text(&request, "network.graphml");
-    let body = found.split("edgedefault=\"undirected\">\n").nth(1).unwrap();
+    let graph = text(&request, "network.graphml");
+    let body = graph.split("edgedefault=\"undirected\">\n").nth(1).unwrap();
     let node = |gene, name| {
         let name = format!("<data key=\"name\">{name}</data>");
         format!("    <node id=\"n{gene}\"><data key=\"gene\">{gene}</data>{name}</node>\n")
@@ -90,26 +90,26 @@ fn the_network_of_a_scan_has_the_genes_with_an_edge_and_parallel_edges() {
 }
 
 #[test]
-fn a_network_of_communities_says_which_each_gene_is_in() {
+fn a_network_of_communities_has_the_community_of_each_gene() {
     let place = Place::new();
     let (input, list) = small(&place);
     let parameters = json!({ "min_abs_score": 0.8, "graph": "graphml", "genes": 5 });
     let mut request = place.request(&[&input], parameters);
     run_and_verify("communities", &request);
-    let found = text(&request, "network.graphml");
-    assert!(!found.contains("key id=\"name\""), "{found}");
+    let graph = text(&request, "network.graphml");
+    assert!(!graph.contains("key id=\"name\""), "{graph}");
     let node = "<node id=\"n5\"><data key=\"gene\">5</data><data key=\"community\">2</data></node>";
-    assert!(found.contains(node), "{found}");
+    assert!(graph.contains(node), "{graph}");
     request.names = Some(list);
     run_and_verify("communities", &request);
     assert_eq!(
         text(&request, "communities.tsv"),
         "gene\tcommunity\tname\n1\t1\tA\n2\t2\tB<&>\n3\t1\tC\n4\t4\tD\n5\t2\t\u{3b5} 5\n"
     );
-    let found = text(&request, "network.graphml");
+    let graph = text(&request, "network.graphml");
     assert!(
-        found.contains("</data><data key=\"name\">C</data><data key=\"community\">1<"),
-        "{found}"
+        graph.contains("</data><data key=\"name\">C</data><data key=\"community\">1<"),
+        "{graph}"
     );
 }
 
@@ -162,8 +162,8 @@ fn annotations_are_the_same_for_any_threads_layout_and_engine_order() {
     run_and_verify("load", &load);
     let matrix = place.path("pairs.zarr");
     fs::rename(load.output.join("pairs.zarr"), &matrix).unwrap();
-    let found = GeneNames::read(&matrix, 1 << 20).unwrap();
-    assert_eq!((found.len(), found.get(300)), (300, Some("AT300")));
+    let names = GeneNames::read(&matrix, 1 << 20).unwrap();
+    assert_eq!((names.len(), names.get(300)), (300, Some("AT300")));
     for workload in ["scan", "communities", "degrees"] {
         let mut answers = Vec::new();
         for (path, threads) in [(&input, 1), (&input, 3), (&matrix, 2)] {
@@ -210,7 +210,7 @@ fn a_gene_beyond_the_names_is_an_error_that_leaves_the_answer_as_it_was() {
 }
 
 #[test]
-fn names_that_are_missing_or_there_unasked_are_wrong() {
+fn missing_or_unrequested_names_are_wrong() {
     let place = Place::new();
     let (input, list) = small(&place);
     for workload in ["scan", "degrees", "communities", "load"] {

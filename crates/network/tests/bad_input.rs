@@ -1,5 +1,5 @@
-//! Every defect of an input is one line with file, place and remedy; never a panic, never a wrong
-//! answer.
+//! Each defect of an input is reported in one line with file, place and remedy; never a panic,
+//! never a wrong answer.
 
 #![allow(clippy::unwrap_used)]
 
@@ -64,7 +64,7 @@ fn the_first_bad_line_is_named_whatever_the_threads() {
 }
 
 #[test]
-fn files_without_rows_are_refused_and_empty_ones_among_others_are_not() {
+fn files_without_rows_are_refused_unless_further_files_have_rows() {
     let place = Place::new();
     for text in ["", "#Done\n", "\n\n", "#Restarted\n#Done"] {
         let text = message(&place, "scan", text);
@@ -91,7 +91,7 @@ fn a_gzip_file_cut_short_is_an_error_with_its_name() {
 }
 
 #[test]
-fn a_missing_file_and_an_unwritable_answer_are_told() {
+fn a_missing_file_and_an_unwritable_answer_are_reported() {
     let place = Place::new();
     let request = place.request(&[&place.path("nowhere.txt")], json!({}));
     let error = run_only("degrees", &request).unwrap_err();
@@ -107,7 +107,7 @@ fn a_missing_file_and_an_unwritable_answer_are_told() {
 }
 
 #[test]
-fn a_pair_given_twice_to_a_join_is_refused() {
+fn a_repeated_pair_in_a_join_is_refused() {
     let place = Place::new();
     let twice = place.write("twice.txt", [GOOD, GOOD].concat());
     let once = place.write("once.txt", GOOD);

@@ -1,4 +1,4 @@
-//! `correlate` from file to answer: text and pair matrix agree, and both verify.
+//! `correlate` from file to answer: text and pair matrix agree, and both pass the verification.
 
 #![allow(clippy::unwrap_used)]
 
@@ -68,7 +68,7 @@ fn what_correlate_writes_the_other_workloads_read() {
 }
 
 #[test]
-fn a_wrong_score_a_lost_row_and_a_row_too_many_are_noticed() {
+fn a_wrong_score_a_lost_row_and_a_row_too_many_are_detected() {
     let place = Place::new();
     let input = make(&place, 0.05);
     let request = place.request(&[&input], json!({ "min_abs_score": 0.3, "min_samples": 5 }));

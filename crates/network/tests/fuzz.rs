@@ -1,4 +1,5 @@
-//! Damaged text, thousands of times: either the run fails with one line, or its answer verifies.
+//! Text damaged thousands of times: either the run fails with one line, or its answer passes the
+//! verification.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +11,7 @@ use cuesta_core::random::Stream;
 use cuesta_network::verify::verify;
 use serde_json::json;
 
-/// What is put in place of a byte, beside random bytes.
+/// Replacements of a byte, in addition to random bytes.
 const NASTY: &[u8] = b"\t\n\r#,.-0169nax\0\xff ";
 
 fn damage(text: &mut Vec<u8>, random: Stream, case: u64) {
@@ -25,7 +26,7 @@ fn damage(text: &mut Vec<u8>, random: Stream, case: u64) {
             2 => {
                 text.remove(place);
             }
-            // Whole lines at the end are lost, as by a full disk.
+            // Complete lines at the end are lost, as on a full disk.
             _ => text.truncate(text.len() - (text.len() - place) / 8),
         }
     }
@@ -34,7 +35,7 @@ fn damage(text: &mut Vec<u8>, random: Stream, case: u64) {
 #[test]
 fn damaged_text_is_refused_or_answered_right() {
     let place = Place::new();
-    let whole = std::fs::read(place.make("a.txt", |params| {
+    let undamaged = std::fs::read(place.make("a.txt", |params| {
         params.genes = 8;
         params.samples = 9;
     }))
@@ -42,7 +43,7 @@ fn damaged_text_is_refused_or_answered_right() {
     let random = Stream::new(11, 0);
     let (mut answered, mut refused) = (0, 0);
     for case in 0..2500u64 {
-        let mut text = whole.clone();
+        let mut text = undamaged.clone();
         damage(&mut text, random, case);
         let path = place.write("damaged.txt", &text);
         for workload in ["scan", "degrees", "communities", "join"] {
@@ -55,7 +56,7 @@ fn damaged_text_is_refused_or_answered_right() {
                     refused += 1;
                 }
                 Ok(_) => {
-                    // A row that was not needed may still be too damaged for the plain reader.
+                    // A row that was not needed may be too damaged for the plain reader.
                     if let Ok(verdict) = verify(workload, &request, &Progress::default()) {
                         let shown = String::from_utf8_lossy(&text);
                         assert!(verdict.verified, "{workload} case {case}: {verdict:?}\n{shown}");

@@ -1,5 +1,5 @@
-//! Wrong answers made from right ones: none verifies. `CUESTA_MUTANTS=10000` makes so many of every
-//! workload instead of a few hundred.
+//! No wrong answer made from a right answer passes the verification. `CUESTA_MUTANTS=10000` makes
+//! this many mutants for each workload instead of a few hundred.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -17,10 +17,11 @@ use cuesta_input::generate::matrix;
 use cuesta_network::verify::verify;
 use serde_json::json;
 
-/// Mutants of a workload unless the environment says otherwise.
+/// Default number of mutants of a workload.
 const MUTANTS: u64 = 300;
 
-/// Lines in another order are the same rows to the digest, and to the documents of some workloads.
+/// Whether lines are only reordered: the digest, and the documents of some workloads, allow any
+/// order.
 fn is_reordered(before: &[u8], after: &[u8]) -> bool {
     let sorted = |text: &[u8]| {
         let mut lines: Vec<Vec<u8>> =
@@ -31,7 +32,7 @@ fn is_reordered(before: &[u8], after: &[u8]) -> bool {
     sorted(before) == sorted(after)
 }
 
-/// Mutates every file of an answer in turn; `reorders` says that rows may stand in any order in
+/// Mutates each file of an answer in turn; `reorders` states that rows may be in any order in
 /// `pairs.txt`.
 fn check(workload: &str, request: &Request, reorders: bool) {
     run_and_verify(workload, request);
@@ -43,7 +44,7 @@ fn check(workload: &str, request: &Request, reorders: bool) {
     for (name, right) in &files {
         let in_matrix = name.contains(".zarr/");
         let rows = if in_matrix { RowFormat::Fixed(16) } else { RowFormat::Lines };
-        // Some numbers give no mutant; the files of a workload get as many each.
+        // Some numbers yield no mutant; the files of a workload get the same number of mutants.
         let mutants = (0..).filter_map(|index| mutant(right, rows, 5, index)).take(each as usize);
         let path = request.output.join(name);
         for (what, wrong) in mutants {
@@ -71,7 +72,7 @@ fn check(workload: &str, request: &Request, reorders: bool) {
 }
 
 fn all_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
+    let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(next).unwrap() {
@@ -81,13 +82,13 @@ fn all_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
                 continue;
             }
             let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
-            found.insert(name, fs::read(&path).unwrap());
+            files.insert(name, fs::read(&path).unwrap());
         }
     }
-    found
+    files
 }
 
-/// As [`check`], of an answer with names and, where the workload makes one, the network.
+/// Runs [`check`] on an answer with names and, if the workload makes one, the network.
 fn check_named(workload: &str, request: &mut Request, place: &Place, reorders: bool) {
     request.names = Some(place.names(60));
     if matches!(workload, "scan" | "communities") {
@@ -112,7 +113,7 @@ fn network(place: &Place, name: &str, variant: u64) -> std::path::PathBuf {
     })
 }
 
-/// Requests for communities by every method.
+/// Returns requests for communities by each method.
 fn communities(place: &Place) -> [Request; 3] {
     let input = place.make("a.txt", |params| {
         params.genes = 40;

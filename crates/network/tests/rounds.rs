@@ -1,4 +1,4 @@
-//! In rounds, whatever engine does their tasks, the answer is that of the native run.
+//! Runs in rounds, by any engine, write the answer of the native run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ use cuesta_testkit::ranks;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Gene pairs in forms that a dataset may have.
+/// Form of a dataset of gene pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
     Text,
@@ -60,7 +60,7 @@ fn dataset(place: &Place, name: &str, (form, genes): (Form, u32), variant: u64) 
     }
 }
 
-/// The inputs of a workload.
+/// Returns the inputs of a workload.
 fn inputs(place: &Place, workload: &str, first: (Form, u32), form: Form) -> Vec<PathBuf> {
     let mut inputs = vec![dataset(place, "a", first, 0)];
     if workload == "join" {
@@ -69,10 +69,10 @@ fn inputs(place: &Place, workload: &str, first: (Form, u32), form: Form) -> Vec<
     inputs
 }
 
-/// Counts and files.
+/// Counts and files of an answer.
 type Answer = (BTreeMap<&'static str, u64>, Vec<(String, Vec<u8>)>);
 
-/// What the native run gives, and what one in rounds by `engine`.
+/// Returns the answer of the native run, and that of a run in rounds by `engine`.
 fn both(
     workload: &str,
     request: &Request,
@@ -86,8 +86,8 @@ fn both(
     let native = run_only(workload, request).unwrap().counts;
     let expected = files(request);
     clear();
-    let found = engine().unwrap().counts;
-    [(native, expected), (found, files(request))]
+    let counts = engine().unwrap().counts;
+    [(native, expected), (counts, files(request))]
 }
 
 fn at_random(
@@ -114,7 +114,7 @@ fn resources(tasks: Option<usize>, task_bytes: Option<u64>) -> Resources {
     }
 }
 
-/// As ranks do it: the tasks and parts of one number are always done by the same one.
+/// Runs as MPI ranks do: the same rank runs all tasks and parts of one number.
 fn on_ranks(workload: &str, request: &Request, slots: usize) -> Result<Response> {
     let resources = Resources { slots, tasks: Some(slots), keeps: true, ..resources(None, None) };
     let workers: Result<Vec<_>> = (0..slots).map(|_| work(workload, request, resources)).collect();
@@ -142,7 +142,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn a_random_engine_gives_the_native_answer(
+    fn a_random_engine_writes_the_native_answer(
         (workload, mut parameters) in prop::sample::select(workloads()),
         (form, other_form) in
             (prop::sample::select(FORMS.to_vec()), prop::sample::select(FORMS.to_vec())),
@@ -163,16 +163,16 @@ proptest! {
         let request = place.request(&inputs, parameters);
         let resources = resources(tasks, task_bytes);
         let left_over = place.entries();
-        let [native, found] =
+        let [native, in_rounds] =
             both(workload, &request, || at_random(workload, &request, resources, seed));
-        prop_assert_eq!(&native.0, &found.0);
-        prop_assert!(native.1 == found.1, "{} of {:?}", workload, form);
+        prop_assert_eq!(&native.0, &in_rounds.0);
+        prop_assert!(native.1 == in_rounds.1, "{} of {:?}", workload, form);
         prop_assert_eq!(place.entries(), left_over);
     }
 }
 
 #[test]
-fn workers_that_keep_their_parts_give_the_native_answer() {
+fn workers_that_hold_their_parts_write_the_native_answer() {
     for (form, ranks) in [(Form::Text, 3), (Form::Mixture, 2), (Form::Tree, 1), (Form::Matrix, 4)] {
         let place = Place::new();
         let inputs = inputs(&place, "join", (form, 100), Form::Text);
@@ -185,20 +185,21 @@ fn workers_that_keep_their_parts_give_the_native_answer() {
             let inputs = if workload == "join" { &inputs[..] } else { &inputs[..1] };
             let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
             let request = place.request(&inputs, parameters);
-            let [native, found] = both(workload, &request, || on_ranks(workload, &request, ranks));
-            assert_eq!(native.0, found.0, "{workload}");
-            assert!(native.1 == found.1, "{workload} of {form:?} on {ranks} ranks");
+            let [native, in_rounds] =
+                both(workload, &request, || on_ranks(workload, &request, ranks));
+            assert_eq!(native.0, in_rounds.0, "{workload}");
+            assert!(native.1 == in_rounds.1, "{workload} of {form:?} on {ranks} ranks");
         }
     }
 }
 
 #[test]
-fn a_join_of_skewed_keys_has_many_parts_of_about_one_size() {
+fn a_join_of_skewed_keys_has_many_parts_of_about_equal_size() {
     let place = Place::new();
     let input = place.make("a.txt", |params| params.genes = 250);
     let text = fs::read_to_string(input).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    // In an order that has nothing to do with the keys.
+    // In an order that is independent of the keys.
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|&line| Stream::new(1, 0).bits(line as u64));
     let lines: Vec<&str> = order.into_iter().map(|line| lines[line]).collect();
@@ -221,7 +222,7 @@ fn a_join_of_skewed_keys_has_many_parts_of_about_one_size() {
     assert!(most < &(2 * least), "{sizes:?}");
 }
 
-/// Rows of one sample of many pairs in an order that has nothing to do with that of the matrix.
+/// Makes rows of a single sample for many pairs, in an order that is independent of the matrix.
 fn shuffled(pairs: impl Iterator<Item = (u32, u32)>) -> String {
     let chance = Stream::new(9, 0);
     let mut rows: Vec<(u64, String)> = Vec::new();
@@ -240,7 +241,7 @@ fn shuffled(pairs: impl Iterator<Item = (u32, u32)>) -> String {
 }
 
 #[test]
-fn pieces_of_a_matrix_of_many_shards_make_the_native_one() {
+fn pieces_of_a_matrix_of_many_shards_make_the_native_matrix() {
     let place = Place::new();
     // Rows in three shards of scores, and in two of masks.
     let sparse = (0..500).map(|index| (2 + index * 17, 1 + index * 7));
@@ -250,18 +251,18 @@ fn pieces_of_a_matrix_of_many_shards_make_the_native_one() {
         let request = place.request(&[&input], json!({}));
         for tasks in [1, 3, 40] {
             let resources = resources(Some(tasks), Some(1 << 20));
-            let [native, found] =
+            let [native, in_rounds] =
                 both("load", &request, || at_random("load", &request, resources, tasks as u64));
-            assert_eq!(native.0, found.0);
-            assert!(native.1 == found.1, "{name} in {tasks} parts");
+            assert_eq!(native.0, in_rounds.0);
+            assert!(native.1 == in_rounds.1, "{name} in {tasks} parts");
         }
-        let [native, found] = both("load", &request, || on_ranks("load", &request, 3));
-        assert!(native == found, "{name} on ranks");
+        let [native, in_rounds] = both("load", &request, || on_ranks("load", &request, 3));
+        assert!(native == in_rounds, "{name} on ranks");
     }
 }
 
 #[test]
-fn a_row_that_is_there_twice_is_refused_as_natively() {
+fn a_repeated_row_is_refused_as_natively() {
     let place = Place::new();
     let row = format!("200\t199\t3\t3\t5\t1\t0\t1\t0\t0.5\t{}\n", "1".repeat(21));
     let text = fs::read_to_string(place.make("a.txt", |_| {})).unwrap();
@@ -272,8 +273,8 @@ fn a_row_that_is_there_twice_is_refused_as_natively() {
             let request = place.request(&inputs, json!({ "how": how }));
             let native = run_only("join", &request).unwrap_err();
             assert!(native.message.contains("has gene pair 200 199 cluster 3 twice"), "{native}");
-            let found = at_random("join", &request, resources(None, Some(20_000)), 1).unwrap_err();
-            assert_eq!(found, native);
+            let error = at_random("join", &request, resources(None, Some(20_000)), 1).unwrap_err();
+            assert_eq!(error, native);
         }
     }
     let request = place.request(&[&twice], json!({}));
@@ -282,7 +283,8 @@ fn a_row_that_is_there_twice_is_refused_as_natively() {
     assert_eq!(at_random("load", &request, resources(None, Some(20_000)), 1).unwrap_err(), native);
 }
 
-/// An expression matrix, of every seventh gene of which so many of a thousand values are missing.
+/// Makes an expression matrix in which `missing` of a thousand values of each seventh gene are
+/// missing.
 fn matrix(genes: u64, samples: u64, missing: u64) -> String {
     let mut text = String::new();
     let chance = Stream::new(5, 0);
@@ -306,14 +308,15 @@ fn any_tasks_correlate_as_natively() {
             json!({ "method": method, "min_abs_score": min_abs_score, "header": "absent" });
         let request = place.request(&[&input], parameters);
         for tasks in [1, 2, 5, 30] {
-            let [native, found] = both("correlate", &request, || {
+            let [native, in_rounds] = both("correlate", &request, || {
                 at_random("correlate", &request, resources(Some(tasks), None), tasks as u64)
             });
-            assert_eq!(native.0, found.0);
-            assert!(native.1 == found.1, "{method} in {tasks} tasks");
+            assert_eq!(native.0, in_rounds.0);
+            assert!(native.1 == in_rounds.1, "{method} in {tasks} tasks");
         }
-        let [native, found] = both("correlate", &request, || on_ranks("correlate", &request, 3));
-        assert!(native == found, "{method} on ranks");
+        let [native, in_rounds] =
+            both("correlate", &request, || on_ranks("correlate", &request, 3));
+        assert!(native == in_rounds, "{method} on ranks");
     }
 }
 
@@ -328,21 +331,21 @@ fn any_tasks_write_the_native_matrix_of_pairs() {
             });
             let request = place.request(&[&input], parameters);
             for tasks in [1, 3, 30] {
-                let [native, found] = both("correlate", &request, || {
+                let [native, in_rounds] = both("correlate", &request, || {
                     at_random("correlate", &request, resources(Some(tasks), None), tasks as u64)
                 });
-                assert_eq!(native.0, found.0, "{genes} genes, {tasks} tasks");
-                assert!(native.1 == found.1, "{genes} genes in {tasks} tasks");
+                assert_eq!(native.0, in_rounds.0, "{genes} genes, {tasks} tasks");
+                assert!(native.1 == in_rounds.1, "{genes} genes in {tasks} tasks");
             }
-            let [native, found] =
+            let [native, in_rounds] =
                 both("correlate", &request, || on_ranks("correlate", &request, 3));
-            assert!(native == found, "{genes} genes on ranks");
+            assert!(native == in_rounds, "{genes} genes on ranks");
         }
     }
 }
 
 #[test]
-fn what_has_no_rounds_or_does_not_fit_is_refused() {
+fn a_workload_without_rounds_or_memory_is_refused() {
     let place = Place::new();
     let input = place.make("a.txt", |_| {});
     let refused = |workload: &str, parameters: Value, memory_bytes: u64| {
@@ -376,7 +379,7 @@ fn bad_lines_are_refused_as_natively() {
         let request = place.request(&inputs, parameters);
         let native = run_only(workload, &request).unwrap_err();
         assert!(native.message.contains("line 1001 of "), "{native}");
-        let found = at_random(workload, &request, resources(None, Some(20_000)), 1).unwrap_err();
-        assert_eq!(found, native);
+        let error = at_random(workload, &request, resources(None, Some(20_000)), 1).unwrap_err();
+        assert_eq!(error, native);
     }
 }

@@ -1,4 +1,4 @@
-//! The answer is the same for any threads, memory limit, layout and notation of the input.
+//! Equality of the answers for any threads, memory limit, layout and notation of the input.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,9 +26,9 @@ fn parameters(method: &str, min_abs_score: f64) -> serde_json::Value {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_files() {
+fn any_number_of_threads_writes_the_same_files() {
     let place = Place::new();
-    // More than one split.
+    // Large enough for several splits.
     let input = place.make("a.txt", |params| {
         params.genes = 300;
         params.samples = 400;
@@ -48,7 +48,7 @@ fn any_number_of_threads_gives_the_same_files() {
 }
 
 #[test]
-fn one_file_many_files_gzip_tree_and_crlf_agree() {
+fn a_single_file_many_files_gzip_tree_and_crlf_agree() {
     let place = Place::new();
     let input = place.make("a.txt", |_| {});
     let tree = place.make("tree", |params| params.tree = true);
@@ -73,7 +73,7 @@ fn one_file_many_files_gzip_tree_and_crlf_agree() {
 }
 
 #[test]
-fn a_version_3_export_gives_the_same_answer() {
+fn a_version_3_export_has_the_same_answer() {
     let place = Place::new();
     let v1 = place.make("a.txt", |_| {});
     let mut v3 = String::new();
@@ -147,7 +147,7 @@ fn more_genes_than_the_file_names_are_listed_without_edges() {
 }
 
 #[test]
-fn a_loaded_pair_matrix_gives_the_same_answers_as_its_text() {
+fn a_loaded_pair_matrix_has_the_same_answers_as_its_text() {
     let place = Place::new();
     let a = place.make("a.txt", |_| {});
     let b = place.make("b.txt", |params| params.variant = 1);
@@ -184,7 +184,7 @@ fn a_loaded_pair_matrix_gives_the_same_answers_as_its_text() {
 }
 
 #[test]
-fn filters_on_samples_and_a_second_score_work_in_every_form() {
+fn filters_on_samples_and_a_second_score_work_in_all_forms() {
     let place = Place::new();
     let mut text = String::new();
     for line in fs::read_to_string(place.make("one.txt", |_| {})).unwrap().lines() {
@@ -213,19 +213,19 @@ fn filters_on_samples_and_a_second_score_work_in_every_form() {
     }
 }
 
-/// Mutual information, which KINC version 1 also writes, may exceed 1.
+/// Mutual information, which KINC version 1 also writes, can exceed 1.
 #[test]
 fn scores_beyond_1_are_read_and_pass_by_their_size() {
     let place = Place::new();
     let row = |gene: u32, score: &str| format!("{gene}\t1\t1\t1\t2\t0\t0\t0\t0\t{score}\t11\n");
     let rows = [row(2, "0.900000"), row(3, "1.250000"), row(4, "-1.000001"), row(5, "2000.000000")];
     let input = place.write("mi.txt", rows.concat());
-    for (most, kept) in [(None, &rows[1..]), (Some(1.25), &rows[1..3])] {
+    for (most, expected) in [(None, &rows[1..]), (Some(1.25), &rows[1..3])] {
         let parameters = json!({ "min_abs_score": 1.0, "max_abs_score": most });
         let request = place.request(&[&input], parameters);
         run_and_verify("scan", &request);
-        let found = fs::read_to_string(request.output.join("pairs.txt")).unwrap();
-        assert_eq!(found, kept.concat());
+        let pairs = fs::read_to_string(request.output.join("pairs.txt")).unwrap();
+        assert_eq!(pairs, expected.concat());
         let mut request = request;
         for workload in ["degrees", "communities"] {
             request.threads = 2;
@@ -235,7 +235,7 @@ fn scores_beyond_1_are_read_and_pass_by_their_size() {
         run_and_verify("load", &load);
         request.inputs = vec![load.output.join("pairs.zarr")];
         run_and_verify("scan", &request);
-        let found = fs::read_to_string(request.output.join("pairs.txt")).unwrap();
-        assert_eq!(found, kept.concat());
+        let pairs = fs::read_to_string(request.output.join("pairs.txt")).unwrap();
+        assert_eq!(pairs, expected.concat());
     }
 }

@@ -1,25 +1,25 @@
 //! In- and out-degrees of genes from a stream of edges.
 
-/// Degrees of one gene.
+/// Degrees of a gene.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Degree {
-    /// Edges that end here (`gene2`).
+    /// Edges that end at the gene (`gene2`).
     pub inward: u64,
-    /// Edges that start here (`gene1`).
+    /// Edges that start at the gene (`gene1`).
     pub outward: u64,
 }
 
 impl Degree {
-    /// Edges that touch the gene.
+    /// Returns the number of edges at the gene.
     pub fn total(self) -> u64 {
         self.inward.saturating_add(self.outward)
     }
 }
 
-/// Degrees of all genes seen so far; gene g at index g - 1.
+/// Degrees of all genes so far; gene g at index g - 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Degrees {
-    /// One entry a gene.
+    /// Degrees of each gene.
     pub genes: Vec<Degree>,
 }
 
@@ -51,8 +51,8 @@ impl Degrees {
         self.genes.resize(count, Degree::default());
     }
 
-    /// The number of genes with each degree: (degree, by inward, by outward, by total), ascending,
-    /// without degrees that no gene has.
+    /// Returns the number of genes with each degree: (degree, by inward, by outward, by total),
+    /// ascending, without degrees that no gene has.
     pub fn distribution(&self) -> Vec<(u64, [u64; 3])> {
         let mut table = std::collections::BTreeMap::<u64, [u64; 3]>::new();
         for gene in &self.genes {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_edge_counts_once_at_each_end() {
+    fn all_edges_count_once_at_each_end() {
         let mut degrees = Degrees::default();
         for (gene1, gene2) in [(3, 1), (3, 2), (2, 1), (3, 1)] {
             degrees.add(gene1, gene2);

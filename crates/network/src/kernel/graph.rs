@@ -1,6 +1,6 @@
-//! A multigraph in compressed rows: the neighbours of each gene, sorted, repeated per edge.
+//! Multigraph in compressed rows: the sorted neighbours of each gene, repeated for parallel edges.
 
-/// Genes counted from 0; each edge stands at both ends.
+/// Adjacency lists of genes counted from 0; each edge is in the lists of both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     /// `neighbours[starts[g]..starts[g + 1]]` belong to gene g.
@@ -33,29 +33,29 @@ impl Graph {
         Self { starts, neighbours }
     }
 
-    /// Number of genes.
+    /// Returns the number of genes.
     pub fn genes(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Number of edges.
+    /// Returns the number of edges.
     pub fn edges(&self) -> usize {
         self.neighbours.len() / 2
     }
 
-    /// Neighbours of a gene, ascending, repeated per edge.
+    /// Returns the neighbours of a gene, ascending, repeated for parallel edges.
     #[inline]
     pub fn neighbours(&self, gene: usize) -> &[u32] {
         &self.neighbours[self.starts[gene]..self.starts[gene + 1]]
     }
 
-    /// Bytes that [`Graph::new`] needs beside the edges it is given.
+    /// Returns the memory of [`Graph::new`] in bytes, in addition to its edges.
     pub fn size_bytes(genes: usize, edges: usize) -> u64 {
         (16 * genes + 8 * edges) as u64
     }
 }
 
-/// Replaces each label by the smallest gene that carries it.
+/// Replaces each label by the smallest gene that has it.
 pub fn smallest_members(labels: &[u32]) -> Vec<u32> {
     let mut smallest = vec![u32::MAX; labels.len()];
     for (gene, &label) in labels.iter().enumerate() {

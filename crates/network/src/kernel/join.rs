@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use cuesta_core::fixed::Micro;
 use serde::{Deserialize, Serialize};
 
-/// Which rows of a join to give.
+/// Rows that a join outputs.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum How {
+pub enum JoinKind {
     /// Rows in both versions.
     #[default]
     Inner,
@@ -18,19 +18,19 @@ pub enum How {
     Outer,
 }
 
-/// One row of a version: its key and its score.
+/// Row of a version: its key and its score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Keyed {
-    /// From [`key`].
+    /// Key made by [`key`].
     pub key: u64,
     /// Score in millionths.
     pub score: Micro,
 }
 
-/// One row of the answer; the score of a version that lacks the row is absent.
+/// Row of the answer; the score of a version without the row is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
-    /// From [`key`].
+    /// Key made by [`key`].
     pub key: u64,
     /// Score in the first version.
     pub left: Option<Micro>,
@@ -38,27 +38,27 @@ pub struct Joined {
     pub right: Option<Micro>,
 }
 
-/// A 64-bit key that sorts as (gene1, gene2, cluster): 24, 24 and 16 bits.
+/// Returns a 64-bit key that sorts as (gene1, gene2, cluster): 24, 24 and 16 bits.
 #[inline]
 pub fn key(gene1: u32, gene2: u32, cluster: u32) -> u64 {
     u64::from(gene1) << 40 | u64::from(gene2) << 16 | u64::from(cluster - 1)
 }
 
-/// The (gene1, gene2, cluster) of a [`key`].
+/// Returns the (gene1, gene2, cluster) of a [`key`].
 #[inline]
 pub fn unkey(key: u64) -> (u32, u32, u32) {
     ((key >> 40) as u32, (key >> 16) as u32 & 0x00FF_FFFF, (key as u32 & 0xFFFF) + 1)
 }
 
-/// Calls `give` for each row of the join of two sorted streams without repeated keys.
+/// Calls `take` for each row of the join of two sorted streams without repeated keys.
 ///
 /// # Errors
-/// The first error of either stream or of `give`.
+/// The first error of either stream or of `take`.
 pub fn merge<E>(
     mut left: impl Iterator<Item = Result<Keyed, E>>,
     mut right: impl Iterator<Item = Result<Keyed, E>>,
-    how: How,
-    mut give: impl FnMut(Joined) -> Result<(), E>,
+    how: JoinKind,
+    mut take: impl FnMut(Joined) -> Result<(), E>,
 ) -> Result<(), E> {
     let (mut a, mut b) = (left.next().transpose()?, right.next().transpose()?);
     loop {
@@ -75,11 +75,11 @@ pub fn merge<E>(
         };
         let wanted = match order {
             Ordering::Equal => true,
-            Ordering::Less => how != How::Inner,
-            Ordering::Greater => how == How::Outer,
+            Ordering::Less => how != JoinKind::Inner,
+            Ordering::Greater => how == JoinKind::Outer,
         };
         if wanted {
-            give(row)?;
+            take(row)?;
         }
         if order != Ordering::Greater {
             a = left.next().transpose()?;
@@ -111,10 +111,10 @@ mod tests {
             left in proptest::collection::btree_map(0u64..30, -9i32..9, 0..20),
             right in proptest::collection::btree_map(0u64..30, -9i32..9, 0..20),
         ) {
-            for how in [How::Inner, How::Left, How::Outer] {
-                let mut found = Vec::new();
+            for how in [JoinKind::Inner, JoinKind::Left, JoinKind::Outer] {
+                let mut output = Vec::new();
                 merge(rows(&left), rows(&right), how, |row| {
-                    found.push(row);
+                    output.push(row);
                     Ok(())
                 })
                 .unwrap();
@@ -124,12 +124,12 @@ mod tests {
                         Joined { key, left, right }
                     })
                     .filter(|row| match how {
-                        How::Inner => row.left.is_some() && row.right.is_some(),
-                        How::Left => row.left.is_some(),
-                        How::Outer => row.left.is_some() || row.right.is_some(),
+                        JoinKind::Inner => row.left.is_some() && row.right.is_some(),
+                        JoinKind::Left => row.left.is_some(),
+                        JoinKind::Outer => row.left.is_some() || row.right.is_some(),
                     })
                     .collect();
-                prop_assert_eq!(found, expected);
+                prop_assert_eq!(output, expected);
             }
         }
     }

@@ -1,12 +1,12 @@
-//! Synchronous label propagation: in each round every gene takes the label that most of its edges
-//! lead to, all at once; a tie goes to the smallest label. The paper's `community-detection`
-//! (GraphX `LabelPropagation`), with the tie made deterministic.
+//! Synchronous label propagation: in each round, all genes at once take the label that most of
+//! their edges lead to; a tie goes to the smallest label. The paper's `community-detection` (GraphX
+//! `LabelPropagation`), with the tie made deterministic.
 //!
 //! Source: Raghavan, Albert, Kumara 2007. Cost O(edges) a round.
 
 use super::graph::{Graph, smallest_members};
 
-/// Labels after at most `rounds` rounds, as smallest members, and the rounds made.
+/// Returns the labels after at most `rounds` rounds, as smallest members, and the number of rounds.
 pub fn labels(graph: &Graph, rounds: u32) -> (Vec<u32>, u32) {
     let mut labels: Vec<u32> = (0..graph.genes() as u32).collect();
     let mut next = labels.clone();
@@ -24,8 +24,8 @@ pub fn labels(graph: &Graph, rounds: u32) -> (Vec<u32>, u32) {
     (smallest_members(&labels), rounds)
 }
 
-/// The most frequent label of `neighbours`, the smallest of several; `votes`, one for each label,
-/// are all zero before and after.
+/// Returns the most frequent label of `neighbours`, the smallest in a tie; `votes` has an element
+/// for each label, all zero before and after the call.
 pub fn winner(
     neighbours: impl Iterator<Item = u32> + Clone,
     labels: &[u32],
@@ -52,7 +52,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// The shortest obvious version.
+    /// Simplest implementation.
     fn reference(genes: usize, edges: &[(u32, u32)], rounds: u32) -> Vec<u32> {
         let mut labels: Vec<u32> = (0..genes as u32).collect();
         for _ in 0..rounds {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tie_goes_to_the_smallest_label() {
+    fn a_tie_is_won_by_the_smallest_label() {
         let labels_of_all = [5, 3, 9];
         let mut votes = vec![0; 10];
         let mut winner =

@@ -1,23 +1,24 @@
 //! Louvain community detection, deterministic: genes are visited in the order of their numbers,
 //! gains are compared as integers, and a tie goes to the smallest community.
 //!
-//! Modularity Q = sum over communities of (2 L_c M - D_c^2 / 2) / (2 M^2) with M edges in all, L_c
-//! inside, D_c the sum of degrees. Source: Blondel et al. 2008. Cost O(edges) a sweep.
+//! Modularity Q = sum over communities of (2 L_c M - D_c^2 / 2) / (2 M^2) with M edges in total,
+//! L_c edges inside and D_c the sum of degrees. Source: Blondel et al. 2008. Cost O(edges) for each
+//! sweep.
 
 use super::graph::Graph;
 use super::union_find::UnionFind;
 
-/// Sweeps over the genes at one level before the level is taken as settled.
+/// Maximum number of sweeps over the vertices of a level.
 const SWEEPS_MAX: u32 = 100;
 
-/// A weighted graph of one level: (neighbour, weight) lists, and the weight inside each vertex.
+/// Weighted graph of a level: (neighbour, weight) lists, and the weight inside each vertex.
 struct Level {
     rows: Vec<Vec<(u32, u64)>>,
     /// Twice the weight of edges inside the vertex.
     inside: Vec<u64>,
 }
 
-/// Community of each gene as its smallest member.
+/// Returns the community of each gene as its smallest member.
 pub fn labels(graph: &Graph) -> Vec<u32> {
     let mut labels: Vec<u32> = (0..graph.genes() as u32).collect();
     let mut level = first_level(graph);
@@ -35,7 +36,7 @@ pub fn labels(graph: &Graph) -> Vec<u32> {
     }
 }
 
-/// Splits communities that moves have torn apart; modularity only rises. Each part is labelled by
+/// Splits communities that moves have disconnected; modularity only rises. Each part is labelled by
 /// its smallest member.
 fn connected_parts(graph: &Graph, labels: &[u32]) -> Vec<u32> {
     let mut forest = UnionFind::default();
@@ -50,7 +51,7 @@ fn connected_parts(graph: &Graph, labels: &[u32]) -> Vec<u32> {
     forest.labels()
 }
 
-/// Modularity of a partition.
+/// Returns the modularity of a partition.
 pub fn modularity(graph: &Graph, labels: &[u32]) -> f64 {
     let total = 2.0 * graph.edges() as f64;
     if graph.edges() == 0 {
@@ -85,7 +86,7 @@ fn first_level(graph: &Graph) -> Level {
     Level { rows, inside: vec![0; graph.genes()] }
 }
 
-/// Moves vertices between communities until no move gains; returns whether any moved.
+/// Moves vertices between communities until no move gains; returns whether any vertex moved.
 fn settle(level: &Level, total: u64) -> (Vec<u32>, bool) {
     let count = level.rows.len();
     let weight = |vertex: usize| -> u64 {
@@ -195,14 +196,14 @@ mod tests {
             }
         }
         let graph = Graph::new(10, &edges);
-        let found = labels(&graph);
-        assert_eq!(found, [0, 0, 0, 0, 0, 5, 5, 5, 5, 5]);
+        let communities = labels(&graph);
+        assert_eq!(communities, [0, 0, 0, 0, 0, 5, 5, 5, 5, 5]);
         let expected = 2.0 * (20.0 / 42.0 - 0.25);
-        assert!((modularity(&graph, &found) - expected).abs() < 1e-12);
+        assert!((modularity(&graph, &communities) - expected).abs() < 1e-12);
     }
 
     #[test]
-    fn planted_communities_are_found() {
+    fn planted_communities_are_detected() {
         let stream = Stream::new(5, 0);
         let mut edges = Vec::new();
         for a in 0..200u32 {
@@ -214,10 +215,10 @@ mod tests {
             }
         }
         let graph = Graph::new(200, &edges);
-        let found = labels(&graph);
+        let communities = labels(&graph);
         let planted: Vec<u32> = (0..200).map(|gene| gene % 4).collect();
-        assert_eq!(found, smallest_members(&planted));
-        assert!(modularity(&graph, &found) > 0.6);
+        assert_eq!(communities, smallest_members(&planted));
+        assert!(modularity(&graph, &communities) > 0.6);
     }
 
     #[test]

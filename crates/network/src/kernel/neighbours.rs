@@ -1,16 +1,16 @@
-//! The neighbours of every `parts`-th gene in compressed rows, as bytes that can be kept or sent
-//! as they are.
+//! Neighbours of every `parts`-th gene in compressed rows, as bytes that can be stored or sent
+//! without conversion.
 
-/// Genes counted from 0; gene g is row g / `parts` of the part g modulo `parts`.
+/// Adjacency lists of genes counted from 0; gene g is row g / `parts` of the part g modulo `parts`.
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbours<'a> {
-    /// Where each row ends.
+    /// End of each row.
     ends: &'a [[u8; 8]],
     neighbours: &'a [[u8; 4]],
 }
 
-/// The bytes of [`Neighbours`] for ends of edges: a gene of the part and its neighbour, each 32
-/// bits, the lowest byte first. An edge that is there twice counts twice.
+/// Packs edge ends into the bytes of [`Neighbours`]: each end is a gene of the part and its
+/// neighbour, 32 bits each, lowest byte first. Parallel edges count separately.
 pub fn pack(parts: usize, lists: &[&[[u8; 8]]]) -> Vec<u8> {
     let each = || lists.iter().flat_map(|list| list.iter().map(read));
     let rows = each().map(|(gene, _)| gene as usize / parts + 1).max().unwrap_or(0);
@@ -42,24 +42,26 @@ fn read(end: &[u8; 8]) -> (u32, u32) {
 }
 
 impl<'a> Neighbours<'a> {
-    /// What [`pack`] made; `None` for other bytes.
+    /// Reads bytes made by [`pack`]; `None` for other bytes.
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
         let (rows, rest) = bytes.split_first_chunk()?;
         let size = usize::try_from(u64::from_le_bytes(*rows)).ok()?.checked_mul(8)?;
         let (ends, neighbours) = rest.split_at_checked(size)?;
-        let found = Self { ends: ends.as_chunks().0, neighbours: neighbours.as_chunks().0 };
+        let neighbour_lists =
+            Self { ends: ends.as_chunks().0, neighbours: neighbours.as_chunks().0 };
         let end = |end: &[u8; 8]| u64::from_le_bytes(*end);
-        let last = found.ends.last().map_or(0, end);
-        let is_whole = last == found.neighbours.len() as u64 && found.ends.is_sorted_by_key(end);
-        is_whole.then_some(found)
+        let last = neighbour_lists.ends.last().map_or(0, end);
+        let is_consistent = last == neighbour_lists.neighbours.len() as u64
+            && neighbour_lists.ends.is_sorted_by_key(end);
+        is_consistent.then_some(neighbour_lists)
     }
 
-    /// Rows, each of a gene.
+    /// Returns the number of rows, one for each gene.
     pub fn rows(&self) -> usize {
         self.ends.len()
     }
 
-    /// The neighbours of the gene of a row, repeated per edge.
+    /// Returns the neighbours of the gene of a row, repeated for parallel edges.
     #[inline]
     pub fn row(&self, row: usize) -> impl Iterator<Item = u32> + Clone + 'a {
         let end = |row: usize| u64::from_le_bytes(self.ends[row]) as usize;
@@ -74,14 +76,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_gene_of_a_part_has_its_neighbours() {
+    fn all_genes_of_a_part_have_their_neighbours() {
         let end = |gene: u32, neighbour: u32| {
             (u64::from(gene) | u64::from(neighbour) << 32).to_le_bytes()
         };
         let (one, other) = ([end(7, 1), end(1, 9), end(7, 2)], [end(7, 1)]);
         let bytes = pack(3, &[&one, &[], &other]);
-        let found = Neighbours::of(&bytes).unwrap();
-        let rows: Vec<Vec<u32>> = (0..found.rows()).map(|row| found.row(row).collect()).collect();
+        let lists = Neighbours::of(&bytes).unwrap();
+        let rows: Vec<Vec<u32>> = (0..lists.rows()).map(|row| lists.row(row).collect()).collect();
         assert_eq!(rows, [vec![9], vec![], vec![1, 2, 1]]);
         assert_eq!(Neighbours::of(&pack(3, &[])).unwrap().rows(), 0);
         assert!(Neighbours::of(&bytes[..bytes.len() - 4]).is_none());

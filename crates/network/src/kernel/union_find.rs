@@ -1,10 +1,10 @@
 //! Connected components of a stream of edges: a forest whose roots are the smallest members.
 //!
-//! Linking always hangs the larger root below the smaller one, so the root of a finished tree is
-//! the canonical label whatever the order of the edges. Memory is 4 bytes a gene; edges are not
-//! kept. Source: Tarjan's union-find with path halving.
+//! Linking always puts the larger root below the smaller root, so the root of a finished tree is
+//! the canonical label for any order of the edges. Memory is 4 bytes for each gene; edges are not
+//! stored. Source: Tarjan's union-find with path halving.
 
-/// A forest over genes counted from 0.
+/// Forest over genes counted from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnionFind {
     parent: Vec<u32>,
@@ -24,7 +24,7 @@ impl UnionFind {
         }
     }
 
-    /// The smallest member of a gene's tree.
+    /// Returns the smallest member of the tree of a gene.
     #[inline]
     pub fn root(&mut self, mut gene: u32) -> u32 {
         loop {
@@ -47,7 +47,8 @@ impl UnionFind {
         }
     }
 
-    /// The edges of the forest: (gene, its smallest member), for genes that are not their own.
+    /// Returns the edges of the forest: (gene, its smallest member), for genes that are not the
+    /// smallest.
     pub fn links(&mut self) -> Vec<(u32, u32)> {
         (0..self.parent.len() as u32)
             .map(|gene| (gene, self.root(gene)))
@@ -55,7 +56,7 @@ impl UnionFind {
             .collect()
     }
 
-    /// The label of each gene: the smallest member of its component.
+    /// Returns the label of each gene: the smallest member of its component.
     pub fn labels(mut self) -> Vec<u32> {
         (0..self.parent.len() as u32).map(|gene| self.root(gene)).collect()
     }
@@ -83,12 +84,12 @@ mod tests {
                 edges.iter().for_each(|&(a, b)| forest.join(a, b));
                 forest
             };
-            let whole = forest(&edges);
+            let complete = forest(&edges);
             let (left, right) = edges.split_at(cut.min(edges.len()));
             let mut parts = forest(right);
             parts.merge(&forest(left));
-            let labels = whole.labels();
-            // An isolated gene at the end may be in one forest only.
+            let labels = complete.labels();
+            // An isolated gene at the end may be in only one of the forests.
             let padded = |mut labels: Vec<u32>| {
                 labels.extend(labels.len() as u32..40);
                 labels

@@ -1,5 +1,5 @@
-//! Rows that tasks send to parts. In a block every task that has sent something has a head, and
-//! behind it its rows, all of one size.
+//! Rows that tasks send to parts. A block has, for each task that sent something, a header followed
+//! by its rows, all of one size.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use cuesta_runtime::rounds::{Blocks, Bytes};
 
 use super::unexpected;
 
-/// What a task says of the rows that it sends to a part.
+/// Header of the rows that a task sends to a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// What is known of them: of which version of the dataset they are, or facts as bits.
+    /// Property of the rows: the version of the dataset that has them, or facts as bits.
     pub mark: u64,
-    /// How many they are.
+    /// Number of rows.
     pub rows: u64,
-    /// Rows that the task has read and kept, to one of the parts; 0 to the others.
+    /// Rows that the task read and selected, sent to a single part; 0 in all further headers.
     pub counts: Counts,
 }
 
@@ -42,8 +42,8 @@ impl Head {
     }
 }
 
-/// The blocks of a task for `parts` parts, from each row and the part that it is for; a part that
-/// gets no row gets no block, but part 0 always does, with the counts. All rows have `row_bytes`.
+/// Packs the blocks of a task for `parts` parts, from each row and its part; a part without rows
+/// gets no block, except part 0, which always gets the counts. All rows have `row_bytes`.
 pub fn pack<R: AsRef<[u8]>>(
     (mark, counts): (u64, Counts),
     (parts, row_bytes): (usize, usize),
@@ -76,29 +76,29 @@ pub fn pack<R: AsRef<[u8]>>(
     Blocks { bytes, ends }
 }
 
-/// Blocks that have come, by part and then by the first task that they are from.
+/// Received blocks, by part and then by the first task that sent them.
 #[derive(Default)]
 pub struct Received(BTreeMap<usize, BTreeMap<usize, Bytes>>);
 
 impl Received {
-    /// Takes a block.
+    /// Adds a block.
     pub fn take(&mut self, part: usize, from: usize, block: Bytes) {
         self.0.entry(part).or_default().insert(from, block);
     }
 
-    /// All blocks of a part, which are no longer here, in the order of the tasks.
+    /// Removes and returns all blocks of a part, in the order of the tasks.
     pub fn all_of(&mut self, part: usize) -> Vec<Bytes> {
         self.0.remove(&part).unwrap_or_default().into_values().collect()
     }
 }
 
-/// A head and the rows behind it.
+/// Header and the rows that follow it.
 pub type Sent<'a> = (Head, &'a [u8]);
 
-/// Heads and rows of a block; a row has `row_bytes`.
+/// Returns the headers and rows of a block; a row has `row_bytes`.
 ///
 /// # Errors
-/// `Defect` for what no task has sent.
+/// `Defect` for a block that no task has sent.
 pub fn unpack(mut block: &[u8], row_bytes: usize) -> Result<Vec<Sent<'_>>> {
     let mut all = Vec::new();
     while !block.is_empty() {
@@ -123,16 +123,16 @@ mod tests {
         let rows = [(2, *b"ab"), (1, *b"cd"), (2, *b"ef")];
         let blocks = pack((7, counts), (4, 2), rows.into_iter());
         let none = pack((8, counts), (4, 2), std::iter::empty::<(usize, [u8; 2])>());
-        let found = |part: usize| {
+        let sent = |part: usize| {
             let block = [blocks.of_part(part), none.of_part(part)].concat();
             let all = unpack(&block, 2).unwrap();
             all.iter().map(|(head, rows)| (*head, rows.to_vec())).collect::<Vec<_>>()
         };
         let head = |mark, rows, counts| Head { mark, rows, counts };
-        assert_eq!(found(0), [(head(7, 0, counts), vec![]), (head(8, 0, counts), vec![])]);
-        assert_eq!(found(1), [(head(7, 1, Counts::default()), b"cd".to_vec())]);
-        assert_eq!(found(2), [(head(7, 2, Counts::default()), b"abef".to_vec())]);
-        assert_eq!(found(3), []);
+        assert_eq!(sent(0), [(head(7, 0, counts), vec![]), (head(8, 0, counts), vec![])]);
+        assert_eq!(sent(1), [(head(7, 1, Counts::default()), b"cd".to_vec())]);
+        assert_eq!(sent(2), [(head(7, 2, Counts::default()), b"abef".to_vec())]);
+        assert_eq!(sent(3), []);
         assert!(unpack(&blocks.of_part(2)[..33], 2).is_err());
     }
 }

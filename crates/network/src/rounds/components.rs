@@ -1,4 +1,4 @@
-//! `communities` by components: the forests of all tasks are joined.
+//! `communities` by connected components: the forests of all tasks are joined.
 
 use cuesta_core::Result;
 use cuesta_core::job::{Request, Response};
@@ -10,7 +10,7 @@ use cuesta_runtime::rounds::{Leader, Resources, Worker};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
-use super::{OnePass, OneRound, Opened, Reading, Rows, add_rows, counts, rows, unexpected};
+use super::{Opened, Reading, Rows, SinglePass, SingleRound, add_rows, counts, rows, unexpected};
 use crate::kernel::union_find::UnionFind;
 use crate::params::CommunitiesParams;
 use crate::run::communities::{finish, forest};
@@ -18,11 +18,11 @@ use crate::run::pairs::Pairs;
 
 const PHASE: &str = "components";
 
-/// A forest as it travels.
+/// Forest in the format of messages.
 #[derive(Default, Serialize, Deserialize)]
-struct Found {
+struct ForestMessage {
     rows: Rows,
-    /// Genes, from 0, ascending, with the smallest one of their tree where that is another.
+    /// Genes, from 0, ascending, each with the smallest gene of its tree if that is another gene.
     links: Vec<(u32, u32)>,
 }
 
@@ -32,14 +32,14 @@ pub fn lead(
     resources: Resources,
 ) -> Result<Box<dyn Leader>> {
     let (output, genes) = (request.output.clone(), params.genes);
-    let finish = move |_: &Opened, found: Vec<Vec<u8>>, response: &mut Response| {
-        // Without a task nothing is found.
-        let (forest, counts) = found.first().map_or(Ok(Default::default()), |all| unpack(all))?;
+    let finish = move |_: &Opened, results: Vec<Vec<u8>>, response: &mut Response| {
+        // Without a task there is no result.
+        let (forest, counts) = results.first().map_or(Ok(Default::default()), |all| unpack(all))?;
         add_rows(response, PHASE, counts.rows_read);
         finish(&output, genes, (forest.labels(), counts), response)
     };
     let (inputs, filter) = (request.inputs.clone(), params.filter.check()?);
-    Ok(Box::new(OneRound {
+    Ok(Box::new(SingleRound {
         reading: Reading { inputs, filter, need: Need::Edge },
         resources,
         phase: PHASE,
@@ -62,23 +62,23 @@ pub fn work(request: &Request, params: &CommunitiesParams) -> Result<Box<dyn Wor
         pack(&mut forest, counts)
     };
     let filter = params.filter.check()?;
-    Ok(Box::new(OnePass { filter, need: Need::Edge, task, combine }))
+    Ok(Box::new(SinglePass { filter, need: Need::Edge, task, combine }))
 }
 
 fn pack(forest: &mut UnionFind, counts: Counts) -> Result<Vec<u8>> {
-    wire::to_bytes(&Found { rows: rows(counts), links: forest.links() })
+    wire::to_bytes(&ForestMessage { rows: rows(counts), links: forest.links() })
 }
 
 fn unpack(bytes: &[u8]) -> Result<(UnionFind, Counts)> {
-    let found: Found = wire::from_bytes(bytes)?;
+    let message: ForestMessage = wire::from_bytes(bytes)?;
     let mut forest = UnionFind::default();
-    for (gene, root) in found.links {
+    for (gene, root) in message.links {
         if gene.max(root) >= GENES_MAX {
             return Err(unexpected());
         }
         forest.join(gene, root);
     }
-    Ok((forest, counts(found.rows)))
+    Ok((forest, counts(message.rows)))
 }
 
 #[cfg(test)]
@@ -86,12 +86,12 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Memory was taken for as many genes as the number of one.
+    /// Memory was allocated for as many genes as the largest gene number.
     #[test]
     fn a_gene_that_no_dataset_has_is_refused() {
         let unpacked = |gene| {
-            let found = Found { rows: (1, 1), links: vec![(gene, 0)] };
-            unpack(&wire::to_bytes(&found).unwrap())
+            let message = ForestMessage { rows: (1, 1), links: vec![(gene, 0)] };
+            unpack(&wire::to_bytes(&message).unwrap())
         };
         assert_eq!(unpacked(GENES_MAX - 1).unwrap().0.links(), [(GENES_MAX - 1, 0)]);
         assert!(unpacked(GENES_MAX).is_err());

@@ -1,5 +1,5 @@
-//! `correlate`: each task reads the matrix, and writes the pairs of some of its rows as text, which
-//! the leader puts together, or those of some chunks as a piece of a pair matrix.
+//! `correlate`: each task reads the matrix, and writes the pairs of some rows as text, which the
+//! leader concatenates, or those of some chunks as a piece of a pair matrix.
 
 use std::ops::Range;
 
@@ -18,17 +18,17 @@ use super::pieces::{JoinPieces, PieceJoin};
 use crate::kernel::correlate::{Counts, bands};
 use crate::params::{CorrelateParams, Format};
 use crate::run::correlate::{
-    estimate, folder_bytes, pairs_in, pairs_options, parse, tell, write_genes, write_piece,
+    estimate, folder_bytes, pairs_in, pairs_options, parse, report, write_genes, write_piece,
     write_rows,
 };
 use crate::run::load::PAIRS_FOLDER;
 use crate::run::scan::PAIRS_FILE;
 
-/// Bands that each task can get at least, so that tasks end together.
+/// Minimum number of bands for each task, so that tasks end together.
 const BANDS_A_TASK: usize = 16;
 
-/// What a task found: pairs, kept, undefined, and with too few samples.
-type Found = [u64; 4];
+/// Counts of a task: pairs, selected, undefined, and with too few samples.
+type TaskCounts = [u64; 4];
 
 pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     let params = params(request)?;
@@ -49,14 +49,14 @@ fn params(request: &Request) -> Result<CorrelateParams> {
     parameters(&request.parameters)
 }
 
-/// What all of a round are told.
+/// Input of all tasks of a round.
 #[derive(Serialize, Deserialize)]
-enum Asked {
-    /// The pairs of a range of rows, as text.
+enum RoundInput {
+    /// Write the pairs of a range of rows, as text.
     Text,
-    /// Those of a range of ranks, as a piece.
+    /// Write the pairs of a range of ranks, as a piece.
     Piece(PieceMaker),
-    /// The shards.
+    /// Join the pieces into shards.
     Pieces(JoinPieces),
 }
 
@@ -64,7 +64,7 @@ struct Steps {
     request: Request,
     params: CorrelateParams,
     resources: Resources,
-    /// Genes, samples and tasks, once the matrix was read.
+    /// Genes, samples and tasks, after the matrix was read.
     opened: Option<(usize, usize, usize)>,
     stage: Stage,
 }
@@ -78,7 +78,7 @@ enum Stage {
 impl Leader for Steps {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         progress: &Progress,
     ) -> Result<Option<Round>> {
@@ -88,40 +88,40 @@ impl Leader for Steps {
         let output = &self.request.output;
         let (joining, counts, shards) = match std::mem::replace(&mut self.stage, Stage::Text) {
             Stage::Text => {
-                let (counts, _) = added(&found)?;
+                let (counts, _) = added(&results)?;
                 let bytes = timed(response, "write", || {
                     let bytes = parts::join(output, tasks, &output.join(PAIRS_FILE))?;
                     Ok((bytes, bytes, 0))
                 })?;
-                tell((genes, samples), counts, bytes, response);
+                report((genes, samples), counts, bytes, response);
                 return Ok(None);
             }
             Stage::Pieces(matrix) => {
-                let (counts, pieces) = added(&found)?;
+                let (counts, pieces) = added(&results)?;
                 let joining = PieceJoin::new(*matrix, pieces, self.resources);
-                let asked = |pieces| wire::to_bytes(&Asked::Pieces(pieces));
-                if let Some(round) = joining.round(asked)? {
+                let encode = |pieces| wire::to_bytes(&RoundInput::Pieces(pieces));
+                if let Some(round) = joining.round(encode)? {
                     self.stage = Stage::Join(Box::new(joining), counts);
                     return Ok(Some(round));
                 }
                 (joining, counts, Vec::new())
             }
-            Stage::Join(joining, counts) => (*joining, counts, found),
+            Stage::Join(joining, counts) => (*joining, counts, results),
         };
         joining.finish(&shards, response)?;
         let bytes = folder_bytes(&output.join(PAIRS_FOLDER));
-        tell((genes, samples), counts, bytes, response);
+        report((genes, samples), counts, bytes, response);
         Ok(None)
     }
 }
 
-/// What all tasks found.
-fn added(found: &[Vec<u8>]) -> Result<(Counts, Vec<MatrixPiece>)> {
+/// Returns the sums of the counts of all tasks, and their pieces.
+fn added(results: &[Vec<u8>]) -> Result<(Counts, Vec<MatrixPiece>)> {
     let (mut counts, mut pieces) = (Counts::default(), Vec::new());
-    for some in found {
-        let (found, piece): (Found, Option<MatrixPiece>) = wire::from_bytes(some)?;
-        let [pairs, kept, undefined, too_few_samples] = found;
-        counts += Counts { pairs, kept, undefined, too_few_samples };
+    for result in results {
+        let (task_counts, piece): (TaskCounts, Option<MatrixPiece>) = wire::from_bytes(result)?;
+        let [pairs, selected, undefined, too_few_samples] = task_counts;
+        counts += Counts { pairs, selected, undefined, too_few_samples };
         pieces.extend(piece);
     }
     Ok((counts, pieces))
@@ -136,50 +136,50 @@ impl Steps {
         estimate::check_space(&self.request.output, &matrix, &self.params)?;
         let pairs = pairs_of(genes as u32);
         let count = self.resources.tasks.unwrap_or(self.resources.slots);
-        let (asked, own): (Asked, Vec<Range<u64>>) = match self.params.format {
+        let (input, ranges): (RoundInput, Vec<Range<u64>>) = match self.params.format {
             Format::Text => {
                 write_genes(&context, &matrix)?;
                 let range = |rows: &Range<usize>| rows.start as u64..rows.end as u64;
-                (Asked::Text, ranges(genes, count).iter().map(range).collect())
+                (RoundInput::Text, row_ranges(genes, count).iter().map(range).collect())
             }
             Format::Pairs => {
                 let place = self.request.output.join(PAIRS_FOLDER);
                 let pieced = PiecedMatrix::create(&place, pairs_options(&context, &matrix))?;
-                let asked = Asked::Piece(pieced.maker());
+                let input = RoundInput::Piece(pieced.maker());
                 self.stage = Stage::Pieces(Box::new(pieced));
-                (asked, chunk_ranges(pairs, count))
+                (input, chunk_ranges(pairs, count))
             }
         };
-        let own = own.iter().map(|own| wire::to_bytes(&(own.start, own.end)));
-        let tasks: Vec<Vec<u8>> = own.collect::<Result<_>>()?;
+        let ranges = ranges.iter().map(|ranges| wire::to_bytes(&(ranges.start, ranges.end)));
+        let tasks: Vec<Vec<u8>> = ranges.collect::<Result<_>>()?;
         self.opened = Some((genes, samples, tasks.len()));
         Ok(Round {
             phase: "multiply".to_owned(),
             rows: pairs,
             flops: 2 * samples as u64 * pairs,
             ceiling: Some("gemm_f32_flops_per_s"),
-            shared: wire::to_bytes(&asked)?,
+            shared: wire::to_bytes(&input)?,
             tasks,
             ..Round::default()
         })
     }
 }
 
-/// Rows of the triangle of pairs for at most `tasks` tasks, about as many pairs for each: each
-/// reads the whole matrix, so there is one for each slot.
-fn ranges(genes: usize, tasks: usize) -> Vec<Range<usize>> {
+/// Divides the rows of the triangle of pairs into at most `tasks` ranges with about as many pairs
+/// each: each task reads the complete matrix, so there is one for each slot.
+fn row_ranges(genes: usize, tasks: usize) -> Vec<Range<usize>> {
     let even = pairs_of(genes as u32).div_ceil(tasks as u64);
-    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut row_ranges: Vec<Range<usize>> = Vec::new();
     for band in bands(genes, BANDS_A_TASK * tasks) {
-        match ranges.last_mut() {
+        match row_ranges.last_mut() {
             Some(last) if pairs_in(last) < even => last.end = band.end,
-            _ => ranges.push(band),
+            _ => row_ranges.push(band),
         }
     }
-    ranges
+    row_ranges
 }
 
-/// Ranks of whole chunks, for at most `tasks` tasks.
+/// Divides the ranks into ranges of complete chunks, for at most `tasks` tasks.
 fn chunk_ranges(pairs: u64, tasks: usize) -> Vec<Range<u64>> {
     let chunk = CHUNK_PAIRS as u64;
     let chunks = pairs.div_ceil(chunk);
@@ -198,7 +198,7 @@ impl Worker for Work {
         let context = Context { request: &self.request, budget: &budget, progress };
         let range = || wire::from_bytes::<(u64, u64)>(task.input);
         let (counts, piece) = match wire::from_bytes(task.shared)? {
-            Asked::Text => {
+            RoundInput::Text => {
                 let (start, end) = range()?;
                 let rows = start as usize..end as usize;
                 let (counts, _) = parts::write(&self.request.output, task.number, |path| {
@@ -206,16 +206,16 @@ impl Worker for Work {
                 })?;
                 (counts, None)
             }
-            Asked::Piece(maker) => {
+            RoundInput::Piece(maker) => {
                 let (start, end) = range()?;
                 let (counts, piece) = write_piece(&context, &self.params, &(start..end), &maker)?;
                 (counts, Some(piece))
             }
-            Asked::Pieces(pieces) => return Ok((pieces.task(task.input)?, Blocks::default())),
+            RoundInput::Pieces(pieces) => return Ok((pieces.task(task.input)?, Blocks::default())),
         };
-        let Counts { pairs, kept, undefined, too_few_samples } = counts;
-        let found: Found = [pairs, kept, undefined, too_few_samples];
-        Ok((wire::to_bytes(&(found, piece))?, Blocks::default()))
+        let Counts { pairs, selected, undefined, too_few_samples } = counts;
+        let task_counts: TaskCounts = [pairs, selected, undefined, too_few_samples];
+        Ok((wire::to_bytes(&(task_counts, piece))?, Blocks::default()))
     }
 }
 
@@ -226,12 +226,12 @@ mod tests {
     #[test]
     fn tasks_have_all_rows_in_order_and_about_as_many_pairs() {
         for (genes, tasks) in [(5000, 1), (5000, 3), (20_000, 7), (3, 5), (1, 1)] {
-            let ranges = ranges(genes, tasks);
-            assert!(!ranges.is_empty() && ranges.len() <= tasks, "{genes} {tasks}");
-            assert!(ranges.windows(2).all(|two| two[0].end == two[1].start));
-            assert_eq!((ranges[0].start, ranges[ranges.len() - 1].end), (0, genes));
+            let row_ranges = row_ranges(genes, tasks);
+            assert!(!row_ranges.is_empty() && row_ranges.len() <= tasks, "{genes} {tasks}");
+            assert!(row_ranges.windows(2).all(|two| two[0].end == two[1].start));
+            assert_eq!((row_ranges[0].start, row_ranges[row_ranges.len() - 1].end), (0, genes));
             let even = pairs_of(genes as u32) / tasks as u64;
-            let most = ranges.iter().map(pairs_in).max().unwrap_or(0);
+            let most = row_ranges.iter().map(pairs_in).max().unwrap_or(0);
             assert!(genes < 5000 || most < even + even / 4, "{most} of {even}");
         }
     }

@@ -11,7 +11,7 @@ use cuesta_runtime::rounds::{Leader, Resources, Worker};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
-use super::{OnePass, OneRound, Opened, Reading, Rows, add_rows, counts, rows, unexpected};
+use super::{Opened, Reading, Rows, SinglePass, SingleRound, add_rows, counts, rows, unexpected};
 use crate::kernel::degrees::{Degree, Degrees};
 use crate::params::{DegreesParams, check_genes};
 use crate::run::degrees::{count, finish};
@@ -19,24 +19,25 @@ use crate::run::pairs::Pairs;
 
 const PHASE: &str = "count";
 
-/// Degrees as they travel.
+/// Degrees in the format of messages.
 #[derive(Default, Serialize, Deserialize)]
-struct Found {
+struct DegreesMessage {
     rows: Rows,
-    /// Genes that have edges, ascending: distance from the one before, edges in and edges out.
+    /// Genes that have edges, ascending: distance from the previous gene, edges in and edges out.
     genes: Vec<(u32, u64, u64)>,
 }
 
 pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     let (genes, filter) = params(request)?;
     let output = request.output.clone();
-    let finish = move |_: &Opened, found: Vec<Vec<u8>>, response: &mut Response| {
-        // Without a task nothing is found.
-        let (degrees, counts) = found.first().map_or(Ok(Default::default()), |all| unpack(all))?;
+    let finish = move |_: &Opened, results: Vec<Vec<u8>>, response: &mut Response| {
+        // Without a task there is no result.
+        let (degrees, counts) =
+            results.first().map_or(Ok(Default::default()), |all| unpack(all))?;
         add_rows(response, PHASE, counts.rows_read);
         finish(&output, genes, (degrees, counts), response)
     };
-    Ok(Box::new(OneRound {
+    Ok(Box::new(SingleRound {
         reading: Reading { inputs: request.inputs.clone(), filter, need: Need::Edge },
         resources,
         phase: PHASE,
@@ -59,7 +60,7 @@ pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
         counts.add(more);
         pack(&degrees, counts)
     };
-    Ok(Box::new(OnePass { filter, need: Need::Edge, task, combine }))
+    Ok(Box::new(SinglePass { filter, need: Need::Edge, task, combine }))
 }
 
 fn params(request: &Request) -> Result<(Option<u32>, Filter)> {
@@ -76,25 +77,25 @@ fn pack(degrees: &Degrees, counts: Counts) -> Result<Vec<u8>> {
         last = index as u32;
         (distance, gene.inward, gene.outward)
     });
-    wire::to_bytes(&Found { rows: rows(counts), genes: genes.collect() })
+    wire::to_bytes(&DegreesMessage { rows: rows(counts), genes: genes.collect() })
 }
 
 fn unpack(bytes: &[u8]) -> Result<(Degrees, Counts)> {
-    let found: Found = wire::from_bytes(bytes)?;
-    let last: u64 = found.genes.iter().map(|&(distance, _, _)| u64::from(distance)).sum();
+    let message: DegreesMessage = wire::from_bytes(bytes)?;
+    let last: u64 = message.genes.iter().map(|&(distance, _, _)| u64::from(distance)).sum();
     if last >= u64::from(GENES_MAX) {
         return Err(unexpected());
     }
     let mut degrees = Degrees::default();
-    if !found.genes.is_empty() {
+    if !message.genes.is_empty() {
         degrees.genes.resize(last as usize + 1, Degree::default());
     }
     let mut index = 0;
-    for (distance, inward, outward) in found.genes {
+    for (distance, inward, outward) in message.genes {
         index += distance as usize;
         degrees.genes[index] = Degree { inward, outward };
     }
-    Ok((degrees, counts(found.rows)))
+    Ok((degrees, counts(message.rows)))
 }
 
 #[cfg(test)]
@@ -102,12 +103,12 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Memory was taken for as many genes as the number of one.
+    /// Memory was allocated for as many genes as the largest gene number.
     #[test]
     fn a_gene_that_no_dataset_has_is_refused() {
         let unpacked = |gene| {
-            let found = Found { rows: (1, 1), genes: vec![(5, 1, 2), (gene - 5, 2, 1)] };
-            unpack(&wire::to_bytes(&found).unwrap())
+            let message = DegreesMessage { rows: (1, 1), genes: vec![(5, 1, 2), (gene - 5, 2, 1)] };
+            unpack(&wire::to_bytes(&message).unwrap())
         };
         let (degrees, _) = unpacked(GENES_MAX - 1).unwrap();
         assert_eq!(degrees.genes.len(), GENES_MAX as usize);

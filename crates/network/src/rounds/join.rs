@@ -1,5 +1,5 @@
-//! `join`: a sample of the keys cuts their order into parts; each task sends every part the rows
-//! that belong to it, and a part sorts both versions, and writes its piece of the answer.
+//! `join`: cuts from a sample of the keys divide their order into parts; each task sends each part
+//! its rows; the worker of a part sorts both versions and writes its piece of the answer.
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -16,27 +16,27 @@ use super::blocks::{Received, pack, unpack};
 use super::sample::{self, KeySample};
 use super::{Reading, Rows, add_rows, counts, part_count, parts, rows, unexpected};
 use crate::kernel::join::{Keyed, key};
-use crate::params::{How, JoinParams};
-use crate::run::join::{HEADER, JoinCounts, PAIRS_FILE, inputs, tell, write};
+use crate::params::{JoinKind, JoinParams};
+use crate::run::join::{HEADER, JoinCounts, PAIRS_FILE, inputs, report, write};
 use crate::run::pairs::{Pairs, Visitor, total};
 use crate::run::share::Share;
 use crate::run::sorted::SortedVersion;
 
-/// Bytes of the rows of a part, about.
+/// Approximate bytes of the rows of a part.
 const PART_BYTES: u64 = 32 << 20;
-/// A row as it travels: its key and its score.
+/// Bytes of a row in a message: its key and its score.
 const ROW_BYTES: usize = 12;
 const VERSIONS: [&str; 2] = ["a", "b"];
 
-/// What all of a round are told.
+/// Input of all tasks of a round.
 #[derive(Serialize, Deserialize)]
-struct Asked {
-    /// The first key of each part but the first; none where a sample is to be taken.
+struct RoundInput {
+    /// First key of each part except the first; `None` for the round that takes a sample.
     cuts: Option<Vec<u64>>,
 }
 
-/// What a task reads: number of the version, and share of it.
-type Own = (u64, Share);
+/// Input of a task: the number of the version, and a share of it.
+type TaskInput = (u64, Share);
 
 pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     let (_, filter) = params(request)?;
@@ -56,7 +56,7 @@ pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
     Ok(Box::new(Work { request: request.clone(), how, filter, received: Received::default() }))
 }
 
-fn params(request: &Request) -> Result<(How, Filter)> {
+fn params(request: &Request) -> Result<(JoinKind, Filter)> {
     let params: JoinParams = parameters(&request.parameters)?;
     Ok((params.how, params.filter.check()?))
 }
@@ -73,14 +73,14 @@ struct Steps {
 enum Stage {
     Start,
     Sample,
-    /// Into so many parts.
+    /// Number of parts of the round that joins.
     Join(usize),
 }
 
 impl Leader for Steps {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         progress: &Progress,
     ) -> Result<Option<Round>> {
@@ -94,11 +94,11 @@ impl Leader for Steps {
             },
             Stage::Sample => {
                 let samples: Vec<KeySample> =
-                    found.iter().map(|some| wire::from_bytes(some)).collect::<Result<_>>()?;
+                    results.iter().map(|result| wire::from_bytes(result)).collect::<Result<_>>()?;
                 self.join(&samples).map(Some)
             }
             Stage::Join(parts) => {
-                self.finish(&found, parts, response)?;
+                self.finish(&results, parts, response)?;
                 Ok(None)
             }
         }
@@ -106,7 +106,7 @@ impl Leader for Steps {
 }
 
 impl Steps {
-    /// Cuts the versions into tasks; returns samples of them where that takes little.
+    /// Cuts the versions into tasks; returns samples of them if sampling is cheap.
     fn open(
         &mut self,
         response: &mut Response,
@@ -121,12 +121,12 @@ impl Steps {
                 let pairs = Reading { inputs, filter, need: Need::Edge }.open()?;
                 size_bytes += pairs.size_bytes();
                 for share in pairs.shares(super::task_bytes(self.resources, pairs.size_bytes())) {
-                    let own: Own = (version as u64, share);
-                    tasks.push(wire::to_bytes(&own)?);
+                    let task_input: TaskInput = (version as u64, share);
+                    tasks.push(wire::to_bytes(&task_input)?);
                 }
-                let one = sample::of_windows(&pairs, progress);
-                samples = samples.take().zip(one).map(|(mut samples, one)| {
-                    samples.push(one);
+                let sampled = sample::of_windows(&pairs, progress);
+                samples = samples.take().zip(sampled).map(|(mut samples, sampled)| {
+                    samples.push(sampled);
                     samples
                 });
             }
@@ -135,7 +135,7 @@ impl Steps {
         Ok(samples)
     }
 
-    /// The round that joins, into parts that the samples give.
+    /// Returns the round that joins, with parts from the samples.
     fn join(&mut self, samples: &[KeySample]) -> Result<Round> {
         let bytes = sample::rows(samples) * size_of::<Keyed>() as u64;
         let cuts = sample::cuts(samples, part_count(self.resources, bytes, PART_BYTES));
@@ -148,43 +148,43 @@ impl Steps {
         Ok(Round {
             phase: phase.to_owned(),
             bytes: self.size_bytes,
-            shared: wire::to_bytes(&Asked { cuts })?,
+            shared: wire::to_bytes(&RoundInput { cuts })?,
             tasks: self.tasks.clone(),
             parts,
             ..Round::default()
         })
     }
 
-    fn finish(&self, found: &[Vec<u8>], parts: usize, response: &mut Response) -> Result<()> {
+    fn finish(&self, results: &[Vec<u8>], parts: usize, response: &mut Response) -> Result<()> {
         let (mut all, mut tally) = (Counts::default(), JoinCounts::default());
-        for part in found {
-            let (rows, some): (Rows, JoinCounts) = wire::from_bytes(part)?;
+        for part in results {
+            let (rows, part_tally): (Rows, JoinCounts) = wire::from_bytes(part)?;
             all.add(counts(rows));
-            tally += some;
+            tally += part_tally;
         }
         add_rows(response, "join", all.rows_kept);
         timed(response, "write", || {
             let output = &self.request.output;
             Ok(((), parts::join(output, parts, &output.join(PAIRS_FILE))?, 0))
         })?;
-        tell(all, tally, response);
+        report(all, tally, response);
         Ok(())
     }
 }
 
 struct Work {
     request: Request,
-    how: How,
+    how: JoinKind,
     filter: Filter,
     received: Received,
 }
 
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let asked: Asked = wire::from_bytes(task.shared)?;
-        let (version, share): Own = wire::from_bytes(task.input)?;
+        let round_input: RoundInput = wire::from_bytes(task.shared)?;
+        let (version, share): TaskInput = wire::from_bytes(task.input)?;
         let pairs = Pairs::of_share(share, &self.filter, Need::Edge)?;
-        match asked.cuts {
+        match round_input.cuts {
             None => {
                 let (sample, _) = sample::take(&pairs, progress)?;
                 Ok((wire::to_bytes(&sample)?, Blocks::default()))
@@ -210,7 +210,7 @@ impl Worker for Work {
         }
         let budget = Budget::new(self.request.memory_bytes);
         let received = lists.iter().flatten().map(|list| list.len() as u64).sum::<u64>();
-        // Once as they came, and twice while they are sorted.
+        // One copy as received, and two during the sort.
         let row_bytes = (ROW_BYTES + 2 * size_of::<Keyed>()) as u64;
         let _lease = budget.take(received * row_bytes, "the rows of a part")?;
         let mut versions = Vec::new();
@@ -229,7 +229,7 @@ impl Worker for Work {
 }
 
 impl Work {
-    /// The rows of a share for the parts that they belong to.
+    /// Reads a share and returns its rows for the parts that own them.
     fn divided(
         &self,
         (version, pairs): (u64, &Pairs),
@@ -237,9 +237,9 @@ impl Work {
         progress: &Progress,
     ) -> Result<Blocks> {
         let visitor = Visitor {
-            keep: &|rows: &mut Vec<Keyed>, _, found| {
-                let (gene1, gene2, cluster) = found.place();
-                rows.push(Keyed { key: key(gene1, gene2, cluster), score: found.score() });
+            keep: &|rows: &mut Vec<Keyed>, _, row| {
+                let (gene1, gene2, cluster) = row.place();
+                rows.push(Keyed { key: key(gene1, gene2, cluster), score: row.score() });
                 Ok(())
             },
             flush: &|_, _, _| Ok(()),

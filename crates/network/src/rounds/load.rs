@@ -1,5 +1,6 @@
-//! `load`: a sample of the keys cuts the chunks into parts; each task sends every part the rows of
-//! its chunks, a part writes them as a piece of the matrix, and tasks join the pieces into shards.
+//! `load`: cuts from a sample of the keys divide the chunks into parts; each task sends each part
+//! the rows of its chunks, a part writes them as a piece of the matrix, and tasks join the pieces
+//! into shards.
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -25,20 +26,20 @@ use crate::run::load::{PAIRS_FOLDER, options, push};
 use crate::run::pairs::{Pairs, Visitor, total};
 use crate::run::share::Share;
 
-/// Bytes of the rows of a part, about.
+/// Approximate bytes of the rows of a part.
 const PART_BYTES: u64 = 64 << 20;
-/// A task reads one part in so many of the memory that it has: rows are there twice.
+/// Memory of a task as a multiple of the input it reads: rows exist twice.
 const TASK_PART: u64 = 4;
 const TASK_BYTES_MIN: u64 = 1 << 20;
 
-/// What all of a round are told.
+/// Input of all tasks of a round.
 #[derive(Serialize, Deserialize)]
-enum Asked {
-    /// A sample of the keys.
+enum RoundInput {
+    /// Take a sample of the keys.
     Sample,
-    /// The rows, cut before these chunks.
+    /// Send the rows, cut before these chunks.
     Rows(PieceMaker, Vec<u64>),
-    /// The shards.
+    /// Join the pieces into shards.
     Pieces(JoinPieces),
 }
 
@@ -74,7 +75,7 @@ enum Stage {
     Join(Box<PieceJoin>),
 }
 
-/// What is known once the inputs are open.
+/// State of the open inputs.
 struct Opened {
     matrix: PiecedMatrix,
     tasks: Vec<Vec<u8>>,
@@ -84,7 +85,7 @@ struct Opened {
 impl Leader for Steps {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         progress: &Progress,
     ) -> Result<Option<Round>> {
@@ -93,21 +94,21 @@ impl Leader for Steps {
                 Some(sample) => self.rows(&[sample]).map(Some),
                 None => {
                     self.stage = Stage::Sample;
-                    self.read("sample", &Asked::Sample, 0).map(Some)
+                    self.read("sample", &RoundInput::Sample, 0).map(Some)
                 }
             },
             Stage::Sample => {
-                let samples = found.iter().map(|some| wire::from_bytes(some));
+                let samples = results.iter().map(|result| wire::from_bytes(result));
                 self.rows(&samples.collect::<Result<Vec<KeySample>>>()?).map(Some)
             }
-            Stage::Rows => self.join(&found, response),
-            Stage::Join(joining) => finish(*joining, &found, response),
+            Stage::Rows => self.join(&results, response),
+            Stage::Join(joining) => finish(*joining, &results, response),
         }
     }
 }
 
 impl Steps {
-    /// Cuts the input into tasks; returns a sample of it where that takes little.
+    /// Cuts the input into tasks; returns a sample of it if sampling is cheap.
     fn open(&mut self, response: &mut Response, progress: &Progress) -> Result<Option<KeySample>> {
         let pairs = timed(response, "open", || {
             let inputs = self.request.inputs.clone();
@@ -134,7 +135,7 @@ impl Steps {
         self.opened.as_ref().ok_or_else(unexpected)
     }
 
-    /// The round that makes pieces, as many as the samples give.
+    /// Returns the round that makes pieces, as many as the samples require.
     fn rows(&mut self, samples: &[KeySample]) -> Result<Round> {
         let maker = self.opened()?.matrix.maker();
         let bytes = sample::rows(samples) * maker.row_bytes() as u64;
@@ -147,34 +148,35 @@ impl Steps {
         cuts.dedup();
         self.stage = Stage::Rows;
         let parts = cuts.len() + 1;
-        self.read("read", &Asked::Rows(maker, cuts), parts)
+        self.read("read", &RoundInput::Rows(maker, cuts), parts)
     }
 
-    /// A round over the input.
-    fn read(&self, phase: &str, asked: &Asked, parts: usize) -> Result<Round> {
+    /// Returns a round over the input.
+    fn read(&self, phase: &str, input: &RoundInput, parts: usize) -> Result<Round> {
         let opened = self.opened()?;
         Ok(Round {
             phase: phase.to_owned(),
             bytes: opened.size_bytes,
             ceiling: Some(READ),
-            shared: wire::to_bytes(asked)?,
+            shared: wire::to_bytes(input)?,
             tasks: opened.tasks.clone(),
             parts,
             ..Round::default()
         })
     }
 
-    /// The round that joins the pieces.
-    fn join(&mut self, found: &[Vec<u8>], response: &mut Response) -> Result<Option<Round>> {
+    /// Returns the round that joins the pieces.
+    fn join(&mut self, results: &[Vec<u8>], response: &mut Response) -> Result<Option<Round>> {
         let mut pieces = Vec::new();
-        for part in found {
+        for part in results {
             let (rows, piece): (u64, Option<MatrixPiece>) = wire::from_bytes(part)?;
             add_rows(response, "read", rows);
             pieces.extend(piece);
         }
         let matrix = self.opened.take().ok_or_else(unexpected)?.matrix;
         let joining = PieceJoin::new(matrix, pieces, self.resources);
-        let Some(round) = joining.round(|pieces| wire::to_bytes(&Asked::Pieces(pieces)))? else {
+        let Some(round) = joining.round(|pieces| wire::to_bytes(&RoundInput::Pieces(pieces)))?
+        else {
             return finish(joining, &[], response);
         };
         self.stage = Stage::Join(Box::new(joining));
@@ -182,9 +184,13 @@ impl Steps {
     }
 }
 
-/// Gives the matrix its name and tells of it.
-fn finish(joining: PieceJoin, found: &[Vec<u8>], response: &mut Response) -> Result<Option<Round>> {
-    let written = joining.finish(found, response)?;
+/// Publishes the matrix and reports its counts.
+fn finish(
+    joining: PieceJoin,
+    results: &[Vec<u8>],
+    response: &mut Response,
+) -> Result<Option<Round>> {
+    let written = joining.finish(results, response)?;
     response.counts.insert("rows", written.rows);
     response.counts.insert("genes", u64::from(written.genes));
     response.counts.insert("spilled_bytes", written.spilled_bytes);
@@ -200,14 +206,14 @@ struct Work {
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         match wire::from_bytes(task.shared)? {
-            Asked::Sample => {
+            RoundInput::Sample => {
                 let (sample, _) = sample::take(&opened(task.input)?, progress)?;
                 Ok((wire::to_bytes(&sample)?, Blocks::default()))
             }
-            Asked::Rows(maker, cuts) => {
+            RoundInput::Rows(maker, cuts) => {
                 Ok((Vec::new(), self.divided(&maker, &opened(task.input)?, &cuts, progress)?))
             }
-            Asked::Pieces(pieces) => Ok((pieces.task(task.input)?, Blocks::default())),
+            RoundInput::Pieces(pieces) => Ok((pieces.task(task.input)?, Blocks::default())),
         }
     }
 
@@ -217,7 +223,7 @@ impl Worker for Work {
     }
 
     fn part(&mut self, part: Task<'_>, _: &Progress) -> Result<Vec<u8>> {
-        let Asked::Rows(maker, _) = wire::from_bytes(part.shared)? else {
+        let RoundInput::Rows(maker, _) = wire::from_bytes(part.shared)? else {
             return Err(unexpected());
         };
         let blocks = self.received.all_of(part.number);
@@ -240,7 +246,7 @@ impl Worker for Work {
 }
 
 impl Work {
-    /// The rows of a share for the parts that they belong to.
+    /// Reads a share and returns its rows for the parts that own them.
     fn divided(
         &self,
         maker: &PieceMaker,
@@ -253,7 +259,7 @@ impl Work {
         let names = LeasedNames::of(&context)?;
         let names = names.as_ref().map(|names| &names.names);
         let visitor = Visitor {
-            keep: &|batch: &mut RowBatch, _, found| push((&self.params, names), batch, found),
+            keep: &|batch: &mut RowBatch, _, row| push((&self.params, names), batch, row),
             flush: &|_, _, _| Ok(()),
             on_error: &|_| {},
         };
@@ -271,7 +277,7 @@ fn opened(share: &[u8]) -> Result<Pairs> {
     Pairs::of_share(share, &Filter::EVERYTHING, Need::Row)
 }
 
-/// What the numbers of rows do not tell of them.
+/// Encodes the properties of rows that their numbers do not show.
 fn mark(facts: &BatchSummary) -> u64 {
     u64::from(facts.counts_differ) | u64::from(facts.has_nan) << 1
 }

@@ -1,5 +1,5 @@
-//! The workloads in rounds. Every task reads a share of the input, with the code of `run/`; what
-//! tasks find is put together by a leader, or by parts that the tasks send rows to.
+//! Workloads in rounds. Each task reads a share of the input, with the code of `run/`; the results
+//! of the tasks are merged by a leader, or by parts that receive rows from the tasks.
 
 pub mod blocks;
 mod components;
@@ -28,15 +28,15 @@ use crate::params::{CommunitiesParams, CommunityMethod};
 use crate::run::pairs::Pairs;
 use crate::run::share::Share;
 
-/// Least bytes of input that a task reads, where that is not said: less is not worth a task.
+/// Default minimum of input bytes that a task reads: less is not worth a task.
 const TASK_BYTES_MIN: u64 = 16 << 20;
-/// Most bytes of input that a task reads, where that is not said, so that little is lost with it.
+/// Default maximum of input bytes that a task reads, so that little is lost with a task.
 const TASK_BYTES_MAX: u64 = 256 << 20;
-/// Most parts: each task has a block for each of them.
+/// Maximum number of parts: each task has a block for each part.
 const PARTS_MAX: usize = 1 << 12;
 const READ: &str = "file_read_warm_bytes_per_s";
 
-/// What leads a run of `workload` in rounds.
+/// Creates the leader of a run of `workload` in rounds.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -59,7 +59,7 @@ pub fn lead(workload: &str, request: &Request, resources: Resources) -> Result<B
     }
 }
 
-/// What does the tasks of a run of `workload`.
+/// Creates a worker, which runs the tasks of a run of `workload`.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -96,19 +96,19 @@ fn without_rounds(workload: &str) -> Error {
     Error::defect("rounds", format!("{workload} has none"))
 }
 
-/// Inputs that are read together, and what is wanted of them.
+/// Inputs that are read together, and the required rows and fields.
 struct Reading {
     inputs: Vec<PathBuf>,
     filter: Filter,
     need: Need,
 }
 
-/// What is known of inputs once they are open.
+/// State of open inputs.
 struct Opened {
-    /// A share for each task.
+    /// Share of each task.
     tasks: Vec<Vec<u8>>,
     size_bytes: u64,
-    /// Files or chunks that hold nothing that passes.
+    /// Number of files or chunks without rows that pass.
     skipped: u64,
 }
 
@@ -126,54 +126,53 @@ impl Reading {
     }
 }
 
-/// Bytes of input that a task reads.
+/// Returns the bytes of input that a task reads.
 fn task_bytes(resources: Resources, size_bytes: u64) -> u64 {
     let slots = TASKS_PER_SLOT * resources.slots as u64;
     let even = match (resources.task_bytes, resources.tasks) {
-        (Some(said), _) => return said,
+        (Some(task_bytes), _) => return task_bytes,
         (None, Some(tasks)) => size_bytes.div_ceil(tasks as u64).max(1),
         (None, None) => size_bytes.div_ceil(slots).max(TASK_BYTES_MIN),
     };
     even.min(TASK_BYTES_MAX)
 }
 
-/// Parts that tasks send rows to, one for each `part_bytes` of `size_bytes`, where it is not said
-/// how many.
+/// Returns the number of parts: by default one for each `part_bytes` of `size_bytes`.
 fn part_count(resources: Resources, size_bytes: u64, part_bytes: u64) -> usize {
     let even = size_bytes.div_ceil(part_bytes).max(resources.slots as u64) as usize;
-    let said = resources.tasks.unwrap_or(if resources.keeps { resources.slots } else { even });
-    said.clamp(1, PARTS_MAX)
+    let parts = resources.tasks.unwrap_or(if resources.keeps { resources.slots } else { even });
+    parts.clamp(1, PARTS_MAX)
 }
 
-/// Tells of rows that were counted in the phase that ended last.
+/// Reports the rows counted in the last phase.
 fn add_rows(response: &mut Response, phase: &'static str, rows: u64) {
     let phase = Phase { name: phase.into(), seconds: 0.0, bytes: 0, rows, flops: 0 };
     response.phases.push(phase);
 }
 
-/// Leads a run of one round over the shares of the input.
-struct OneRound<F> {
+/// Leader of a run of a single round over the shares of the input.
+struct SingleRound<F> {
     reading: Reading,
     resources: Resources,
     phase: &'static str,
     combines: bool,
     opened: Option<Opened>,
-    /// Writes the answer from what was found, and tells of it.
+    /// Writes the answer from the results of the tasks, and reports its counts.
     finish: F,
 }
 
-impl<F> Leader for OneRound<F>
+impl<F> Leader for SingleRound<F>
 where
     F: FnMut(&Opened, Vec<Vec<u8>>, &mut Response) -> Result<()> + Send,
 {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         _: &Progress,
     ) -> Result<Option<Round>> {
         if let Some(opened) = &self.opened {
-            (self.finish)(opened, found, response)?;
+            (self.finish)(opened, results, response)?;
             return Ok(None);
         }
         let opened = timed(response, "open", || Ok((self.reading.shares(self.resources)?, 0, 0)))?;
@@ -190,16 +189,16 @@ where
     }
 }
 
-/// Does the tasks of such a run.
-struct OnePass<T, C> {
+/// Worker of a run of a single round.
+struct SinglePass<T, C> {
     filter: Filter,
     need: Need,
-    /// What is found in the rows of a share, given the number of the task.
+    /// Computes the result of the rows of a share; its second argument is the number of the task.
     task: T,
     combine: C,
 }
 
-impl<T, C> Worker for OnePass<T, C>
+impl<T, C> Worker for SinglePass<T, C>
 where
     T: FnMut(&Pairs, usize, &Progress) -> Result<Vec<u8>> + Send,
     C: Fn(Vec<u8>, &[u8]) -> Result<Vec<u8>> + Send,
@@ -210,12 +209,12 @@ where
         Ok(((self.task)(&pairs, task.number, progress)?, Blocks::default()))
     }
 
-    fn combine(&self, _: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
-        (self.combine)(one, other)
+    fn combine(&self, _: &[u8], first: Vec<u8>, second: &[u8]) -> Result<Vec<u8>> {
+        (self.combine)(first, second)
     }
 }
 
-/// Rows read and kept as they travel.
+/// Rows read and selected, in the format of messages.
 type Rows = (u64, u64);
 
 fn rows(counts: Counts) -> Rows {

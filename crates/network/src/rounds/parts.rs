@@ -1,4 +1,4 @@
-//! Files that tasks write beside the answer, put together by the leader.
+//! Files that tasks write next to the answer, and their concatenation by the leader.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom};
@@ -8,11 +8,11 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::atomic_file;
 use cuesta_runtime::removal::{FolderEntry, remove_matching};
 
-/// Has `write` write the file of a part, which gets its name when it is whole: whichever attempt
-/// of a task writes it, on any node that shares the folder of the answer.
+/// Writes the file of a part with `write`; the file gets its name when it is complete: any attempt
+/// of a task may write it, on any node that shares the folder of the answer.
 ///
 /// # Errors
-/// Those of `write`; `System`.
+/// Errors of `write`; `System`.
 pub fn write<T>(output: &Path, part: usize, write: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
     let folder = output.join(FOLDER);
     fs::create_dir_all(&folder)
@@ -20,17 +20,17 @@ pub fn write<T>(output: &Path, part: usize, write: impl FnOnce(&Path) -> Result<
     atomic_file::write(&place(output, part), write)
 }
 
-/// Makes one file of the parts 0 to `count`, which are removed; returns its bytes.
+/// Concatenates the parts 0 to `count` into one file and removes them; returns its size in bytes.
 ///
 /// # Errors
-/// `Input` for a part that is not there; `System`.
+/// `Input` for a missing part; `System`.
 pub fn join(output: &Path, count: usize, target: &Path) -> Result<u64> {
     let failed = |cause| Error::system("answer", "writing", target, &cause);
     if count == 0 {
         File::create(target).map_err(failed)?;
         return Ok(0);
     }
-    // The others are put behind the first one, which need not be copied.
+    // The further parts are appended to the first one, which need not be copied.
     let first = place(output, 0);
     fs::rename(&first, target).map_err(|cause| missing(&first, &cause))?;
     let mut out = OpenOptions::new().write(true).open(target).map_err(failed)?;
@@ -39,25 +39,25 @@ pub fn join(output: &Path, count: usize, target: &Path) -> Result<u64> {
         let path = place(output, part);
         let mut file = File::open(&path).map_err(|cause| missing(&path, &cause))?;
         size_bytes += io::copy(&mut file, &mut out).map_err(failed)?;
-        // Its room is free before the next one is copied.
+        // The space of a part is freed before the next part is copied.
         fs::remove_file(&path)
             .map_err(|cause| Error::system("answer", "removing", &path, &cause))?;
     }
     let folder = output.join(FOLDER);
-    // A file that no task wrote stays, and the folder with it.
+    // A file that no task wrote remains, and the folder with it.
     remove_matching(&folder, is_part)
         .map_err(|cause| Error::system("answer", "removing", &folder, &cause))?;
     Ok(size_bytes)
 }
 
-/// A folder of the output.
+/// Name of the folder in the output.
 const FOLDER: &str = "parts";
 
 fn place(output: &Path, part: usize) -> PathBuf {
     output.join(FOLDER).join(part.to_string())
 }
 
-/// Whether a name is that of a part, or of an attempt at one that was given up.
+/// Whether a name is that of a part, or of an abandoned attempt.
 fn is_part(entry: &FolderEntry) -> bool {
     let name = entry.name.to_string_lossy();
     let number = name.strip_prefix('.').and_then(|name| name.split('.').next());
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_has_its_name_only_when_it_is_whole_and_a_lost_one_is_named() {
+    fn a_part_has_its_name_only_when_complete_and_a_missing_part_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let died: Result<()> = write(folder.path(), 1, |path| {
             fs::write(path, "half").unwrap();

@@ -1,4 +1,4 @@
-//! The last round of a pair matrix that tasks make in pieces: they are joined into shards.
+//! Last round of a pair matrix that tasks make in pieces: the pieces are joined into shards.
 
 use std::path::PathBuf;
 
@@ -9,27 +9,27 @@ use cuesta_runtime::rounds::{Resources, Round, shares};
 use cuesta_runtime::wire;
 use serde::{Deserialize, Serialize};
 
-/// What all of the round are told: how the matrix is made, and all pieces in their order.
+/// Input of all tasks of the round: how the matrix is made, and all pieces in order.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct JoinPieces(PieceMaker, Vec<MatrixPiece>);
 
 impl JoinPieces {
-    /// Does a task: returns the folder of the shards that are its own.
+    /// Runs a task: joins its shards; returns the folder that contains them.
     ///
     /// # Errors
     /// As [`PieceMaker::join`].
-    pub fn task(&self, own: &[u8]) -> Result<Vec<u8>> {
+    pub fn task(&self, task_input: &[u8]) -> Result<Vec<u8>> {
         let Self(maker, pieces) = self;
-        let shards: Vec<ShardNumber> = wire::from_bytes(own)?;
+        let shards: Vec<ShardNumber> = wire::from_bytes(task_input)?;
         wire::to_bytes(&maker.join(pieces, &shards)?)
     }
 }
 
-/// A matrix whose pieces are all there.
+/// Matrix whose pieces are complete.
 pub struct PieceJoin {
     matrix: PiecedMatrix,
-    asked: JoinPieces,
-    /// Those of each task.
+    input: JoinPieces,
+    /// Shards of each task.
     shards: Vec<Vec<ShardNumber>>,
 }
 
@@ -40,16 +40,16 @@ impl PieceJoin {
         let tasks = shares(all.len() as u64, resources.task_count(all.len() as u64));
         let shards = tasks
             .map(|range| all[range.start as usize..range.end as usize].to_vec())
-            .filter(|some| !some.is_empty())
+            .filter(|shards| !shards.is_empty())
             .collect();
-        Self { asked: JoinPieces(matrix.maker(), pieces), matrix, shards }
+        Self { input: JoinPieces(matrix.maker(), pieces), matrix, shards }
     }
 
-    /// The round, all of whose tasks are told what `shared` makes of the pieces; none where there
-    /// is nothing to join.
+    /// Returns the round, whose tasks receive the message that `shared` makes of the pieces; `None`
+    /// if there is nothing to join.
     ///
     /// # Errors
-    /// Those of `shared`.
+    /// Errors of `shared`.
     pub fn round(
         &self,
         shared: impl FnOnce(JoinPieces) -> Result<Vec<u8>>,
@@ -59,23 +59,23 @@ impl PieceJoin {
         }
         Ok(Some(Round {
             phase: "join".to_owned(),
-            shared: shared(self.asked.clone())?,
+            shared: shared(self.input.clone())?,
             tasks: self.shards.iter().map(wire::to_bytes).collect::<Result<_>>()?,
             ..Round::default()
         }))
     }
 
-    /// Gives the matrix its name, from what the tasks found.
+    /// Publishes the matrix, from the results of the tasks.
     ///
     /// # Errors
     /// As [`PiecedMatrix::finish`].
-    pub fn finish(self, found: &[Vec<u8>], response: &mut Response) -> Result<WriteSummary> {
+    pub fn finish(self, results: &[Vec<u8>], response: &mut Response) -> Result<WriteSummary> {
         let folders: Vec<PathBuf> =
-            found.iter().map(|folder| wire::from_bytes(folder)).collect::<Result<_>>()?;
+            results.iter().map(|folder| wire::from_bytes(folder)).collect::<Result<_>>()?;
         let shards = self.shards.iter().map(Vec::as_slice);
         timed(response, "write", || {
             let joined = folders.iter().map(PathBuf::as_path).zip(shards);
-            let written = self.matrix.finish(&self.asked.1, joined)?;
+            let written = self.matrix.finish(&self.input.1, joined)?;
             Ok((written, 0, written.rows))
         })
     }

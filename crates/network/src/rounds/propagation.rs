@@ -1,5 +1,5 @@
-//! `communities` by label propagation: each edge is sent to the parts that its genes belong to,
-//! which keep it; in every superstep each part gets all labels and gives those that change.
+//! `communities` by label propagation: each edge is sent to the parts of its genes, which store it;
+//! in each superstep, each part receives all labels and returns the changed ones.
 
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -25,20 +25,20 @@ use crate::run::share::Share;
 
 const READ_PHASE: &str = "read";
 const PHASE: &str = "label-propagation";
-/// Bytes of input of which a part gets the edges, about.
+/// Approximate bytes of input whose edges form a part.
 const PART_INPUT_BYTES: u64 = 128 << 20;
 
-/// What all of a round are told.
+/// Input of all tasks of a round.
 #[derive(Serialize, Deserialize)]
-struct Asked {
-    /// How many parts there are.
+struct RoundInput {
+    /// Number of parts.
     parts: usize,
-    /// The label of each gene, from 0; none where the edges are to be read.
+    /// Label of each gene, from 0; `None` for the round that reads the edges.
     labels: Option<Vec<u32>>,
 }
 
-/// What a part says of its edges: one more than the largest gene, and rows of the input.
-type Kept = (u32, Rows);
+/// Summary of the edges of a part: one more than the largest gene, and rows of the input.
+type PartSummary = (u32, Rows);
 /// Genes and their new labels.
 type Changes = Vec<(u32, u32)>;
 
@@ -81,7 +81,7 @@ struct Steps {
     resources: Resources,
     /// 0 before the inputs are open.
     parts: usize,
-    /// Those that were done; none before the edges are read.
+    /// Number of completed supersteps; `None` before the edges are read.
     supersteps: Option<u32>,
     labels: Vec<u32>,
     counts: Counts,
@@ -90,7 +90,7 @@ struct Steps {
 impl Leader for Steps {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         _: &Progress,
     ) -> Result<Option<Round>> {
@@ -98,8 +98,8 @@ impl Leader for Steps {
             return self.read(response).map(Some);
         }
         let Some(supersteps) = self.supersteps else {
-            for kept in &found {
-                let (genes, rows): Kept = wire::from_bytes(kept)?;
+            for summary in &results {
+                let (genes, rows): PartSummary = wire::from_bytes(summary)?;
                 self.counts.add(counts(rows));
                 self.labels.extend(self.labels.len() as u32..genes);
             }
@@ -108,7 +108,7 @@ impl Leader for Steps {
             return self.superstep().map(Some);
         };
         let mut is_same = true;
-        for changes in &found {
+        for changes in &results {
             for (gene, label) in wire::from_bytes::<Changes>(changes)? {
                 *self.labels.get_mut(gene as usize).ok_or_else(unexpected)? = label;
                 is_same = false;
@@ -125,7 +125,7 @@ impl Leader for Steps {
 }
 
 impl Steps {
-    /// The round in which parts get their edges.
+    /// Returns the round in which parts receive their edges.
     fn read(&mut self, response: &mut Response) -> Result<Round> {
         let resources = self.resources;
         let opened = timed(response, "open", || Ok((self.reading.shares(resources)?, 0, 0)))?;
@@ -134,7 +134,7 @@ impl Steps {
             phase: READ_PHASE.to_owned(),
             bytes: opened.size_bytes,
             ceiling: Some(READ),
-            shared: wire::to_bytes(&Asked { parts: self.parts, labels: None })?,
+            shared: wire::to_bytes(&RoundInput { parts: self.parts, labels: None })?,
             tasks: opened.tasks,
             parts: self.parts,
             ..Round::default()
@@ -142,10 +142,10 @@ impl Steps {
     }
 
     fn superstep(&self) -> Result<Round> {
-        let asked = Asked { parts: self.parts, labels: Some(self.labels.clone()) };
+        let input = RoundInput { parts: self.parts, labels: Some(self.labels.clone()) };
         Ok(Round {
             phase: PHASE.to_owned(),
-            shared: wire::to_bytes(&asked)?,
+            shared: wire::to_bytes(&input)?,
             tasks: vec![Vec::new(); self.parts],
             ..Round::default()
         })
@@ -169,14 +169,14 @@ struct Work {
 
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let asked: Asked = wire::from_bytes(task.shared)?;
-        match asked.labels {
+        let input: RoundInput = wire::from_bytes(task.shared)?;
+        match input.labels {
             None => {
                 let share = wire::from_bytes(task.input)?;
-                Ok((Vec::new(), self.edges(share, asked.parts, progress)?))
+                Ok((Vec::new(), self.edges(share, input.parts, progress)?))
             }
             Some(labels) => {
-                let changes = self.changes(task.number, asked.parts, &labels)?;
+                let changes = self.changes(task.number, input.parts, &labels)?;
                 Ok((wire::to_bytes(&changes)?, Blocks::default()))
             }
         }
@@ -188,7 +188,7 @@ impl Worker for Work {
     }
 
     fn part(&mut self, part: Task<'_>, _: &Progress) -> Result<Vec<u8>> {
-        let asked: Asked = wire::from_bytes(part.shared)?;
+        let input: RoundInput = wire::from_bytes(part.shared)?;
         let blocks = self.received.all_of(part.number);
         let mut lists = Vec::new();
         let (mut genes, mut counts) = (0, Counts::default());
@@ -198,7 +198,7 @@ impl Worker for Work {
                 lists.push(rows.as_chunks().0);
             }
         }
-        // Once as they came, once as they are kept.
+        // One copy as received, and one as stored.
         let ends = lists.iter().map(|list| list.len() as u64).sum::<u64>();
         let budget = Budget::new(self.request.memory_bytes);
         let _lease = budget.take(12 * ends, "the edges of a part")?;
@@ -206,13 +206,13 @@ impl Worker for Work {
             let gene = |end: &[u8; 8]| u64::from_le_bytes(*end) as u32 + 1;
             genes = list.iter().map(gene).max().unwrap_or(0).max(genes);
         }
-        self.state.put(&name(part.number), neighbours::pack(asked.parts, &lists))?;
+        self.state.put(&name(part.number), neighbours::pack(input.parts, &lists))?;
         wire::to_bytes(&(genes, rows(counts)))
     }
 }
 
 impl Work {
-    /// The edges of a share, each for both of its genes.
+    /// Returns the edges of a share, each for both of its genes.
     fn edges(&self, share: Share, parts: usize, progress: &Progress) -> Result<Blocks> {
         let pairs = Pairs::of_share(share, &self.filter, Need::Edge)?;
         let budget = Budget::new(self.request.memory_bytes);
@@ -227,10 +227,10 @@ impl Work {
         Ok(pack((0, edges.counts), (parts, 8), ends))
     }
 
-    /// The genes of a part that take another label.
+    /// Returns the genes of a part that change their label.
     fn changes(&self, part: usize, parts: usize, labels: &[u32]) -> Result<Changes> {
-        let kept = self.state.get(&name(part))?;
-        let neighbours = Neighbours::of((*kept).as_ref()).ok_or_else(unexpected)?;
+        let stored = self.state.get(&name(part))?;
+        let neighbours = Neighbours::of((*stored).as_ref()).ok_or_else(unexpected)?;
         let mut votes = vec![0; labels.len()];
         let gene_of = |row: usize| row * parts + part;
         let changes = (0..neighbours.rows()).filter_map(|row| {
@@ -241,7 +241,7 @@ impl Work {
     }
 }
 
-/// The name of what a part keeps.
+/// Name of the stored edges of a part.
 fn name(part: usize) -> String {
     format!("neighbours-{part}")
 }

@@ -1,4 +1,4 @@
-//! A sample of the keys of rows, and the cuts that it gives.
+//! Sample of the keys of rows, and the cuts it determines.
 
 use cuesta_core::Result;
 use cuesta_core::progress::Progress;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::join::key;
 use crate::run::pairs::{Pairs, Visitor, total};
 
-/// Most keys of a sample.
+/// Maximum number of keys of a sample.
 const KEYS_MAX: usize = 1 << 14;
 /// Windows that a leader reads for a sample.
 const WINDOWS: u64 = 512;
@@ -15,9 +15,9 @@ const WINDOWS: u64 = 512;
 /// Keys of rows at even distances in the order in which they were read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeySample {
-    /// The keys.
+    /// Keys in the order of reading.
     pub keys: Vec<u64>,
-    /// How many rows each stands for.
+    /// Number of rows that each key represents.
     pub weight: u64,
     rows: u64,
 }
@@ -47,14 +47,14 @@ impl KeySample {
     }
 }
 
-/// A sample of all rows, and the bytes that were read.
+/// Takes a sample of all rows; returns it with the bytes read.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
 pub fn take(pairs: &Pairs, progress: &Progress) -> Result<(KeySample, u64)> {
     let visitor = Visitor {
-        keep: &|sample: &mut KeySample, _, found| {
-            let (gene1, gene2, cluster) = found.place();
+        keep: &|sample: &mut KeySample, _, row| {
+            let (gene1, gene2, cluster) = row.place();
             sample.add(key(gene1, gene2, cluster));
             Ok(())
         },
@@ -66,23 +66,23 @@ pub fn take(pairs: &Pairs, progress: &Progress) -> Result<(KeySample, u64)> {
     Ok((workers.pop().map(|worker| worker.state).unwrap_or_default(), bytes))
 }
 
-/// A sample of windows, each key of which stands for as many rows of all pairs; `None` where they
-/// can only be read from the start.
+/// Takes a sample of windows, whose keys represent all rows; `None` if the pairs can only be read
+/// from the start.
 pub fn of_windows(pairs: &Pairs, progress: &Progress) -> Option<KeySample> {
     let windows = pairs.windows(WINDOWS)?;
-    // A line that is wrong is found by the task that reads it, in the order of the input.
+    // A wrong line is reported by the task that reads it, in the order of the input.
     let (mut sample, bytes) = take(&windows, progress).unwrap_or_default();
     sample.weight *= pairs.size_bytes().div_ceil(bytes.max(1)).max(1);
     Some(sample)
 }
 
-/// About how many rows the samples stand for.
+/// Returns the approximate number of rows that the samples represent.
 pub fn rows(samples: &[KeySample]) -> u64 {
     samples.iter().map(|sample| sample.weight * sample.keys.len() as u64).sum()
 }
 
-/// Keys, ascending, none twice, that cut all rows into at most `parts` parts of about the same
-/// size; the rows with a key of a cut are in the part behind it.
+/// Returns keys, strictly ascending, that cut all rows into at most `parts` parts of about the same
+/// size; rows with the key of a cut are in the part after it.
 pub fn cuts(samples: &[KeySample], parts: usize) -> Vec<u64> {
     let weighed = |sample: &KeySample| {
         let weight = sample.weight;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_more_cuts_than_keys() {
+    fn the_number_of_cuts_never_exceeds_that_of_keys() {
         assert!(cuts(&[], 7).is_empty());
         assert_eq!(cuts(&[sample([5, 5, 5].into_iter())], 7), [5]);
         assert!(cuts(&[sample([5, 9].into_iter())], 1).is_empty());

@@ -1,4 +1,4 @@
-//! `scan`: each task writes the lines that pass to a file, and the leader puts the files together.
+//! `scan`: each task writes the lines that pass to a file, and the leader concatenates the files.
 
 use cuesta_core::Result;
 use cuesta_core::job::{Request, Response, parameters, timed};
@@ -9,7 +9,9 @@ use cuesta_input::pair_matrix::Need;
 use cuesta_runtime::rounds::{Leader, Resources, Worker};
 use cuesta_runtime::wire;
 
-use super::{OnePass, OneRound, Opened, Reading, Rows, add_rows, counts, parts, rows, unexpected};
+use super::{
+    Opened, Reading, Rows, SinglePass, SingleRound, add_rows, counts, parts, rows, unexpected,
+};
 use crate::params::ScanParams;
 use crate::run::pairs::Pairs;
 use crate::run::scan::{PAIRS_FILE, write};
@@ -18,10 +20,10 @@ const PHASE: &str = "scan";
 
 pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     let output = request.output.clone();
-    let finish = move |opened: &Opened, found: Vec<Vec<u8>>, response: &mut Response| {
+    let finish = move |opened: &Opened, results: Vec<Vec<u8>>, response: &mut Response| {
         let mut all = Counts::default();
-        for some in &found {
-            all.add(counts(wire::from_bytes::<Rows>(some)?));
+        for result in &results {
+            all.add(counts(wire::from_bytes::<Rows>(result)?));
         }
         add_rows(response, PHASE, all.rows_read);
         let written = timed(response, "write", || {
@@ -34,7 +36,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
         response.counts.insert("answer_bytes", written);
         Ok(())
     };
-    Ok(Box::new(OneRound {
+    Ok(Box::new(SingleRound {
         reading: Reading {
             inputs: request.inputs.clone(),
             filter: filter(request)?,
@@ -56,7 +58,7 @@ pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
         wire::to_bytes(&rows(counts))
     };
     let combine = |_: Vec<u8>, _: &[u8]| Err(unexpected());
-    Ok(Box::new(OnePass { filter: filter(request)?, need: Need::Row, task, combine }))
+    Ok(Box::new(SinglePass { filter: filter(request)?, need: Need::Row, task, combine }))
 }
 
 fn filter(request: &Request) -> Result<Filter> {

@@ -1,4 +1,4 @@
-//! `communities`: groups of genes that belong together, labelled by their smallest member.
+//! `communities`: groups of densely connected genes, labelled by their smallest member.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -20,9 +20,9 @@ use crate::kernel::louvain;
 use crate::kernel::union_find::UnionFind;
 use crate::params::{CommunitiesParams, CommunityMethod};
 
-/// The answer file.
+/// Name of the answer file.
 pub const COMMUNITIES_FILE: &str = "communities.tsv";
-/// Its first line.
+/// First line of the answer file.
 pub const HEADER: &str = "gene\tcommunity";
 
 /// Runs the workload.
@@ -42,7 +42,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     Ok(response)
 }
 
-/// Writes the answer, and tells of it; `labels` count genes from 0.
+/// Writes the answer and reports its counts; `labels` count genes from 0.
 ///
 /// # Errors
 /// `System`.
@@ -83,7 +83,7 @@ fn components(
     })
 }
 
-/// Joins the genes of each edge; returns the rows and the bytes read too.
+/// Joins the genes of each edge; returns the forest, the rows and the bytes read.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -94,8 +94,8 @@ pub fn forest(
     progress: &Progress,
 ) -> Result<(UnionFind, Counts, u64)> {
     let visitor = Visitor {
-        keep: &|state: &mut UnionFind, _, found| {
-            let (gene1, gene2, _) = found.place();
+        keep: &|state: &mut UnionFind, _, row| {
+            let (gene1, gene2, _) = row.place();
             check_gene(genes, gene1)?;
             state.join(gene1 - 1, gene2 - 1);
             Ok(())
@@ -133,11 +133,11 @@ fn on_graph(
     let name =
         if params.method == CommunityMethod::Louvain { "louvain" } else { "label-propagation" };
     let (labels, rounds) = timed(response, name, || {
-        let found = match params.method {
+        let labels = match params.method {
             CommunityMethod::Louvain => (louvain::labels(&graph), 0),
             _ => label_propagation::labels(&graph, params.iterations),
         };
-        Ok((found, 0, rows))
+        Ok((labels, 0, rows))
     })?;
     if params.method == CommunityMethod::Louvain {
         let modularity = louvain::modularity(&graph, &labels).max(0.0);
@@ -148,7 +148,7 @@ fn on_graph(
     Ok((labels, edges.counts))
 }
 
-/// All edges that pass the filter, genes from 0.
+/// All edges that pass the filter, with genes from 0.
 pub struct EdgeList<'a> {
     /// The edges, in no particular order.
     pub list: Vec<(u32, u32)>,
@@ -162,19 +162,19 @@ pub struct EdgeList<'a> {
 /// Reads edges under the memory budget.
 ///
 /// # Errors
-/// `Input` also when they do not fit; `System`; `Cancelled`.
+/// `Input`, also if they do not fit in memory; `System`; `Cancelled`.
 pub fn edges<'a>(context: &Context<'a>, pairs: &Pairs, genes: Option<u32>) -> Result<EdgeList<'a>> {
     let lists = Mutex::new(Vec::new());
     let visitor = Visitor {
-        keep: &|state: &mut Vec<(u32, u32)>, _, found| {
-            let (gene1, gene2, _) = found.place();
+        keep: &|state: &mut Vec<(u32, u32)>, _, row| {
+            let (gene1, gene2, _) = row.place();
             check_gene(genes, gene1)?;
             state.push((gene1 - 1, gene2 - 1));
             Ok(())
         },
         flush: &|state, _, last| {
             if last {
-                // Twice: once in the thread's list, once in the common one.
+                // Two copies: one in the list of the thread, one in the common list.
                 let lease = context.budget.take(16 * state.len() as u64, "the edges")?;
                 lock(&lists).push((lease, std::mem::take(state)));
             }
@@ -194,7 +194,8 @@ fn pad(labels: &mut Vec<u32>, genes: Option<u32>) {
     labels.extend(labels.len() as u32..genes);
 }
 
-/// Communities of at least two genes, the genes in them, and the size of the largest.
+/// Returns the number of communities of at least two genes, of genes in them, and the size of the
+/// largest.
 pub fn tally(labels: &[u32]) -> (u64, u64, u64) {
     let mut sizes = vec![0u64; labels.len()];
     for &label in labels {
@@ -204,7 +205,7 @@ pub fn tally(labels: &[u32]) -> (u64, u64, u64) {
     (real().count() as u64, real().sum(), real().max().unwrap_or(0))
 }
 
-/// Writes the answer file; `labels` count genes from 0. Returns its bytes.
+/// Writes the answer file; `labels` count genes from 0. Returns its size in bytes.
 ///
 /// # Errors
 /// `System`.

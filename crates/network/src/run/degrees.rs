@@ -1,4 +1,4 @@
-//! `degrees`: in-, out- and total degree of each gene, and how many genes have each degree.
+//! `degrees`: in-, out- and total degree of each gene, and the number of genes with each degree.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use super::pairs::{Pairs, Visitor, total};
 use crate::kernel::degrees::Degrees;
 use crate::params::{DegreesParams, check_genes};
 
-/// The degrees of each gene.
+/// File with the degrees of each gene.
 pub const DEGREES_FILE: &str = "degrees.tsv";
-/// Its first line.
+/// First line of the file.
 pub const HEADER: &str = "gene\tin\tout\ttotal";
-/// The number of genes with each degree.
+/// File with the number of genes with each degree.
 pub const DISTRIBUTION_FILE: &str = "distribution.tsv";
 
 /// Runs the workload.
@@ -41,7 +41,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     Ok(response)
 }
 
-/// Counts the edges of each gene; returns the rows and the bytes read too.
+/// Counts the edges of each gene; returns the degrees, the rows and the bytes read.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -52,8 +52,8 @@ pub fn count(
     progress: &Progress,
 ) -> Result<(Degrees, Counts, u64)> {
     let visitor = Visitor {
-        keep: &|state: &mut Degrees, _, found| {
-            let (gene1, gene2, _) = found.place();
+        keep: &|state: &mut Degrees, _, row| {
+            let (gene1, gene2, _) = row.place();
             check_gene(genes, gene1)?;
             state.add(gene1, gene2);
             Ok(())
@@ -68,7 +68,7 @@ pub fn count(
     Ok((degrees, counts, bytes))
 }
 
-/// Writes the answer, and tells of it.
+/// Writes the answer and reports its counts.
 ///
 /// # Errors
 /// `System`.
@@ -108,7 +108,7 @@ pub fn check_gene(genes: Option<u32>, gene1: u32) -> std::result::Result<(), Str
     }
 }
 
-/// Writes the answer files; returns their bytes.
+/// Writes the answer files; returns their size in bytes.
 ///
 /// # Errors
 /// `System`.
@@ -127,7 +127,7 @@ pub fn write(output: &Path, degrees: &Degrees) -> Result<u64> {
     Ok((text.len() + table.len()) as u64)
 }
 
-/// Appends integers as one line, separated by tabs.
+/// Appends integers as a line, separated by tabs.
 pub fn append_line<const N: usize>(out: &mut Vec<u8>, values: [u64; N]) {
     for (index, value) in values.into_iter().enumerate() {
         if index > 0 {
@@ -138,7 +138,7 @@ pub fn append_line<const N: usize>(out: &mut Vec<u8>, values: [u64; N]) {
     out.push(b'\n');
 }
 
-/// Writes a whole file.
+/// Writes a complete file.
 ///
 /// # Errors
 /// `System`.

@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 use super::pairs::{Pairs, Visitor, total};
 use super::sorted::{HANDOVER_ROWS, SortedVersion, VersionSorter};
 use crate::kernel::join::{Joined, Keyed, key, merge, unkey};
-use crate::params::{How, JoinParams};
+use crate::params::{JoinKind, JoinParams};
 
-/// The answer file.
+/// Name of the answer file.
 pub const PAIRS_FILE: &str = "pairs.tsv";
-/// Its first line.
+/// First line of the answer file.
 pub const HEADER: &str = "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference";
-/// Rows of the longer version in one task of the merge.
+/// Rows of the longer version in a task of the merge.
 const TASK_ROWS: usize = 1 << 16;
 /// Bytes of text written at once.
 const PART_BYTES: usize = 1 << 20;
@@ -46,11 +46,11 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     })?;
     let mut counts = left_counts;
     counts.add(right_counts);
-    tell(counts, tally, &mut response);
+    report(counts, tally, &mut response);
     Ok(response)
 }
 
-/// Rows of the answer by side.
+/// Numbers of rows of the answer by side.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct JoinCounts {
     /// In both versions.
@@ -69,8 +69,8 @@ impl AddAssign for JoinCounts {
     }
 }
 
-/// Tells of the rows that were read and of those of the answer.
-pub fn tell(counts: Counts, tally: JoinCounts, response: &mut Response) {
+/// Reports the rows that were read, and those of the answer.
+pub fn report(counts: Counts, tally: JoinCounts, response: &mut Response) {
     response.counts.insert("rows_read", counts.rows_read);
     response.counts.insert("rows_kept", counts.rows_kept);
     response.counts.insert("both", tally.both);
@@ -78,10 +78,10 @@ pub fn tell(counts: Counts, tally: JoinCounts, response: &mut Response) {
     response.counts.insert("right_only", tally.right);
 }
 
-/// The two versions.
+/// Returns the two versions.
 ///
 /// # Errors
-/// `Input` for another number of them.
+/// `Input` for another number of inputs.
 pub fn inputs(request: &Request) -> Result<&[PathBuf; 2]> {
     request.inputs.as_slice().try_into().map_err(|_| {
         Error::input("join", format!("takes two inputs, {} given", request.inputs.len()))
@@ -99,10 +99,10 @@ fn read<'a>(
         let pairs = Pairs::open(std::slice::from_ref(path), filter, Need::Edge)?;
         let sorter = VersionSorter::new(name, &context.request.scratch, context.budget);
         let visitor = Visitor {
-            keep: &|rows: &mut Vec<Keyed>, _, found| {
-                let (gene1, gene2, cluster) = found.place();
+            keep: &|rows: &mut Vec<Keyed>, _, row| {
+                let (gene1, gene2, cluster) = row.place();
                 let key = key(gene1, gene2, cluster);
-                rows.push(Keyed { key, score: found.score() });
+                rows.push(Keyed { key, score: row.score() });
                 Ok(())
             },
             flush: &|rows, part, last| {
@@ -117,15 +117,16 @@ fn read<'a>(
     })
 }
 
-/// Writes the join of sorted versions to a file that begins with `head`; returns its bytes too.
+/// Writes the join of sorted versions to a file that begins with `head`; returns the counts and its
+/// size in bytes.
 ///
 /// # Errors
-/// `Input` when a row stands in a version twice; `System`; `Cancelled`.
+/// `Input` if a version contains a row twice; `System`; `Cancelled`.
 pub fn write(
     context: &Context<'_>,
     (path, head): (&Path, &str),
     (left, right): (&SortedVersion<'_>, &SortedVersion<'_>),
-    how: How,
+    how: JoinKind,
 ) -> Result<(JoinCounts, u64)> {
     let out = OrderedFile::create(path)?;
     out.finish_task(0, &mut head.as_bytes().to_vec())?;
@@ -134,7 +135,7 @@ pub fn write(
             SortedVersion::InMemory { rows: left, .. },
             SortedVersion::InMemory { rows: right, .. },
         ) => in_parallel(context, (left, right), how, &out)?,
-        _ => one_by_one(left, right, how, &out)?,
+        _ => sequential(left, right, how, &out)?,
     };
     Ok((tally, out.close()?))
 }
@@ -143,7 +144,7 @@ pub fn write(
 fn in_parallel(
     context: &Context<'_>,
     (left, right): (&[Keyed], &[Keyed]),
-    how: How,
+    how: JoinKind,
     out: &OrderedFile,
 ) -> Result<JoinCounts> {
     let longer = if left.len() >= right.len() { left } else { right };
@@ -174,10 +175,10 @@ fn in_parallel(
     Ok(all)
 }
 
-fn one_by_one(
+fn sequential(
     left: &SortedVersion<'_>,
     right: &SortedVersion<'_>,
-    how: How,
+    how: JoinKind,
     out: &OrderedFile,
 ) -> Result<JoinCounts> {
     let (mut tally, mut text) = (JoinCounts::default(), Vec::new());
@@ -228,8 +229,8 @@ mod tests {
 
     #[test]
     fn a_difference_of_the_largest_scores_does_not_wrap_around() {
-        // Scores of 2000 and -2000, which mutual information may have, differ by more millionths
-        // than 32 bits hold: the answer was refused by its verification.
+        // Scores of 2000 and -2000, which mutual information can have, differ by more millionths
+        // than 32 bits hold: verification refused the answer.
         let mut text = Vec::new();
         let (left, right) = (Some(2_000_000_000), Some(-2_000_000_000));
         append(&Joined { key: key(7, 3, 1), left, right }, &mut text);

@@ -1,4 +1,4 @@
-//! `load`: gene-pair text into the binary pair matrix.
+//! `load`: from gene-pair text to the binary pair matrix.
 
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_core::{Error, Result};
@@ -10,7 +10,7 @@ use super::degrees::check_gene;
 use super::pairs::{Pairs, SelectedRow, Visitor, total};
 use crate::params::{LoadParams, check_genes};
 
-/// The answer.
+/// Name of the answer folder.
 pub const PAIRS_FOLDER: &str = "pairs.zarr";
 
 /// Runs the workload.
@@ -32,7 +32,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let writer = Writer::create(&request.output.join(PAIRS_FOLDER), options, context.budget)?;
     timed(&mut response, "read", || {
         let visitor = Visitor {
-            keep: &|batch: &mut RowBatch, _, found| push((&params, names), batch, found),
+            keep: &|batch: &mut RowBatch, _, row| push((&params, names), batch, row),
             flush: &|batch, part, last| writer.push_part(part, batch, last),
             on_error: &|part| writer.fail_part(part),
         };
@@ -51,10 +51,10 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     Ok(response)
 }
 
-/// What the matrix of a dataset will hold.
+/// Returns the options of the matrix of a dataset.
 ///
 /// # Errors
-/// `Input` for a dataset that is a matrix already, and for a gene without a name.
+/// `Input` for a dataset that is already a matrix, and for a gene without a name.
 pub fn options(
     context: &Context<'_>,
     (params, names): (&LoadParams, Option<&GeneNames>),
@@ -80,13 +80,13 @@ pub fn options(
 /// Adds a row to a batch.
 ///
 /// # Errors
-/// A sentence on what is wrong with its line.
+/// A sentence on the fault of the line.
 pub fn push(
     (params, names): (&LoadParams, Option<&GeneNames>),
     batch: &mut RowBatch,
-    found: &SelectedRow<'_>,
+    row: &SelectedRow<'_>,
 ) -> std::result::Result<(), String> {
-    let SelectedRow::Line(hit) = found else { return Ok(()) };
+    let SelectedRow::Line(hit) = row else { return Ok(()) };
     check_gene(params.genes, hit.gene1)?;
     if let Some(names) = names {
         check_name(names, hit.gene1)?;
@@ -94,7 +94,7 @@ pub fn push(
     batch.push(&hit.parse_but_mask()?.row())
 }
 
-/// The names of the first genes of the matrix: of as many as `genes` says, or all there are.
+/// Returns the names of the first genes of the matrix: `genes` names, or all names.
 ///
 /// # Errors
 /// `Input` for a gene without a name.
@@ -105,10 +105,10 @@ pub fn gene_names(names: Option<&GeneNames>, genes: Option<u32>) -> Result<Vec<S
     Ok(names.iter().take(genes as usize).map(str::to_owned).collect())
 }
 
-/// Memory of names while they are written, in bytes: each is copied once.
+/// Returns the memory of names while they are written, in bytes: each is copied once.
 fn size_bytes(names: &[String]) -> u64 {
-    let one = |name: &String| 2 * (name.len() + size_of::<String>()) as u64;
-    names.iter().map(one).sum()
+    let name_bytes = |name: &String| 2 * (name.len() + size_of::<String>()) as u64;
+    names.iter().map(name_bytes).sum()
 }
 
 fn check_name(names: &GeneNames, gene1: u32) -> std::result::Result<(), String> {

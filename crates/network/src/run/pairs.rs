@@ -1,4 +1,4 @@
-//! The rows of a dataset that pass a filter, part by part, for any of the pair formats.
+//! Rows of a dataset that pass a filter, part by part, for any of the pair formats.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use cuesta_input::row::Row;
 use cuesta_input::source::{Split, TextFile, TextSource};
 use cuesta_runtime::parallel;
 
-/// Gene pairs cut into parts that threads work on.
+/// Gene pairs cut into parts that threads process.
 pub struct Pairs {
     pub(super) source: RowSource,
     pub(super) filter: Filter,
@@ -27,17 +27,17 @@ pub(super) enum RowSource {
     Matrix { matrix: Box<PairMatrix>, chunks: Vec<Chunk> },
 }
 
-/// A row that passed the filter.
+/// Row that passed the filter.
 pub enum SelectedRow<'a> {
     /// From text.
     Line(Hit<'a>),
-    /// From a pair matrix; its numbers beyond gene, cluster and score are there only when the
-    /// dataset was opened for whole rows.
+    /// From a pair matrix; its numbers beyond gene, cluster and score are set only if the dataset
+    /// was opened for complete rows.
     Row(Row<'a>, Micro),
 }
 
 impl SelectedRow<'_> {
-    /// Larger gene, smaller gene and cluster, from 1.
+    /// Returns larger gene, smaller gene and cluster, from 1.
     #[inline]
     pub fn place(&self) -> (u32, u32, u32) {
         match self {
@@ -46,7 +46,7 @@ impl SelectedRow<'_> {
         }
     }
 
-    /// The score that passed.
+    /// Returns the score that passed.
     #[inline]
     pub fn score(&self) -> Micro {
         match self {
@@ -56,31 +56,31 @@ impl SelectedRow<'_> {
     }
 }
 
-/// What one thread found.
+/// State and counts of a thread.
 pub struct ThreadState<S> {
-    /// The state the workload gave it.
+    /// State of the workload.
     pub state: S,
-    /// Rows it went through and kept.
+    /// Rows read and selected by the thread.
     pub counts: Counts,
-    /// Bytes it went through, decompressed.
+    /// Bytes read by the thread, decompressed.
     pub bytes: u64,
     buffer: Vec<u8>,
     scratch: Option<Scratch>,
 }
 
-/// What a workload does with the rows.
+/// Callbacks of a workload for the rows.
 pub struct Visitor<'a, S> {
     /// Takes a row that passed: state, part, row. Fails with a sentence on the line.
     pub keep:
         &'a (dyn Fn(&mut S, usize, &SelectedRow<'_>) -> std::result::Result<(), String> + Sync),
-    /// Told after each block of a part, and at last, with `true`, at its end.
+    /// Called after each block of a part, and at its end with `true`.
     pub flush: &'a (dyn Fn(&mut S, usize, bool) -> Result<()> + Sync),
-    /// Told of a part that failed.
+    /// Called for a part that failed.
     pub on_error: &'a (dyn Fn(usize) + Sync),
 }
 
 impl Pairs {
-    /// Opens a dataset: text, or one pair matrix. `need` says whether whole rows are wanted.
+    /// Opens a dataset: text, or one pair matrix. `need` states the required fields.
     ///
     /// # Errors
     /// `Input`, `System`.
@@ -92,7 +92,8 @@ impl Pairs {
         Ok(Self { source, filter: *filter, need })
     }
 
-    /// Files left out because of their folder's range, or chunks because of theirs.
+    /// Returns the number of files skipped because of the range of their folder, or chunks because
+    /// of theirs.
     pub fn skipped(&self) -> u64 {
         match &self.source {
             RowSource::Text { text, .. } => text.files_skipped as u64,
@@ -100,7 +101,7 @@ impl Pairs {
         }
     }
 
-    /// The shape of the lines; `None` for a pair matrix.
+    /// Returns the shape of the lines; `None` for a pair matrix.
     pub fn shape(&self) -> Option<LineShape> {
         match &self.source {
             RowSource::Text { text, .. } => text.shape,
@@ -108,10 +109,11 @@ impl Pairs {
         }
     }
 
-    /// Shows the visitor each row that passes, in order within a part, on `threads` threads.
+    /// Passes each row that passes the filter to the visitor, in order within a part, on `threads`
+    /// threads.
     ///
     /// # Errors
-    /// That of the first part that failed.
+    /// Error of the first part that failed.
     pub fn visit<S: Send>(
         &self,
         threads: usize,
@@ -167,19 +169,19 @@ impl Pairs {
         let Some(shape) = text.shape else { return Ok(()) };
         let buffer = std::mem::take(&mut worker.buffer);
         let mut blocks = LineBlocks::open_with(file, split, buffer)?;
-        while let Some(found) = blocks.next_block()? {
-            let offset = found.offset;
+        while let Some(lines) = blocks.next_block()? {
+            let offset = lines.offset;
             let state = &mut worker.state;
-            let counts = block::visit(found.bytes, found.size_bytes, &shape, &self.filter, |hit| {
+            let counts = block::visit(lines.bytes, lines.size_bytes, &shape, &self.filter, |hit| {
                 check_zone(file, &self.filter, hit)?;
                 (visitor.keep)(state, part, &SelectedRow::Line(*hit))
             })
             .map_err(|fault| located(file, offset, &fault))?;
             worker.counts.add(counts);
-            worker.bytes += found.size_bytes as u64;
+            worker.bytes += lines.size_bytes as u64;
             (visitor.flush)(&mut worker.state, part, false)?;
             if !file.gzipped {
-                progress.advance(found.size_bytes as u64)?;
+                progress.advance(lines.size_bytes as u64)?;
             }
         }
         worker.buffer = blocks.into_buffer();
@@ -198,18 +200,18 @@ impl Pairs {
             none => none.insert(matrix.scratch()?),
         };
         let query = Query { filter: Some(self.filter), need: self.need };
-        // An edge comes with the one score that decides, a whole row with all of them.
+        // An edge has only the score that the filter tests, a complete row has all scores.
         let index = if self.need == Need::Edge { 0 } else { self.filter.score_index };
         let state = &mut worker.state;
-        let kept = matrix.visit_chunk(chunk.index, &query, scratch, |row| {
-            let found = SelectedRow::Row(*row, row.scores[index]);
-            (visitor.keep)(state, part, &found).map_err(|what| {
+        let selected = matrix.visit_chunk(chunk.index, &query, scratch, |row| {
+            let selected_row = SelectedRow::Row(*row, row.scores[index]);
+            (visitor.keep)(state, part, &selected_row).map_err(|reason| {
                 let place = format!("pair {} {}", row.gene1, row.gene2);
                 let path = matrix.path().display();
-                Error::input("input.pairs", format!("{place} of {path} {what}"))
+                Error::input("input.pairs", format!("{place} of {path} {reason}"))
             })
         })?;
-        worker.counts.add(Counts { rows_read: chunk.rows, rows_kept: kept });
+        worker.counts.add(Counts { rows_read: chunk.rows, rows_kept: selected });
         worker.bytes += chunk_bytes(chunk);
         Ok(())
     }
@@ -242,12 +244,13 @@ fn matrix_source(path: &std::path::Path, filter: &Filter) -> Result<RowSource> {
     Ok(RowSource::Matrix { matrix, chunks })
 }
 
-/// Bytes of the scores of a chunk: what a scan must at least decode.
+/// Returns the size of the scores of a chunk, in bytes: the minimum that a scan must decode.
 pub(super) fn chunk_bytes(chunk: &Chunk) -> u64 {
     4 * chunk.pairs as u64
 }
 
-/// A row in a `NNN` folder must have a score of that range, or skipping folders would be wrong.
+/// Checks that a row in a `NNN` folder has a score of that range; otherwise skipping folders would
+/// be wrong.
 ///
 /// # Errors
 /// A sentence continuing "line N of FILE ...".
@@ -268,7 +271,7 @@ pub fn check_zone(
     }
 }
 
-/// Sums the counts of the workers: rows and bytes.
+/// Returns the sums of the counts and bytes of the threads.
 pub fn total<S>(workers: &[ThreadState<S>]) -> (Counts, u64) {
     let mut counts = Counts::default();
     for worker in workers {

@@ -1,4 +1,4 @@
-//! `scan`: the rows that pass a filter, as KINC version-1 text in the order of the input.
+//! `scan`: rows that pass a filter, as KINC version-1 text in the order of the input.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use cuesta_runtime::ordered::OrderedFile;
 use super::pairs::{Pairs, SelectedRow, Visitor, total};
 use crate::params::ScanParams;
 
-/// The answer file.
+/// Name of the answer file.
 pub const PAIRS_FILE: &str = "pairs.txt";
-/// Bytes of one part's answer that are held before the part waits for its turn.
+/// Bytes of the answer of a part that are held in memory before the part waits for its turn.
 const PART_BYTES_MAX: usize = 8 << 20;
 
 /// Runs the workload.
@@ -54,7 +54,7 @@ pub fn write(
 ) -> Result<(Counts, u64, u64)> {
     let out = OrderedFile::create(path)?;
     let visitor = Visitor {
-        keep: &|state: &mut Vec<u8>, _, found| match found {
+        keep: &|state: &mut Vec<u8>, _, row| match row {
             SelectedRow::Line(hit) => append(hit, state),
             SelectedRow::Row(row, _) => {
                 row.append_kinc_v1(state);
@@ -76,7 +76,7 @@ pub fn write(
 /// Appends a row as KINC version-1 text.
 ///
 /// # Errors
-/// A sentence on what is wrong with the line.
+/// A sentence on the fault of the line.
 pub fn append(hit: &Hit<'_>, out: &mut Vec<u8>) -> std::result::Result<(), String> {
     let parsed = hit.parse()?;
     if hit.is_verbatim() {

@@ -1,4 +1,4 @@
-//! A dataset of gene pairs cut into shares, for tasks that each read their own.
+//! Shares of a dataset of gene pairs, for tasks that read one share each.
 
 use std::path::PathBuf;
 
@@ -11,44 +11,43 @@ use serde::{Deserialize, Serialize};
 
 use super::pairs::{Pairs, RowSource, chunk_bytes};
 
-/// Bytes of a window: some lines, as few as possible.
+/// Bytes of a window: a few lines, as short as possible.
 const WINDOW_BYTES: u64 = 4 << 10;
 
-/// Neighbouring rows of a dataset.
+/// Adjacent rows of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Share {
     /// Lines of text.
     Text {
-        /// The shape of all lines; `None` where no file holds a row.
+        /// Shape of all lines; `None` if no file has a row.
         shape: Option<LineShape>,
-        /// Where they are, in the order of the dataset.
+        /// Ranges of the lines, in the order of the dataset.
         pieces: Vec<LineRange>,
     },
     /// Chunks of a pair matrix.
     Chunks {
-        /// The matrix.
+        /// Path of the matrix.
         path: PathBuf,
-        /// Place of the first one among those that may have a row that passes, and of the one
-        /// behind the last.
+        /// Index of the first chunk among those that may have a row that passes, and the end index.
         places: (usize, usize),
     },
 }
 
-/// The lines that start in a range of a file.
+/// Lines that start in a range of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineRange {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its bytes on disk.
+    /// Bytes of the file on disk.
     pub file_bytes: u64,
     /// First byte of the range.
     pub offset: u64,
-    /// Bytes of the range; `u64::MAX` for a whole gzipped file.
+    /// Bytes of the range; `u64::MAX` for a complete gzipped file.
     pub size_bytes: u64,
 }
 
 impl Pairs {
-    /// Bytes to read: of text on disk, of a pair matrix its scores.
+    /// Returns the bytes to read: text on disk, or the scores of a pair matrix.
     pub fn size_bytes(&self) -> u64 {
         match &self.source {
             RowSource::Text { text, .. } => text.size_bytes(),
@@ -56,8 +55,8 @@ impl Pairs {
         }
     }
 
-    /// Cuts the dataset into shares of about `size_bytes`, in its order, none of them empty. A
-    /// gzipped file is in one share, a small file in one with its neighbours.
+    /// Cuts the dataset into shares of about `size_bytes`, in order, none empty. A gzipped file is
+    /// in one share, a small file shares one with its neighbours.
     pub fn shares(&self, size_bytes: u64) -> Vec<Share> {
         match &self.source {
             RowSource::Text { text, .. } => {
@@ -87,8 +86,8 @@ impl Pairs {
         }
     }
 
-    /// At most `count` windows of the dataset, at even distances: the lines that start in as many
-    /// short ranges, or whole chunks. `None` where that would take reading everything.
+    /// Returns at most `count` windows of the dataset, at even distances: the lines that start in
+    /// short ranges, or complete chunks. `None` if windows would require reading everything.
     pub fn windows(&self, count: u64) -> Option<Self> {
         let size_bytes = self.size_bytes();
         let source = match &self.source {
@@ -122,7 +121,7 @@ impl Pairs {
     /// Opens a share of a dataset.
     ///
     /// # Errors
-    /// `Input` also for a pair matrix that has changed meanwhile; `System`.
+    /// `Input`, also for a pair matrix that has changed; `System`.
     pub fn of_share(share: Share, filter: &Filter, need: Need) -> Result<Self> {
         let source = match share {
             Share::Text { shape, pieces } => {
@@ -148,7 +147,7 @@ impl Pairs {
     }
 }
 
-/// Neighbouring things, as many as fill `size_bytes`.
+/// Groups adjacent items into groups that fill `size_bytes`.
 fn grouped<T>(
     things: impl Iterator<Item = T>,
     size_bytes: u64,
@@ -193,10 +192,10 @@ mod tests {
     fn shares_cover_the_input_in_order_without_a_gap() {
         let pairs = pairs(&[("a", 25), ("b.gz", 30), ("c", 3), ("d", 0), ("e", 4), ("f", 12)]);
         let shares = pairs.shares(10);
-        let found: Vec<Vec<_>> = shares.iter().map(places).collect();
+        let share_places: Vec<Vec<_>> = shares.iter().map(places).collect();
         let piece = |name: &str, offset, size| (name.to_owned(), offset, size);
         assert_eq!(
-            found,
+            share_places,
             [
                 vec![piece("a", 0, 10)],
                 vec![piece("a", 10, 10)],

@@ -1,5 +1,5 @@
-//! Rows of one version sorted by key under the memory limit: in memory while they fit, otherwise
-//! as sorted runs in the scratch folder that are merged while they are read.
+//! Rows of a version sorted by key under the memory limit: in memory if they fit, else as sorted
+//! runs in the scratch folder that are merged while they are read.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,12 +16,12 @@ use crate::kernel::join::{Keyed, unkey};
 
 /// Bytes of a row in memory, with the space that sorting takes.
 const ROW_BYTES: u64 = 2 * size_of::<Keyed>() as u64;
-/// Rows a thread collects before it hands them over.
+/// Rows that a thread collects before it passes them on.
 pub const HANDOVER_ROWS: usize = 1 << 12;
 /// Bytes of a row in a run.
 const RUN_ROW_BYTES: usize = 12;
 
-/// Takes the rows of the parts in any order.
+/// Sorter of rows that are added by part, in any order of the parts.
 pub struct VersionSorter<'a> {
     name: String,
     scratch: PathBuf,
@@ -31,22 +31,22 @@ pub struct VersionSorter<'a> {
 
 #[derive(Default)]
 struct State<'a> {
-    /// By part and place within the part.
+    /// Rows by part and place within the part.
     parts: BTreeMap<(usize, usize), Vec<Keyed>>,
     leases: Vec<Lease<'a>>,
     runs: Vec<PathBuf>,
 }
 
-/// Sorted rows of one version.
+/// Sorted rows of a version.
 pub enum SortedVersion<'a> {
-    /// They fit.
+    /// Rows that fit in memory.
     InMemory {
-        /// The rows, ascending, no key twice.
+        /// Rows in ascending order of keys, without repeated keys.
         rows: Vec<Keyed>,
-        /// The memory they take.
+        /// Leases of their memory.
         leases: Vec<Lease<'a>>,
     },
-    /// They are in runs; each run is sorted.
+    /// Sorted runs on disk.
     Spilled(SpilledRuns),
 }
 
@@ -57,15 +57,16 @@ pub struct SpilledRuns {
 }
 
 impl<'a> VersionSorter<'a> {
-    /// A sorter for the version called `name`, which makes the names of its runs and messages.
+    /// Creates a sorter for the version called `name`, which is used in the names of its runs and
+    /// in messages.
     pub fn new(name: &str, scratch: &Path, budget: &'a Budget) -> Self {
         Self { name: name.to_owned(), scratch: scratch.to_owned(), budget, state: Mutex::default() }
     }
 
-    /// Takes more rows of a part, in order, and leaves `rows` empty.
+    /// Adds rows of a part, in order, and clears `rows`.
     ///
     /// # Errors
-    /// `System` when a run cannot be written; `Input` when the limit is below one part.
+    /// `System` if a run cannot be written; `Input` if the limit is below one part.
     pub fn add(&self, part: usize, rows: &mut Vec<Keyed>) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
@@ -88,10 +89,10 @@ impl<'a> VersionSorter<'a> {
         Ok(())
     }
 
-    /// Sorts what was taken.
+    /// Sorts the added rows.
     ///
     /// # Errors
-    /// `System`; `Input` when a row stands in the version twice.
+    /// `System`; `Input` if the version contains a row twice.
     pub fn finish(self) -> Result<SortedVersion<'a>> {
         let mut state = lock(&self.state);
         if !state.runs.is_empty() {
@@ -129,10 +130,10 @@ impl Drop for SpilledRuns {
 }
 
 impl<'a> SortedVersion<'a> {
-    /// Sorts the rows of the version called `name`, whose memory is under `leases`.
+    /// Sorts the rows of the version called `name`, whose memory is covered by `leases`.
     ///
     /// # Errors
-    /// `Input` when a row stands in the version twice.
+    /// `Input` if the version contains a row twice.
     pub fn in_memory(name: &str, rows: Vec<Keyed>, leases: Vec<Lease<'a>>) -> Result<Self> {
         let rows = in_order(rows);
         match rows.windows(2).find(|pair| pair[0].key == pair[1].key) {
@@ -141,10 +142,10 @@ impl<'a> SortedVersion<'a> {
         }
     }
 
-    /// The rows in order.
+    /// Returns the rows in order.
     ///
     /// # Errors
-    /// `System`; each item `Input` when a row stands in the version twice.
+    /// `System`; an item is `Input` if the version contains a row twice.
     pub fn stream(&self) -> Result<Box<dyn Iterator<Item = Result<Keyed>> + '_>> {
         match self {
             Self::InMemory { rows, .. } => Ok(Box::new(rows.iter().map(|&row| Ok(row)))),
@@ -153,7 +154,7 @@ impl<'a> SortedVersion<'a> {
     }
 }
 
-/// Sorted parts one after the other, in part order.
+/// Concatenates sorted parts in part order.
 fn concat(parts: BTreeMap<(usize, usize), Vec<Keyed>>) -> Vec<Keyed> {
     let mut rows = Vec::with_capacity(parts.values().map(Vec::len).sum());
     for part in parts.into_values() {
@@ -162,7 +163,7 @@ fn concat(parts: BTreeMap<(usize, usize), Vec<Keyed>>) -> Vec<Keyed> {
     rows
 }
 
-/// Sorts rows; a stable sort finds the runs in them by itself.
+/// Sorts rows; the stable sort detects the runs in them.
 fn in_order(mut rows: Vec<Keyed>) -> Vec<Keyed> {
     if !rows.is_sorted_by_key(|row| row.key) {
         rows.sort_by_key(|row| row.key);
@@ -180,7 +181,7 @@ fn repeated(name: &str, key: u64) -> Error {
 
 fn remove(paths: &[PathBuf]) {
     for path in paths {
-        // A scratch file that is gone already is as good as removed.
+        // A scratch file that does not exist any more needs no removal.
         let _ = std::fs::remove_file(path);
     }
 }
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_memory_limit_gives_the_same_order() {
+    fn a_small_memory_limit_does_not_change_the_order() {
         let (spilled, keys) = sorted_keys(1 << 30);
         let (spilled_small, keys_small) = sorted_keys(ROW_BYTES * 120);
         assert!(!spilled && spilled_small);
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_given_twice_is_refused_in_memory_and_in_runs() {
+    fn a_repeated_row_is_refused_in_memory_and_in_runs() {
         for limit in [1 << 20, ROW_BYTES * 3] {
             let folder = tempfile::tempdir().unwrap();
             let budget = Budget::new(limit);
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn scratch_files_are_gone_afterwards() {
+    fn scratch_files_are_removed_afterwards() {
         let folder = tempfile::tempdir().unwrap();
         let budget = Budget::new(ROW_BYTES * 2);
         let sorter = VersionSorter::new("a", folder.path(), &budget);

@@ -1,6 +1,6 @@
-//! One split of a dataset for an engine that keeps columns: rows in, columns out.
+//! Splits of a dataset for engines that store columns: rows in, columns out.
 //!
-//! Columns are little-endian arrays, so that any language can use them without a copy.
+//! Columns are little-endian arrays, so that all languages can use them without a copy.
 
 use std::path::{Path, PathBuf};
 
@@ -18,20 +18,20 @@ use cuesta_input::FilterParams;
 /// Named columns of equal or documented length.
 pub type Columns = Vec<(&'static str, Vec<u8>)>;
 
-/// A dataset cut into splits, as other engines get it.
+/// Splits of a dataset, as other engines receive them.
 #[derive(Debug, Serialize)]
 pub struct DatasetSplits {
-    /// Path, first byte and bytes of each split; `u64::MAX` bytes for a whole gzipped file.
+    /// Path, first byte and bytes of each split; `u64::MAX` bytes for a complete gzipped file.
     pub splits: Vec<(PathBuf, u64, u64)>,
-    /// KINC version, 1 or 3; pass it on to [`map_split`].
+    /// KINC version, 1 or 3, an input of [`map_split`].
     pub version: Option<u8>,
-    /// Samples of each mask; pass it on to [`map_split`].
+    /// Samples of each mask, an input of [`map_split`].
     pub samples: Option<usize>,
-    /// Files left out because of their folder's range.
+    /// Number of files skipped because of the range of their folder.
     pub files_skipped: usize,
 }
 
-/// What to do with the rows of a split.
+/// Parameters of the rows of a split.
 #[derive(Clone, Debug, Deserialize)]
 pub struct SplitParams {
     #[serde(flatten)]
@@ -49,7 +49,7 @@ impl SplitParams {
     }
 }
 
-/// Lists the splits of a dataset.
+/// Plans the splits of a dataset.
 ///
 /// # Errors
 /// `Input`, `System`.
@@ -69,7 +69,7 @@ pub fn plan(inputs: &[PathBuf], params: &SplitParams, split_bytes: u64) -> Resul
     })
 }
 
-/// Maps the lines that start in one range of a file.
+/// Maps the lines that start in a range of a file.
 ///
 /// # Errors
 /// `Input`, `System`.
@@ -103,7 +103,7 @@ pub fn map_split(
     Ok((records.columns(), counts))
 }
 
-/// Maps whole lines that arrived by other means.
+/// Maps complete lines in memory.
 ///
 /// # Errors
 /// `Input` counting lines from the start of `text`.
@@ -128,7 +128,7 @@ pub fn map_bytes(params: &SplitParams, text: &[u8]) -> Result<(Columns, Counts)>
     Ok((records.columns(), counts))
 }
 
-/// The rows of a split as columns.
+/// Rows of a split as columns.
 #[derive(Default)]
 struct Records {
     numbers: [Vec<u8>; 9],

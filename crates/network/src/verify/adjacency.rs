@@ -1,4 +1,4 @@
-//! The edges of a network, kept for methods that go through them many times.
+//! Edges of a network, stored for methods that read them many times.
 
 use std::ops::Range;
 
@@ -6,62 +6,62 @@ use cuesta_core::Result;
 use cuesta_core::job::Context;
 
 use super::rows::RowScan;
-use super::store::{Place, RecordStore};
+use super::store::{RecordStore, StoreOptions};
 
-/// Edges, in memory while they fit and on disk otherwise; genes from 0.
+/// Edges, in memory if they fit, else on disk; genes from 0.
 pub struct EdgeStore<'a> {
     store: RecordStore<'a, 8>,
     last_gene: u32,
 }
 
-/// The neighbours of some consecutive genes, one entry for each end of an edge.
+/// Neighbours of consecutive genes, with an entry for each end of an edge.
 pub struct NeighbourLists {
-    /// The genes.
+    /// Range of the genes.
     pub genes: Range<usize>,
-    /// `list[starts[i]..starts[i + 1]]` belong to gene `genes.start + i`.
+    /// Starts of the lists: `list[starts[i]..starts[i + 1]]` belong to gene `genes.start + i`.
     pub starts: Vec<usize>,
-    /// Neighbours.
+    /// Neighbours of all genes.
     pub list: Vec<u32>,
 }
 
 impl<'a> EdgeStore<'a> {
-    /// Reads the edges; a third of the memory is for them.
+    /// Reads the edges; they may take a third of the memory.
     ///
     /// # Errors
     /// `Input` for an input that cannot be read; `System`; `Cancelled`.
     pub fn read(context: &Context<'a>, rows: &RowScan<'_>) -> Result<Self> {
-        let place = Place {
+        let options = StoreOptions {
             budget: context.budget,
             memory_bytes: context.budget.limit_bytes() / 3,
             scratch: &context.request.scratch,
             threads: context.request.threads,
         };
-        let store = RecordStore::new(place, 1);
+        let store = RecordStore::new(options, 1);
         let make = || (store.sink(), 0, Ok(()));
-        let states = rows.each(make, |(sink, last, kept), found| {
-            let (gene1, gene2) = (found.row.gene1, found.row.gene2);
+        let states = rows.each(make, |(sink, last, stored), written| {
+            let (gene1, gene2) = (written.row.gene1, written.row.gene2);
             *last = gene1.max(*last);
-            if kept.is_ok() {
+            if stored.is_ok() {
                 let edge = u64::from(gene1 - 1) << 32 | u64::from(gene2 - 1);
-                *kept = store.add(sink, 0, edge.to_le_bytes());
+                *stored = store.add(sink, 0, edge.to_le_bytes());
             }
             Ok(())
         })?;
         let mut last_gene = 0;
-        for (mut sink, last, kept) in states {
-            kept?;
+        for (mut sink, last, stored) in states {
+            stored?;
             store.finish(&mut sink)?;
             last_gene = last_gene.max(last);
         }
         Ok(Self { store, last_gene })
     }
 
-    /// The largest gene of an edge, from 1; 0 without edges.
+    /// Returns the largest gene of an edge, from 1; 0 without edges.
     pub fn last_gene(&self) -> u32 {
         self.last_gene
     }
 
-    /// The number of edges at each of `genes` genes.
+    /// Returns the degree of each of `genes` genes.
     ///
     /// # Errors
     /// `System`.
@@ -71,7 +71,7 @@ impl<'a> EdgeStore<'a> {
         Ok(degrees)
     }
 
-    /// The neighbours of some genes.
+    /// Returns the neighbours of a range of genes.
     ///
     /// # Errors
     /// `System`.
@@ -95,12 +95,12 @@ impl<'a> EdgeStore<'a> {
         Ok(NeighbourLists { genes, starts, list })
     }
 
-    /// Cuts the genes into ranges whose neighbours take at most `room_bytes`, or one gene each.
-    pub fn ranges(degrees: &[usize], room_bytes: u64) -> Vec<Range<usize>> {
-        let room = (room_bytes / size_of::<u32>() as u64) as usize;
+    /// Cuts the genes into ranges whose neighbours take at most `buffer_bytes`, or single genes.
+    pub fn ranges(degrees: &[usize], buffer_bytes: u64) -> Vec<Range<usize>> {
+        let entries_max = (buffer_bytes / size_of::<u32>() as u64) as usize;
         let (mut ranges, mut start, mut sum) = (Vec::new(), 0, 0);
         for (gene, &degree) in degrees.iter().enumerate() {
-            if sum + degree > room && gene > start {
+            if sum + degree > entries_max && gene > start {
                 ranges.push(start..gene);
                 (start, sum) = (gene, 0);
             }
@@ -122,7 +122,7 @@ impl<'a> EdgeStore<'a> {
 }
 
 impl NeighbourLists {
-    /// The neighbours of a gene.
+    /// Returns the neighbours of a gene.
     #[inline(always)]
     pub fn of(&self, gene: usize) -> &[u32] {
         let place = gene - self.genes.start;
@@ -135,9 +135,9 @@ pub(super) mod tests {
     use super::*;
     use cuesta_core::budget::Budget;
 
-    /// Edges of a list.
-    pub fn edges_of<'a>(list: &[(u32, u32)], place: Place<'a>) -> EdgeStore<'a> {
-        let store = RecordStore::new(place, 1);
+    /// Stores the edges of a list.
+    pub fn edges_of<'a>(list: &[(u32, u32)], options: StoreOptions<'a>) -> EdgeStore<'a> {
+        let store = RecordStore::new(options, 1);
         let mut sink = store.sink();
         for &(a, b) in list {
             let edge = u64::from(a) << 32 | u64::from(b);
@@ -149,25 +149,26 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_end_of_every_edge_is_there_once_in_any_ranges() {
+    fn both_ends_of_all_edges_are_stored_once_in_any_ranges() {
         let list = [(3, 1), (3, 1), (2, 0), (4, 3), (4, 0)];
         for memory_bytes in [0, 1 << 20] {
             let folder = tempfile::tempdir().unwrap();
             let budget = Budget::new(memory_bytes);
-            let place = Place { budget: &budget, memory_bytes, scratch: folder.path(), threads: 1 };
-            let edges = edges_of(&list, place);
+            let options =
+                StoreOptions { budget: &budget, memory_bytes, scratch: folder.path(), threads: 1 };
+            let edges = edges_of(&list, options);
             let degrees = edges.degrees(6).unwrap();
             assert_eq!(degrees, [2, 2, 1, 3, 2, 0]);
             for room_bytes in [0, 16, 1000] {
                 let ranges = EdgeStore::ranges(&degrees, room_bytes);
-                let mut found = vec![Vec::new(); 6];
+                let mut neighbours = vec![Vec::new(); 6];
                 for genes in ranges {
                     let near = edges.neighbours(&degrees, genes.clone()).unwrap();
-                    genes.for_each(|gene| found[gene] = near.of(gene).to_vec());
+                    genes.for_each(|gene| neighbours[gene] = near.of(gene).to_vec());
                 }
-                found.iter_mut().for_each(|list| list.sort());
+                neighbours.iter_mut().for_each(|list| list.sort());
                 let expected: [&[u32]; 6] = [&[2, 4], &[3, 3], &[0], &[1, 1, 4], &[0, 3], &[]];
-                assert_eq!(found, expected);
+                assert_eq!(neighbours, expected);
             }
         }
     }

@@ -18,11 +18,12 @@ use crate::params::{CommunitiesParams, CommunityMethod, GraphFormat};
 use crate::run::annotate::GRAPH_FILE;
 use crate::run::communities::COMMUNITIES_FILE;
 
-/// Verifies `communities`. Every gene is there once, and each label is the smallest member of its
-/// community. Components: every edge lies within a community, and there are as many communities as
-/// edges leave apart, so each is connected; nothing is left to chance, in 8 bytes a gene. Label
-/// propagation: the rounds are made again, each gene sorting the labels around it. Louvain: the
-/// moves are made again on flat arrays. These hold the edges, on disk where memory is short.
+/// Verifies `communities`. Each gene is present once, and each label is the smallest member of its
+/// community. Components: each edge lies within a community, and the number of communities equals
+/// the number of components of the edges, so each community is connected; nothing is left to
+/// chance, in 8 bytes for each gene. Label propagation: the rounds are repeated, each gene sorting
+/// the labels around it. Louvain: the moves are repeated on flat arrays. The latter two store the
+/// edges, on disk if memory is short.
 ///
 /// # Errors
 /// `Input` for an input that cannot be read; `System`; `Cancelled`.
@@ -39,16 +40,16 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
         Ok(labels) => labels,
         Err(wrong) => return Ok(refused(&wrong, method_of(params.method), files)),
     };
-    let found = match params.method {
+    let check = match params.method {
         CommunityMethod::Components => components(context, &params, &labels)?,
         CommunityMethod::LabelPropagation | CommunityMethod::Louvain => {
-            again(context, &params, &labels)?
+            recomputed(context, &params, &labels)?
         }
     };
     let sizes = sizes_of(&labels);
     let mut digest = Digest::default();
     for (gene, &label) in (1u64..).zip(&labels) {
-        let touched = match &found.touched {
+        let touched = match &check.touched {
             Some(touched) => touched[gene as usize - 1],
             None => sizes[label as usize] > 1,
         };
@@ -58,8 +59,8 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
     }
     let wrong = "communities are not those of the edges that pass";
     let method = method_of(params.method);
-    let mut verdict = Verdict::proven(digest, found.right, wrong, method).covers(files);
-    let genes = params.genes.unwrap_or(found.last_gene) as usize;
+    let mut verdict = Verdict::proven(digest, check.right, wrong, method).covers(files);
+    let genes = params.genes.unwrap_or(check.last_gene) as usize;
     verdict.require(labels.len() == genes, "genes are missing or too many");
     if params.graph == GraphFormat::Graphml {
         let rows = edges_of(context, &params);
@@ -91,16 +92,16 @@ fn method_of(method: CommunityMethod) -> &'static str {
     }
 }
 
-/// What the edges say of the labels.
-struct Found {
+/// Result of comparing the labels with the edges.
+struct LabelCheck {
     right: bool,
-    /// The largest gene of an edge, from 1.
+    /// Largest gene of an edge, from 1.
     last_gene: u32,
-    /// Genes with an edge; those of communities of two and more when absent.
+    /// Genes with an edge; if absent, the genes in communities of at least two genes.
     touched: Option<Vec<bool>>,
 }
 
-/// The labels of the answer, genes and labels from 0.
+/// Returns the labels of the answer, genes and labels from 0.
 fn labels_of(context: &Context<'_>, named: &Named<'_>, path: &Path) -> Result<Vec<u32>> {
     let (threads, progress) = (context.request.threads, context.progress);
     let header = named.header(["gene\tcommunity", "gene\tcommunity\tname"]);
@@ -128,8 +129,8 @@ fn labels_of(context: &Context<'_>, named: &Named<'_>, path: &Path) -> Result<Ve
         }
         labels.extend(part);
     }
-    let own = |&label: &u32| labels[label as usize] == label;
-    match labels.iter().position(|label| !own(label)) {
+    let is_smallest_member = |&label: &u32| labels[label as usize] == label;
+    match labels.iter().position(|label| !is_smallest_member(label)) {
         None => Ok(labels),
         Some(gene) => {
             let place = format!("gene {} of {}", gene + 1, path.display());
@@ -155,12 +156,16 @@ fn edges_of<'a>(context: &'a Context<'_>, params: &CommunitiesParams) -> RowScan
     }
 }
 
-fn components(context: &Context<'_>, params: &CommunitiesParams, labels: &[u32]) -> Result<Found> {
+fn components(
+    context: &Context<'_>,
+    params: &CommunitiesParams,
+    labels: &[u32],
+) -> Result<LabelCheck> {
     let forest = Forest::new(labels.len());
-    // Edges that join two trees, edges between communities, the largest gene.
+    // Counts of edges that join two trees and of edges between communities, and the largest gene.
     let make = || (0usize, 0u64, 0u32);
-    let states = edges_of(context, params).each(make, |(joined, apart, last), found| {
-        let (gene1, gene2) = (found.row.gene1, found.row.gene2);
+    let states = edges_of(context, params).each(make, |(joined, apart, last), written| {
+        let (gene1, gene2) = (written.row.gene1, written.row.gene2);
         *last = gene1.max(*last);
         if gene1 as usize <= labels.len() {
             let (a, b) = (gene1 - 1, gene2 - 1);
@@ -172,19 +177,23 @@ fn components(context: &Context<'_>, params: &CommunitiesParams, labels: &[u32])
     let joined: usize = states.iter().map(|state| state.0).sum();
     let apart: u64 = states.iter().map(|state| state.1).sum();
     let communities = (0u32..).zip(labels).filter(|(gene, label)| gene == *label).count();
-    Ok(Found {
+    Ok(LabelCheck {
         right: apart == 0 && communities + joined == labels.len(),
         last_gene: states.iter().map(|state| state.2).max().unwrap_or(0),
         touched: None,
     })
 }
 
-/// Finds the communities again.
-fn again(context: &Context<'_>, params: &CommunitiesParams, labels: &[u32]) -> Result<Found> {
+/// Computes the communities again.
+fn recomputed(
+    context: &Context<'_>,
+    params: &CommunitiesParams,
+    labels: &[u32],
+) -> Result<LabelCheck> {
     let edges = EdgeStore::read(context, &edges_of(context, params))?;
     let last_gene = edges.last_gene();
     if last_gene as usize > labels.len() {
-        return Ok(Found { right: false, last_gene, touched: None });
+        return Ok(LabelCheck { right: false, last_gene, touched: None });
     }
     let degrees = edges.degrees(labels.len())?;
     let touched = Some(degrees.iter().map(|&degree| degree > 0).collect());
@@ -196,5 +205,5 @@ fn again(context: &Context<'_>, params: &CommunitiesParams, labels: &[u32]) -> R
         }
         _ => propagation::labels(context, &edges, &degrees, params.iterations)?,
     };
-    Ok(Found { right: expected == labels, last_gene, touched })
+    Ok(LabelCheck { right: expected == labels, last_gene, touched })
 }

@@ -1,4 +1,4 @@
-//! Verifier of `correlate`: every pair of genes again, tile by tile, in double precision.
+//! Verifier of `correlate`: recomputes all pairs of genes, tile by tile, in double precision.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use cuesta_runtime::parallel::{self, lock};
 use super::load::audited;
 use super::products::{BLOCK, Rows};
 use super::rows::{RowScan, announce};
-use super::scan::{Seen, rows_of_answer};
+use super::scan::{RowSummary, rows_of_answer};
 use super::text::line::{Notation, WrittenRow};
 use super::wanted::Wanted;
 use super::{judge, names, refused};
@@ -31,18 +31,18 @@ use crate::run::scan::PAIRS_FILE;
 
 const METHOD: &str = "every pair of genes computed again, tile by tile, in double precision; these \
                       rows and those of the answer have the same keyed fingerprints";
-/// How far, in millionths, a score may lie from half a millionth: the order of a sum may decide
-/// there how it is rounded.
+/// Distance of a score from the true value, in millionths, up to which the answer's rounding is
+/// accepted: the order of a sum may decide how a score near half a millionth is rounded.
 const ROUNDING: f64 = 0.5 + 1e-3;
 /// Bytes of a row of the answer in memory.
 const ROW_BYTES: u64 = 32;
-/// Genes that a thread makes ready at a time.
+/// Genes that a thread prepares at a time.
 const READY_GENES: usize = 64;
 
-/// Verifies `correlate`. The score of a row is right when it is the plainly computed one, rounded;
-/// a row is missing when the plainly computed score is at or above the threshold. Two different
-/// multisets of n rows have the same fingerprints with a probability of at most n / 2^60. The rows
-/// of the answer are held against one range of genes after the other where memory is short.
+/// Verifies `correlate`. The score of a row is right if it is the recomputed score, rounded; a row
+/// is missing if the recomputed score is at or above the threshold. Two different multisets of n
+/// rows have the same fingerprints with a probability of at most n / 2^60. The rows of the answer
+/// are compared with one range of genes after the other if memory is short.
 ///
 /// # Errors
 /// `Input` for a matrix that cannot be read; `System`; `Cancelled`.
@@ -54,46 +54,46 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
         Format::Pairs => (PAIRS_FOLDER, false),
     };
     let answer = [context.request.output.join(name)];
-    // Once for its rows, once for their scores.
+    // The answer is read once for its rows and once for their scores.
     announce(context.progress, answer.iter().chain(&answer));
     let key = Key::random();
     let sampled = Wanted::answer().at(context.request.verify, &key);
     let choose = |row: &Row<'_>| sampled.sampled_gene(row.gene1);
-    let found = match text {
+    let summary = match text {
         true => rows_of_text(context, &key, &answer, choose),
-        false => {
-            audited(context, &key, &answer[0], choose).map(|(seen, pairs)| (seen, Some(pairs)))
-        }
+        false => audited(context, &key, &answer[0], choose)
+            .map(|(summary, pairs)| (summary, Some(pairs))),
     };
-    let (found, pairs) = match judge(&answer[0], found)? {
-        Ok(found) => found,
+    let (summary, pairs) = match judge(&answer[0], summary)? {
+        Ok(rows) => rows,
         Err(wrong) => return Ok(refused(&wrong, METHOD, &[name])),
     };
     let genes = matrix.genes.len() as u64;
-    let room = (context.budget.limit_bytes() / 4).max(1);
-    let passes = (found.count * ROW_BYTES).div_ceil(room).max(1);
+    let memory_bytes = (context.budget.limit_bytes() / 4).max(1);
+    let passes = (summary.count * ROW_BYTES).div_ceil(memory_bytes).max(1);
     let plain = Plain::new(&matrix, &params, context.request.threads)?;
     let (samples, pairs_in) = (matrix.samples.len() as u64, pairs_of(genes as u32));
     context.progress.expect(samples * pairs_in);
-    let mut expected = Seen::default();
+    let mut expected = RowSummary::default();
     for pass in 0..passes {
         let genes = genes * pass / passes..genes * (pass + 1) / passes;
-        let given = scores_of(context, &answer, &genes)?;
-        let task = Task { context, key: &key, sampled: &sampled, given: &given };
+        let answer_rows = scores_of(context, &answer, &genes)?;
+        let task = Task { context, key: &key, sampled: &sampled, answer_rows: &answer_rows };
         expected = expected.merge(plain.rows(&task, genes)?);
     }
     let wrong = "rows are missing, too many or not those of the matrix";
-    let mut verdict = Verdict::proven(found.digest(), found.rows == expected.rows, wrong, METHOD);
-    verdict.require(found.other.rows() == 0, "a number is not written as KINC writes it");
+    let mut verdict =
+        Verdict::proven(summary.digest(), summary.rows == expected.rows, wrong, METHOD);
+    verdict.require(summary.other.rows() == 0, "a number is not written as KINC writes it");
     if let Some(pairs) = pairs {
         verdict.require(describes(&pairs, &matrix)?, "its names or masks are not the matrix's");
     }
-    verdict.counts.insert("rows", found.count);
+    verdict.counts.insert("rows", summary.count);
     let verdict = verdict.covers(&[name]);
     if text { with_table(context, &matrix, verdict) } else { Ok(verdict) }
 }
 
-/// The verdict with that on the table of names.
+/// Adds the verdict on the table of names.
 fn with_table(
     context: &Context<'_>,
     matrix: &ExpressionMatrix,
@@ -112,8 +112,9 @@ fn rows_of_text(
     key: &Key,
     answer: &[PathBuf; 1],
     choose: impl Fn(&Row<'_>) -> bool + Sync,
-) -> Result<(Seen, Option<PairMatrix>)> {
-    rows_of_answer(context, key, answer, |found| choose(&found.row)).map(|found| (found, None))
+) -> Result<(RowSummary, Option<PairMatrix>)> {
+    rows_of_answer(context, key, answer, |written| choose(&written.row))
+        .map(|summary| (summary, None))
 }
 
 /// Whether a pair matrix has the genes, samples and missing values of the matrix.
@@ -130,7 +131,8 @@ fn describes(pairs: &PairMatrix, matrix: &ExpressionMatrix) -> Result<bool> {
         && missing.eq(pairs.gene_missing().iter().copied()))
 }
 
-/// The rows of the answer whose first gene (from 0) is in `genes`: rank and score, by rank.
+/// Returns rank and score of the rows of the answer whose first gene (from 0) is in `genes`, by
+/// rank.
 fn scores_of(
     context: &Context<'_>,
     answer: &[PathBuf; 1],
@@ -143,10 +145,10 @@ fn scores_of(
         threads: context.request.threads,
         progress: context.progress,
     };
-    let parts = rows.each(Vec::new, |rows, found| {
-        let (gene1, gene2) = (found.row.gene1, found.row.gene2);
+    let parts = rows.each(Vec::new, |rows, written| {
+        let (gene1, gene2) = (written.row.gene1, written.row.gene2);
         if genes.contains(&u64::from(gene1 - 1)) {
-            rows.push((rank_of(gene1, gene2), found.row.scores[0]));
+            rows.push((rank_of(gene1, gene2), written.row.scores[0]));
         }
         Ok(())
     })?;
@@ -155,24 +157,25 @@ fn scores_of(
     Ok(rows)
 }
 
-/// Which rows to compute, and how the answer rounded them.
+/// Rows to recompute, and the scores of the answer.
 struct Task<'a> {
     context: &'a Context<'a>,
     key: &'a Key,
     sampled: &'a Wanted,
-    given: &'a [(u64, Micro)],
+    answer_rows: &'a [(u64, Micro)],
 }
 
-/// The matrix made ready for the plain method.
+/// Matrix prepared for the plain method.
 struct Plain<'a> {
     matrix: &'a ExpressionMatrix,
     masks: Mask,
     spearman: bool,
     min_samples: usize,
     min_abs: Micro,
-    /// Centred and scaled values of the genes that lack none and vary; zeros of the others.
+    /// Centred and scaled values of the genes that vary and have no missing values; zeros for all
+    /// further genes.
     units: Rows,
-    /// Which genes those are.
+    /// Whether each gene has such values.
     is_unit: Vec<bool>,
 }
 
@@ -213,84 +216,87 @@ impl<'a> Plain<'a> {
         })
     }
 
-    /// The rows that the answer must have for the first genes (from 0) in `genes`.
-    fn rows(&self, task: &Task<'_>, genes: Range<u64>) -> Result<Seen> {
+    /// Returns the rows that the answer must have for the first genes (from 0) in `genes`.
+    fn rows(&self, task: &Task<'_>, genes: Range<u64>) -> Result<RowSummary> {
         let samples = self.matrix.samples.len() as u64;
         let is_sampled = |&gene: &usize| task.sampled.sampled_gene(gene as u32 + 1);
         let mut sampled: Vec<usize> =
             (genes.start as usize..genes.end as usize).filter(is_sampled).collect();
-        // Those with the most pairs first, so that all threads end together.
+        // Genes with the most pairs first, so that all threads end together.
         sampled.reverse();
         let blocks: Vec<&[usize]> = sampled.chunks(BLOCK).collect();
         let pairs = |genes: &[usize]| genes.iter().map(|&gene| gene as u64).sum::<u64>();
-        let work = |(seen, products): &mut (Seen, Vec<f64>), number: usize| {
-            self.rows_of_genes(blocks[number], task, (seen, products));
+        let work = |(summary, products): &mut (RowSummary, Vec<f64>), number: usize| {
+            self.rows_of_genes(blocks[number], task, (summary, products));
             task.context.progress.advance(samples * pairs(blocks[number]))
         };
-        let make = || (Seen::default(), vec![0.0; BLOCK * BLOCK]);
+        let make = || (RowSummary::default(), vec![0.0; BLOCK * BLOCK]);
         let threads = task.context.request.threads;
         let parts = parallel::run(threads, blocks.len(), make, work, |_| {})?;
         let all = (genes.start..genes.end).sum::<u64>();
         task.context.progress.advance(samples * (all - pairs(&sampled)))?;
-        Ok(parts.into_iter().map(|(seen, _)| seen).fold(Seen::default(), Seen::merge))
+        Ok(parts
+            .into_iter()
+            .map(|(summary, _)| summary)
+            .fold(RowSummary::default(), RowSummary::merge))
     }
 
-    /// Of at most [`BLOCK`] genes, counted from 0, the highest first.
+    /// Adds the rows of at most [`BLOCK`] genes, counted from 0, the highest first.
     fn rows_of_genes(
         &self,
         genes: &[usize],
         task: &Task<'_>,
-        (seen, products): (&mut Seen, &mut [f64]),
+        (summary, products): (&mut RowSummary, &mut [f64]),
     ) {
         let mut symbols = vec![b'1'; self.matrix.samples.len()];
-        let before = |rank| task.given.partition_point(|&(other, _)| other < rank);
-        // What the answer has of the pairs of each gene.
-        let mut given: Vec<&[(u64, Micro)]> = genes
+        let before = |rank| task.answer_rows.partition_point(|&(row_rank, _)| row_rank < rank);
+        // Rows of the answer for the pairs of each gene.
+        let mut answer_rows: Vec<&[(u64, Micro)]> = genes
             .iter()
             .map(|&gene| {
-                &task.given[before(pairs_of(gene as u32))..before(pairs_of(gene as u32 + 1))]
+                &task.answer_rows[before(pairs_of(gene as u32))..before(pairs_of(gene as u32 + 1))]
             })
             .collect();
         let is_enough = self.matrix.samples.len() >= self.min_samples;
         let is_any = is_enough && genes.iter().any(|&gene| self.is_unit[gene]);
         for first in (0..genes.first().copied().unwrap_or(0)).step_by(BLOCK) {
-            let others = first..genes[0].min(first + BLOCK);
-            if is_any && self.is_unit[others.clone()].contains(&true) {
-                self.units.products(genes, others.clone(), products);
+            let second_genes = first..genes[0].min(first + BLOCK);
+            if is_any && self.is_unit[second_genes.clone()].contains(&true) {
+                self.units.products(genes, second_genes.clone(), products);
             }
-            for ((&gene, given), products) in
-                genes.iter().zip(&mut given).zip(products.chunks(BLOCK))
+            for ((&gene, answer_rows), products) in
+                genes.iter().zip(&mut answer_rows).zip(products.chunks(BLOCK))
             {
-                let pairs = (others.start..others.end.min(gene)).zip(products);
-                for (other, &product) in pairs {
-                    let rank = pairs_of(gene as u32) + other as u64;
-                    let left = *given;
-                    let row = left.split_first().filter(|(row, _)| row.0 == rank);
+                let pairs = (second_genes.start..second_genes.end.min(gene)).zip(products);
+                for (second_gene, &product) in pairs {
+                    let rank = pairs_of(gene as u32) + second_gene as u64;
+                    let remaining = *answer_rows;
+                    let row = remaining.split_first().filter(|(row, _)| row.0 == rank);
                     let micro = row.map(|(row, after)| {
-                        *given = after;
+                        *answer_rows = after;
                         row.1
                     });
-                    let exact = self.score((gene, other), product);
+                    let exact = self.score((gene, second_gene), product);
                     let Some(micro) = exact.and_then(|exact| self.expected(exact * 1e6, micro))
                     else {
                         continue;
                     };
-                    let (gene1, gene2) = (gene as u32 + 1, other as u32 + 1);
+                    let (gene1, gene2) = (gene as u32 + 1, second_gene as u32 + 1);
                     let pair = Match { gene1, gene2, micro };
                     let missing = self.masks.fill(&pair, &mut symbols);
                     let row = row_of(&pair, missing, &symbols);
-                    seen.add(task.key, &WrittenRow { row, notation: Notation::Canonical });
+                    summary.add(task.key, &WrittenRow { row, notation: Notation::Canonical });
                 }
             }
         }
     }
 
-    /// The score that the answer must have, in millionths, or none; where rounding may go either
-    /// way, what the answer says is right.
+    /// Returns the score that the answer must have, in millionths, if any; if rounding may go
+    /// either way, the score of the answer is accepted.
     #[inline(always)]
-    fn expected(&self, exact: f64, given: Option<Micro>) -> Option<Micro> {
+    fn expected(&self, exact: f64, answer_score: Option<Micro>) -> Option<Micro> {
         let least = f64::from(self.min_abs);
-        match given {
+        match answer_score {
             Some(micro) if (f64::from(micro) - exact).abs() <= ROUNDING => {
                 (micro.abs() >= self.min_abs).then_some(micro)
             }
@@ -299,8 +305,8 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// The correlation of two genes, counted from 0, if it has one; `product` is that of their
-    /// units.
+    /// Returns the correlation of two genes, counted from 0, if it is defined; `product` is that of
+    /// their unit vectors.
     #[inline(always)]
     fn score(&self, (gene1, gene2): (usize, usize), product: f64) -> Option<f64> {
         if self.is_unit[gene1] && self.is_unit[gene2] {
@@ -310,7 +316,7 @@ impl<'a> Plain<'a> {
         if complete(gene1) && complete(gene2) { None } else { self.partial_score(gene1, gene2) }
     }
 
-    /// That of two genes one of which lacks a value.
+    /// Returns the correlation of two genes with missing values.
     #[inline(never)]
     fn partial_score(&self, gene1: usize, gene2: usize) -> Option<f64> {
         let (a, b) = (self.matrix.row(gene1), self.matrix.row(gene2));
@@ -324,7 +330,7 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// Values less their mean, scaled to length 1; `None` when all are equal.
+/// Subtracts the mean of values and scales them to length 1; `None` if all are equal.
 fn unit(mut values: Vec<f64>) -> Option<Vec<f64>> {
     if values.windows(2).all(|pair| pair[0] == pair[1]) {
         return None;
@@ -343,7 +349,7 @@ fn unit(mut values: Vec<f64>) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// Ranks from 1; equal values share their mean rank.
+/// Returns ranks from 1; equal values share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -357,7 +363,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Sum of products in sixteen running sums.
+/// Returns the sum of products in sixteen running sums.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     fastest(
         #[inline(always)]

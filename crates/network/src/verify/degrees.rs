@@ -21,7 +21,7 @@ const METHOD: &str = "every byte of the input read by a reader of its own; edges
 const HEADERS: [&str; 2] = ["gene\tin\tout\ttotal", "gene\tin\tout\ttotal\tname"];
 const FILES: [&str; 2] = [DEGREES_FILE, DISTRIBUTION_FILE];
 
-/// What the edges of the input, or the degrees of the answer, come to.
+/// Sums over the edges of the input, or over the degrees of the answer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Edges {
     inward: PowerSum,
@@ -30,29 +30,29 @@ struct Edges {
     last_gene: u64,
 }
 
-/// One part of `degrees.tsv`.
+/// Sums of a part of `degrees.tsv`.
 #[derive(Default)]
 struct Part {
     sum: Edges,
     /// Genes with each degree: by inward, by outward and by total edges.
     having: [PowerSum; 3],
     digest: Digest,
-    /// First and last gene.
+    /// First and last gene of the part.
     genes: Option<(u64, u64)>,
 }
 
-/// One part of `distribution.tsv`.
+/// Sums of a part of `distribution.tsv`.
 #[derive(Default)]
-struct Table3 {
+struct DistributionPart {
     having: [PowerSum; 3],
-    /// First and last degree.
+    /// First and last degree of the part.
     degrees: Option<(u64, u64)>,
 }
 
 /// Verifies `degrees` without a table of genes: the edges of the input and the degrees in the
-/// answer are the same counts of genes, the distribution the same counts of degrees. Wrong ones
-/// pass with a probability of at most 2^-50, see [`super::powers`]. Gene numbers must be
-/// consecutive, degrees ascending, and every number written in the one way there is.
+/// answer must be the same counts of genes, and the distribution the same counts of degrees. Wrong
+/// ones pass with a probability of at most 2^-50, see [`super::powers`]. Gene numbers must be
+/// consecutive, degrees ascending, and all numbers in canonical notation.
 ///
 /// # Errors
 /// `Input` for an input that cannot be read; `System`; `Cancelled`.
@@ -63,19 +63,18 @@ pub fn degrees(context: &Context<'_>) -> Result<Verdict> {
     let powers = Powers::random();
     let named = Named::of(context)?;
     let expected = edges(context, &powers, Wanted::passing(&params.filter))?;
-    let found = judge(&files[0], answer(context, (&powers, &named), &files[0], expected.count))?;
-    let (found, table) = match (found, judge(&files[1], distribution(context, &powers, &files[1]))?)
-    {
-        (Ok(found), Ok(table)) => (found, table),
+    let part = judge(&files[0], answer(context, (&powers, &named), &files[0], expected.count))?;
+    let (part, table) = match (part, judge(&files[1], distribution(context, &powers, &files[1]))?) {
+        (Ok(part), Ok(table)) => (part, table),
         (Err(wrong), _) | (_, Err(wrong)) => return Ok(refused(&wrong, METHOD, &FILES)),
     };
     let genes = params.genes.map_or(expected.last_gene, u64::from);
-    let equal = found.sum.inward == expected.inward && found.sum.outward == expected.outward;
+    let equal = part.sum.inward == expected.inward && part.sum.outward == expected.outward;
     let wrong = "degrees are not those of the edges that pass";
-    let mut verdict = Verdict::proven(found.digest, equal, wrong, METHOD).covers(&FILES);
-    verdict.require(found.sum.last_gene == genes, "genes are missing or too many");
-    verdict.require(found.having == table, "the distribution does not follow from the degrees");
-    verdict.counts.insert("genes", found.sum.last_gene);
+    let mut verdict = Verdict::proven(part.digest, equal, wrong, METHOD).covers(&FILES);
+    verdict.require(part.sum.last_gene == genes, "genes are missing or too many");
+    verdict.require(part.having == table, "the distribution does not follow from the degrees");
+    verdict.counts.insert("genes", part.sum.last_gene);
     Ok(verdict)
 }
 
@@ -87,10 +86,10 @@ fn edges(context: &Context<'_>, powers: &Powers, wanted: Wanted) -> Result<Edges
         threads: context.request.threads,
         progress: context.progress,
     };
-    let parts = rows.each(Edges::default, |edges, found| {
-        let (gene1, gene2) = (u64::from(found.row.gene1), u64::from(found.row.gene2));
-        powers.count_one(&mut edges.outward, gene1);
-        powers.count_one(&mut edges.inward, gene2);
+    let parts = rows.each(Edges::default, |edges, written| {
+        let (gene1, gene2) = (u64::from(written.row.gene1), u64::from(written.row.gene2));
+        powers.count_once(&mut edges.outward, gene1);
+        powers.count_once(&mut edges.inward, gene2);
         edges.count += 1;
         edges.last_gene = edges.last_gene.max(gene1);
         Ok(())
@@ -146,7 +145,7 @@ impl Part {
         powers.count(&mut self.sum.inward, gene, inward);
         powers.count(&mut self.sum.outward, gene, outward);
         for (having, degree) in self.having.iter_mut().zip([inward, outward, total]) {
-            powers.count_one(having, degree);
+            powers.count_once(having, degree);
         }
         if total > 0 {
             self.digest.add(Tag::Degree, &[gene, inward, outward]);
@@ -158,7 +157,7 @@ impl Part {
 fn distribution(context: &Context<'_>, powers: &Powers, path: &PathBuf) -> Result<[PowerSum; 3]> {
     let parts = table(context, path, "degree\tin\tout\ttotal").each(
         || (),
-        |(), part: &mut Table3, line| {
+        |(), part: &mut DistributionPart, line| {
             let [degree, counts @ ..]: [u64; 4] = integers(line)?;
             let (first, last) = part.degrees.unwrap_or((degree, degree));
             if part.degrees.is_some() && degree <= last || counts == [0; 3] {

@@ -1,20 +1,20 @@
-//! Counts the parts that edges leave apart: a forest that threads share.
+//! Concurrent union-find forest that counts the components of a graph.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A forest over genes counted from 0. A tree hangs below its smallest member.
+/// Forest over genes counted from 0. The root of a tree is its smallest member.
 pub struct Forest {
     above: Vec<AtomicU32>,
 }
 
 impl Forest {
-    /// Every gene alone; 4 bytes each.
+    /// Creates a forest of single genes; 4 bytes for each.
     pub fn new(genes: usize) -> Self {
         Self { above: (0..genes as u32).map(AtomicU32::new).collect() }
     }
 
-    /// Joins the trees of two genes; whether they were two. Over all threads, exactly as many
-    /// calls tell so as there are trees fewer afterwards.
+    /// Joins the trees of two genes; returns whether they were different trees. Over all threads,
+    /// the number of calls that return true is the decrease of the number of trees.
     #[inline(always)]
     pub fn join(&self, a: u32, b: u32) -> bool {
         let (mut a, mut b) = (self.root(a), self.root(b));
@@ -38,7 +38,7 @@ impl Forest {
                 return gene;
             }
             let next = self.above[above as usize].load(Ordering::Relaxed);
-            // Shortens the way; whoever changes it at the same time shortens it too.
+            // Path halving; a thread that changes the entry at the same time halves the path too.
             self.above[gene as usize].store(next, Ordering::Relaxed);
             gene = next;
         }
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_share_a_forest_count_every_join_once() {
+    fn threads_that_share_a_forest_count_each_join_once() {
         let stream = Stream::new(3, 0);
         let genes = 5000;
         let edge = |index: u64| {

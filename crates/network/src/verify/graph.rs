@@ -1,10 +1,10 @@
-//! Verifies `network.graphml`: read strictly, every byte, on all threads, and held against the rows
-//! that are its edges.
+//! Verifier of `network.graphml`: reads all bytes strictly, on all threads, and compares them with
+//! the rows that are its edges.
 //!
-//! There is one way to write each line, so a line that was read is the one that was written. Nodes
-//! are the genes that have an edge, in ascending order; edges are numbered from 1 on and have the
-//! same keyed fingerprint as the rows, which n wrong edges share with a probability of at most
-//! n / 2^60.
+//! Each line has a single spelling, so a line that is accepted is the line that must be written.
+//! Nodes are the genes that have an edge, in ascending order; edges are numbered from 1 on and have
+//! the same keyed fingerprint as the rows, which n wrong edges have with a probability of at most n
+//! / 2^60.
 
 use std::path::Path;
 
@@ -22,17 +22,17 @@ use super::text::line::canonical_score;
 use super::text::pieces::{Buffer, PaddedLines, Pieces};
 use crate::run::annotate::GRAPH_FILE;
 
-/// What the graph must be made of.
+/// Parts that the graph must have.
 pub struct Expected<'a> {
-    /// Its edges.
+    /// Rows that are the edges of the graph.
     pub rows: &'a RowScan<'a>,
-    /// Names of its genes, if they have some.
+    /// Names of the genes, if any.
     pub names: Option<&'a GeneNames>,
-    /// The communities of genes 1 to N, from 0, if they have some.
+    /// Communities of genes 1 to N, from 0, if any.
     pub labels: Option<&'a [u32]>,
 }
 
-/// What rows or edges come to.
+/// Summary of rows or edges.
 struct Edges {
     key: Key,
     sum: Fingerprint,
@@ -40,18 +40,18 @@ struct Edges {
     touched: Vec<bool>,
 }
 
-/// What one part of the file has.
+/// Summary of a part of the file.
 #[derive(Default)]
 struct Part {
-    /// First and last gene of its nodes.
+    /// First and last gene of the nodes.
     genes: Option<(u64, u64)>,
     nodes: u64,
-    /// First and last number of its edges.
+    /// First and last number of the edges.
     edges: Option<(u64, u64)>,
     sum: Fingerprint,
 }
 
-/// Judges the graph of an answer.
+/// Verifies the graph of an answer.
 ///
 /// # Errors
 /// `Input` for rows that cannot be read; `System`; `Cancelled`.
@@ -63,7 +63,7 @@ pub fn judge(context: &Context<'_>, expected: &Expected<'_>, verdict: &mut Verdi
     Ok(())
 }
 
-/// Checks a graph; an error of kind `Input` says what is wrong with it.
+/// Checks a graph; an error of kind `Input` states its fault.
 fn check(context: &Context<'_>, path: &Path, expected: &Expected<'_>) -> Result<()> {
     let wrong = |what: &str| Error::input("verify", format!("{} {what}", path.display()));
     let system = |cause| Error::system("verify", "reading", path, &cause);
@@ -109,7 +109,7 @@ fn check(context: &Context<'_>, path: &Path, expected: &Expected<'_>) -> Result<
 }
 
 impl Part {
-    /// Adds the part that follows.
+    /// Appends the next part.
     fn append(&mut self, next: &Self) -> std::result::Result<(), &'static str> {
         if let Some((first, last)) = next.genes {
             if self.edges.is_some() || self.genes.is_some_and(|(_, before)| first <= before) {
@@ -130,12 +130,12 @@ impl Part {
 }
 
 impl Expected<'_> {
-    /// What the rows come to.
+    /// Returns the summary of the rows.
     fn edges(&self) -> Result<Edges> {
         let key = Key::random();
         let make = || (Fingerprint::default(), Vec::new());
-        let states = self.rows.each(make, |(sum, touched), found| {
-            let row = &found.row;
+        let states = self.rows.each(make, |(sum, touched), written| {
+            let row = &written.row;
             let score = self.rows.wanted.score(row);
             sum.add_words(&key, &words(row.gene1, row.gene2, row.cluster, score));
             for gene in [row.gene1, row.gene2] {
@@ -151,12 +151,12 @@ impl Expected<'_> {
             all.sum.merge(&sum);
             let genes = touched.len().max(all.touched.len());
             all.touched.resize(genes, false);
-            all.touched.iter_mut().zip(touched).for_each(|(one, other)| *one |= other);
+            all.touched.iter_mut().zip(touched).for_each(|(is_touched, more)| *is_touched |= more);
         }
         Ok(all)
     }
 
-    /// The lines in front of the nodes.
+    /// Returns the lines before the nodes.
     fn head(&self) -> String {
         let xsd = "http://graphml.graphdrawing.org/xmlns/1.1/graphml.xsd";
         let name = "  <key id=\"name\" for=\"node\" attr.name=\"name\" attr.type=\"string\"/>\n";
@@ -184,7 +184,7 @@ fn words(gene1: u32, gene2: u32, cluster: u32, score: i32) -> [u64; 2] {
     [u64::from(gene1) << 32 | u64::from(gene2), u64::from(cluster) << 32 | u64::from(score as u32)]
 }
 
-/// Reads the lines of a graph.
+/// Reader of the lines of a graph.
 struct Reader<'a> {
     expected: &'a Expected<'a>,
     edges: &'a Edges,
@@ -194,7 +194,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads the lines of a piece; an error comes with the place of its line in the piece.
+    /// Reads the lines of a piece; an error has the offset of its line in the piece.
     fn lines(
         &self,
         piece: &PaddedLines<'_>,
@@ -214,7 +214,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the line, with its line feed, that starts at a place of the file.
+    /// Reads the line, with its line feed, at an offset of the file.
     fn line(&self, line: &[u8], place: u64, part: &mut Part) -> std::result::Result<(), Wrong> {
         let end = place + line.len() as u64;
         let behind = self.size_bytes - self.foot.len() as u64;
@@ -300,7 +300,7 @@ impl Reader<'_> {
     }
 }
 
-/// What is left of a line.
+/// Remainder of a line.
 struct Rest<'l>(&'l [u8]);
 
 impl<'l> Rest<'l> {

@@ -18,7 +18,7 @@ use super::table::{TableFile, Wrong, integer};
 use super::text::line::canonical_score;
 use super::wanted::Wanted;
 use super::{judge, refused};
-use crate::params::{How, JoinParams};
+use crate::params::{JoinKind, JoinParams};
 use crate::run::join::PAIRS_FILE;
 
 const METHOD: &str = "every byte of both versions read by a reader of its own; where all rows are \
@@ -29,41 +29,41 @@ const HEADERS: [&str; 2] = [
     "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference\tname1\tname2",
 ];
 
-/// A row of the answer.
+/// Row of the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Joined {
     key: u64,
     scores: [Option<Micro>; 2],
 }
 
-/// What one thread saw of the answer.
-struct Seen {
+/// Results of a thread for the answer.
+struct AnswerWorker {
     fingerprints: [Fingerprint; 2],
     digest: Digest,
     rows: u64,
     claims: StoreWriter<16>,
     text: Vec<u8>,
-    /// Whether claims could be kept.
-    kept: Result<()>,
+    /// Error of storing claims, if any.
+    stored: Result<()>,
 }
 
-/// One verification.
+/// State of a verification.
 struct Proof<'a> {
     context: &'a Context<'a>,
     key: Key,
     matching: Matching<'a>,
-    /// Whether every row of a version is given, so that fingerprints prove it.
+    /// Whether the answer has all rows of a version, so that fingerprints prove it.
     all: [bool; 2],
-    how: How,
+    how: JoinKind,
     wanted: Wanted,
     named: Named<'a>,
 }
 
-/// Verifies `join`. The rows of the answer are in strictly ascending order, so none is there twice.
-/// A version all of whose rows the answer gives (both of an outer join, the first of a left one)
-/// has the keyed fingerprint of its rows in the answer; a wrong answer of n rows has it with a
-/// probability of at most n / 2^60. The others are proved by looking each row up in tables of
-/// claims, which leaves nothing to chance ([`super::matching`]).
+/// Verifies `join`. The rows of the answer are in strictly ascending order, so none is repeated. A
+/// version all of whose rows the answer has (both of an outer join, the first of a left join) has
+/// the keyed fingerprint of its rows in the answer; a wrong answer of n rows has it with a
+/// probability of at most n / 2^60. The remaining versions are proved by looking up each row in
+/// tables of claims, which leaves nothing to chance ([`super::matching`]).
 ///
 /// # Errors
 /// `Input` for an input that cannot be read; `System`; `Cancelled`.
@@ -82,53 +82,54 @@ pub fn join(context: &Context<'_>) -> Result<Verdict> {
         wanted: Wanted::passing(&params.filter).at(request.verify, &key),
         key,
         all: match params.how {
-            How::Inner => [false, false],
-            How::Left => [true, false],
-            How::Outer => [true, true],
+            JoinKind::Inner => [false, false],
+            JoinKind::Left => [true, false],
+            JoinKind::Outer => [true, true],
         },
         how: params.how,
         named: Named::of(context)?,
     };
-    let found = match judge(&path, proof.answer(&path))? {
-        Ok(found) => found,
+    let answer = match judge(&path, proof.answer(&path))? {
+        Ok(answer) => answer,
         Err(wrong) => return Ok(refused(&wrong, METHOD, &[PAIRS_FILE])),
     };
     let expected = [proof.version(0)?, proof.version(1)?];
-    let equal = (0..2).all(|side| !proof.all[side] || expected[side] == found.fingerprints[side]);
+    let equal = (0..2).all(|side| !proof.all[side] || expected[side] == answer.fingerprints[side]);
     let wrong = "rows are missing, too many or not those of the versions";
-    let mut verdict = Verdict::proven(found.digest, equal, wrong, METHOD).covers(&[PAIRS_FILE]);
+    let mut verdict = Verdict::proven(answer.digest, equal, wrong, METHOD).covers(&[PAIRS_FILE]);
     if verdict.verified
-        && params.how != How::Outer
+        && params.how != JoinKind::Outer
         && let Some(wrong) = proof.matching.settle()?
     {
         verdict.require(false, &wrong);
     }
-    verdict.counts.insert("rows", found.rows);
+    verdict.counts.insert("rows", answer.rows);
     Ok(verdict)
 }
 
 impl Proof<'_> {
-    /// Reads the answer: what each version should have, as fingerprints and as claims.
-    fn answer(&self, path: &Path) -> Result<Seen> {
+    /// Reads the answer: what each version must contain, as fingerprints and as claims.
+    fn answer(&self, path: &Path) -> Result<AnswerWorker> {
         let (threads, progress) = (self.context.request.threads, self.context.progress);
         let table = TableFile { path, header: self.named.header(HEADERS), threads, progress };
-        let make = || Seen {
+        let make = || AnswerWorker {
             fingerprints: Default::default(),
             digest: Digest::default(),
             rows: 0,
             claims: self.matching.claim_sink(),
             text: Vec::new(),
-            kept: Ok(()),
+            stored: Ok(()),
         };
-        let (workers, parts) = table.each(make, |seen, keys: &mut Option<(u64, u64)>, line| {
-            let row = read(self.named.strip::<2>(line)?, &mut seen.text)?;
-            let (first, last) = keys.unwrap_or((row.key, 0));
-            if row.key <= last {
-                return Err("is not in ascending order of genes and clusters".to_owned());
-            }
-            *keys = Some((first, row.key));
-            self.take(seen, &row)
-        })?;
+        let (workers, parts) =
+            table.each(make, |worker, keys: &mut Option<(u64, u64)>, line| {
+                let row = read(self.named.strip::<2>(line)?, &mut worker.text)?;
+                let (first, last) = keys.unwrap_or((row.key, 0));
+                if row.key <= last {
+                    return Err("is not in ascending order of genes and clusters".to_owned());
+                }
+                *keys = Some((first, row.key));
+                self.take(worker, &row)
+            })?;
         let ascending = |pair: &[(u64, u64)]| pair[0].1 < pair[1].0;
         let keys: Vec<(u64, u64)> = parts.into_iter().flatten().collect();
         if !keys.windows(2).all(ascending) {
@@ -136,29 +137,29 @@ impl Proof<'_> {
             return Err(Error::input("verify", text));
         }
         let mut sum = make();
-        for mut seen in workers {
-            seen.kept?;
-            self.matching.finish_claims(&mut seen.claims)?;
-            sum.digest.merge(&seen.digest);
-            sum.rows += seen.rows;
-            let parts = sum.fingerprints.iter_mut().zip(&seen.fingerprints);
+        for mut worker in workers {
+            worker.stored?;
+            self.matching.finish_claims(&mut worker.claims)?;
+            sum.digest.merge(&worker.digest);
+            sum.rows += worker.rows;
+            let parts = sum.fingerprints.iter_mut().zip(&worker.fingerprints);
             parts.for_each(|(sum, part)| sum.merge(part));
         }
         Ok(sum)
     }
 
     #[inline(always)]
-    fn take(&self, seen: &mut Seen, row: &Joined) -> std::result::Result<(), Wrong> {
-        let given = match self.how {
-            How::Inner => row.scores[0].is_some() && row.scores[1].is_some(),
-            How::Left => row.scores[0].is_some(),
-            How::Outer => true,
+    fn take(&self, worker: &mut AnswerWorker, row: &Joined) -> std::result::Result<(), Wrong> {
+        let is_in_join = match self.how {
+            JoinKind::Inner => row.scores[0].is_some() && row.scores[1].is_some(),
+            JoinKind::Left => row.scores[0].is_some(),
+            JoinKind::Outer => true,
         };
-        if !given {
+        if !is_in_join {
             return Err("has a row that such a join does not give".to_owned());
         }
-        seen.rows += 1;
-        seen.digest.add(Tag::Join, &words_of(row));
+        worker.rows += 1;
+        worker.digest.add(Tag::Join, &words_of(row));
         let (gene1, gene2, _) = genes_of(row.key);
         if !self.wanted.sampled(gene1, gene2) {
             return Ok(());
@@ -167,20 +168,20 @@ impl Proof<'_> {
             if self.all[side]
                 && let Some(score) = row.scores[side]
             {
-                seen.fingerprints[side].add_words(&self.key, &[row.key, score as u32 as u64]);
+                worker.fingerprints[side].add_words(&self.key, &[row.key, score as u32 as u64]);
             }
         }
         if self.all == [true; 2] {
             return Ok(());
         }
-        let asked = self.all.map(|all| !all);
-        if seen.kept.is_ok() {
-            seen.kept = self.matching.claim(&mut seen.claims, row.key, row.scores, asked);
+        let unproven = self.all.map(|all| !all);
+        if worker.stored.is_ok() {
+            worker.stored = self.matching.claim(&mut worker.claims, row.key, row.scores, unproven);
         }
         Ok(())
     }
 
-    /// Reads a version; returns the fingerprint of its rows where that is asked for.
+    /// Reads a version; returns the fingerprint of its rows if fingerprints prove it.
     fn version(&self, side: usize) -> Result<Fingerprint> {
         let request = self.context.request;
         let rows = RowScan {
@@ -191,19 +192,19 @@ impl Proof<'_> {
             progress: self.context.progress,
         };
         let make = || (Fingerprint::default(), self.matching.row_sink(), Ok(()));
-        let states = rows.each(make, |(fingerprint, sink, kept), found| {
-            let key = key_of(found.row.gene1, found.row.gene2, found.row.cluster);
-            let score = self.wanted.score(&found.row);
+        let states = rows.each(make, |(fingerprint, sink, stored), written| {
+            let key = key_of(written.row.gene1, written.row.gene2, written.row.cluster);
+            let score = self.wanted.score(&written.row);
             if self.all[side] {
                 fingerprint.add_words(&self.key, &[key, score as u32 as u64]);
-            } else if kept.is_ok() {
-                *kept = self.matching.row(sink, side, key, score);
+            } else if stored.is_ok() {
+                *stored = self.matching.row(sink, side, key, score);
             }
             Ok(())
         })?;
         let mut sum = Fingerprint::default();
-        for (fingerprint, mut sink, kept) in states {
-            kept?;
+        for (fingerprint, mut sink, stored) in states {
+            stored?;
             sum.merge(&fingerprint);
             self.matching.finish_rows(&mut sink, side)?;
         }
@@ -211,7 +212,7 @@ impl Proof<'_> {
     }
 }
 
-/// Reads a line of the answer, which is written in one way only; `text` is space for it.
+/// Reads a line of the answer, which has a single spelling; `text` is a buffer.
 #[inline(always)]
 fn read(line: &[u8], text: &mut Vec<u8>) -> std::result::Result<Joined, Wrong> {
     let mut fields = line.split(|&byte| byte == b'\t');
@@ -249,7 +250,7 @@ fn score(field: &[u8]) -> std::result::Result<Option<Micro>, Wrong> {
     }
 }
 
-/// Replaces `text` by that of the difference, nothing where a score is missing.
+/// Replaces `text` by that of the difference; by nothing if a score is missing.
 fn write_difference(scores: [Option<Micro>; 2], text: &mut Vec<u8>) {
     text.clear();
     if let [Some(left), Some(right)] = scores {
@@ -257,18 +258,18 @@ fn write_difference(scores: [Option<Micro>; 2], text: &mut Vec<u8>) {
     }
 }
 
-/// The key of a row: 24, 24 and 16 bits that sort as (gene1, gene2, cluster).
+/// Returns the key of a row: 24, 24 and 16 bits that sort as (gene1, gene2, cluster).
 #[inline(always)]
 fn key_of(gene1: u32, gene2: u32, cluster: u32) -> u64 {
     (u64::from(gene1) << 24 | u64::from(gene2)) << 16 | u64::from(cluster - 1)
 }
 
-/// The gene numbers and the cluster of a key.
+/// Returns the gene numbers and the cluster of a key.
 pub fn genes_of(key: u64) -> (u32, u32, u32) {
     ((key >> 40) as u32, (key >> 16) as u32 & 0x00FF_FFFF, (key as u32 & 0xFFFF) + 1)
 }
 
-/// The record of the digest.
+/// Returns the words of a row in the digest.
 fn words_of(row: &Joined) -> [u64; 6] {
     let (gene1, gene2, cluster) = genes_of(row.key);
     let side = match row.scores {
@@ -285,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_written_in_one_way_only() {
+    fn a_row_has_a_single_spelling() {
         let good = "7\t3\t2\tboth\t0.871000\t0.902000\t0.031000";
         let read = |line: &str| super::read(line.as_bytes(), &mut Vec::new());
         let row = read(good).unwrap();

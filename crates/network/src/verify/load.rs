@@ -10,7 +10,7 @@ use cuesta_input::row::Row;
 
 use super::names::Named;
 use super::rows::{announce, size_bytes};
-use super::scan::{Seen, kept};
+use super::scan::{RowSummary, selected_rows};
 use super::text::line::{Notation, WrittenRow};
 use super::wanted::Wanted;
 use super::{judge, refused};
@@ -20,8 +20,8 @@ use crate::run::load::PAIRS_FOLDER;
 const METHOD: &str = "every byte of the text read by a reader of its own, the pair matrix read \
                       back whole; their rows have the same keyed fingerprints";
 
-/// Verifies `load`: the rows of the pair matrix are those of the text, and everything else in its
-/// folder follows from them ([`PairMatrix::audit`]).
+/// Verifies `load`: the rows of the pair matrix are those of the text, and all further content of
+/// its folder follows from them ([`PairMatrix::audit`]).
 ///
 /// Two different multisets of n rows have the same fingerprints with a probability of at most
 /// n / 2^60.
@@ -34,17 +34,18 @@ pub fn load(context: &Context<'_>) -> Result<Verdict> {
     let answer = request.output.join(PAIRS_FOLDER);
     announce(context.progress, request.inputs.iter().chain([&answer]));
     let key = Key::random();
-    let expected = kept(context, &key, Wanted::default())?;
+    let expected = selected_rows(context, &key, Wanted::default())?;
     let sampled = Wanted::default().at(request.verify, &key);
     let choose = |row: &Row<'_>| sampled.sampled(row.gene1, row.gene2);
-    let (found, matrix) = match judge(&answer, audited(context, &key, &answer, choose))? {
-        Ok(found) => found,
+    let (summary, matrix) = match judge(&answer, audited(context, &key, &answer, choose))? {
+        Ok(rows) => rows,
         Err(wrong) => return Ok(refused(&wrong, METHOD, &[PAIRS_FOLDER])),
     };
     let header = matrix.header();
     let wrong = "rows are missing, too many or not those of the text";
-    let equal = found.rows == expected.rows;
-    let mut verdict = Verdict::proven(found.digest(), equal, wrong, METHOD).covers(&[PAIRS_FOLDER]);
+    let equal = summary.rows == expected.rows;
+    let mut verdict =
+        Verdict::proven(summary.digest(), equal, wrong, METHOD).covers(&[PAIRS_FOLDER]);
     verdict.require(header.masks == MaskKind::Stored, "masks are not stored");
     let missing_name_message = header.score_names.is_empty() && !header.sample_names;
     verdict.require(
@@ -53,26 +54,26 @@ pub fn load(context: &Context<'_>) -> Result<Verdict> {
     );
     let named = Named::of(context)?;
     let names = named.names();
-    let genes = params.genes.unwrap_or(found.last_gene);
+    let genes = params.genes.unwrap_or(summary.last_gene);
     let wanted = names.into_iter().flat_map(|names| names.iter().take(genes as usize));
     let equal = header.gene_names == names.is_some() && matrix.gene_names()?.iter().eq(wanted);
     verdict.require(equal, "its names of genes are not those of the list");
     verdict.require(header.genes == genes, "it has another number of genes");
-    verdict.counts.insert("rows", found.count);
+    verdict.counts.insert("rows", summary.count);
     Ok(verdict)
 }
 
-/// A pair matrix and its rows, read back whole; those that `choose` does not take are counted and
-/// digested only.
+/// Reads a pair matrix completely, and summarises its rows; rows that `choose` rejects are only
+/// counted and digested.
 ///
 /// # Errors
-/// `Input` for whatever does not belong into such a matrix; `System`; `Cancelled`.
+/// `Input` for content that does not belong to such a matrix; `System`; `Cancelled`.
 pub fn audited(
     context: &Context<'_>,
     key: &Key,
     path: &Path,
     choose: impl Fn(&Row<'_>) -> bool + Sync,
-) -> Result<(Seen, PairMatrix)> {
+) -> Result<(RowSummary, PairMatrix)> {
     let request = context.request;
     let matrix = PairMatrix::open(path)?;
     let resources = AuditResources {
@@ -81,14 +82,14 @@ pub fn audited(
         progress: context.progress,
         size_bytes: size_bytes(path),
     };
-    let states = matrix.audit(&resources, Seen::default, |seen, row| {
-        seen.digest_row(row);
-        let found = WrittenRow { row: *row, notation: Notation::Foreign };
+    let states = matrix.audit(&resources, RowSummary::default, |summary, row| {
+        summary.digest_row(row);
+        let written = WrittenRow { row: *row, notation: Notation::Foreign };
         match choose(row) {
-            true => seen.add(key, &found),
-            false => seen.pass(row),
+            true => summary.add(key, &written),
+            false => summary.pass(row),
         }
         Ok(())
     })?;
-    Ok((states.into_iter().fold(Seen::default(), Seen::merge), matrix))
+    Ok((states.into_iter().fold(RowSummary::default(), RowSummary::merge), matrix))
 }

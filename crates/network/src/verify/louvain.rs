@@ -1,25 +1,25 @@
-//! Louvain again, as `spec/workloads/communities` says it, on flat arrays; the kernel keeps a list
-//! for each vertex and looks at every neighbour, this at every community once.
+//! Louvain method on flat arrays, as specified in `spec/workloads/communities`; the kernel stores a
+//! list for each vertex and examines each neighbour, this module each community once.
 
 use cuesta_core::Result;
 use cuesta_core::progress::Progress;
 
 use super::adjacency::NeighbourLists;
 
-/// Most sweeps over the vertices of a level.
+/// Maximum number of sweeps over the vertices of a level.
 const SWEEPS_MAX: u32 = 100;
 
-/// A network of communities, or of genes, which all have edges of weight 1.
+/// Network of communities, or of genes, whose edges all have weight 1.
 struct Level<'a> {
     starts: &'a [usize],
     near: &'a [u32],
-    /// Weights of the edges; empty where all are 1.
+    /// Weights of the edges; empty if all are 1.
     weights: &'a [u64],
     /// Twice the weight of the edges within each vertex.
     inside: &'a [u64],
 }
 
-/// The arrays of a level.
+/// Arrays of a level.
 #[derive(Default)]
 struct Arrays {
     starts: Vec<usize>,
@@ -28,13 +28,13 @@ struct Arrays {
     inside: Vec<u64>,
 }
 
-/// Sums by community, of which few are not 0.
+/// Sums by community, few of which are not 0.
 struct Sums {
     values: Vec<u64>,
     touched: Vec<u32>,
 }
 
-/// The smallest member of the community of each gene, from 0.
+/// Returns the smallest member of the community of each gene, from 0.
 ///
 /// # Errors
 /// `Cancelled`.
@@ -59,14 +59,14 @@ impl Level<'_> {
         self.inside.len()
     }
 
-    /// Neighbours of a vertex and the weights of the edges to them.
+    /// Returns the neighbours of a vertex and the weights of the edges to them.
     #[inline(always)]
     fn edges(&self, vertex: usize) -> impl Iterator<Item = (u32, u64)> {
         let range = self.starts[vertex]..self.starts[vertex + 1];
         range.map(|edge| (self.near[edge], self.weights.get(edge).copied().unwrap_or(1)))
     }
 
-    /// The community of each vertex after all moves that gain; `None` when none does.
+    /// Returns the community of each vertex after all moves that gain; `None` if no move gains.
     fn settle(&self, total: u64, progress: &Progress) -> Result<Option<Vec<u32>>> {
         let weight = |vertex: usize| -> u64 {
             self.inside[vertex] + self.edges(vertex).map(|(_, weight)| weight).sum::<u64>()
@@ -87,7 +87,8 @@ impl Level<'_> {
                     i128::from(sums.values[to as usize]) * i128::from(total)
                         - i128::from(degree) * i128::from(masses[to as usize])
                 };
-                // Of the communities that gain most it stays at home, else takes the smallest.
+                // Among the communities with the largest gain it stays in its own, else takes the
+                // smallest.
                 let rank = |&to: &u32| (gain(to), to == home, std::cmp::Reverse(to));
                 let best = sums.touched.iter().copied().chain([home]).max_by_key(rank);
                 homes[vertex] = best.unwrap_or(home);
@@ -103,7 +104,7 @@ impl Level<'_> {
         Ok(any.then_some(homes))
     }
 
-    /// The network whose vertices are communities.
+    /// Returns the network whose vertices are communities.
     fn merged(&self, homes: &[u32], communities: usize) -> Arrays {
         let mut members: Vec<u32> = (0..self.len() as u32).collect();
         members.sort_by_key(|&vertex| homes[vertex as usize]);
@@ -157,7 +158,7 @@ impl Sums {
     }
 }
 
-/// Communities numbered in the order of their first members, and how many there are.
+/// Numbers communities in the order of their first members; returns the numbers and their count.
 fn numbered(homes: &[u32]) -> (Vec<u32>, usize) {
     let mut numbers = vec![None; homes.len()];
     let mut count = 0;
@@ -171,7 +172,7 @@ fn numbered(homes: &[u32]) -> (Vec<u32>, usize) {
     (numbered, count as usize)
 }
 
-/// The smallest gene that a gene reaches without leaving its community.
+/// Returns the smallest gene that each gene reaches without leaving its community.
 fn connected_parts(genes: &NeighbourLists, labels: &[u32]) -> Vec<u32> {
     let mut parts = vec![u32::MAX; labels.len()];
     let mut waiting = Vec::new();
@@ -222,14 +223,14 @@ mod tests {
             edges in proptest::collection::vec((0u32..25, 0u32..25), 0..120),
             groups in 1u32..6,
         ) {
-            // Mostly within groups, some twice, so that there is something to find on each level.
+            // Mostly within groups, some parallel, so that each level has moves that gain.
             let edges: Vec<_> = edges
                 .into_iter()
                 .filter(|(a, b)| a > b && (a % groups == b % groups || (a + b) % 5 == 0))
                 .collect();
             let expected = louvain::labels(&Graph::new(25, &edges));
-            let found = labels(&neighbours(25, &edges), &Progress::default()).unwrap();
-            prop_assert_eq!(found, expected);
+            let communities = labels(&neighbours(25, &edges), &Progress::default()).unwrap();
+            prop_assert_eq!(communities, expected);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Proves a join that leaves rows out: which rows have a partner must be looked up.
+//! Verifier of joins that leave rows out: it looks up which rows have a partner.
 //!
 //! Rows of the answer claim that a row is in version A, in version B, or in both. Claims and rows
-//! are distributed over partitions by a keyed hash, and each partition is settled on its own, in
-//! as many passes as the memory asks for: every claim is met by exactly one row, and no two rows
-//! without a claim have the same key. Nothing is left to chance.
+//! are distributed over partitions by a keyed hash, and each partition is settled separately, in as
+//! many passes as the memory requires: each claim matches exactly one row, and no two rows without
+//! a claim have the same key. Nothing is left to chance.
 
 use cuesta_core::Result;
 use cuesta_core::digest::mix;
@@ -12,73 +12,73 @@ use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 
 use super::join::genes_of;
-use super::store::{Place, RecordStore, StoreWriter};
+use super::store::{RecordStore, StoreOptions, StoreWriter};
 
-/// Stands for a score: no row may have this key, or its row was met.
+/// Special scores: no row may have this key, or its row was matched.
 const NONE: Micro = Micro::MIN + 1;
 const MET: Micro = Micro::MIN + 2;
-/// Partitions of a large and of a small memory.
+/// Maximum and minimum number of partitions.
 const PARTITIONS_MAX: u64 = 256;
 const PARTITIONS_MIN: u64 = 16;
-/// Memory of a partition, roughly.
+/// Approximate memory of a partition, in bytes.
 const PARTITION_BYTES: u64 = 1 << 20;
-/// Places of a table for each record, at most, and how many more there are in any case.
+/// Maximum number of table places for each record, and the number of spare places.
 const PLACES_MAX: u64 = 4;
 const SPARE_PLACES: u64 = 64;
 /// Bytes of an entry.
 const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
-/// Claims of the answer and rows of both versions.
+/// Claims of the answer, and rows of both versions.
 pub struct Matching<'a> {
     claims: RecordStore<'a, 16>,
     versions: [RecordStore<'a, 12>; 2],
     salt: u64,
-    /// Bytes of the table of one partition.
+    /// Bytes of the table of a partition.
     table_bytes: u64,
     threads: usize,
 }
 
-/// A key with what is expected of each version: a score, [`NONE`] or [`MET`].
+/// Key with the expected score in each version: a score, [`NONE`] or [`MET`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// 0 for an empty place: no key is 0.
+    /// Key, or 0 for an empty place: no key is 0.
     key: u64,
     scores: [Micro; 2],
 }
 
 impl<'a> Matching<'a> {
-    /// An empty one, within the memory of the context. The salt is secret.
+    /// Creates an empty matching, within the memory of the context. The salt is secret.
     pub fn new(context: &Context<'a>, salt: u64) -> Self {
         let threads = context.request.threads;
         let limit = context.budget.limit_bytes();
         let partitions = (limit / PARTITION_BYTES).clamp(PARTITIONS_MIN, PARTITIONS_MAX) as usize;
-        let place = Place {
+        let options = StoreOptions {
             budget: context.budget,
             memory_bytes: limit / 8,
             scratch: &context.request.scratch,
             threads,
         };
         Self {
-            claims: RecordStore::new(place, partitions),
-            versions: [(); 2].map(|()| RecordStore::new(place, partitions)),
+            claims: RecordStore::new(options, partitions),
+            versions: [(); 2].map(|()| RecordStore::new(options, partitions)),
             salt,
             table_bytes: limit / 4 / threads as u64,
             threads,
         }
     }
 
-    /// A sink of claims.
+    /// Creates a sink of claims.
     pub fn claim_sink(&self) -> StoreWriter<16> {
         self.claims.sink()
     }
 
-    /// A sink of rows.
+    /// Creates a sink of rows.
     pub fn row_sink(&self) -> StoreWriter<12> {
         self.versions[0].sink()
     }
 
-    /// Takes a claim: the scores of a key, none for a version that lacks the row. A version that
-    /// was verified by other means is left out of `asked`.
+    /// Adds a claim: the scores of a key, `None` for a version without the row. A version that was
+    /// verified by other means is false in `unproven`.
     ///
     /// # Errors
     /// `System`.
@@ -88,18 +88,18 @@ impl<'a> Matching<'a> {
         sink: &mut StoreWriter<16>,
         key: u64,
         scores: [Option<Micro>; 2],
-        asked: [bool; 2],
+        unproven: [bool; 2],
     ) -> Result<()> {
         let mut record = [0; 16];
         record[..8].copy_from_slice(&key.to_le_bytes());
         for side in 0..2 {
-            let score = if asked[side] { scores[side].unwrap_or(NONE) } else { MET };
+            let score = if unproven[side] { scores[side].unwrap_or(NONE) } else { MET };
             record[8 + 4 * side..12 + 4 * side].copy_from_slice(&score.to_le_bytes());
         }
         self.claims.add(sink, self.partition(key), record)
     }
 
-    /// Takes a row of version 0 or 1.
+    /// Adds a row of version 0 or 1.
     ///
     /// # Errors
     /// `System`.
@@ -117,7 +117,7 @@ impl<'a> Matching<'a> {
         self.versions[side].add(sink, self.partition(key), record)
     }
 
-    /// Takes what is left in a sink of claims.
+    /// Adds the remaining records of a sink of claims.
     ///
     /// # Errors
     /// `System`.
@@ -125,7 +125,7 @@ impl<'a> Matching<'a> {
         self.claims.finish(sink)
     }
 
-    /// Takes what is left in a sink of rows of version 0 or 1.
+    /// Adds the remaining records of a sink of rows of version 0 or 1.
     ///
     /// # Errors
     /// `System`.
@@ -133,7 +133,8 @@ impl<'a> Matching<'a> {
         self.versions[side].finish(sink)
     }
 
-    /// Whether all claims are met and nothing is left out; if not, one sentence says where.
+    /// Checks that all claims match rows and no row is left out; returns a sentence on the first
+    /// fault.
     ///
     /// # Errors
     /// `System`.
@@ -154,7 +155,7 @@ impl<'a> Matching<'a> {
             + self.versions.iter().map(|rows| rows.records(partition)).sum::<u64>();
         let need = PLACES_MAX * ENTRY_BYTES * records;
         let passes = need.div_ceil(self.table_bytes.max(1)).max(1);
-        // Places for twice as many keys as there can be: the hash spreads them evenly.
+        // Places for twice the possible number of keys: the hash spreads them evenly.
         let places = (2 * records.div_ceil(passes) + SPARE_PLACES).next_power_of_two();
         for pass in 0..passes {
             let mut settled = Partition { table, mask: places - 1, salt: self.salt };
@@ -175,24 +176,24 @@ impl<'a> Matching<'a> {
         table.clear();
         let mut wrong = None;
         let (mut expected, mut met) = (0u64, 0u64);
-        let here = |key: u64| passes == 1 || (self.hash(key) & 0xFFFF_FFFF) % passes == pass;
+        let is_in_pass = |key: u64| passes == 1 || (self.hash(key) & 0xFFFF_FFFF) % passes == pass;
         self.claims.each(partition, |record| {
             let (key, scores) = claim_of(record);
-            if here(key) {
-                let asked = |score: &&Micro| **score != NONE && **score != MET;
-                expected += scores.iter().filter(asked).count() as u64;
+            if is_in_pass(key) {
+                let is_claim = |score: &&Micro| **score != NONE && **score != MET;
+                expected += scores.iter().filter(is_claim).count() as u64;
                 if !table.insert(Entry { key, scores }) {
-                    wrong = Some(told(key, "stands there twice"));
+                    wrong = Some(fault_text(key, "stands there twice"));
                 }
             }
         })?;
         for (side, rows) in self.versions.iter().enumerate() {
             rows.each(partition, |record| {
                 let (key, score) = row_of(record);
-                if here(key) && wrong.is_none() {
+                if is_in_pass(key) && wrong.is_none() {
                     match table.meet(side, key, score) {
                         Ok(claimed) => met += u64::from(claimed),
-                        Err(what) => wrong = Some(told(key, what)),
+                        Err(fault) => wrong = Some(fault_text(key, fault)),
                     }
                 }
             })?;
@@ -214,7 +215,7 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// The table of one partition, or of a pass over it.
+/// Table of a partition, or of a pass over it.
 struct Partition<'a> {
     table: &'a mut Vec<Entry>,
     mask: u64,
@@ -227,20 +228,20 @@ impl Partition<'_> {
         self.table.resize(self.mask as usize + 1, Entry::default());
     }
 
-    /// The place of a key, or the free place where it belongs.
+    /// Returns the place of a key, or the free place where it belongs.
     #[inline(always)]
     fn place(&self, key: u64) -> usize {
         let mut place = mix(key.wrapping_add(self.salt)) & self.mask;
         loop {
-            let found = self.table[place as usize].key;
-            if found == key || found == 0 {
+            let stored_key = self.table[place as usize].key;
+            if stored_key == key || stored_key == 0 {
                 return place as usize;
             }
             place = (place + 1) & self.mask;
         }
     }
 
-    /// Adds an entry; whether its key is new.
+    /// Adds an entry; returns whether its key is new.
     #[inline(always)]
     fn insert(&mut self, entry: Entry) -> bool {
         let place = self.place(entry.key);
@@ -251,7 +252,7 @@ impl Partition<'_> {
         new
     }
 
-    /// Meets a row of a version; whether it was claimed.
+    /// Matches a row of a version; returns whether it was claimed.
     #[inline(always)]
     fn meet(
         &mut self,
@@ -262,7 +263,7 @@ impl Partition<'_> {
         let place = self.place(key);
         let entry = &mut self.table[place];
         if entry.key == 0 {
-            // Left out of the answer: right unless the other version has the key too.
+            // Row without a claim: right unless the other version has the key too.
             *entry = Entry { key, scores: [MET, if side == 0 { NONE } else { MET }] };
             return Ok(false);
         }
@@ -292,9 +293,9 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-fn told(key: u64, what: &str) -> String {
+fn fault_text(key: u64, fault: &str) -> String {
     let (gene1, gene2, cluster) = genes_of(key);
-    format!("gene pair {gene1} {gene2} cluster {cluster} {what}")
+    format!("gene pair {gene1} {gene2} cluster {cluster} {fault}")
 }
 
 #[cfg(test)]
@@ -347,7 +348,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_inner_join_is_accepted_and_every_other_answer_is_not(
+        fn an_inner_join_is_accepted_and_any_other_answer_is_refused(
             a in rows(), b in rows(), memory in prop_oneof![Just(4u64 << 10), Just(64 << 20)],
             place in any::<proptest::sample::Index>(), change in 0usize..4, key in 1u64..40,
         ) {

@@ -1,10 +1,9 @@
-//! Proves an answer: what the files say against what another method computes from the inputs.
+//! Verification of answers: compares the files of an answer with a computation by another method.
 //!
-//! The answer may come from any engine. The inputs are read again by a reader of its own
-//! ([`text`]), every byte of every file of a tree, so a wrong jump over a mask, a wrongly skipped
-//! folder or a lost row shows. Multisets of rows and tables of counts are compared by keyed
-//! fingerprints ([`cuesta_core::fingerprint`], [`powers`]), which need no memory that grows with
-//! the input.
+//! The answer may come from any engine. The inputs are read again by a separate reader ([`text`]),
+//! all bytes of all files of a tree, so a wrong jump over a mask, a wrongly skipped folder or a
+//! lost row is detected. Multisets of rows and tables of counts are compared by keyed fingerprints
+//! ([`cuesta_core::fingerprint`], [`powers`]), whose memory does not grow with the input.
 
 pub mod adjacency;
 pub mod communities;
@@ -39,7 +38,7 @@ use cuesta_core::{Error, Result};
 /// Verifies the answer of `workload` in `request.output`.
 ///
 /// # Errors
-/// `Input` when the inputs cannot be read; `System`; `Cancelled`.
+/// `Input` if the inputs cannot be read; `System`; `Cancelled`.
 pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<Verdict> {
     request.require_inputs()?;
     let budget = Budget::new(request.memory_bytes);
@@ -55,10 +54,11 @@ pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<
     }
 }
 
-/// What was read from a part of an answer, or why it cannot be right.
+/// Separates the content of a part of an answer, or the fault that makes it wrong, from other
+/// errors.
 ///
 /// # Errors
-/// Those that say nothing about the answer.
+/// Errors that are not about the answer.
 fn judge<T>(path: &Path, read: Result<T>) -> Result<std::result::Result<T, String>> {
     match read {
         Ok(found) => Ok(Ok(found)),
@@ -68,7 +68,7 @@ fn judge<T>(path: &Path, read: Result<T>) -> Result<std::result::Result<T, Strin
     }
 }
 
-/// The verdict on an answer that cannot be read.
+/// Returns the verdict on an answer that cannot be read.
 fn refused(wrong: &str, method: &'static str, files: &[&'static str]) -> Verdict {
     Verdict::proven(Digest::default(), false, wrong, method).covers(files)
 }

@@ -1,4 +1,4 @@
-//! Verifies what names add to an answer: columns of tables, and whole files.
+//! Verifier of the names in an answer: columns of tables, and complete files.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -20,7 +20,7 @@ use super::table::{Wrong, integer};
 use super::wanted::Wanted;
 use crate::run::scan::PAIRS_FILE;
 
-/// The names that the genes of an answer must have, if any.
+/// Names that the genes of an answer must have, if any.
 pub struct Named<'a> {
     names: Option<GeneNames>,
     _lease: Option<Lease<'a>>,
@@ -40,21 +40,21 @@ impl<'a> Named<'a> {
         Ok(Self { names: Some(names), _lease: Some(lease) })
     }
 
-    /// The names.
+    /// Returns the names.
     pub fn names(&self) -> Option<&GeneNames> {
         self.names.as_ref()
     }
 
-    /// The header that a table must have: without columns of names, or with them.
+    /// Returns the header that a table must have: without columns of names, or with them.
     pub fn header(&self, [plain, named]: [&'static str; 2]) -> &'static str {
         if self.names.is_some() { named } else { plain }
     }
 
-    /// Checks the last columns of a line, the names of the genes in its first ones, and returns the
-    /// line without them. A line without names is returned whole.
+    /// Checks the last columns of a line, the names of the genes in its first columns, and returns
+    /// the line without them. Without names, returns the complete line.
     ///
     /// # Errors
-    /// A sentence with the name that is wrong.
+    /// A sentence with the wrong name.
     #[inline]
     pub fn strip<'l, const GENES: usize>(
         &self,
@@ -74,10 +74,10 @@ impl<'a> Named<'a> {
     }
 }
 
-/// The genes in the first columns of a line.
+/// Parses the genes in the first columns of a line.
 ///
 /// # Errors
-/// A sentence with the field that is none.
+/// A sentence with the field that is not a gene.
 #[inline]
 fn genes<const GENES: usize>(line: &[u8]) -> std::result::Result<[u64; GENES], Wrong> {
     let mut genes = [0; GENES];
@@ -88,15 +88,15 @@ fn genes<const GENES: usize>(line: &[u8]) -> std::result::Result<[u64; GENES], W
     Ok(genes)
 }
 
-/// A file that must be, byte by byte, what it is told.
-pub struct Exactly<'a> {
+/// Comparison of a file with expected lines, byte by byte.
+pub struct ExpectedFile<'a> {
     path: &'a Path,
     reader: BufReader<File>,
-    found: Vec<u8>,
+    buffer: Vec<u8>,
     line: u64,
 }
 
-impl<'a> Exactly<'a> {
+impl<'a> ExpectedFile<'a> {
     /// Opens the file.
     ///
     /// # Errors
@@ -105,18 +105,18 @@ impl<'a> Exactly<'a> {
         let file = File::open(path);
         let file = file.map_err(|cause| Error::system("verify", "opening", path, &cause))?;
         let reader = BufReader::with_capacity(READ_BYTES, file);
-        Ok(Self { path, reader, found: Vec::new(), line: 0 })
+        Ok(Self { path, reader, buffer: Vec::new(), line: 0 })
     }
 
     /// Compares the next line, its line feed included.
     ///
     /// # Errors
-    /// `Input` where the file has other bytes; `System`.
+    /// `Input` if the file has other bytes; `System`.
     pub fn line(&mut self, expected: &[u8]) -> Result<()> {
         self.line += 1;
-        self.found.resize(expected.len(), 0);
-        match self.reader.read_exact(&mut self.found) {
-            Ok(()) if self.found == expected => Ok(()),
+        self.buffer.resize(expected.len(), 0);
+        match self.reader.read_exact(&mut self.buffer) {
+            Ok(()) if self.buffer == expected => Ok(()),
             Err(cause) if cause.kind() != std::io::ErrorKind::UnexpectedEof => {
                 Err(Error::system("verify", "reading", self.path, &cause))
             }
@@ -124,10 +124,10 @@ impl<'a> Exactly<'a> {
         }
     }
 
-    /// Checks that there is nothing more.
+    /// Checks that the file has no further bytes.
     ///
     /// # Errors
-    /// `Input` where there is; `System`.
+    /// `Input` if it has; `System`.
     pub fn end(mut self) -> Result<()> {
         self.line += 1;
         let rest = self.reader.read(&mut [0]);
@@ -145,9 +145,9 @@ impl<'a> Exactly<'a> {
 /// Checks a table of the names of genes 1 to N.
 ///
 /// # Errors
-/// `Input` where it is another; `System`.
+/// `Input` if the table differs; `System`.
 pub fn table<'n>(path: &Path, names: impl Iterator<Item = &'n str>) -> Result<()> {
-    let mut file = Exactly::open(path)?;
+    let mut file = ExpectedFile::open(path)?;
     file.line(b"gene\tname\n")?;
     for (index, name) in names.enumerate() {
         file.line(format!("{}\t{name}\n", index + 1).as_bytes())?;
@@ -155,17 +155,17 @@ pub fn table<'n>(path: &Path, names: impl Iterator<Item = &'n str>) -> Result<()
     file.end()
 }
 
-/// Checks the edges of a scan, line by line beside its rows.
+/// Checks the edges of a scan, line by line along with its rows.
 ///
 /// # Errors
-/// `Input` where they are others; `System`; `Cancelled`.
+/// `Input` if the edges differ; `System`; `Cancelled`.
 pub fn edges(
     context: &Context<'_>,
     path: &Path,
     names: &GeneNames,
     score_index: usize,
 ) -> Result<()> {
-    let mut file = Exactly::open(path)?;
+    let mut file = ExpectedFile::open(path)?;
     file.line(b"gene1\tgene2\tname1\tname2\tcluster\tscore\n")?;
     let file = Mutex::new(file);
     let paths = [context.request.output.join(PAIRS_FILE)];
@@ -174,15 +174,15 @@ pub fn edges(
         paths: &paths,
         wanted: Wanted::answer(),
         need: Need::Row,
-        // Rows come in the order of the file.
+        // One thread, which reads the rows in the order of the file.
         threads: 1,
         progress: context.progress,
     };
     let states = rows.each(
         || Ok(()),
-        |state: &mut Result<()>, found| {
+        |state: &mut Result<()>, written| {
             if state.is_ok() {
-                let line = line_of(&found.row, names, score_index)?;
+                let line = line_of(&written.row, names, score_index)?;
                 *state = lock(&file).line(line.as_bytes());
             }
             Ok(())
@@ -208,7 +208,7 @@ fn line_of(
     }
 }
 
-/// A score as it must be written: six decimals.
+/// Formats a score canonically, with six decimals.
 pub fn decimal(score: Micro) -> String {
     let (size, sign) = (score.unsigned_abs(), if score < 0 { "-" } else { "" });
     format!("{sign}{}.{:06}", size / 1_000_000, size % 1_000_000)

@@ -1,21 +1,21 @@
-//! Proves that numbers were counted right without a table of counts.
+//! Verification of counts of numbers without a table of counts.
 //!
-//! A table of counts c(g) is a polynomial: the sum of c(g) z^g. Where two tables differ, so do
-//! their polynomials, and these agree at no more than max(g) points z (Schwartz 1980). With two
-//! secret points modulo p = 2^61 - 1, two different tables of numbers up to m pass for equal with
-//! a probability of at most (m / p)^2: 2^-74 for genes, 2^-50 for degrees of up to 2^36. Counts
-//! must be below p.
+//! A table of counts c(g) is a polynomial: the sum of c(g) z^g. If two tables differ, so do their
+//! polynomials, and these agree at no more than max(g) points z (Schwartz 1980). With two secret
+//! points modulo p = 2^61 - 1, two different tables of numbers up to m have equal values with a
+//! probability of at most (m / p)^2: 2^-74 for genes, 2^-50 for degrees of up to 2^36. Counts must
+//! be below p.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
 /// Modulus, a prime.
 const P: u64 = (1 << 61) - 1;
-/// Bits of a number that one look-up takes.
+/// Bits of a number that a look-up takes.
 const BITS: u32 = 12;
-/// Look-ups for a number; larger ones take longer.
+/// Look-ups for a number; larger numbers take longer.
 const TABLES: usize = 3;
-/// Points.
+/// Number of points.
 const LANES: usize = 2;
 
 /// Powers of two secret points.
@@ -24,14 +24,14 @@ pub struct Powers {
     lanes: [Vec<[u64; 1 << BITS]>; LANES],
 }
 
-/// The sum of the powers of the numbers that were counted.
+/// Sum of the powers of the counted numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PowerSum {
     sums: [u128; LANES],
 }
 
 impl Powers {
-    /// Points drawn from the operating system's random numbers.
+    /// Draws the points from the random numbers of the operating system.
     pub fn random() -> Self {
         let source = RandomState::new();
         Self { lanes: [1, 2].map(|lane: u64| tables(source.hash_one(lane) % P)) }
@@ -47,7 +47,7 @@ impl Powers {
 
     /// Counts a number once.
     #[inline(always)]
-    pub fn count_one(&self, counted: &mut PowerSum, number: u64) {
+    pub fn count_once(&self, counted: &mut PowerSum, number: u64) {
         for (sum, tables) in counted.sums.iter_mut().zip(&self.lanes) {
             *sum = add(*sum, power(tables, number));
         }
@@ -55,7 +55,7 @@ impl Powers {
 }
 
 impl PowerSum {
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of another sum.
     pub fn merge(&mut self, other: &Self) {
         for (sum, more) in self.sums.iter_mut().zip(other.sums) {
             *sum = add(*sum, reduce(more));
@@ -69,7 +69,7 @@ impl PartialEq for PowerSum {
     }
 }
 
-/// Sums stay as they are until they are compared: 2^64 terms fit.
+/// Adds without reduction until sums are compared: 2^64 terms fit.
 #[inline(always)]
 fn add(sum: u128, term: u64) -> u128 {
     sum.wrapping_add(u128::from(term))
@@ -99,7 +99,7 @@ fn power(tables: &[[u64; 1 << BITS]], number: u64) -> u64 {
     }
 }
 
-/// The power of 2^24 times a number.
+/// Returns the power of 2^24 times a number.
 #[cold]
 fn of_large(tables: &[[u64; 1 << BITS]], mut number: u64) -> u64 {
     let (mut square, mut product) = (tables[2][1], 1);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_equal_in_any_order_and_every_other_table_differs() {
+    fn tables_are_equal_in_any_order_and_other_tables_differ() {
         let powers = Powers::random();
         let of = |counts: &[(u64, u64)]| {
             let mut counted = PowerSum::default();
@@ -159,8 +159,8 @@ mod tests {
         let table = of(&[(7, 2), (3, 1), (1 << 40, 5)]);
         let mut parts = of(&[(3, 1), (1 << 40, 4), (7, 1)]);
         let mut rest = PowerSum::default();
-        powers.count_one(&mut rest, 7);
-        powers.count_one(&mut rest, 1 << 40);
+        powers.count_once(&mut rest, 7);
+        powers.count_once(&mut rest, 1 << 40);
         parts.merge(&rest);
         assert!(table == parts);
         for other in [

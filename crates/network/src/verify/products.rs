@@ -1,42 +1,42 @@
-//! Rows of numbers in double precision, and the sums of products of every pair of some of them.
+//! Rows of numbers in double precision, and the sums of products of all pairs of a block of rows.
 //!
-//! A plain sum of products reads two numbers for each that it multiplies. Here four rows meet four
-//! others at a time, in registers, and [`BLOCK`] rows meet as many, in a cache: each number read is
-//! multiplied four times. Every sum is made in the same order with any vector instructions.
+//! A plain sum of products reads two numbers for each product. Here tiles of four by four rows are
+//! multiplied in registers, and blocks of [`BLOCK`] by [`BLOCK`] rows in a cache: each number read
+//! is multiplied four times. All sums are made in the same order with any vector instructions.
 
 use cuesta_core::cpu::{fastest, has_avx512};
 
 /// Running sums of a product, each of every eighth number.
 const LANES: usize = 8;
-/// Rows that meet as many others in the second-level cache.
+/// Rows of a block in the second-level cache.
 pub const BLOCK: usize = 32;
 
-/// Rows of equally many numbers.
+/// Rows of equal length.
 pub struct Rows {
     values: Vec<f64>,
-    /// Numbers of a row, with zeros after them.
+    /// Numbers of a row, with padding of zeros.
     width: usize,
 }
 
 impl Rows {
-    /// So many rows of zeros, each of `length` numbers.
+    /// Creates `count` rows of zeros, each of `length` numbers.
     pub fn zeros(count: usize, length: usize) -> Self {
         let width = length.next_multiple_of(LANES).max(LANES);
         Self { values: vec![0.0; count * width], width }
     }
 
-    /// All rows, to be filled: slices of at most `count` of them, and the numbers of each.
+    /// Returns all rows for filling: slices of at most `count` rows, and the numbers of each.
     pub fn parts(&mut self, count: usize) -> (impl Iterator<Item = &mut [f64]>, usize) {
         (self.values.chunks_mut(count * self.width), self.width)
     }
 
-    /// Rows in memory.
+    /// Returns a row in memory.
     fn row(&self, index: usize) -> &[[f64; LANES]] {
         self.values[index * self.width..][..self.width].as_chunks().0
     }
 
-    /// The sums of products of each of `left` with each row in `right`, both at most [`BLOCK`];
-    /// that of `left[i]` and `right.start + j` is at `i * BLOCK + j`.
+    /// Computes the sums of products of each row in `left` with each row in `right`, both at most
+    /// [`BLOCK`] rows; that of `left[i]` and `right.start + j` is at `i * BLOCK + j`.
     pub fn products(&self, left: &[usize], right: std::ops::Range<usize>, out: &mut [f64]) {
         if has_avx512() {
             fastest(
@@ -64,18 +64,18 @@ impl Rows {
             for first in right.clone().step_by(WIDE) {
                 let wide: [_; WIDE] =
                     std::array::from_fn(|j| self.row((first + j).min(right.end - 1)));
-                let found = tile(high, wide);
-                for (i, found) in found.iter().enumerate().take(left.len() - start) {
+                let sums = tile(high, wide);
+                for (i, sums) in sums.iter().enumerate().take(left.len() - start) {
                     let place = (start + i) * BLOCK + first - right.start;
                     let count = WIDE.min(right.end - first);
-                    out[place..place + count].copy_from_slice(&found[..count]);
+                    out[place..place + count].copy_from_slice(&sums[..count]);
                 }
             }
         }
     }
 }
 
-/// The sums of products of some rows with others.
+/// Computes the sums of products of a tile of rows.
 #[inline(always)]
 fn tile<const HIGH: usize, const WIDE: usize>(
     high: [&[[f64; LANES]]; HIGH],
@@ -102,7 +102,7 @@ mod tests {
     use cuesta_core::random::Stream;
 
     #[test]
-    fn every_product_is_the_plain_sum_at_any_size() {
+    fn all_products_are_plain_sums_at_any_size() {
         let stream = Stream::new(5, 0);
         for length in [0, 1, 7, 8, 9, 475] {
             let mut rows = Rows::zeros(70, length);
@@ -121,15 +121,18 @@ mod tests {
             {
                 let mut out = vec![f64::NAN; BLOCK * BLOCK];
                 rows.products(&left, right.clone(), &mut out);
-                for (i, &one) in left.iter().enumerate() {
-                    for (j, two) in right.clone().enumerate() {
+                for (i, &row1) in left.iter().enumerate() {
+                    for (j, row2) in right.clone().enumerate() {
                         let exact: f64 =
-                            plain[one].iter().zip(&plain[two]).map(|(a, b)| a * b).sum();
-                        let found = out[i * BLOCK + j];
-                        assert!((found - exact).abs() < 1e-12, "{one} {two}: {found} {exact}");
-                        let mut again = vec![0.0; BLOCK * BLOCK];
-                        rows.tiles::<2, 2>(&[one], two..two + 1, &mut again);
-                        assert_eq!(again[0].to_bits(), found.to_bits());
+                            plain[row1].iter().zip(&plain[row2]).map(|(a, b)| a * b).sum();
+                        let product = out[i * BLOCK + j];
+                        assert!(
+                            (product - exact).abs() < 1e-12,
+                            "{row1} {row2}: {product} {exact}"
+                        );
+                        let mut second_out = vec![0.0; BLOCK * BLOCK];
+                        rows.tiles::<2, 2>(&[row1], row2..row2 + 1, &mut second_out);
+                        assert_eq!(second_out[0].to_bits(), product.to_bits());
                     }
                 }
             }

@@ -1,5 +1,5 @@
-//! Label propagation again, by sorting the labels around each gene; the kernel counts votes in a
-//! table instead.
+//! Label propagation by sorting the labels around each gene; the kernel counts votes in a table
+//! instead.
 
 use std::sync::Mutex;
 
@@ -12,8 +12,9 @@ use super::adjacency::{EdgeStore, NeighbourLists};
 /// Genes that a thread takes at a time.
 const TASK_GENES: usize = 64;
 
-/// Labels after at most `rounds` rounds, as smallest members; genes from 0. Where the neighbours of
-/// all genes do not fit into a third of the memory, each round gathers them anew, range by range.
+/// Returns labels after at most `rounds` rounds, as smallest members; genes from 0. If the
+/// neighbours of all genes do not fit into a third of the memory, each round collects them again,
+/// range by range.
 ///
 /// # Errors
 /// `System`, `Cancelled`.
@@ -49,7 +50,7 @@ pub fn labels(
     Ok(smallest_members(&labels))
 }
 
-/// One round for some genes: `next` has their labels.
+/// Runs a round for a range of genes, whose labels are written to `next`.
 fn step(
     context: &Context<'_>,
     near: &NeighbourLists,
@@ -70,7 +71,7 @@ fn step(
     parallel::run(threads, parts.len(), Vec::new, work, |_| {}).map(|_| ())
 }
 
-/// The label that stands there most often, the smallest of several.
+/// Returns the most frequent label, the smallest in a tie.
 fn winner(votes: &mut [u32]) -> Option<u32> {
     votes.sort_unstable();
     let (mut best, mut most) = (None, 0);
@@ -84,7 +85,7 @@ fn winner(votes: &mut [u32]) -> Option<u32> {
 
 fn smallest_members(labels: &[u32]) -> Vec<u32> {
     let mut smallest = vec![0; labels.len()];
-    // Of several members the smallest comes last, and stays.
+    // The smallest member of a label is assigned last.
     for (gene, &label) in labels.iter().enumerate().rev() {
         smallest[label as usize] = gene as u32;
     }
@@ -94,7 +95,7 @@ fn smallest_members(labels: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::super::adjacency::tests::edges_of;
-    use super::super::store::Place;
+    use super::super::store::StoreOptions;
     use super::*;
     use crate::reference::label_propagation;
     use cuesta_core::budget::Budget;
@@ -116,14 +117,15 @@ mod tests {
             let request = request(&text.to_string()).unwrap();
             let (budget, progress) = (Budget::new(memory_bytes), Progress::default());
             let context = Context { request: &request, budget: &budget, progress: &progress };
-            let place = Place { budget: &budget, memory_bytes, scratch: folder.path(), threads: 1 };
-            let edges = edges_of(&list, place);
-            let found = labels(&context, &edges, &edges.degrees(30).unwrap(), rounds).unwrap();
-            let from_one: Vec<_> = list.iter().map(|&(a, b)| (a + 1, b + 1)).collect();
-            let expected = label_propagation(&from_one, rounds);
+            let options =
+                StoreOptions { budget: &budget, memory_bytes, scratch: folder.path(), threads: 1 };
+            let edges = edges_of(&list, options);
+            let result = labels(&context, &edges, &edges.degrees(30).unwrap(), rounds).unwrap();
+            let numbered: Vec<_> = list.iter().map(|&(a, b)| (a + 1, b + 1)).collect();
+            let expected = label_propagation(&numbered, rounds);
             for gene in 0..30 {
                 let label = expected.get(&(gene + 1)).map_or(gene, |label| label - 1);
-                prop_assert_eq!(found[gene as usize], label);
+                prop_assert_eq!(result[gene as usize], label);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Gives the rows of gene-pair text, or of a pair matrix, to a verifier: on all threads, each byte
-//! read once.
+//! Reader that passes the rows of gene-pair text, or of a pair matrix, to a verifier: on all
+//! threads, each byte read once.
 
 use std::path::{Path, PathBuf};
 
@@ -18,24 +18,24 @@ use super::text::pieces::{Buffer, Pieces};
 use super::text::walk;
 use super::wanted::{Wanted, check_pair};
 
-/// What to read, and which rows of it.
+/// Rows to read.
 pub struct RowScan<'a> {
     /// Files and folders of text, or one pair matrix.
     pub paths: &'a [PathBuf],
-    /// Which rows.
+    /// Filter and sample of the rows.
     pub wanted: Wanted,
-    /// Fields that the verifier looks at.
+    /// Fields that the verifier needs.
     pub need: Need,
     /// Threads.
     pub threads: usize,
-    /// Told of each byte that was read; [`announce`] says how many will be.
+    /// Progress of the bytes read; [`announce`] sets their total.
     pub progress: &'a Progress,
 }
 
 impl RowScan<'_> {
-    /// Calls `keep(state, row)` for every wanted row, in any order, on all threads; returns the
-    /// states. Folders that a filter could leave out are read, and a pair matrix is read without
-    /// the ranges of its chunks.
+    /// Calls `keep(state, row)` for each wanted row, in any order, on all threads; returns the
+    /// states. Folders that a filter could skip are read, and a pair matrix is read without the
+    /// ranges of its chunks.
     ///
     /// # Errors
     /// `Input` for a line that cannot be read, or that `keep` refuses with a sentence; `System`;
@@ -45,9 +45,9 @@ impl RowScan<'_> {
         make: impl Fn() -> S + Sync,
         keep: impl Fn(&mut S, &WrittenRow<'_>) -> std::result::Result<(), String> + Sync,
     ) -> Result<Vec<S>> {
-        let keep = |state: &mut S, found: &WrittenRow<'_>| {
-            check_pair(&found.row)?;
-            keep(state, found)
+        let keep = |state: &mut S, written: &WrittenRow<'_>| {
+            check_pair(&written.row)?;
+            keep(state, written)
         };
         match self.paths {
             [path] if PairMatrix::is_at(path) => {
@@ -67,8 +67,8 @@ impl RowScan<'_> {
         let make = || (make(), Buffer::default());
         let work = |(state, buffer): &mut (S, Buffer), task: usize| {
             let split = &splits[task];
-            self.each_of_split((&source.files[split.file], split), buffer, &mut |found| {
-                keep(state, found)
+            self.each_of_split((&source.files[split.file], split), buffer, &mut |written| {
+                keep(state, written)
             })
         };
         let states = parallel::run(self.threads, splits.len(), make, work, |_| {})?;
@@ -83,8 +83,8 @@ impl RowScan<'_> {
     ) -> Result<()> {
         let mut pieces = Pieces::open(file, split, buffer)?;
         while let Some(piece) = pieces.next_piece()? {
-            let found = walk(piece.buffer, (piece.start, piece.end), &self.wanted, keep);
-            found.map_err(|(at, what)| fault(file, piece.offset, at - piece.start, what))?;
+            let outcome = walk(piece.buffer, (piece.start, piece.end), &self.wanted, keep);
+            outcome.map_err(|(at, what)| fault(file, piece.offset, at - piece.start, what))?;
             if piece.cut && self.wanted.rows_only {
                 let last = piece.end - piece.start - 1;
                 return Err(fault(file, piece.offset, last, "has no line feed".to_owned()));
@@ -131,17 +131,17 @@ impl RowScan<'_> {
     }
 }
 
-/// The error of a line `at` bytes behind place `offset` of a file.
+/// Returns the error of a line `at` bytes after offset `offset` of a file.
 pub fn fault(file: &TextFile, offset: u64, at: usize, what: String) -> Error {
     located(file, offset, &kinc::LineError { offset: at, what })
 }
 
-/// Tells how many bytes a verification will read, so that the rest of its time can be foretold.
+/// Announces the bytes that a verification will read, so that its remaining time can be estimated.
 pub fn announce<'a>(progress: &Progress, paths: impl IntoIterator<Item = &'a PathBuf>) {
     progress.expect(paths.into_iter().map(|path| size_bytes(path)).sum());
 }
 
-/// Bytes of a file, or of all files in a folder.
+/// Returns the size of a file, or of all files in a folder, in bytes.
 pub fn size_bytes(path: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(path) else {
         return std::fs::metadata(path).map_or(0, |file| file.len());

@@ -1,4 +1,4 @@
-//! Verifier of `scan`, and what it shares with that of `load`: fingerprints of rows.
+//! Verifier of `scan`, and the fingerprints of rows that the verifier of `load` also uses.
 
 use std::path::PathBuf;
 
@@ -22,23 +22,23 @@ use crate::run::scan::PAIRS_FILE;
 const METHOD: &str = "every byte of the input and of the answer read by a reader of its own; the \
                       rows that pass and those of the answer have the same keyed fingerprints";
 
-/// What is known of a multiset of rows.
-pub struct Seen {
-    /// The meaning of all rows.
+/// Fingerprints and digest of a multiset of rows.
+pub struct RowSummary {
+    /// Fingerprint of the content of all rows.
     pub rows: Fingerprint,
-    /// The lines of rows whose numbers are written otherwise than KINC does.
+    /// Fingerprint of the lines whose numbers are not in KINC's notation.
     pub other: Fingerprint,
-    /// The digest, of answers only: records that are not in the batch any more.
+    /// Digest, only for answers: records that are not in the batch any more.
     digest: Digest,
     batch: Batch,
-    /// Rows, sampled or not.
+    /// Number of rows, sampled or not.
     pub count: u64,
-    /// The largest gene.
+    /// Largest gene.
     pub last_gene: u32,
     head: Vec<u64>,
 }
 
-impl Default for Seen {
+impl Default for RowSummary {
     fn default() -> Self {
         Self {
             rows: Fingerprint::default(),
@@ -52,14 +52,14 @@ impl Default for Seen {
     }
 }
 
-impl Seen {
+impl RowSummary {
     /// Adds a row.
     #[inline(always)]
-    pub fn add(&mut self, key: &Key, found: &WrittenRow<'_>) {
-        self.pass(&found.row);
-        head_of(&found.row, &mut self.head);
-        self.rows.add_parts(key, &self.head, found.row.mask);
-        if let Notation::Other(line) = found.notation {
+    pub fn add(&mut self, key: &Key, written: &WrittenRow<'_>) {
+        self.pass(&written.row);
+        head_of(&written.row, &mut self.head);
+        self.rows.add_parts(key, &self.head, written.row.mask);
+        if let Notation::Other(line) = written.notation {
             self.other.add_bytes(key, line);
         }
     }
@@ -77,14 +77,14 @@ impl Seen {
         row.add_to(&mut self.batch);
     }
 
-    /// The digest of the rows that were added to it.
+    /// Returns the digest of the rows added to it.
     pub fn digest(&self) -> Digest {
         let mut digest = self.digest;
         digest.merge(&self.batch.digest());
         digest
     }
 
-    /// Adds what another thread saw.
+    /// Adds the rows of another thread.
     pub fn merge(mut self, other: Self) -> Self {
         self.rows.merge(&other.rows);
         self.other.merge(&other.other);
@@ -95,7 +95,7 @@ impl Seen {
     }
 }
 
-/// Replaces `head` by what a row has before its mask, from which it can be read back: no two rows
+/// Replaces `head` by the words of a row before its mask, from which it can be decoded: no two rows
 /// have the same words and the same mask.
 #[inline(always)]
 fn head_of(row: &Row<'_>, head: &mut Vec<u64>) {
@@ -113,9 +113,9 @@ fn head_of(row: &Row<'_>, head: &mut Vec<u64>) {
 
 /// Verifies `scan`: the rows of the file are those of the input that pass, in any order.
 ///
-/// Two different multisets of n rows have the same fingerprints with a probability of at most
-/// n / 2^60, see [`cuesta_core::fingerprint`]. A row whose numbers are written otherwise than KINC
-/// does must be a line of the input, byte by byte.
+/// Two different multisets of n rows have the same fingerprints with a probability of at most n /
+/// 2^60, see [`cuesta_core::fingerprint`]. A row whose numbers are not in KINC's notation must be a
+/// line of the input, byte by byte.
 ///
 /// # Errors
 /// `Input` for an input that cannot be read; `System`; `Cancelled`.
@@ -126,23 +126,23 @@ pub fn scan(context: &Context<'_>) -> Result<Verdict> {
     announce(context.progress, request.inputs.iter().chain(&answer));
     let files = files_of(context, &params);
     let key = Key::random();
-    let expected = kept(context, &key, Wanted::passing(&params.filter))?;
+    let expected = selected_rows(context, &key, Wanted::passing(&params.filter))?;
     let sampled = Wanted::answer().at(request.verify, &key);
-    let choose = |found: &WrittenRow<'_>| sampled.sampled(found.row.gene1, found.row.gene2);
-    let found = match judge(&answer[0], rows_of_answer(context, &key, &answer, choose))? {
-        Ok(found) => found,
+    let choose = |written: &WrittenRow<'_>| sampled.sampled(written.row.gene1, written.row.gene2);
+    let summary = match judge(&answer[0], rows_of_answer(context, &key, &answer, choose))? {
+        Ok(summary) => summary,
         Err(wrong) => return Ok(refused(&wrong, METHOD, &files)),
     };
-    let count = found.count;
+    let count = summary.count;
     let mut verdict = Verdict::proven(
-        found.digest(),
-        found.rows == expected.rows,
+        summary.digest(),
+        summary.rows == expected.rows,
         &format!("of {count} rows, some are missing, too many or not those of the input"),
         METHOD,
     )
     .covers(&files);
     verdict.require(
-        found.other.rows() == 0 || found.other == expected.other,
+        summary.other.rows() == 0 || summary.other == expected.other,
         "a number is not written as in the input, nor as KINC writes it",
     );
     verdict.counts.insert("rows", count);
@@ -163,17 +163,17 @@ fn files_of(context: &Context<'_>, params: &ScanParams) -> Vec<&'static str> {
     files
 }
 
-/// Judges the files of names and the network, beside rows that are right.
+/// Verifies the files of names and the network of an answer with right rows.
 fn annotations(context: &Context<'_>, params: &ScanParams, verdict: &mut Verdict) -> Result<()> {
     let request = context.request;
     let named = Named::of(context)?;
     if let Some(list) = named.names() {
         let [table, edges] = [GENES_FILE, EDGES_FILE].map(|name| request.output.join(name));
-        let found = [
+        let outcomes = [
             judge(&table, names::table(&table, list.iter()))?,
             judge(&edges, names::edges(context, &edges, list, params.filter.score_index))?,
         ];
-        for wrong in found.into_iter().filter_map(std::result::Result::err) {
+        for wrong in outcomes.into_iter().filter_map(std::result::Result::err) {
             verdict.require(false, &wrong);
         }
     }
@@ -191,11 +191,11 @@ fn annotations(context: &Context<'_>, params: &ScanParams, verdict: &mut Verdict
     Ok(())
 }
 
-/// The wanted rows of the inputs.
+/// Summarises the wanted rows of the inputs.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
-pub fn kept(context: &Context<'_>, key: &Key, wanted: Wanted) -> Result<Seen> {
+pub fn selected_rows(context: &Context<'_>, key: &Key, wanted: Wanted) -> Result<RowSummary> {
     let request = context.request;
     let rows = RowScan {
         paths: &request.inputs,
@@ -204,23 +204,24 @@ pub fn kept(context: &Context<'_>, key: &Key, wanted: Wanted) -> Result<Seen> {
         threads: request.threads,
         progress: context.progress,
     };
-    let states = rows.each(Seen::default, |seen, found| {
-        seen.add(key, found);
+    let states = rows.each(RowSummary::default, |summary, written| {
+        summary.add(key, written);
         Ok(())
     })?;
-    Ok(states.into_iter().fold(Seen::default(), Seen::merge))
+    Ok(states.into_iter().fold(RowSummary::default(), RowSummary::merge))
 }
 
-/// The rows of an answer in text; those that `choose` does not take are counted and digested only.
+/// Summarises the rows of an answer in text; rows that `choose` rejects are only counted and
+/// digested.
 ///
 /// # Errors
-/// `Input` also for a line that no answer has; `System`; `Cancelled`.
+/// `Input`, also for a line that no answer has; `System`; `Cancelled`.
 pub fn rows_of_answer(
     context: &Context<'_>,
     key: &Key,
     paths: &[PathBuf; 1],
     choose: impl Fn(&WrittenRow<'_>) -> bool + Sync,
-) -> Result<Seen> {
+) -> Result<RowSummary> {
     let rows = RowScan {
         paths,
         wanted: Wanted::answer(),
@@ -228,16 +229,16 @@ pub fn rows_of_answer(
         threads: context.request.threads,
         progress: context.progress,
     };
-    let states = rows.each(Seen::default, |seen, found| {
-        if found.notation == Notation::Foreign {
+    let states = rows.each(RowSummary::default, |summary, written| {
+        if written.notation == Notation::Foreign {
             return Err("is not a line of KINC version 1 that ends in a line feed".to_owned());
         }
-        seen.digest_row(&found.row);
-        match choose(found) {
-            true => seen.add(key, found),
-            false => seen.pass(&found.row),
+        summary.digest_row(&written.row);
+        match choose(written) {
+            true => summary.add(key, written),
+            false => summary.pass(&written.row),
         }
         Ok(())
     })?;
-    Ok(states.into_iter().fold(Seen::default(), Seen::merge))
+    Ok(states.into_iter().fold(RowSummary::default(), RowSummary::merge))
 }

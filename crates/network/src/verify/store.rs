@@ -1,5 +1,5 @@
-//! Records of a fixed size, kept for later in partitions: in memory while they fit, otherwise in
-//! one scratch file without a name, which is gone when the process is, however it ends.
+//! Records of a fixed size, stored in partitions: in memory if they fit, else in a scratch file
+//! without a name, which disappears with the process, however it ends.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -11,26 +11,26 @@ use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-/// Bytes that a thread collects for a partition, at most and at least.
+/// Maximum and minimum size of the block that a thread collects for a partition, in bytes.
 const BLOCK_BYTES_MAX: u64 = 16 << 10;
 const BLOCK_BYTES_MIN: u64 = 1 << 10;
 
-/// Where records are kept and how much memory they may take.
+/// Memory and folder of a store.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
-    /// Memory is taken from here while there is some.
+pub struct StoreOptions<'a> {
+    /// Budget of the memory.
     pub budget: &'a Budget,
-    /// The part of it that records may take, in bytes.
+    /// Maximum memory of the records, in bytes.
     pub memory_bytes: u64,
-    /// The folder of the scratch file.
+    /// Folder of the scratch file.
     pub scratch: &'a Path,
     /// Threads that add records.
     pub threads: usize,
 }
 
-/// Records of `N` bytes.
+/// Store of records of `N` bytes.
 pub struct RecordStore<'a, const N: usize> {
-    place: Place<'a>,
+    options: StoreOptions<'a>,
     partitions: Vec<Mutex<Partition<'a>>>,
     block_bytes: usize,
     memory_bytes: AtomicU64,
@@ -49,18 +49,18 @@ enum Block<'a> {
     Disk { offset: u64, size: usize },
 }
 
-/// What one thread has not handed over yet.
+/// Records of a thread that are not in the store yet.
 pub struct StoreWriter<const N: usize> {
     blocks: Vec<Vec<u8>>,
 }
 
 impl<'a, const N: usize> RecordStore<'a, N> {
-    /// An empty store of so many partitions.
-    pub fn new(place: Place<'a>, partitions: usize) -> Self {
-        let share = place.memory_bytes / 4 / (partitions * place.threads) as u64;
+    /// Creates an empty store with `partitions` partitions.
+    pub fn new(options: StoreOptions<'a>, partitions: usize) -> Self {
+        let share = options.memory_bytes / 4 / (partitions * options.threads) as u64;
         let block_bytes = share.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX) as usize / N * N;
         Self {
-            place,
+            options,
             partitions: (0..partitions).map(|_| Mutex::default()).collect(),
             block_bytes,
             memory_bytes: AtomicU64::new(0),
@@ -69,12 +69,12 @@ impl<'a, const N: usize> RecordStore<'a, N> {
         }
     }
 
-    /// Partitions.
+    /// Returns the number of partitions.
     pub fn partitions(&self) -> usize {
         self.partitions.len()
     }
 
-    /// An empty sink for one thread.
+    /// Creates an empty sink for a thread.
     pub fn sink(&self) -> StoreWriter<N> {
         StoreWriter { blocks: vec![Vec::new(); self.partitions.len()] }
     }
@@ -82,7 +82,7 @@ impl<'a, const N: usize> RecordStore<'a, N> {
     /// Adds a record to a partition.
     ///
     /// # Errors
-    /// `System` when the scratch file cannot be written.
+    /// `System` if the scratch file cannot be written.
     #[inline(always)]
     pub fn add(&self, sink: &mut StoreWriter<N>, partition: usize, record: [u8; N]) -> Result<()> {
         let block = &mut sink.blocks[partition];
@@ -90,16 +90,16 @@ impl<'a, const N: usize> RecordStore<'a, N> {
         if block.len() >= self.block_bytes { self.hand_over(block, partition) } else { Ok(()) }
     }
 
-    /// Takes what is left in a sink.
+    /// Adds the remaining records of a sink.
     ///
     /// # Errors
-    /// `System` when the scratch file cannot be written.
+    /// `System` if the scratch file cannot be written.
     pub fn finish(&self, sink: &mut StoreWriter<N>) -> Result<()> {
         let blocks = sink.blocks.iter_mut().enumerate().filter(|(_, block)| !block.is_empty());
         blocks.into_iter().try_for_each(|(partition, block)| self.hand_over(block, partition))
     }
 
-    /// Records of a partition.
+    /// Returns the number of records of a partition.
     pub fn records(&self, partition: usize) -> u64 {
         lock(&self.partitions[partition]).records
     }
@@ -107,7 +107,7 @@ impl<'a, const N: usize> RecordStore<'a, N> {
     /// Calls `take` for each record of a partition.
     ///
     /// # Errors
-    /// `System` when the scratch file cannot be read.
+    /// `System` if the scratch file cannot be read.
     pub fn each(&self, partition: usize, mut take: impl FnMut(&[u8; N])) -> Result<()> {
         let partition = lock(&self.partitions[partition]);
         let mut read = Vec::new();
@@ -130,9 +130,9 @@ impl<'a, const N: usize> RecordStore<'a, N> {
     fn hand_over(&self, block: &mut Vec<u8>, partition: usize) -> Result<()> {
         let size = block.len();
         let taken = self.memory_bytes.fetch_add(size as u64, Ordering::Relaxed) + size as u64;
-        let fits = taken <= self.place.memory_bytes;
-        let lease = if fits { self.place.budget.try_take(size as u64) } else { None };
-        let kept = match lease {
+        let fits = taken <= self.options.memory_bytes;
+        let lease = if fits { self.options.budget.try_take(size as u64) } else { None };
+        let stored_block = match lease {
             Some(lease) => {
                 let bytes = std::mem::replace(block, Vec::with_capacity(self.block_bytes));
                 Block::Memory { bytes, _lease: lease }
@@ -148,14 +148,14 @@ impl<'a, const N: usize> RecordStore<'a, N> {
         };
         let mut partition = lock(&self.partitions[partition]);
         partition.records += (size / N) as u64;
-        partition.blocks.push(kept);
+        partition.blocks.push(stored_block);
         Ok(())
     }
 
     fn file(&self) -> Result<&File> {
         let made = self.file.get_or_init(|| {
             let name = format!("verify-{}-{:x}.scratch", std::process::id(), self.address());
-            let path = self.place.scratch.join(name);
+            let path = self.options.scratch.join(name);
             let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
             let file = file.map_err(|cause| self.failed("creating", &cause))?;
             std::fs::remove_file(&path).map_err(|cause| self.failed("unlinking", &cause))?;
@@ -164,13 +164,13 @@ impl<'a, const N: usize> RecordStore<'a, N> {
         made.as_ref().map_err(Clone::clone)
     }
 
-    /// A number that no other store of this process has now.
+    /// Returns a number that no other store of this process has now.
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
     fn failed(&self, doing: &str, cause: &std::io::Error) -> Error {
-        Error::system("verify", doing, self.place.scratch, cause)
+        Error::system("verify", doing, self.options.scratch, cause)
     }
 }
 
@@ -183,8 +183,9 @@ mod tests {
         for memory_bytes in [0, 5000, 1 << 30] {
             let folder = tempfile::tempdir().unwrap();
             let budget = Budget::new(memory_bytes);
-            let place = Place { budget: &budget, memory_bytes, scratch: folder.path(), threads: 1 };
-            let store = RecordStore::<8>::new(place, 3);
+            let options =
+                StoreOptions { budget: &budget, memory_bytes, scratch: folder.path(), threads: 1 };
+            let store = RecordStore::<8>::new(options, 3);
             let mut sink = store.sink();
             for number in 0..3000u64 {
                 store.add(&mut sink, number as usize % 3, number.to_le_bytes()).unwrap();

@@ -1,5 +1,5 @@
-//! Reads the tables of an answer, whichever engine wrote them: lines of fields between tabs below a
-//! header, written in exactly one way.
+//! Reader of the tables of an answer, whichever engine wrote them: lines of tab-separated fields
+//! below a header, in a single spelling.
 
 use std::path::Path;
 
@@ -12,15 +12,15 @@ use cuesta_runtime::parallel;
 use super::rows::fault;
 use super::text::pieces::{Buffer, PaddedLines, Pieces};
 
-/// A table and the means to read it.
+/// Table and the parameters of reading it.
 pub struct TableFile<'a> {
-    /// The file.
+    /// Path of the file.
     pub path: &'a Path,
-    /// Its first line.
+    /// First line of the file.
     pub header: &'static str,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Told of each byte that was read.
+    /// Progress of the bytes read.
     pub progress: &'a Progress,
 }
 
@@ -52,8 +52,8 @@ impl TableFile<'_> {
             let mut part = T::default();
             let mut pieces = Pieces::open(file, &splits[task], buffer)?;
             while let Some(piece) = pieces.next_piece()? {
-                let found = self.lines(&piece, &mut |line| take(worker, &mut part, line));
-                found.map_err(|(at, what)| fault(file, piece.offset, at, what))?;
+                let outcome = self.lines(&piece, &mut |line| take(worker, &mut part, line));
+                outcome.map_err(|(at, what)| fault(file, piece.offset, at, what))?;
                 self.progress.advance((piece.end - piece.start) as u64)?;
             }
             parts.push((task, part));
@@ -69,7 +69,7 @@ impl TableFile<'_> {
         Ok((workers, parts.into_iter().map(|(_, part)| part).collect()))
     }
 
-    /// Gives the lines of a piece; an error comes with the place of its line in the piece.
+    /// Passes the lines of a piece to `take`; an error has the offset of its line in the piece.
     fn lines(
         &self,
         piece: &PaddedLines<'_>,
@@ -99,10 +99,10 @@ impl TableFile<'_> {
     }
 }
 
-/// Reads a line of whole numbers below 10^18, written without sign or leading zeros.
+/// Parses a line of integers below 10^18, without signs or leading zeros.
 ///
 /// # Errors
-/// The field that is none, or another number of fields.
+/// The field that is not an integer, or a different number of fields.
 pub fn integers<const N: usize>(line: &[u8]) -> std::result::Result<[u64; N], Wrong> {
     let mut values = [0; N];
     let mut fields = line.split(|&byte| byte == b'\t');
@@ -116,7 +116,7 @@ pub fn integers<const N: usize>(line: &[u8]) -> std::result::Result<[u64; N], Wr
     }
 }
 
-/// Reads a whole number below 10^18.
+/// Parses an integer below 10^18.
 ///
 /// # Errors
 /// A sentence with the field.
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_in_one_way_only() {
+    fn numbers_have_a_single_spelling() {
         for (text, expected) in [
             ("", "is empty"),
             ("a\tc\n1\t2\n", "is not the header a b"),

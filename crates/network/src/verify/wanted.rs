@@ -1,5 +1,5 @@
-//! Which rows a verification looks at: those that pass the filter of `spec/workloads`, written
-//! here anew, and of these the ones that are sampled.
+//! Selection of the rows of a verification: those that pass the filter of `spec/workloads`,
+//! implemented here a second time, and of these the sampled ones.
 
 use cuesta_core::digest::mix;
 use cuesta_core::fingerprint::Key;
@@ -9,20 +9,20 @@ use cuesta_input::FilterParams;
 use cuesta_input::limits::{CLUSTERS_MAX, GENES_MAX};
 use cuesta_input::row::Row;
 
-/// The rows that are wanted.
+/// Selection of rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     filter: Option<Passing>,
-    /// Chooses pairs of genes; all of them without it.
+    /// Salt of the sample of gene pairs; `None` selects all pairs.
     salt: Option<u64>,
-    /// A line without a row is a fault, as in an answer.
+    /// Whether a line without a row is a fault, as in an answer.
     pub rows_only: bool,
 }
 
-/// The filter in the units of the text.
+/// Filter in the units of the text.
 #[derive(Clone, Copy, Debug)]
 struct Passing {
-    /// Smallest and largest |score|, in millionths.
+    /// Minimum and maximum |score|, in millionths.
     least: i64,
     most: i64,
     score_index: usize,
@@ -31,7 +31,7 @@ struct Passing {
 }
 
 impl Wanted {
-    /// Rows that pass the filter.
+    /// Selects rows that pass the filter.
     pub fn passing(filter: &FilterParams) -> Self {
         let most = |score: f64| (score * 1e6 + 1e-6).floor() as i64;
         let passing = Passing {
@@ -44,24 +44,25 @@ impl Wanted {
         Self { filter: Some(passing), ..Self::default() }
     }
 
-    /// Every row of an answer, which has nothing but rows.
+    /// Selects all rows of an answer, which has nothing but rows.
     pub fn answer() -> Self {
         Self { rows_only: true, ..Self::default() }
     }
 
-    /// At the level `sample`, one pair of genes in [`SAMPLE_GROUP_SIZE`], which the key chooses.
+    /// Adds the sample at the level `sample`: one pair of genes in [`SAMPLE_GROUP_SIZE`], selected
+    /// by the key.
     #[must_use]
     pub fn at(self, level: VerificationLevel, key: &Key) -> Self {
         Self { salt: (level == VerificationLevel::Sample).then(|| key.salt()), ..self }
     }
 
-    /// Whether only some pairs of genes are wanted.
+    /// Whether only a sample of gene pairs is selected.
     #[inline(always)]
     pub fn samples(&self) -> bool {
         self.salt.is_some()
     }
 
-    /// Whether a pair of genes is wanted.
+    /// Whether a pair of genes is selected.
     #[inline(always)]
     pub fn sampled(&self, gene1: u32, gene2: u32) -> bool {
         self.salt.is_none_or(|salt| {
@@ -70,7 +71,7 @@ impl Wanted {
         })
     }
 
-    /// Whether a gene is wanted, for work that goes gene by gene.
+    /// Whether a gene is selected, for work gene by gene.
     pub fn sampled_gene(&self, gene: u32) -> bool {
         self.sampled(gene, 0)
     }
@@ -88,14 +89,14 @@ impl Wanted {
             && row.missing <= filter.max_missing
     }
 
-    /// The score that decides.
+    /// Returns the score that the filter tests.
     #[inline(always)]
     pub fn score(&self, row: &Row<'_>) -> i32 {
         let index = self.filter.map_or(0, |filter| filter.score_index);
         row.scores.get(index).copied().unwrap_or(NAN)
     }
 
-    /// Whether genes, cluster and first score are all that decides.
+    /// Whether the filter tests only genes, cluster and first score.
     pub fn needs_edges_only(&self) -> bool {
         self.filter.is_some_and(|filter| {
             filter.score_index == 0
@@ -105,7 +106,7 @@ impl Wanted {
     }
 }
 
-/// Checks that a row that counts is possible.
+/// Checks that a selected row is possible.
 ///
 /// # Errors
 /// A sentence continuing "line N of FILE ...".
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn about_one_pair_in_sixteen_is_sampled_and_every_key_takes_others() {
+    fn about_a_sixteenth_of_the_pairs_is_sampled_and_keys_select_different_pairs() {
         let chosen = |key: &Key| -> Vec<u32> {
             let wanted = Wanted::answer().at(VerificationLevel::Sample, key);
             (2..10_000).filter(|&gene1| wanted.sampled(gene1, 1)).collect()

@@ -1,4 +1,4 @@
-//! What the integration tests share: small datasets and one way to run and verify.
+//! Helpers of the integration tests: small datasets, running and verifying.
 #![allow(missing_docs, dead_code, clippy::unwrap_used)]
 
 use std::fs;
@@ -13,7 +13,7 @@ use cuesta_network::run;
 use cuesta_network::verify;
 use serde_json::Value;
 
-/// A temporary folder with inputs and answers.
+/// Temporary folder with inputs and answers.
 pub struct Place {
     folder: tempfile::TempDir,
 }
@@ -34,7 +34,7 @@ impl Place {
         path
     }
 
-    /// A synthetic dataset; `change` adjusts its parameters.
+    /// Makes a synthetic dataset; `change` adjusts its parameters.
     pub fn make(&self, name: &str, change: impl FnOnce(&mut clusters::Params)) -> PathBuf {
         let mut params: clusters::Params = serde_json::from_value(serde_json::json!({
             "output": self.path(name), "genes": 120, "samples": 21, "clusters": 3, "seed": 7
@@ -62,7 +62,7 @@ impl Place {
         }
     }
 
-    /// A file that names so many genes; some names need escapes in XML.
+    /// Writes a file with the names of `genes` genes; some names need escapes in XML.
     pub fn names(&self, genes: usize) -> PathBuf {
         let name =
             |gene| format!("{gene}\t{}{gene}\n", ["AT", "a <b> & \"c\" ", "\u{3b2}-"][gene % 3]);
@@ -70,7 +70,7 @@ impl Place {
         self.write("names.tsv", format!("gene\tname\n{table}"))
     }
 
-    /// How many files and folders there are beside what workers keep for each other, which the
+    /// Returns the number of files and folders, except the files shared by workers, which the
     /// engine removes.
     pub fn entries(&self) -> usize {
         let entries = fs::read_dir(self.folder.path()).unwrap();
@@ -86,7 +86,7 @@ pub fn run_only(workload: &str, request: &Request) -> Result<Response> {
     run::run(workload, request, &Progress::default())
 }
 
-/// Runs, annotates, verifies, and returns the counts with the verdict.
+/// Runs, annotates and verifies; returns the counts with the verdict.
 pub fn run_and_verify(workload: &str, request: &Request) -> (Response, Verdict) {
     let response = run_only(workload, request).unwrap();
     run::annotate(workload, request, &Progress::default()).unwrap();
@@ -95,7 +95,7 @@ pub fn run_and_verify(workload: &str, request: &Request) -> (Response, Verdict) 
     (response, verdict)
 }
 
-/// All files of an answer, by name.
+/// Returns all files of an answer, by name.
 pub fn files(request: &Request) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     let mut folders = vec![request.output.clone()];

@@ -1,10 +1,10 @@
-//! Memory that starts at a cache line: loads of whole vectors then touch one line each.
+//! Memory aligned to cache lines: a load of a whole vector then touches a single line.
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// Zeroed numbers, the first at the start of a cache line. The operating system provides the memory
-/// when it is first written, by the thread that writes it.
+/// Zeroed numbers that start at a cache line. The operating system provides the memory at the first
+/// write, to the thread that writes.
 #[derive(Debug, Default)]
 pub struct Aligned<T> {
     data: Vec<T>,
@@ -28,7 +28,7 @@ impl<T: Copy + Default> Aligned<T> {
         &mut self.data[self.start..][..self.length]
     }
 
-    /// Pieces of `N` numbers; the length must be a multiple of `N`.
+    /// Returns pieces of `N` numbers; the length must be a multiple of `N`.
     pub fn pieces<const N: usize>(&self) -> &[[T; N]] {
         self.all().as_chunks().0
     }

@@ -1,4 +1,4 @@
-//! Bands of rows of the triangle of pairs: the unit of parallel work and of memory.
+//! Bands of rows of the triangle of gene pairs: the unit of parallel work and of memory.
 
 use std::ops::{AddAssign, Range};
 
@@ -8,28 +8,28 @@ use super::prepare::Prepared;
 use super::vector::TILE_ROWS;
 use super::{dense, masked};
 
-/// Most rows of a band.
+/// Maximum number of rows of a band.
 const ROWS_MAX: usize = 32 * TILE_ROWS;
 
-/// A pair that is kept. Gene numbers count from 1 and `gene1 > gene2`.
+/// Gene pair whose score reaches the threshold. Gene numbers count from 1 and `gene1 > gene2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
-    /// Row of the matrix, the larger.
+    /// Larger row of the matrix.
     pub gene1: u32,
-    /// Row of the matrix, the smaller.
+    /// Smaller row of the matrix.
     pub gene2: u32,
     /// Correlation in millionths, half to even.
     pub micro: Micro,
 }
 
-/// What became of the pairs.
+/// Numbers of gene pairs by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All pairs.
     pub pairs: u64,
     /// Pairs whose score is at least the threshold.
-    pub kept: u64,
-    /// Pairs of which one gene does not vary over the common samples.
+    pub selected: u64,
+    /// Pairs with a gene that does not vary over the common samples.
     pub undefined: u64,
     /// Pairs with fewer common samples than required.
     pub too_few_samples: u64,
@@ -38,24 +38,24 @@ pub struct Counts {
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.pairs += other.pairs;
-        self.kept += other.kept;
+        self.selected += other.selected;
         self.undefined += other.undefined;
         self.too_few_samples += other.too_few_samples;
     }
 }
 
-/// Memory of one worker, used again for every band.
+/// Memory of a thread, reused for each band.
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(super) counts: Counts,
-    /// For every row of the band the second genes (0-based) and scores found, in ascending order
-    /// within each of the two kinds of pairs.
-    pub(super) found: Vec<Vec<(u32, Micro)>>,
+    /// For each row of the band, the second genes (0-based) and scores of selected pairs, in
+    /// ascending order within each of the two kinds of pairs.
+    pub(super) selected: Vec<Vec<(u32, Micro)>>,
     pub(super) dense: dense::DenseWorkspace,
     pub(super) masked: masked::MaskedWorkspace,
 }
 
-/// Divides the triangle into bands of about equal work, in order; `count` is how many at least.
+/// Divides the triangle into at least `count` bands of about equal work, in order.
 pub fn bands(genes: usize, count: usize) -> Vec<Range<usize>> {
     let pairs = genes * genes / 2 / count.max(1);
     let mut bands = Vec::new();
@@ -69,11 +69,11 @@ pub fn bands(genes: usize, count: usize) -> Vec<Range<usize>> {
     bands
 }
 
-/// Appends the kept pairs whose first gene (0-based) is in `rows`, in ascending order of triangular
-/// rank, and counts all pairs there.
+/// Appends the selected pairs whose first gene (0-based) is in `rows`, in ascending order of
+/// triangular rank, and counts all pairs of these rows.
 ///
-/// The same for any division into bands, on any processor. `out` grows by at most the number of
-/// pairs of the band.
+/// The result is the same for any division into bands and on any processor. `out` grows by at most
+/// the number of pairs of the band.
 pub fn band(
     prepared: &Prepared,
     rows: Range<usize>,
@@ -81,22 +81,26 @@ pub fn band(
     out: &mut Vec<Match>,
 ) -> Counts {
     scratch.counts = count_complete(prepared, rows.clone());
-    scratch.found.resize_with(rows.len().max(scratch.found.len()), Vec::new);
+    scratch.selected.resize_with(rows.len().max(scratch.selected.len()), Vec::new);
     dense::band(prepared, rows.clone(), scratch);
     masked::band(prepared, rows.clone(), scratch);
     let before = out.len();
-    for (gene1, found) in rows.zip(&mut scratch.found) {
+    for (gene1, selected) in rows.zip(&mut scratch.selected) {
         if !prepared.partial.is_empty() {
-            found.sort_unstable_by_key(|(gene2, _)| *gene2);
+            selected.sort_unstable_by_key(|(gene2, _)| *gene2);
         }
         let gene1 = gene1 as u32 + 1;
-        out.extend(found.drain(..).map(|(gene2, micro)| Match { gene1, gene2: gene2 + 1, micro }));
+        out.extend(selected.drain(..).map(|(gene2, micro)| Match {
+            gene1,
+            gene2: gene2 + 1,
+            micro,
+        }));
     }
-    scratch.counts.kept = (out.len() - before) as u64;
+    scratch.counts.selected = (out.len() - before) as u64;
     scratch.counts
 }
 
-/// Counts all pairs of a band, and those of complete genes that have no score.
+/// Counts all pairs of a band, and the pairs of complete genes that have no score.
 fn count_complete(prepared: &Prepared, rows: Range<usize>) -> Counts {
     let mut counts = Counts::default();
     let enough = prepared.samples() >= prepared.min_samples;

@@ -11,20 +11,20 @@ use super::simd::Isa;
 use super::vector::{CodeLane, LANE, Lane, Strip, TILE_COLUMNS};
 use super::{CorrelationMethod, coefficient};
 
-/// Largest code: of 31 bits, to leave the sign.
+/// Largest code: 31 bits, as one bit is the sign.
 const CODE_MAX: f64 = i32::MAX as f64;
 
-/// 1.5 x 2^52: added to a number below 2^31 it leaves the nearest integer, even for halves, in the
+/// 1.5 x 2^52: added to a number below 2^31, it leaves the nearest integer, half to even, in the
 /// lowest bits.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// Rounds in which a mean is taken away: enough for 100,000 values that differ in their last digit.
+/// Rounds of subtracting the mean: enough for 100,000 values that differ in their last digit.
 pub(super) const CENTRING_ROUNDS: usize = 3;
 
-/// What the sums of products of a double-precision row may be off by.
+/// Bound on the error of the sums of products of a double-precision row.
 const SUM_ERROR: f64 = 1e-12;
 
-/// The rows. A row is a *place*; its gene is `genes[place]`.
+/// Rows of complete genes. A row is a *place*; its gene is `genes[place]`.
 ///
 /// Pearson: deviations from the mean, unit norm. Spearman: ranks.
 #[derive(Debug)]
@@ -34,9 +34,9 @@ pub(super) struct Complete<'a> {
     isa: Isa,
     /// Genes (0-based), ascending.
     pub genes: Vec<u32>,
-    /// Lanes of a row; the last one is filled up with zeros.
+    /// Lanes of a row; the last lane is padded with zeros.
     lanes: usize,
-    /// Sum of squares of a row: 1 for Pearson.
+    /// Sum of squares of each row: 1 for Pearson.
     squares: Vec<f64>,
     /// Error of a row of codes in units of its scale.
     code_error: f64,
@@ -45,15 +45,16 @@ pub(super) struct Complete<'a> {
 
 #[derive(Debug)]
 enum Layout {
-    /// For all pairs: the rows in double precision.
+    /// Layout for all pairs: rows in double precision.
     Exact { rows: Aligned<f64> },
-    /// For pairs that reach a threshold.
+    /// Layout for pairs that reach a threshold.
     Filter {
         /// Rows of unit norm, `TILE_COLUMNS` places to a panel, sample-major.
         strips: Aligned<f32>,
-        /// Rows as integers: half the bytes of double precision and enough for most scores.
+        /// Rows as integers: half the bytes of double precision, and accurate enough for most
+        /// scores.
         codes: Aligned<i32>,
-        /// What a code is multiplied by.
+        /// Factor of the codes of each row.
         scales: Vec<f64>,
     },
 }
@@ -70,7 +71,7 @@ impl<'a> Complete<'a> {
         let lanes = matrix.samples.len().div_ceil(LANE);
         let squares = vec![1.0; genes.len()];
         let layout = Layout::Exact { rows: Aligned::new(0) };
-        // A little more than half for the rounding of the code itself.
+        // Slightly more than half a unit, for the rounding of the code itself.
         let code_error = 0.51 * (matrix.samples.len() as f64).sqrt();
         let mut complete = Self { matrix, method, isa, genes, lanes, squares, code_error, layout };
         if all_pairs {
@@ -81,12 +82,12 @@ impl<'a> Complete<'a> {
         complete
     }
 
-    /// Are the rows laid out for all pairs?
+    /// Whether the rows are laid out for all pairs.
     pub fn is_for_all_pairs(&self) -> bool {
         matches!(self.layout, Layout::Exact { .. })
     }
 
-    /// The row of a place, for all pairs.
+    /// Returns the row of a place, in the layout for all pairs.
     pub fn row(&self, place: usize) -> &[Lane] {
         match &self.layout {
             Layout::Exact { rows } => &rows.pieces()[place * self.lanes..][..self.lanes],
@@ -94,7 +95,8 @@ impl<'a> Complete<'a> {
         }
     }
 
-    /// A panel of `TILE_COLUMNS` places, one strip a sample, for a threshold.
+    /// Returns a panel of `TILE_COLUMNS` places, with a strip for each sample, in the layout for a
+    /// threshold.
     pub fn panel(&self, panel: usize) -> &[Strip] {
         let samples = self.matrix.samples.len();
         match &self.layout {
@@ -103,7 +105,7 @@ impl<'a> Complete<'a> {
         }
     }
 
-    /// The codes of a place and their unit, for a threshold.
+    /// Returns the codes of a place and their unit, in the layout for a threshold.
     pub fn codes(&self, place: usize) -> (&[CodeLane], f64) {
         match &self.layout {
             Layout::Filter { codes, scales, .. } => {
@@ -113,7 +115,7 @@ impl<'a> Complete<'a> {
         }
     }
 
-    /// The score of two places from the product of their rows.
+    /// Returns the score of two places from the product of their rows.
     pub fn score(&self, place1: usize, place2: usize, product: f64) -> f64 {
         match self.method {
             CorrelationMethod::Pearson => product.clamp(-1.0, 1.0),
@@ -123,11 +125,11 @@ impl<'a> Complete<'a> {
         }
     }
 
-    /// The score of two places in millionths from the product of their codes, in units of
-    /// `scale1 x scale2`; `None` when the error of the codes leaves the last digit open.
+    /// Returns the score of two places in millionths from the product of their codes, in units of
+    /// `scale1 x scale2`; `None` if the error of the codes leaves the last digit undecided.
     ///
-    /// A code is off by half a unit at most, so a row of S samples is off by unit x sqrt(S) / 2;
-    /// the rows have norm one, so that the product is off by the sum of both at most
+    /// The error of a code is at most half a unit, so that of a row of S samples is at most unit x
+    /// sqrt(S) / 2; the rows have norm one, so the error of the product is at most the sum of both
     /// (Cauchy-Schwarz).
     pub fn rounded_score(
         &self,
@@ -144,7 +146,7 @@ impl<'a> Complete<'a> {
         (micro == micro_of((product + error).clamp(-1.0, 1.0))).then_some(micro)
     }
 
-    /// The score of two places in millionths, in double precision.
+    /// Returns the score of two places in millionths, computed in double precision.
     #[cold]
     pub fn exact_score(&self, place1: usize, place2: usize) -> Micro {
         let [one, other] = [place1, place2].map(|place| {
@@ -200,12 +202,12 @@ impl<'a> Complete<'a> {
     }
 }
 
-/// A score in millionths, halves to even.
+/// Converts a score to millionths, half to even.
 pub(super) fn micro_of(score: f64) -> Micro {
     (score * 1e6 + ROUNDER).to_bits() as Micro
 }
 
-/// Writes the row of a gene and gives its sum of squares.
+/// Writes the row of a gene and returns its sum of squares.
 fn fill_row(method: CorrelationMethod, values: &[f64], row: &mut [f64]) -> f64 {
     let row = &mut row[..values.len()];
     match method {
@@ -217,7 +219,7 @@ fn fill_row(method: CorrelationMethod, values: &[f64], row: &mut [f64]) -> f64 {
             let (everyone, count) = (vec![1; values.len()], values.len() as u32);
             let place = |sample: usize, rank: i32| row[sample] = f64::from(rank);
             RankOrder::new(values).each_rank(&everyone, count, place);
-            // Whole numbers, far below 2^53: the sum is exact.
+            // The terms are integers far below 2^53: the sum is exact.
             sum(row, |rank| rank * rank)
         }
     }
@@ -228,7 +230,7 @@ fn fill_unit_row(values: &[f64], row: &mut [f64]) {
     let unit = unit_for(values);
     row.iter_mut().zip(values).for_each(|(place, value)| *place = value * unit);
     // A difference of two numbers is exact to half a unit in its last place, but the mean of large
-    // ones is not: each further round takes away what rounding left of it.
+    // values is not: each further round removes the rounding error of the mean.
     for _ in 0..CENTRING_ROUNDS {
         let mean = sum(row, |value| value) / values.len() as f64;
         row.iter_mut().for_each(|value| *value -= mean);
@@ -237,7 +239,7 @@ fn fill_unit_row(values: &[f64], row: &mut [f64]) {
     row.iter_mut().for_each(|value| *value *= factor);
 }
 
-/// Sum over a row in eight partial sums.
+/// Returns the sum over a row in eight partial sums.
 fn sum(row: &[f64], term: impl Fn(f64) -> f64) -> f64 {
     let mut sums = [0.0; LANE];
     let (lanes, rest) = row.as_chunks::<LANE>();
@@ -249,7 +251,7 @@ fn sum(row: &[f64], term: impl Fn(f64) -> f64) -> f64 {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
-/// Writes a row as integers and gives the unit they stand for.
+/// Writes a row as integers and returns the unit of the codes.
 fn encode(method: CorrelationMethod, row: &[f64], codes: &mut [i32]) -> f64 {
     let scale = match method {
         CorrelationMethod::Pearson => {
@@ -265,8 +267,8 @@ fn encode(method: CorrelationMethod, row: &[f64], codes: &mut [i32]) -> f64 {
     scale
 }
 
-/// A power of two that brings the largest of `values` near one, so that squares neither overflow
-/// nor vanish; multiplying by it is exact. Missing values do not count.
+/// Returns a power of two that scales the largest of `values` to about one, so that squares neither
+/// overflow nor underflow; multiplying by it is exact. Missing values do not count.
 pub(super) fn unit_for(values: &[f64]) -> f64 {
     let most = values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
     let exponent = (most.to_bits() >> 52) as i64 - 1023;

@@ -1,11 +1,11 @@
-//! Pairs of genes without missing values: the blocked matrix product.
+//! Pairs of genes without missing values, by a blocked matrix product.
 //!
 //! A single-precision product of unit rows x and y over S samples, rounded inputs included, differs
-//! from the exact one by at most ((S + 2) u + O(S^2 u^2)) sum |x y|, u = 2^-24, and the sum is at
-//! most 1 by Cauchy and Schwarz. A pair whose single-precision score is below the threshold by more
-//! than `margin` can therefore not be kept. The others are computed from the rows as 32-bit
-//! integers, again with a bounded error, and in double precision if that leaves the last digit
-//! open.
+//! from the exact product by at most ((S + 2) u + O(S^2 u^2)) sum |x y|, u = 2^-24, and the sum is
+//! at most 1 by Cauchy and Schwarz. A pair whose single-precision score is more than `margin` below
+//! the threshold can therefore not reach it. The remaining candidates are computed from the rows as
+//! 32-bit integers, again with a bounded error, and in double precision if that leaves the last
+//! digit undecided.
 
 use std::ops::Range;
 
@@ -17,24 +17,24 @@ use super::prepare::Prepared;
 use super::simd::Isa;
 use super::vector::{Slice, TILE_COLUMNS, TILE_ROWS, Tile};
 
-/// Samples of a block of the product: a row panel of so many stays in the L1 cache.
+/// Samples of a block of the product: a row panel of this depth stays in the L1 cache.
 const DEPTH: usize = 640;
 
-/// Bytes of a block of column panels, `DEPTH` samples of it: it stays in the L2 cache.
+/// Bytes of a block of column panels of `DEPTH` samples: it stays in the L2 cache.
 const BLOCK_BYTES: usize = 512 << 10;
 
-/// Candidates of a row, on average, that are worth to be computed before there are more.
+/// Average number of candidates of a row that are worth computing before more are collected.
 const CANDIDATES: usize = 16;
 
-/// Memory of one worker.
+/// Memory of a thread.
 #[derive(Debug, Default)]
 pub(super) struct DenseWorkspace {
-    /// The rows of the band, `TILE_ROWS` to a panel, sample-major.
+    /// Rows of the band, `TILE_ROWS` in a panel, sample-major.
     panels: Vec<Slice>,
     tiles: Vec<Tile>,
-    /// For every row of the band the columns to compute again.
+    /// For each row of the band, the candidate columns.
     candidates: Vec<Vec<u32>>,
-    /// How many those are.
+    /// Total number of candidates.
     count: usize,
 }
 
@@ -67,20 +67,20 @@ pub(super) fn band(prepared: &Prepared, rows: Range<usize>, scratch: &mut Scratc
     band.pack(&mut scratch.dense);
     for start in (0..panels).step_by(block) {
         band.find_candidates(start..panels.min(start + block), &mut scratch.dense);
-        // Few candidates of a row are better computed together with later ones.
+        // Few candidates of a row are more efficient together with later candidates.
         if scratch.dense.count >= CANDIDATES * band.rows.len() || start + block >= panels {
             band.compute_candidates(scratch);
         }
     }
 }
 
-/// A band in terms of places: rows of the complete genes.
+/// Band in terms of places: rows of the complete genes.
 struct Band<'a> {
     complete: &'a Complete<'a>,
     isa: Isa,
     samples: usize,
     min_abs_micro: Micro,
-    /// The single-precision score below which no pair can be kept.
+    /// Single-precision score below which no pair can reach the threshold.
     limit: f32,
     /// First gene of the band.
     first: usize,
@@ -88,7 +88,7 @@ struct Band<'a> {
 }
 
 impl Band<'_> {
-    /// Lays the rows of the band out in panels.
+    /// Lays out the rows of the band in panels.
     fn pack(&self, workspace: &mut DenseWorkspace) {
         let panels = self.rows.len().div_ceil(TILE_ROWS);
         workspace.panels.clear();
@@ -134,7 +134,7 @@ impl Band<'_> {
         });
     }
 
-    /// Calls `visit(rows, column panel, number)` for every tile that holds a pair.
+    /// Calls `visit(rows, column panel, number)` for each tile that contains a pair.
     fn each_tile(&self, columns: Range<usize>, mut visit: impl FnMut(Range<usize>, usize, usize)) {
         for (panel, start) in self.rows.clone().step_by(TILE_ROWS).enumerate() {
             let rows = start..self.rows.end.min(start + TILE_ROWS);
@@ -164,9 +164,9 @@ impl Band<'_> {
             if bits == 0 {
                 continue;
             }
-            let found = &mut candidates[row - self.rows.start];
+            let row_candidates = &mut candidates[row - self.rows.start];
             while bits != 0 {
-                found.push(first as u32 + bits.trailing_zeros());
+                row_candidates.push(first as u32 + bits.trailing_zeros());
                 bits &= bits - 1;
                 count += 1;
             }
@@ -174,23 +174,23 @@ impl Band<'_> {
         count
     }
 
-    /// Computes the candidates and keeps those that reach the threshold.
+    /// Computes the scores of the candidates and selects those that reach the threshold.
     fn compute_candidates(&self, scratch: &mut Scratch) {
         let complete = self.complete;
         for (row, candidates) in self.rows.clone().zip(&mut scratch.dense.candidates) {
-            let found = &mut scratch.found[complete.genes[row] as usize - self.first];
+            let selected = &mut scratch.selected[complete.genes[row] as usize - self.first];
             let (codes, scale) = complete.codes(row);
             for columns in candidates.chunks(4) {
                 let four: [usize; 4] =
                     std::array::from_fn(|i| columns[i.min(columns.len() - 1)] as usize);
-                let others = four.map(|column| complete.codes(column));
-                let products = self.isa.code_dots(codes, others.map(|other| other.0));
+                let code_rows = four.map(|column| complete.codes(column));
+                let products = self.isa.code_dots(codes, code_rows.map(|code_row| code_row.0));
                 for (i, product) in products.into_iter().enumerate().take(columns.len()) {
-                    let column = (four[i], others[i].1);
+                    let column = (four[i], code_rows[i].1);
                     let micro = complete
                         .rounded_score((row, scale), column, product)
                         .unwrap_or_else(|| complete.exact_score(row, four[i]));
-                    self.keep(four[i], micro, found);
+                    self.select(four[i], micro, selected);
                 }
             }
             candidates.clear();
@@ -208,15 +208,15 @@ impl Band<'_> {
             let rows = four(start, self.rows.end);
             let xs = rows.map(|row| complete.row(row));
             for column in columns.clone().step_by(4).take_while(|column| *column < rows[3]) {
-                let others = four(column, columns.end);
-                let products = self.isa.grid(xs, others.map(|other| complete.row(other)));
+                let column_places = four(column, columns.end);
+                let products = self.isa.grid(xs, column_places.map(|place| complete.row(place)));
                 for (i, products) in products.iter().enumerate().take(self.rows.end - start) {
                     let gene1 = complete.genes[rows[i]] as usize;
-                    let found = &mut scratch.found[gene1 - self.first];
+                    let selected = &mut scratch.selected[gene1 - self.first];
                     for (j, product) in products.iter().enumerate().take(columns.end - column) {
-                        if others[j] < rows[i] {
-                            let score = complete.score(rows[i], others[j], *product);
-                            self.keep(others[j], micro_of(score), found);
+                        if column_places[j] < rows[i] {
+                            let score = complete.score(rows[i], column_places[j], *product);
+                            self.select(column_places[j], micro_of(score), selected);
                         }
                     }
                 }
@@ -224,20 +224,20 @@ impl Band<'_> {
         }
     }
 
-    fn keep(&self, column: usize, micro: Micro, found: &mut Vec<(u32, Micro)>) {
+    fn select(&self, column: usize, micro: Micro, selected: &mut Vec<(u32, Micro)>) {
         if micro.abs() >= self.min_abs_micro {
-            found.push((self.complete.genes[column], micro));
+            selected.push((self.complete.genes[column], micro));
         }
     }
 }
 
 fn limit(min_abs_micro: Micro, samples: usize) -> f32 {
     let margin = (samples + 4) as f64 * f64::from(f32::EPSILON) / 2.0 * 1.01;
-    // Half a millionth: a score just below the threshold may be rounded up to it.
+    // Half a millionth less: a score just below the threshold may be rounded up to it.
     (((f64::from(min_abs_micro) - 0.5) * 1e-6 - margin) as f32).next_down()
 }
 
-/// Bits of the columns, from `first_column`, that are left of `row`.
+/// Returns the bits of the columns, from `first_column` on, that are left of `row`.
 fn lower(row: usize, first_column: usize) -> u32 {
     match row.saturating_sub(first_column) {
         columns @ 0..TILE_COLUMNS => (1 << columns) - 1,

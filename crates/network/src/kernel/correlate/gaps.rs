@@ -1,4 +1,4 @@
-//! What pairs of genes with missing values need besides the rows of complete genes.
+//! Additional data for pairs of genes with missing values.
 
 use cuesta_input::matrix::ExpressionMatrix;
 
@@ -9,26 +9,26 @@ use super::rank::RankOrder;
 use super::share::share;
 use super::vector::{LANE, Lane, Masked};
 
-/// The values that are present and, for Spearman, their order. Empty when no value is missing.
+/// Present values and, for Spearman, their order. Empty if no value is missing.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     genes: Vec<GeneGaps>,
 }
 
-/// One gene of [`Gaps`].
+/// Data of a gene in [`Gaps`].
 #[derive(Debug, Default)]
 pub(super) struct GeneGaps {
-    /// Which samples are present: a bit a sample, lowest first, zeros up to a multiple of 64.
+    /// Present samples: a bit for each sample, lowest first, with zeros up to a multiple of 64.
     pub bits: Vec<u8>,
-    /// Number of samples that are present.
+    /// Number of present samples.
     pub present: u32,
-    /// Are all present values equal?
+    /// Whether all present values are equal.
     pub is_constant: bool,
-    /// Pearson: the values, scaled by a power of two.
+    /// Values for Pearson, scaled by a power of two.
     lanes: Vec<Lane>,
-    /// Spearman: the order of the values.
+    /// Order of the values for Spearman.
     pub order: RankOrder,
-    /// Spearman: ranks within the samples that are present; 0 where missing, and zeros up to a
+    /// Ranks within the present samples for Spearman; 0 for missing values, and zeros up to a
     /// multiple of `LANE`.
     pub ranks: Vec<i32>,
 }
@@ -80,19 +80,19 @@ impl GeneGaps {
         gaps
     }
 
-    /// The values and which of them are present, for Pearson.
+    /// Returns the values and their presence bits, for Pearson.
     pub fn masked(&self) -> Masked<'_> {
         Masked { lanes: &self.lanes, bits: &self.bits }
     }
 }
 
-/// Writes a byte for every bit, lowest first.
+/// Writes a byte for each bit, lowest first.
 pub(super) fn flags_of(bits: &[u8], flags: &mut Vec<u8>) {
     flags.clear();
     flags.extend(bits.iter().flat_map(|byte| std::array::from_fn::<u8, 8, _>(|i| byte >> i & 1)));
 }
 
-/// A bit for every value that is present, lowest first, zeros up to a multiple of 64.
+/// Returns a bit for each present value, lowest first, with zeros up to a multiple of 64.
 fn present_bits(values: &[f64]) -> Vec<u8> {
     let mut bits = vec![0; values.len().div_ceil(64) * 8];
     for (index, value) in values.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Pairs of genes of which at least one has missing values, over the samples that both have.
+//! Pairs of genes with missing values, over the samples that both genes have.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use super::prepare::Prepared;
 use super::vector::{CodeLane, Moments};
 use super::{CorrelationMethod, coefficient, reference};
 
-/// Genes that every row of the band meets before it goes on to the next: they stay in the cache.
+/// Genes that all rows of the band are compared with before the next block: they stay in the cache.
 const BLOCK: usize = 256;
 
-/// Share of a sum of squares that rounding of a mean may change.
+/// Relative change of a sum of squares that the rounding of a mean may cause.
 const SQUARES_ERROR: f64 = 1e-12;
 
-/// Smallest sum of squares: the product of two is a normal number.
+/// Smallest sum of squares: the product of two such sums is a normal number.
 const SQUARES_MIN: f64 = 1e-140;
 
-/// Memory for the pairs of one row.
+/// Memory for the pairs of a row.
 #[derive(Debug, Default)]
 pub(super) struct MaskedWorkspace {
-    /// Genes that have enough samples in common with the row, and how many.
+    /// Genes that share enough samples with the row, and the number of shared samples.
     partners: Vec<(u32, u32)>,
     scores: Vec<Option<f64>>,
     common: Vec<u8>,
@@ -45,24 +45,24 @@ pub(super) fn band(prepared: &Prepared, rows: Range<usize>, scratch: &mut Scratc
         for (place, gene1) in rows.clone().enumerate().skip_while(|row| row.1 < block[0] as usize) {
             let gene1 = gene1 as u32;
             let has_gaps = partial.binary_search(&gene1).is_ok();
-            let others = if has_gaps { block } else { &partial[with_gaps.clone()] };
-            let others = &others[..others.partition_point(|gene2| *gene2 < gene1)];
-            select_partners(prepared, gene1, others, scratch);
+            let partners = if has_gaps { block } else { &partial[with_gaps.clone()] };
+            let partners = &partners[..partners.partition_point(|gene2| *gene2 < gene1)];
+            select_partners(prepared, gene1, partners, scratch);
             score_partners(prepared, gene1, &mut scratch.masked);
-            keep(prepared, place, scratch);
+            select(prepared, place, scratch);
         }
     }
 }
 
-fn select_partners(prepared: &Prepared, gene1: u32, others: &[u32], scratch: &mut Scratch) {
-    let one = prepared.gaps.gene(gene1);
+fn select_partners(prepared: &Prepared, gene1: u32, candidates: &[u32], scratch: &mut Scratch) {
+    let first = prepared.gaps.gene(gene1);
     scratch.masked.partners.clear();
-    for &gene2 in others {
-        let other = prepared.gaps.gene(gene2);
-        let common = common_samples(&one.bits, &other.bits);
+    for &gene2 in candidates {
+        let second = prepared.gaps.gene(gene2);
+        let common = common_samples(&first.bits, &second.bits);
         if (common as usize) < prepared.min_samples {
             scratch.counts.too_few_samples += 1;
-        } else if one.is_constant || other.is_constant {
+        } else if first.is_constant || second.is_constant {
             scratch.counts.undefined += 1;
         } else {
             scratch.masked.partners.push((gene2, common));
@@ -88,13 +88,13 @@ fn score_partners(prepared: &Prepared, gene1: u32, workspace: &mut MaskedWorkspa
     }
 }
 
-fn keep(prepared: &Prepared, place: usize, scratch: &mut Scratch) {
+fn select(prepared: &Prepared, place: usize, scratch: &mut Scratch) {
     let MaskedWorkspace { partners, scores, .. } = &scratch.masked;
     for ((gene2, _), score) in partners.iter().zip(scores) {
         match score.and_then(fixed::from_f64) {
             None => scratch.counts.undefined += 1,
             Some(micro) if micro.abs() >= prepared.min_abs_micro => {
-                scratch.found[place].push((*gene2, micro));
+                scratch.selected[place].push((*gene2, micro));
             }
             Some(_) => {}
         }
@@ -106,7 +106,7 @@ fn common_samples(a: &[u8], b: &[u8]) -> u32 {
     words.map(|(a, b)| (u64::from_le_bytes(*a) & u64::from_le_bytes(*b)).count_ones()).sum()
 }
 
-/// Scores of one gene with up to four others.
+/// Computes the scores of a gene with up to four partners.
 fn pearson<'a>(
     prepared: &'a Prepared,
     gene1: u32,
@@ -125,9 +125,9 @@ fn pearson<'a>(
     })
 }
 
-/// Whether rounding of a mean, at most count x epsilon x mean, may have changed a sum of squares by
-/// more than [`SQUARES_ERROR`] of it, or squares are too small to be accurate. True for all pairs
-/// of which one gene does not vary over the common samples.
+/// Whether the rounding of a mean, at most count x epsilon x mean, may have changed a sum of
+/// squares by more than the relative [`SQUARES_ERROR`], or squares are too small to be accurate.
+/// True for all pairs with a gene that does not vary over the common samples.
 fn is_doubtful(moments: &Moments, count: f64) -> bool {
     let bound =
         |mean: f64| count * (count * f64::EPSILON * mean).powi(2) / SQUARES_ERROR + SQUARES_MIN;
@@ -148,20 +148,21 @@ fn spearman(
     (gene2, count): (u32, u32),
     workspace: &mut MaskedWorkspace,
 ) -> Option<f64> {
-    let (one, other) = (prepared.gaps.gene(gene1), prepared.gaps.gene(gene2));
+    let (first, second) = (prepared.gaps.gene(gene1), prepared.gaps.gene(gene2));
     let MaskedWorkspace { common, flags, ranks1, ranks2, .. } = workspace;
     common.clear();
-    common.extend(one.bits.iter().zip(&other.bits).map(|(a, b)| a & b));
+    common.extend(first.bits.iter().zip(&second.bits).map(|(a, b)| a & b));
     flags_of(common, flags);
-    let ranks1 = ranks_within(one, flags, count, ranks1);
-    let ranks2 = ranks_within(other, flags, count, ranks2);
-    // Sums of whole numbers below 2^53: exact in any order.
+    let ranks1 = ranks_within(first, flags, count, ranks1);
+    let ranks2 = ranks_within(second, flags, count, ranks2);
+    // Sums of integers below 2^53: exact in any order.
     let [xx, xy, ..] = prepared.isa.code_dots(ranks1, [ranks1, ranks2, ranks2, ranks2]);
     let [yy, ..] = prepared.isa.code_dots(ranks2, [ranks2; 4]);
     (xx > 0.0 && yy > 0.0).then(|| coefficient(xx, xy, yy))
 }
 
-/// The ranks of a gene among the `count` samples flagged: its own when those are all it has.
+/// Returns the ranks of a gene among the `count` flagged samples: its stored ranks if these are all
+/// its samples.
 fn ranks_within<'a>(
     gene: &'a GeneGaps,
     common: &[u8],

@@ -1,14 +1,14 @@
-//! `correlate`: the correlation of every pair of genes of an expression matrix.
+//! `correlate`: correlation of all pairs of genes of an expression matrix.
 //!
-//! Pairs of genes without missing values: a blocked matrix product in single precision (`dense`)
-//! finds the candidates; its error is bounded, so that none is lost, and candidates are computed
-//! again with the accuracy of double precision. Pairs with a missing value: sums, or ranks, over
-//! the samples that both genes have (`masked`). Either way the score of a pair is one fixed
-//! sequence of IEEE operations: the same on every processor, for any number of threads and any
-//! division into bands.
+//! For pairs of genes without missing values, a blocked matrix product in single precision
+//! (`dense`) selects candidates; its error is bounded, so no pair is lost, and candidates are
+//! computed again with the accuracy of double precision. For pairs with missing values, sums or
+//! ranks are computed over the samples that both genes have (`masked`). Either way the score of a
+//! pair is one fixed sequence of IEEE operations: the same on all processors, for any number of
+//! threads and any division into bands.
 //!
 //! Cost for n genes and S samples: n(n-1)/2 x 2S floating-point operations at the rate of a matrix
-//! product, and about 2S in double precision for every candidate.
+//! product, and about 2S in double precision for each candidate.
 
 mod aligned;
 mod band;
@@ -30,7 +30,7 @@ pub use prepare::Prepared;
 pub use reference::{reference, score};
 pub use simd::Isa;
 
-/// The correlation from sums of squares and products; at most 1 in absolute value.
+/// Returns the correlation from sums of squares and products; at most 1 in absolute value.
 fn coefficient(xx: f64, xy: f64, yy: f64) -> f64 {
     (xy / (xx * yy).sqrt()).clamp(-1.0, 1.0)
 }

@@ -1,12 +1,13 @@
-//! What the user chooses for `correlate`.
+//! Parameters of the `correlate` kernel.
 
 use cuesta_core::fixed::{self, Micro};
 use cuesta_core::{Error, Result};
 
-/// Most samples of a matrix: up to here sums of products of ranks are exact in double precision.
+/// Maximum number of samples of a matrix: sums of products of ranks are exact in double precision
+/// up to this number.
 pub const SAMPLES_MAX: usize = 100_000;
 
-/// How a pair of genes is scored.
+/// Score of a pair of genes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorrelationMethod {
     /// Pearson's product-moment correlation.
@@ -18,11 +19,11 @@ pub enum CorrelationMethod {
 /// Parameters of `correlate`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// How a pair is scored.
+    /// Score of a pair.
     pub method: CorrelationMethod,
-    /// Smallest absolute score of a pair that is kept, 0 to 1; compared in millionths.
+    /// Minimum absolute score of a selected pair, 0 to 1; compared in millionths.
     pub min_abs_score: f64,
-    /// Fewest samples that both genes must have for the pair to be scored, 2 to [`SAMPLES_MAX`].
+    /// Minimum number of common samples of a scored pair, 2 to [`SAMPLES_MAX`].
     pub min_samples: usize,
 }
 
@@ -45,7 +46,7 @@ impl Params {
         Ok(())
     }
 
-    /// Smallest absolute score that is kept, in millionths.
+    /// Returns the minimum absolute score, in millionths.
     pub fn min_abs_micro(&self) -> Micro {
         fixed::lower_bound(self.min_abs_score)
     }

@@ -1,4 +1,4 @@
-//! An expression matrix made ready to be correlated.
+//! Preparation of an expression matrix for correlation.
 
 use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
@@ -11,7 +11,7 @@ use super::share::share;
 use super::simd::Isa;
 use super::{CorrelationMethod, Params};
 
-/// A matrix ready for [`super::band`]. Shared by reference among threads.
+/// Matrix prepared for [`super::band`]. Shared by reference among threads.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     pub(super) matrix: &'a ExpressionMatrix,
@@ -19,17 +19,17 @@ pub struct Prepared<'a> {
     pub(super) min_abs_micro: Micro,
     pub(super) min_samples: usize,
     pub(super) isa: Isa,
-    /// Genes whose values are all present and not all equal.
+    /// Genes without missing values whose values are not all equal.
     pub(super) complete: Complete<'a>,
-    /// Genes (0-based) whose values are all present and all equal.
+    /// Genes (0-based) without missing values whose values are all equal.
     pub(super) flat: Vec<u32>,
     /// Genes with missing values.
     pub(super) partial: Vec<u32>,
-    /// What pairs with missing values need; empty when no value is missing.
+    /// Additional data for pairs with missing values; empty if no value is missing.
     pub(super) gaps: Gaps,
 }
 
-/// What the values of a gene are like.
+/// Properties of the values of a gene.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ValueTraits {
     pub missing: bool,
@@ -37,15 +37,15 @@ pub(super) struct ValueTraits {
 }
 
 impl<'a> Prepared<'a> {
-    /// Prepares `matrix` on `threads` threads with the fastest vector instructions there are.
+    /// Prepares `matrix` on `threads` threads, with the fastest available vector instructions.
     ///
     /// # Errors
-    /// `Input` when a parameter is out of range or the matrix has too many samples.
+    /// `Input` if a parameter is out of range or the matrix has too many samples.
     pub fn new(matrix: &'a ExpressionMatrix, params: &Params, threads: usize) -> Result<Self> {
         Self::with_isa(matrix, params, threads, Isa::best())
     }
 
-    /// As [`Prepared::new`], with chosen vector instructions; the answers are the same.
+    /// As [`Prepared::new`], with the given vector instructions; the answers are the same.
     ///
     /// # Errors
     /// As [`Prepared::new`].
@@ -69,8 +69,8 @@ impl<'a> Prepared<'a> {
         let dense = chosen(|kind| !kind.missing && !kind.constant);
         let partial = chosen(|kind| kind.missing);
         let (method, min_abs_micro) = (params.method, params.min_abs_micro());
-        // Scores of unrelated genes have a deviation of 1 / sqrt(samples). Where more than a
-        // quarter of them reach the threshold, a filter costs more than it saves.
+        // Scores of unrelated genes have a deviation of 1 / sqrt(samples). If more than a quarter
+        // of them reach the threshold, a filter costs more than it saves.
         let all_pairs = params.min_abs_score.powi(2) * (samples as f64) < 1.3;
         let gaps = match partial.is_empty() {
             true => Gaps::default(),
@@ -89,10 +89,10 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// Bytes that preparing a matrix takes, at most, besides the matrix.
+    /// Returns the maximum memory of a prepared matrix, in bytes, without the matrix itself.
     pub fn size_bytes(genes: usize, samples: usize) -> u64 {
         let (genes, samples) = (genes as u64 + 32, samples as u64 + 64);
-        // Eight for complete genes; for gaps eight of values, or sixteen of ranks and order.
+        // Eight for complete genes; for gaps, eight for values or sixteen for ranks and order.
         genes * samples * (8 + 16 + 1)
     }
 
@@ -111,7 +111,7 @@ fn kind_of(values: &[f64]) -> ValueTraits {
     let (mut least, mut most, mut missing) = (f64::INFINITY, f64::NEG_INFINITY, false);
     for &value in values {
         missing |= value.is_nan();
-        // Comparisons with NaN are false: a missing value changes neither.
+        // Comparisons with NaN are false, so a missing value changes neither bound.
         least = if value < least { value } else { least };
         most = if value > most { value } else { most };
     }

@@ -3,17 +3,17 @@
 //! Ranks are doubled and centred: over n samples the value of rank q (from 1; equal values share
 //! their mean rank) becomes 2q - (n + 1), an integer. Sums of products are then exact.
 
-/// The present samples of a gene in ascending order of value.
+/// Present samples of a gene in ascending order of value.
 #[derive(Debug, Default)]
 pub struct RankOrder {
     samples: Vec<u32>,
-    /// For every place of `samples` where the group of equal values begins and ends; empty when
-    /// all values differ.
+    /// For each place in `samples`, start and end of its group of equal values; empty if all values
+    /// differ.
     groups: Vec<(u32, u32)>,
 }
 
 impl RankOrder {
-    /// Sorts the values that are present; NaN is missing.
+    /// Sorts the present values; NaN is missing.
     pub fn new(values: &[f64]) -> Self {
         let mut keyed: Vec<(u64, u32)> = (0..)
             .zip(values)
@@ -31,16 +31,16 @@ impl RankOrder {
         Self { samples: keyed.into_iter().map(|(_, sample)| sample).collect(), groups }
     }
 
-    /// Calls `give(sample, rank)` for every sample of the gene; the rank is 0 for samples that are
-    /// not among the `count` that `common` flags with 1. Those must be present.
-    pub fn each_rank(&self, common: &[u8], count: u32, mut give: impl FnMut(usize, i32)) {
+    /// Calls `take(sample, rank)` for each sample of the gene; the rank is 0 for samples outside
+    /// the `count` samples that `common` flags with 1. All flagged samples must be present.
+    pub fn each_rank(&self, common: &[u8], count: u32, mut take: impl FnMut(usize, i32)) {
         let is_common = |sample: u32| i32::from(common[sample as usize]);
         let mut below = 0;
         if self.groups.is_empty() {
             for &sample in &self.samples {
-                let one = is_common(sample);
-                give(sample as usize, (2 * below + 1 - count as i32) & -one);
-                below += one;
+                let flag = is_common(sample);
+                take(sample as usize, (2 * below + 1 - count as i32) & -flag);
+                below += flag;
             }
             return;
         }
@@ -52,12 +52,12 @@ impl RankOrder {
         }
         for (&sample, &(start, end)) in self.samples.iter().zip(&self.groups) {
             let rank = belows[start as usize] + belows[end as usize] - count as i32;
-            give(sample as usize, rank & -is_common(sample));
+            take(sample as usize, rank & -is_common(sample));
         }
     }
 }
 
-/// An integer that orders as the number does; equal for both zeros.
+/// Returns an integer with the order of the numbers; equal for both zeros.
 fn key(value: f64) -> u64 {
     let bits = (value + 0.0).to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }

@@ -1,5 +1,5 @@
-//! The shortest obvious way to correlate: one pair after the other, one thread. The oracle of the
-//! kernel and the baseline that parallel versions must beat.
+//! Simplest correlation: one pair after the other on one thread. The oracle of the kernel, and the
+//! baseline of parallel versions.
 
 use cuesta_core::fixed;
 use cuesta_input::matrix::ExpressionMatrix;
@@ -7,7 +7,7 @@ use cuesta_input::matrix::ExpressionMatrix;
 use super::complete::CENTRING_ROUNDS;
 use super::{CorrelationMethod, Counts, Match, Params};
 
-/// All pairs that are kept, in the order of triangular rank.
+/// Returns all selected pairs, in the order of triangular rank.
 pub fn reference(matrix: &ExpressionMatrix, params: &Params) -> (Vec<Match>, Counts) {
     let (mut matches, mut counts) = (Vec::new(), Counts::default());
     for row1 in 0..matrix.genes.len() {
@@ -22,7 +22,7 @@ pub fn reference(matrix: &ExpressionMatrix, params: &Params) -> (Vec<Match>, Cou
                 continue;
             };
             if micro.abs() >= params.min_abs_micro() {
-                counts.kept += 1;
+                counts.selected += 1;
                 let (gene1, gene2) = (row1 as u32 + 1, row2 as u32 + 1);
                 matches.push(Match { gene1, gene2, micro });
             }
@@ -31,8 +31,8 @@ pub fn reference(matrix: &ExpressionMatrix, params: &Params) -> (Vec<Match>, Cou
     (matches, counts)
 }
 
-/// The score of two genes, `Some(None)` when either does not vary; `None` when they have too few
-/// samples in common.
+/// Returns the score of two genes; `Some(None)` if either does not vary, `None` if they have too
+/// few common samples.
 pub fn score(row1: &[f64], row2: &[f64], params: &Params) -> Option<Option<f64>> {
     let common = row1.iter().zip(row2).filter(|(x, y)| !x.is_nan() && !y.is_nan());
     let (x, y): (Vec<f64>, Vec<f64>) = common.unzip();
@@ -42,14 +42,15 @@ pub fn score(row1: &[f64], row2: &[f64], params: &Params) -> Option<Option<f64>>
     })
 }
 
-/// Pearson's correlation; `None` when either side does not vary.
+/// Returns Pearson's correlation; `None` if either side does not vary.
 pub fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     let (x, y) = (centred(x)?, centred(y)?);
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     Some(super::coefficient(dot(&x, &x), dot(&x, &y), dot(&y, &y)))
 }
 
-/// Deviations from the mean in a unit of about the largest value; `None` when all are equal.
+/// Returns deviations from the mean in a unit of about the largest value; `None` if all values are
+/// equal.
 fn centred(values: &[f64]) -> Option<Vec<f64>> {
     if values.windows(2).all(|pair| pair[0] == pair[1]) {
         return None;
@@ -63,7 +64,7 @@ fn centred(values: &[f64]) -> Option<Vec<f64>> {
     Some(deviations)
 }
 
-/// Doubled ranks; equal values share their mean rank.
+/// Returns doubled ranks; equal values share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let count = |holds: &dyn Fn(f64) -> bool| values.iter().filter(|&&v| holds(v)).count() as f64;
     let rank = |value: f64| 2.0 * count(&|v| v < value) + count(&|v| v == value) + 1.0;

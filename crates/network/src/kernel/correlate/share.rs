@@ -1,8 +1,8 @@
-//! Divides independent pieces of work among threads.
+//! Distribution of independent pieces of work over threads.
 
 use std::thread;
 
-/// Calls `each` with the index of every piece and the piece, on up to `threads` threads.
+/// Calls `each` with the index of each piece and the piece, on up to `threads` threads.
 pub fn share<T: Send>(work: &mut [T], threads: usize, each: impl Fn(usize, &mut T) + Sync) {
     let portion = work.len().div_ceil(threads.max(1)).max(1);
     let run = |(number, pieces): (usize, &mut [T])| {

@@ -1,8 +1,8 @@
-//! The vector operations of `correlate` and their choice at run time: AVX-512, AVX2 with FMA, and
-//! portable code. The only file of this crate with `unsafe` code.
+//! Vector operations of `correlate` and their choice at run time: AVX-512, AVX2 with FMA, or
+//! portable code. The only file of this crate with `unsafe` code besides `verify/text/simd.rs`.
 //!
-//! Every kernel is written once, in `vector.rs`, over the operations below, and every result is
-//! one fixed sequence of IEEE operations, so that the three levels agree bit for bit.
+//! Each kernel is written once, in `vector.rs`, over the operations below, and each result is one
+//! fixed sequence of IEEE operations, so the three levels agree bit for bit.
 #![allow(unsafe_code)]
 
 use cuesta_core::cpu;
@@ -11,7 +11,7 @@ use super::vector::{
     CodeLane, Lane, Masked, Moments, Slice, Strip, TILE_COLUMNS, TILE_ROWS, Tile, kernels,
 };
 
-/// A level of vector instructions that this processor has.
+/// Level of vector instructions that this processor supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isa(Level);
 
@@ -24,23 +24,23 @@ enum Level {
     Avx512,
 }
 
-/// Calls the kernel of the level. The features were detected when the `Isa` was made.
+/// Calls the kernel of the level, whose features were detected when the `Isa` was made.
 macro_rules! dispatch {
     ($isa:expr, $name:ident ( $($argument:expr),* )) => {
         match $isa.0 {
             Level::Portable => portable::$name($($argument),*),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Isa::available` is the only maker of this level, after detecting AVX2, FMA.
+            // SAFETY: only `Isa::available` makes this level, after detecting AVX2 and FMA.
             Level::Avx2 => unsafe { avx2::$name($($argument),*) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Isa::available` is the only maker of this level, after detecting AVX-512F.
+            // SAFETY: only `Isa::available` makes this level, after detecting AVX-512F.
             Level::Avx512 => unsafe { avx512::$name($($argument),*) },
         }
     };
 }
 
 impl Isa {
-    /// All levels of this processor, slowest first.
+    /// Returns all levels of this processor, slowest first.
     pub fn available() -> Vec<Self> {
         let mut levels = vec![Self(Level::Portable)];
         #[cfg(target_arch = "x86_64")]
@@ -55,51 +55,51 @@ impl Isa {
         levels
     }
 
-    /// The fastest level of this processor.
+    /// Returns the fastest level of this processor.
     pub fn best() -> Self {
         Self::available().pop().unwrap_or(Self(Level::Portable))
     }
 
-    /// For every row of a tile of products of unit rows a bit per column: is the absolute value at
-    /// least `limit`? Every product is one chain of fused multiply-adds in the order of the
-    /// samples.
+    /// Returns, for each row of a tile of products of unit rows, a bit for each column whose
+    /// absolute product is at least `limit`. Each product is one chain of fused multiply-adds in
+    /// the order of the samples.
     pub(super) fn candidates(self, a: &[Slice], b: &[Strip], limit: f32) -> [u32; TILE_ROWS] {
         dispatch!(self, candidates(a, b, limit))
     }
 
-    /// Adds products over some more samples to a tile.
+    /// Adds the products over further samples to a tile.
     pub(super) fn product(self, a: &[Slice], b: &[Strip], tile: &mut Tile) {
         dispatch!(self, product(a, b, tile));
     }
 
-    /// As [`Isa::candidates`] for a tile of finished products.
+    /// As [`Isa::candidates`], for a tile of finished products.
     pub(super) fn exceeding(self, tile: &Tile, limit: f32) -> [u32; TILE_ROWS] {
         dispatch!(self, exceeding(tile, limit))
     }
 
-    /// Products of one row with four rows, in double precision as [`Isa::dot`].
+    /// Returns the products of one row with four rows, in double precision as [`Isa::dot`].
     pub(super) fn code_dots(self, x: &[CodeLane], ys: [&[CodeLane]; 4]) -> [f64; 4] {
         dispatch!(self, code_dots(x, ys))
     }
 
-    /// The product of two rows in eight partial sums, which are added as a fixed tree.
+    /// Returns the product of two rows in eight partial sums, which are added as a fixed tree.
     pub(super) fn dot(self, x: &[Lane], y: &[Lane]) -> f64 {
         dispatch!(self, dot(x, y))
     }
 
-    /// All products of four rows with four rows, equal to those of [`Isa::dot`].
+    /// Returns all products of four rows with four rows, equal to those of [`Isa::dot`].
     pub(super) fn grid(self, xs: [&[Lane]; 4], ys: [&[Lane]; 4]) -> [[f64; 4]; 4] {
         dispatch!(self, grid(xs, ys))
     }
 
-    /// Sums of one row against four rows over the samples that both have; `counts` holds how many
-    /// those are.
+    /// Returns sums of one row and four rows over their common samples; `counts` has the numbers of
+    /// common samples.
     pub(super) fn moments(self, x: Masked, ys: [Masked; 4], counts: [f64; 4]) -> [Moments; 4] {
         dispatch!(self, moments(x, ys, counts))
     }
 }
 
-/// Eight samples at a time in plain Rust; the compiler uses what the target has.
+/// Eight samples at a time in plain Rust; the compiler uses the instructions of the target.
 mod portable {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The kernel is held equal to the reference and its vector levels to each other.
+//! Equality of the kernel with the reference, and of its vector levels with each other.
 
 use cuesta_core::random::Stream;
 use cuesta_input::matrix::ExpressionMatrix;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::reference::score;
 use super::*;
 
-/// All pairs by the kernel, `height` rows to a band.
+/// Computes all pairs by the kernel, in bands of `height` rows.
 fn kernel(
     matrix: &ExpressionMatrix,
     params: &Params,
@@ -32,7 +32,7 @@ fn matrix(genes: usize, samples: usize, value: impl Fn(usize, usize) -> f64) -> 
     }
 }
 
-/// Values that follow the gene before or are random, with constants, ties and gaps.
+/// Makes values that follow the previous gene or are random, with constants, ties and gaps.
 fn mixed(genes: usize, samples: usize, seed: u64, gaps: u64) -> ExpressionMatrix {
     let stream = Stream::new(seed, 0);
     let common = Stream::new(seed, 1);
@@ -62,22 +62,22 @@ fn params(method: CorrelationMethod, min_abs_score: f64, min_samples: usize) -> 
 
 fn assert_like_the_reference(matrix: &ExpressionMatrix, params: &Params, height: usize) {
     let (mut expected, expected_counts) = reference(matrix, params);
-    let every = expected.len();
-    expected.retain(|found| !is_open(matrix, params, found));
+    let expected_count = expected.len();
+    expected.retain(|pair| !is_open(matrix, params, pair));
     for isa in Isa::available() {
         let (mut matches, counts) = kernel(matrix, params, height, isa);
-        matches.retain(|found| !is_open(matrix, params, found));
+        matches.retain(|pair| !is_open(matrix, params, pair));
         assert_eq!(matches, expected, "{isa:?} {params:?}");
-        if expected.len() == every {
+        if expected.len() == expected_count {
             assert_eq!(counts, expected_counts, "{isa:?} {params:?}");
         }
     }
 }
 
-/// Whether the score of a pair is so near to the middle between two millionths that the last bits
-/// of a sum, which depend on the order of adding, decide its last digit.
-fn is_open(matrix: &ExpressionMatrix, params: &Params, found: &Match) -> bool {
-    let [row1, row2] = [found.gene1, found.gene2].map(|gene| matrix.row(gene as usize - 1));
+/// Whether the score of a pair is so close to the middle between two millionths that the last bits
+/// of a sum, which depend on the order of additions, decide its last digit.
+fn is_open(matrix: &ExpressionMatrix, params: &Params, pair: &Match) -> bool {
+    let [row1, row2] = [pair.gene1, pair.gene2].map(|gene| matrix.row(gene as usize - 1));
     let score = score(row1, row2, params).flatten().unwrap_or(0.0);
     ((score * 1e6).abs().fract() - 0.5).abs() < 1e-6
 }
@@ -118,16 +118,17 @@ fn bands_cover_the_rows_once_and_in_order() {
 }
 
 #[test]
-fn a_pair_at_the_threshold_is_kept_although_single_precision_puts_it_below() {
-    // Scores of 0.8 exactly: rows of unit norm with a product of 4/5.
+fn a_pair_at_the_threshold_is_selected_although_single_precision_puts_it_below() {
+    // Scores of exactly 0.8: rows of unit norm with a product of 4/5.
     let values = [[1.0, 0.0, -1.0, 0.0], [4.0, 3.0, -4.0, -3.0]];
     let matrix = matrix(60, 4, |gene, sample| values[gene % 2][sample] * (gene + 1) as f64);
     for min_abs_score in [0.8, 0.800_000_1, 0.799_999_9] {
         let params = params(CorrelationMethod::Pearson, min_abs_score, 2);
         assert_like_the_reference(&matrix, &params, 60);
     }
-    let kept = kernel(&matrix, &params(CorrelationMethod::Pearson, 0.8, 2), 60, Isa::best()).1.kept;
-    assert_eq!(kept, 60 * 59 / 2);
+    let selected =
+        kernel(&matrix, &params(CorrelationMethod::Pearson, 0.8, 2), 60, Isa::best()).1.selected;
+    assert_eq!(selected, 60 * 59 / 2);
 }
 
 #[test]

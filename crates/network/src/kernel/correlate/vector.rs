@@ -1,4 +1,4 @@
-//! The kernels of `correlate` on vectors, written once and expanded in `simd.rs` for every level of
+//! Kernels of `correlate` on vectors, written once and expanded in `simd.rs` for each level of
 //! vector instructions.
 
 /// Rows of a tile of the single-precision product.
@@ -7,19 +7,19 @@ pub const TILE_ROWS: usize = 12;
 /// Columns of a tile of the single-precision product.
 pub const TILE_COLUMNS: usize = 32;
 
-/// Values in a lane.
+/// Values of a lane.
 pub const LANE: usize = 8;
 
-/// Eight consecutive samples of one gene.
+/// Eight consecutive samples of a gene.
 pub type Lane = [f64; LANE];
 
-/// Eight consecutive samples of one gene as integers.
+/// Eight consecutive samples of a gene as integers.
 pub type CodeLane = [i32; LANE];
 
-/// One sample of `TILE_ROWS` genes.
+/// A sample of `TILE_ROWS` genes.
 pub type Slice = [f32; TILE_ROWS];
 
-/// One sample of `TILE_COLUMNS` genes.
+/// A sample of `TILE_COLUMNS` genes.
 pub type Strip = [f32; TILE_COLUMNS];
 
 /// Products of `TILE_ROWS` genes with `TILE_COLUMNS` genes.
@@ -27,16 +27,16 @@ pub type Strip = [f32; TILE_COLUMNS];
 #[repr(align(64))]
 pub struct Tile(pub [[f32; TILE_COLUMNS]; TILE_ROWS]);
 
-/// A gene with missing values: its samples and a bit for every sample that is present.
+/// Gene with missing values: its samples and a bit for each present sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Masked<'a> {
-    /// The values; anything finite where the value is missing.
+    /// Values; any finite number for a missing value.
     pub lanes: &'a [Lane],
-    /// One byte a lane, lowest bit first.
+    /// Presence bits, a byte for each lane, lowest bit first.
     pub bits: &'a [u8],
 }
 
-/// Sums of a pair of genes over their common samples, about the means over those samples.
+/// Sums of a pair of genes over their common samples, relative to the means over these samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moments {
     /// Mean of the first gene.
@@ -52,7 +52,7 @@ pub struct Moments {
 }
 
 /// Expands the kernels over the vector operations in scope. `rows` x `vectors` is the block of the
-/// product held in registers, `y_rows` how many rows of a grid are computed together.
+/// product held in registers, `y_rows` the number of rows of a grid computed together.
 macro_rules! kernels {
     ($(#[$level:meta],)? rows $rows:literal, vectors $vectors:literal, y_rows $y_rows:literal) => {
         const COLUMNS: usize = $vectors * WIDTH;
@@ -68,8 +68,8 @@ macro_rules! kernels {
                     let sums = accumulate(sums, (a, row), (b, column));
                     for i in 0..$rows {
                         for j in 0..$vectors {
-                            let found = single_exceeding(sums[i][j], limit);
-                            bits[row + i] |= found << (column + j * WIDTH);
+                            let exceeding = single_exceeding(sums[i][j], limit);
+                            bits[row + i] |= exceeding << (column + j * WIDTH);
                         }
                     }
                 }
@@ -135,7 +135,7 @@ macro_rules! kernels {
         $(#[$level])?
         pub fn code_dots(x: &[CodeLane], ys: [&[CodeLane]; 4]) -> [f64; 4] {
             let length = x.len();
-            // Not from a closure: one of this level would not be inlined.
+            // Not from a closure: a closure of this level would not be inlined.
             let ys = [&ys[0][..length], &ys[1][..length], &ys[2][..length], &ys[3][..length]];
             let mut sums = [zero(); 4];
             for k in 0..length {

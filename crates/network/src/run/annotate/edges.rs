@@ -1,5 +1,5 @@
-//! The edges of an answer, in the order of its rows: those that a scan kept, or those of the inputs
-//! that pass the filter.
+//! Edges of an answer, in the order of its rows: the rows of a scan, or the rows of the inputs that
+//! pass the filter.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -16,14 +16,14 @@ use crate::params::{CommunitiesParams, ScanParams};
 use crate::run::pairs::{Pairs, SelectedRow, Visitor};
 use crate::run::scan::PAIRS_FILE;
 
-/// The edges of a scan with the names of their genes.
+/// File with the edges of a scan and the names of their genes.
 pub const EDGES_FILE: &str = "edges.tsv";
-/// Its first line.
+/// First line of the file.
 pub const EDGES_HEADER: &str = "gene1\tgene2\tname1\tname2\tcluster\tscore";
-/// Bytes of one part that are held before the part waits for its turn.
+/// Bytes of a part that are held in memory before the part waits for its turn.
 const PART_BYTES_MAX: usize = 8 << 20;
 
-/// An edge: the row of a cluster of two genes.
+/// Edge: the row of a cluster of two genes.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
     /// The larger gene, from 1.
@@ -36,24 +36,24 @@ pub struct Edge {
     pub score: Micro,
 }
 
-/// Where edges come from.
+/// Source of edges.
 pub struct EdgeSource<'a> {
     context: &'a Context<'a>,
     paths: Vec<PathBuf>,
     filter: Filter,
 }
 
-/// What one thread has of the part it works on.
+/// State of a thread for the current part.
 #[derive(Default)]
 struct Part {
     text: Vec<u8>,
     edges: u64,
-    /// Why an edge of it could not be written.
+    /// Error of an edge that could not be written.
     failed: Option<Error>,
 }
 
 impl<'a> EdgeSource<'a> {
-    /// The rows that a scan kept.
+    /// Opens the rows of the answer of a scan.
     ///
     /// # Errors
     /// `Input` for a parameter out of range.
@@ -62,7 +62,7 @@ impl<'a> EdgeSource<'a> {
         Ok(Self { context, paths, filter: params.filter.check()? })
     }
 
-    /// The rows of the inputs that pass the filter.
+    /// Opens the rows of the inputs that pass the filter.
     ///
     /// # Errors
     /// `Input` for a parameter out of range.
@@ -71,7 +71,7 @@ impl<'a> EdgeSource<'a> {
         Ok(Self { context, paths, filter: params.filter.check()? })
     }
 
-    /// Writes the table of the edges with names; returns its bytes.
+    /// Writes the table of edges with names; returns its size in bytes.
     ///
     /// # Errors
     /// `Input` for a gene without a name; `System`; `Cancelled`.
@@ -80,11 +80,11 @@ impl<'a> EdgeSource<'a> {
         let mut header = format!("{EDGES_HEADER}\n").into_bytes();
         out.finish_task(0, &mut header)?;
         self.to_text(&out, &[], |text, _, edge| {
-            let found = [names.name(edge.gene1)?, names.name(edge.gene2)?];
+            let gene_names = [names.name(edge.gene1)?, names.name(edge.gene2)?];
             append_integer(u64::from(edge.gene1), text);
             text.push(b'\t');
             append_integer(u64::from(edge.gene2), text);
-            for name in found {
+            for name in gene_names {
                 text.push(b'\t');
                 text.extend_from_slice(name.as_bytes());
             }
@@ -98,11 +98,11 @@ impl<'a> EdgeSource<'a> {
         out.close()
     }
 
-    /// Writes every edge as `append(text, number, edge)` writes it, as tasks 1 and on of `out`, a
-    /// part of the rows each. The edges of a part are numbered from its number in `first` on.
+    /// Writes each edge with `append(text, number, edge)`, as tasks 1 and on of `out`, one for each
+    /// part of the rows. The edges of a part are numbered from its number in `first` on.
     ///
     /// # Errors
-    /// Those of reading, of `append`, and of writing.
+    /// Errors of reading, of `append`, and of writing.
     pub fn to_text(
         &self,
         out: &OrderedFile,
@@ -111,11 +111,11 @@ impl<'a> EdgeSource<'a> {
     ) -> Result<()> {
         let Some(pairs) = self.open()? else { return Ok(()) };
         let visitor = Visitor {
-            keep: &|part: &mut Part, number, found| {
+            keep: &|part: &mut Part, number, row| {
                 let place = first.get(number).copied().unwrap_or(0) + part.edges;
                 part.edges += 1;
                 if part.failed.is_none() {
-                    part.failed = append(&mut part.text, place, edge_of(found)).err();
+                    part.failed = append(&mut part.text, place, edge_of(row)).err();
                 }
                 Ok(())
             },
@@ -139,16 +139,16 @@ impl<'a> EdgeSource<'a> {
         Ok(())
     }
 
-    /// The genes that have an edge, and the edges of each part of the rows.
+    /// Returns the genes that have an edge, and the number of edges of each part of the rows.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn survey(&self) -> Result<(Genes, Vec<u64>)> {
         let Some(pairs) = self.open()? else { return Ok((Genes::default(), Vec::new())) };
         let counts = Mutex::new(Vec::new());
         let visitor = Visitor {
-            keep: &|(genes, edges): &mut (Genes, u64), _, found| {
-                let (gene1, gene2, _) = found.place();
+            keep: &|(genes, edges): &mut (Genes, u64), _, row| {
+                let (gene1, gene2, _) = row.place();
                 genes.insert(gene1);
                 genes.insert(gene2);
                 *edges += 1;
@@ -171,7 +171,7 @@ impl<'a> EdgeSource<'a> {
         Ok((genes, counts.into_iter().map(|(_, edges)| edges).collect()))
     }
 
-    /// Opens the rows; `None` for an answer without any.
+    /// Opens the rows; `None` for an answer without rows.
     fn open(&self) -> Result<Option<Pairs>> {
         let empty = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() == 0);
         if self.paths.iter().all(empty) {
@@ -181,12 +181,12 @@ impl<'a> EdgeSource<'a> {
     }
 }
 
-fn edge_of(found: &SelectedRow<'_>) -> Edge {
-    let (gene1, gene2, cluster) = found.place();
-    Edge { gene1, gene2, cluster, score: found.score() }
+fn edge_of(row: &SelectedRow<'_>) -> Edge {
+    let (gene1, gene2, cluster) = row.place();
+    Edge { gene1, gene2, cluster, score: row.score() }
 }
 
-/// A set of genes, a bit each.
+/// Set of genes, stored as bits.
 #[derive(Clone, Debug, Default)]
 pub struct Genes {
     words: Vec<u64>,
@@ -203,7 +203,7 @@ impl Genes {
         self.words[word] |= 1 << bit;
     }
 
-    /// Whether a gene is there.
+    /// Whether the set contains a gene.
     #[inline]
     pub fn contains(&self, gene: u32) -> bool {
         self.words.get(gene as usize / 64).is_some_and(|word| word >> (gene % 64) & 1 == 1)
@@ -216,12 +216,12 @@ impl Genes {
         self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
     }
 
-    /// How many there are.
+    /// Returns the number of genes.
     pub fn len(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// The genes in ascending order.
+    /// Returns the genes in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         let all = 0..64 * self.words.len() as u32;
         all.filter(|&gene| self.contains(gene))

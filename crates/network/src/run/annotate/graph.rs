@@ -1,4 +1,4 @@
-//! The network of an answer as GraphML, which Cytoscape, NetworkX, igraph and Gephi read.
+//! Network of an answer as GraphML, which Cytoscape, NetworkX, igraph and Gephi read.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -13,11 +13,11 @@ use cuesta_runtime::ordered::OrderedFile;
 use super::edges::{Edge, EdgeSource, Genes};
 use super::tables::gene_of;
 
-/// The network.
+/// Name of the network file.
 pub const GRAPH_FILE: &str = "network.graphml";
 /// Bytes of text written at once.
 const PART_BYTES: usize = 1 << 20;
-/// What stands in front of the keys.
+/// Text before the keys.
 const HEAD: &str = concat!(
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n",
     "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\"",
@@ -25,22 +25,22 @@ const HEAD: &str = concat!(
     " xsi:schemaLocation=\"http://graphml.graphdrawing.org/xmlns",
     " http://graphml.graphdrawing.org/xmlns/1.1/graphml.xsd\">\n",
 );
-/// What stands behind the last edge.
+/// Text after the last edge.
 const FOOT: &str = "  </graph>\n</graphml>\n";
 
-/// What a graph is made of.
+/// Parts of a graph.
 pub struct Maker<'a> {
-    /// Its edges.
+    /// Edges of the graph.
     pub edges: &'a EdgeSource<'a>,
-    /// Names of its genes, if they have some.
+    /// Names of the genes, if any.
     pub names: Option<&'a GeneNames>,
-    /// The table of communities, if genes have some.
+    /// Table of communities, if any.
     pub communities: Option<&'a Path>,
 }
 
 impl Maker<'_> {
     /// Writes the graph into a folder: the genes that have an edge in ascending order, then the
-    /// edges in the order of their rows. Reads the rows twice, in a bit of memory a gene.
+    /// edges in the order of their rows. Reads the rows twice, with a bit of memory for each gene.
     ///
     /// # Errors
     /// `Input` for a gene without a name; `System`; `Cancelled`.
@@ -70,7 +70,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Writes all that comes before the edges, as the first task of `out`.
+    /// Writes the text before the edges, as the first task of `out`.
     fn write_nodes(&self, out: &OrderedFile, genes: &Genes) -> Result<()> {
         let mut text = self.head().into_bytes();
         let mut append = |gene: u32, community: Option<u32>| {
@@ -137,7 +137,7 @@ fn append_edge(out: &mut Vec<u8>, number: u64, edge: Edge) {
     out.extend_from_slice(b"</data></edge>\n");
 }
 
-/// Appends text as it stands between the tags of XML.
+/// Appends text escaped for use between XML tags.
 fn append_escaped(text: &str, out: &mut Vec<u8>) {
     for &byte in text.as_bytes() {
         match byte {

@@ -1,5 +1,5 @@
-//! What names and graphs add to an answer, whichever engine wrote it: columns of names, a table of
-//! edges with names, and the network as GraphML. Comes behind the engine and before verification.
+//! Names and graphs added to an answer, whichever engine wrote it: columns of names, a table of
+//! edges with names, and the network as GraphML. Runs after the engine and before verification.
 
 mod edges;
 mod graph;
@@ -19,12 +19,12 @@ use crate::params::{CommunitiesParams, GraphFormat, ScanParams};
 pub use edges::{EDGES_FILE, EDGES_HEADER};
 pub use graph::GRAPH_FILE;
 
-/// Adds to the answer in `request.output` what `request.names` and the parameter `graph` ask for:
-/// nothing where they ask for nothing, nor for workloads that write their names themselves.
+/// Adds to the answer in `request.output` what `request.names` and the parameter `graph` request:
+/// nothing if they request nothing, nor for workloads that write names themselves.
 ///
 /// # Errors
-/// `Input` for names that cannot be read, for a gene without a name, and for an answer that is none
-/// of the workload; `System`; `Cancelled`. The files of the engine are then as they were.
+/// `Input` for names that cannot be read, for a gene without a name, and for an answer of another
+/// workload; `System`; `Cancelled`. After an error the files of the engine are unchanged.
 pub fn annotate(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
     let budget = Budget::new(request.memory_bytes);
     let context = Context { request, budget: &budget, progress };
@@ -45,9 +45,9 @@ pub fn annotate(workload: &str, request: &Request, progress: &Progress) -> Resul
     Ok(response)
 }
 
-/// The names of a request and the memory they take.
+/// Names of a request, with the lease of their memory.
 pub struct LeasedNames<'a> {
-    /// The names.
+    /// Names of the genes.
     pub names: GeneNames,
     _lease: Lease<'a>,
 }
@@ -65,11 +65,11 @@ impl<'a> LeasedNames<'a> {
     }
 }
 
-/// A table of an answer whose first columns are genes.
+/// Table of an answer whose first columns are genes.
 struct Table {
     file: &'static str,
     header: &'static str,
-    /// Columns of genes.
+    /// Number of gene columns.
     genes: usize,
 }
 
@@ -85,7 +85,7 @@ impl Table {
     }
 }
 
-/// Reads the names of a request, if it has any, as a phase of its own.
+/// Reads the names of a request, if it has any, as a separate phase.
 ///
 /// # Errors
 /// As [`GeneNames::read`].
@@ -108,11 +108,11 @@ fn scan(context: &Context<'_>, response: &mut Response) -> Result<()> {
     let output = &context.request.output;
     let names = read_names(context, response)?;
     let names = names.as_ref().map(|names| &names.names);
-    let kept = edges::EdgeSource::of_scan(context, &params)?;
+    let source = edges::EdgeSource::of_scan(context, &params)?;
     if let Some(names) = names {
         timed(response, "name", || {
             let rows =
-                atomic_file::write(&output.join(EDGES_FILE), |path| kept.write(path, names))?;
+                atomic_file::write(&output.join(EDGES_FILE), |path| source.write(path, names))?;
             let table = atomic_file::write(&output.join(GENES_FILE), |path| {
                 write_table(path, names.iter())
             })?;
@@ -120,7 +120,7 @@ fn scan(context: &Context<'_>, response: &mut Response) -> Result<()> {
         })?;
     }
     if params.graph == GraphFormat::Graphml {
-        let maker = graph::Maker { edges: &kept, names, communities: None };
+        let maker = graph::Maker { edges: &source, names, communities: None };
         maker.write(output, response)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Adds names as the last columns of a table, all parts of it at once.
+//! Names as the last columns of a table, added to all parts in parallel.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use cuesta_runtime::{atomic_file, parallel};
 
 use super::Table;
 
-/// Adds the names of the genes to every line of a table; returns its bytes.
+/// Adds the names of the genes to each line of a table; returns its size in bytes.
 ///
 /// # Errors
 /// `Input` for a gene without a name and for a table of another kind; `System`; `Cancelled`.
@@ -58,7 +58,7 @@ pub fn add_names(
     })
 }
 
-/// Appends the header of the table with the names' columns; returns the lines below it.
+/// Appends the header of the table with the columns of names; returns the lines below it.
 fn header<'l>(table: &Table, path: &Path, lines: &'l [u8], out: &mut Vec<u8>) -> Result<&'l [u8]> {
     let rest = lines.strip_prefix(table.header.as_bytes());
     let rest = rest.and_then(|rest| rest.strip_prefix(b"\n")).ok_or_else(|| foreign(path))?;
@@ -91,7 +91,7 @@ fn append(
     Ok(())
 }
 
-/// A gene number, from 1.
+/// Parses a gene number, from 1.
 pub fn gene_of(field: &[u8]) -> Option<u32> {
     let digits = (1..=9).contains(&field.len()) && field.iter().all(u8::is_ascii_digit);
     let number = || field.iter().fold(0, |sum, &digit| sum * 10 + u32::from(digit - b'0'));

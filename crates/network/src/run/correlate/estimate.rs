@@ -1,4 +1,4 @@
-//! Bytes that an answer of `correlate` will have, before it is written.
+//! Estimate of the size of an answer of `correlate` before it is written.
 
 use std::path::Path;
 
@@ -13,19 +13,19 @@ use cuesta_runtime::scratch;
 use crate::kernel::correlate::score;
 use crate::params::{CorrelateParams, Format};
 
-/// Pairs that are scored to estimate how many reach the threshold.
+/// Pairs that are scored to estimate the fraction that reaches the threshold.
 const SAMPLED: u64 = 2000;
-/// Answers that are smaller are not estimated.
+/// Size below which answers are not estimated.
 const LEAST_BYTES: u64 = 64 << 20;
-/// Bytes of a line of text besides the numbers of its genes and its mask.
+/// Bytes of a line of text without the numbers of its genes and its mask.
 const LINE_BYTES: u64 = 28;
-/// Bytes of a pair in a pair matrix, at most.
+/// Maximum number of bytes of a pair in a pair matrix.
 const PAIR_BYTES: u64 = 4;
 
-/// Refuses an answer that the disk of `output` does not take.
+/// Refuses an answer that exceeds the free disk space of `output`.
 ///
 /// # Errors
-/// `Input` naming its size, what is free, and what makes it smaller; `System`.
+/// `Input` naming the size, the free space, and the options that reduce the size; `System`.
 pub fn check_space(
     output: &Path,
     matrix: &ExpressionMatrix,
@@ -50,7 +50,7 @@ pub fn check_space(
     Err(Error::input("correlate", text))
 }
 
-/// Bytes of the answer, about; fewer than `LEAST_BYTES` may be any number.
+/// Returns the approximate size of the answer in bytes; inexact below `LEAST_BYTES`.
 fn size_bytes(matrix: &ExpressionMatrix, params: &CorrelateParams) -> u64 {
     let genes = matrix.genes.len() as u64;
     let pairs = pairs_of(genes as u32);

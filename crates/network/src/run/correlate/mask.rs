@@ -1,17 +1,17 @@
-//! The samples that both genes of a pair have, and the row of a pair.
+//! Samples that both genes of a pair have, and the row of a pair.
 
 use cuesta_input::matrix::ExpressionMatrix;
 use cuesta_input::row::Row;
 
 use crate::kernel::correlate::Match;
 
-/// Which samples each gene lacks; empty for a gene that lacks none.
+/// Missing samples of each gene; empty for a gene without missing values.
 pub struct Mask {
     missing: Vec<Vec<bool>>,
 }
 
 impl Mask {
-    /// The missing samples of a matrix.
+    /// Collects the missing samples of a matrix.
     pub fn of(matrix: &ExpressionMatrix) -> Self {
         let missing = (0..matrix.genes.len()).map(|gene| {
             let flags: Vec<bool> = matrix.row(gene).iter().map(|value| value.is_nan()).collect();
@@ -20,7 +20,7 @@ impl Mask {
         Self { missing: missing.collect() }
     }
 
-    /// Whether any gene lacks a sample.
+    /// Whether any gene has a missing sample.
     pub fn any(&self) -> bool {
         self.missing.iter().any(|flags| !flags.is_empty())
     }
@@ -30,9 +30,9 @@ impl Mask {
         self.missing[gene].is_empty()
     }
 
-    /// Fills the mask of a pair, 1 or 9; returns how many samples are missing.
-    pub fn fill(&self, found: &Match, symbols: &mut [u8]) -> u32 {
-        let genes = [found.gene1, found.gene2].map(|gene| &self.missing[gene as usize - 1]);
+    /// Fills the mask of a pair, 1 or 9; returns the number of missing samples.
+    pub fn fill(&self, pair: &Match, symbols: &mut [u8]) -> u32 {
+        let genes = [pair.gene1, pair.gene2].map(|gene| &self.missing[gene as usize - 1]);
         symbols.fill(b'1');
         let mut missing = 0;
         for flags in genes.into_iter().filter(|flags| !flags.is_empty()) {
@@ -45,11 +45,11 @@ impl Mask {
     }
 }
 
-/// The row of a pair.
-pub fn row_of<'a>(found: &'a Match, missing: u32, mask: &'a [u8]) -> Row<'a> {
+/// Returns the row of a pair.
+pub fn row_of<'a>(pair: &'a Match, missing: u32, mask: &'a [u8]) -> Row<'a> {
     Row {
-        gene1: found.gene1,
-        gene2: found.gene2,
+        gene1: pair.gene1,
+        gene2: pair.gene2,
         cluster: 1,
         num_clusters: 1,
         cluster_samples: mask.len() as u32 - missing,
@@ -57,7 +57,7 @@ pub fn row_of<'a>(found: &'a Match, missing: u32, mask: &'a [u8]) -> Row<'a> {
         outliers: 0,
         pair_outliers: 0,
         threshold: 0,
-        scores: std::slice::from_ref(&found.micro),
+        scores: std::slice::from_ref(&pair.micro),
         mask,
     }
 }

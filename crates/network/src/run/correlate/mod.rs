@@ -1,4 +1,4 @@
-//! `correlate`: an expression matrix to the gene pairs that score at least a threshold.
+//! `correlate`: from an expression matrix to the gene pairs whose score reaches a threshold.
 
 pub mod estimate;
 mod mask;
@@ -30,9 +30,9 @@ use crate::params::{CorrelateParams, Format};
 
 /// Bytes of text that a band collects before it writes them.
 const PART_BYTES: usize = 1 << 20;
-/// Bands a thread gets at least, so that threads end together.
+/// Minimum number of bands for each thread, so that threads end together.
 const BANDS_PER_THREAD: usize = 16;
-/// Bytes of a pair that was found, in the kernel and beside it.
+/// Memory of a selected pair, in the kernel and outside it.
 const MATCH_BYTES: u64 = 32;
 
 /// Runs the workload.
@@ -64,22 +64,27 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     if let Some(phase) = response.phases.last_mut() {
         phase.flops = 2 * samples as u64 * counts.pairs;
     }
-    tell((genes, samples), counts, bytes, &mut response);
+    report((genes, samples), counts, bytes, &mut response);
     Ok(response)
 }
 
-/// Tells of the answer to a matrix of so many genes and samples.
-pub fn tell((genes, samples): (usize, usize), counts: Counts, bytes: u64, response: &mut Response) {
+/// Reports the counts of the answer to a matrix with these numbers of genes and samples.
+pub fn report(
+    (genes, samples): (usize, usize),
+    counts: Counts,
+    bytes: u64,
+    response: &mut Response,
+) {
     response.counts.insert("genes", genes as u64);
     response.counts.insert("samples", samples as u64);
     response.counts.insert("pairs", counts.pairs);
-    response.counts.insert("rows_kept", counts.kept);
+    response.counts.insert("rows_kept", counts.selected);
     response.counts.insert("pairs_undefined", counts.undefined);
     response.counts.insert("pairs_too_few_samples", counts.too_few_samples);
     response.counts.insert("answer_bytes", bytes);
 }
 
-/// Reads the one input as a matrix, in a phase of its own.
+/// Reads the single input as a matrix, in a separate phase.
 ///
 /// # Errors
 /// `Input`, `System`.
@@ -96,7 +101,7 @@ pub fn parse(
     })
 }
 
-/// Writes the names of the genes beside pairs in text.
+/// Writes the names of the genes next to pairs in text.
 ///
 /// # Errors
 /// `System`.
@@ -105,7 +110,8 @@ pub fn write_genes(context: &Context<'_>, matrix: &ExpressionMatrix) -> Result<(
     write_table(&context.request.output.join(GENES_FILE), genes).map(|_| ())
 }
 
-/// Writes the pairs whose first gene, from 0, is in `rows` to a file of text; returns its bytes.
+/// Writes the pairs whose first gene, from 0, is in `rows` to a text file; returns its size in
+/// bytes.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -118,8 +124,8 @@ pub fn write_rows(
     on_rows(context, params, |job| job.within(rows).to_text(path))
 }
 
-/// Writes the pairs of `ranks`, whole chunks, as a piece of a pair matrix. What it counts is of the
-/// rows whose first pair is among them.
+/// Writes the pairs of `ranks`, complete chunks, as a piece of a pair matrix. The counts are those
+/// of the rows whose first pair is in the piece.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -140,16 +146,16 @@ pub fn write_piece(
         lock(&piece).push(start, &scores[places.clone()], common)
     };
     let counts = on_rows(context, params, |job| {
-        // A row that began in the chunk before is counted there.
-        let own = if rank_of_row(first) < ranks.start { first + 1 } else { first };
-        job.within(&(first..own)).to_bands(&push)?;
-        job.within(&(own..end)).to_bands(&push)
+        // A row that began in the previous chunk is counted there.
+        let first_counted = if rank_of_row(first) < ranks.start { first + 1 } else { first };
+        job.within(&(first..first_counted)).to_bands(&push)?;
+        job.within(&(first_counted..end)).to_bands(&push)
     })?;
     let piece = piece.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     Ok((counts, piece.finish()?))
 }
 
-/// Has `write` work on bands of the one input.
+/// Runs `write` on bands of the single input.
 fn on_rows<T>(
     context: &Context<'_>,
     params: &CorrelateParams,
@@ -162,7 +168,7 @@ fn on_rows<T>(
     write(&Job { context, matrix, prepared, bands })
 }
 
-/// Sentences on how the one input is laid out, and on doubts about it.
+/// Returns sentences on the layout of the single input, and on doubts about it.
 ///
 /// # Errors
 /// As [`read`], as far as the first lines show.
@@ -178,7 +184,7 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
     Ok(sentences)
 }
 
-/// Reads the one input as a matrix.
+/// Reads the single input as a matrix.
 ///
 /// # Errors
 /// `Input`, `System`.
@@ -196,14 +202,14 @@ fn memory_bytes(matrix: &ExpressionMatrix) -> u64 {
     8 * (genes * samples) as u64 + Prepared::size_bytes(genes, samples)
 }
 
-/// Bands so small that what all threads find fits into half of the free memory.
+/// Chooses bands so small that the pairs of all threads fit into half of the free memory.
 fn bands_in(context: &Context<'_>, genes: usize) -> Result<Vec<Range<usize>>> {
     let threads = context.request.threads;
-    let room = context.budget.free_bytes() / 2 / MATCH_BYTES / threads as u64;
-    let count = pairs_of(genes as u32) / room.max(1) + 1;
+    let pairs_max = context.budget.free_bytes() / 2 / MATCH_BYTES / threads as u64;
+    let count = pairs_of(genes as u32) / pairs_max.max(1) + 1;
     let bands = bands(genes, (count as usize).max(BANDS_PER_THREAD * threads));
     let largest = bands.iter().map(pairs_in).max().unwrap_or(0);
-    if largest > room {
+    if largest > pairs_max {
         let need = human(2 * MATCH_BYTES * threads as u64 * largest);
         let text = format!("a band of pairs needs {need} more; raise --memory");
         return Err(Error::input("memory", text));
@@ -211,17 +217,17 @@ fn bands_in(context: &Context<'_>, genes: usize) -> Result<Vec<Range<usize>>> {
     Ok(bands)
 }
 
-/// Pairs whose first gene is in a band.
+/// Returns the number of pairs whose first gene is in a band.
 pub fn pairs_in(rows: &Range<usize>) -> u64 {
     rank_of_row(rows.end) - rank_of_row(rows.start)
 }
 
-/// Triangular rank of the first pair of a row, counted from 0.
+/// Returns the triangular rank of the first pair of a row, counted from 0.
 fn rank_of_row(row: usize) -> u64 {
     pairs_of(row as u32)
 }
 
-/// Takes the scores of consecutive pairs from a rank on, and their common samples.
+/// Consumer of the scores of consecutive pairs from a rank on, and of their common samples.
 type TakeBand<'a> = dyn Fn(u64, &[Micro], Option<&[u32]>) -> Result<()> + Sync + 'a;
 
 struct Job<'a> {
@@ -231,7 +237,7 @@ struct Job<'a> {
     bands: Vec<Range<usize>>,
 }
 
-/// What one thread works with.
+/// State of a thread.
 #[derive(Default)]
 struct Worker {
     scratch: Scratch,
@@ -241,17 +247,17 @@ struct Worker {
 }
 
 impl<'a> Job<'a> {
-    /// The same for some rows.
+    /// Restricts the job to some rows.
     fn within(&self, rows: &Range<usize>) -> Job<'a> {
         let inside = |band: &Range<usize>| band.start.max(rows.start)..band.end.min(rows.end);
         let bands = self.bands.iter().map(inside).filter(|band| !band.is_empty()).collect();
         Job { bands, ..*self }
     }
 
-    /// Finds the pairs of each band and hands them to `give(worker, band)`.
+    /// Computes the pairs of each band and passes them to `take(worker, band)`.
     fn each_band(
         &self,
-        give: impl Fn(&mut Worker, usize) -> Result<()> + Sync,
+        take: impl Fn(&mut Worker, usize) -> Result<()> + Sync,
         on_error: impl Fn(usize) + Sync,
     ) -> Result<Counts> {
         self.context.progress.expect(self.bands.iter().map(pairs_in).sum());
@@ -260,7 +266,7 @@ impl<'a> Job<'a> {
             let rows = self.bands[task].clone();
             let (scratch, matches) = (&mut worker.scratch, &mut worker.matches);
             worker.counts += band(self.prepared, rows.clone(), scratch, matches);
-            give(worker, task)?;
+            take(worker, task)?;
             self.context.progress.advance(pairs_in(&rows))
         };
         let threads = self.context.request.threads;
@@ -273,18 +279,18 @@ impl<'a> Job<'a> {
     fn to_text(&self, path: &Path) -> Result<(Counts, u64)> {
         let out = OrderedFile::create(path)?;
         let masks = Mask::of(self.matrix);
-        let give = |worker: &mut Worker, task: usize| {
+        let take = |worker: &mut Worker, task: usize| {
             let mut symbols = vec![b'1'; self.matrix.samples.len()];
-            for found in &worker.matches {
-                let missing = masks.fill(found, &mut symbols);
-                row_of(found, missing, &symbols).append_kinc_v1(&mut worker.text);
+            for pair in &worker.matches {
+                let missing = masks.fill(pair, &mut symbols);
+                row_of(pair, missing, &symbols).append_kinc_v1(&mut worker.text);
                 if worker.text.len() >= PART_BYTES {
                     out.write_part(task, &mut worker.text)?;
                 }
             }
             out.finish_task(task, &mut worker.text)
         };
-        let counts = self.each_band(give, |task| out.fail(task))?;
+        let counts = self.each_band(take, |task| out.fail(task))?;
         Ok((counts, out.close()?))
     }
 
@@ -298,11 +304,11 @@ impl<'a> Job<'a> {
         Ok((counts, folder_bytes(path)))
     }
 
-    /// Gives the scores of all pairs, band after band: see [`Writer::push_band`].
+    /// Passes the scores of all pairs to `push`, band after band: see [`Writer::push_band`].
     fn to_bands(&self, push: &TakeBand<'_>) -> Result<Counts> {
         let turns = Turns::default();
         let masks = Mask::of(self.matrix);
-        let give = |worker: &mut Worker, task: usize| {
+        let take = |worker: &mut Worker, task: usize| {
             let rows = &self.bands[task];
             let first = rank_of_row(rows.start);
             let (scores, common) = self.dense(&worker.matches, rows, &masks);
@@ -311,10 +317,10 @@ impl<'a> Job<'a> {
                 false => push(first, &scores, common.as_deref()),
             })
         };
-        self.each_band(give, |task| turns.fail(task))
+        self.each_band(take, |task| turns.fail(task))
     }
 
-    /// The scores of all pairs of a band, and their common samples where values are missing.
+    /// Returns the scores of all pairs of a band, and their common samples if values are missing.
     fn dense(
         &self,
         matches: &[Match],
@@ -326,19 +332,19 @@ impl<'a> Job<'a> {
         let mut scores = vec![ABSENT; count];
         let mut common = masks.any().then(|| vec![samples as u32; count]);
         let mut symbols = vec![b'1'; samples];
-        for found in matches {
-            let rank = rank_of_row(found.gene1 as usize - 1) + u64::from(found.gene2 - 1);
+        for pair in matches {
+            let rank = rank_of_row(pair.gene1 as usize - 1) + u64::from(pair.gene2 - 1);
             let place = (rank - rank_of_row(rows.start)) as usize;
-            scores[place] = found.micro;
+            scores[place] = pair.micro;
             if let Some(common) = &mut common {
-                common[place] = samples as u32 - masks.fill(found, &mut symbols);
+                common[place] = samples as u32 - masks.fill(pair, &mut symbols);
             }
         }
         (scores, common)
     }
 }
 
-/// What the pair matrix of a matrix will hold.
+/// Returns the options of the pair matrix of a matrix.
 pub fn pairs_options(context: &Context<'_>, matrix: &ExpressionMatrix) -> WriterOptions {
     let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
     let bits = (0..genes).flat_map(|gene| {
@@ -358,7 +364,7 @@ pub fn pairs_options(context: &Context<'_>, matrix: &ExpressionMatrix) -> Writer
     }
 }
 
-/// Bytes of all files of a folder.
+/// Returns the size of all files of a folder, in bytes.
 pub fn folder_bytes(path: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(path) else { return 0 };
     let size = |entry: std::fs::DirEntry| match entry.metadata() {

@@ -1,5 +1,5 @@
-//! One line of KINC text: a fast reader of lines as KINC writes them, on 64 bytes at once; every
-//! other line goes to the plain reader of [`crate::reference`]. No byte is skipped.
+//! Reader of a line of KINC text: a fast reader of lines in KINC's notation, 64 bytes at a time;
+//! all other lines are read by the plain reader of [`crate::reference`]. No byte is skipped.
 
 use cuesta_core::fixed::{Micro, NAN};
 use cuesta_input::limits::SCORES_MAX;
@@ -8,50 +8,50 @@ use cuesta_input::row::Row;
 use super::simd::{ByteClassifier, Classes, WIDTH};
 use crate::reference::PlainRow;
 
-/// Bytes that must be readable in front of a line: a number is loaded with the bytes before it.
+/// Bytes that must be readable before a line: a number is loaded with the bytes before it.
 pub const FRONT: usize = 8;
-/// Digits of a number that is read at once.
+/// Maximum number of digits of a number that is read in one load.
 const DIGITS_MAX: usize = 8;
-/// Numbers in front of the scores of a version-1 and of a version-3 line.
+/// Numbers before the scores of a version-1 and of a version-3 line.
 const V1: usize = 9;
 const V3: usize = 5;
 
-/// How a row is written.
+/// Notation of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation<'a> {
     /// Byte by byte as `%d` and `%f` write its numbers: version 1, ends in a line feed.
     Canonical,
-    /// Version 1 with numbers in other digits: the line, which an answer may repeat.
+    /// Version 1 with numbers in another notation: the line, which an answer may repeat.
     Other(&'a [u8]),
-    /// Not as an answer writes rows: version 3, or ends in carriage return and line feed, or not
-    /// from text at all.
+    /// Not a line of an answer: version 3, or ends in carriage return and line feed, or not from
+    /// text.
     Foreign,
 }
 
-/// A row with the way it is written.
+/// Row with its notation.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenRow<'a> {
     /// The row.
     pub row: Row<'a>,
-    /// Its notation.
+    /// Notation of the row.
     pub notation: Notation<'a>,
 }
 
-/// A line that was read at once.
+/// Line read by the fast reader.
 pub struct Line<'a> {
     numbers: [u32; V1],
     scores: [Micro; SCORES_MAX],
     score_count: usize,
     mask: &'a [u8],
     notation: Notation<'a>,
-    /// Where the next line starts.
+    /// Start of the next line.
     pub next: usize,
 }
 
 impl<'a> Line<'a> {
-    /// The row; its last four numbers are counted from the mask where version 3 leaves them out.
+    /// Returns the row; its last four numbers are counted from the mask if version 3 omits them.
     #[inline(always)]
-    pub fn found(&self) -> WrittenRow<'_> {
+    pub fn written_row(&self) -> WrittenRow<'_> {
         let n = &self.numbers;
         let row = Row {
             gene1: n[0],
@@ -69,8 +69,8 @@ impl<'a> Line<'a> {
         WrittenRow { row, notation: self.notation }
     }
 
-    /// The line that starts at `start` of `buffer`, if it is written as KINC writes it. A line feed
-    /// and [`WIDTH`] readable bytes must follow, and [`FRONT`] bytes come before.
+    /// Reads the line that starts at `start` of `buffer`, if it is in KINC's notation. A line feed
+    /// and [`WIDTH`] readable bytes must follow, and [`FRONT`] bytes precede.
     #[inline(always)]
     pub fn read<C: ByteClassifier>(cpu: C, buffer: &'a [u8], start: usize) -> Option<Self> {
         let classes = cpu.classes(window(buffer, start)?);
@@ -110,7 +110,8 @@ impl<'a> Line<'a> {
         Some(Self { numbers, scores, score_count, mask, notation, next })
     }
 
-    /// Version 3 counts genes and clusters from 0, and leaves to the mask what it can tell.
+    /// Converts a version-3 line: it counts genes and clusters from 0, and omits numbers that
+    /// follow from the mask.
     #[inline(never)]
     fn count_from_0(&mut self) {
         self.notation = Notation::Foreign;
@@ -121,7 +122,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The genes of the line at `start`, when they are written as KINC writes them.
+/// Returns the genes of the line at `start`, if they are in KINC's notation.
 #[inline(always)]
 pub fn genes<C: ByteClassifier>(cpu: C, buffer: &[u8], start: usize) -> Option<(u32, u32)> {
     let classes = cpu.classes(window(buffer, start)?);
@@ -133,7 +134,8 @@ fn window(buffer: &[u8], start: usize) -> Option<&[u8; WIDTH]> {
     buffer.get(start..start + WIDTH)?.try_into().ok()
 }
 
-/// The first numbers of a line, the tabs of its first bytes behind them, and the place behind.
+/// Returns the first numbers of a line, the tabs of its first bytes after them, and the next
+/// position.
 #[inline(always)]
 fn integers<const COUNT: usize>(
     buffer: &[u8],
@@ -153,8 +155,8 @@ fn integers<const COUNT: usize>(
         *number = integer(buffer, tab, tab - at);
         at = tab + 1;
     }
-    // All bytes in front of the last tab must be digits or tabs, and no number starts with a 0
-    // that another digit follows.
+    // All bytes before the last tab must be digits or tabs, and no number starts with a 0 that
+    // another digit follows.
     let front = (1u64 << (at - 1 - start)) - 1;
     let known = (classes.tabs | classes.digits) & front == front;
     let starts = (classes.tabs << 1) | 1;
@@ -162,11 +164,11 @@ fn integers<const COUNT: usize>(
     (fits && known && leading == 0).then_some((numbers, tabs, at))
 }
 
-/// The number whose `length` digits end at `end`.
+/// Returns the number whose `length` digits end at `end`.
 #[inline(always)]
 fn integer(buffer: &[u8], end: usize, length: usize) -> u32 {
     let word = word_before(buffer, end) & 0x0F0F_0F0F_0F0F_0F0F;
-    // The bytes in front of the number become zeros.
+    // The bytes before the number become zeros.
     digits_of(word & (u64::MAX << ((8 * (8 - length.min(8))) & 63)))
 }
 
@@ -177,7 +179,7 @@ fn word_before(buffer: &[u8], end: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// The number of eight digits, one a byte, the first one in the lowest byte.
+/// Converts eight digits, one in each byte, the first one in the lowest byte.
 #[inline(always)]
 fn digits_of(word: u64) -> u32 {
     let pairs = word.wrapping_mul(10).wrapping_add(word >> 8) & 0x00FF_00FF_00FF_00FF;
@@ -185,7 +187,7 @@ fn digits_of(word: u64) -> u32 {
     (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) as u32
 }
 
-/// The only score of a line, `[-]D.DDDDDD`, when its tab is among the first bytes.
+/// Reads the only score of a line, `[-]D.DDDDDD`, if its tab is among the first bytes.
 #[inline(always)]
 fn first_score(
     buffer: &[u8],
@@ -207,11 +209,11 @@ fn first_score(
     }
     let word = word_before(buffer, tab) & 0x0F0F_0F0F_0F0F_0F0F;
     let size = (word as u8 as Micro) * 1_000_000 + digits_of(word & !0xFFFF) as Micro;
-    // Minus zero is no number that a score is written as.
+    // KINC never writes minus zero.
     (!negative || size != 0).then_some((if negative { -size } else { size }, tab))
 }
 
-/// The scores of a comma list at `at`, and the place of the tab behind it.
+/// Reads the scores of a comma list at `at`; returns their number and the position of the next tab.
 #[inline(never)]
 fn score_list(
     buffer: &[u8],
@@ -232,7 +234,7 @@ fn score_list(
     }
 }
 
-/// A score as `%f` writes it: six decimals, or `nan`.
+/// Parses a score as `%f` writes it: six decimals, or `nan`.
 pub fn canonical_score(text: &[u8]) -> Option<Micro> {
     if text == b"nan" {
         return Some(NAN);
@@ -254,19 +256,19 @@ pub fn canonical_score(text: &[u8]) -> Option<Micro> {
     (value != 0 || !negative).then_some(value)
 }
 
-/// The first byte from `at` on that ends a field or cannot stand in one.
+/// Returns the first position from `at` on of a byte that ends a field or cannot be in a field.
 #[inline(always)]
 fn next_break<C: ByteClassifier>(cpu: C, buffer: &[u8], mut at: usize) -> Option<usize> {
     loop {
-        let found = cpu.breaks(window(buffer, at)?);
-        if found != 0 {
-            return Some(at + found.trailing_zeros() as usize);
+        let breaks = cpu.breaks(window(buffer, at)?);
+        if breaks != 0 {
+            return Some(at + breaks.trailing_zeros() as usize);
         }
         at += WIDTH;
     }
 }
 
-/// A line of any other form, read plainly.
+/// Line in any other notation, read by the plain reader.
 pub struct Plain<'a> {
     row: PlainRow,
     line: &'a [u8],
@@ -274,7 +276,7 @@ pub struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// The row of a line without its line feed; `None` for a comment or a blank line.
+    /// Reads a line without its line feed; `None` for a comment or a blank line.
     ///
     /// # Errors
     /// A sentence continuing "line N of FILE ...".
@@ -286,8 +288,8 @@ impl<'a> Plain<'a> {
         Ok(Some(Self { row, line, canonical }))
     }
 
-    /// The row.
-    pub fn found(&self) -> WrittenRow<'_> {
+    /// Returns the row.
+    pub fn written_row(&self) -> WrittenRow<'_> {
         let fields = self.line.iter().filter(|&&byte| byte == b'\t').count() + 1;
         let written_anew = self.line.ends_with(b"\r") || fields != V1 + 2;
         let notation = match self.canonical.strip_suffix(b"\n") == Some(self.line) {

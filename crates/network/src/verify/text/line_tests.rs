@@ -1,10 +1,10 @@
-//! Tests of the line reader: equal to the plain reader, whatever stands in the line.
+//! Tests of the line reader: equality with the plain reader for any line.
 
 use super::super::simd::{ScalarClassifier, with_cpu};
 use super::*;
 use proptest::prelude::*;
 
-/// What the fast reader makes of a line, with one kind of processor or another.
+/// Reads a line by the fast reader, with the scalar or the best classifier.
 fn fast(line: &[u8], scalar: bool) -> Option<(PlainRow, bool)> {
     let mut buffer = vec![b'9'; FRONT];
     buffer.extend_from_slice(line);
@@ -15,8 +15,8 @@ fn fast(line: &[u8], scalar: bool) -> Option<(PlainRow, bool)> {
     let read = |line: Option<Line<'_>>| {
         let line = line?;
         assert_eq!(line.next, end);
-        let found = line.found();
-        Some((PlainRow::of(&found.row), found.notation == Notation::Canonical))
+        let written = line.written_row();
+        Some((PlainRow::of(&written.row), written.notation == Notation::Canonical))
     };
     if scalar {
         return read(Line::read(ScalarClassifier, buffer, FRONT));
@@ -30,7 +30,7 @@ fn check(line: &[u8]) {
         let Some((row, canonical)) = fast(line, scalar) else { continue };
         let plain = plain.as_ref().unwrap().as_ref().unwrap();
         assert_eq!(row, plain.row, "{}", line.escape_ascii());
-        assert_eq!(canonical, plain.found().notation == Notation::Canonical);
+        assert_eq!(canonical, plain.written_row().notation == Notation::Canonical);
     }
 }
 
@@ -73,7 +73,7 @@ fn line_text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
     #[test]
-    fn the_fast_reader_equals_the_plain_one(line in line_text()) {
+    fn the_fast_reader_equals_the_plain_reader(line in line_text()) {
         check(line.as_bytes());
     }
 
@@ -99,8 +99,8 @@ fn lines_as_kinc_writes_them_are_read_at_once() {
         (format!("7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t{mask}\r"), false),
         (format!("6\t2\t0\t2\t5\t0.871000\t{mask}"), false),
     ] {
-        let (row, found) = fast(line.as_bytes(), false).unwrap();
-        assert_eq!(found, canonical, "{line}");
+        let (row, is_canonical) = fast(line.as_bytes(), false).unwrap();
+        assert_eq!(is_canonical, canonical, "{line}");
         assert_eq!(Some(row), PlainRow::read(&line).unwrap());
         check(line.as_bytes());
     }
@@ -117,7 +117,7 @@ fn another_notation_is_left_to_the_plain_reader() {
     ] {
         assert!(fast(line.as_bytes(), false).is_none(), "{line}");
         let plain = Plain::read(line.as_bytes()).unwrap().unwrap();
-        assert_eq!(plain.found().notation, Notation::Other(line.as_bytes()));
+        assert_eq!(plain.written_row().notation, Notation::Other(line.as_bytes()));
     }
     assert!(Plain::read(b"#Done").unwrap().is_none());
     assert!(Plain::read(b"\r").unwrap().is_none());

@@ -1,8 +1,8 @@
-//! The verifier's own reader of KINC text: every byte of every line, at the speed of memory.
+//! Separate reader of KINC text for verification: all bytes of all lines, at the speed of memory.
 //!
-//! It shares no code with the reader of the kernels beyond the list of files. A line as KINC
-//! writes it is read by [`line::Line`]; any other by the plain reader of [`crate::reference`], to
-//! which the tests hold the fast one.
+//! It shares no code with the reader of the kernels except the list of files. A line in KINC's
+//! notation is read by [`line::Line`]; any other line by the plain reader of [`crate::reference`],
+//! with which the tests compare the fast reader.
 
 pub mod line;
 pub mod pieces;
@@ -13,7 +13,7 @@ use simd::{ByteClassifier, with_cpu};
 
 use super::wanted::Wanted;
 
-/// What is wrong, and at which byte of the buffer the line starts.
+/// Start of the line in the buffer, and its fault.
 pub type Fault = (usize, String);
 
 /// Calls `keep` for each wanted row of the lines in `buffer[start..end]`, in order.
@@ -50,15 +50,15 @@ fn walk_here<C: ByteClassifier>(
             continue;
         }
         if let Some(line) = Line::read(cpu, buffer, at) {
-            let found = line.found();
-            if wanted.passes(&found.row) {
-                keep(&found).map_err(|what| (at, what))?;
+            let written = line.written_row();
+            if wanted.passes(&written.row) {
+                keep(&written).map_err(|fault| (at, fault))?;
             }
             at = line.next;
             continue;
         }
         let next = next_line(buffer, at, end);
-        plain(&buffer[at..next - 1], wanted, keep).map_err(|what| (at, what))?;
+        plain(&buffer[at..next - 1], wanted, keep).map_err(|fault| (at, fault))?;
         at = next;
     }
     Ok(())
@@ -77,10 +77,10 @@ fn plain(
 ) -> Result<(), String> {
     match Plain::read(line)? {
         Some(plain) => {
-            let found = plain.found();
-            let genes = (found.row.gene1, found.row.gene2);
-            let wanted = wanted.sampled(genes.0, genes.1) && wanted.passes(&found.row);
-            if wanted { keep(&found) } else { Ok(()) }
+            let written = plain.written_row();
+            let genes = (written.row.gene1, written.row.gene2);
+            let wanted = wanted.sampled(genes.0, genes.1) && wanted.passes(&written.row);
+            if wanted { keep(&written) } else { Ok(()) }
         }
         None if wanted.rows_only => Err("has no row".to_owned()),
         None => Ok(()),

@@ -1,7 +1,7 @@
-//! Reads one split of a text file as pieces of whole lines, through one buffer.
+//! Reader of a split of a text file as pieces of complete lines, through a single buffer.
 //!
-//! A line belongs to the split that its first byte lies in, so splits of any size give each line
-//! once. All bytes are read: nothing is jumped over.
+//! A line belongs to the split that contains its first byte, so splits of any size yield each line
+//! once. All bytes are read; none is skipped.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -15,26 +15,26 @@ use flate2::read::MultiGzDecoder;
 use super::line::FRONT;
 use super::simd::WIDTH;
 
-/// Bytes read at once: they stay in the cache of a core until they are parsed.
+/// Bytes of a read: they stay in the cache of a core until they are parsed.
 const READ_BYTES: usize = 256 << 10;
-/// Bytes read beyond the end of a split, where its last line ends most of the time.
+/// Bytes read beyond the end of a split, which in most cases contain the end of its last line.
 const BEYOND_BYTES: u64 = 4 << 10;
 
-/// A buffer that a thread uses again.
+/// Buffer that a thread reuses.
 #[derive(Default)]
 pub struct Buffer(Vec<u8>);
 
-/// Whole lines of a file.
+/// Complete lines of a file.
 pub struct PaddedLines<'a> {
-    /// Bytes with [`FRONT`] more in front of the lines and [`WIDTH`] behind them.
+    /// Bytes, with [`FRONT`] more before the lines and [`WIDTH`] after them.
     pub buffer: &'a [u8],
-    /// The first byte of the lines.
+    /// Position of the first byte of the lines.
     pub start: usize,
-    /// The byte behind the line feed of the last line.
+    /// Position after the line feed of the last line.
     pub end: usize,
-    /// Place of `start` in the (decompressed) file.
+    /// Offset of `start` in the (decompressed) file.
     pub offset: u64,
-    /// The last line of the file had no line feed; it was given one.
+    /// Whether the last line of the file had no line feed, and got one.
     pub cut: bool,
 }
 
@@ -43,19 +43,19 @@ enum Bytes {
     Gzipped(Box<MultiGzDecoder<Input>>),
 }
 
-/// The pieces of a split, in order.
+/// Pieces of a split, in order.
 pub struct Pieces<'a> {
     path: PathBuf,
     bytes: Bytes,
     buffer: &'a mut Vec<u8>,
-    /// Place in the file of the first valid byte of the buffer, which stands at `FRONT`.
+    /// Offset in the file of the first valid byte of the buffer, which is at `FRONT`.
     place: u64,
-    /// Valid bytes, and how many of them were given.
+    /// Number of valid bytes, and number of those that were returned.
     valid: usize,
-    given: usize,
-    /// The split ends here.
+    returned: usize,
+    /// End of the split.
     end: u64,
-    /// The bytes up to the first line feed belong to the split before.
+    /// Whether the bytes up to the first line feed belong to the previous split.
     skip_first: bool,
     at_end: bool,
 }
@@ -80,29 +80,29 @@ impl<'a> Pieces<'a> {
             path: file.path.clone(),
             bytes,
             buffer,
-            // The byte before tells whether a line starts at the split.
+            // The byte before shows whether a line starts at the split.
             place: split.offset.saturating_sub(1),
             valid: 0,
-            given: 0,
+            returned: 0,
             end: split.offset.saturating_add(split.size_bytes),
             skip_first: split.offset > 0,
             at_end: false,
         })
     }
 
-    /// The next piece, or `None` at the end of the split.
+    /// Returns the next piece, or `None` at the end of the split.
     ///
     /// # Errors
-    /// `System`, also for a gzipped file that is cut short; `Input` for a line that is too long.
+    /// `System`, also for a truncated gzipped file; `Input` for a line that is too long.
     pub fn next_piece(&mut self) -> Result<Option<PaddedLines<'_>>> {
         loop {
-            self.drop_given();
+            self.drop_returned();
             if self.place >= self.end || (self.at_end && self.valid == 0) {
                 return Ok(None);
             }
             let cut = self.read_lines()?;
-            let (start, end) = self.own_lines();
-            self.given = end;
+            let (start, end) = self.lines_of_split();
+            self.returned = end;
             if start < end {
                 return Ok(Some(PaddedLines {
                     buffer: self.buffer,
@@ -115,14 +115,15 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    fn drop_given(&mut self) {
-        self.buffer.copy_within(FRONT + self.given..FRONT + self.valid, FRONT);
-        self.valid -= self.given;
-        self.place += self.given as u64;
-        self.given = 0;
+    fn drop_returned(&mut self) {
+        self.buffer.copy_within(FRONT + self.returned..FRONT + self.valid, FRONT);
+        self.valid -= self.returned;
+        self.place += self.returned as u64;
+        self.returned = 0;
     }
 
-    /// Reads until the buffer holds a whole line; whether the file ended without a line feed.
+    /// Reads until the buffer contains a complete line; returns whether the file ended without a
+    /// line feed.
     fn read_lines(&mut self) -> Result<bool> {
         let mut searched = 0;
         loop {
@@ -137,7 +138,7 @@ impl<'a> Pieces<'a> {
                 return Ok(false);
             }
             if self.at_end {
-                // There is always room for it in the bytes behind the lines.
+                // There is always space for it in the bytes after the lines.
                 self.buffer[FRONT + self.valid] = b'\n';
                 self.valid += 1;
                 return Ok(true);
@@ -182,23 +183,24 @@ impl<'a> Pieces<'a> {
         Ok(())
     }
 
-    /// The whole lines in the buffer that start in the split, counted from its first valid byte.
-    fn own_lines(&mut self) -> (usize, usize) {
+    /// Returns the range of the complete lines that start in the split, relative to the first valid
+    /// byte.
+    fn lines_of_split(&mut self) -> (usize, usize) {
         let valid = &self.buffer[FRONT..FRONT + self.valid];
-        let whole = memchr::memrchr(b'\n', valid).map_or(0, |feed| feed + 1);
+        let complete_end = memchr::memrchr(b'\n', valid).map_or(0, |feed| feed + 1);
         let mut start = 0;
         if self.skip_first {
-            start = memchr::memchr(b'\n', valid).map_or(whole, |feed| feed + 1);
+            start = memchr::memchr(b'\n', valid).map_or(complete_end, |feed| feed + 1);
             self.skip_first = false;
         }
         if self.place + start as u64 >= self.end {
             return (start, start);
         }
-        // The last line of the split is the one that its last byte lies in.
-        let last = (self.end - 1 - self.place).min(whole as u64) as usize;
+        // The last line of the split contains its last byte.
+        let last = (self.end - 1 - self.place).min(complete_end as u64) as usize;
         let last = last.max(start);
         let feed = memchr::memchr(b'\n', &valid[last..]);
-        (start, feed.map_or(whole, |feed| last + feed + 1))
+        (start, feed.map_or(complete_end, |feed| last + feed + 1))
     }
 }
 
@@ -237,7 +239,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn splits_of_any_size_give_every_line_once(
+        fn splits_of_any_size_yield_each_line_once(
             lengths in proptest::collection::vec(0usize..60, 1..60),
             split_bytes in 1u64..200,
             feed_at_end in any::<bool>(),
@@ -248,7 +250,7 @@ mod tests {
             let mut text = lines.join(&b'\n');
             match feed_at_end {
                 true => text.push(b'\n'),
-                // Nothing behind the last line feed is no line.
+                // The empty text after the last line feed is no line.
                 false if lines.last().is_some_and(Vec::is_empty) => { lines.pop(); }
                 false => {}
             }
@@ -258,13 +260,14 @@ mod tests {
             let file = file_of(path);
             let source = TextSource { files: vec![file.clone()], shape: None, files_skipped: 0 };
             let splits = source.splits(split_bytes);
-            let found: Vec<_> = splits.iter().flat_map(|split| lines_of(&file, split)).collect();
-            prop_assert_eq!(found, lines);
+            let split_lines: Vec<_> =
+                splits.iter().flat_map(|split| lines_of(&file, split)).collect();
+            prop_assert_eq!(split_lines, lines);
         }
     }
 
     #[test]
-    fn lines_longer_than_the_buffer_and_files_larger_than_it_are_read_whole() {
+    fn lines_longer_than_the_buffer_and_files_larger_than_it_are_read_completely() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.txt");
         let long = vec![b'y'; 3 * READ_BYTES];
@@ -276,19 +279,20 @@ mod tests {
         for split_bytes in [1 << 10, 1 << 18, 1 << 30] {
             let source = TextSource { files: vec![file.clone()], shape: None, files_skipped: 0 };
             let splits = source.splits(split_bytes);
-            let found: Vec<_> = splits.iter().flat_map(|split| lines_of(&file, split)).collect();
-            assert!(found == lines, "{split_bytes}");
+            let split_lines: Vec<_> =
+                splits.iter().flat_map(|split| lines_of(&file, split)).collect();
+            assert!(split_lines == lines, "{split_bytes}");
         }
     }
 
     #[test]
     fn a_line_without_end_is_refused_and_a_cut_gzip_file_noticed() {
         let folder = tempfile::tempdir().unwrap();
-        let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
+        let complete_split = Split { file: 0, offset: 0, size_bytes: u64::MAX };
         let path = folder.path().join("x.txt");
         std::fs::write(&path, vec![b'x'; LINE_BYTES_MAX + 2 * READ_BYTES]).unwrap();
         let mut buffer = Buffer::default();
-        let mut pieces = Pieces::open(&file_of(path), &whole, &mut buffer).unwrap();
+        let mut pieces = Pieces::open(&file_of(path), &complete_split, &mut buffer).unwrap();
         assert!(pieces.next_piece().err().unwrap().message.contains("longer than"));
 
         let path = folder.path().join("x.gz");
@@ -296,9 +300,9 @@ mod tests {
         std::io::Write::write_all(&mut encoder, b"one\ntwo\n").unwrap();
         let bytes = encoder.finish().unwrap();
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(lines_of(&file_of(path.clone()), &whole), [b"one", b"two"]);
+        assert_eq!(lines_of(&file_of(path.clone()), &complete_split), [b"one", b"two"]);
         std::fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();
-        let mut pieces = Pieces::open(&file_of(path), &whole, &mut buffer).unwrap();
+        let mut pieces = Pieces::open(&file_of(path), &complete_split, &mut buffer).unwrap();
         assert!((0..9).any(|_| pieces.next_piece().is_err()));
     }
 }

@@ -1,16 +1,17 @@
-//! 64 bytes of text classified at once: where fields and lines end, and where digits stand.
-//! Scalar, AVX2 and AVX-512 twins give the same bits.
+//! Classification of 64 bytes of text at once: ends of fields and lines, and digits. Scalar, AVX2
+//! and AVX-512 implementations return the same bits.
 //!
-//! With the kernels' own, the only file of this crate with `unsafe`: the vector loads.
+//! The only file of this crate with `unsafe` code, for vector loads, besides
+//! `kernel/correlate/simd.rs`.
 #![allow(unsafe_code)]
 
-/// Bytes looked at.
+/// Number of bytes classified at once.
 pub const WIDTH: usize = 64;
 
-/// A byte of a field is ASCII and above this: tabs, line ends and other control characters are not.
+/// Largest control character that ends a field: bytes of fields are ASCII and above it.
 const LAST_BREAK: i8 = b'\r' as i8;
 
-/// Where some bytes stand: bit i is byte i.
+/// Positions of characters: bit i is byte i.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classes {
     /// Tabs.
@@ -21,17 +22,17 @@ pub struct Classes {
     pub zeros: u64,
 }
 
-/// How a processor classifies bytes.
+/// Classifier of bytes for a kind of processor.
 pub trait ByteClassifier: Copy {
-    /// Finds tabs and digits.
+    /// Detects tabs and digits.
     fn classes(self, bytes: &[u8; WIDTH]) -> Classes;
-    /// Finds bytes that end a field or cannot stand in one: up to carriage return, or not ASCII.
+    /// Detects bytes that end a field or cannot be in a field: up to carriage return, or not ASCII.
     fn breaks(self, bytes: &[u8; WIDTH]) -> u64;
     /// Runs `work` compiled for this processor; `work` must be `#[inline(always)]` throughout.
     fn enter<R>(self, work: impl FnOnce() -> R) -> R;
 }
 
-/// Any processor.
+/// Classifier for any processor.
 #[derive(Clone, Copy, Debug)]
 pub struct ScalarClassifier;
 
@@ -71,12 +72,12 @@ mod x86 {
     use super::{ByteClassifier, Classes, LAST_BREAK, WIDTH};
     use std::arch::x86_64::*;
 
-    /// AVX2 with BMI. Only made after the processor was asked.
+    /// Classifier for AVX2 with BMI. Made only after detecting the instructions.
     #[derive(Clone, Copy, Debug)]
     pub struct Avx2(());
 
     impl Avx2 {
-        /// This processor's AVX2, if it has it.
+        /// Returns the classifier if this processor supports AVX2 with BMI.
         pub fn detect() -> Option<Self> {
             cpu::has_avx2().then_some(Self(()))
         }
@@ -85,13 +86,13 @@ mod x86 {
     impl ByteClassifier for Avx2 {
         #[inline(always)]
         fn classes(self, bytes: &[u8; WIDTH]) -> Classes {
-            // SAFETY: `detect` found AVX2; both loads lie inside the 64 bytes.
+            // SAFETY: `detect` found AVX2; both loads are inside the 64 bytes.
             unsafe { classes_avx2(bytes) }
         }
 
         #[inline(always)]
         fn breaks(self, bytes: &[u8; WIDTH]) -> u64 {
-            // SAFETY: `detect` found AVX2; both loads lie inside the 64 bytes.
+            // SAFETY: `detect` found AVX2; both loads are inside the 64 bytes.
             unsafe { breaks_avx2(bytes) }
         }
 
@@ -102,12 +103,12 @@ mod x86 {
         }
     }
 
-    /// AVX-512BW with BMI. Only made after the processor was asked.
+    /// Classifier for AVX-512BW with BMI. Made only after detecting the instructions.
     #[derive(Clone, Copy, Debug)]
     pub struct Avx512(());
 
     impl Avx512 {
-        /// This processor's AVX-512, if it has it.
+        /// Returns the classifier if this processor supports AVX-512BW with BMI.
         pub fn detect() -> Option<Self> {
             cpu::has_avx512().then_some(Self(()))
         }
@@ -146,19 +147,19 @@ mod x86 {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn halves(bytes: &[u8; WIDTH], is: impl Fn(__m256i) -> __m256i) -> u64 {
-        let mut found = 0;
+        let mut mask = 0;
         for half in 0..2 {
             // SAFETY: bytes 0..32 and 32..64 of a 64-byte array.
             let v = unsafe { _mm256_loadu_si256(bytes.as_ptr().add(32 * half).cast()) };
-            found |= u64::from(_mm256_movemask_epi8(is(v)) as u32) << (32 * half);
+            mask |= u64::from(_mm256_movemask_epi8(is(v)) as u32) << (32 * half);
         }
-        found
+        mask
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn classes_avx2(bytes: &[u8; WIDTH]) -> Classes {
-        // SAFETY: AVX2 is there, as for this function.
+        // SAFETY: this function requires AVX2 too.
         unsafe {
             let equal =
                 |to: u8| halves(bytes, |v| _mm256_cmpeq_epi8(v, _mm256_set1_epi8(to as i8)));
@@ -173,7 +174,7 @@ mod x86 {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn breaks_avx2(bytes: &[u8; WIDTH]) -> u64 {
-        // SAFETY: AVX2 is there, as for this function.
+        // SAFETY: this function requires AVX2 too.
         unsafe { halves(bytes, |v| _mm256_cmpgt_epi8(_mm256_set1_epi8(LAST_BREAK + 1), v)) }
     }
 
