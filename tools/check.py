@@ -71,7 +71,7 @@ STORE_CRASHES = ("cargo", "test", "--package", "cuesta-store", "--release", "--t
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one lint said and how long it took."""
+    """Output of a lint, and how long it took."""
 
     name: str
     code: int
@@ -107,7 +107,7 @@ def lint() -> int:
 
 
 def run_lint(name: str) -> Outcome:
-    """One lint with its output kept."""
+    """Run a lint; return its output."""
     started = time.monotonic()
     done = subprocess.run(
         LINTS[name],
@@ -155,9 +155,9 @@ def soak() -> int:
     histories = [str(BIN / "python"), "tools/store_histories.py", "--group", "disk"]
     histories += ["--runs", str(STORE_HISTORIES)]
     pytest = [str(BIN / "python"), "-m", "pytest"]
-    others = ["-m", "soak", *(f"--ignore={path}" for path in SOAKED)]
+    marked = ["-m", "soak", *(f"--ignore={path}" for path in SOAKED)]
     stores = (list(STORE_CRASHES), kills, histories)
-    for command in (*stores, [*pytest, *SOAKED], [*pytest, *others]):
+    for command in (*stores, [*pytest, *SOAKED], [*pytest, *marked]):
         all_pairs = environment() | {"CUESTA_SOAK": "1"}
         failed |= int(subprocess.run(command, cwd=ROOT, env=all_pairs, check=False).returncode != 0)
     return failed

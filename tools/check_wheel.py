@@ -22,7 +22,7 @@ LINES = (
 
 
 class WheelError(Exception):
-    """What the wheel did not do."""
+    """A failed step of a wheel, with its output."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,9 +48,9 @@ def check(wheel: Path) -> None:
         cuesta = [str(environment / "bin" / "cuesta"), "run", "scan", str(pairs)]
         output = run([*cuesta, "--min-abs-score", "0.8", "-o", "answer", "--json"], folder)
         record = json.loads(output)
-        kept = (folder / "answer" / "pairs.txt").read_text().splitlines()
-        if record["verified"] is not True or kept != [LINES[0], LINES[2]]:
-            raise WheelError(f"the scan kept {kept}, verified: {record['verified']}")
+        rows = (folder / "answer" / "pairs.txt").read_text().splitlines()
+        if record["verified"] is not True or rows != [LINES[0], LINES[2]]:
+            raise WheelError(f"the scan kept {rows}, verified: {record['verified']}")
 
 
 def run(command: Sequence[str], folder: Path) -> str:

@@ -66,24 +66,26 @@ def demo(bed: SlurmBed, folder: Path, bases: int) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     reads, job, contigs = folder / "reads.fastq", folder / "job", folder / "assemble"
-    say("Reads of a drawn genome, in pairs, with errors")
+    announce("Reads of a drawn genome, in pairs, with errors")
     repeats = ("--repeats", "0.02", "--seed", "1")
     drawn = ("--bases", str(bases), "--coverage", "30", "--fragment", "400")
     cuesta(bed, "data", "make", "reads", *drawn, *repeats, "-o", str(reads))
-    say("What will be handed in?")
+    announce("What will be handed in?")
     run = ("run", "assemble", str(reads), "-k", "31", "--engine", "spark", "-o", str(contigs))
-    asked = ("--scheduler", "slurm", "--nodes", "2", "--time", "15", "--memory", NODE_MEMORY)
-    cuesta(bed, "cluster", "plan", *asked, "--cores", "1", "-o", str(job), "--", *run)
-    say("An assembly on Spark, on both nodes of a job")
-    cuesta(bed, "cluster", "submit", *asked, "--cores", "1", "--wait", "-o", str(job), "--", *run)
-    say("Its page")
+    allocation = ("--scheduler", "slurm", "--nodes", "2", "--time", "15", "--memory", NODE_MEMORY)
+    cuesta(bed, "cluster", "plan", *allocation, "--cores", "1", "-o", str(job), "--", *run)
+    announce("An assembly on Spark, on both nodes of a job")
+    cuesta(
+        bed, "cluster", "submit", *allocation, "--cores", "1", "--wait", "-o", str(job), "--", *run
+    )
+    announce("Its page")
     report = folder / "report.html"
     cuesta(bed, "report", str(contigs), "-o", str(report))
     return report
 
 
 def findings(folder: Path) -> list[str]:
-    """What the demo has shown, in a sentence a number."""
+    """Results of the demo, a sentence a number."""
     state = json.loads((folder / "job" / "cluster.json").read_text())
     record = json.loads((folder / "assemble" / "run.json").read_text())
     first, counts = state["first_task"], record["answer"]["counts"]
@@ -104,8 +106,8 @@ def cuesta(bed: SlurmBed, *words: str) -> None:
         raise StepFailed(f"cuesta {shlex.join(words)}", code)
 
 
-def say(text: str) -> None:
-    """A sentence before a step."""
+def announce(text: str) -> None:
+    """Print a sentence before a step."""
     print(f"\n{text}", flush=True)
 
 

@@ -13,7 +13,7 @@ SECONDS_MAX = 300
 
 
 class DebianError(Exception):
-    """What is missing or broke, in one line."""
+    """A missing or broken part, in one line."""
 
 
 def unpacked(name: str, packages: Sequence[str]) -> Path:

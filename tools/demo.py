@@ -49,22 +49,22 @@ def main(arguments: Sequence[str]) -> int:
 
 def demo(folder: Path) -> Path:
     """Every step, in order; returns the report."""
-    say("What does this machine have, and what can it do at most?")
+    announce("What does this machine have, and what can it do at most?")
     cuesta("doctor")
     if not ceilings_known():
         cuesta("doctor", "--ceilings")
-    say("Real data: expression of 6,830 genes in 64 tumour cell lines")
+    announce("Real data: expression of 6,830 genes in 64 tumour cell lines")
     matrix = cuesta("data", "get", "nci60", "-o", str(folder / "data")).strip()
-    say(f"Which genes vary together? Pairs with |Pearson| of at least {CORRELATE_AT}")
+    announce(f"Which genes vary together? Pairs with |Pearson| of at least {CORRELATE_AT}")
     pairs = folder / "correlate"
     cuesta("run", "correlate", matrix, "--min-abs-score", CORRELATE_AT, *into(pairs))
     text = str(pairs / "pairs.txt")
     for workload in WORKLOADS:
-        say(f"{workload} at {COMPARE_AT}, on three engines, answers held equal")
+        announce(f"{workload} at {COMPARE_AT}, on three engines, answers held equal")
         options = ("--min-abs-score", COMPARE_AT, "--engines", ENGINES, "--repeat", REPEATS)
         cuesta("compare", workload, text, *options, *into(folder / workload))
     contigs = assemble(folder)
-    say("Everything on one page")
+    announce("Everything on one page")
     report = folder / "report.html"
     answers = [str(pairs), *(str(folder / workload) for workload in WORKLOADS), str(contigs)]
     cuesta("report", *answers, "-o", str(report))
@@ -73,16 +73,16 @@ def demo(folder: Path) -> Path:
 
 def assemble(folder: Path) -> Path:
     """The genome that real reads come from; returns the answer's folder."""
-    say("Real data: 28,160 pairs of reads of E. coli, of 10,000 bases of its genome")
+    announce("Real data: 28,160 pairs of reads of E. coli, of 10,000 bases of its genome")
     reads = cuesta("data", "get", "ecoli", "-o", str(folder / "data")).splitlines()
-    say("Which genome do they come from? Mates are in two files")
+    announce("Which genome do they come from? Mates are in two files")
     contigs = folder / "assemble"
     cuesta("run", "assemble", *reads[:2], "--pairs", *into(contigs))
     return contigs
 
 
 def findings(folder: Path) -> tuple[str, str, str]:
-    """What the demo has shown, in a sentence a number."""
+    """Results of the demo, a sentence a number."""
     compared = [read(folder / workload / "compare.json") for workload in WORKLOADS]
     seconds = compared[0]["as_typed_seconds"]
     slowest = max(seconds, key=seconds.__getitem__)
@@ -103,8 +103,8 @@ def findings(folder: Path) -> tuple[str, str, str]:
 
 def read(path: Path) -> dict[str, Any]:
     """A JSON object from a file."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return fields
 
 
 def into(folder: Path) -> tuple[str, ...]:
@@ -129,8 +129,8 @@ def cuesta(*words: str) -> str:
     return done.stdout
 
 
-def say(text: str) -> None:
-    """A sentence before a step."""
+def announce(text: str) -> None:
+    """Print a sentence before a step."""
     print(f"\n{text}", flush=True)
 
 

@@ -21,7 +21,7 @@ from fuzzseeds import seeds
 ROOT = Path(__file__).resolve().parent.parent
 FUZZ = ROOT / "fuzz"
 MEMORY = Path("/dev/shm")
-"""Where targets write the files that they read, if it is there: a disk would be slower."""
+"""Folder of the files that targets read, if it exists: a disk would be slower."""
 
 COVERAGE = (
     "--cfg=fuzzing",
@@ -60,7 +60,7 @@ def build() -> Path:
 
 
 def fuzz(binary: Path, seconds: int) -> bool:
-    """Run one target; whether it broke."""
+    """Run a target; return whether it broke."""
     name = binary.name
     corpus, artifacts = FUZZ / "corpus" / name, FUZZ / "artifacts" / name
     for folder in (corpus, artifacts):

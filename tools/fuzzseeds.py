@@ -1,4 +1,4 @@
-"""What the corpus of each target of `fuzz.py` begins with: small inputs that reach deep."""
+"""Initial corpus of each target of `fuzz.py`: small inputs that reach deep."""
 
 from __future__ import annotations
 
@@ -180,12 +180,12 @@ def _peer_frames() -> Sequence[bytes]:
         b'"id":"%s","size_bytes":1,"closed_ns":1}],"no_names":["b"],"all_by":7}}' % (file, file),
         b'{"do":"where","file":"%s","indexes":[0,7]}' % file,
     )
-    others = (
+    answers = (
         b'\x04{"is":"places","places":{"stores":["a:1","b:1"],"holders":[[0],[],[1,0]]}}',
         b'\x05{"do":"places","path":"a","first":0,"count":3}',
         b'\x05{"do":"lease","number":1,"index":2}',
     )
     head = struct.pack("<II", 6, 3)
     framed = (b"\x01" + head + b'"text"abc' + bytes(32), b"\x01" + struct.pack("<II", 1 << 30, 0))
-    asked = (b"\x03" + question for question in questions)
-    return (b"\x00" + hello, *framed, b"\x02\x09\x01payload", *asked, *others)
+    framed_questions = (b"\x03" + question for question in questions)
+    return (b"\x00" + hello, *framed, b"\x02\x09\x01payload", *framed_questions, *answers)

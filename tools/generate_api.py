@@ -98,7 +98,7 @@ def _assess_words() -> Iterator[tuple[str, object]]:
 
 
 def _overload(job: type[Run] | type[Compare], workload: Workload, result: str) -> str:
-    """One call of one workload."""
+    """Overload of a call for a workload."""
     known = keywords(workload, job.engines)
     taken = [
         f"{keyword}: {type_text(keyword, option)} = {default_text(option)},"
@@ -118,7 +118,7 @@ def _overload(job: type[Run] | type[Compare], workload: Workload, result: str) -
 
 
 def _docstring(workload: Workload, known: dict[str, Option]) -> Iterator[str]:
-    """What the workload does, and every keyword, in numpydoc."""
+    """Docstring of a workload: its task and all keywords, in numpydoc."""
     yield f'"""{workload.summary}'
     yield ""
     yield "Parameters"

@@ -15,7 +15,7 @@ from spark_parts import SparkMissing
 
 
 def main() -> int:
-    """Print their folder; 3 when something is missing."""
+    """Print the folder of the jars; 3 when something is missing."""
     try:
         print(testbed_jvm.cluster_jars())
     except (SparkMissing, maven.MavenError) as error:

@@ -28,7 +28,7 @@ PREFIX = "cuesta-"
 STORE = "hadoop-store"
 JAVA_RELEASE = "17"
 JAVA_RELEASES = {"hadoop-rounds": "8"}
-"""Of projects whose classes run on the nodes of others, by the Java that those have."""
+"""Java releases of projects whose classes run on clusters of other sites."""
 ECLIPSE = "org.eclipse.jdt:ecj:3.40.0"
 STRICT = ("-Xlint:all,-options", "-Werror")
 _ECLIPSE_MAIN = "org.eclipse.jdt.internal.compiler.batch.Main"
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def build(target: Path) -> int:
-    """Compile the sources into a jar, which appears when it is whole."""
+    """Compile the sources into a jar, which appears when it is complete."""
     project = target.stem.removeprefix(PREFIX)
     main = PROJECTS / project / "src" / "main"
     sources = sorted(main.rglob("*.java"))
@@ -71,7 +71,8 @@ def build(target: Path) -> int:
             pack(jar, [(classes, classes.rglob("*.class")), (main / "resources", resources)])
             jarfile.write_origin(jar, origin)
             with ZipFile(jar, "a") as archive:
-                # No other jar has it, so that two of them are found on a class path.
+                # No other jar has this entry, so that two of these jars are noticed on a class
+                # path.
                 archive.writestr(ZipInfo(f"META-INF/{PREFIX}{project}"), origin)
             jar.replace(target)
         return code
@@ -83,7 +84,7 @@ def client() -> Path:
 
 
 def libraries() -> list[Path]:
-    """What a jar may use: Hadoop's client, and what that logs with. Errors: `SparkMissing`."""
+    """Libraries that a jar may use: Hadoop's client, and its logging. Errors: `SparkMissing`."""
     return [client(), next(jars().glob("slf4j-api-*.jar"))]
 
 
@@ -105,9 +106,9 @@ def compiler(options: Sequence[str], release: str) -> list[str]:
     """A Java compiler; `options` are for the JDK's. Errors: `SparkMissing`, `MavenError`."""
     home = java_home()
     named = home / "bin" / "javac"
-    found = str(named) if named.is_file() else shutil.which("javac")
-    if found:
-        return [found, "--release", release, *options]
+    javac = str(named) if named.is_file() else shutil.which("javac")
+    if javac:
+        return [javac, "--release", release, *options]
     folder = maven.jars("ecj", [ECLIPSE])
     java = [str(home / "bin" / "java"), "-cp", f"{folder}/*", _ECLIPSE_MAIN]
     return [*java, "-source", release, "-target", release, "-nowarn"]

@@ -50,7 +50,7 @@ _STATES = ("waits", "not_here")
 _TEXTS = ("id", "title", "shows")
 _FIELDS = frozenset({*_TEXTS, *_STATES, "required"})
 _MADE_OF = ("workload", "engine", "settings", "input", "factor", "without")
-"""What of a study its runs were made of."""
+"""Parts of a study file that determine its runs."""
 _SPOILING = ("verification", "intervals", "provenance")
 """Rules of Hoefler and Belli that, gravely broken, leave a result that cannot be compared."""
 _COMPARING = (
@@ -63,8 +63,8 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claimed:
-    """A claim of a study about a figure; `judged` is what its kept result says of it."""
+class FigureClaim:
+    """A claim of a study about a figure; `judged` is the claim in the stored result."""
 
     study: str
     claim: Row
@@ -72,14 +72,14 @@ class Claimed:
 
     @property
     def verdict(self) -> str:
-        """Of the kept result; a claim that cannot be tested needs none."""
+        """The verdict of the stored result; a claim that cannot be tested needs none."""
         if "untested" in self.claim:
             return "cannot be tested"
         return str(self.judged["verdict"]) if self.judged else NOT_RUN
 
     @property
-    def said(self) -> str:
-        """What was found, or why not."""
+    def finding(self) -> str:
+        """The finding, or why there is none."""
         if "untested" in self.claim:
             return str(self.claim["untested"])
         return str(self.judged["said"]) if self.judged else "its result is not kept yet"
@@ -87,7 +87,7 @@ class Claimed:
 
 @dataclass(frozen=True, kw_only=True)
 class Papers:
-    """What the files say: papers, figures, and claims by the figure they are about."""
+    """Content of the files: papers, figures, and claims by figure."""
 
     papers: Sequence[Row]
     figures: Sequence[Row]
@@ -96,7 +96,7 @@ class Papers:
 
     @classmethod
     def read(cls, root: Path) -> Papers:
-        """Those of the checkout at `root`."""
+        """Read the files of the checkout at `root`."""
         listed = tomllib.loads((root / "spec/papers.toml").read_text("utf-8"))
         studies = {
             path.stem: tomllib.loads(path.read_text("utf-8"))
@@ -110,17 +110,17 @@ class Papers:
             papers=listed["paper"], figures=listed["figure"], studies=studies, results=results
         )
 
-    def claims(self, figure: str) -> list[Claimed]:
+    def claims(self, figure: str) -> list[FigureClaim]:
         """Claims about a figure, in the order of the studies' names."""
         return [
-            Claimed(study=name, claim=claim, judged=self.judged(name, claim))
+            FigureClaim(study=name, claim=claim, judged=self.judged(name, claim))
             for name, study in self.studies.items()
             for claim in study.get("claim", [])
             if figure in claim.get("figures", [])
         ]
 
     def judged(self, study: str, claim: Row) -> Row | None:
-        """What the kept result of a study says of a claim."""
+        """The claim in the stored result of a study."""
         rows = self.results.get(study, {}).get("claims", [])
         return next((row for row in rows if row["name"] == claim["name"]), None)
 
@@ -140,16 +140,16 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     if list(arguments) != ["--check"]:
         page.write_text(page_text(papers), encoding="utf-8")
         return 0
-    found = list(problems(papers))
-    if not found and (not page.is_file() or page.read_text("utf-8") != page_text(papers)):
-        found = ["docs/papers.md is not current; run `python tools/papers.py`"]
-    for one in found:
-        print(one)
-    return 1 if found else 0
+    faults = list(problems(papers))
+    if not faults and (not page.is_file() or page.read_text("utf-8") != page_text(papers)):
+        faults = ["docs/papers.md is not current; run `python tools/papers.py`"]
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
 
 
 def keep(folder: Path, root: Path) -> None:
-    """Put the result of a study with the results that are kept."""
+    """Store the result of a study with the others."""
     result = json.loads((folder / "study.json").read_text("utf-8"))
     if result["smoke"]:
         sys.exit(f"{folder} is of the smoke size; keep that of the real size")
@@ -161,7 +161,7 @@ def keep(folder: Path, root: Path) -> None:
     for cell in result["cells"]:
         samples = {name: all_ for name, all_ in cell["measures"].items() if name in used}
         cell["measures"] = {
-            name: [float(f"{one:.6g}") for one in all_] for name, all_ in samples.items()
+            name: [float(f"{sample:.6g}") for sample in all_] for name, all_ in samples.items()
         }
         cell["runs"] = []
     result["machine"].pop("filesystems", None)
@@ -170,14 +170,14 @@ def keep(folder: Path, root: Path) -> None:
 
 
 def judge(name: str, root: Path) -> None:
-    """Judge a kept result by the claims of its study as they are today."""
+    """Judge a stored result by the claims of its study as they are today."""
     path = root / "studies/results" / f"{name}.json"
     result = json.loads(path.read_text("utf-8"))
     study = tomllib.loads((root / f"studies/{name}.toml").read_text("utf-8"))
     for key in _changed(result["file"], study):
         sys.exit(f"{path}: {key} of the study has changed since; run the study again")
-    asked = _measures({**result, "claims": study.get("claim", [])})
-    lacking = asked - _measures(result)
+    wanted = _measures({**result, "claims": study.get("claim", [])})
+    lacking = wanted - _measures(result)
     if lacking:
         sys.exit(f"{path} has no samples of {min(lacking)}; run the study again")
     claims.check_claims(study, result["factors"])
@@ -192,43 +192,52 @@ def _write(result: Row, root: Path) -> None:
 
 
 def _measures(result: Row) -> set[str]:
-    """The measures that a result is read for."""
+    """The measures of a result that claims and views use."""
     measures = {"work", "wall", "peak", *(f"phase {name}" for name in result.get("phases", []))}
     for row in [*result["claims"], *result["views"]]:
         sides = [row.get("faster"), row.get("than"), *row.get("same", [])]
-        measures |= {one["measure"] for one in [row, *filter(None, sides)] if "measure" in one}
+        measures |= {side["measure"] for side in [row, *filter(None, sides)] if "measure" in side}
     return measures
 
 
 def problems(papers: Papers) -> Iterator[str]:
-    """What is wrong in the list, the claims and the results, a line each."""
+    """Faults of the list, the claims and the results, a line each."""
     ids = [figure.get("id", "") for figure in papers.figures]
-    yield from (f"spec/papers.toml: {one} is there twice" for one in sorted(_twice(ids)))
+    yield from (
+        f"spec/papers.toml: {identifier} is there twice" for identifier in sorted(_twice(ids))
+    )
     for paper in papers.papers:
         yield from _lacking(paper, ids)
     for figure in papers.figures:
         yield from _wrong(figure, papers)
     for name, study in papers.studies.items():
         for claim in study.get("claim", []):
-            unknown = [one for one in claim.get("figures", []) if one not in ids]
-            yield from (f"studies/{name}.toml: {one} is not in spec/papers.toml" for one in unknown)
+            unknown = [
+                identifier for identifier in claim.get("figures", []) if identifier not in ids
+            ]
+            yield from (
+                f"studies/{name}.toml: {identifier} is not in spec/papers.toml"
+                for identifier in unknown
+            )
     for name, result in papers.results.items():
         yield from _stale(name, result, papers)
 
 
 def _twice(ids: Sequence[str]) -> set[str]:
-    return {one for one in ids if ids.count(one) > 1}
+    return {identifier for identifier in ids if ids.count(identifier) > 1}
 
 
 def _lacking(paper: Row, ids: Sequence[str]) -> Iterator[str]:
     """Figures and tables of a paper that are not in the list, or do not exist."""
     counts = {"figure": paper["figures"], "table": paper["tables"]}
-    matches = [_ID.fullmatch(one) for one in ids if one.startswith(f"{paper['id']}:")]
-    listed = {(found[1], int(found[2])) for found in matches if found}
-    there = {(kind, number) for kind, count in counts.items() for number in range(1, count + 1)}
-    for kind, number in sorted(there - listed):
+    matches = [
+        _ID.fullmatch(identifier) for identifier in ids if identifier.startswith(f"{paper['id']}:")
+    ]
+    listed = {(match[1], int(match[2])) for match in matches if match}
+    existing = {(kind, number) for kind, count in counts.items() for number in range(1, count + 1)}
+    for kind, number in sorted(existing - listed):
         yield f"spec/papers.toml: {paper['id']}:{kind}-{number} is missing"
-    for kind, number in sorted(listed - there):
+    for kind, number in sorted(listed - existing):
         yield f"spec/papers.toml: {paper['id']} has no {kind} {number}"
 
 
@@ -244,8 +253,8 @@ def _wrong(figure: Row, papers: Papers) -> Iterator[str]:
     states = [key for key in _STATES if key in figure]
     claims = papers.claims(name)
     if len(states) > 1 or (claims and states):
-        others = [f"studies/{claim.study}.toml" for claim in claims[:1]]
-        yield f"{where} has {' and '.join([*states, *others])}; leave one"
+        studies = [f"studies/{claim.study}.toml" for claim in claims[:1]]
+        yield f"{where} has {' and '.join([*states, *studies])}; leave one"
     if figure.get("required") and states:
         yield f"{where} must have a study"
     if not claims and not states:
@@ -262,16 +271,16 @@ def _stale(name: str, result: Row, papers: Papers) -> Iterator[str]:
     made_of = result.get("file", papers.studies[name])
     for key in _changed(made_of, papers.studies[name]):
         yield f"{where}: {key} of the study has changed since; run the study again"
-    kept = {claim["name"]: claim for claim in result.get("claims", [])}
+    stored = {claim["name"]: claim for claim in result.get("claims", [])}
     for claim in papers.studies[name].get("claim", []):
-        before = kept.get(claim["name"])
+        before = stored.get(claim["name"])
         changed = before is None or any(before.get(key) != claim.get(key) for key in _COMPARING)
         if changed and "untested" not in claim:
             yield f"{where}: claim {claim['name']} has changed since; run the study again"
 
 
 def _changed(made_of: Row, study: Row) -> list[str]:
-    """What the runs of a study are made of today, and were not then."""
+    """Parts that determine the runs of a study and have changed since."""
     return [key for key in _MADE_OF if made_of.get(key) != study.get(key)]
 
 
@@ -279,10 +288,14 @@ def page_text(papers: Papers) -> str:
     """The page."""
     parts = [HEAD, _summary(papers)]
     for paper in papers.papers:
-        own = [figure for figure in papers.figures if figure["id"].startswith(f"{paper['id']}:")]
-        parts.append(_list(paper, own, papers))
+        of_paper = [
+            figure for figure in papers.figures if figure["id"].startswith(f"{paper['id']}:")
+        ]
+        parts.append(_list(paper, of_paper, papers))
         parts += [
-            _section(one, papers.claims(one["id"])) for one in own if _is_studied(one, papers)
+            _section(figure, papers.claims(figure["id"]))
+            for figure in of_paper
+            if _is_studied(figure, papers)
         ]
     return "\n".join(parts)
 
@@ -296,18 +309,18 @@ def _summary(papers: Papers) -> str:
     names = [*VERDICTS, NOT_RUN, "waits", "not here"]
     rows = [f"| | figures and tables | {' | '.join(names)} |", f"|---|{'--:|' * (len(names) + 1)}"]
     for paper in papers.papers:
-        own = [one for one in papers.figures if one["id"].startswith(f"{paper['id']}:")]
+        of_paper = [claim for claim in papers.figures if claim["id"].startswith(f"{paper['id']}:")]
         counts: Counter[str] = Counter()
-        seen: set[tuple[str, str]] = set()
-        for figure in own:
+        counted: set[tuple[str, str]] = set()
+        for figure in of_paper:
             claims = papers.claims(figure["id"])
-            new = [claim for claim in claims if (claim.study, claim.claim["name"]) not in seen]
-            seen |= {(claim.study, claim.claim["name"]) for claim in claims}
-            counts.update(one.verdict for one in new)
+            new = [claim for claim in claims if (claim.study, claim.claim["name"]) not in counted]
+            counted |= {(claim.study, claim.claim["name"]) for claim in claims}
+            counts.update(claim.verdict for claim in new)
             if not claims:
                 counts["waits" if "waits" in figure else "not here"] += 1
         cells = " | ".join(str(counts[name] or "") for name in names)
-        rows.append(f"| {paper['name']} | {len(own)} | {cells} |")
+        rows.append(f"| {paper['name']} | {len(of_paper)} | {cells} |")
     return "\n".join([*rows, "", "Verdicts count claims; the last two columns count figures.", ""])
 
 
@@ -330,7 +343,7 @@ def _list(paper: Row, figures: Sequence[Row], papers: Papers) -> str:
     return "\n".join([*rows, ""])
 
 
-def _state(figure: Row, claims: Sequence[Claimed]) -> str:
+def _state(figure: Row, claims: Sequence[FigureClaim]) -> str:
     if claims:
         counts = Counter(claim.verdict for claim in claims)
         return ", ".join(f"{counts[name]} {name}" for name in (*VERDICTS, NOT_RUN) if counts[name])
@@ -339,7 +352,7 @@ def _state(figure: Row, claims: Sequence[Claimed]) -> str:
     return f"not here: {_cell(figure.get('not_here', ''))}"
 
 
-def _section(figure: Row, claims: Sequence[Claimed]) -> str:
+def _section(figure: Row, claims: Sequence[FigureClaim]) -> str:
     """A figure with the claims about it."""
     rows = [
         f"### {_heading(figure)}",
@@ -350,7 +363,9 @@ def _section(figure: Row, claims: Sequence[Claimed]) -> str:
     for claim in claims:
         link = f"[{claim.study}](../studies/{claim.study}.toml)"
         texts = [_cell(claim.claim[key]) for key in ("finding", "expected")]
-        rows.append(f"| **{claim.verdict}** | {' | '.join(texts)} | {_cell(claim.said)} | {link} |")
+        rows.append(
+            f"| **{claim.verdict}** | {' | '.join(texts)} | {_cell(claim.finding)} | {link} |"
+        )
     return "\n".join([*rows, ""])
 
 

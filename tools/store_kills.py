@@ -43,17 +43,17 @@ BLOCK_BYTES = 8192
 GRACE_SECONDS = 5.0
 LOAD_SECONDS = (0.002, 0.08)
 START_SECONDS = 0.012
-"""A daemon that is killed while it starts is, before that."""
+"""Seconds after the start within which a daemon is killed while it starts."""
 READY_SECONDS = 30.0
 LOST_NODE_EVERY = 12
 AUDIT_EVERY = 3
 HISTORY = 20_000
-"""Operations that are told where something is lost."""
+"""Operations that are printed where something is lost."""
 
 
 @dataclass
 class KillCounts:
-    """What was done so far."""
+    """Counts of the work so far."""
 
     kills: int = 0
     kills_at_start: int = 0
@@ -67,11 +67,11 @@ class KillCounts:
 
 
 class PromiseBroken(Exception):
-    """Something that was promised is not there."""
+    """A promised content is missing."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Kill until the state file says so many; 1 when a promise was broken."""
+    """Kill until the state file has so many kills; 1 when a promise was broken."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
@@ -91,9 +91,9 @@ def main(arguments: Sequence[str]) -> int:
                 counts.seconds = round(before + time.monotonic() - begun, 1)
                 save(options.state, counts)
         except PromiseBroken as broken:
-            kept = options.state.with_suffix(f".{seed}.{counts.kills}")
-            killer.explain(kept)
-            print(f"store_kills: seed {seed}, kill {counts.kills}: {broken}; see {kept}")
+            saved = options.state.with_suffix(f".{seed}.{counts.kills}")
+            killer.explain(saved)
+            print(f"store_kills: seed {seed}, kill {counts.kills}: {broken}; see {saved}")
             return 1
         finally:
             killer.end()
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def save(state: Path, counts: KillCounts) -> None:
-    """Write the state file whole."""
+    """Write the state file in one step."""
     state.parent.mkdir(parents=True, exist_ok=True)
     unfinished = state.with_suffix(".part")
     unfinished.write_text(json.dumps(asdict(counts), indent=2) + "\n")
@@ -110,7 +110,7 @@ def save(state: Path, counts: KillCounts) -> None:
 
 
 class StoreKiller:
-    """A store, its writers, and what they were promised."""
+    """A store, its writers, and the promises made to them."""
 
     def __init__(self, place: Path, seed: int, counts: KillCounts) -> None:
         self._folder, self._under, self._place = place / "store", place / "under", place
@@ -123,7 +123,7 @@ class StoreKiller:
         self._history: deque[str] = deque(maxlen=HISTORY)
 
     def explain(self, folder: Path) -> None:
-        """Leave what there is, and the last operations, in a folder."""
+        """Copy the folder and the last operations into a folder."""
         ignored = shutil.ignore_patterns("socket")
         shutil.copytree(self._place, folder, dirs_exist_ok=True, ignore=ignored)
         (folder / "history").write_text("".join(f"{line}\n" for line in self._history))
@@ -178,7 +178,7 @@ class StoreKiller:
             raise PromiseBroken(f"the store does not start again: {line}")
 
     def _kill(self) -> float:
-        """When it was about to be killed."""
+        """Kill the daemon; return the time just before that."""
         assert self._daemon is not None
         daemon, self._daemon = self._daemon, None
         before = time.monotonic()
@@ -218,7 +218,7 @@ class StoreKiller:
             raise PromiseBroken(f"a writer ended with {code}")
 
     def _replay(self, number: int, killed: float) -> None:
-        """What a writer was promised."""
+        """Replay the promises made to a writer."""
         lines = map(json.loads, self._manifest(number).read_text().splitlines())
         promises = self._promises[number]
         for begun, outcome in zip(lines, lines, strict=True):
@@ -236,13 +236,13 @@ class StoreKiller:
                 self._counts.in_flight += 1
 
     def _check(self) -> None:
-        """Each path has what was promised."""
+        """Check that each path has its promised content."""
         wrong = []
         for promises in self._promises:
             reads = {path: partial(read, self._folder, path) for path in promises.names}
-            found = {path: self._asked(one) for path, one in reads.items()}
-            wrong += promises.observe(found)
-            self._counts.files_checked += len(found)
+            contents = {path: self._answer_of(read_path) for path, read_path in reads.items()}
+            wrong += promises.observe(contents)
+            self._counts.files_checked += len(contents)
         if self._rounds % AUDIT_EVERY == 0:
             wrong += self._audit()
         if wrong:
@@ -250,20 +250,20 @@ class StoreKiller:
 
     def _audit(self) -> list[str]:
         self._counts.audits += 1
-        found = self._asked(lambda: control.ask("audit", self._folder, reads_bytes=True))
-        return [f"{one['path']}: {one['reason']}" for one in found["lost"] + found["changed"]]
+        report = self._answer_of(lambda: control.ask("audit", self._folder, reads_bytes=True))
+        return [f"{file['path']}: {file['reason']}" for file in report["lost"] + report["changed"]]
 
-    def _asked(self, ask: Callable[[], Any]) -> Any:
+    def _answer_of(self, ask: Callable[[], Any]) -> Any:
         try:
             return ask()
         except InputError as error:
             raise PromiseBroken(f"the store says: {error}") from None
 
     def _lose_node(self) -> None:
-        """All is flushed, the node is lost; the folder has what was promised."""
+        """Flush all, lose the node, and check the folder's content against the promises."""
         self._start()
         self._check()
-        self._asked(lambda: control.ask("flush", self._folder, path=None))
+        self._answer_of(lambda: control.ask("flush", self._folder, path=None))
         hidden = [str(path) for path in self._under.rglob(".*.cuesta-part")]
         wrong = [f"{path} was left" for path in hidden] + self._audit()
         self._kill()
@@ -271,9 +271,9 @@ class StoreKiller:
         self._counts.nodes_lost += 1
         for promises in self._promises:
             promises.acknowledge({"do": "flush", "path": None})
-            found = {path: read_under(self._under, path) for path in promises.names}
-            wrong += promises.lose_node(found)
-            self._counts.files_checked += len(found)
+            contents = {path: read_under(self._under, path) for path in promises.names}
+            wrong += promises.lose_node(contents)
+            self._counts.files_checked += len(contents)
         if wrong:
             raise PromiseBroken("; ".join(wrong))
 
@@ -286,7 +286,7 @@ class StoreKiller:
 
 
 def forked(work: Callable[[], int]) -> int:
-    """Run `work` in another process, whose number this is."""
+    """Run `work` in another process; return its number."""
     process = os.fork()
     if process:
         return process

@@ -20,25 +20,25 @@ BYTES_MAX = 50_000
 PIECE_BYTES = 7_000
 MODES = ("memory", "back", "through", "bypass")
 REFUSALS = ("the memory has no room", "has ended or hangs")
-"""What a store that works may say to a writer: the second to one that waited half a second for a
-daemon that had no processor meanwhile. One that has ended by itself is seen before its kill."""
+"""Refusals of a working store to a writer. The second goes to a writer that waited half a second
+for a daemon without a processor; a daemon that ended by itself is noticed before its kill."""
 
 Operation = dict[str, Any]
 
 
 @dataclass
 class StoredName:
-    """What may be read at a path, by SHA-256; `None` is no file."""
+    """Contents that may be read at a path, by SHA-256; `None` is no file."""
 
     now: set[str | None] = field(default_factory=lambda: {None})
     disk: set[str | None] = field(default_factory=lambda: {None})
-    """What the folder under the store may have there; one thing where that was promised."""
+    """Contents that the folder under the store may have; a single one where that was promised."""
     is_dirty: bool = False
     """Whether a flush of all files brings it to the disk."""
 
 
 class Promises:
-    """What was acknowledged of each path, and what operations in flight may have done."""
+    """Acknowledged state of each path, and possible effects of operations in flight."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.names = {path: StoredName() for path in paths}
@@ -46,7 +46,7 @@ class Promises:
         """Renames in flight: what moves is at one of both paths, at least."""
 
     def acknowledge(self, done: Operation) -> None:
-        """An operation was answered."""
+        """Record an operation that was answered."""
         name = self.names.get(done.get("path") or "")
         match done["do"]:
             case "put" if name:
@@ -55,9 +55,13 @@ class Promises:
                 name.disk = name.disk | name.now if is_early else set(name.now)
                 name.is_dirty = done["mode"] == "back"
             case "flush":
-                dirty = [name] if name else [one for one in self.names.values() if one.is_dirty]
-                for one in dirty:
-                    one.disk, one.is_dirty = set(one.now), False
+                dirty = (
+                    [name]
+                    if name
+                    else [stored for stored in self.names.values() if stored.is_dirty]
+                )
+                for stored in dirty:
+                    stored.disk, stored.is_dirty = set(stored.now), False
             case "remove" if name:
                 name.now, name.disk, name.is_dirty = {None}, {None}, False
             case "rename" if name:
@@ -69,15 +73,15 @@ class Promises:
                 name.disk = {None} if was_on_disk else name.disk | {None}
 
     def leave_open(self, begun: Operation) -> None:
-        """An operation was begun and not answered: it may have happened."""
+        """Record an operation that was begun and not answered: it may have happened."""
         name = self.names.get(begun.get("path") or "")
         match begun["do"]:
             case "put" if name:
                 name.now |= {begun["sha256"]}
                 name.disk |= {begun["sha256"]}
             case "flush":
-                for one in [name] if name else self.names.values():
-                    one.disk |= one.now
+                for stored in [name] if name else self.names.values():
+                    stored.disk |= stored.now
             case "remove" if name:
                 name.now |= {None}
                 name.disk |= {None}
@@ -89,31 +93,31 @@ class Promises:
                 name.disk |= name.now | {None}
                 name.now |= {None}
 
-    def observe(self, found: dict[str, str | None]) -> list[str]:
-        """A store has these now: what is wrong about that."""
+    def observe(self, contents: dict[str, str | None]) -> list[str]:
+        """Compare the contents that a store has now with the promises; return the differences."""
         wrong = [
-            f"{path} has {found[path]}, not one of {name.now}"
+            f"{path} has {contents[path]}, not one of {name.now}"
             for path, name in self.names.items()
-            if found[path] not in name.now
+            if contents[path] not in name.now
         ]
         for path, to, moved in self.moving:
-            if found[path] not in moved and found[to] not in moved:
+            if contents[path] not in moved and contents[to] not in moved:
                 wrong.append(f"{path} was lost while it was renamed to {to}")
         self.moving.clear()
         for path, name in self.names.items():
             name.is_dirty = name.is_dirty and len(name.now) == 1
-            name.now = {found[path]}
+            name.now = {contents[path]}
         return wrong
 
-    def lose_node(self, found: dict[str, str | None]) -> list[str]:
-        """The memory is gone, and the folder under the store has these: what is wrong."""
+    def lose_node(self, contents: dict[str, str | None]) -> list[str]:
+        """Compare the folder's contents after the loss of memory; return the differences."""
         wrong = [
-            f"{path} has {found[path]} on the disk, not one of {name.disk}"
+            f"{path} has {contents[path]} on the disk, not one of {name.disk}"
             for path, name in self.names.items()
-            if found[path] not in name.disk
+            if contents[path] not in name.disk
         ]
         for path, name in self.names.items():
-            name.now, name.disk, name.is_dirty = {found[path]}, {found[path]}, False
+            name.now, name.disk, name.is_dirty = {contents[path]}, {contents[path]}, False
         return wrong
 
 
@@ -133,7 +137,7 @@ class Writer:
         self._connection: Connection | None = None
 
     def work(self, promises: Promises) -> None:
-        """Go on until an operation is not answered."""
+        """Run operations until one is not answered."""
         with self._manifest.open("w", buffering=1) as manifest:
             while True:
                 operation, content = self._choose(promises)
@@ -150,15 +154,15 @@ class Writer:
                     return
 
     def _choose(self, promises: Promises) -> tuple[Operation, bytes]:
-        there = [path for path in self._paths if promises.names[path].now != {None}]
+        present = [path for path in self._paths if promises.names[path].now != {None}]
         do = self._random.choice(["put"] * 5 + ["read", "read", "rename", "remove", "flush"])
         if do == "flush" and self._random.random() < 0.3:
             return {"do": "flush", "path": None}, b""
-        if do != "put" and there:
-            operation = {"do": do, "path": self._random.choice(there)}
+        if do != "put" and present:
+            operation = {"do": do, "path": self._random.choice(present)}
             if do == "rename":
-                others = [path for path in self._paths if path != operation["path"]]
-                operation["to"] = self._random.choice(others)
+                free_paths = [path for path in self._paths if path != operation["path"]]
+                operation["to"] = self._random.choice(free_paths)
             return operation, b""
         content = self._random.randbytes(int(BYTES_MAX * self._random.random() ** 3))
         sha256 = hashlib.sha256(content).hexdigest()
@@ -178,9 +182,9 @@ class Writer:
                     if operation["do"] == "leave":
                         file.discard()
             case "read":
-                found = read(self._folder, path)
-                if found not in promises.names[path].now:
-                    return {"wrong": f"{path} was read as {found}"}
+                content_read = read(self._folder, path)
+                if content_read not in promises.names[path].now:
+                    return {"wrong": f"{path} was read as {content_read}"}
             case do:
                 fields = {key: value for key, value in operation.items() if key != "do"}
                 if self._connection is None:
@@ -190,7 +194,7 @@ class Writer:
 
 
 def is_refusal(outcome: dict[str, Any]) -> bool:
-    """Whether a store that works may have said that."""
+    """Whether a working store may give this outcome."""
     return any(words in outcome.get("failed", "") for words in REFUSALS)
 
 

@@ -30,7 +30,7 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What the disk is held to, as the machine factors of studies are written; empty is no limit.
+    """Limits of the disk, written as the machine factors of studies; empty is no limit.
 
     `disk_dirty` bounds what may wait in memory to be written to it.
     """
@@ -40,10 +40,10 @@ class Shape:
     disk_dirty: str = ""
 
     def factors(self) -> dict[str, object]:
-        """The same for `cuesta.lab.machines`."""
+        """The limits as factors of `cuesta.lab.machines`."""
         limits = {"disk-rate": self.disk_rate, "disk-dirty": self.disk_dirty}
-        given = {name: text for name, text in limits.items() if text}
-        return {"disks": 1, "disk-size": self.disk_size, "disk-holds": "input", **given}
+        limits_set = {name: text for name, text in limits.items() if text}
+        return {"disks": 1, "disk-size": self.disk_size, "disk-holds": "input", **limits_set}
 
 
 def up(folder: Path, shape: Shape | None = None) -> Running:
@@ -52,10 +52,10 @@ def up(folder: Path, shape: Shape | None = None) -> Running:
     Errors: `TestbedError`.
     """
     folder, shape = folder.resolve(), shape or Shape()
-    found = running(folder)
-    if found:
-        return found
-    # What is wrong with the shape itself, the process says that is to hold it.
+    existing = running(folder)
+    if existing:
+        return existing
+    # The process that holds the disk reports faults of the shape itself.
     lacking = testbed_held.machines().refusal(Shape().factors())
     if lacking:
         raise TestbedError(lacking)
@@ -75,10 +75,10 @@ def down(folder: Path) -> None:
     testbed_held.down(folder.resolve())
 
 
-def _hold(folder: Path, told: dict[str, Any]) -> None:
-    """Keep a disk until SIGTERM."""
+def _hold(folder: Path, shape_fields: dict[str, Any]) -> None:
+    """Hold a disk until SIGTERM."""
     machines = testbed_held.machines()
-    with machines.apply(Shape(**told).factors(), machines.Place(folder=folder)) as place:
+    with machines.apply(Shape(**shape_fields).factors(), machines.Place(folder=folder)) as place:
         mount = str(place.input_folders[0])
         testbed_held.keep(folder, {"mount": mount, "probed": dict(place.probed)})
 

@@ -67,7 +67,7 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How many nodes, and what each is held to, as the machine factors of studies are written.
+    """Number of nodes, and their limits, written as the machine factors of studies.
 
     An empty text is no limit. `disk_dirty` bounds what may wait to be written to a disk; `memory`
     is that of a node's daemons and of the pages of its disk.
@@ -82,7 +82,7 @@ class Shape:
     shard_size: str = "64MiB"
 
     def factors(self) -> dict[str, object]:
-        """The same for `cuesta.lab.machines`."""
+        """The limits as factors of `cuesta.lab.machines`."""
         limits = {
             "disk-rate": self.disk_rate,
             "disk-dirty": self.disk_dirty,
@@ -99,7 +99,7 @@ class Shape:
 
 
 def missing() -> str | None:
-    """What to install for GlusterFS, or what is not allowed here, or None."""
+    """The remedy where GlusterFS cannot run here, or None."""
     if os.geteuid() != 0:
         return f"{_NAME} needs root, for its disks, networks and mounts"
     for command in COMMANDS:
@@ -117,9 +117,9 @@ def up(folder: Path, shape: Shape | None = None) -> Running:
     Guarantee: when it returns, files can be written. Errors: `TestbedError`.
     """
     folder, shape = folder.resolve(), shape or Shape()
-    found = running(folder)
-    if found:
-        return found
+    existing = running(folder)
+    if existing:
+        return existing
     testbed_service.check_count("--nodes", shape.nodes, NODES_MAX)
     lacking = missing()
     if lacking:
@@ -142,9 +142,9 @@ def down(folder: Path) -> None:
     testbed_held.down(folder)
 
 
-def _hold(folder: Path, told: dict[str, Any]) -> None:
-    """Keep a volume until SIGTERM."""
-    shape, machines = Shape(**told), testbed_held.machines()
+def _hold(folder: Path, shape_fields: dict[str, Any]) -> None:
+    """Hold a volume until SIGTERM."""
+    shape, machines = Shape(**shape_fields), testbed_held.machines()
     with machines.apply(shape.factors(), machines.Place(folder=folder)) as place, ExitStack() as on:
         # Paths of sockets are short.
         short = Path(on.enter_context(tempfile.TemporaryDirectory(prefix="cuesta-gluster-")))
@@ -187,13 +187,13 @@ def _make(gluster: Sequence[str], place: Place, shape: Shape) -> None:
     ]
     volume = [*gluster, "volume"]
     _patiently([*volume, "create", VOLUME, *bricks, "force"])
-    _said([*volume, "set", VOLUME, "features.shard", "on"])
-    _said([*volume, "set", VOLUME, "features.shard-block-size", _shard(shape.shard_size)])
-    _said([*volume, "start", VOLUME])
+    _checked([*volume, "set", VOLUME, "features.shard", "on"])
+    _checked([*volume, "set", VOLUME, "features.shard-block-size", _shard(shape.shard_size)])
+    _checked([*volume, "start", VOLUME])
 
 
 def _shard(size: str) -> str:
-    """As GlusterFS writes sizes."""
+    """A size as GlusterFS writes it."""
     return size.replace("iB", "B")
 
 
@@ -210,7 +210,7 @@ def _mounted(address: str, folder: Path) -> Iterator[None]:
 
 
 def _unmount(mount: Path) -> None:
-    """Also where the file system no longer answers."""
+    """Unmount a folder, also where the file system no longer answers."""
     if os.path.ismount(mount) or _is_dead(mount):
         subprocess.run(["umount", "-l", str(mount)], check=False, capture_output=True)
 
@@ -227,11 +227,11 @@ def _is_dead(mount: Path) -> bool:
 
 
 def _patiently(command: Sequence[str]) -> None:
-    """Until it succeeds: daemons that have just started refuse for a while."""
+    """Run a command until it succeeds: daemons that have just started refuse for a while."""
     deadline = time.monotonic() + START_SECONDS / 4
     while True:
         try:
-            _said(command)
+            _checked(command)
         except TestbedError:
             if time.monotonic() > deadline:
                 raise
@@ -240,8 +240,8 @@ def _patiently(command: Sequence[str]) -> None:
             return
 
 
-def _said(command: Sequence[str]) -> None:
-    """Run a command of the system. Errors: `TestbedError` with what it says."""
+def _checked(command: Sequence[str]) -> None:
+    """Run a command of the system. Errors: `TestbedError` with its last line."""
     try:
         done = subprocess.run(
             command,

@@ -1,7 +1,7 @@
 """HDFS on this machine: Hadoop's own mini cluster, of the version of Spark's client.
 
-Data nodes have the names 127.0.0.2, 127.0.0.3 ... and a rack each, so where a block lies can be
-told from the outside, and workers of a Spark cluster may have the same names (`--host 127.0.0.2`).
+Data nodes have the names 127.0.0.2, 127.0.0.3 ... and a rack each, which shows the place of each
+block, and workers of a Spark cluster may have the same names (`--host 127.0.0.2`).
 All of them listen on 127.0.0.1.
 """
 
@@ -73,7 +73,7 @@ class Hdfs:
 
 
 def missing() -> str | None:
-    """What to install for HDFS, or None."""
+    """The remedy where HDFS cannot run, or None."""
     return testbed_jvm.missing(_NAME)
 
 
@@ -83,9 +83,9 @@ def up(folder: Path, datanodes: int = 2) -> Running:
     Guarantee: when it returns, files can be written. Errors: `TestbedError`, `MavenError`.
     """
     folder = folder.resolve()
-    found = running(folder)
-    if found:
-        return found
+    existing = running(folder)
+    if existing:
+        return existing
     testbed_service.check_count("--datanodes", datanodes, DATANODES_MAX)
 
     def make(gateway: Any) -> dict[str, str]:

@@ -26,7 +26,7 @@ START_SECONDS = 120.0
 
 
 def up(name: str, script: str, folder: Path, shape: Mapping[str, object]) -> dict[str, object]:
-    """Start the service of a script in a new folder; what it says once it is ready.
+    """Start the service of a script in a new folder; return its state once it is ready.
 
     Errors: `TestbedError`, and then nothing is left of it.
     """
@@ -38,9 +38,9 @@ def up(name: str, script: str, folder: Path, shape: Mapping[str, object]) -> dic
         )
     began = time.monotonic()
     while time.monotonic() - began < START_SECONDS and holder.poll() is None:
-        found = testbed_service.read_state(folder)
-        if found:
-            return found
+        state = testbed_service.read_state(folder)
+        if state:
+            return state
         time.sleep(0.05)
     lines = (folder / "log").read_text(errors="replace").strip().splitlines()
     with suppress(ProcessLookupError):
@@ -56,14 +56,14 @@ def down(folder: Path) -> None:
     if state:
         testbed_service.end(int(str(state["pid"])), folder)
     if folder.exists():
-        # Of one that was killed; it has files here.
+        # A killed service leaves changes to the machine, which this undoes.
         machines().put_back()
     testbed_service.remove(folder)
 
 
-def keep(folder: Path, told: Mapping[str, object]) -> None:
-    """Say that the service is ready, and wait for the end of it, which is a `KeyboardInterrupt`."""
-    testbed_service.write_state(folder, {"pid": os.getpid(), **told})
+def keep(folder: Path, facts: Mapping[str, object]) -> None:
+    """Record that the service is ready, and wait for its end, which is a `KeyboardInterrupt`."""
+    testbed_service.write_state(folder, {"pid": os.getpid(), **facts})
     while True:
         signal.pause()
 

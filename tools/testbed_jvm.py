@@ -23,12 +23,12 @@ _ALSO_NEEDED = (
     "org.assertj:assertj-core:3.27.3",
     "org.mockito:mockito-core:5.14.2",
 )
-"""What the mini clusters are compiled with and their artifact does not name."""
+"""Libraries that the mini clusters need and their artifact does not name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gateway:
-    """Such a JVM: its process, where Py4J listens, and what it wants to hear first."""
+    """A JVM of a mini cluster: its process, Py4J's port, and the token of a client."""
 
     pid: int
     port: int
@@ -36,7 +36,7 @@ class Gateway:
 
 
 def missing(name: str) -> str | None:
-    """What to install for the service of that name, or None."""
+    """The remedy where the service of that name cannot run, or None."""
     try:
         spark_parts.jars()
         spark_parts.java_home()
@@ -46,7 +46,7 @@ def missing(name: str) -> str | None:
 
 
 def hadoop_version() -> str:
-    """That of Spark's client. Errors: `SparkMissing`."""
+    """The version of Spark's client. Errors: `SparkMissing`."""
     client = next(spark_parts.jars().glob("hadoop-client-api-*.jar"))
     return client.stem.rpartition("-")[2]
 
@@ -59,7 +59,7 @@ def cluster_jars() -> Path:
 
 @contextmanager
 def started(name: str, folder: Path, heap: str) -> Iterator[Gateway]:
-    """A JVM that goes on afterwards, whose files are in the new folder `folder`.
+    """Start a JVM that outlives this process, whose files are in the new folder `folder`.
 
     Errors: `TestbedError`, also for whatever goes wrong inside, and then it is ended; `MavenError`.
     """
@@ -67,20 +67,20 @@ def started(name: str, folder: Path, heap: str) -> Iterator[Gateway]:
     try:
         yield _listening(name, folder, process)
     except BaseException as error:
-        is_told = not isinstance(error, Exception) or isinstance(error, TestbedError)
-        # The JVM is asked for the words of its errors.
-        said = "" if is_told else _last_line(folder, error)
+        is_explained = not isinstance(error, Exception) or isinstance(error, TestbedError)
+        # The JVM has the text of its errors, so it is read before its end.
+        last_line = "" if is_explained else _last_line(folder, error)
         process.kill()
         process.wait()
-        if said:
-            raise TestbedError(f"{name} does not start: {said}") from None
+        if last_line:
+            raise TestbedError(f"{name} does not start: {last_line}") from None
         raise
 
 
 def up(
     name: str, folder: Path, heap: str, make: Callable[[Any], Mapping[str, str]]
 ) -> dict[str, Any]:
-    """Start a service in a new folder; what is known of it, with what `make` says of it.
+    """Start a service in a new folder; return its state with the additions of `make`.
 
     Arguments: `make` makes the service in its JVM, through the gateway it is given, and waits for
     it. Errors: `TestbedError`, `MavenError`.
@@ -152,7 +152,7 @@ def _listening(name: str, folder: Path, process: subprocess.Popen[bytes]) -> Gat
 
 
 def _last_line(folder: Path, error: BaseException | None) -> str:
-    """What is best said of a start that failed."""
+    """Best explanation of a start that failed."""
     text = str(error or "") or (folder / "log").read_text(errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line for line in lines if "Exception" in line or "Error" in line]

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 STOP_SECONDS = 20.0
-"""How long a service may take to end before it is killed."""
+"""Seconds that a service may take to end before it is killed."""
 
 _STATE = "state.json"
 
 
 class TestbedError(Exception):
-    """What is missing or broke, in one line."""
+    """A missing or broken part, in one line."""
 
     __test__ = False
 
@@ -29,7 +29,7 @@ def check_count(option: str, count: int, most: int) -> None:
 
 
 def write_state(folder: Path, state: Mapping[str, object]) -> None:
-    """Say what runs from `folder`, for the user alone: `pid`, and what else is to be known."""
+    """Record the service of `folder`, for the user alone: `pid`, and what else is to be known."""
     temporary = folder / f".{_STATE}"
     temporary.touch(mode=0o600)
     temporary.write_text(json.dumps(state))
@@ -37,7 +37,7 @@ def write_state(folder: Path, state: Mapping[str, object]) -> None:
 
 
 def read_state(folder: Path) -> dict[str, object] | None:
-    """What runs from `folder`; None when nothing does, whatever an earlier service has left."""
+    """The recorded service of `folder`; None when none runs, whatever an earlier service left."""
     try:
         state: dict[str, object] = json.loads((folder / _STATE).read_text())
     except (OSError, ValueError):
@@ -46,7 +46,7 @@ def read_state(folder: Path) -> dict[str, object] | None:
 
 
 def is_ours(pid: int, folder: Path) -> bool:
-    """Whether that process lives and was started from `folder`: a pid may have a new owner."""
+    """Whether a process lives and was started from `folder`: a pid may have a new owner."""
     try:
         words = Path("/proc", str(pid), "cmdline").read_bytes()
         stat = Path("/proc", str(pid), "stat").read_text()

@@ -42,7 +42,7 @@ PACKAGES = (
 START_SECONDS = 60.0
 NODES_MAX = 16
 NODE_TIMEOUT_SECONDS = 5
-"""A node that is silent for so long is down."""
+"""Seconds of silence after which a node is down."""
 MEMORY_MIB = 4000
 """Memory of a node, as the scheduler has it."""
 KILL_WAIT_SECONDS = 5
@@ -56,7 +56,7 @@ class SlurmBed:
 
     @property
     def bin(self) -> Path:
-        """Its commands."""
+        """The folder of its commands."""
         return self.folder / "bin"
 
     def environment(self) -> dict[str, str]:
@@ -65,7 +65,7 @@ class SlurmBed:
         return {"PATH": path, "SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def pid(self, daemon: str) -> int:
-        """Of `slurmctld`, `munged`, or the daemon of a node: `slurmd-n1`."""
+        """The process of `slurmctld`, `munged`, or the daemon of a node: `slurmd-n1`."""
         return int((self.folder / f"{daemon}.pid").read_text())
 
     def start_node(self, name: str) -> None:
@@ -75,7 +75,7 @@ class SlurmBed:
         self.run(*words)
 
     def run(self, *words: str) -> str:
-        """What one of its programs prints. Errors: `TestbedError` with its last line."""
+        """The output of one of its programs. Errors: `TestbedError` with its last line."""
         program = next(
             (place for place in (self.bin / words[0], self.folder / "sbin" / words[0])
              if place.exists()), None
@@ -101,9 +101,9 @@ def up(folder: Path, nodes: int = 2, cores: int = 1) -> SlurmBed:
     Guarantee: when it returns, all nodes are idle. Errors: `TestbedError`.
     """
     folder = folder.resolve()
-    found = running(folder)
-    if found:
-        return found
+    existing = running(folder)
+    if existing:
+        return existing
     testbed_service.check_count("--nodes", nodes, NODES_MAX)
     try:
         root = debian.unpacked("slurm", PACKAGES)
@@ -252,8 +252,8 @@ def wait_until_idle(bed: SlurmBed, count: int) -> None:
 
     def idle() -> bool:
         with contextlib.suppress(TestbedError):
-            found = bed.run("sinfo", "--noheader", "--Node", "--format", "%T").split()
-            return found.count("idle") >= count
+            states = bed.run("sinfo", "--noheader", "--Node", "--format", "%T").split()
+            return states.count("idle") >= count
         return False
 
     _wait(idle, START_SECONDS, f"{count} nodes are idle")
@@ -268,9 +268,9 @@ def _wait(reached: Callable[[], bool], seconds: float, what: str) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def kill_node(bed: SlurmBed, name: str) -> None:

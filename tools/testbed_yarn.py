@@ -36,7 +36,7 @@ class Running(testbed_jvm.Gateway):
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How many nodes, what each has, and the file system that jobs use unless told otherwise."""
+    """Number of nodes, the resources of each, and the default file system of jobs."""
 
     nodes: int = 1
     cores: int = 3
@@ -45,7 +45,7 @@ class Shape:
 
 
 def missing() -> str | None:
-    """What to install for YARN, or None."""
+    """The remedy where YARN cannot run, or None."""
     return testbed_jvm.missing(_NAME)
 
 
@@ -55,9 +55,9 @@ def up(folder: Path, shape: Shape | None = None) -> Running:
     Guarantee: when it returns, jobs can be submitted. Errors: `TestbedError`, `MavenError`.
     """
     folder, shape = folder.resolve(), shape or Shape()
-    found = running(folder)
-    if found:
-        return found
+    existing = running(folder)
+    if existing:
+        return existing
     testbed_service.check_count("--nodes", shape.nodes, NODES_MAX)
 
     def make(gateway: Any) -> dict[str, str]:
@@ -86,13 +86,13 @@ def _make(gateway: Any, folder: Path, shape: Shape) -> None:
     cluster.start()
     # So that it is not taken for garbage.
     jvm.java.lang.System.getProperties().put(_CLUSTER, cluster)
-    told = hadoop.conf.Configuration(cluster.getConfig())
-    # Else containers would get the class path of whoever submits a job.
-    told.set("yarn.is.minicluster", "false")
+    site = hadoop.conf.Configuration(cluster.getConfig())
+    # Without this, containers would get the class path of the job's client.
+    site.set("yarn.is.minicluster", "false")
     # Each kind of file goes over the defaults of its own kind.
     for name in SITE_FILES:
         out = jvm.java.io.FileOutputStream(str(folder / CONF / name))
-        told.writeXml(out)
+        site.writeXml(out)
         out.close()
 
 

@@ -42,13 +42,13 @@ def main(arguments: list[str]) -> int:
     """Check the named files, or all; the number of findings decides the exit code."""
     root = Path(__file__).resolve().parent.parent
     paths = arguments or repository_paths(root)
-    found = sorted(
+    all_findings = sorted(
         set(findings(root, paths)), key=lambda finding: (finding.path, finding.line, finding.rule)
     )
-    for finding in found:
+    for finding in all_findings:
         print(finding)
-    print(f"tidy: {len(paths)} files, {len(found)} findings")
-    return 1 if found else 0
+    print(f"tidy: {len(paths)} files, {len(all_findings)} findings")
+    return 1 if all_findings else 0
 
 
 def repository_paths(root: Path) -> list[str]:

@@ -31,11 +31,11 @@ STUDIES = (
     "two-level-scaling",
 )
 DATA_NODES = {1: "2GiB", 2: "2GiB", 4: "512MiB"}
-"""How many there are, and the room that each has for the inputs and answers of the studies."""
+"""Numbers of data nodes, and the room of each for the studies' inputs and answers."""
 DATA_NODE_RATE = "100MB/s"
 COMPUTE_NODE_RATE = "260MB/s"
 NODE_MEMORY = "96MiB"
-"""Of a data node, with the pages of its disk, so that it cannot keep what was read or written."""
+"""Memory of a data node, with the pages of its disk: too little to cache what was read."""
 DIRTY = "16MiB"
 
 
@@ -64,10 +64,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _places(folder: Path, on: ExitStack) -> dict[str, str]:
-    """What `--remote` is told: each place with its URI or folder."""
+    """The places for `--remote`, each with its URI or folder."""
     places = {}
     for nodes, size in DATA_NODES.items():
-        own = folder / f"parallel-{nodes}"
+        node_folder = folder / f"parallel-{nodes}"
         shape = testbed_gluster.Shape(
             nodes=nodes,
             disk_size=size,
@@ -75,8 +75,8 @@ def _places(folder: Path, on: ExitStack) -> dict[str, str]:
             disk_dirty=DIRTY,
             memory=NODE_MEMORY,
         )
-        on.callback(testbed_gluster.down, own)
-        places[own.name] = testbed_gluster.up(own, shape).mount
+        on.callback(testbed_gluster.down, node_folder)
+        places[node_folder.name] = testbed_gluster.up(node_folder, shape).mount
     disk = folder / "disk"
     on.callback(testbed_disk.down, disk)
     mount = testbed_disk.up(disk, testbed_disk.Shape(disk_rate=COMPUTE_NODE_RATE)).mount

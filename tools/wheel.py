@@ -2,7 +2,7 @@
 
     python tools/wheel.py [--portable] [--out DIR]
 
-The wheel holds for every Python from 3.11 on (abi3) and for the C library of this machine or newer;
+The wheel works with each Python from 3.11 on (abi3) and for the C library of this machine or newer;
 `--portable` links with zig (from its PyPI package) against glibc 2.17, for older clusters.
 """
 

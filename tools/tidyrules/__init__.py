@@ -27,7 +27,7 @@ _WRITTEN_BY = re.compile(r"# Written by `[^`\n]+` from [^\n]+; change that inste
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One broken rule at one place; `line` is 1-based."""
+    """A broken rule at a place; `line` is 1-based."""
 
     path: str
     line: int
@@ -96,7 +96,7 @@ _TEST_MODULE = re.compile(
 
 
 def test_modules(code: str) -> Iterator[tuple[int, int]]:
-    """Where the `#[cfg(test)] mod` blocks of blanked Rust code begin and end."""
+    """Offsets at which the `#[cfg(test)] mod` blocks of blanked Rust code begin and end."""
     position = 0
     while found := _TEST_MODULE.search(code, position):
         position = matching(code, found.end())
@@ -111,8 +111,8 @@ def matching(code: str, opening: int) -> int:
     opens = code[opening]
     closes = _PAIRS[opens]
     depth = 0
-    for found in re.compile(re.escape(opens) + "|" + re.escape(closes)).finditer(code, opening):
-        offset = found.start()
+    for bracket in re.compile(re.escape(opens) + "|" + re.escape(closes)).finditer(code, opening):
+        offset = bracket.start()
         if closes == ">" and code[offset - 1] in "-=":
             continue
         depth += 1 if code[offset] == opens else -1

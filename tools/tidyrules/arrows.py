@@ -22,9 +22,9 @@ _KERNEL_FORBIDS = re.compile(
     r"|\b(?:log|tracing|rustix|libc|memmap2)::"
 )
 
-_ASKS = re.compile(r"\bis_x86_feature_detected!")
-_ASKED = "crates/core/src/cpu.rs"
-"""Where the processor is asked, and a test can say that it has less."""
+_DETECTS = re.compile(r"\bis_x86_feature_detected!")
+_DETECTION = "crates/core/src/cpu.rs"
+"""File that detects the processor, in which a test can reduce its features."""
 
 _NAMELESS = ("lab", "report")
 """Packages that name no engine's library and no workload: these contribute by hooks."""
@@ -62,10 +62,10 @@ def check(file: SourceFile) -> Iterator[Finding]:
         yield from _crate(file, path.parts[1])
     if file.suffix == ".rs" and _KERNEL.match(file.path):
         yield from _kernel(file)
-    if file.suffix == ".rs" and file.path != _ASKED:
-        for found in _ASKS.finditer(file.code):
+    if file.suffix == ".rs" and file.path != _DETECTION:
+        for match in _DETECTS.finditer(file.code):
             message = "ask cuesta_core::cpu, so that tests can force each level"
-            yield file.finding(line_of(file.code, found.start()), "arrow", message)
+            yield file.finding(line_of(file.code, match.start()), "arrow", message)
     if file.suffix == ".py" and path.parts[:2] == ("python", "cuesta"):
         yield from _package(file, path)
         if path.parts[2] in _NAMELESS:
@@ -74,9 +74,9 @@ def check(file: SourceFile) -> Iterator[Finding]:
 
 def _names(file: SourceFile) -> Iterator[Finding]:
     """Names of libraries of engines, and of workloads as words of their own."""
-    for found in _LIBRARIES.finditer(file.text):
-        number = line_of(file.text, found.start())
-        yield file.finding(number, "arrow", f"{found[0]}: an engine itself says what it has")
+    for match in _LIBRARIES.finditer(file.text):
+        number = line_of(file.text, match.start())
+        yield file.finding(number, "arrow", f"{match[0]}: an engine itself says what it has")
     folders = file.root.glob("spec/workloads/*/params.toml")
     workloads = {folder.parent.name for folder in folders} - _PHASES
     for number, word in _constants(file):
@@ -116,9 +116,9 @@ def _forbidden(crate: str, other: str) -> bool:
 
 
 def _kernel(file: SourceFile) -> Iterator[Finding]:
-    for found in _KERNEL_FORBIDS.finditer(file.code_without_tests):
-        number = line_of(file.code, found.start())
-        message = f"{found[0].split()[-1]}: a kernel does no I/O, reads no clock, logs nothing"
+    for match in _KERNEL_FORBIDS.finditer(file.code_without_tests):
+        number = line_of(file.code, match.start())
+        message = f"{match[0].split()[-1]}: a kernel does no I/O, reads no clock, logs nothing"
         yield file.finding(number, "arrow", message)
 
 

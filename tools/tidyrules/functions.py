@@ -1,4 +1,4 @@
-"""How long functions are and how many parameters they take, in Rust, Python, Scala and Java."""
+"""Limits of functions: their lengths and parameters, in Rust, Python, Scala and Java."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _python_parameters(arguments: ast.arguments) -> int:
     positional = [*arguments.posonlyargs, *arguments.args]
     if positional and positional[0].arg in {"self", "cls"}:
         positional = positional[1:]
-    variadic = [one for one in (arguments.vararg, arguments.kwarg) if one]
+    variadic = [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
     return len(positional) + len(arguments.kwonlyargs) + len(variadic)
 
 
@@ -76,10 +76,10 @@ _RUST_SELF = re.compile(r"\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?self\b")
 
 def _rust(file: SourceFile) -> Iterator[Function]:
     code = file.code
-    # What a method of a trait takes, the trait has said.
-    traits = [(one.end(), matching(code, one.end())) for one in _RUST_TRAIT.finditer(code)]
-    for found in _RUST_FUNCTION.finditer(code):
-        start = found.end()
+    # The trait decides the parameters of its methods.
+    traits = [(trait.end(), matching(code, trait.end())) for trait in _RUST_TRAIT.finditer(code)]
+    for match in _RUST_FUNCTION.finditer(code):
+        start = match.end()
         if code[start] == "<":
             start = code.find("(", matching(code, start))
         behind = matching(code, start)
@@ -87,9 +87,9 @@ def _rust(file: SourceFile) -> Iterator[Function]:
         if parameters and _RUST_SELF.match(parameters[0]):
             parameters = parameters[1:]
         yield Function(
-            name=found[1],
-            line=line_of(code, found.start()),
-            lines=_line_count(code, found.start(), _body_end(code, behind)),
+            name=match[1],
+            line=line_of(code, match.start()),
+            lines=_line_count(code, match.start(), _body_end(code, behind)),
             parameters=0 if any(a < start < z for a, z in traits) else len(parameters),
         )
 
@@ -102,42 +102,42 @@ _JAVA_KEYWORDS = frozenset({"if", "for", "while", "switch", "catch", "synchroniz
 
 def _java(file: SourceFile) -> Iterator[Function]:
     code = file.code
-    for found in _JAVA_METHOD.finditer(code):
-        before = code[max(0, found.start() - 12) : found.start()]
-        if found[1] in _JAVA_KEYWORDS or _JAVA_NOT_A_TYPE.search(before):
+    for match in _JAVA_METHOD.finditer(code):
+        before = code[max(0, match.start() - 12) : match.start()]
+        if match[1] in _JAVA_KEYWORDS or _JAVA_NOT_A_TYPE.search(before):
             continue
-        behind = matching(code, found.end())
+        behind = matching(code, match.end())
         body = _JAVA_BODY.match(code, behind)
         if not body:
             continue
-        # What a method that overrides another takes, that one has said.
-        head = code[max(code.rfind(end, 0, found.start()) for end in ";{}") + 1 : found.start()]
+        # The overridden method decides the parameters.
+        head = code[max(code.rfind(end, 0, match.start()) for end in ";{}") + 1 : match.start()]
         overrides = "@Override" in head
         yield Function(
-            name=found[1],
-            line=line_of(code, found.start(1)),
-            lines=_line_count(code, found.start(1), matching(code, body.end() - 1)),
-            parameters=0 if overrides else len(_split(code[found.end() + 1 : behind - 1])),
+            name=match[1],
+            line=line_of(code, match.start(1)),
+            lines=_line_count(code, match.start(1), matching(code, body.end() - 1)),
+            parameters=0 if overrides else len(_split(code[match.end() + 1 : behind - 1])),
         )
 
 
 _SCALA_FUNCTION = re.compile(r"\bdef\s+([^\s(\[:={]+)")
 _SCALA_LISTS = re.compile(r"\s*(?=[(\[])")
-_SCALA_GIVEN = re.compile(r"\s*(?:implicit|using)\b")
+_SCALA_IMPLICIT = re.compile(r"\s*(?:implicit|using)\b")
 
 
 def _scala(file: SourceFile) -> Iterator[Function]:
     code = file.code
-    for found in _SCALA_FUNCTION.finditer(code):
-        behind, parameters = found.end(), 0
+    for match in _SCALA_FUNCTION.finditer(code):
+        behind, parameters = match.end(), 0
         while opening := _SCALA_LISTS.match(code, behind):
             start, behind = opening.end(), matching(code, opening.end())
             inside = code[start + 1 : behind - 1]
-            if code[start] == "(" and not _SCALA_GIVEN.match(inside):
+            if code[start] == "(" and not _SCALA_IMPLICIT.match(inside):
                 parameters += len(_split(inside))
-        first = line_of(code, found.start())
+        first = line_of(code, match.start())
         last = _scala_last_line(code.split("\n"), first, line_of(code, behind))
-        yield Function(name=found[1], line=first, lines=last - first + 1, parameters=parameters)
+        yield Function(name=match[1], line=first, lines=last - first + 1, parameters=parameters)
 
 
 def _scala_last_line(lines: list[str], first: int, signature_end: int) -> int:

@@ -71,10 +71,10 @@ def _prose(lines: list[str]) -> Iterator[tuple[int, str]]:
     """Lines outside fenced code, with their numbers."""
     fence = ""
     for number, line in enumerate(lines, start=1):
-        found = _FENCE.match(line)
-        if found and not fence:
-            fence = found[1]
-        elif found and found[1] == fence:
+        match = _FENCE.match(line)
+        if match and not fence:
+            fence = match[1]
+        elif match and match[1] == fence:
             fence = ""
         elif not fence:
             yield number, line

@@ -28,11 +28,11 @@ def check(file: SourceFile) -> Iterator[Finding]:
 def circles(uses: Mapping[str, set[str]]) -> list[frozenset[str]]:
     """Rooms that reach each other, by what each uses; none is in two circles."""
     reached = {room: _reached(room, uses) for room in uses}
-    found = {
+    groups = {
         frozenset(other for other in reached[room] if room in reached.get(other, ()))
         for room in uses
     }
-    return sorted((circle for circle in found if len(circle) > 1), key=sorted)
+    return sorted((circle for circle in groups if len(circle) > 1), key=sorted)
 
 
 def _reached(room: str, uses: Mapping[str, set[str]]) -> set[str]:
@@ -46,7 +46,7 @@ def _reached(room: str, uses: Mapping[str, set[str]]) -> set[str]:
 
 
 def _uses(root: Path, source: PurePosixPath) -> dict[str, set[str]]:
-    """By room, those that its files name, tests left out."""
+    """By room, the rooms that its files name, tests left out."""
     uses: dict[str, set[str]] = {}
     for path in sorted((root / source).rglob("*.rs")):
         inner = path.relative_to(root / source)
@@ -55,7 +55,7 @@ def _uses(root: Path, source: PurePosixPath) -> dict[str, set[str]]:
             continue
         code = SourceFile(root, path.relative_to(root).as_posix()).code_without_tests
         named = uses.setdefault(room, set())
-        for one, several in _USED.findall(code):
-            named.update([one] if one else re.findall(r"(?:^|,)\s*(\w+)", several))
+        for name, names in _USED.findall(code):
+            named.update([name] if name else re.findall(r"(?:^|,)\s*(\w+)", names))
         named.discard(room)
     return {room: named & uses.keys() for room, named in uses.items()}

@@ -1,4 +1,4 @@
-"""How wide lines are, how long files, and how many bytes."""
+"""Limits of sizes: widths of lines, lengths of files, and bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One name, one concept: a public Rust type has a name that no other file defines."""
+"""Unique names: a public Rust type has a name that no other file defines."""
 
 from __future__ import annotations
 
