@@ -1,9 +1,9 @@
-//! Genome assembly: reads to unitigs, contigs and their graph (`spec/workloads/assemble`).
+//! Genome assembly: from reads to unitigs, contigs and their graph (`spec/workloads/assemble`).
 //!
-//! Reads are cut into super-k-mers, stretches whose (k-1)-mers belong to one bucket; each bucket is
-//! counted and compacted by itself in a table that fits in a cache, and the fragments are joined
+//! Reads are cut into super-k-mers, stretches whose (k-1)-mers belong to one bucket. Each bucket is
+//! counted and compacted separately in a table that fits in a cache, and the fragments are joined
 //! where buckets meet. The answer does not depend on threads, memory, or the number of buckets.
-//! Cost: O(bases), each read once and written once to a bucket.
+//! Cost: O(bases); each base is read once and written once to a bucket.
 
 pub mod buckets;
 pub mod kernel;

@@ -1,5 +1,5 @@
-//! The rules by which errors are taken out of the graph, applied once more: to unitigs that are
-//! known by number, whose bases are looked at only where the rules ask for them.
+//! Rules for the removal of errors from the graph, implemented a second time: on unitigs that are
+//! handled by number, and whose bases are read only where the rules need them.
 
 use std::cmp::Reverse;
 
@@ -15,21 +15,21 @@ use crate::kernel::simplify::Removed;
 
 const NOWHERE: End = End::MAX;
 const ROUNDS_MAX: usize = 12;
-/// Of two sides of a bubble, the part of the longer one that may differ.
+/// Most edits between the sides of a bubble, as a part of the longer side.
 const EDITS: f64 = 0.1;
-/// The part of the mean coverage, or of that of the other side, from which on a side of a bubble
-/// stays.
+/// Part of the mean coverage, or of the coverage of the other side, from which on a side of a
+/// bubble is retained.
 const DEEP: f64 = 0.75;
 
-/// Unitigs that were joined.
+/// A path of joined unitigs.
 #[derive(Clone, Copy, Debug)]
 pub struct JoinedPath {
-    /// By which it is entered from the left and from the right.
+    /// Ends by which it is entered from the left and from the right.
     ends: [End; 2],
-    /// The counts of its k-mers, added up.
+    /// Sum of the counts of its k-mers.
     pub count_sum: u64,
-    /// Twice the number of its k-mers, and 1 more for a circle: there may be as many paths as a
-    /// genome has errors, and eight bytes of each count.
+    /// Twice the number of its k-mers, plus 1 for a circle: there may be as many paths as a genome
+    /// has errors, so every eight bytes count.
     kmers: u64,
 }
 
@@ -38,12 +38,12 @@ impl JoinedPath {
         Self { ends, count_sum, kmers: kmers << 1 | u64::from(is_circle) }
     }
 
-    /// Its k-mers.
+    /// Returns the number of its k-mers.
     pub fn kmers(&self) -> u64 {
         self.kmers >> 1
     }
 
-    /// Whether its last k-mer is followed by its first.
+    /// Returns whether its last k-mer is followed by its first.
     pub fn is_circle(&self) -> bool {
         self.kmers & 1 == 1
     }
@@ -60,15 +60,15 @@ pub struct Paths<'p, 'a> {
     k: usize,
     /// The paths.
     pub all: Vec<JoinedPath>,
-    /// By end of a unitig, the end that it is joined to.
+    /// For each end of a unitig, the end to which it is joined.
     joined: Vec<End>,
-    /// By end of a unitig, the path that has it as an end; nowhere if that was taken out.
+    /// For each end of a unitig, the path that it is an end of; [`NOWHERE`] if that was removed.
     path_of: Vec<u32>,
     _lease: Lease<'a>,
 }
 
 impl<'p, 'a> Paths<'p, 'a> {
-    /// A path for each unitig, the counts of whose k-mers add up to `sums`.
+    /// Creates a path for each unitig; `sums` are the sums of the counts of their k-mers.
     ///
     /// # Errors
     /// `Input` when they do not fit in the budget.
@@ -91,16 +91,17 @@ impl<'p, 'a> Paths<'p, 'a> {
         Ok(Self { text, links, k, all, joined: vec![NOWHERE; 2 * count], path_of, _lease })
     }
 
-    /// Takes errors out; tells what each round took out. The longest path is the first afterwards.
+    /// Removes errors; returns what each round removed. The longest path is the first one
+    /// afterwards.
     pub fn simplify(&mut self, bounds: &ErrorLengths) -> Vec<Removed> {
         let mut rounds = Vec::new();
         while rounds.len() < ROUNDS_MAX {
-            let tips = self.take_out(|paths, path| paths.is_tip(path, bounds));
+            let tips = self.remove(|paths, path| paths.is_tip(path, bounds));
             let mean = self.mean_coverage();
-            let islands = self.take_out(|paths, path| paths.is_island(path, mean, bounds));
+            let islands = self.remove(|paths, path| paths.is_island(path, mean, bounds));
             let mean = self.mean_coverage();
-            let bubbles = self.take_out(|paths, path| paths.is_side(path, mean, bounds));
-            let connections = self.take_out(|paths, path| paths.is_connection(path, bounds));
+            let bubbles = self.remove(|paths, path| paths.is_side(path, mean, bounds));
+            let connections = self.remove(|paths, path| paths.is_connection(path, bounds));
             let removed = Removed { tips, islands, bubbles, connections };
             if removed == Removed::default() {
                 break;
@@ -113,7 +114,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         rounds
     }
 
-    fn take_out(&mut self, is_error: impl Fn(&Self, usize) -> bool) -> u64 {
+    fn remove(&mut self, is_error: impl Fn(&Self, usize) -> bool) -> u64 {
         let candidates = (0..self.all.len()).filter(|&path| !self.all[path].is_circle());
         let errors: Vec<usize> = candidates.filter(|&path| is_error(self, path)).collect();
         for end in errors.iter().flat_map(|&path| self.all[path].ends) {
@@ -125,36 +126,36 @@ impl<'p, 'a> Paths<'p, 'a> {
         errors.len() as u64
     }
 
-    /// Joins paths that have one continuation, and forgets those taken out.
+    /// Joins paths with only one continuation, and drops removed paths.
     fn join(&mut self) {
-        let is_left = |&path: &usize| self.path_of[self.all[path].ends[0] as usize] != NOWHERE;
-        let left: Vec<usize> = (0..self.all.len()).filter(is_left).collect();
-        for &path in left.iter().filter(|&&path| !self.all[path].is_circle()) {
+        let remains = |&path: &usize| self.path_of[self.all[path].ends[0] as usize] != NOWHERE;
+        let remaining: Vec<usize> = (0..self.all.len()).filter(remains).collect();
+        for &path in remaining.iter().filter(|&&path| !self.all[path].is_circle()) {
             for end in self.all[path].ends {
                 let next = self.only_after(end).filter(|&next| self.only_after(next) == Some(end));
                 self.joined[end as usize] = next.filter(|&next| next != end).unwrap_or(NOWHERE);
             }
         }
         let mut is_done = vec![false; self.all.len()];
-        let mut found = Vec::new();
+        let mut joined = Vec::new();
         for is_circle in [false, true] {
-            for &path in &left {
+            for &path in &remaining {
                 let start = self.all[path];
                 let is_free = start.ends.map(|end| self.joined[end as usize] == NOWHERE);
                 if is_done[path] || !is_circle && is_free == [false; 2] {
                     continue;
                 }
                 let side = usize::from(!is_circle && !is_free[0]);
-                found.push(self.walk(start.ends[side], is_circle, &mut is_done));
+                joined.push(self.walk(start.ends[side], is_circle, &mut is_done));
             }
         }
-        self.all = found;
+        self.all = joined;
         for (index, path) in (0..).zip(&self.all) {
             path.ends.iter().for_each(|&end| self.path_of[end as usize] = index);
         }
     }
 
-    /// The path that begins where `start` is entered, by the joints that there are.
+    /// Returns the path that begins where `start` is entered, by following joined ends.
     fn walk(&self, start: End, is_circle: bool, is_done: &mut [bool]) -> JoinedPath {
         let (mut ends, mut counts, mut is_circle) = ([start; 2], (0, 0), is_circle);
         let mut entered = start;
@@ -173,10 +174,10 @@ impl<'p, 'a> Paths<'p, 'a> {
         }
     }
 
-    /// The ends of paths by which one may go on.
+    /// Iterates over the ends by which paths are entered after one is left by `end`.
     fn after(&self, end: End) -> impl Iterator<Item = End> {
-        let is_left = |next: &End| self.path_of[*next as usize] != NOWHERE;
-        self.links.after(end).iter().copied().filter(is_left)
+        let remains = |next: &End| self.path_of[*next as usize] != NOWHERE;
+        self.links.after(end).iter().copied().filter(remains)
     }
 
     fn only_after(&self, end: End) -> Option<End> {
@@ -194,23 +195,23 @@ impl<'p, 'a> Paths<'p, 'a> {
         sum as f64 / kmers.max(1) as f64
     }
 
-    /// The paths besides that of `end` by which one may come to where `end` is.
+    /// Iterates over the paths that compete with the path of `end` for the continuations at `end`.
     fn rivals(&self, end: End) -> impl Iterator<Item = usize> {
-        let own = self.path_of[end as usize];
+        let path = self.path_of[end as usize];
         self.after(end)
-            .flat_map(|met| self.after(met))
-            .map(|other| self.path_of[other as usize])
-            .filter(move |&other| other != own)
-            .map(|other| other as usize)
+            .flat_map(|entered| self.after(entered))
+            .map(|rival| self.path_of[rival as usize])
+            .filter(move |&rival| rival != path)
+            .map(|rival| rival as usize)
     }
 
-    /// Whether `one` is to be kept rather than `two`.
-    fn is_stronger(&self, one: usize, two: usize) -> bool {
-        let (left, right) = (&self.all[one], &self.all[two]);
-        let known = left.coverage().total_cmp(&right.coverage());
-        known
+    /// Returns whether `path` is retained rather than `rival`. Bases decide between equals.
+    fn is_stronger(&self, path: usize, rival: usize) -> bool {
+        let (left, right) = (&self.all[path], &self.all[rival]);
+        let by_coverage = left.coverage().total_cmp(&right.coverage());
+        by_coverage
             .then(left.kmers().cmp(&right.kmers()))
-            .then_with(|| self.spelled(two).cmp(&self.spelled(one)))
+            .then_with(|| self.spelled(rival).cmp(&self.spelled(path)))
             .is_gt()
     }
 
@@ -220,23 +221,23 @@ impl<'p, 'a> Paths<'p, 'a> {
             return false;
         }
         let [left, right] = self.all[path].ends;
-        let held = match (self.after(left).next(), self.after(right).next()) {
+        let linked = match (self.after(left).next(), self.after(right).next()) {
             (Some(_), None) => left,
             (None, Some(_)) => right,
             _ => return false,
         };
         let twice = 2.0 * self.all[path].coverage();
-        self.rivals(held).any(|rival| {
+        self.rivals(linked).any(|rival| {
             length < bounds.tip && self.is_stronger(rival, path)
                 || length < bounds.weak_tip && self.all[rival].coverage() > twice
         })
     }
 
     fn is_island(&self, path: usize, mean: f64, bounds: &ErrorLengths) -> bool {
-        let one = &self.all[path];
-        self.length(one) < bounds.island
-            && bounds.times * one.coverage() < mean
-            && one.ends.iter().all(|&end| self.after(end).next().is_none())
+        let island = &self.all[path];
+        self.length(island) < bounds.island
+            && bounds.times * island.coverage() < mean
+            && island.ends.iter().all(|&end| self.after(end).next().is_none())
     }
 
     fn is_side(&self, path: usize, mean: f64, bounds: &ErrorLengths) -> bool {
@@ -262,15 +263,15 @@ impl<'p, 'a> Paths<'p, 'a> {
     }
 
     fn is_connection(&self, path: usize, bounds: &ErrorLengths) -> bool {
-        let one = &self.all[path];
-        let enough = bounds.times * one.coverage();
+        let connection = &self.all[path];
+        let enough = bounds.times * connection.coverage();
         let is_strong = |rival: usize| self.all[rival].coverage() >= enough;
-        self.length(one) < bounds.connection
-            && one.ends.iter().all(|&end| self.rivals(end).any(is_strong))
+        self.length(connection) < bounds.connection
+            && connection.ends.iter().all(|&end| self.rivals(end).any(is_strong))
     }
 
-    /// Turns each path to the strand of its one form; the longest first, those of one length in
-    /// the order of their bases.
+    /// Orients each path to its canonical strand, and sorts by length, the longest first, then by
+    /// bases.
     fn sort(&mut self) {
         let mut all = std::mem::take(&mut self.all);
         for path in all.iter_mut().filter(|path| !path.is_circle()) {
@@ -284,7 +285,7 @@ impl<'p, 'a> Paths<'p, 'a> {
             false => self.length(path),
         };
         all.sort_by_key(|path| Reverse(bases(path)));
-        for same in all.chunk_by_mut(|one, two| bases(one) == bases(two)) {
+        for same in all.chunk_by_mut(|left, right| bases(left) == bases(right)) {
             if same.len() > 1 {
                 same.sort_by_cached_key(|path| self.form(path));
             }
@@ -295,8 +296,8 @@ impl<'p, 'a> Paths<'p, 'a> {
         }
     }
 
-    /// Calls `take` with the links of all paths in their one form, each once: the end that is left,
-    /// and the end that is entered.
+    /// Calls `take` for each link of the oriented paths once, with the end that is left and the end
+    /// that is entered.
     pub fn each_link(&self, mut take: impl FnMut(End, End) -> Result<()>) -> Result<()> {
         let mut entered: Vec<End> = Vec::new();
         for path in 0..self.all.len() {
@@ -307,8 +308,8 @@ impl<'p, 'a> Paths<'p, 'a> {
                     entered.push(opposite(left));
                 } else {
                     entered.extend(self.after(end).map(|next| {
-                        let other = self.path_of[next as usize];
-                        2 * other + End::from(self.all[other as usize].ends[1] == next)
+                        let following = self.path_of[next as usize];
+                        2 * following + End::from(self.all[following as usize].ends[1] == next)
                     }));
                 }
                 entered.sort_unstable();
@@ -321,7 +322,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         Ok(())
     }
 
-    /// The bases of a path, in the one form that either strand gives.
+    /// Returns the bases of a path in canonical form, which does not depend on the strand.
     pub fn spelled(&self, path: usize) -> Vec<Base> {
         self.form(&self.all[path])
     }
@@ -339,7 +340,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         codes
     }
 
-    /// The bases of a path from where it is entered by `start` on.
+    /// Returns the bases of a path from the end `start` on, by which it is entered.
     fn spelled_from(&self, start: End) -> Vec<Base> {
         let mut codes = Vec::new();
         let mut entered = start;
@@ -359,31 +360,31 @@ impl<'p, 'a> Paths<'p, 'a> {
     }
 }
 
-/// The other strand.
+/// Iterates over the bases of the reverse complement.
 fn turned(codes: &[Base]) -> impl Iterator<Item = Base> {
     codes.iter().rev().map(|&code| complement(code))
 }
 
-/// Whether two sequences differ by few insertions, deletions and other bases.
-fn is_similar(one: &[Base], two: &[Base]) -> bool {
-    let most = (EDITS * one.len().max(two.len()) as f64) as usize;
-    if one.len().abs_diff(two.len()) > most {
+/// Returns whether two sequences differ by few insertions, deletions and substitutions.
+fn is_similar(first: &[Base], second: &[Base]) -> bool {
+    let most = (EDITS * first.len().max(second.len()) as f64) as usize;
+    if first.len().abs_diff(second.len()) > most {
         return false;
     }
-    // The table of edits, row by row, near its diagonal; others are more than enough.
+    // The table of edits, row by row, near its diagonal; all other entries exceed the limit.
     let far = most + 1;
-    let mut row: Vec<usize> = (0..=two.len()).map(|column| column.min(far)).collect();
-    for (index, &base) in one.iter().enumerate() {
-        let (first, last) = ((index + 1).saturating_sub(most), two.len().min(index + 1 + most));
-        let mut diagonal = row[first.max(1) - 1];
-        row[first.max(1) - 1] = if first <= 1 { (index + 1).min(far) } else { far };
-        for column in first.max(1)..=last {
-            let other = diagonal + usize::from(two[column - 1] != base);
+    let mut row: Vec<usize> = (0..=second.len()).map(|column| column.min(far)).collect();
+    for (index, &base) in first.iter().enumerate() {
+        let (start, last) = ((index + 1).saturating_sub(most), second.len().min(index + 1 + most));
+        let mut diagonal = row[start.max(1) - 1];
+        row[start.max(1) - 1] = if start <= 1 { (index + 1).min(far) } else { far };
+        for column in start.max(1)..=last {
+            let substituted = diagonal + usize::from(second[column - 1] != base);
             diagonal = row[column];
-            row[column] = other.min(diagonal + 1).min(row[column - 1] + 1).min(far);
+            row[column] = substituted.min(diagonal + 1).min(row[column - 1] + 1).min(far);
         }
     }
-    row[two.len()] <= most
+    row[second.len()] <= most
 }
 
 #[cfg(test)]
@@ -393,21 +394,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn similar_are_those_with_few_edits(
-            one in prop::collection::vec(0u8..3, 0..60),
+        fn similar_sequences_are_those_with_few_edits(
+            first in prop::collection::vec(0u8..3, 0..60),
             edits in prop::collection::vec((0usize..60, 0u8..4, 0u8..3), 0..9),
         ) {
-            let mut two = one.clone();
+            let mut second = first.clone();
             for (place, base, kind) in edits {
-                match (kind, place.min(two.len())) {
-                    (0, place) => two.insert(place, base),
-                    (1, place) if place < two.len() => _ = two.remove(place),
-                    (_, place) if place < two.len() => two[place] = base,
+                match (kind, place.min(second.len())) {
+                    (0, place) => second.insert(place, base),
+                    (1, place) if place < second.len() => _ = second.remove(place),
+                    (_, place) if place < second.len() => second[place] = base,
                     _ => {}
                 }
             }
-            let expected = crate::kernel::simplify::similar(&one, (&two, false), EDITS);
-            prop_assert_eq!(is_similar(&one, &two), expected);
+            let expected = crate::kernel::simplify::similar(&first, (&second, false), EDITS);
+            prop_assert_eq!(is_similar(&first, &second), expected);
         }
     }
 }

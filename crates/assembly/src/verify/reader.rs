@@ -1,4 +1,4 @@
-//! What a thread of the verification reads with.
+//! Reader of the verification, one per thread.
 
 use super::align::{Group, TextAligner};
 use super::evidence::Adder;
@@ -7,35 +7,35 @@ use super::packed_reads::PackedReads;
 use super::repeats::RepeatFilter;
 use crate::kernel::scan;
 
-/// Reads that are laid along the answer, some at a time.
+/// Reader that collects reads in groups and aligns them to the answer.
 pub struct EvidenceReader<'s, 'a> {
-    /// Takes the k-mers that are not there.
+    /// Destination of k-mers that are neither in the answer nor single.
     pub adder: Adder<'s, 'a>,
     /// Bases of the reads so far.
     pub bases: u64,
-    /// Letters of the longest of them.
+    /// Letters of the longest read so far.
     pub longest: u64,
-    /// K-mers that the reads have once, and the answer has not.
+    /// K-mers that occur once in the reads and not in the answer.
     pub singles: u64,
     group: Group,
-    /// Where reads go that later sizes of k-mers take from there.
+    /// Cache of the reads for later sizes of k-mers.
     cache: Option<&'s PackedReads<'a>>,
-    /// What tells these, and their size.
-    seen: Option<(&'s RepeatFilter<'a>, usize)>,
+    /// Filter of repeated k-mers, which identifies single ones, and the size of the k-mers to
+    /// count.
+    repeats: Option<(&'s RepeatFilter<'a>, usize)>,
 }
 
 impl<'s, 'a> EvidenceReader<'s, 'a> {
-    /// One that has read nothing.
+    /// Creates a reader without reads.
     pub fn new(
         adder: Adder<'s, 'a>,
-        seen: Option<(&'s RepeatFilter<'a>, usize)>,
+        repeats: Option<(&'s RepeatFilter<'a>, usize)>,
         cache: Option<&'s PackedReads<'a>>,
     ) -> Self {
-        Self { adder, bases: 0, longest: 0, singles: 0, group: Group::default(), cache, seen }
+        Self { adder, bases: 0, longest: 0, singles: 0, group: Group::default(), cache, repeats }
     }
 
-    /// Adds a read, or the stretches between ambiguous letters, unless reads with these are left
-    /// out.
+    /// Adds a read. One with ambiguous letters is cut there, or dropped with `drop_ambiguous`.
     #[inline]
     pub fn add(&mut self, letters: &[u8], drop_ambiguous: bool) {
         self.longest = self.longest.max(letters.len() as u64);
@@ -53,12 +53,12 @@ impl<'s, 'a> EvidenceReader<'s, 'a> {
         }
     }
 
-    /// Whether as many reads are there as are laid along the answer together.
+    /// Returns whether the group of reads is full.
     pub fn is_full(&self) -> bool {
         self.group.is_full()
     }
 
-    /// Lays the reads along the answer.
+    /// Aligns the group of reads to the answer.
     pub fn align_pending(&mut self, aligner: &TextAligner<'_, '_, '_>) {
         let mut group = std::mem::take(&mut self.group);
         self.align(&group, aligner);
@@ -74,14 +74,14 @@ impl<'s, 'a> EvidenceReader<'s, 'a> {
         }
     }
 
-    /// Lays packed reads along the answer, whose bases were counted already.
+    /// Aligns a group of reads to the answer, whose bases the caller has counted.
     pub fn align(&mut self, group: &Group, aligner: &TextAligner<'_, '_, '_>) {
-        let Self { adder, seen, singles, .. } = self;
-        match seen {
+        let Self { adder, repeats, singles, .. } = self;
+        match repeats {
             None => aligner.align(group, |words, kmers| adder.add(words, kmers)),
-            Some((seen, k)) => aligner.align(group, |words, (first, last)| {
-                *singles += seen.divide(words, (*k, first..last), |others| {
-                    adder.add(words, (others.start, others.end));
+            Some((repeats, k)) => aligner.align(group, |words, (first, last)| {
+                *singles += repeats.divide(words, (*k, first..last), |counted| {
+                    adder.add(words, (counted.start, counted.end));
                 });
             }),
         }

@@ -1,5 +1,5 @@
-//! The reads of FASTQ and FASTA files, plain or packed: blocks of text are given out to threads,
-//! which find the records in them.
+//! Parser of reads in FASTQ and FASTA files, plain or compressed: threads take blocks of text and
+//! find the records in them.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::kernel::scan;
 
 const FASTQ_LINES: usize = 4;
 
-/// How records are written.
+/// Format of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Format {
     #[default]
@@ -27,39 +27,40 @@ enum Format {
     Fasta,
 }
 
-/// Whole records of a file. A long sequence may be in several, as several records.
+/// A block of complete records of a file. A long sequence may be in several blocks, as several
+/// records.
 #[derive(Default)]
 pub struct ReadBlock {
     bytes: BlockBuffer,
     format: Format,
-    /// Bytes of the file that were read for it, as they are in the file.
+    /// Bytes of the file that were read for the block, as stored.
     pub file_bytes: u64,
-    /// Bases that the block before has too, because it ends within a sequence.
+    /// Bases that are also in the block before, because that ends within a sequence.
     pub repeated_bases: u64,
 }
 
-/// Files of reads, given out in blocks.
+/// Files of reads, which are read in blocks.
 pub struct ReadSource {
     streams: Vec<(PathBuf, Mutex<Stream>)>,
     block_bytes: usize,
     overlap: Option<usize>,
 }
 
-/// A file under way.
+/// A file that is being read.
 struct Stream {
-    /// None once it has ended.
+    /// Reader of the file; `None` at its end.
     reader: Option<Box<dyn Read + Send>>,
     format: Format,
-    /// Bytes of the file that were read, and of these, those told of.
+    /// Bytes of the file that were read, and how many of these have been reported.
     position: Arc<AtomicU64>,
-    told: u64,
-    /// What was read and not given out, from the beginning of a record on.
+    reported: u64,
+    /// Text that was read and is in no block yet, from the start of a record on.
     rest: Vec<u8>,
-    /// Bases in it that were given out.
+    /// Bases in it that are also in the block before.
     repeated_bases: u64,
 }
 
-/// A file that counts what is read of it.
+/// A file that counts the bytes read from it.
 struct Counted {
     file: Input,
     position: Arc<AtomicU64>,
@@ -74,9 +75,8 @@ impl Read for Counted {
 }
 
 impl ReadSource {
-    /// Opens the files, which are given out in blocks of about `block_bytes`. A sequence that is
-    /// longer is cut, and both parts have the `overlap` bases before the cut; without an overlap it
-    /// stays whole.
+    /// Opens the files, to be read in blocks of about `block_bytes`. A longer sequence is cut, and
+    /// both parts have the `overlap` bases before the cut; without an overlap it is not cut.
     ///
     /// # Errors
     /// `Input` for a file that is neither FASTQ nor FASTA; `System`.
@@ -86,7 +86,7 @@ impl ReadSource {
         Ok(Self { streams, block_bytes, overlap })
     }
 
-    /// Fills `block` with the next records of some file; `false` when all have been given out.
+    /// Fills `block` with the next records of some file; returns `false` at the end of all files.
     ///
     /// # Errors
     /// `Input` naming a file that cannot be unpacked; `System`.
@@ -98,8 +98,8 @@ impl ReadSource {
                     Err(TryLockError::WouldBlock) if !waits => continue,
                     Err(_) => lock(stream),
                 };
-                let found = stream.fill(block, self.block_bytes, self.overlap);
-                if found.map_err(|cause| unpack::failure(OPERATION, path, &cause))? {
+                let filled = stream.fill(block, self.block_bytes, self.overlap);
+                if filled.map_err(|cause| unpack::failure(OPERATION, path, &cause))? {
                     return Ok(true);
                 }
             }
@@ -117,7 +117,7 @@ impl Stream {
         let records = unpack::unpacked(counted).and_then(text::records).map_err(failed)?;
         let (reader, rest) = (records.text, Vec::new());
         let format = match records.first {
-            // Nothing is there to be read.
+            // An empty file has no records.
             None | Some(b'@') => Format::Fastq,
             Some(b'>') => Format::Fasta,
             _ => {
@@ -125,7 +125,7 @@ impl Stream {
                 return Err(Error::input(OPERATION, text));
             }
         };
-        Ok(Self { reader: Some(reader), format, position, told: 0, rest, repeated_bases: 0 })
+        Ok(Self { reader: Some(reader), format, position, reported: 0, rest, repeated_bases: 0 })
     }
 
     fn fill(
@@ -139,9 +139,9 @@ impl Stream {
         block.bytes.extend_from_slice(&self.rest);
         self.rest.clear();
         block.repeated_bases = std::mem::take(&mut self.repeated_bases);
-        let mut wanted = block.bytes.len() + block_bytes;
+        let mut target_bytes = block.bytes.len() + block_bytes;
         while let Some(reader) = &mut self.reader {
-            let more = wanted.saturating_sub(block.bytes.len());
+            let more = target_bytes.saturating_sub(block.bytes.len());
             let read = block.bytes.read(reader, more)?;
             if read < more {
                 self.reader = None;
@@ -150,15 +150,16 @@ impl Stream {
             if self.cut(&mut block.bytes, overlap) {
                 break;
             }
-            wanted *= 2;
+            target_bytes *= 2;
         }
         let position = self.position.load(Ordering::Relaxed);
-        block.file_bytes = position - self.told;
-        self.told = position;
+        block.file_bytes = position - self.reported;
+        self.reported = position;
         Ok(!block.bytes.is_empty())
     }
 
-    /// Leaves whole records in `bytes`, and the rest to the next block; whether there are some.
+    /// Retains complete records in `bytes`, and moves the rest to the next block; returns whether
+    /// there are any.
     fn cut(&mut self, bytes: &mut BlockBuffer, overlap: Option<usize>) -> bool {
         let place = match self.format {
             Format::Fastq => records_end(bytes),
@@ -184,7 +185,7 @@ impl Stream {
     }
 }
 
-/// Where the last whole record of FASTQ ends.
+/// Returns the end of the last complete record of FASTQ.
 fn records_end(bytes: &[u8]) -> usize {
     let lines = memchr_iter(b'\n', bytes).count();
     let mut end = bytes.len();
@@ -194,7 +195,7 @@ fn records_end(bytes: &[u8]) -> usize {
     if lines < FASTQ_LINES { 0 } else { end + 1 }
 }
 
-/// Where the last record of FASTA begins.
+/// Returns the start of the last record of FASTA.
 fn last_header(bytes: &[u8]) -> usize {
     let mut end = bytes.len();
     while let Some(place) = memrchr(b'>', &bytes[..end]) {
@@ -206,7 +207,7 @@ fn last_header(bytes: &[u8]) -> usize {
     0
 }
 
-/// The last bases of a record of FASTA, the last one first, if it has so many.
+/// Returns the last `count` bases of a record of FASTA, the last one first, if it has as many.
 fn last_bases(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
     let start = memchr(b'\n', bytes)?;
     let bases = bytes[start..].iter().rev().filter(|byte| !b"\r\n".contains(byte));
@@ -218,7 +219,7 @@ impl ReadBlock {
     /// Calls `take` with the letters of each read.
     ///
     /// # Errors
-    /// `Input` where a record is not well-formed; those of `take`.
+    /// `Input` where a record is not well-formed; errors of `take`.
     pub fn each_read(&self, take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self.format {
             Format::Fastq => each_fastq(&self.bytes, take),
@@ -227,7 +228,7 @@ impl ReadBlock {
     }
 }
 
-/// The first line of some bytes, without what ends it, and what comes after it.
+/// Splits bytes after the first line; returns the line without its ending, and the rest.
 #[inline(always)]
 fn line(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (line, rest) = match memchr(b'\n', bytes) {
@@ -246,7 +247,7 @@ fn each_fastq(mut bytes: &[u8], mut take: impl FnMut(&[u8]) -> Result<()>) -> Re
         }
         let (letters, rest) = line(rest);
         let (separator, rest) = line(rest);
-        // Qualities end where the next line would be looked for, so most need no search.
+        // Qualities usually end where their length predicts, so most need no search.
         let (qualities, rest) = match rest.get(letters.len()) {
             Some(b'\n') => rest.split_at(letters.len()),
             _ => line(rest),
@@ -271,8 +272,8 @@ fn each_fasta(bytes: &[u8], mut take: impl FnMut(&[u8]) -> Result<()>) -> Result
         let (_header, after) = line(rest);
         let (first, after) = if after.starts_with(b">") { (&[][..], after) } else { line(after) };
         rest = after;
-        let is_one_line = rest.is_empty() || rest.starts_with(b">");
-        if is_one_line && !first.contains(&b'\r') {
+        let is_single_line = rest.is_empty() || rest.starts_with(b">");
+        if is_single_line && !first.contains(&b'\r') {
             take(first)?;
             continue;
         }
@@ -316,7 +317,7 @@ mod tests {
         (folder, path)
     }
 
-    /// All stretches of five letters, however sequences were cut.
+    /// Returns all stretches of five letters, which do not depend on where sequences are cut.
     fn stretches(reads: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut all: Vec<Vec<u8>> =
             reads.iter().flat_map(|read| read.windows(OVERLAP + 1)).map(<[u8]>::to_vec).collect();
@@ -324,7 +325,7 @@ mod tests {
         all
     }
 
-    fn found(path: &Path, block_bytes: usize, overlap: Option<usize>) -> Vec<Vec<u8>> {
+    fn parsed(path: &Path, block_bytes: usize, overlap: Option<usize>) -> Vec<Vec<u8>> {
         let source = ReadSource::open(&[path.to_owned()], block_bytes, overlap).unwrap();
         let (mut block, mut reads, mut file_bytes) = (ReadBlock::default(), Vec::new(), 0);
         let mut repeated = 0;
@@ -365,10 +366,10 @@ mod tests {
             let text = if ends { text.as_str() } else { text.trim_end() };
             prop_assume!(ends || !reads[reads.len() - 1].0.is_empty());
             let (_folder, path) = written(text.as_bytes(), is_gzipped);
-            let wanted = expected(&path);
-            prop_assert_eq!(&found(&path, block_bytes, None), &wanted);
-            let cut = found(&path, block_bytes, Some(OVERLAP));
-            prop_assert_eq!(stretches(&cut), stretches(&wanted));
+            let expected_reads = expected(&path);
+            prop_assert_eq!(&parsed(&path, block_bytes, None), &expected_reads);
+            let cut = parsed(&path, block_bytes, Some(OVERLAP));
+            prop_assert_eq!(stretches(&cut), stretches(&expected_reads));
         }
     }
 
@@ -377,7 +378,7 @@ mod tests {
         let record = b"@a\nACGT\n+\nIIII\n";
         for more in ["", "\n", "\r\n\n"] {
             let (_folder, path) = written(&[record, more.as_bytes()].concat(), false);
-            assert_eq!(found(&path, 1 << 10, None), [b"ACGT"]);
+            assert_eq!(parsed(&path, 1 << 10, None), [b"ACGT"]);
         }
         let (_folder, path) = written(b"@a\nACGT\n+\nIII\n", false);
         let source = ReadSource::open(&[path], 100, None).unwrap();

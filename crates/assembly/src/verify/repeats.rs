@@ -1,7 +1,8 @@
-//! Which k-mers of the first size the reads have at least twice, as the verification counted them:
-//! a Bloom filter of two bits for each.
+//! Bloom filter of the k-mers of the first size that occur at least twice in the reads, as counted
+//! by the verification, with two bits per k-mer.
 //!
-//! Whatever it does not have, and what has that as a part, is in the reads once at most.
+//! A k-mer that is not in the filter occurs once at most in the reads, and so does each longer
+//! k-mer that contains it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,9 +17,9 @@ use super::packed::{turned, window};
 use super::text::Text;
 use crate::kernel::kmer::Kmer;
 
-/// Bytes of the input for a byte of the filter.
+/// Bytes of the input per byte of the filter.
 const INPUT_BYTES: u64 = 32;
-/// The largest part of the memory that it takes.
+/// Largest part of the memory for the filter.
 const MEMORY_PART: u64 = 16;
 const WORD_BITS: u64 = u64::BITS as u64;
 /// K-mers that are added together.
@@ -26,7 +27,7 @@ const TOGETHER: usize = 64;
 /// Odd constant of a multiplicative hash.
 const SPREAD: u64 = 0xD6E8_FEB8_6659_FD93;
 
-/// K-mers of one size: all that the reads have twice, or that are trusted, and few others.
+/// Set of all k-mers of one size that occur twice in the reads or are trusted, and of a few others.
 pub struct RepeatFilter<'a> {
     k: usize,
     words: Vec<AtomicU64>,
@@ -34,8 +35,8 @@ pub struct RepeatFilter<'a> {
 }
 
 impl<'a> RepeatFilter<'a> {
-    /// None yet, of k-mers of `k` bases in so many bytes of input; nothing where they are too long
-    /// or do not fit in the budget.
+    /// Creates an empty filter for k-mers of `k` bases and `input_bytes` bytes of input; `None`
+    /// where k-mers are too long, or the filter does not fit in the budget.
     pub fn new(k: usize, input_bytes: u64, budget: &'a Budget) -> Option<Self> {
         let size_bytes = input_bytes / INPUT_BYTES;
         if k > <u64 as Kmer>::BASES_MAX || size_bytes > budget.limit_bytes() / MEMORY_PART {
@@ -47,14 +48,14 @@ impl<'a> RepeatFilter<'a> {
         Some(Self { k, words, _lease: lease })
     }
 
-    /// Adds canonical k-mers by their hashes, and empties these.
+    /// Adds canonical k-mers by their hashes, and empties `hashes`.
     pub fn add(&self, hashes: &mut Vec<u64>) {
-        for some in hashes.chunks(TOGETHER) {
-            // What is needed of memory comes at once then.
-            for bit in some.iter().flat_map(|&hash| self.bits(hash)) {
+        for batch in hashes.chunks(TOGETHER) {
+            // Prefetched together, their cache misses overlap.
+            for bit in batch.iter().flat_map(|&hash| self.bits(hash)) {
                 prefetch(&self.words, word_of(bit));
             }
-            for bit in some.iter().flat_map(|&hash| self.bits(hash)) {
+            for bit in batch.iter().flat_map(|&hash| self.bits(hash)) {
                 self.words[word_of(bit)].fetch_or(1 << (bit % WORD_BITS), Ordering::Relaxed);
             }
         }
@@ -64,7 +65,7 @@ impl<'a> RepeatFilter<'a> {
     /// Adds the k-mers of all sequences of a text.
     ///
     /// # Errors
-    /// None of its own.
+    /// None at present.
     pub fn add_text(&self, text: &Text<'_>, threads: usize) -> Result<()> {
         let work = |hashes: &mut Vec<u64>, task: usize| {
             text.each_in_task((task, text.end()), |sequence, places| {
@@ -78,32 +79,33 @@ impl<'a> RepeatFilter<'a> {
         parallel::run(threads, text.tasks(text.end()), Vec::new, work, |_| {}).map(|_| ())
     }
 
-    /// Divides the k-mers of size `k` that begin in a range of the bases of a read: calls `others`
-    /// for those that the reads may have twice, and returns how many they have once.
+    /// Divides the k-mers of size `k` that begin in a range of the bases of a read: calls `take`
+    /// for ranges of k-mers that may occur twice in the reads, and returns the number of single
+    /// ones.
     #[inline]
     pub fn divide(
         &self,
         words: &[u64],
         (k, kmers): (usize, Range<usize>),
-        mut others: impl FnMut(Range<usize>),
+        mut take: impl FnMut(Range<usize>),
     ) -> u64 {
         let away = k - self.k;
-        let (mut singles, mut end, mut others_end) = (0, kmers.end, kmers.end);
+        let (mut singles, mut end, mut taken_end) = (0, kmers.end, kmers.end);
         while end > kmers.start {
-            // Those from the last of these k-mers on are in all of them.
+            // The shorter k-mers from the last of these k-mers on are in all of them.
             let first = end.saturating_sub(away + 1).max(kmers.start);
             let shared = [first + away, end - 1];
             if shared.into_iter().any(|place| !self.has(self.hash(words, place))) {
-                if end < others_end {
-                    others(end..others_end);
+                if end < taken_end {
+                    take(end..taken_end);
                 }
                 singles += (end - first) as u64;
-                others_end = first;
+                taken_end = first;
             }
             end = first;
         }
-        if kmers.start < others_end {
-            others(kmers.start..others_end);
+        if kmers.start < taken_end {
+            take(kmers.start..taken_end);
         }
         singles
     }
@@ -155,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_said_to_be_there_once_is(
+        fn kmers_reported_as_single_occur_once(
             genome in prop::collection::vec(0u8..4, 100..300),
             cuts in prop::collection::vec((any::<u16>(), 20usize..90, any::<bool>()), 1..30),
             errors in prop::collection::vec(any::<u16>(), 30),
@@ -172,38 +174,38 @@ mod tests {
                 reads.push(read);
             }
             let budget = Budget::new(1 << 20);
-            let seen = RepeatFilter::new(SHORT, 32 * 2000, &budget).unwrap();
+            let filter = RepeatFilter::new(SHORT, 32 * 2000, &budget).unwrap();
             let short = counted(&reads, SHORT).into_iter().filter(|&(_, count)| count > 1);
-            seen.add(&mut short.map(|(kmer, _)| (kmer as u64).mixed()).collect());
+            filter.add(&mut short.map(|(kmer, _)| (kmer as u64).mixed()).collect());
             let all = counted(&reads, k);
-            let (mut others, mut singles, mut words) = (KmerMap::<u128, u32>::default(), 0, vec![]);
+            let (mut repeated, mut singles, mut words) = (KmerMap::<u128, u32>::default(), 0, vec![]);
             for read in reads.iter().filter(|read| read.len() >= k) {
                 words.clear();
                 pack_codes(read, &mut words);
-                singles += seen.divide(&words, (k, 0..read.len() + 1 - k), |range| {
+                singles += filter.divide(&words, (k, 0..read.len() + 1 - k), |range| {
                     for place in range {
                         let kmer = u128::of(&read[place..], k).canonical(k);
-                        *others.entry(kmer).or_insert(0) += 1;
+                        *repeated.entry(kmer).or_insert(0) += 1;
                     }
                 });
             }
-            let is_left = |one: &(&u128, &u32)| !others.contains_key(one.0);
-            let left: Vec<u32> = all.iter().filter(is_left).map(|one| *one.1).collect();
-            prop_assert_eq!(left.len() as u64, singles);
-            prop_assert!(left.iter().all(|&count| count == 1));
-            prop_assert!(others.iter().all(|(kmer, &count)| all[kmer] == count));
+            let is_single = |entry: &(&u128, &u32)| !repeated.contains_key(entry.0);
+            let single_counts: Vec<u32> = all.iter().filter(is_single).map(|entry| *entry.1).collect();
+            prop_assert_eq!(single_counts.len() as u64, singles);
+            prop_assert!(single_counts.iter().all(|&count| count == 1));
+            prop_assert!(repeated.iter().all(|(kmer, &count)| all[kmer] == count));
         }
     }
 
-    /// A wrong base of a read that nothing else has leaves no k-mer to be counted.
+    /// The k-mers with a wrong base of a single read are all identified as single.
     #[test]
-    fn all_kmers_with_a_wrong_base_are_told() {
+    fn all_kmers_with_a_wrong_base_are_identified() {
         let stream = cuesta_core::random::Stream::new(3, 0);
         let genome: Vec<Base> = (0..500).map(|place| (stream.bits(place) & 3) as Base).collect();
         let budget = Budget::new(1 << 20);
-        let seen = RepeatFilter::new(31, 32 * 4000, &budget).unwrap();
+        let filter = RepeatFilter::new(31, 32 * 4000, &budget).unwrap();
         let hash = |kmer: u64| kmer.canonical(31).mixed();
-        seen.add(&mut kmers::<u64>(&genome, 31).map(hash).collect());
+        filter.add(&mut kmers::<u64>(&genome, 31).map(hash).collect());
         for (k, place) in [(43, 60), (79, 50), (55, 54), (43, 99), (43, 0)] {
             let mut read = genome[100..200].to_vec();
             read[place] ^= 2;
@@ -211,12 +213,12 @@ mod tests {
             pack_codes(&read, &mut words);
             let wrong = (place + 1).saturating_sub(k)..(place + 1).min(101 - k);
             let count = wrong.len() as u64;
-            assert_eq!(seen.divide(&words, (k, wrong), |_| {}), count, "{k} {place}");
+            assert_eq!(filter.divide(&words, (k, wrong), |_| {}), count, "{k} {place}");
         }
     }
 
     #[test]
-    fn there_is_none_where_it_does_not_fit() {
+    fn it_is_not_created_where_it_does_not_fit() {
         let budget = Budget::new(1600);
         assert!(RepeatFilter::new(33, 320, &budget).is_none());
         assert!(RepeatFilter::new(31, 32 * 101, &budget).is_none());

@@ -1,4 +1,4 @@
-//! The sizes of k-mers of an answer, one after the other.
+//! Verification of the sizes of k-mers of an answer, one after another.
 
 use std::path::Path;
 
@@ -33,27 +33,27 @@ use cuesta_input::reads::cached::CachedReads;
 use cuesta_input::reads::input_bytes;
 use cuesta_runtime::parallel;
 
-/// A read of so many letters may be cut, so that its length is not known.
+/// A read of this many letters may have been cut, so that its length is unknown.
 const READ_PART_BASES: u64 = 4 << 10;
 
 /// A size of k-mers that is to be verified.
 pub struct PendingLevel {
-    /// The size.
+    /// Bases in a k-mer.
     pub k: usize,
-    /// Where k-mers come from contigs and bridges alone, what read pairs said.
+    /// Results of read pairs, where all k-mers come from contigs and bridges.
     pub pair_facts: Option<PairFacts>,
 }
 
-/// What comes after a size of k-mers.
+/// Continuation after a size of k-mers.
 enum After<'a> {
-    /// Another size, or nothing.
+    /// Another size, or the end.
     Next(Option<PendingLevel>),
-    /// What read pairs say about these paths.
-    PairFacts { spelled: sequences::Paths<'a>, depth: Depth },
+    /// Bridges between these paths, which determine the next size.
+    Bridges { spelled: sequences::Paths<'a>, depth: Depth },
 }
 
 impl<'a> Verification<'_, 'a> {
-    /// Verifies all that belongs to a size of k-mers; tells which one comes next.
+    /// Verifies a size of k-mers; returns the next one.
     ///
     /// # Errors
     /// `Input` where a file cannot be read or memory is too little; `System`; `Cancelled`.
@@ -62,17 +62,18 @@ impl<'a> Verification<'_, 'a> {
         stage: &PendingLevel,
         state: &mut State,
     ) -> Result<Option<PendingLevel>> {
-        match self.held::<K>(stage, state)? {
+        match self.compare::<K>(stage, state)? {
             After::Next(next) => Ok(next),
-            After::PairFacts { spelled, depth } => {
+            After::Bridges { spelled, depth } => {
                 let graph = PathGraph::new::<K>(spelled, stage.k, self.context.budget)?;
                 self.bridged(&graph, depth, state)
             }
         }
     }
 
-    /// Holds the unitigs, the graph and what else belongs to a size of k-mers against their files.
-    fn held<K: Kmer>(&self, stage: &PendingLevel, state: &mut State) -> Result<After<'a>> {
+    /// Compares the unitigs, the graph and other files of a size of k-mers with their expected
+    /// content.
+    fn compare<K: Kmer>(&self, stage: &PendingLevel, state: &mut State) -> Result<After<'a>> {
         let (k, place) = (stage.k, state.levels.len());
         let Some(claimed) = self.claimed.get(place).filter(|claimed| claimed.k == k) else {
             state.require(false, || format!("{STATS_FILE} lacks the k-mers of size {k}"));
@@ -130,35 +131,35 @@ impl<'a> Verification<'_, 'a> {
             let (short, lines) = self.scaffolds::<K>((&paths, k), depth, state)?;
             self.graph((&paths, k), depth, (&short, lines.as_deref()), state)?;
         }
-        if stage.pair_facts.is_some() || self.later(k).is_none() && !self.has_mates() {
+        if stage.pair_facts.is_some() || self.later(k).is_none() && !self.places_pairs() {
             return Ok(After::Next(None));
         }
         if self.has_bridges(k, state) && self.is_full() {
             let spelled = bridges::spelled(&paths, self.context.budget)?;
-            return Ok(After::PairFacts { spelled, depth });
+            return Ok(After::Bridges { spelled, depth });
         }
         self.claimed_next((&paths, k, depth), is_last, state).map(After::Next)
     }
 
-    /// The size of k-mers that was asked for after one.
+    /// Returns the size of k-mers in the plan that follows one.
     fn later(&self, k: usize) -> Option<usize> {
         self.plan.kmer_sizes.iter().copied().find(|&size| size > k)
     }
 
-    /// Whether vertex programs join chains and take errors out.
+    /// Returns whether vertex programs join chains and remove errors.
     pub fn has_programs(&self) -> bool {
         self.plan.options.joining(self.plan.kmer_sizes[0]).is_some()
     }
 
-    /// Whether read pairs are asked for bridges.
-    fn has_mates(&self) -> bool {
+    /// Returns whether read pairs are placed.
+    fn places_pairs(&self) -> bool {
         self.plan.options.places_pairs()
     }
 
-    /// Whether there may be bridges after a size of k-mers, the last one so far.
+    /// Returns whether there may be bridges after a size of k-mers, the last one so far.
     fn has_bridges(&self, k: usize, state: &State) -> bool {
         let first = run::only(&state.levels);
-        self.has_mates() || self.later(k).is_some() && self.plan.options.bridges_by_reads(first)
+        self.places_pairs() || self.later(k).is_some() && self.plan.options.bridges_by_reads(first)
     }
 
     /// Proves the unitigs of a size of k-mers.
@@ -175,7 +176,7 @@ impl<'a> Verification<'_, 'a> {
             progress: self.context.progress,
             amount: self.amount,
             k: stage.k,
-            // What is trusted is solid; there is nothing else.
+            // Trusted k-mers are solid, and there are no others.
             min_count: if is_read { claimed.min_count } else { 1 },
             with_sample: place == 0 && self.plan.options.min_count.is_none(),
             drop_ambiguous: self.plan.options.drop_reads_with_n,
@@ -189,8 +190,8 @@ impl<'a> Verification<'_, 'a> {
         proof.prove::<K>(&self.faults)
     }
 
-    /// K-mers of the first size that the reads have twice, where the whole answer is verified and
-    /// has other sizes, and they fit in the memory.
+    /// Returns the filter of repeated k-mers of the first size, where all of the answer is verified
+    /// and has other sizes, and the filter fits in the memory.
     fn repeats(&self, stage: &PendingLevel, place: usize) -> Result<Option<&RepeatFilter<'a>>> {
         if place > 0 || !self.is_full() || self.plan.kmer_sizes.len() == 1 {
             return Ok(self.repeats.get());
@@ -200,14 +201,14 @@ impl<'a> Verification<'_, 'a> {
         Ok(empty.map(|empty| self.repeats.get_or_init(|| empty)))
     }
 
-    /// The reads, where they are counted for more than one size of k-mers.
+    /// Returns the cache of the reads, where more than one size of k-mers is counted in them.
     fn packed(&self) -> Option<&PackedReads<'a>> {
         let read = self.claimed.iter().filter(|level| level.pair_facts.is_none()).count();
         let packed = || PackedReads::new(self.amount, self.context.budget);
         (read > 1).then(|| self.packed.get_or_init(packed))
     }
 
-    /// Takes for true what was only held against a sample.
+    /// Adopts the claims that were only checked by a sample.
     fn take_claims(&self, proven: &mut Proven<'_>, place: usize) -> Result<()> {
         for (index, sum) in proven.sums.iter_mut().enumerate() {
             let claimed = proven.text.claim(index).count;
@@ -218,8 +219,8 @@ impl<'a> Verification<'_, 'a> {
         }
         if place == 0 {
             let claimed = answer::read_spectrum(&self.output(SPECTRUM_FILE))?;
-            let found = proven.spectra.all.kmers();
-            if found.iter().zip(claimed.kmers()).any(|(found, claimed)| found > claimed) {
+            let observed = proven.spectra.all.kmers();
+            if observed.iter().zip(claimed.kmers()).any(|(observed, claimed)| observed > claimed) {
                 self.faults.add(Fault::Count);
             }
             proven.spectra.all = claimed;
@@ -227,7 +228,8 @@ impl<'a> Verification<'_, 'a> {
         Ok(())
     }
 
-    /// Letters of the longest read; of one that is cut, which all sizes are chosen by, as claimed.
+    /// Returns the letters of the longest read; as claimed, if a read so long was cut and all sizes
+    /// are chosen by it.
     fn longest_read(&self, claimed: &Level, proven: &Proven<'_>) -> u64 {
         match claimed.longest_read {
             Some(claimed) if proven.longest_read >= READ_PART_BASES => {
@@ -237,7 +239,7 @@ impl<'a> Verification<'_, 'a> {
         }
     }
 
-    /// What `stats.json` should tell of a level.
+    /// Returns the expected report on a level in `stats.json`.
     fn level(
         &self,
         stage: &PendingLevel,
@@ -247,7 +249,7 @@ impl<'a> Verification<'_, 'a> {
         let (k, spectra) = (stage.k, &proven.spectra);
         let is_known = self.is_full() || before.is_none();
         let min_count = match (self.plan.options.min_count, before) {
-            (Some(given), _) => given,
+            (Some(min_count), _) => min_count,
             (None, Some(_)) => LATER_MIN_COUNT,
             (None, None) if self.is_full() => spectra.sample.fit(k).min_count,
             (None, None) => claimed.min_count,
@@ -274,7 +276,7 @@ impl<'a> Verification<'_, 'a> {
         }
     }
 
-    /// Holds the graph and the contigs against their files.
+    /// Compares the graph and the contigs with their files.
     fn graph(
         &self,
         paths: (&Paths<'_, '_>, usize),
@@ -283,10 +285,10 @@ impl<'a> Verification<'_, 'a> {
         state: &mut State,
     ) -> Result<()> {
         let files = [CONTIGS_FILE, GRAPH_FILE].map(|name| self.output(name));
-        let given = (depth, self.plan.options.min_contig);
+        let options = (depth, self.plan.options.min_contig);
         let names = [&*files[0], &*files[1]];
         let digest = &mut state.digest;
-        let (are_same, contigs) = answer::graph(names, paths, given, (short, lines, digest))?;
+        let (are_same, contigs) = answer::graph(names, paths, options, (short, lines, digest))?;
         for (is_same, path) in are_same.into_iter().zip(&files) {
             state.require(is_same, || wrong_file(path));
         }
@@ -294,37 +296,39 @@ impl<'a> Verification<'_, 'a> {
         Ok(())
     }
 
-    /// Works out once more what is too short for the last graph, and the scaffolds of its paths,
-    /// which it holds against their file; returns the former, and lines of the graph's file.
+    /// Recomputes the contigs that are too short for the last graph, and the scaffolds of its
+    /// paths, which are compared with their file; returns the former, and lines of the graph's
+    /// file.
     fn scaffolds<K: Kmer>(
         &self,
         (paths, k): (&Paths<'_, '_>, usize),
         depth: Depth,
         state: &mut State,
     ) -> Result<(ShortContigs, Option<Vec<String>>)> {
-        if !self.has_mates() {
+        if !self.places_pairs() {
             return Ok((ShortContigs::default(), None));
         }
-        let (budget, given) = (self.context.budget, &self.plan.options);
+        let (budget, options) = (self.context.budget, &self.plan.options);
         let graph = PathGraph::new::<K>(bridges::spelled(paths, budget)?, k, budget)?;
         let short =
             run::short_contigs(&self.context.request.output, &graph, (&state.levels[..], budget))?;
         let placements = self.place(&graph)?;
-        let Some(found) = scaffolds::find(self.context, &graph, placements, given.profile)? else {
+        let Some(scaffolds) = scaffolds::find(self.context, &graph, placements, options.profile)?
+        else {
             return Ok((short, None));
         };
         let path = self.output(SCAFFOLDS_FILE);
         let mut file = Compared::open(&path)?;
-        let rows = ScaffoldRows::new((&graph, &short), (depth, given.min_contig));
-        let (lines, numbers) = rows.put(&found, |row| file.put(row))?;
+        let rows = ScaffoldRows::new((&graph, &short), (depth, options.min_contig));
+        let (lines, numbers) = rows.put(&scaffolds, |row| file.put(row))?;
         let is_same = file.finish()?;
         state.require(is_same, || wrong_file(&path));
         state.scaffolds = Some(numbers);
         Ok((short, Some(lines)))
     }
 
-    /// The next size of k-mers where read pairs say nothing, or are believed; all contigs must be
-    /// solid there.
+    /// Returns the next size of k-mers where read pairs yield none, or the claim is adopted; all
+    /// contigs must be solid there.
     fn claimed_next(
         &self,
         (paths, k, depth): (&Paths<'_, '_>, usize, Depth),
@@ -334,7 +338,7 @@ impl<'a> Verification<'_, 'a> {
         let claimed = self.claimed.get(state.levels.len());
         let later = self.later(k);
         if is_last {
-            // PairFacts may say nothing; a size of k-mers that is left out is a fault.
+            // Read pairs may yield no further size; a missing size of the plan is a fault.
             state.require(later.is_none(), || format!("{STATS_FILE} lacks a size of k-mers"));
             return Ok(None);
         }
@@ -348,8 +352,8 @@ impl<'a> Verification<'_, 'a> {
             Some(_) => 0,
             None => pairs::weight(depth, count_sum, kmers as usize).into(),
         };
-        let given = (weight, !self.has_bridges(k, state));
-        let is_same = answer::contigs_before(&path, (paths, k, size), given)?;
+        let expected = (weight, !self.has_bridges(k, state));
+        let is_same = answer::contigs_before(&path, (paths, k, size), expected)?;
         state.require(is_same, || wrong_file(&path));
         Ok(Some(PendingLevel { k: size, pair_facts }))
     }
@@ -357,26 +361,28 @@ impl<'a> Verification<'_, 'a> {
     /// Places all reads on a graph.
     fn place(&self, graph: &PathGraph<'_>) -> Result<Placements> {
         let (context, pairing) = (self.context, self.plan.options.pairing());
-        let kept = self.cached.get_or_init(|| match self.placings() {
+        let cached = self.cached.get_or_init(|| match self.placings() {
             0 | 1 => CachedReads::none(),
             _ => CachedReads::new(self.amount, context.budget),
         });
-        let reads = kept.open(&context.request.inputs, pairing)?;
+        let reads = cached.open(&context.request.inputs, pairing)?;
         place::place(context, graph, (&reads, pairing))
     }
 
-    /// Works out once more what reads and read pairs say.
+    /// Recomputes the bridges of reads and read pairs, and compares them with their file.
     fn bridged(
         &self,
         graph: &PathGraph<'_>,
         depth: Depth,
         state: &mut State,
     ) -> Result<Option<PendingLevel>> {
-        let (context, given, later) = (self.context, &self.plan.options, self.later(graph.k));
+        let (context, options, later) = (self.context, &self.plan.options, self.later(graph.k));
         let placements = self.place(graph)?;
         let (size, solid, pair_facts): (usize, SolidSequences<'_>, Option<PairFacts>) =
             match pairs::bridged(context, graph, placements, (later, depth))? {
-                Some(found) => (found.k, found.solid, found.pair_facts.filter(|_| later.is_none())),
+                Some(bridged) => {
+                    (bridged.k, bridged.solid, bridged.pair_facts.filter(|_| later.is_none()))
+                }
                 None => {
                     let Some(size) = later else { return Ok(None) };
                     (size, pairs::contigs(graph, context.budget, size, |_| 0)?, None)
@@ -385,7 +391,7 @@ impl<'a> Verification<'_, 'a> {
         let path = self.before(&before_file(size));
         let is_same = bridges::is_file_of(&path, &solid)?;
         state.require(is_same, || wrong_file(&path));
-        let shape = (graph.k, given.drop_reads_with_n);
+        let shape = (graph.k, options.drop_reads_with_n);
         let are_supported =
             bridges::are_supported(&solid, shape, context.request, context.progress)?;
         state.require(are_supported, || "a bridge is made neither of contigs nor of reads".into());

@@ -1,4 +1,4 @@
-//! The sequences of a FASTA file of an answer, one after the other, packed.
+//! Sequences of a FASTA file of an answer, packed one after another.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -16,51 +16,52 @@ use crate::kernel::kmer::Base;
 use crate::kernel::sequences::Meter;
 
 const BUFFER_BYTES: usize = 1 << 18;
-/// Tasks that a text is divided into, about, and the least and most places of each.
+/// Approximate number of tasks into which a text is divided, and the least and most positions of
+/// each.
 const TASKS: usize = 256;
 const TASK_PLACES_MIN: usize = 1 << 9;
 const TASK_PLACES_MAX: usize = 1 << 16;
-/// Places have 32 bits, and one of them is none.
+/// Most positions: they have 32 bits, and one value means none.
 pub const PLACES_MAX: usize = u32::MAX as usize - 1;
-/// Counts of claims have 63 bits; a name with more is none.
+/// Largest count of a claim, which has 63 bits.
 pub const COUNT_MAX: u64 = u64::MAX >> 1;
 
-/// What the name of a sequence tells.
+/// Claim in the name of a sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
-    /// The counts of its k-mers, added up, or the weight of each.
+    /// Sum of the counts of its k-mers, or their weight.
     pub count: u64,
     /// Whether it is marked: as a circle, or as a bridge.
     pub is_marked: bool,
 }
 
-/// Reads the name of a unitig.
+/// Parses the name of a unitig.
 pub fn unitig_claim(name: &str) -> Option<Claim> {
     let count = name.split(" KC:i:").nth(1)?.split(' ').next()?.parse().ok()?;
     Some(Claim { count, is_marked: name.ends_with(" TP:Z:circular") })
 }
 
-/// Reads the name of what is trusted.
+/// Parses the name of a trusted sequence.
 pub fn trusted_claim(name: &str) -> Option<Claim> {
     let count = name.split(" weight=").nth(1)?.split(' ').next()?.parse().ok()?;
     Some(Claim { count, is_marked: name.ends_with(" bridge") })
 }
 
-/// Sequences packed one after the other.
+/// Sequences packed one after another.
 pub struct Text<'a> {
     words: Vec<u64>,
-    /// Where each sequence starts, and where the last one ends.
+    /// Start of each sequence, and the end of the last one.
     starts: Vec<usize>,
-    /// A bit for each place: whether a sequence starts there. A bit more for the end.
+    /// A bit for each position: whether a sequence starts there. An additional bit for the end.
     start_bits: Vec<u64>,
-    /// Twice the count of each claim, and 1 more where it is marked.
+    /// Twice the count of each claim, plus 1 if it is marked.
     claims: Vec<u64>,
     _lease: Lease<'a>,
     _meter: Meter<'a>,
 }
 
 impl<'a> Text<'a> {
-    /// Reads a file; `claim` reads the name of a sequence.
+    /// Reads a file; `claim` parses the name of a sequence.
     ///
     /// # Errors
     /// `Input` naming file and line, or when the sequences do not fit in the budget; `System`.
@@ -73,7 +74,7 @@ impl<'a> Text<'a> {
         let file = File::open(path).map_err(failed)?;
         let bases_max = file.metadata().map_err(failed)?.len();
         let purpose = "the sequences of the answer";
-        // Two bits for a base, and one for whether a sequence starts there.
+        // Two bits for a base, and one that marks the start of a sequence.
         let lease = budget.take(bases_max / 4 + bases_max / 8 + 64, purpose)?;
         let words_max = (bases_max as usize).div_ceil(WORD_BASES) + 1 + PADDING_WORDS;
         let mut text = Self {
@@ -92,14 +93,14 @@ impl<'a> Text<'a> {
             if reader.read_until(b'\n', &mut name).map_err(failed)? == 0 {
                 break;
             }
-            let found = std::str::from_utf8(&name).ok().and_then(|name| name.strip_prefix('>'));
-            let found = found.and_then(|name| claim(name.trim_end_matches('\n')));
-            let found = found.filter(|found| found.count <= COUNT_MAX);
+            let parsed = std::str::from_utf8(&name).ok().and_then(|name| name.strip_prefix('>'));
+            let parsed = parsed.and_then(|name| claim(name.trim_end_matches('\n')));
+            let parsed = parsed.filter(|parsed| parsed.count <= COUNT_MAX);
             let line = 2 * text.claims.len() + 1;
-            let found = found.ok_or_else(|| bad(path, line, "is no name of a sequence"))?;
+            let parsed = parsed.ok_or_else(|| bad(path, line, "is no name of a sequence"))?;
             text._meter.take(2 * (size_of::<usize>() + size_of::<u64>()) as u64)?;
             text.starts.push(end);
-            text.claims.push(found.count << 1 | u64::from(found.is_marked));
+            text.claims.push(parsed.count << 1 | u64::from(parsed.is_marked));
             let start = end;
             loop {
                 let bytes = reader.fill_buf().map_err(failed)?;
@@ -128,40 +129,40 @@ impl<'a> Text<'a> {
         Ok(text)
     }
 
-    /// How many sequences there are.
+    /// Returns the number of sequences.
     pub fn len(&self) -> usize {
         self.claims.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no sequences.
     pub fn is_empty(&self) -> bool {
         self.claims.is_empty()
     }
 
-    /// All bases.
+    /// Returns the packed bases.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Asks memory for what is around a place.
+    /// Prefetches the words around a position.
     #[inline(always)]
     pub fn prefetch(&self, place: usize) {
         prefetch(&self.words, place / WORD_BASES);
         prefetch(&self.start_bits, place / 64);
     }
 
-    /// Where the last sequence ends.
+    /// Returns the end of the last sequence.
     pub fn end(&self) -> usize {
         self.starts[self.len()]
     }
 
-    /// Where a sequence starts, or, after the last one, where that ends.
+    /// Returns the start of a sequence, or for the number of sequences the end of the last one.
     pub fn start(&self, index: usize) -> usize {
         self.starts[index]
     }
 
-    /// Into how many tasks the places before `end` are divided: of many short sequences, or of a
-    /// part of a long one.
+    /// Returns the number of tasks into which the positions before `end` are divided; a task has
+    /// many short sequences, or a part of a long one.
     pub fn tasks(&self, end: usize) -> usize {
         end.div_ceil(self.task_places())
     }
@@ -170,8 +171,8 @@ impl<'a> Text<'a> {
         (self.end() / TASKS).clamp(TASK_PLACES_MIN, TASK_PLACES_MAX)
     }
 
-    /// Calls `take` for each sequence that is in a task, with the places of it that are; none of
-    /// those from `end` on.
+    /// Calls `take` for each sequence that is in a task, with the positions of it that are, but
+    /// none from `end` on.
     pub fn each_in_task(
         &self,
         (task, end): (usize, usize),
@@ -190,17 +191,17 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// Where a sequence starts and ends.
+    /// Returns the start and end of a sequence.
     pub fn range(&self, index: usize) -> (usize, usize) {
         (self.starts[index], self.starts[index + 1])
     }
 
-    /// Its bases.
+    /// Returns the number of bases of a sequence.
     pub fn length(&self, index: usize) -> usize {
         self.starts[index + 1] - self.starts[index]
     }
 
-    /// The k-mers of a sequence.
+    /// Returns the number of k-mers of a sequence.
     pub fn kmers(&self, index: usize, k: usize) -> usize {
         (self.length(index) + 1).saturating_sub(k)
     }
@@ -210,14 +211,14 @@ impl<'a> Text<'a> {
         unpack(&self.words, self.range(index), codes);
     }
 
-    /// What the name of a sequence tells.
+    /// Returns the claim in the name of a sequence.
     pub fn claim(&self, index: usize) -> Claim {
         let claim = self.claims[index];
         Claim { count: claim >> 1, is_marked: claim & 1 == 1 }
     }
 
-    /// The first place after `place` where a sequence starts or the last one ends, or `most` if
-    /// that is less.
+    /// Returns the first position after `place` where a sequence starts or the last one ends, or
+    /// `most` if that is less.
     #[inline]
     pub fn end_after(&self, place: usize, most: usize) -> usize {
         let (mut word, first) = ((place + 1) / 64, (place + 1) % 64);
@@ -233,7 +234,7 @@ impl<'a> Text<'a> {
         most.min(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// Where the sequence starts that has `place`, or `least` if that is more.
+    /// Returns the start of the sequence that contains `place`, or `least` if that is more.
     #[inline]
     pub fn start_before(&self, place: usize, least: usize) -> usize {
         let mut word = place / 64;
@@ -253,16 +254,16 @@ fn bad(path: &Path, line: usize, what: &str) -> Error {
     Error::input(OPERATION, format!("line {line} of {} {what}", path.display()))
 }
 
-/// Appends letters to the `end` bases that `words` have.
+/// Appends letters to the first `end` bases of `words`.
 fn append(letters: &[u8], end: &mut usize, words: &mut Vec<u64>) {
     let shift = 2 * (*end % WORD_BASES);
-    let whole = words.len();
+    let complete = words.len();
     pack_letters(letters, words);
-    words.truncate(whole + letters.len().div_ceil(WORD_BASES));
+    words.truncate(complete + letters.len().div_ceil(WORD_BASES));
     *end += letters.len();
     if shift > 0 && !letters.is_empty() {
-        // The words move up to the bases before.
-        for word in whole..words.len() {
+        // The words are shifted up to the bases before.
+        for word in complete..words.len() {
             words[word - 1] |= words[word] >> shift;
             words[word] <<= 64 - shift;
         }
@@ -277,12 +278,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sequences_come_back_with_their_places(
+        fn sequences_are_unpacked_with_their_positions(
             sequences in prop::collection::vec("[ACGT]{1,150}", 0..20),
         ) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("all.fa");
-            let lines: String = sequences.iter().map(|one| format!(">7 c\n{one}\n")).collect();
+            let lines: String = sequences.iter().map(|sequence| format!(">7 c\n{sequence}\n")).collect();
             std::fs::write(&path, lines).unwrap();
             let budget = Budget::new(1 << 24);
             let claim = |name: &str| Some(Claim { count: 7, is_marked: name.ends_with(" c") });
@@ -309,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_place_is_in_one_task_and_in_its_sequence(
+        fn each_position_is_in_exactly_one_task_and_in_its_sequence(
             lengths in prop::collection::vec(1usize..3000, 0..12),
             before in any::<prop::sample::Index>(),
         ) {
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sequence_is_named() {
+    fn invalid_sequences_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("all.fa");
         for (content, what) in [
