@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many numbers there are, and their sum.
+/// The number of numbers, and their sum.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Total {
-    /// How many.
+    /// The number of numbers.
     pub count: u64,
     /// Their sum; exact.
     pub sum: u128,

@@ -14,7 +14,7 @@ pub const NUMBER_BYTES: u64 = 8;
 /// The numbers of several files, one after the other.
 pub struct Numbers {
     files: Vec<(PathBuf, File, Range<u64>)>,
-    /// How many there are.
+    /// The number of numbers in all files.
     pub count: u64,
 }
 
@@ -45,7 +45,7 @@ impl Numbers {
     /// use.
     ///
     /// # Errors
-    /// Those of `take`; `System`.
+    /// The errors of `take`; `System`.
     pub fn read(
         &self,
         wanted: Range<u64>,

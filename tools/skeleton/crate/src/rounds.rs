@@ -16,7 +16,7 @@ use crate::run;
 /// Least numbers of a task.
 const TASK_NUMBERS_MIN: u64 = 1 << 17;
 
-/// What leads a run in rounds.
+/// The leader of a run in rounds.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -25,7 +25,7 @@ pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
     Ok(Box::new(Steps { request: request.clone(), means, is_planned: false }))
 }
 
-/// What does the tasks of a run.
+/// The worker that runs the tasks of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -42,25 +42,25 @@ struct Steps {
 impl Leader for Steps {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         _: &Progress,
     ) -> Result<Option<Round>> {
         if self.is_planned {
-            let found = found.first().ok_or_else(|| Error::defect("skeleton", "no total"))?;
-            run::write(&self.request, wire::from_bytes(found)?, response)?;
+            let total = results.first().ok_or_else(|| Error::defect("skeleton", "no total"))?;
+            run::write(&self.request, wire::from_bytes(total)?, response)?;
             return Ok(None);
         }
         self.is_planned = true;
         let count = run::open(&self.request, response)?.count;
         let tasks = self.means.tasks(count.div_ceil(TASK_NUMBERS_MIN));
-        let own = |share: Range<u64>| wire::to_bytes(&(share.start, share.end));
+        let task = |share: Range<u64>| wire::to_bytes(&(share.start, share.end));
         Ok(Some(Round {
             phase: "sum".to_owned(),
             bytes: count * NUMBER_BYTES,
             rows: count,
             ceiling: Some("file_read_warm_bytes_per_s"),
-            tasks: rounds::shares(count, tasks).map(own).collect::<Result<_>>()?,
+            tasks: rounds::shares(count, tasks).map(task).collect::<Result<_>>()?,
             combines: true,
             ..Round::default()
         }))
@@ -74,14 +74,14 @@ struct Work {
 
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let (first, end): (u64, u64) = wire::from_bytes(task.own)?;
+        let (first, end): (u64, u64) = wire::from_bytes(task.input)?;
         let total = run::sum(&self.request, self.params, first..end, progress)?;
         Ok((wire::to_bytes(&total)?, Blocks::default()))
     }
 
-    fn combine(&self, _: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
-        let mut total: Total = wire::from_bytes(&one)?;
-        total.add(wire::from_bytes(other)?);
+    fn combine(&self, _: &[u8], left: Vec<u8>, right: &[u8]) -> Result<Vec<u8>> {
+        let mut total: Total = wire::from_bytes(&left)?;
+        total.add(wire::from_bytes(right)?);
         wire::to_bytes(&total)
     }
 }

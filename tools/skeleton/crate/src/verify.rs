@@ -43,8 +43,8 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let sum = places.iter().rev().fold(0, |sum, place| (sum << 8) + place);
     let answer = table::read(&request.output)?;
     let expected = digest(Total { count, sum });
-    let found = answer.map_or_else(Digest::default, digest);
-    let mut verdict = Verdict::new(found, expected, METHOD).covers(&[table::TOTAL_FILE]);
+    let actual = answer.map_or_else(Digest::default, digest);
+    let mut verdict = Verdict::new(actual, expected, METHOD).covers(&[table::TOTAL_FILE]);
     verdict.require(answer.is_some(), "the table is not one of a count and a sum");
     verdict.counts.insert("numbers", count);
     Ok(verdict)

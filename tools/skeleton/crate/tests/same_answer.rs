@@ -1,4 +1,4 @@
-//! The answer is that of the reference, for any threads and files, and the verifier tells others.
+//! The answer is that of the reference, for any threads and files, and the verifier refuses others.
 
 #![allow(clippy::unwrap_used)]
 
@@ -34,7 +34,7 @@ proptest! {
 }
 
 #[test]
-fn a_wrong_answer_is_told() {
+fn a_wrong_answer_is_refused() {
     let place = Place::new();
     let request = place.request(&[vec![3, 4, u64::MAX]], 0);
     run(&request);
