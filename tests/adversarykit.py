@@ -136,7 +136,7 @@ def _make(draw: random.Random, path: Path, outside: Path) -> None:
 
 
 def stranger_words(words: Sequence[str]) -> list[str]:
-    """Return the command line that runs `words` as another account."""
+    """Return the command line that runs `words` under another account."""
     account = [f"--reuid={STRANGER_UID}", f"--regid={STRANGER_UID}", "--clear-groups"]
     return ["setpriv", *account, *words]
 
@@ -144,8 +144,8 @@ def stranger_words(words: Sequence[str]) -> list[str]:
 def call_as_stranger(function: Callable[[], Result]) -> Result:
     """Call `function` in a child process of another account; its result travels by pickle.
 
-    The interpreter may be out of that account's reach, so import what the function needs before.
-    Errors: `AssertionError` with the trace of the exception that the function raised.
+    That account may be unable to read the interpreter's files, so import what the function needs
+    before. Errors: `AssertionError` with the trace of the exception that the function raised.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -172,7 +172,7 @@ def call_as_stranger(function: Callable[[], Result]) -> Result:
 
 @contextmanager
 def small_tmpfs(folder: Path, size_bytes: int) -> Iterator[Path]:
-    """Mount a tmpfs of so many bytes on `folder`; only root can."""
+    """Mount a tmpfs of this size on `folder`; needs root."""
     folder.mkdir(parents=True, exist_ok=True)
     options = f"size={size_bytes},mode=1777"
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
@@ -183,7 +183,7 @@ def small_tmpfs(folder: Path, size_bytes: int) -> Iterator[Path]:
 
 
 def fill(folder: Path, keep_bytes: int = 0) -> Path:
-    """Write a file that takes all the free space of `folder` but `keep_bytes`; return its path."""
+    """Write a file that fills `folder` up to `keep_bytes` of free space; return its path."""
     path = folder / "filler"
     facts = os.statvfs(folder)
     with path.open("wb") as file:
@@ -192,13 +192,13 @@ def fill(folder: Path, keep_bytes: int = 0) -> Path:
 
 
 def host_words(name: str, words: Sequence[str]) -> list[str]:
-    """Return the command line that runs `words` on a host of this name; only root can."""
+    """Return the command line that runs `words` on a host of this name; needs root."""
     script = 'hostname "$0" && exec "$@"'
     return ["unshare", "--uts", "sh", "-c", script, name, *words]
 
 
 def clock_environment(file: Path) -> dict[str, str]:
-    """Return variables under which a process sees a clock that is off as `file` says.
+    """Return variables under which a process sees a clock that is off by the offset in `file`.
 
     `set_clock` writes the file, also while the process runs. Times of files and the monotonic clock
     are right. Skips the test where libfaketime is not installed.
@@ -217,14 +217,14 @@ def clock_environment(file: Path) -> dict[str, str]:
 
 
 def set_clock(file: Path, offset_s: float) -> None:
-    """Step the clock of the processes whose `clock_environment` has this file."""
+    """Step the clock of the processes whose `clock_environment` uses this file."""
     unfinished = file.with_name(f"{file.name}.new")
     unfinished.write_text(f"{offset_s:+.3f}s\n")
     unfinished.replace(file)
 
 
 def remove_clocks(pids: Iterable[int]) -> None:
-    """Remove the shared memory that libfaketime left of processes that were killed."""
+    """Remove the shared memory that libfaketime left behind for killed processes."""
     for pid in pids:
         for name in (f"faketime_shm_{pid}", f"sem.faketime_sem_{pid}"):
             Path("/dev/shm", name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A tiny case of every workload, as keywords of Python and as words of the command line."""
+"""A tiny case of each workload, as Python keywords and as words of the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuesta.cli.app import call
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A run: its files, the keywords, and the same in words."""
+    """A run: its files, its keywords, and the same options as words of the command line."""
 
     workload: str
     inputs: tuple[str, ...]
@@ -71,7 +71,7 @@ CASES = (
         words=("--request-bytes", "700", "--skip-bytes", "50"),
     ),
 )  # fmt: skip
-"""All keywords have long words, but `k`."""
+"""All keywords but `k` have long options."""
 
 _MAKE = {
     "pairs": "clusters --genes 60 --samples 20 --pairs 500 --seed 1",
@@ -85,7 +85,7 @@ _ENDINGS = {"points": ".npy", "images": ".npy"}
 
 
 def make_files(folder: Path) -> dict[str, Path]:
-    """The inputs of all cases, by name."""
+    """Write the inputs of all cases; return their paths by name."""
     files = {name: folder / f"{name}{_ENDINGS.get(name, '.txt')}" for name in _MAKE}
     for name, words in _MAKE.items():
         assert call(["data", "make", *words.split(), "-o", str(files[name])]) == 0

@@ -14,7 +14,9 @@ from cuesta.trial import Outcome, Trial
 from cuesta.workloads import get_workload
 
 TINY = Sizes(split=3000, batch=6000, tile=300, query=1 << 20, wide=2000, narrow=200)
-"""Many splits, batches, fragments, tiles and incomplete queries out of a few rows."""
+"""Limits so small that a few rows need many splits, batches, fragments, tiles and incomplete
+queries.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +37,13 @@ class Row:
 
 
 def write(path: Path, rows: list[Row], end: str = "\n") -> str:
-    """Rows as a file; its path."""
+    """Write rows to a file; return its path."""
     path.write_text("".join(f"{row}{end}" for row in rows), newline="")
     return str(path)
 
 
 def random_rows(seed: int, count: int = 300, genes: int = 40) -> list[Row]:
-    """Rows in no order, some with a missing score, none twice."""
+    """Return rows in no order, some with a missing score, without duplicates."""
     draw = random.Random(seed)
     keys = [(x, y, c) for x in range(2, genes) for y in range(1, x) for c in (1, 2)]
     return [
@@ -59,7 +61,7 @@ def random_rows(seed: int, count: int = 300, genes: int = 40) -> list[Row]:
 
 
 def trial(workload: str, inputs: list[str], parameters: dict[str, Any], **changes: Any) -> Trial:
-    """A trial on two threads."""
+    """Return a trial on two threads."""
     defaults: dict[str, Any] = {
         "workload": workload,
         "engine": "array",
@@ -85,7 +87,7 @@ def run(wanted: Trial, folder: Path, engine: Engine | None = None) -> Outcome:
 
 
 def both(workload: str, inputs: list[str], parameters: dict[str, Any], folder: Path) -> Outcome:
-    """Run on both engines, compare every file; the outcome of the array engine."""
+    """Run on both engines and compare all files; return the outcome of the array engine."""
     wanted = trial(workload, inputs, parameters)
     outcome = run(wanted, folder)
     run(wanted, folder, get_engine("native"))
@@ -99,7 +101,7 @@ def both(workload: str, inputs: list[str], parameters: dict[str, Any], folder: P
 
 
 def sorted_text(text: bytes) -> bytes:
-    """KINC text in the order of the coordinates, scores with six decimals."""
+    """Return KINC text in the order of the coordinates, scores with six decimals."""
     rows = [line.split(b"\t") for line in text.splitlines()]
     rows.sort(key=lambda row: tuple(map(int, row[:3])))
     for row in rows:

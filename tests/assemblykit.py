@@ -1,4 +1,4 @@
-"""Genomes and reads made up for the tests of `assemble`."""
+"""Synthetic genomes and reads for the tests of `assemble`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ PLACES = str.maketrans("ACGT", "TGCA")
 
 
 def turned(sequence: str) -> str:
-    """The other strand."""
+    """Return the reverse complement."""
     return sequence.translate(PLACES)[::-1]
 
 
 def drawn(length: int, seed: int) -> str:
-    """Random bases."""
+    """Return random bases."""
     return "".join(random.Random(seed).choices("ACGT", k=length))
 
 
 def reads_of(genome: str, depth: int, errors: float, seed: int) -> list[str]:
-    """Reads of 100 bases from either strand of a circular genome."""
+    """Return reads of 100 bases from either strand of a circular genome."""
     chance = random.Random(seed)
     double, reads = genome + genome[:100], []
     for _ in range(depth * len(genome) // 100):
@@ -41,7 +41,7 @@ def reads_of(genome: str, depth: int, errors: float, seed: int) -> list[str]:
 
 
 def read_pairs_of(genome: str, depth: int, insert: int, seed: int) -> tuple[list[str], list[str]]:
-    """The two ends of stretches of a circular genome, each read towards the other."""
+    """Return both ends of fragments of a circular genome, each read towards the other."""
     chance = random.Random(seed)
     double, ones, twos = genome + genome[:1000], [], []
     for _ in range(depth * len(genome) // 200):
@@ -54,33 +54,33 @@ def read_pairs_of(genome: str, depth: int, insert: int, seed: int) -> tuple[list
 
 
 def write_fastq(path: Path, reads: list[str]) -> Path:
-    """Reads with good qualities."""
+    """Write reads with good qualities."""
     text = "".join(f"@r{index}\n{read}\n+\n{'I' * len(read)}\n" for index, read in enumerate(reads))
     path.write_text(text)
     return path
 
 
 def assemble(inputs: list[Path], output: Path, *more: str) -> Path:
-    """The folder of an answer."""
+    """Assemble; return the folder of the answer."""
     words = ["run", "assemble", *map(str, inputs), *more, "-o", str(output), "--overwrite"]
     assert call(words) == 0
     return output
 
 
 def record(answer: Path) -> dict[str, Any]:
-    """What was recorded of a run that was verified."""
+    """Return the record of a verified run."""
     fields: dict[str, Any] = json.loads((answer / "run.json").read_text())
     assert fields["verified"]
     return fields
 
 
 def contigs(answer: Path) -> list[str]:
-    """Their bases."""
+    """Return the bases of the contigs."""
     return (answer / "contigs.fa").read_text().split("\n")[1::2]
 
 
 def fault(answer: Path, scratch: Path) -> str:
-    """What the verifier, which is not told the checksums of the files, says is wrong with them."""
+    """Return the fault that the verifier reports without the checksums of the files."""
     scratch.mkdir(exist_ok=True)
     verification = verify(records.trial_of(records.read(answer)), answer, scratch)
     assert not verification.verified

@@ -1,4 +1,4 @@
-"""Answer folders of `assemble` with given contigs, and references to hold them against."""
+"""Answer folders of `assemble` with known contigs, and references to compare them with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuesta.cli.app import call
 
 
 def write_fasta(path: Path, sequences: Mapping[str, str]) -> Path:
-    """Sequences in lines of 70 bases."""
+    """Write sequences in lines of 70 bases."""
     with path.open("w") as out:
         for name, bases in sequences.items():
             lines = [bases[at : at + 70] for at in range(0, len(bases), 70)]
@@ -21,7 +21,7 @@ def write_fasta(path: Path, sequences: Mapping[str, str]) -> Path:
 
 
 def write_answer(folder: Path, *contigs: str) -> Path:
-    """An answer folder with these contigs."""
+    """Write an answer folder with these contigs."""
     reportkit.write_run(folder, reportkit.assembly())
     with (folder / "contigs.fa").open("w") as out:
         for number, bases in enumerate(contigs, start=1):
@@ -30,7 +30,7 @@ def write_answer(folder: Path, *contigs: str) -> Path:
 
 
 def assessed(folder: Path, *words: str) -> dict[str, Any]:
-    """What `cuesta assess` writes beside the answer."""
+    """Return the assessment that `cuesta assess` writes into the answer folder."""
     assert call(["assess", str(folder), *words]) == 0
     assessment: dict[str, Any] = json.loads((folder / "assessment.json").read_text())
     return assessment

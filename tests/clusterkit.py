@@ -1,4 +1,4 @@
-"""Clusters for tests: small, quick to come, and looked for when they should be gone."""
+"""Small clusters for tests that start fast, and checks that no process of them remains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cuesta.cluster import watchdog
 
 GONE_SECONDS = 120.0
 QUICK = ("--with", "mpi", "--set", "stop=2", "--set", "scratch-min=1MiB")
-"""Without Spark a cluster is up in half a second."""
+"""Without Spark a cluster starts in half a second."""
 
 
 def command(*words: str) -> list[str]:
@@ -38,7 +38,7 @@ def call(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A test that fails leaves no cluster."""
+    """A folder for a cluster, which is stopped even if the test fails."""
     place = tmp_path / "cluster"
     yield place
     if (place / "cluster.json").exists():
@@ -51,7 +51,7 @@ def state(folder: Path) -> dict[str, Any]:
 
 
 def wait_for(reached: Callable[[], Any], what: str, seconds: float = GONE_SECONDS) -> Any:
-    """What `reached` returns once it is true."""
+    """Poll `reached` until it is true; return its result."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         result = reached()
@@ -79,7 +79,7 @@ def words(pid: int) -> str:
 
 
 def is_in(folder: Path, *states: str) -> Callable[[], bool]:
-    """Whether the cluster is in one of these states."""
+    """Return a check whether the cluster is in one of these states."""
 
     def has_state() -> bool:
         return (folder / "cluster.json").exists() and state(folder)["state"] in states

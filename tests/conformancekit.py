@@ -1,4 +1,4 @@
-"""Golden cases, inputs of random sizes, and an engine that does tasks at random on threads."""
+"""Golden cases, inputs of random sizes, and an engine that runs tasks on threads at random."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SPEC = ROOT / "spec"
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A question; `digest` of its answer where that is known."""
+    """A trial; `digest` of its answer where that is known."""
 
     workload: str
     name: str
@@ -40,7 +40,7 @@ class Case:
     native_only: bool = False
 
     def trial(self, engine: str, **options: str) -> Trial:
-        """The question put to an engine on two threads."""
+        """Return the trial of the case for an engine on two threads."""
         return Trial(
             workload=self.workload,
             engine=engine,
@@ -54,7 +54,7 @@ class Case:
 
 
 def golden_cases() -> list[Case]:
-    """All cases of `spec/`."""
+    """Yield all cases of `spec/`."""
     return [_case(path) for path in sorted(SPEC.glob("workloads/*/cases/*.json"))]
 
 
@@ -72,7 +72,7 @@ def _case(path: Path) -> Case:
 
 
 def random_case(workload: str, seed: int, folder: Path) -> Case:
-    """A question about an input of random size, made in `folder`."""
+    """Return a trial on an input of random size, made in `folder`."""
     chance = random.Random(f"{workload} {seed}")
     inputs, parameters = _MAKERS.get(workload, _pairs)(chance, folder, workload)
     return Case(
@@ -178,7 +178,9 @@ _MAKERS: dict[str, Callable[[random.Random, Path, str], Made]] = {
 
 
 class RandomThreads:
-    """Does tasks on threads in random order, some twice, some by workers that die half way."""
+    """Engine that runs tasks on threads in random order, some twice, some by workers that die
+    midway.
+    """
 
     name = "random threads"
     workloads = rounds.workloads()

@@ -1,4 +1,4 @@
-"""Order of the tests, how their JVMs compile, and an input that several files of them share.
+"""Order of the tests, JIT options of their JVMs, and an input that several files share.
 
 A comparison forks a process for each engine. A process in which TileDB, Spark or Dask has started
 threads must not be forked, so tests that run those engines inside pytest come last.
@@ -22,10 +22,13 @@ LAST = (
     "test_engine_array",
     "test_engine_dask",
 )
-"""In this order. One after the other come those that share the session of engine `spark`, where the
-last two end it; at the end the shortest, so that no process waits long for the other."""
+"""Test files that run last, in this order.
+
+Files that share the session of engine `spark` are adjacent, and the last two of them end it. The
+shortest files are at the end, so that no process waits long for the other.
+"""
 JAVA_TOOL_OPTIONS = "-XX:TieredStopAtLevel=1"
-"""JVMs of tests live for seconds: the compiler that takes its time would only take cores."""
+"""JVMs of tests live for seconds: the optimizing compiler would only take cores."""
 
 SOAK = bool(os.environ.get("CUESTA_SOAK"))
 
@@ -34,7 +37,7 @@ if not SOAK:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Move the tests of `LAST` to the end, in its order; leave out those of `make soak`."""
+    """Move the tests of `LAST` to the end, in its order; drop those of `make soak`."""
     items.sort(key=lambda item: place(item.path.name))
     for item in items:
         if not SOAK and item.get_closest_marker("soak"):
@@ -42,13 +45,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def place(name: str) -> int:
-    """Where a file comes: those that are not of `LAST` first."""
+    """Return the rank of a file in the order: files that are not in `LAST` come first."""
     return next((at for at, prefix in enumerate(LAST, 1) if name.startswith(prefix)), 0)
 
 
 @pytest.fixture(scope="session")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gene pairs that a thousand repeats take long to read."""
+    """Gene pairs that take long to read with a thousand repeats."""
     path = tmp_path_factory.mktemp("large") / "pairs.txt"
     words = "data make clusters --genes 2000 --samples 100 --pairs 200000 --seed 3 -o"
     assert call([*words.split(), str(path)]) == 0

@@ -1,4 +1,4 @@
-"""Files of Debian packages: where they are installed, else downloaded and unpacked beside."""
+"""Files of Debian packages: the installed ones, else downloaded and unpacked in a cache."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 SECONDS_MAX = 120
-"""For a download; a mirror that is slower than this counts as one that is not there."""
+"""Limit for a download; a slower mirror counts as unreachable."""
 
 
 def package_files(package: str, folder: str, cache: pytest.Cache) -> Path:
-    """The `folder` under /usr/share that `package` brings; without it the test is skipped.
+    """Return the `folder` under /usr/share that `package` contains; skip the test without it.
 
-    Nothing is installed, and no root is needed. What was downloaded is kept in pytest's cache.
+    Nothing is installed, and no root is needed. Downloads are stored in pytest's cache.
     """
     installed = Path("/usr/share", folder)
     if installed.is_dir():

@@ -1,4 +1,4 @@
-"""The digests of answer files, straight from `spec/workloads/README.md`: no shared code."""
+"""Digests of answer files by `spec/workloads/README.md`, without code of the package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def mix(z: int) -> int:
 
 
 def micro(text: str) -> int:
-    """Millionths of a decimal with at most six places."""
+    """Return the millionths of a decimal with at most six places."""
     if not text or text == "nan":
         return -(2**31)
     integer, _, places = text.partition(".")
@@ -72,7 +72,9 @@ def degrees_digest(folder: Path) -> str:
 
 
 def communities_digest(folder: Path) -> str:
-    """Of components only: there a gene with an edge shares its community with another."""
+    """Return the digest of components: in them, each gene with an edge shares its community with
+    another.
+    """
     table = [[int(cell) for cell in row] for row in rows(folder / "communities.tsv")]
     sizes: dict[int, int] = {}
     for _, community in table:

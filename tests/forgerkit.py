@@ -1,4 +1,4 @@
-"""Daemons that forge a store: another account's folder, a link, or its process in our folder."""
+"""Daemons that forge a store: a foreign folder, a link, or a foreign process in our folder."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from pathlib import Path
 from adversarykit import STRANGER_UID
 
 KINDS = ("folder", "link", "open-folder", "server")
-"""Another account's folder; a link to it; our folder that all may enter; its server in ours."""
+"""Folder of another account; link to it; our folder with write access for all; their server in
+ours.
+"""
 FORGED = b"forged"
 _LENGTHS = struct.Struct("<II")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forger:
-    """A daemon that answers whatever a client wants to hear."""
+    """Daemon that gives a client the answers it expects."""
 
     folder: Path
-    """The folder to name as the store's."""
+    """Folder to name as that of the store."""
     sent_pipe: int
-    """A pipe with all bytes that were sent to it."""
+    """Pipe with all bytes that were sent to the daemon."""
 
     def received(self) -> bytes:
-        """Return what clients have sent so far."""
+        """Return the bytes that clients have sent so far."""
         os.set_blocking(self.sent_pipe, False)
         try:
             return os.read(self.sent_pipe, 1 << 16)
@@ -41,7 +43,7 @@ class Forger:
 
 @contextmanager
 def forger(kind: str) -> Iterator[Forger]:
-    """Serve a forged store of one of the `KINDS`; only root can."""
+    """Serve a forged store of one of the `KINDS`; needs root."""
     with tempfile.TemporaryDirectory(prefix="cuesta-forged-") as public:
         Path(public).chmod(0o777)
         folder = Path(public, "store")

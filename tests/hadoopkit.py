@@ -1,4 +1,4 @@
-"""Spark and Hadoop beside a store, as their users start them."""
+"""Spark and Hadoop with a store, as their users start them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ARTIFACTS = (
     "org.junit.platform:junit-platform-console:1.13.4",
     "org.mockito:mockito-core:4.11.0",
 )
-"""Hadoop as it is beside Spark's client, in its version, with its tests and what they need."""
+"""Hadoop's test classes in the version of Spark's client, with their dependencies."""
 
 PYTHON_PATH = os.pathsep.join(
     filter(None, [str(spark_parts.ROOT / "python"), os.environ.get("PYTHONPATH")])
@@ -46,12 +46,12 @@ def needs_spark() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Hadoop:
-    """Hadoop's own classes, and ours."""
+    """Hadoop's own classes, and ours for tests."""
 
     classes: str
 
     def run(self, store: RunningStore, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-        """Run a class with a store, to its end."""
+        """Run a class with a store to its end."""
         process = self.start(store, *words, cwd=cwd)
         out, error = process.communicate()
         return subprocess.CompletedProcess(words, process.returncode, out, error)
@@ -72,7 +72,7 @@ class Hadoop:
 
     @contextmanager
     def program(self, store: RunningStore, name: str, cwd: Path) -> Iterator[Program]:
-        """A class of ours that answers questions, until nobody has any more."""
+        """Start a class of ours that answers questions; end it with the context."""
         process = self.start(store, f"cuesta.hadoop.{name}", cwd=cwd)
         try:
             yield Program(process)
@@ -83,7 +83,7 @@ class Hadoop:
 
 @pytest.fixture(scope="session")
 def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Hadoop:
-    """Hadoop with our jar and our tests in Java; skips where it cannot be had."""
+    """Hadoop with our jar and our Java tests; skips where it cannot be installed."""
     needs_spark()
     version = hadoop_jar.client().stem.rpartition("-")[2]
     try:
@@ -100,7 +100,7 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Hadoop:
 
 
 def cuesta(store: RunningStore, *words: str) -> str:
-    """What a command prints beside a store."""
+    """Return the output of a command with a store."""
     done = subprocess.run(
         [sys.executable, "-m", "cuesta", *words],
         env=_environment(store),
@@ -112,7 +112,7 @@ def cuesta(store: RunningStore, *words: str) -> str:
 
 
 def submit(store: RunningStore, script: str, folder: Path, *words: str) -> str:
-    """What a script prints that is submitted to a local Spark, set as `spark-conf` says."""
+    """Return the output of a script on a local Spark with the settings of `spark-conf`."""
     java = find_java(os.environ)
     assert java is not None
     conf = folder / "spark.conf"

@@ -1,4 +1,4 @@
-"""One real HDFS for all tests, of two data nodes with names and racks of their own."""
+"""A real HDFS for all tests, of two data nodes with separate host and rack names."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ BLOCK_BYTES = 64 << 10
 
 @pytest.fixture(scope="session")
 def cluster_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the cluster has its files, which all processes of a run of the tests share."""
+    """Folder of the cluster's files, shared by all processes of a test run."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "hdfs"
 
 
 @pytest.fixture(scope="session")
 def cluster(cluster_folder: Path) -> Iterator[Running]:
-    """A cluster that runs until the last test; skips without Java or Maven."""
+    """HDFS that runs until the last test; skips without Java or Maven."""
     lacking = testbed_hdfs.missing()
     if lacking:
         pytest.skip(lacking)
@@ -41,19 +41,21 @@ def cluster(cluster_folder: Path) -> Iterator[Running]:
 
 @contextmanager
 def counted(users: Path) -> Iterator[Path]:
-    """A file with a letter for each process that uses the cluster, locked by a single process."""
+    """Yield a file with a letter for each process that uses the cluster, locked by a single
+    process.
+    """
     with users.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield users
 
 
 def put(running: Running, local: Path, folder: str, block_bytes: int = BLOCK_BYTES) -> str:
-    """Copy a file or a folder into a folder there, every block on one node; its URI."""
+    """Copy a file or folder into a folder of HDFS, each block on a single node; return its URI."""
     with testbed_hdfs.connected(running) as hdfs:
         return hdfs.put(local, folder, block_bytes)
 
 
 def hosts(running: Running, uri: str) -> list[tuple[int, int, list[str]]]:
-    """First byte, length and hosts of every block of a file."""
+    """Return first byte, length and hosts of each block of a file."""
     with testbed_hdfs.connected(running) as hdfs:
         return hdfs.blocks(uri)

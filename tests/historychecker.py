@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 CONFIGURATIONS_MAX = 200_000
-"""States that are followed at once; a history that needs more is undecided."""
+"""Limit of states that are followed at once; a history that needs more is undecided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +32,13 @@ class Operation:
 
 
 class Model(Protocol):
-    """The states that an operation may lead to, and those that follow without any request."""
+    """The states that an operation may lead to, and those that follow without a request."""
 
     def steps(self, state: Any, operation: Operation) -> Iterable[Hashable]:
         """Return the states after `operation`; none where its result contradicts `state`."""
 
     def hidden(self, state: Any) -> Iterable[Hashable]:
-        """Return the states that may follow by themselves, `state` not among them."""
+        """Return the states that may follow `state` without a request, `state` excluded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Verdict:
 def check(model: Model, initial: Hashable, operations: Sequence[Operation]) -> Verdict:
     """Return whether some order of `operations` explains all results.
 
-    Cost grows with the number of operations that are under way at once, ambiguous ones included.
+    Cost grows with the number of operations in progress at the same time, ambiguous ones included.
     """
     events = sorted(
         [(operation.start, 0, index) for index, operation in enumerate(operations)]

@@ -2,7 +2,7 @@
 
 Clients on three hosts write, read, rename, remove and flush files of a few groups, while a nemesis
 kills stores, cuts hosts off and sets their clocks. `historymodel` has the promise, and
-`historychecker` looks for an order of all operations that explains every result.
+`historychecker` searches for an order of all operations that explains all results.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from storekit import BLOCK_BYTES
 from waitkit import wait_for
 
 PATHS = ("a", "b")
-"""The paths of a group; renames stay within it."""
+"""The paths of a group; renames stay in the group."""
 GROUPS: dict[str, tuple[str, ...]] = {
     "disk": ("through", "bypass"),
     "memory": ("memory",),
     "back": ("back",),
     "mixed": ("through", "memory", "back"),
 }
-"""Groups of paths, by the modes of their writes."""
+"""Groups of paths, by the write modes of their files."""
 OPERATIONS = ("write",) * 4 + ("read",) * 6 + ("remove", "rename", "flush")
 PAUSE_SECONDS = 0.03
-"""Between two operations of a client: a history has some hundred operations."""
+"""Pause between two operations of a client: a history has some hundred operations."""
 AMBIGUOUS_MAX = 6
-"""Operations of a group without an answer: each doubles what the checker looks at."""
+"""Limit of unanswered operations in a group: each doubles the work of the checker."""
 CALM_SECONDS = 0.5
-"""Of work after the last fault."""
+"""Time of work after the last fault."""
 SETTLE_SECONDS = 30.0
 CLOCK_STEPS_S = (-86_400.0, -3600.0, -1.0, 1.0, 3600.0, 86_400.0)
 CONFLICT = ".conflict-"
 NEVER_SENT = "no store runs"
-"""Words of an error before any request was sent."""
+"""Texts of errors that occur before a request is sent."""
 
 
 @dataclass
 class Counts:
-    """Amounts of the runs so far."""
+    """Counters of the runs so far."""
 
     runs: int = 0
     operations: int = 0
@@ -71,7 +71,7 @@ class Counts:
 
 @dataclass
 class History:
-    """The operations of one group of paths; the clients and the nemesis add to it."""
+    """The operations of a group of paths; clients and nemesis add to it."""
 
     group: str
     operations: list[Operation] = field(default_factory=list)
@@ -83,7 +83,7 @@ class History:
         self.operations.append(Operation(start=start, end=end, request=request, result=result))
 
     def add_ambiguous(self, start: float, request: dict[str, Any]) -> None:
-        """Record an operation of which it is unknown whether it took effect."""
+        """Record an operation that may or may not have taken effect."""
         self.ambiguous += 1
         operation = Operation(start=start, end=math.inf, request=request, result="ambiguous")
         self.operations.append(operation)
@@ -94,7 +94,7 @@ class History:
 
 
 class Client(threading.Thread):
-    """A program on one host: one operation after another until it is told to stop."""
+    """A program on a host: operations in sequence until it is stopped."""
 
     def __init__(self, run: Run, store: HostStore, seed: int) -> None:
         super().__init__(daemon=True)
@@ -105,7 +105,7 @@ class Client(threading.Thread):
         self.defect: BaseException | None = None
 
     def run(self) -> None:
-        """Work until the run ends; keep an exception that is none of the store's."""
+        """Work until the run ends; store an exception that is not one of the store's."""
         try:
             while not self._run.is_over.is_set():
                 self._operate(self._draw.choice(list(self._run.histories.values())))
@@ -136,7 +136,7 @@ class Client(threading.Thread):
                 history.add_ambiguous(start, request | {"error": str(error)})
 
     def perform(self, group: str, request: dict[str, Any]) -> str | None:
-        """Do what is requested; the content of a file that is read, None where there is none."""
+        """Carry out the request; return the content of a file that is read, else None."""
         name = self._run.name(group, request["path"])
         match request["do"]:
             case "read":
@@ -159,14 +159,14 @@ class Client(threading.Thread):
 
 
 def content(value: str) -> bytes:
-    """Return the bytes of a file with this value: as many as its first digit says."""
+    """Return the bytes of a file with this value; its first digit is the size."""
     line = f"{value}\n".encode()
     size_bytes = BLOCK_BYTES * int(value[0], 16) // 6 + len(line)
     return (line * (size_bytes // len(line) + 1))[:size_bytes]
 
 
 def content_value(read: bytes) -> str:
-    """Return the value of a file; what is no content of one value shows as such."""
+    """Return the value of a file; content that mixes values is marked as such."""
     value = read[:12].decode("ascii", "replace")
     try:
         is_intact = content(value) == read
@@ -176,7 +176,7 @@ def content_value(read: bytes) -> str:
 
 
 class Run:
-    """Files, clients, nemesis, and histories of a run."""
+    """Files, clients, nemesis and histories of a run."""
 
     def __init__(
         self, job: HostJob, number: int, seed: int, groups: Sequence[str] = tuple(GROUPS)
@@ -192,7 +192,7 @@ class Run:
         return f"/r{self.number}/{group}/{PATHS[path]}"
 
     def play(self, faults: int) -> None:
-        """Let clients work beside so many faults; then all is healed, and read from every host."""
+        """Let clients work during this number of faults; then heal all and read from each host."""
         stores = list(self.job.stores.values())
         clients = [Client(self, store, self._draw.getrandbits(64)) for store in stores]
         for client in clients:
@@ -228,7 +228,7 @@ class Run:
             history.add(start, {"do": "conflicts"}, conflicts)
 
     def _read_last(self, client: Client, history: History, request: dict[str, Any]) -> None:
-        """Read a file when all is healed: what is there is served again, sooner or later."""
+        """Read a file after healing: existing files are served again, sooner or later."""
         limit = time.monotonic() + SETTLE_SECONDS
         while True:
             start = time.monotonic()
@@ -242,7 +242,7 @@ class Run:
             time.sleep(PAUSE_SECONDS)
 
     def _conflicts(self, group: str, client: Client) -> list[list[Any]]:
-        """Return the versions under conflict names, each with the path that it lost."""
+        """Return the versions under conflict names, each with its original path."""
         folder = f"/r{self.number}/{group}"
         with suppress(FileNotFoundError):
             names = [path.rpartition("/")[2] for path in client._files.ls(folder, detail=False)]
@@ -257,7 +257,7 @@ class Run:
         return content_value(client._files.cat_file(name))
 
     def violations(self) -> Iterator[tuple[History, Verdict]]:
-        """Check all histories; those that the promise does not allow."""
+        """Check all histories; return those that violate the promise."""
         for history in self.histories.values():
             verdict = history.verdict()
             self.counts.histories += 1
@@ -272,7 +272,7 @@ def _sees(store: HostStore, expected: set[int]) -> bool:
 
 
 class Nemesis:
-    """Faults of hosts, one at a time, and what they change of who sees whom."""
+    """Faults of hosts, one at a time, and their effect on which hosts see each other."""
 
     def __init__(self, run: Run, seed: int) -> None:
         self._run = run
@@ -282,26 +282,26 @@ class Nemesis:
         self._dead: int | None = None
 
     def strike(self) -> None:
-        """Do something bad, or heal what was done."""
+        """Inject a fault, or heal the last one."""
         choices = [self._step_clock]
         choices.append(self._mend if self._cut else self._cut_off)
         choices.append(self._restart if self._dead else self._kill)
         self._draw.choice(choices)()
 
     def heal(self) -> None:
-        """Mend and restart everything."""
+        """Heal all faults and restart all stores."""
         if self._cut:
             self._mend()
         if self._dead:
             self._restart()
 
     def _sight(self) -> set[tuple[int, int]]:
-        """Return the pairs of hosts that are to see each other now."""
+        """Return the pairs of hosts that should see each other now."""
         alive = [host for host in self._stores if host not in (self._cut, self._dead)]
         return {(host, peer) for host in alive for peer in alive if host != peer}
 
     def _settle(self, start: float, before: set[tuple[int, int]]) -> None:
-        """Wait until every store sees just whom it can, and record the changes."""
+        """Wait until each store sees exactly the hosts it can reach, and record the changes."""
         after = self._sight()
         for number, store in self._stores.items():
             expected = {peer for host, peer in after if host == number}
@@ -355,7 +355,7 @@ class Nemesis:
 
 
 def clock_file(place: Path, number: int) -> Path:
-    """Return the file that says how far the clock of a host is off."""
+    """Return the file with the clock offset of a host."""
     return place / f"clock-{number}"
 
 

@@ -36,7 +36,9 @@ Value = str | None
 
 @dataclass(frozen=True, kw_only=True)
 class Alone:
-    """A version in the memory of a node alone; `base` is the version below that it replaces."""
+    """A version in the memory of a node alone; `base` is the version of the under level it
+    replaces.
+    """
 
     path: int
     node: int
@@ -72,7 +74,7 @@ class State:
         return node == peer or (node, peer) not in self.unseen
 
     def visible(self, node: int, path: int) -> list[Alone]:
-        """Return the versions in memory alone of a path that `node` sees."""
+        """Return the versions of a path that are in memory alone and that `node` sees."""
         return [
             version
             for version in self.alone
@@ -80,13 +82,13 @@ class State:
         ]
 
     def is_hidden(self, node: int, path: int) -> bool:
-        """Whether a version in memory alone is out of the sight of `node`."""
+        """Return whether `node` cannot see a version that is in memory alone."""
         return any(
             version.path == path and not self.sees(node, version.node) for version in self.alone
         )
 
     def is_alone(self, node: int) -> bool:
-        """Whether `node` sees no other node, so that it may not know of a name out of sight."""
+        """Return whether `node` sees no other node, so that it may not know of a hidden name."""
         return all(pair in self.unseen for pair in ((node, peer) for peer in NODES if peer != node))
 
     def with_under(self, path: int, value: Value) -> State:
@@ -95,7 +97,7 @@ class State:
         return replace(self, under=under)
 
     def without(self, versions: Iterable[Alone]) -> State:
-        """Return the state without these versions in memory alone."""
+        """Return the state without these versions that are in memory alone."""
         return replace(self, alone=self.alone - frozenset(versions))
 
 
@@ -127,7 +129,7 @@ def with_twins(operations: Sequence[Operation]) -> list[Operation]:
 
 
 class StorePromise:
-    """The model; requests are dictionaries with `do`, `node` and the fields that it needs."""
+    """The model; a request is a dictionary of `do`, `node` and the fields of its kind."""
 
     def steps(self, state: State, operation: Operation) -> Iterator[State]:
         """Return the states that a request with this result may lead to."""
@@ -217,7 +219,9 @@ class StorePromise:
     def _conflicts(
         self, state: State, request: dict[str, Any], result: list[list[Any]]
     ) -> Iterator[State]:
-        """Accept the versions that have conflict names in the end, all lost ones among them."""
+        """Accept the versions that have conflict names at the end, if all lost versions are among
+        them.
+        """
         observed = {(path, value) for path, value in result}
         named = {version.path for version in state.alone}
         if state.conflicts <= observed and len(named) == len(state.alone):

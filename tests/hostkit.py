@@ -1,4 +1,4 @@
-"""Hosts that are network namespaces of this machine, on one bridge, with links that can be slow."""
+"""Hosts that are network namespaces of this machine on a bridge, with links of limited rate."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ NETWORK = "10.77.8"
 
 
 def ip(*words: str) -> bool:
-    """Run `ip`; whether it did what was asked."""
+    """Run `ip`; return whether it succeeded."""
     return subprocess.run(["ip", *words], check=False, capture_output=True).returncode == 0
 
 
 def host_name(number: int) -> str:
-    """Of the namespace."""
+    """Return the name of the namespace of a host."""
     return f"cuesta-s{number}"
 
 
 def address(number: int) -> str:
-    """Of a host."""
+    """Return the address of a host."""
     return f"{NETWORK}.{number + 10}"
 
 
 @contextmanager
 def hosts(count: int) -> Iterator[str | None]:
-    """Make so many hosts, from 1 on; why not, where they cannot be made."""
+    """Create this number of hosts, from 1 on; return the reason if that is impossible."""
     if os.geteuid() or not shutil.which("ip") or not shutil.which("tc"):
         yield "only root can make network namespaces, and with ip and tc"
         return
@@ -70,7 +70,7 @@ def hosts(count: int) -> Iterator[str | None]:
 
 
 def make_host(name: str, link: tuple[str, str], ip_address: str) -> bool:
-    """Make a namespace with an address on a bridge; `link` is the end there and the bridge."""
+    """Create a namespace with an address on a bridge; `link` is the bridge's end and the bridge."""
     end, bridge = link
     within = ("netns", "exec", name, "ip")
     return all(
@@ -90,12 +90,12 @@ def _end(number: int) -> str:
 
 
 def connected(number: int, is_connected: bool) -> None:
-    """Plug the cable of a host in or out."""
+    """Connect or disconnect the network cable of a host."""
     assert ip("link", "set", _end(number), "up" if is_connected else "down")
 
 
 def limit_link(number: int, bits_per_s: int | None) -> None:
-    """Hold what a host sends and receives to a rate; None takes that away."""
+    """Limit the rate of a host's link in both directions; None removes the limit."""
     inside = ["ip", "netns", "exec", host_name(number)]
     for words in ([*inside, "tc", "qdisc"], ["tc", "qdisc"]):
         device = "eth0" if inside[0] in words else _end(number)
@@ -121,10 +121,10 @@ class HostStore:
     process: subprocess.Popen[bytes] | None = None
     environment: dict[str, str] = field(default_factory=dict)
     pids: list[int] = field(default_factory=list)
-    """Of all processes that were started."""
+    """Process ids of all processes that were started."""
 
     def start(self) -> None:
-        """Bring it up."""
+        """Start the store."""
         request = control.to_request(self.settings, self.folder)
         words = ["ip", "netns", "exec", host_name(self.number)]
         words += [sys.executable, "-m", "cuesta.store.serve", request]
@@ -140,31 +140,31 @@ class HostStore:
         assert line == "ready\n", line
 
     def signal(self, number: int) -> None:
-        """Send a signal; with SIGKILL it is gone when this returns."""
+        """Send a signal; after SIGKILL, wait until the process has ended."""
         assert self.process is not None
         self.process.send_signal(number)
         if number == signal.SIGKILL:
             self.process.wait()
 
     def status(self) -> dict[str, Any]:
-        """Its status."""
+        """Return the status of the store."""
         return control.status(self.folder)
 
     def peers(self) -> dict[str, Any]:
-        """What it knows of the others."""
+        """Return what the store reports of its peers."""
         peers: dict[str, Any] = self.status()["peers"]
         return peers
 
     def live(self) -> set[int]:
-        """The hosts whose stores live, as this one sees it."""
+        """Return the hosts whose stores are live in the view of this store."""
         return {_number(peer["name"]) for peer in self.peers()["members"] if peer["is_live"]}
 
     def from_peers(self) -> int:
-        """Bytes of blocks that came from others."""
+        """Return the bytes of blocks received from peers."""
         return sum(member["read_bytes"] for member in self.peers()["members"])
 
     def ask(self, question: str, **fields: Any) -> dict[str, Any]:
-        """One question."""
+        """Send a question to the store and return the answer."""
         return control.ask(question, self.folder, **fields)
 
 
@@ -177,7 +177,7 @@ class HostJob:
     stores: dict[int, HostStore] = field(default_factory=dict)
 
     def make(self, number: int, secret: Path | None = None, **settings: Any) -> HostStore:
-        """The store of a host, not started yet."""
+        """Return the store of a host, not started yet."""
         peers = PeerSettings(
             listen=f"{address(number)}:7070",
             secret=secret or self.place / "secret",
@@ -188,14 +188,14 @@ class HostJob:
         return HostStore(number, self.place / f"m{number}", store)
 
     def wait_until_live(self, numbers: Sequence[int]) -> None:
-        """Until each of these hosts sees these, and no others."""
+        """Wait until each of these hosts sees exactly the others of this list."""
         wait_for(
             lambda: all(self.stores[number].live() == set(numbers) - {number} for number in numbers)
         )
 
 
 def read(store: HostStore, name: str) -> bytes:
-    """A file, through the store of a host."""
+    """Return the content of a file, through the store of a host."""
     content: bytes = CuestaFileSystem(str(store.folder)).cat_file(f"/{name}")
     return content
 
@@ -207,20 +207,20 @@ def write(store: HostStore, name: str, content: bytes, mode: str = "memory") -> 
 
 
 def write_under(job: HostJob, name: str, content: bytes) -> None:
-    """Write a file to the folder, so long ago that its next version is told apart."""
+    """Write a file to the folder with an old time stamp, so that its next version differs."""
     (job.under / name).write_bytes(content)
     time.sleep(0.12)
 
 
 def wait_for_places(job: HostJob, blocks: int) -> None:
-    """Until the directories of the job know the places of so many blocks."""
+    """Wait until the directories of the job know the places of this number of blocks."""
     stores = job.stores.values()
     wait_for(lambda: sum(store.peers()["directory_blocks"] for store in stores) == blocks)
 
 
 @contextmanager
 def fresh_job(under: Path, count: int) -> Iterator[HostJob]:
-    """Stores on hosts that know each other, whose links are whole again afterwards."""
+    """Yield stores on hosts that know each other; restore the links afterwards."""
     under.mkdir()
     # The paths of sockets are short.
     with TemporaryDirectory(prefix="cuesta-test-") as place, ExitStack() as stack:
@@ -238,7 +238,7 @@ def host_job(
     environment: Callable[[int], dict[str, str]] = lambda _: {},
     **settings: Any,
 ) -> Iterator[HostJob]:
-    """Stores on hosts that know each other; `environment` gives the variables of a host."""
+    """Yield stores on hosts that know each other; `environment` has the variables of a host."""
     job = HostJob(place, under)
     make_secret(place / "secret")
     write_members(place / "members", [f"{address(host)}:7070" for host in range(1, count + 1)])

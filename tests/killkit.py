@@ -1,4 +1,4 @@
-"""Kills parts of runs at random moments, and finds what is left of them."""
+"""Random kills of processes of a run, and a search for what they leave behind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from clusterkit import words
 
 SETTLE_SECONDS = 30.0
-"""For guardians to clear what was killed; a machine under load takes its time."""
+"""Time for guardians to clean up after a kill; a machine under load needs it."""
 _SHARED = Path("/dev/shm")
 OF_MPI = (
     (_SHARED, "mpich_shm_*"),
@@ -27,14 +27,14 @@ Kinds = tuple[tuple[Path, str], ...]
 
 
 def files(kinds: Kinds) -> set[Path]:
-    """Files and folders of kinds that runs make in places which they share with others."""
+    """Files and folders of the kinds that runs create in shared places."""
     return {path for folder, kind in kinds for path in folder.glob(kind)}
 
 
 def leftovers(kinds: Kinds, before: set[Path]) -> set[Path]:
-    """Files that were made since `before`, and are still here after a while.
+    """Return files created since `before` that still exist after a while.
 
-    What other programs of this machine make meanwhile does not count.
+    Files that unrelated programs create meanwhile do not count.
     """
     made = files(kinds) - before
     wait_for_nothing(lambda: made & files(kinds))
@@ -42,14 +42,14 @@ def leftovers(kinds: Kinds, before: set[Path]) -> set[Path]:
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that it started, the oldest first, as far as they live."""
+    """Return a process and its live descendants, the oldest first."""
     from cuesta.processes import descendants
 
     return [pid, *descendants(pid)]
 
 
 def carrying(variable: str) -> list[int]:
-    """Processes that have `NAME=VALUE` in their environment, which children inherit."""
+    """Return processes with `NAME=VALUE` in their environment, which children inherit."""
     wanted, pids = variable.encode(), []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -60,7 +60,7 @@ def carrying(variable: str) -> list[int]:
 
 
 def kill(pids: Sequence[int], number: int, draw: random.Random) -> str:
-    """Send a signal to one of the processes; return what it was."""
+    """Send a signal to one of the processes; return its command."""
     victim = draw.choice(pids)
     named = words(victim)[:60]
     with contextlib.suppress(ProcessLookupError):
@@ -69,7 +69,7 @@ def kill(pids: Sequence[int], number: int, draw: random.Random) -> str:
 
 
 def wait_for_nothing(look: Callable[[], object]) -> object:
-    """Leftovers that remain after `SETTLE_SECONDS`, or nothing as soon as there are none."""
+    """Return leftovers after `SETTLE_SECONDS`, or an empty list as soon as none remain."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while (left := look()) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -77,7 +77,7 @@ def wait_for_nothing(look: Callable[[], object]) -> object:
 
 
 def started(arguments: Sequence[str], variable: str) -> subprocess.Popen[bytes]:
-    """A command line of ours in a session of its own, with `NAME=VALUE` as a mark."""
+    """Start a command line in a session of its own, with `NAME=VALUE` as a mark."""
     name, _, value = variable.partition("=")
     return subprocess.Popen(
         [sys.executable, "-m", "cuesta", *arguments],

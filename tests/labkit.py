@@ -1,4 +1,4 @@
-"""A small engine and verifier, so that the lab is tested without any kernel."""
+"""A small engine and verifier for tests of the lab without a kernel."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ SCHEMA = json.loads((ROOT / "spec/formats/run-record.schema.json").read_text())
 
 
 def nothing(_trial: Trial, _output: Path) -> None:
-    """What an engine does besides writing its answer."""
+    """Do nothing besides writing the answer."""
 
 
 def answer(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """Make an answer folder of these files, by their paths in it, with a record that lists them."""
+    """Write an answer folder of these files by path, with a record that lists them."""
     for name, content in files.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def answer(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 @dataclass
 class CopyEngine:
-    """Its answer is the first input, so that a verifier is easy; `before` may misbehave."""
+    """Engine whose answer is the first input, for an easy verifier; `before` may misbehave."""
 
     name: str = "copy"
     before: Callable[[Trial, Path], None] = nothing
@@ -82,9 +82,9 @@ class CopyEngine:
 def run_apart(
     workload: str, folder: Path, *words: str, limit_bytes: int | None = None
 ) -> dict[str, Any]:
-    """The record of a run as a process of its own, which has all of `--memory` for itself.
+    """Return the record of a run in a process of its own, which has all of `--memory` for itself.
 
-    With `limit_bytes` the system itself lets its data grow no further.
+    With `limit_bytes`, the kernel limits the growth of its data.
     """
 
     def limit() -> None:
@@ -103,19 +103,19 @@ def run_apart(
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """The record of a run, which must be verified."""
+    """Return the record of a run, which must be verified."""
     record: dict[str, Any] = json.loads((folder / "run.json").read_text())
     assert record["verified"]
     return record
 
 
 def input_sizes(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """The inputs of a record without the fingerprints of their content."""
+    """Return the inputs of a record without the fingerprints of their content."""
     return [{name: row[name] for name in ("path", "bytes", "files")} for row in record["inputs"]]
 
 
 def vector_files(folder: Path) -> list[str]:
-    """Three files of 238 3-vectors in all; blocks of 50 have some of more than one."""
+    """Write three files of 238 3-vectors in all; some blocks of 50 span more than a single file."""
     draw = np.random.default_rng(5)
     for name, count, kind in [("a", 130, "f8"), ("b", 7, "f4"), ("c", 101, "f8")]:
         np.save(folder / f"{name}.npy", draw.normal(scale=100, size=(count, 3)).astype(kind))
@@ -123,7 +123,7 @@ def vector_files(folder: Path) -> list[str]:
 
 
 def below(pid: int, word: str, other_than: str = "\0\0") -> list[int]:
-    """The processes that `pid` has started, and those that they have, with `word` in the command.
+    """Return the descendants of `pid` with `word` in their command.
 
     Those with `other_than` in it are left out.
     """
@@ -153,7 +153,7 @@ def digest(text: str) -> str:
 
 
 def same_as_input(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
-    """The verifier of `CopyEngine`."""
+    """Verify an answer of `CopyEngine`."""
     answer_digest = digest((answer / "pairs.txt").read_text())
     expected = digest(Path(trial.inputs[0]).read_text())
     return Verification(
@@ -168,13 +168,13 @@ def same_as_input(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Veri
 
 
 def anything(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
-    """A verifier that lets every answer pass."""
+    """Accept any answer."""
     verification = same_as_input(trial, answer, scratch, **how)
     return replace(verification, verified=True, expected=verification.digest)
 
 
 def scan_trial(folder: Path, **changes: Any) -> Trial:
-    """A scan of a small file in `folder`."""
+    """Return a scan of a small file in `folder`."""
     pairs = folder / "input.txt"
     pairs.write_text("3\t1\n")
     trial = Trial(
@@ -189,12 +189,12 @@ def scan_trial(folder: Path, **changes: Any) -> Trial:
 
 
 def plan(folder: Path, **changes: Any) -> Plan:
-    """Into `folder/answer`, verified by `same_as_input`."""
+    """Return a plan into `folder/answer`, verified by `same_as_input`."""
     return replace(Plan(output=folder / "answer", verifier=same_as_input), **changes)
 
 
 def rewrite_checksums(folder: Path) -> None:
-    """Make the record of an answer folder say what its files are now."""
+    """Write the checksums of the present files into the record of an answer folder."""
     record = json.loads((folder / "run.json").read_text())
     text = _native.answer_checksums(folder, list(BESIDE_ANSWER), 1)
     record["answer"]["files"] = json.loads(text)
@@ -202,13 +202,13 @@ def rewrite_checksums(folder: Path) -> None:
 
 
 def names(folder: Path) -> set[str]:
-    """What is in a folder."""
+    """Return the names in a folder."""
     return {path.name for path in folder.iterdir()}
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """An empty file system of 2 MiB; needs root."""
+    """Empty file system of 2 MiB; needs root."""
     place = tmp_path / "disk"
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]

@@ -1,4 +1,4 @@
-"""Runs whose law is known, as CSV files, and where published ones are."""
+"""Runs of a known law as CSV files, and the path of published runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from cuesta.cli.app import call
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "shared" / "data" / "spark-on-hpc-small.csv"
-"""Beside a checkout, where a project keeps it; it is not ours to give on."""
+"""Published runs next to a checkout; their licence does not let us redistribute them."""
 
 SHAPES = tuple(
     (nodes, blocks) for nodes in (1, 2, 4, 8) for blocks in (96 * nodes, 1000)
@@ -20,7 +20,7 @@ SHAPES = tuple(
 
 
 def published() -> Path:
-    """The CSV of published phase times, or a skipped test."""
+    """Return the CSV of published phase times; skip the test without it."""
     for place in (PUBLISHED, Path.cwd() / "shared" / "data" / PUBLISHED.name):
         if place.exists():
             return place
@@ -41,7 +41,7 @@ def runs(
     shapes: Iterable[tuple[int, int]] = SHAPES,
     **group: str,
 ) -> list[dict[str, Any]]:
-    """A line for each (nodes, blocks), on 4 cores each, with the time that `seconds` gives it."""
+    """Return a row for each (nodes, blocks), on 4 cores each, with the time by `seconds`."""
     return [
         {
             "machine": group.get("machine", "made"),
@@ -57,7 +57,7 @@ def runs(
 
 
 def predictions(tmp_path: Path, fitted: Path, questions: Path) -> list[dict[str, str]]:
-    """The lines of OUT.csv of `model fit` on one file and `model predict` on another."""
+    """Return the rows of OUT.csv of `model fit` on a file and `model predict` on another."""
     model, out = tmp_path / "model.json", tmp_path / "out.csv"
     assert call(["model", "fit", str(fitted), "-o", str(model)]) == 0
     assert call(["model", "predict", str(model), str(questions), "-o", str(out)]) == 0

@@ -17,30 +17,30 @@ from cuesta.store import mount
 from storekit import RunningStore, running_store
 
 MISSING = "" if os.access(mount.DEVICE, os.R_OK | os.W_OK) else f"no {mount.DEVICE}"
-"""Why nothing can be mounted here, if so."""
+"""Reason why mounting is impossible here, else empty."""
 if not MISSING and os.getuid() != 0 and shutil.which(mount.HELPER) is None:
     MISSING = f"no {mount.HELPER}"
 SECONDS = 120
-"""A program that takes longer waits for something that does not come."""
+"""Limit for a program; a longer run waits for an event that never comes."""
 
 
 @dataclass(frozen=True)
 class Mounted:
-    """A store, and where it is mounted."""
+    """A store and its mount point."""
 
     store: RunningStore
     place: Path
 
     @property
     def process(self) -> int:
-        """The process that serves the mount."""
+        """Return the process that serves the mount."""
         (process,) = mount.serving(self.place)
         return process
 
 
 @contextmanager
 def mounted(place: Path, write: str = "through", blocks: int = 32) -> Iterator[Mounted]:
-    """A store over `place/under`, mounted at `place/mnt`; unmounted whatever happens."""
+    """Yield a store over `place/under`, mounted at `place/mnt`; always unmount at the end."""
     under, mnt = place / "under", place / "mnt"
     under.mkdir()
     mnt.mkdir()
@@ -53,7 +53,7 @@ def mounted(place: Path, write: str = "through", blocks: int = 32) -> Iterator[M
 
 
 def gone(mnt: Path) -> None:
-    """Unmount even what is in use, and end its process."""
+    """Unmount even if in use, and end the process."""
     subprocess.run(["umount", "-l", mnt], capture_output=True, check=False, timeout=SECONDS)
     for process in mount.serving(mnt):
         os.kill(process, signal.SIGKILL)
@@ -67,12 +67,12 @@ path = Path(sys.argv[1])
 
 
 def script(text: str, *words: Any) -> list[str]:
-    """The command of a script of Python, which has the first word as `path`."""
+    """Return the command of a Python script whose variable `path` is the first word."""
     return [sys.executable, "-c", BEGIN + text, *map(str, words)]
 
 
 def run(text: str, *words: Any, must_succeed: bool = True) -> str:
-    """What a script prints, or where it fails what it says then."""
+    """Return the output of a script, or its error output where it fails."""
     done = system(script(text, *words))
     assert not must_succeed or done.returncode == 0, done.stderr
     return done.stdout if must_succeed else done.stderr
@@ -84,11 +84,11 @@ def system(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def read(path: Path) -> bytes:
-    """A file, read by another process."""
+    """Return the content of a file, read by another process."""
     command = script("os.write(1, path.read_bytes())", path)
     return subprocess.run(command, capture_output=True, timeout=SECONDS, check=True).stdout
 
 
 def names(folder: Path) -> list[str]:
-    """What is in a folder."""
+    """Return the names in a folder."""
     return sorted(path.name for path in folder.iterdir())

@@ -22,26 +22,26 @@ HANDLES_MAX = 6
 
 
 def piece(rng: random.Random) -> bytes:
-    """Random bytes of some size."""
+    """Return random bytes of random size."""
     return rng.randbytes(rng.choice(SIZES))
 
 
 class Side:
-    """One of the two folders, and the files of it that are open."""
+    """A folder under test, and its open files."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.files: dict[int, int] = {}
 
     def answer(self, work: Callable[[Side], Any]) -> Any:
-        """What the system answers."""
+        """Return the result or the error number of an operation."""
         try:
             return work(self)
         except OSError as error:
             return errno.errorcode[error.errno or 0]
 
     def contents(self) -> dict[str, Any]:
-        """All that is there."""
+        """Return all files and folders with their contents."""
         contents: dict[str, Any] = {}
         for folder, folders, files in os.walk(self.root):
             place = Path(folder).relative_to(self.root)
@@ -51,7 +51,7 @@ class Side:
 
 
 def path_of(rng: random.Random) -> str:
-    """A path of one or two steps."""
+    """Return a random path of one or two names."""
     return "/".join(rng.choice(NAMES) for _ in range(rng.choice([1, 1, 2])))
 
 
@@ -59,7 +59,7 @@ Work = Callable[[Side], Any]
 
 
 def opening(rng: random.Random, handle: int) -> tuple[str, Work]:
-    """Open a file in some way."""
+    """Return an operation that opens a file in a random mode."""
     path, access = path_of(rng), rng.choice([os.O_RDONLY, os.O_WRONLY, os.O_RDWR])
     flags = access
     for flag in (os.O_CREAT, os.O_TRUNC, os.O_APPEND, os.O_EXCL):
@@ -77,7 +77,7 @@ def opening(rng: random.Random, handle: int) -> tuple[str, Work]:
 
 
 def on_path(rng: random.Random, moves_folders: bool) -> tuple[str, Work]:
-    """Something with a name."""
+    """Return a random operation on a path."""
     path, other, content = path_of(rng), path_of(rng), piece(rng)
     size = rng.choice(SIZES)
 
@@ -113,7 +113,7 @@ def on_path(rng: random.Random, moves_folders: bool) -> tuple[str, Work]:
 
 
 def on_file(rng: random.Random, handle: int) -> tuple[str, Work]:
-    """Something with an open file."""
+    """Return a random operation on an open file."""
     content, size = piece(rng), rng.choice(SIZES)
     offset = rng.randrange(0, 100_000)
 
@@ -150,7 +150,7 @@ def on_file(rng: random.Random, handle: int) -> tuple[str, Work]:
 
 
 def main(plain: Path, mount: Path, seed: int, steps: int, moves_folders: bool) -> None:
-    """Take so many steps; the first difference ends it."""
+    """Run this number of steps; end at the first difference."""
     rng = random.Random(seed)
     sides = [Side(plain), Side(mount)]
     for step in range(steps):
@@ -177,7 +177,7 @@ def main(plain: Path, mount: Path, seed: int, steps: int, moves_folders: bool) -
 
 
 def compare(sides: list[Side], seed: int, step: int) -> None:
-    """Both folders hold the same."""
+    """Compare the contents of both folders."""
     plain, mounted = (side.contents() for side in sides)
     for name in sorted(plain.keys() | mounted.keys()):
         if plain.get(name, 0) != mounted.get(name, 0):

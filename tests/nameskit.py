@@ -11,7 +11,7 @@ from cuesta.cli.app import call
 
 GENES = 60
 NAMES = ("BRCA1", "TP53", "HLA-DRB1*15:01", "a <b> & \"c\" 'd'", "βtub, 2", "TP53", "7", "x  y")
-"""Of the first genes; two of them share one."""
+"""Names of the first genes; two of them share a name."""
 
 ALL = (*NAMES, *(f"GENE{number}" for number in range(len(NAMES) + 1, GENES + 1)))
 
@@ -21,24 +21,24 @@ NAMED = {
     "degrees": ("degrees.tsv", ("gene",)),
     "communities": ("communities.tsv", ("gene",)),
 }
-"""By workload, the table with names, and its columns of genes."""
+"""Table with names and its columns of genes, by workload."""
 
 
 def make_pairs(path: Path, *, genes: int = GENES, **changes: Any) -> Path:
-    """Gene pairs of so many genes, as text."""
+    """Return gene pairs of this number of genes, as text."""
     request = {"output": str(path), "genes": genes, "samples": 20, "clusters": 1, "seed": 1}
     _native.data_make("clusters", json.dumps(request | {"threads": 1, "pairs": 300} | changes))
     return path
 
 
 def write_list(path: Path, names: tuple[str, ...] = ALL) -> Path:
-    """A list of names, one a line."""
+    """Write a list of names, one on each line."""
     path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     return path
 
 
 def make_inputs(folder: Path) -> Path:
-    """Two versions of some pairs, and a list of names; no names beside them."""
+    """Write two versions of some pairs, and a list of names in another folder."""
     make_pairs(folder / "a.txt")
     make_pairs(folder / "b.txt", variant=1)
     write_list(folder / "names.txt")
@@ -46,12 +46,12 @@ def make_inputs(folder: Path) -> Path:
 
 
 def inputs_of(workload: str, folder: Path) -> list[Path]:
-    """Of what `make_inputs` made, the files that a workload reads."""
+    """Return the files of `make_inputs` that a workload reads."""
     return [folder / "a.txt", folder / "b.txt"] if workload == "join" else [folder / "a.txt"]
 
 
 def write_table(folder: Path, names: tuple[str, ...] = ALL) -> Path:
-    """`genes.tsv` in a folder."""
+    """Write `genes.tsv` into a folder."""
     rows = "".join(f"{gene}\t{name}\n" for gene, name in enumerate(names, start=1))
     path = folder / "genes.tsv"
     path.write_text(f"gene\tname\n{rows}", encoding="utf-8")
@@ -59,7 +59,7 @@ def write_table(folder: Path, names: tuple[str, ...] = ALL) -> Path:
 
 
 def run(workload: str, output: Path, *words: object) -> dict[str, Any]:
-    """The record of a run that must succeed, verified in full."""
+    """Return the record of a run that must succeed, verified in full."""
     line = ["run", workload, *map(str, words), "-o", str(output)]
     assert call(line) == 0, line
     record: dict[str, Any] = json.loads((output / "run.json").read_text(encoding="utf-8"))
@@ -68,14 +68,14 @@ def run(workload: str, output: Path, *words: object) -> dict[str, Any]:
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a table."""
+    """Return the rows of a table."""
     header, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     names = header.split("\t")
     return [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
 
 
 def check_columns(workload: str, answer: Path) -> None:
-    """Every gene of the table has its name behind it."""
+    """Check that each gene of the table is followed by its name."""
     name, genes = NAMED[workload]
     table = rows(answer / name)
     assert table

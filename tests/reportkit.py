@@ -1,4 +1,4 @@
-"""Run records made by hand, with numbers as real runs have them, so that reports need no engine."""
+"""Run records made by hand with realistic numbers, so that reports need no engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INPUT_BYTES = 1_073_804_121
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """One repeat: phases by name with seconds, and the seconds no phase covers."""
+    """A repeat: phases by name with seconds, and the seconds that no phase covers."""
 
     phases: Mapping[str, float]
     other: float = 0.004
@@ -48,7 +48,7 @@ class Timing:
 
 
 def phase(name: str, seconds: float) -> Record:
-    """A phase; `scan` and its like moved the input and know their ceiling."""
+    """Return a phase; phases such as `scan` move the input and know their ceiling."""
     row: Record = {"name": name, "seconds": seconds}
     if name in ("start", "write", "collect", "open"):
         return row
@@ -94,7 +94,7 @@ def _time(timings: Sequence[Timing]) -> Record:
 
 
 def record(engine: str, timings: Sequence[Timing], peak_bytes: int, **changes: Any) -> Record:
-    """A record of `scan`, the fields in `changes` replaced."""
+    """Return a record of `scan`, with the fields in `changes` replaced."""
     order = sorted(timings, key=lambda timing: timing.wall_seconds)
     median = order[(len(order) - 1) // 2]
     chosen = sample(median, peak_bytes)
@@ -232,7 +232,7 @@ LENGTHS: Record = {
 
 
 def timings(phases: Mapping[str, float], repeats: int, first_only: str = "") -> list[Timing]:
-    """`repeats` repeats that differ a little; the phase `first_only` is in the first one."""
+    """Return `repeats` repeats that differ a little; the phase `first_only` is in the first."""
     made = []
     for index in range(repeats):
         factor = 1 + 0.03 * ((index * 5) % 7 - 2) / 2
@@ -301,14 +301,14 @@ def assembly(**changes: Any) -> Record:
 
 
 def write_run(folder: Path, made: Record) -> Path:
-    """The record as `run.json` in an answer folder."""
+    """Write the record as `run.json` into an answer folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "run.json").write_text(json.dumps(made, indent=2), encoding="utf-8")
     return folder
 
 
 def write_comparison(folder: Path, records: Sequence[Record]) -> Path:
-    """Answer folders an engine and the `compare.json` that names them."""
+    """Write an answer folder for each engine, and the `compare.json` that names them."""
     for run_record in records:
         write_run(folder / run_record["engine"], run_record)
     result = {
@@ -327,7 +327,7 @@ MARKUP = "<script>alert('x')</script><img src=http://example.org/x onerror=alert
 
 
 def hostile() -> Record:
-    """A record whose every free text is mark-up or very long, and that has many phases."""
+    """Return a record whose free texts are all mark-up or very long, with many phases."""
     times = timings(
         {f"{MARKUP[:12]}{index}{'x' * 40}": 0.01 * (index + 1) for index in range(30)}, 3
     )

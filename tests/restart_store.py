@@ -1,6 +1,6 @@
-"""Kills a store and starts the next one: REQUEST `restart`; or does one at a time: REQUEST `turn`.
+"""Kill a store and start the next: REQUEST `restart`; or only the due step: REQUEST `turn`.
 
-REQUEST is what the daemon was started with, `control.to_request`. Ends once clients can connect.
+REQUEST is the start request of the daemon, `control.to_request`. Ends once clients can connect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cuesta.store import control
 
 
 def main(request: str, how: str) -> None:
-    """Do so; `turn` kills a store that runs, and starts one where none does."""
+    """Restart the store; `turn` kills a running store, and starts one where none runs."""
     pid = running(Path(json.loads(request)["folder"]))
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
@@ -27,7 +27,7 @@ def main(request: str, how: str) -> None:
 
 
 def running(folder: Path) -> int | None:
-    """The process of the store in a folder."""
+    """Return the process of the store in a folder."""
     try:
         pid: int = control.status(folder)["pid"]
     except EngineMissing:

@@ -1,8 +1,8 @@
-"""A job of equal tasks by SimGrid, as a program of its own: `python simgridcase.py CASE.json`.
+"""A job of equal tasks in SimGrid, as a program: `python simgridcase.py CASE.json`.
 
-Every task reads from its node's disk, gets bytes from storage that all nodes share, and computes.
+Each task reads from its node's disk, gets bytes from storage that all nodes share, and computes.
 Prints the seconds. Written for SimGrid 3.32 (Debian), where it was tried, and for the names of 4.1
-(PyPI), where it was not. Knows nothing of Cuesta.
+(PyPI), where it was not. Independent of Cuesta's code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One real Slurm for all tests of a file, of two nodes that are this machine."""
+"""A real Slurm for all tests of a file, of two nodes on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed_slurm import SlurmBed
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmBed]:
-    """A Slurm that runs until the last test; skips where its packages cannot be had."""
+    """Slurm that runs until the last test; skips where its packages are not available."""
     folder = tmp_path_factory.mktemp("testbed") / "slurm"
     try:
         bed = testbed_slurm.up(folder)
@@ -24,6 +24,6 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmBed]:
 
 
 def revive(bed: SlurmBed, name: str) -> None:
-    """Start the daemon of a node that was killed, and wait until its node is used again."""
+    """Start the daemon of a killed node, and wait until Slurm uses the node again."""
     bed.start_node(name)
     testbed_slurm.wait_until_idle(bed, 2)

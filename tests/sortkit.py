@@ -16,7 +16,7 @@ def write_records(path: Path, rows: int) -> Path:
 
 
 def sorting(engine: str, path: Path, memory_bytes: int, **options: str) -> Trial:
-    """Sort a file on two threads."""
+    """Return a trial that sorts a file on two threads."""
     return Trial(
         workload="sort",
         engine=engine,
@@ -29,7 +29,7 @@ def sorting(engine: str, path: Path, memory_bytes: int, **options: str) -> Trial
 
 
 def places(folder: Path) -> tuple[Path, Path]:
-    """New folders for an answer and for scratch."""
+    """Create new folders for an answer and for scratch."""
     folders = folder / "answer", folder / "scratch"
     for place in folders:
         place.mkdir(parents=True)

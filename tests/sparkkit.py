@@ -1,4 +1,4 @@
-"""One Spark for all tests of the engine, and runs on it beside the native engine."""
+"""A Spark for all tests of the engine, and runs on it compared with the native engine."""
 
 from __future__ import annotations
 
@@ -23,19 +23,22 @@ _NUMBERS = itertools.count()
 
 @cache
 def engine() -> SparkEngine:
-    """The engine whose session all tests share."""
+    """Return the engine whose session all tests share."""
     return SparkEngine()
 
 
 @cache
 def scala_engine() -> SparkScalaEngine:
-    """The engine without Python. A process has one JVM, so the other one's must be closed."""
+    """Return the engine without Python.
+
+    A process has a single JVM, so the session of engine `spark` must be closed first.
+    """
     return SparkScalaEngine()
 
 
 @pytest.fixture(scope="module")
 def scala() -> Iterator[SparkScalaEngine]:
-    """The engine without Python, closed after the module; skips where it can't run."""
+    """Engine without Python, closed after the module; skips where it cannot run."""
     lacking = scala_engine().missing()
     if lacking:
         pytest.skip(lacking)
@@ -46,7 +49,7 @@ def scala() -> Iterator[SparkScalaEngine]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkEngine]:
-    """The engine, closed when the last test has run; skips where Spark can't run."""
+    """Spark engine, closed after the last test; skips where Spark cannot run."""
     lacking = engine().missing()
     if lacking:
         pytest.skip(lacking)
@@ -55,7 +58,7 @@ def spark() -> Iterator[SparkEngine]:
 
 
 def trial(workload: str, inputs: list[str], parameters: dict[str, Any], **options: str) -> Trial:
-    """A trial on two threads; `options` are the engine's."""
+    """Return a trial on two threads; `options` are those of the engine."""
     return Trial(
         workload=workload,
         engine="spark",
@@ -68,7 +71,7 @@ def trial(workload: str, inputs: list[str], parameters: dict[str, Any], **option
 
 
 def run(wanted: Trial, folder: Path, name: str = "spark") -> tuple[Outcome, dict[str, bytes]]:
-    """Run on an engine; what it says, and its answer files."""
+    """Run on an engine; return the outcome and the answer files."""
     place = folder / f"{name}-{next(_NUMBERS)}"
     output, scratch = place / "answer", place / "scratch"
     output.mkdir(parents=True)
@@ -84,7 +87,7 @@ def run(wanted: Trial, folder: Path, name: str = "spark") -> tuple[Outcome, dict
 def same_as_native(
     wanted: Trial, folder: Path, inputs: list[str] | None = None, name: str = "spark"
 ) -> Outcome:
-    """Run on both engines, natively on `inputs` where given: equal files and counts."""
+    """Run on both engines, native with `inputs` if passed: files and counts must be equal."""
     native = trial(wanted.workload, inputs or list(wanted.inputs), dict(wanted.parameters))
     expected, expected_files = run(native, folder, "native")
     outcome, files = run(wanted, folder, name)

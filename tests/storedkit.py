@@ -24,7 +24,7 @@ BLOCK_BYTES = 1000
 
 @pytest.fixture(scope="module")
 def under(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The inputs of the golden cases, and some of random size."""
+    """Folder of the inputs of the golden cases, and of some of random size."""
     folder = tmp_path_factory.mktemp("under")
     for path in (ROOT / "spec/cases").iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
@@ -33,7 +33,7 @@ def under(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stored(under: Path) -> Iterator[RunningStore]:
-    """A store that has room for some of their blocks."""
+    """Store with room for some of their blocks."""
     time.sleep(0.12)
     with running_store(under, memory_bytes=300 * BLOCK_BYTES, block_bytes=BLOCK_BYTES) as store:
         before = os.environ.get("CUESTA_STORE")
@@ -46,7 +46,7 @@ def stored(under: Path) -> Iterator[RunningStore]:
 
 
 def digest_of(case: Case, name: str, folder: Path, **options: str) -> str:
-    """The digest of the verified answer that an engine gives."""
+    """Return the digest of the verified answer of an engine."""
     engine: Any = get_engine(name)
     if lacking := engine.missing():
         pytest.skip(lacking)
@@ -66,6 +66,6 @@ def digest_of(case: Case, name: str, folder: Path, **options: str) -> str:
 
 
 def in_store(case: Case) -> Case:
-    """The case with its inputs in the store."""
+    """Return the case with its inputs in the store."""
     names = tuple(f"cuesta:///{Path(path).name}" for path in case.inputs)
     return replace(case, inputs=names)

@@ -24,14 +24,14 @@ BLOCK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class RunningStore:
-    """A store and the folder it is over."""
+    """A store and the folder below it."""
 
     folder: Path
     under: Path
     settings: StoreSettings | None = None
 
     def request(self) -> str:
-        """What one like it is started with, at the address that this one has."""
+        """Return the start request of a store like this one, at its present address."""
         assert self.settings is not None
         peers = self.settings.peers
         if peers is not None:
@@ -39,7 +39,7 @@ class RunningStore:
         return control.to_request(replace(self.settings, peers=peers), self.folder)
 
     def write(self, name: str, content: bytes) -> bytes:
-        """Write a file to the under level, so long ago that its next version is told apart."""
+        """Write a file to the under level with an old time stamp, so that a new version differs."""
         path = self.under / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -47,16 +47,16 @@ class RunningStore:
         return content
 
     def status(self) -> dict[str, Any]:
-        """Its status."""
+        """Return the status of the store."""
         return control.status(self.folder)
 
     def live_peers(self) -> set[str]:
-        """The names of the other stores of its job that answer."""
+        """Return the names of the live peers of its job."""
         return {member["name"] for member in self.status()["peers"]["members"] if member["is_live"]}
 
 
 class Program:
-    """A program that says `ready`, and then answers lines of its standard input by lines."""
+    """A program that prints `ready`, and then answers each line of its standard input."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -64,14 +64,14 @@ class Program:
         assert line == "ready", line
 
     def ask(self, question: str) -> str:
-        """Its answer, which begins with `ok` or `failed`."""
+        """Return its answer, which begins with `ok` or `failed`."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{question}\n")
         self.process.stdin.flush()
         return self._line()
 
     def end(self) -> str:
-        """End it; what it said on the standard error."""
+        """End the program; return its error output."""
         self.process.kill()
         return self.process.communicate()[1] or ""
 
@@ -84,7 +84,7 @@ class Program:
 
 @contextmanager
 def running_store(under: Path, blocks: int = 32, **settings: Any) -> Iterator[RunningStore]:
-    """A store with a memory of so many blocks, in a short path: those of sockets are."""
+    """Yield a store with this number of blocks of memory, in a short path, as sockets need."""
     with TemporaryDirectory(prefix="cuesta-test-") as place:
         folder = Path(place) / "store"
         wanted = {"memory_bytes": blocks * BLOCK_BYTES, "block_bytes": BLOCK_BYTES} | settings
@@ -101,7 +101,7 @@ def running_store(under: Path, blocks: int = 32, **settings: Any) -> Iterator[Ru
 def running_peers(
     under: Path, count: int, blocks: int = 32, **settings: Any
 ) -> Iterator[list[RunningStore]]:
-    """Stores of one job on this machine, which know each other."""
+    """Yield stores of the same job on this machine, which know each other."""
     with TemporaryDirectory(prefix="cuesta-test-") as place, ExitStack() as stack:
         secret, members = Path(place) / "secret", Path(place) / "members"
         make_secret(secret)
@@ -126,5 +126,5 @@ def running_peers(
 
 
 def noise(seed: int, size_bytes: int) -> bytes:
-    """Random bytes."""
+    """Return random bytes."""
     return np.random.default_rng(seed).bytes(size_bytes)

@@ -1,4 +1,4 @@
-"""Attempts of another account on a service: it finds ports, knocks, reads, runs."""
+"""Attempts of another account on a service: it scans ports, sends requests, reads and runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LISTENS = "0A"
 _REFUSED = re.compile(
     r"HTTP/1\.[01] (400|401|403|404|421) |\x15\x03|<!DOCTYPE HTML>(?s:.)*: 400 - "
 )
-"""Answers that refuse: of a server of pages, or an alert of TLS."""
+"""Answers that refuse: of an HTTP server, or an alert of TLS."""
 
 STRANGER = f"""\
 import json, os, sys
@@ -33,7 +33,7 @@ def answer(value):
     print(json.dumps(value), flush=True)
 request = json.loads(sys.argv[1])
 """
-"""Begin of the script of a stranger, which imports what it needs, then changes its account."""
+"""Begin of the stranger's script, which imports its modules, then changes its account."""
 
 KNOCKS = (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"\0" * 64, b"{}\n")
 KNOCK = """
@@ -57,11 +57,11 @@ with ThreadPoolExecutor(16) as pool:
     answers = list(pool.map(lambda pair: knock(*pair), pairs))
 answer([[place, reply] for (place, _), reply in zip(pairs, answers)])
 """
-"""A script that says something to each port, and answers what it has heard."""
+"""Script that sends a few bytes to each port, and returns the replies."""
 
 
 def as_stranger(script: str, prefix: Sequence[str] = (), **request: Any) -> Any:
-    """Run a script in a new process that becomes another account; return what it answers.
+    """Run a script in a new process that becomes another account; return its answer.
 
     Arguments: `prefix` are words that run the rest, such as on another host.
     """
@@ -72,7 +72,7 @@ def as_stranger(script: str, prefix: Sequence[str] = (), **request: Any) -> Any:
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and all below it; some may have ended since."""
+    """Return a process and all its descendants; some may have ended since."""
     pids = [pid]
     for parent in pids:
         with contextlib.suppress(OSError):
@@ -82,7 +82,7 @@ def family(pid: int) -> list[int]:
 
 
 def ports(pids: Iterable[int]) -> list[tuple[str, int]]:
-    """Return addresses and ports where some of these processes listen, each in its network."""
+    """Return addresses and ports on which some of these processes listen, each in its network."""
     inodes, networks = set(), {}
     for pid in pids:
         process = Path("/proc", str(pid))
@@ -111,9 +111,9 @@ def _listening(table: Path, inodes: set[str]) -> list[tuple[str, int]]:
 
 
 def command_lines(pids: Iterable[int]) -> str:
-    """Return what every account can read of processes: the words that they were started with.
+    """Return the command lines of processes, which each account can read.
 
-    Of a process that has ended meanwhile there is nothing to read.
+    A process that has ended meanwhile has none.
     """
     script = """
 become_stranger()
@@ -131,14 +131,14 @@ answer(lines)
 def answers_to_a_knock(
     places: Iterable[tuple[str, int]], texts: Sequence[bytes] = KNOCKS, prefix: Sequence[str] = ()
 ) -> list[str]:
-    """Return what ports say to a stranger, but for nothing and for refusals of pages."""
+    """Return the replies of ports to a stranger, without empty ones and HTTP refusals."""
     words = [text.hex() for text in texts]
     replies = as_stranger(KNOCK, prefix, seconds=1.0, places=list(places), texts=words)
     return [f"{place}: {text}" for place, text in replies if text and not _REFUSED.match(text)]
 
 
 def _address(text: str) -> str:
-    """Return an address of `/proc/net` as it is written: `0.0.0.0` and `::` are all of them."""
+    """Return an address of `/proc/net` in text form: `0.0.0.0` and `::` stand for all addresses."""
     parts = bytes.fromhex(text)
     number = b"".join(parts[at : at + 4][::-1] for at in range(0, len(parts), 4))
     address = ipaddress.ip_address(number)
@@ -152,7 +152,7 @@ def spark_message(kind: int, fields: bytes, body: bytes) -> bytes:
 
 
 def spark_question() -> bytes:
-    """Return a question to the driver whose text is no object of Java's: it looks whether it is."""
+    """Return a question to the driver with bytes that are no serialized Java object."""
     name = b"endpoint-verifier"
     address = struct.pack(">?h9si", True, 9, b"127.0.0.1", 1)
     body = address + address + struct.pack(">h", len(name)) + name + b"no object"
@@ -162,22 +162,22 @@ def spark_question() -> bytes:
 NONCE = r'\{"nonce": "[0-9a-f]{32}"\}\n'
 PAGE = b"GET /json/ HTTP/1.0\r\n\r\n"
 PY4J = b"r\nu\njava.lang.Runtime\nrj\ne\n"
-"""A question to Py4J for a class, which is answered with `!y` where it is answered."""
+"""Question to Py4J for a class; the answer `!y` means that it was served."""
 
 
 def spark_stream(name: str) -> bytes:
-    """Return a request for a file that the driver has for executors."""
+    """Return a request for a file that the driver serves to executors."""
     return spark_message(6, struct.pack(">i", len(name)) + name.encode(), b"")
 
 
 def is_refusal_of_spark(text: str) -> bool:
-    """Return whether Spark or Py4J has said no, and looked at nothing."""
+    """Return whether Spark or Py4J has refused the request without reading it."""
     _, _, answer = text.partition("]: ")
     is_stream_failure = answer[8:9] == "\x08"
     return "SaslMessage" in answer or is_stream_failure or answer.startswith(("!x", "!zs"))
 
 
 def is_refusal_of_cluster(text: str) -> bool:
-    """Return whether a process of a cluster has said no, or a random number of its own alone."""
+    """Return whether a process of a cluster has refused, or sent only its own random number."""
     _, _, answer = text.partition("]: ")
     return is_refusal_of_spark(text) or re.fullmatch(NONCE, answer) is not None

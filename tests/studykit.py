@@ -1,4 +1,4 @@
-"""Results of studies made up for tests."""
+"""Synthetic results of studies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Levels = Mapping[str, str]
 
 
 def factor(name: str, levels: Sequence[str], values: Sequence[float] = ()) -> dict[str, Any]:
-    """A factor as `study.json` has it; `values` put its levels on an axis."""
+    """Return a factor in the form of `study.json`; `values` put its levels on an axis."""
     padded = [*values, *[None] * (len(levels) - len(values))]
     rows = [
         {"name": level, "title": level, "value": value}
@@ -24,7 +24,7 @@ def result(
     claims: Sequence[Mapping[str, Any]],
     samples: Callable[[Levels], Mapping[str, Sequence[float]]],
 ) -> dict[str, Any]:
-    """A `study.json` whose cells have what `samples` gives of their levels."""
+    """Return a `study.json` whose cells have the values of `samples` for their levels."""
     names = [[level["name"] for level in axis["levels"]] for axis in factors]
     cells: list[dict[str, Any]] = []
     for chosen in itertools.product(*names):
@@ -56,5 +56,5 @@ def result(
 
 
 def claim(**keys: Any) -> dict[str, Any]:
-    """A claim with the texts that it needs."""
+    """Return a claim with the texts that it needs."""
     return {"name": "one", "finding": "found", "expected": "as much", **keys}

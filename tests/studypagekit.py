@@ -1,4 +1,4 @@
-"""Results of studies made by hand in the shape of real ones, so that pages need no running."""
+"""Results of studies made by hand in the shape of real ones, so that pages need no runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Result = dict[str, Any]
 
 MARKUP = kit.MARKUP
 WAVE = (0.0, 1.0, -0.6, 0.3, -1.0, 0.6, -0.3)
-"""How samples of a cell lie around their middle, of the part that they spread."""
+"""Offsets of the samples of a cell from their median, as fractions of the spread."""
 
 
 def samples(middle: float, repeats: int = 7, spread: float = 0.03) -> list[float]:
@@ -74,7 +74,7 @@ CACHES = factor("cache", "cache", [("warm", None), ("cold", None)])
 
 
 def loading(repeats: int = 7, **changes: Any) -> Result:
-    """Three tools at four sizes, warm and cold, with claims of every verdict."""
+    """Return a result of three tools at four sizes, warm and cold, with claims of all verdicts."""
     cells = []
     for cache, slow in (("warm", 1.0), ("cold", 1.9)):
         for size in SIZES["levels"]:
@@ -173,7 +173,7 @@ ENGINES = factor("engine", "engine", [("kernel", None), ("ranks", None), ("tasks
 
 
 def scaling(kind: str = "strong", repeats: int = 6, **changes: Any) -> Result:
-    """Three engines on one to eight cores, under strong or weak scaling."""
+    """Return a result of three engines on one to eight cores, under strong or weak scaling."""
     modes = factor("mode", "mode", [("cached", None), ("lazy", None)])
     cells = []
     for mode, slow in (("cached", 1.0), ("lazy", 1.4)):
@@ -211,7 +211,7 @@ def write(folder: Path, made: Result) -> Path:
 def run_record(
     seconds: float, cached: bool, stage_count: int = 5, devices: Sequence[str] = ("vda",)
 ) -> Result:
-    """A run that loads, works in waves and writes, looked at ten times a second."""
+    """Return a run that loads, works in waves and writes, sampled ten times a second."""
     durations = {"start": 0.2 * seconds, "scan": 0.5 * seconds, "write": 0.25 * seconds}
     made = kit.record("native", kit.timings(durations, 1), 900_000_000)
     count = max(2, int(seconds * 10))
@@ -268,7 +268,7 @@ def run_record(
 
 def timelines(root: Path, stage_count: int = 5, devices: Sequence[str] = ("vda",),
               longer: float = 1.5) -> Path:  # fmt: skip
-    """A study in a folder whose records have time lines."""
+    """Write a study whose records have time lines."""
     keep = factor("keep", "what is kept", [("nothing", None), ("memory", None)])
     cells = []
     for name, seconds, cached in (("nothing", 12.0 * longer, False), ("memory", 12.0, True)):
@@ -285,7 +285,7 @@ def timelines(root: Path, stage_count: int = 5, devices: Sequence[str] = ("vda",
 
 
 def hostile() -> Result:
-    """A result whose every free text is mark-up or very long, and that has many levels."""
+    """Return a result whose free texts are all mark-up or very long, with many levels."""
     long = MARKUP + "w" * 200
     many = factor(MARKUP, MARKUP, [(f"{MARKUP}{index}{'l' * 60}", None) for index in range(15)])
     values = factor("v", long, [(f"{long}{index}", 10.0**index) for index in range(9)], MARKUP)

@@ -1,4 +1,4 @@
-"""Tables of numbers in the notations of many programs, and what they hold."""
+"""Tables of numbers in the notations of many programs, and their values."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Notation:
     trailing: int
 
     def number(self, value: float) -> str:
-        """Write a number."""
+        """Return a number in this notation."""
         return repr(value).replace(".", self.decimal)
 
     def text(self, words: str) -> str:
-        """Write a name."""
+        """Return a name in this notation."""
         return f'"{words}"' if self.quotes else words
 
     def line(self, fields: list[str]) -> str:
@@ -57,7 +57,7 @@ class Notation:
 
 @st.composite
 def notations(draw: st.DrawFn, headers: tuple[str, ...]) -> Notation:
-    """Any notation that programs write; a decimal comma never between commas."""
+    """Draw any notation that programs write; a decimal comma never between commas."""
     delimiter = draw(st.sampled_from(sorted(DELIMITERS.values())))
     decimal = "." if delimiter == "," else draw(st.sampled_from(".,"))
     trailing = 0 if delimiter == " " else draw(st.sampled_from([0, 0, 1, 3]))
@@ -77,4 +77,4 @@ NUMBERS = st.one_of(
     st.integers(-20, 2000).map(float),
     st.sampled_from([1e-7, 2.5e300, 1.0, 0.0]),
 )
-"""Numbers; whole ones are written with a fraction, as pandas and R do for columns of floats."""
+"""Numbers; integers are written with a fraction, as pandas and R do for columns of floats."""

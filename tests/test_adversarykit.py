@@ -1,4 +1,4 @@
-"""The hostile surroundings that other tests rely on do what they promise."""
+"""The hostile surroundings that other tests rely on work as promised."""
 
 from __future__ import annotations
 

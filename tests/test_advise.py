@@ -1,4 +1,4 @@
-"""Advice names the best choices with intervals, says what limits them, and what it follows from."""
+"""Advice names the best choices with intervals, their limits, and the runs it follows from."""
 
 from __future__ import annotations
 
@@ -172,7 +172,9 @@ def test_scale_out_has_a_cost_and_a_single_node_turns_into_more() -> None:
 
 
 def test_an_engine_is_left_out_far_beyond_its_measured_sizes() -> None:
-    """An engine measured with 10 MB answered for 452 GB, because another had been run with more."""
+    """An engine measured with 10 MB answered for 452 GB, because another had been run with more.
+    Now each engine answers within its own measured sizes alone.
+    """
     machine, job = known()["ec2-i4i"], Job(size_bytes=HUMAN, years=4)
     tiny = [
         replace(demand, sizes=(1e6, 1e7)) if demand.engine == "mpi" else demand
@@ -203,7 +205,9 @@ def test_less_than_was_measured_is_less_sure() -> None:
 
 
 def test_a_machine_without_storage_never_ranks_before_a_machine_with_it() -> None:
-    """Cooley and Theta read their input for nothing, since nobody described their storage."""
+    """Cooley and Theta have no description of their storage, so reading cost them nothing and they
+    ranked first. Now machines with storage rank before them.
+    """
     complete = known()["ec2-i4i"]
     assert complete.disks
     bare = replace(complete, key="bare", name="Bare", disks=None)

@@ -1,4 +1,4 @@
-"""The page of an advice says all that its text says, with days and sources of its prices."""
+"""The page of an advice has all content of its text, with dates and sources of its prices."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from cuesta.model.machines import known
 from cuesta.report.advice import write
 
 Advice = dict[str, Any]
-"""As `advise --json` prints it."""
+"""Advice as `advise --json` prints it."""
 
 
 def plain(page: str) -> str:
-    """The words of a page without its style, with one space between them."""
+    """Return the words of a page without its style, separated by single spaces."""
     page = page.rpartition("</head>")[2]
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
 @pytest.fixture(scope="module")
 def advised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Advice, str]:
-    """An advice among all known machines, and its page."""
+    """Advice among all known machines, and its page."""
     folder = tmp_path_factory.mktemp("advice")
     made = advise(Job(size_bytes=452e9, years=4), list(known().values()), demands("assemble"))
     return made, write(made, folder / "page.html").read_text("utf-8")

@@ -39,13 +39,13 @@ def write(folder: Path, made: Iterable[dict[str, Any]]) -> None:
 
 
 def among(folder: Path, made: Iterable[dict[str, Any]], size: float = 1e9) -> list[Choice]:
-    """The choices among these runs."""
+    """Return the choices among these runs."""
     write(folder, made)
     return here.choices("sort", size, [folder])
 
 
 def seconds(choices: Iterable[Choice]) -> dict[str, int]:
-    """The time of each choice by its name."""
+    """Return the time of each choice by its name."""
     return {choice.machine: round(choice.seconds.value) for choice in choices if choice.seconds}
 
 
@@ -75,7 +75,9 @@ def test_runs_made_here_are_separate_choices(
 
 
 def test_runs_on_other_machines_are_choices_named_by_what_differs(tmp_path: Path) -> None:
-    """Runs on a fast and on a slow processor had become one choice, of a time that neither has."""
+    """Runs on a fast and on a slow processor were merged into a single choice, with a time that
+    neither has. Now each is a choice, named by the difference.
+    """
     fast, slow = record("native", 10**9, 3.0), record("native", 10**9, 30.0)
     slow["machine"] = {"cpu": "old", "cores": 2}
     assert seconds(among(tmp_path, [fast, slow, slow])) == {
@@ -108,7 +110,7 @@ def test_runs_of_other_factors_caches_and_inputs_are_separate_choices(tmp_path: 
 
 
 def test_several_nodes_are_a_choice_wherever_their_cluster_was(tmp_path: Path) -> None:
-    """A study starts a cluster for each run, at another address, which says nothing of the run."""
+    """A study starts a cluster for each run, at a new address, which is no setting of the run."""
     made = [
         {
             **record("spark", 10**9, 8.0),
@@ -127,8 +129,8 @@ def test_several_nodes_are_a_choice_wherever_their_cluster_was(tmp_path: Path) -
 
 
 def test_a_line_through_times_that_are_mostly_starts_is_unsure(tmp_path: Path) -> None:
-    """Two ranks took 0.84 and 0.89 s, nearly all of it their start, and 2.36 s for four times as
-    much, of which the interval of 0.91 to 1.34 s knew nothing.
+    """Two ranks took 0.84 and 0.89 s, nearly all of it their start, and 2.36 s for four times the
+    data. The interval was 0.91 to 1.34 s. Now such a line has a wide interval.
     """
     write(tmp_path, [record("mpi", 54 * 10**6, 0.84), record("mpi", 216 * 10**6, 0.89)])
     (choice,) = here.choices("sort", 864e6, [tmp_path])

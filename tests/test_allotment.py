@@ -1,4 +1,4 @@
-"""Limits of control groups and of batch systems, wherever in the tree they are."""
+"""Limits of control groups and of batch systems, at any level of the tree."""
 
 from __future__ import annotations
 
@@ -141,7 +141,9 @@ def test_a_quota_is_used_in_full() -> None:
 
 
 def test_the_defaults_of_a_run_are_those_of_its_job(tmp_path: Path) -> None:
-    """A job of 512 MiB was given half of the machine, and ended by the kernel."""
+    """A job of 512 MiB got half of the machine's memory as its default, and the kernel killed it.
+    Now the defaults come from the limits of the job.
+    """
     words = [
         "run",
         "dataflow",
@@ -164,7 +166,9 @@ def test_the_defaults_of_a_run_are_those_of_its_job(tmp_path: Path) -> None:
 
 
 def test_the_limit_of_open_files_is_raised_at_the_start() -> None:
-    """300 lanes were refused under the soft limit of 256 that many systems have."""
+    """300 lanes were refused under the soft limit of 256 open files of many systems. Now the limit
+    is raised at the start.
+    """
     program = (
         "import resource; from cuesta.machine import raise_limit_of_files as raised; raised();"
         "print(*resource.getrlimit(resource.RLIMIT_NOFILE))"

@@ -1,4 +1,4 @@
-"""Files of others survive where Cuesta writes output."""
+"""Foreign files survive where Cuesta writes output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write(folder: AnswerFolder) -> None:
 
 
 def attempt(work: Callable[[], object]) -> bool:
-    """Whether `work` was not refused."""
+    """Return whether `work` was not refused."""
     try:
         work()
     except (CuestaError, OSError):
@@ -59,9 +59,8 @@ def overwrite(output: Path, scratch: Path | None = None) -> None:
 def test_no_run_damages_what_a_stranger_has_in_and_around_its_output(
     tmp_path: Path, part: int
 ) -> None:
-    """`--overwrite` removed the folder of any file `run.json`, with all that was in it.
-
-    A project was lost with `-o .`, and notes that somebody kept beside an answer.
+    """`--overwrite` removed any folder with a file `run.json` and all content: a project was lost
+    with `-o .`, and a user's notes with their answer. Now only files of the answer are removed.
     """
     for seed in range(part, TREES, 4):
         around = tmp_path / str(seed)
@@ -106,7 +105,7 @@ def test_no_other_output_damages_what_a_stranger_has(tmp_path: Path) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove what a test made, and the folder that links of a foreign tree lead to."""
+    """Remove the folders of a test, and the target of links of a foreign tree."""
     for place in folder.parent.glob(f"{folder.name}*"):
         shutil.rmtree(place)
 
@@ -182,7 +181,7 @@ def test_a_page_does_not_replace_a_file_of_another(tmp_path: Path) -> None:
 def test_a_file_that_turns_up_while_an_answer_is_replaced_is_retained_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever was in the folder when its name changed was removed with it."""
+    """All files in the folder were removed when its name changed. Now foreign files remain."""
     old = answer(tmp_path / "out", {"pairs.txt": b"old"})
     swap = removal.exchange
 
@@ -204,7 +203,9 @@ def test_a_file_that_turns_up_while_an_answer_is_replaced_is_retained_and_named(
 
 
 def test_an_answer_exists_at_each_moment_of_its_replacement(tmp_path: Path) -> None:
-    """Two renames left a moment without any answer, which a reader met as a missing file."""
+    """Two renames left a moment without any answer, and a reader saw a missing file. Now an answer
+    exists at each moment.
+    """
     old = answer(tmp_path / "out", {"pairs.txt": b"old"})
     if not can_swap(tmp_path):
         pytest.skip("this file system cannot swap names")

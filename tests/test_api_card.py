@@ -1,4 +1,4 @@
-"""What a notebook shows of an answer: legible on light and on dark, and nothing else touched."""
+"""The card of an answer in a notebook: legible on light and on dark, without side effects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 GROUNDS = {"light": ("#ffffff", "#1f1f1f"), "dark": ("#111111", "#e0e0e0")}
-"""Background and text of JupyterLab's themes."""
+"""Background and text colours of JupyterLab's themes."""
 
 CONTRAST_MIN = 4.5
 BYTES_MAX = 40_000

@@ -1,4 +1,4 @@
-"""The keywords of Python are the words of the command line, in every place that lists them."""
+"""The keywords of Python are the words of the command line, in all places that list them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from labkit import ROOT
 JOBS: tuple[type[Run] | type[Compare], ...] = (Run, Compare)
 STUB = ROOT / "python" / "cuesta" / "__init__.pyi"
 ONLY_TYPED = {"json", "help"}
-"""Options that print; a call returns."""
+"""Options that print; a call returns instead."""
 
 
 def typed_words(command: str, workload: str) -> set[str]:
-    """The options that Typer takes, as keywords; of letters only those that are no word too."""
+    """Return the options of Typer as keywords; letters only if they have no long form."""
     group: Any = typer.main.get_command(commands.build([command]))
     names = set()
     for parameter in group.commands[command].commands[workload].params:
@@ -68,7 +68,7 @@ def test_the_stub_has_each_keyword_with_its_default_and_an_explanation(
 
 
 def _of(function: ast.FunctionDef) -> str:
-    """The workload of an overload."""
+    """Return the workload of an overload."""
     return ast.unparse(function.args.args[0].annotation or function).split("'")[1]
 
 

@@ -1,4 +1,4 @@
-"""In a real kernel: the notebook of the guide, progress in a cell, and the interrupt button."""
+"""The guide's notebook, progress in a cell and the interrupt button, in a real kernel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of Jupyter, about its own
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder for temporary files, also of kernels."""
+    """Empty folder for temporary files, also of kernels."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -56,7 +56,7 @@ def test_the_notebook_of_the_guide_runs_and_is_stored_without_outputs(
 
 
 def _texts(cell: Any) -> Iterator[str]:
-    """What a cell shows, as plain text; what is gone again left out."""
+    """Yield the output of a cell as plain text, without output that was cleared."""
     for output in cell.outputs:
         text = output.get("text") or output.get("data", {}).get("text/plain", "")
         if text:
@@ -65,7 +65,7 @@ def _texts(cell: Any) -> Iterator[str]:
 
 @pytest.fixture
 def kernel(temporary: Path) -> Iterator[Any]:
-    """A client of a kernel, with its manager."""
+    """Client of a kernel, with its manager."""
     running = manager.KernelManager(kernel_name="python3")
     running.start_kernel(env={**os.environ, "TMPDIR": str(temporary)})
     client = running.client()
@@ -77,7 +77,7 @@ def kernel(temporary: Path) -> Iterator[Any]:
 
 
 def messages(client: Any, identifier: str) -> Iterator[dict[str, Any]]:
-    """What a kernel publishes of a cell, until that has ended."""
+    """Yield the messages that a kernel publishes for a cell, until the cell has ended."""
     while True:
         message = client.get_iopub_msg(timeout=60)
         if message["parent_header"].get("msg_id") != identifier:
@@ -141,7 +141,7 @@ def test_an_error_in_a_kernel_is_an_exception_of_a_single_line(kernel: Any, tmp_
 
 
 class Display:
-    """Stands for IPython's display of a cell."""
+    """Stand-in for IPython's display of a cell."""
 
     def __init__(self) -> None:
         self.contents: list[dict[str, str]] = []

@@ -1,4 +1,4 @@
-"""The tables of an answer: what is in its files, in every form, with PyArrow and without it."""
+"""The tables of an answer: the content of its files, in all forms, with and without PyArrow."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ROWS = {
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, cuesta.Answer]:
-    """The answer of every case, by its name."""
+    """The answer of each case, by its name."""
     files = make_files(tmp_path_factory.mktemp("inputs"))
     run: Any = cuesta.run
     return {

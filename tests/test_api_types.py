@@ -1,4 +1,4 @@
-"""What a type checker and a completion know of the calls."""
+"""The calls as a type checker and a completion see them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ WRONG = [
 
 
 def checked(path: Path, program: str) -> list[tuple[int, str]]:
-    """What mypy says of a program: line and message."""
+    """Return the messages of mypy on a program: line and text."""
     path.write_text(program)
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--no-pretty", str(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -34,7 +34,7 @@ __all__ = ["small_disk"]
 
 @pytest.fixture(scope="module")
 def genome() -> str:
-    """With a repeat of 60 bases, which 31-mers do not bridge and 79-mers do."""
+    """Genome with a repeat of 60 bases, which 31-mers do not bridge and 79-mers do."""
     repeat = drawn(60, 7)
     return drawn(9000, 1) + repeat + drawn(6000, 2) + repeat + drawn(5000, 3)
 
@@ -117,7 +117,7 @@ def test_ranks_write_the_same_bytes(
 
 
 def without_depth(answer: Path) -> str:
-    """The graph without the depth of its paths."""
+    """Return the graph without the depth of its paths."""
     return re.sub(r"\tDP:f:[\d.]+", "", (answer / "graph.gfa").read_text())
 
 
@@ -249,7 +249,7 @@ def test_files_of_read_pairs_without_their_counterpart_are_refused(
 
 
 def test_a_circle_without_read_pairs_remains_a_circle(tmp_path: Path) -> None:
-    """The last size of k-mers takes no reads, which would run over the end of a circle."""
+    """The last size of k-mers uses no reads, which would extend over the end of a circle."""
     genome = drawn(9000, 16)
     ones, twos = read_pairs_of(genome, 60, 300, 17)
     files = [write_fastq(tmp_path / "1.fq", ones), write_fastq(tmp_path / "2.fq", twos)]

@@ -20,7 +20,7 @@ from assemblykit import (
 
 
 def least_form(circle: str) -> str:
-    """The least rotation of a circle on either strand."""
+    """Return the least rotation of a circle on either strand."""
     return min(
         strand[start:] + strand[:start]
         for strand in (circle, turned(circle))
@@ -31,7 +31,7 @@ def least_form(circle: str) -> str:
 @pytest.mark.parametrize("sizes", ["21", "31,55", "auto"])
 @pytest.mark.parametrize("means", ["single", "pairs", "ranking"])
 def test_circles_come_back_once_around(tmp_path: Path, sizes: str, means: str) -> None:
-    """Each file of the answer has every base of a circle once, from its least rotation on."""
+    """Each file of the answer has each base of a circle once, starting at its least rotation."""
     circles = [drawn(length, length) for length in (1000, 2500, 5000)]
     if means == "pairs":
         pairs = [read_pairs_of(circle, 60, 300, 17) for circle in circles]

@@ -1,4 +1,4 @@
-"""The depth of a contig is how many reads lie over each base of it, for any sizes of k-mers."""
+"""The depth of a contig is the number of reads over each base, for any sizes of k-mers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from assemblykit import assemble, drawn, fault, reads_of, record, turned, write_
 from cuesta.cli.app import call
 
 CIRCLES = {drawn(60_000, 1): 30, drawn(8_000, 2): 90}
-"""Their bases, and how deep they are read."""
+"""Number of bases of each circle, and its depth."""
 
 
 def pairs_of(genome: str, depth: int, seed: int) -> list[str]:
-    """Reads of the ends of stretches of 300 bases of a circle, two by two; 1 in 100 bases wrong."""
+    """Return reads of both ends of fragments of 300 bases of a circle, with 1 % wrong bases."""
     chance = random.Random(seed)
     sequences = []
     for _ in range(depth * len(genome) // 200):
@@ -31,13 +31,13 @@ def pairs_of(genome: str, depth: int, seed: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pairs of reads of both circles, which follow one another."""
+    """Pairs of reads of both circles, interleaved."""
     both = [read for seed, circle in enumerate(CIRCLES.items()) for read in pairs_of(*circle, seed)]
     return write_fastq(tmp_path_factory.mktemp("reads") / "r.fq", both)
 
 
 def depths(answer: Path) -> list[tuple[str, float]]:
-    """Bases and depth of every contig; the graph says the same."""
+    """Return bases and depth of each contig; the graph must have the same."""
     contigs = re.findall(
         r">\S+ length=\d+ depth=(\S+).*\n(\w+)", (answer / "contigs.fa").read_text()
     )

@@ -1,4 +1,4 @@
-"""`assemble` reads what strangers give it, whatever packed it, or says what is wrong with it."""
+"""`assemble` reads input of any origin and packing, or names its fault."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def expected(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def bgzip(text: bytes, size: int = 20_000) -> bytes:
-    """Blocks of bgzip without the end mark."""
+    """Return blocks of bgzip without the end mark."""
     blocks = []
     for start in range(0, len(text), size):
         part = text[start : start + size]
@@ -77,7 +77,7 @@ WRAPPERS: dict[str, Callable[[bytes], bytes]] = {
 def test_whatever_packs_reads_they_give_the_same_contigs(
     plain: Path, expected: bytes, tmp_path: Path, wrapper: str
 ) -> None:
-    """The name of the file says nothing of what packed it."""
+    """The format is detected by content: names of files are no evidence of their packing."""
     path = tmp_path / "reads.fq.gz"
     path.write_bytes(WRAPPERS[wrapper](plain.read_bytes()))
     answer = assemble([path], tmp_path / "a", *K)

@@ -18,7 +18,7 @@ from cuesta.workloads.assembly import components, coverage
 from cuesta.workloads.assembly.files import Files
 
 Segment = tuple[int, float, float]
-"""Bases, depth, GC."""
+"""Bases, depth and GC of a segment."""
 
 
 def answer(
@@ -27,7 +27,7 @@ def answer(
     links: Sequence[str] = (),
     circles: Sequence[int] = (),
 ) -> Files:
-    """An answer of a graph alone; a link is as `1+ 2-`."""
+    """Write an answer with a graph alone; a link has the form `1+ 2-`."""
     lines = ["H\tVN:Z:1.2"]
     for number, (length, depth, gc) in enumerate(segments, start=1):
         bases = "G" * round(length * gc) + "A" * (length - round(length * gc))
@@ -100,7 +100,7 @@ def test_a_chain_is_straight_and_its_segments_are_as_long_as_their_logarithms(
 
 
 def test_segments_meet_where_links_are_on_whichever_strand(tmp_path: Path) -> None:
-    """Two ways around a bubble, from the end of the first to that of the last, which is turned."""
+    """Two paths around a bubble, from the end of the first segment to that of the reversed last."""
     contigs = [(5000, 40.0, 0.5), (900, 20.0, 0.5), (800, 20.0, 0.5), (4000, 40.0, 0.5)]
     links = ["1+ 2+", "1+ 3-", "2+ 4-", "3- 4-"]
     (panel,) = only(components.views(answer(tmp_path, contigs, links)))["panels"]

@@ -1,4 +1,4 @@
-"""`assemble` on samples of other assemblers, beside the genomes they come from.
+"""`assemble` on samples of other assemblers, compared with the genomes they come from.
 
 SPAdes' `ecoli_1K`: 2,054 real pairs of the first 1,000 bases of E. coli. Unicycler's sample: 50,200
 synthetic pairs of 125 bases of three circular plasmids of Shigella sonnei 53G, 215,774, 8,953 and
@@ -40,7 +40,7 @@ def kmers(sequence: str) -> set[str]:
 
 
 def kmers_of(contig: tuple[str, str]) -> set[str]:
-    """Those of a contig by its head and bases, around its ends where it is a circle."""
+    """Return the k-mers of a contig, given by head and bases; a circle wraps around."""
     head, bases = contig
     return kmers(bases + bases[: K - 1] if head.endswith(" circular=true") else bases)
 
@@ -68,7 +68,7 @@ def sample(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="module")
 def plasmids(sample: Path) -> dict[str, str]:
-    """The bases by accession, each circle with its first bases once more."""
+    """The bases by accession, each circle extended by its first bases."""
     by_head = sequences(sample / "reference.fasta")
     return {head.split()[0]: bases + bases[: K - 1] for head, bases in by_head.items()}
 
@@ -129,7 +129,7 @@ def test_a_circle_is_reported_as_a_circle(answer: Path, plasmids: dict[str, str]
 
 
 def circle_of(answer: Path, plasmid: str) -> tuple[str, str]:
-    """Head and bases of the one contig that has k-mers of a plasmid."""
+    """Return head and bases of the only contig that has k-mers of a plasmid."""
     wanted = kmers(plasmid)
     contigs = sequences(answer / "contigs.fa").items()
     ((head, contig),) = [entry for entry in contigs if kmers_of(entry) & wanted]

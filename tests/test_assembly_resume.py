@@ -1,4 +1,4 @@
-"""`cuesta run assemble --resume`: what was whole before a run was ended is not done again."""
+"""`cuesta run assemble --resume`: stages that were complete before an end are not repeated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def was_killed(words: list[str], checkpoint: Path, output: Path) -> bool:
-    """Whether a run that begins anew was killed once it kept a file, before it ended by itself."""
+    """Return whether a new run was killed after its first checkpoint, before its end."""
     for folder in (checkpoint.parent, output):
         shutil.rmtree(folder, ignore_errors=True)
     process = subprocess.Popen([*words, "-o", str(output)])
@@ -113,9 +113,9 @@ def test_a_folder_of_another_run_is_not_gone_on_from(
 def test_a_checkpoint_with_a_link_is_refused_and_its_target_remains(
     reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A checkpoint from elsewhere could have any file emptied, or copied into the answer.
-
-    Its lock was opened to be written whatever it was, and its files were read through links.
+    """A checkpoint from elsewhere could make any file be emptied, or copied into the answer: its
+    lock was opened for writing whatever it was, and its files were read through links. Now links
+    are refused.
     """
     notes, checkpoint = tmp_path / "notes", tmp_path / "kept"
     notes.write_text("mine")

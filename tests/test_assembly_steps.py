@@ -1,4 +1,4 @@
-"""What to do next: each rule fires on reads that were made for it, and not on others."""
+"""Advice on next steps: each rule fires on reads made for it, and not on the rest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @cache
 def made(place: Path, words: str) -> Path:
-    """Reads of a genome of 200,000 bases by `data make reads`; an option is there once."""
+    """Return reads of a genome of 200,000 bases by `data make reads`, made once for each option."""
     file = place / f"reads-{words.replace(' ', '')}.fq"
     command = f"data make reads --bases 200000 {words} -o {file}".split()
     assert call(command) == 0
@@ -32,7 +32,7 @@ def made(place: Path, words: str) -> Path:
 
 
 def steps(inputs: list[Path], output: Path, *more: str) -> dict[str, str]:
-    """What a run would have its reader do next, and why."""
+    """Return the advice of a run to its reader, each with its reason."""
     answer = assemble(inputs, output, "--verify", "none", *more)
     files = Files(answer, 8)
     parameters = record_of(answer)
@@ -140,7 +140,7 @@ def test_a_deeper_genome_of_other_gc_is_suspected_and_a_circle_is_not(tmp_path: 
 
 
 def graph(*contigs: tuple[int, float, float], circular: int | None = None) -> Graph:
-    """Contigs of so many bases, so deep and of that GC, without links."""
+    """Return contigs of these lengths, depths and GC, without links."""
     made = Graph()
     for index, (length, depth, gc) in enumerate(contigs):
         made.lengths.append(length)
@@ -201,7 +201,9 @@ def test_scaffolds_that_are_long_ask_for_nothing(place: Path, tmp_path: Path) ->
 
 
 def test_ends_at_gaps_ask_for_an_even_depth(tmp_path: Path) -> None:
-    """Contigs end where no read continues although nearly all is deep: holes were cut into it."""
+    """Contigs end without a following read although nearly all is deep: gaps were cut into the
+    depth.
+    """
     genome = drawn(60_000, 20)
     places = range(4000, 60_000, 8000)
     parts = [genome[begin : begin + 8000] for begin in (0, *places)]
@@ -212,7 +214,7 @@ def test_ends_at_gaps_ask_for_an_even_depth(tmp_path: Path) -> None:
 
 
 def reads_of_line(genome: str, depth: int) -> list[str]:
-    """Reads of 100 bases without errors, none over an end."""
+    """Return reads of 100 bases without errors, none over an end."""
     chance = random.Random(len(genome))
     count = depth * len(genome) // 100
     starts = [chance.randrange(len(genome) - 99) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""`verify` proves an assembly: what is wrong with one is seen, and said."""
+"""`verify` proves an assembly: its faults are detected and reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def test_a_changed_base_is_not_verified(tmp_path: Path, name: str) -> None:
 
 
 def complete_answer(folder: Path) -> Path:
-    """Two genomes, each in three equal reads: two unitigs, whose k-mers were all seen thrice."""
+    """Write two genomes, each in three equal reads: two unitigs, whose k-mers all occur three
+    times.
+    """
     genomes = [drawn(300, 18), drawn(200, 19)]
     path = write_fastq(folder / "r.fq", genomes * 3)
     answer = assemble([path], folder / "a", "-k", "31", "--min-count", "2", "--min-contig", "0")
@@ -34,7 +36,7 @@ def complete_answer(folder: Path) -> Path:
 
 
 def test_a_unitig_that_continues_is_not_verified(tmp_path: Path) -> None:
-    """Its counts and its k-mers are right; only a joint says that two sequences are one unitig."""
+    """Its counts and k-mers are right; only a joint shows that two sequences are one unitig."""
     answer = complete_answer(tmp_path)
     names, sequences = fasta(answer / "unitigs.fa")
     bases = sequences[0]
@@ -61,6 +63,6 @@ def test_solid_kmers_that_are_nowhere_are_missed(tmp_path: Path) -> None:
 
 
 def fasta(path: Path) -> tuple[list[str], list[str]]:
-    """Heads and sequences, a line each."""
+    """Return heads and sequences, each on a line."""
     lines = path.read_text().splitlines()
     return lines[::2], lines[1::2]

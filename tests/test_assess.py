@@ -1,4 +1,4 @@
-"""`cuesta assess`: an assembly beside a reference, with minimap2 where it is installed."""
+"""`cuesta assess`: an assembly compared with a reference, by minimap2 where it is installed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reference(tmp_path: Path) -> Path:
 
 
 def scrambled() -> list[str]:
-    """Contigs with one misassembly of each kind, and one that is nobody's."""
+    """Return contigs with a misassembly of each kind, and a contig of no genome."""
     return [
         GENOME[:8000] + GENOME[9500:14_000],
         GENOME[14_000:17_000] + turned(GENOME[17_000:20_000]),

@@ -1,4 +1,4 @@
-"""Alignments are cut, split and chosen as QUAST has it; nothing here needs minimap2."""
+"""Alignments are cut, split and chosen by QUAST's rules; nothing here needs minimap2."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ LINE = replace(GENOME, circular=False)
 
 
 def equal(first: int, begin: int, length: int, **changes: Any) -> Alignment:
-    """Bases `first` on of a contig, equal to those from `begin` on of the reference."""
+    """Return an alignment of bases from `first` of a contig, equal to those from `begin` of the
+    reference.
+    """
     made = Alignment(
         sequence="one", begin=begin, end=begin + length, first=first, last=first + length,
         forward=True, steps=(("=", length),),

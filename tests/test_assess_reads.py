@@ -1,4 +1,4 @@
-"""`cuesta assess` without a reference: what the k-mers of the reads say of the contigs."""
+"""`cuesta assess` without a reference: contigs judged by the k-mers of the reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def assembled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def spelled(sequence: str, k: int) -> Counter[str]:
-    """K-mers in letters, each on the strand that comes first."""
+    """Return k-mers as letters, each on its lesser strand."""
     words = (sequence[at : at + k] for at in range(len(sequence) - k + 1))
     return Counter(min(word, turned(word)) for word in words if set(word) <= set("ACGT"))
 

@@ -1,4 +1,4 @@
-"""`cuesta assess` of scaffolds: the measures of contigs, and gaps that may be of a wrong size."""
+"""`cuesta assess` of scaffolds: the measures of contigs, and gaps that may have a wrong size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reference(tmp_path: Path) -> Path:
 
 
 def write_scaffolds(folder: Path, *scaffolds: str) -> Path:
-    """An answer of contigs A, B and C, and these scaffolds."""
+    """Write an answer of contigs A, B and C, and these scaffolds."""
     write_answer(folder, A, B, C)
     with (folder / "scaffolds.fa").open("w") as out:
         for number, bases in enumerate(scaffolds, start=1):
@@ -35,7 +35,7 @@ def write_scaffolds(folder: Path, *scaffolds: str) -> Path:
 
 
 def measured(folder: Path, reference: Path, scaffold: str) -> dict[str, Any]:
-    """What the assessment says of a scaffold beside the reference."""
+    """Return the assessment of a scaffold against the reference."""
     answer = write_scaffolds(folder, scaffold)
     scaffolds: dict[str, Any] = assessed(answer, "-r", str(reference), "--no-reads")["scaffolds"]
     return scaffolds

@@ -1,4 +1,4 @@
-"""A fault that is put into the machine is what `explain` finds in the run."""
+"""`explain` names the fault that was injected into the machine."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ levels = [
 
 
 def studied(text: str, folder: Path, factors: dict[str, str]) -> dict[str, Run]:
-    """A run of each level; skips where the machine cannot be held to them."""
+    """Return a run of each level; skip where the machine cannot be limited to them."""
     (folder / "faults.toml").write_text(text, "utf-8")
     words = ["-m", "cuesta", "study", "run", str(folder / "faults.toml"), "-o", str(folder / "out")]
     lacking = machines.refusal(factors)
@@ -103,7 +103,7 @@ def read(file: Path) -> Run:
 
 
 def attributed(run: Run) -> Attribution:
-    """Where the time went; all of it."""
+    """Return the attribution of the time, which must cover all of it."""
     result = attribution(run)
     assert result is not None
     assert sum(result.core_seconds.values()) == pytest.approx(result.cores * result.wall_seconds)
@@ -111,13 +111,13 @@ def attributed(run: Run) -> Attribution:
 
 
 def of_work(run: Run, cause: str) -> float:
-    """The share of a cause in the time of cores after the start, that other programs left."""
+    """Return the share of a cause in the core time after the start that other programs left."""
     result = attributed(run)
     return result.share(cause) / (1 - result.share(STARTING) - result.share(OTHERS))
 
 
 def first(run: Run, *but: str) -> str:
-    """What cores lost most time to. Other tests may have them meanwhile: that is left out."""
+    """Return the cause with the most core time, without the time that parallel tests took."""
     result = attributed(run)
     left_out = (*WORK, STARTING, OTHERS, *but)
     return max((cause for cause in result.core_seconds if cause not in left_out), key=result.share)
@@ -125,7 +125,7 @@ def first(run: Run, *but: str) -> str:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """A sort as it is, under a quota, and with a slow disk."""
+    """A sort without a fault, under a quota, and with a slow disk."""
     factors = {"cpu-quota": "0.05", "disk-rate": "4MB/s"}
     return studied(STUDY, tmp_path_factory.mktemp("faults"), factors)
 
@@ -144,7 +144,7 @@ def test_a_slow_disk_is_detected(runs: dict[str, Run]) -> None:
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """A sort by native, and by Spark on two nodes, without and with a slow link where it can be."""
+    """A sort by native, and by Spark on two nodes, without and with a slow link where possible."""
     needs_spark("spark")
     slow = machines.refusal({"link-rate": "5mbit"}) is None
     text = LINKED if slow else LINKED.replace(LINK, "")
@@ -155,7 +155,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 
 def test_nodes_are_brought_up_for_a_run(linked: dict[str, Run]) -> None:
-    """Side by side on this machine, or each with a network of its own and a link of some rate."""
+    """Nodes on this machine, or each with a separate network and a link of some rate."""
     assert {"native", "none"} <= linked.keys()
     assert len({run.object("answer")["digest"] for run in linked.values()}) == 1
 
@@ -181,7 +181,7 @@ def needs_spark(name: str) -> None:
 
 
 def ran(words: list[str], answer: Path) -> Run:
-    """A run of a process of its own, whose session of Spark is new."""
+    """Return a run in a separate process, whose Spark session is new."""
     command = [sys.executable, "-m", "cuesta", "run", *words, "--threads", "2", "--verify", "none"]
     done = subprocess.run(
         [*command, "-o", str(answer)], capture_output=True, text=True, check=False
@@ -191,7 +191,7 @@ def ran(words: list[str], answer: Path) -> Run:
 
 
 def test_a_small_heap_is_detected(tmp_path: Path) -> None:
-    """New objects have 1 MiB of the heap instead of 1,200: it is collected again and again."""
+    """The young generation has 1 MiB instead of 1,200: it is collected again and again."""
     needs_spark("spark-scala")
     file = tmp_path / "rows.dat"
     make = ["data", "make", "tera", "--kind", "random", "--rows", "1000000", "-o", str(file)]
@@ -216,7 +216,7 @@ def test_a_small_heap_is_detected(tmp_path: Path) -> None:
 
 
 def test_a_task_that_is_far_longer_than_the_rest_is_detected(large: Path, tmp_path: Path) -> None:
-    """A compressed file is one task: of two, one has 240 times the lines of the other."""
+    """A compressed file is a single task: one of two has 240 times the lines of the other."""
     needs_spark("spark")
     lines = large.read_bytes().splitlines(keepends=True)
     member = gzip.compress(b"".join(lines), 1)

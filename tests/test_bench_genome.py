@@ -1,4 +1,4 @@
-"""How the bench of assembly holds unitigs that were made by another definition."""
+"""The bench of assembly compares its unitigs with those of an independent definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of the README: its figures are those of the results that are kept."""
+"""The table of the README has the figures of the stored results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rows(bars: list[dict[str, Any]], *figures: list[str], fraction: bool = False
 
 
 def test_the_table_of_the_readme_is_that_of_the_results(tmp_path: Path) -> None:
-    """After a bench, `bench/run.py --tables` writes it anew; so does the bench itself."""
+    """After a bench, `bench/run.py --tables` rewrites it; so does the bench itself."""
     readme = tmp_path / "README.md"
     shutil.copy(ROOT / "README.md", readme)
     headlines.rewrite(readme, HEADLINES, results.read_all(ROOT / "bench" / "results"))

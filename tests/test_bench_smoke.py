@@ -1,4 +1,4 @@
-"""The benches find equal answers and keep what they measured, at the size of seconds."""
+"""The benches get equal answers and store their measurements, at a size of seconds."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def digests(case: dict[str, Any]) -> set[str]:
 
 
 def smoke(tmp_path: Path, bench: str, *without: str) -> dict[str, Any]:
-    """The record of a bench of seconds, without some peers."""
+    """Return the record of a bench of seconds, without some peers."""
     command = [sys.executable, "bench/run.py", bench, "--smoke", "--repeats", "1"]
     done = subprocess.run(
         [*command, *(f"--without={peer}" for peer in ("spark", "array", "alluxio", *without))],

@@ -1,4 +1,4 @@
-"""What `study tune` takes is held to runs of all settings that it has not seen."""
+"""The choice of `study tune` is compared with runs of all settings, which it has not seen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tuned_result(default: str, winner: str, verdict: str) -> dict[str, Any]:
 
 
 def judged(tmp_path: Path, outcome: dict[str, Any], grid: dict[str, list[float]]) -> dict[str, Any]:
-    """The last bar of a case."""
+    """Return the last bar of a case."""
     path = tmp_path / "input"
     path.write_bytes(b"x" * 100)
     case = study_tune.held("scan", path, outcome, grid)

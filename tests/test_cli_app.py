@@ -1,4 +1,4 @@
-"""The command line itself: help, versions, and errors as one line with the right exit code."""
+"""The command line itself: help, versions, and errors as a single line with the right exit code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-m", "cuesta"]
 
 
 def errors_of(capsys: pytest.CaptureFixture[str]) -> str:
-    """What went to stderr: exactly one line."""
+    """Return the output on stderr, which must be a single line."""
     text = capsys.readouterr().err
     assert text.count("\n") == 1
     return text

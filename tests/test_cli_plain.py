@@ -1,4 +1,4 @@
-"""A plain command line starts soon: it is read without Typer, and to the same values."""
+"""A plain command line starts fast: it is parsed without Typer, to the same values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SLOW = {
 
 
 MODULES_MAX = 450
-"""Modules that a plain run may load, those of the standard library too."""
+"""Limit of modules that a plain run may load, standard library included."""
 
 
 @pytest.mark.parametrize("name", WORKLOAD_NAMES)
@@ -58,7 +58,7 @@ def test_the_values_are_those_that_typer_reads(
 
 
 def drawn_words(draw: random.Random, known: list[Option]) -> list[str]:
-    """Inputs and options in any order, each option as often as it may be."""
+    """Draw inputs and options in any order, each option as often as allowed."""
     groups = [[f"input-{number}"] for number in range(draw.randint(1, 3))]
     for option in known:
         for _ in range(draw.choice((0, 1, 2) if option.many else (0, 1)) or option.required):

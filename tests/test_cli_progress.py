@@ -1,4 +1,4 @@
-"""Plain lines about a long stage: seldom, with rate and time to go."""
+"""Plain lines on a long stage: rare, with rate and remaining time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def test_no_percentage_is_printed_for_an_unknown_total(
 def test_the_start_of_an_engine_is_in_no_rate(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An engine took 60 s to start, and its first task ended after 61 s: that was no rate."""
+    """An engine took 60 s to start, and its first task ended after 61 s: a rate from these was
+    wrong. Now the start of an engine is in no rate.
+    """
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     observer = PlainObserver(Console(stderr=True))

@@ -28,7 +28,7 @@ LINE = "3\t1\t1\t1\t4\t0\t0\t0\t0\t0.900000\t1111"
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two versions, `a.txt` and `b.txt`, of 40,000 gene pairs."""
+    """Folder with two versions, `a.txt` and `b.txt`, of 40,000 gene pairs."""
     folder = tmp_path_factory.mktemp("pairs")
     for name, variant in (("a.txt", "0"), ("b.txt", "1")):
         words = "data make clusters --genes 400 --samples 40 --pairs 40000 --clusters 2 --seed 3"
@@ -37,7 +37,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    """A command that must succeed; what it printed as JSON."""
+    """Run a command that must succeed; return its JSON output."""
     capsys.readouterr()
     assert call([*map(str, words), "--json"]) == 0
     record: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -45,7 +45,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    """A command that must be refused; its one line of error."""
+    """Run a command that must be refused; return its single line of error."""
     capsys.readouterr()
     assert call([str(word) for word in words]) == 2
     lines = capsys.readouterr().err.splitlines()

@@ -1,4 +1,4 @@
-"""A run that is stopped leaves nothing that looks like an answer."""
+"""A stopped run leaves nothing that looks like an answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMAND = [sys.executable, "-m", "cuesta"]
 
 
 def start(words: list[str], mark: str) -> subprocess.Popen[str]:
-    """A command that has printed `mark` on stderr."""
+    """Start a command; return it once it has printed `mark` on stderr."""
     process = subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True)
     assert process.stderr
     for line in process.stderr:
@@ -33,7 +33,7 @@ def start(words: list[str], mark: str) -> subprocess.Popen[str]:
 
 
 def stop(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str]:
-    """Exit code and last line of a process after a signal, before its work is done."""
+    """Return exit code and last line of a process after a signal, sent before its work is done."""
     process.send_signal(number)
     _, text = process.communicate(timeout=HANG_SECONDS)
     return process.returncode, text.splitlines()[-1] if text else ""
@@ -87,9 +87,8 @@ def test_a_killed_run_leaves_only_a_name_with_partial(large: Path, tmp_path: Pat
 def test_what_a_killed_command_has_started_ends_with_it(
     command: str, rank_count: int, tmp_path: Path
 ) -> None:
-    """Ranks say nothing while they compute, and would not find out that nobody listens.
-
-    The first of three processes is the launcher, which may have only begun.
+    """Ranks print nothing while they compute, so a broken pipe would not stop them. The first of
+    three processes is the launcher, which may have only begun.
     """
     if lacking := get_engine("mpi").missing():
         pytest.skip(lacking)
@@ -103,7 +102,7 @@ def test_what_a_killed_command_has_started_ends_with_it(
 
 
 def ranks_of(folder: Path) -> list[int]:
-    """The launcher and the ranks that live, whose files are in a folder."""
+    """Return the launcher and the live ranks whose files are in a folder."""
     pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -139,7 +138,7 @@ def test_on_a_terminal_a_line_moves_and_no_color_is_respected(
 
 
 def on_terminal(words: list[str], environment: dict[str, str]) -> str:
-    """Everything a command shows on a terminal; it must succeed."""
+    """Return all output of a command on a terminal; it must succeed."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *words], stdout=follower, stderr=follower, stdin=follower, env=environment

@@ -39,7 +39,7 @@ NEEDS_SPARK = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def namespaces() -> Iterator[None]:
-    """Two hosts with addresses of their own, 10.77.9.11 and 10.77.9.12, on a bridge; needs root."""
+    """Two hosts with separate addresses, 10.77.9.11 and 10.77.9.12, on a bridge; needs root."""
     if os.geteuid() or not shutil.which("ip") or not ip("link", "add", BRIDGE, "type", "bridge"):
         pytest.skip("only root can make network namespaces")
     try:
@@ -57,7 +57,9 @@ def namespaces() -> Iterator[None]:
 
 
 def test_hosts_with_distinct_addresses_are_a_cluster(namespaces: None, folder: Path) -> None:
-    """The leader is told of by its bridge; each host listens on the interface that leads there."""
+    """The leader is at the address of its bridge; each host listens on the interface that leads
+    there.
+    """
     reach = ["--hosts", ",".join(NAMES), "--start", "ip netns exec {host}"]
     words = [*QUICK, "--scheduler", "hosts", *reach, "-o", str(folder)]
     done = call("up", *words, "--interface", BRIDGE)
@@ -131,7 +133,7 @@ for node in ("cuesta-h2", "cuesta-h1"):
 def test_spark_starts_tasks_on_the_host_that_has_their_input_in_memory(
     namespaces: None, folder: Path, tmp_path: Path
 ) -> None:
-    """A program without a word of ours reads `cuesta://`; places are the names of workers."""
+    """A program without our imports reads `cuesta://`; places are the names of workers."""
     under = tmp_path / "under"
     under.mkdir()
     for name in NAMES:
@@ -166,7 +168,7 @@ exec "$@"
 
 
 def started_by(folder: Path, change: str) -> list[str]:
-    """Options for hosts a and b that are this machine; a command changes what b finds."""
+    """Return options for hosts a and b on this machine; a command changes the files that b sees."""
     script = folder / "start"
     script.write_text(ODD.format(change=change))
     script.chmod(0o755)

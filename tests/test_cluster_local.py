@@ -1,4 +1,4 @@
-"""A cluster of several nodes that are this machine: it comes up, runs, and leaves nothing."""
+"""A cluster of several nodes on this machine: it starts, runs, and cleans up."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_a_session_mends_a_worker_and_ends_with_the_process_that_it_is_for(tmp_p
 
 @NEEDS_SPARK
 def test_a_run_on_two_workers_has_the_answer_of_native(folder: Path, tmp_path: Path) -> None:
-    """The first one on a machine keeps the classes that masters and workers load."""
+    """The first cluster on a machine stores the classes that masters and workers load."""
     blocks = ["run", "dataflow", "--blocks", "20", "--block-vectors", "1000"]
     native, answer = tmp_path / "native", tmp_path / "spark"
     assert cli_call([*blocks, "-o", str(native)]) == 0
@@ -261,7 +261,7 @@ def test_a_run_on_two_workers_has_the_answer_of_native(folder: Path, tmp_path: P
 
 
 def spark_worker(cluster: str) -> int:
-    """The worker of the second node; 0 where there is none."""
+    """Return the worker of the second node; 0 where none runs."""
     pids = watchdog.marked(f"{cluster}/local-2")
     return next((pid for pid in pids if "worker.Worker" in words(pid)), 0)
 

@@ -24,7 +24,7 @@ ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 
 @pytest.fixture
 def job(tmp_path: Path, slurm: SlurmBed) -> Iterator[Path]:
-    """A test that fails leaves no job for the next one."""
+    """Folder of a job, which is ended even if the test fails."""
     yield tmp_path / "cluster"
     testbed_slurm.cancel_all(slurm)
 
@@ -63,7 +63,7 @@ def test_a_folder_where_something_ran_is_not_used_again(tmp_path: Path) -> None:
 def test_a_waiting_job_reports_its_reason_and_a_cancelled_job_is_cancelled(
     slurm: SlurmBed, job: Path
 ) -> None:
-    """Three nodes of two: Slurm takes the job, and never starts it."""
+    """Three nodes of two: Slurm accepts the job, and never starts it."""
     words = command("submit", *SLURM, "--nodes", "3", "--wait", "-o", str(job), "--", "/bin/true")
     with subprocess.Popen(
         words,
@@ -93,7 +93,7 @@ def test_a_waiting_job_reports_its_reason_and_a_cancelled_job_is_cancelled(
 
 
 def test_a_cancelled_job_needs_no_grace(slurm: SlurmBed, job: Path) -> None:
-    """The file of the state is young, and Slurm says that the job never had a node."""
+    """The state file is recent, and Slurm reports that the job never had a node."""
     words = ["submit", *SLURM, "--nodes", "3", "-o", str(job), "--", "/bin/true"]
     assert call(*words, **slurm.environment()).returncode == 0
     slurm.run("scancel", (job / "job").read_text())
@@ -138,7 +138,7 @@ def test_a_missing_input_is_refused_before_the_job_waits(tmp_path: Path) -> None
 
 
 def test_an_engine_without_its_service_is_reported(tmp_path: Path) -> None:
-    """The path is of the nodes alone, so it is left to them."""
+    """The path exists on the nodes alone, so the check is left to them."""
     words = ["run", "sort", "/nowhere/none.dat", "-o", str(tmp_path / "out"), "--engine", "spark"]
     done = call("submit", *QUICK, "--wait", "-o", str(tmp_path / "cluster"), "--", *words)
     assert done.returncode != 0
@@ -164,7 +164,7 @@ def test_a_scratch_below_no_folder_is_refused_and_not_made(tmp_path: Path) -> No
 
 
 def test_a_node_that_is_late_is_named_while_it_is(tmp_path: Path) -> None:
-    """The agent of the second host begins only when the file is there."""
+    """The agent of the second host starts only when the file exists."""
     gate, folder = tmp_path / "gate", tmp_path / "cluster"
     late = f'[ {{host}} = b ] && while [ ! -e {gate} ]; do sleep 0.1; done; exec "$@"'
     start = shlex.join(["/bin/sh", "-c", late, "sh"])

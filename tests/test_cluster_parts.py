@@ -1,4 +1,4 @@
-"""Parts of a cluster by themselves: no cluster is started here."""
+"""Parts of a cluster in isolation: no cluster is started here."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ELSEWHERE = "process-1:1@elsewhere.invalid"
 
 @pytest.fixture
 def made(tmp_path: Path) -> ClusterFolder:
-    """The folder of a cluster that is handed in."""
+    """Folder of a submitted cluster."""
     place = ClusterFolder(tmp_path / "cluster")
     place.make()
     write_private(place.plan_file, json.dumps(to_json(PLAN)))
@@ -62,9 +62,9 @@ def made(tmp_path: Path) -> ClusterFolder:
     ],
 )
 def test_a_stranger_does_not_end_the_cluster(line: bytes) -> None:
-    """
-    Who connects proves that it knows the secret. A proof that was no ASCII, half a character and
-    deep JSON raised errors that were no `WireError`, and the leader ended with all of its nodes.
+    """A client proves that it knows the secret. A proof that was no ASCII, half a character or deep
+    JSON raised errors that were no `WireError`, and the leader ended with all its nodes. Now it
+    refuses such a client alone.
     """
     listener = wire.listen("127.0.0.1")
     members = Members(listener, "secret")
@@ -92,9 +92,9 @@ def test_a_leader_without_free_descriptors_continues() -> None:
 
 
 def test_a_process_of_another_machine_is_neither_gone_nor_ended(made: ClusterFolder) -> None:
-    """
-    A cluster of hosts is a process of one machine, its folder is seen by all. `status` on another
-    machine found no such process, and wrote that the cluster had failed.
+    """A cluster of hosts is a process of one machine, but all machines see its folder. `status` on
+    another machine found no such process, and wrote that the cluster had failed. Now only the
+    machine of the process judges it.
     """
     made.write(made.read() | {"state": "running"})
     write_private(made.job_file, ELSEWHERE)
@@ -206,7 +206,7 @@ def test_a_follower_reads_the_reason_that_the_leader_did_not_report(made: Cluste
 
 
 def ended_by(made: ClusterFolder, monkeypatch: pytest.MonkeyPatch, work: Any, end: Any) -> Any:
-    """The state that a leader leaves whose work and end are these; nothing is started."""
+    """Return the final state of a leader with this work and this end; nothing is started."""
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(watchdog, "watch_leader", lambda *_: 0)
     monkeypatch.setattr(leader.Leader, "_work", work)
@@ -240,9 +240,8 @@ def test_a_full_disk_is_no_defect_and_an_end_that_fails_is_reported(
 def test_what_a_store_could_not_write_makes_the_cluster_fail(
     made: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A store that is told to end may not be able to write everything. Its folder was removed with
-    the only copy, and the state was `ended`, exit code 0.
+    """A store that is ended may be unable to write everything. Its folder was removed with the only
+    copy, and the state was `ended`, exit code 0. Now the cluster fails.
     """
 
     def end(self: leader.Leader, _dog: int) -> None:
@@ -362,7 +361,9 @@ def test_a_scheduler_that_hangs_is_abandoned_after_the_timeout(
 def test_the_classes_of_two_clusters_do_not_meet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both wrote to one temporary file: the last part of its name was `conf` in every cluster."""
+    """Two clusters wrote their classes to the same temporary file, whose name ended in `conf` for
+    each. Now each has a file of its own.
+    """
     place = tmp_path / "classes" / "spark.jsa"
     used: list[str] = []
     copy = shutil.copyfile

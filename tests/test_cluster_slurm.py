@@ -1,4 +1,4 @@
-"""A cluster in jobs of a real Slurm: handed in, run, and gone whatever is killed."""
+"""A cluster in jobs of a real Slurm: submitted, run, and removed whichever process is killed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SLURM = (*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1")
 
 @pytest.fixture
 def folder(tmp_path: Path, slurm: SlurmBed) -> Iterator[Path]:
-    """A test that fails leaves no job for the next one."""
+    """Folder of a job, which is ended even if the test fails."""
     yield tmp_path / "cluster"
     testbed_slurm.cancel_all(slurm)
 
@@ -77,7 +77,7 @@ def test_nothing_is_left_when_a_part_is_killed(slurm: SlurmBed, folder: Path, wh
 def test_nothing_is_left_when_the_daemon_of_a_node_is_killed(
     slurm: SlurmBed, folder: Path, node: str
 ) -> None:
-    """Work goes on there until it has ended. The first node has the leader."""
+    """Work continues on the node until it has ended. The first node has the leader."""
     words = ["-o", str(folder), "--", sys.executable, "-c", "import time; time.sleep(3)"]
     assert call("submit", *SLURM, *words, **slurm.environment()).returncode == 0
     wait_for(is_in(folder, "running"), "the command runs")
@@ -90,7 +90,7 @@ def test_nothing_is_left_when_the_daemon_of_a_node_is_killed(
 
 
 def test_several_clusters_share_an_allocation(slurm: SlurmBed, folder: Path) -> None:
-    """Inside a job the leader is started there: one cluster on each node, at the same time."""
+    """Inside a job the leader starts on the spot: a cluster on each node, at the same time."""
     ours = shlex.join([sys.executable, "-m", "cuesta", "cluster"])
     command = f"{ours} up {shlex.join(QUICK)} --scheduler slurm --nodes 1"
     script = f"""\
@@ -113,7 +113,7 @@ set -e
 
 
 def test_a_node_that_is_dead_is_named(slurm: SlurmBed, folder: Path) -> None:
-    """Slurm does not know yet that the daemon is gone, and gives the node."""
+    """Slurm does not know yet that the daemon has ended, and allocates the node."""
     testbed_slurm.kill_node(slurm, "n2")
     try:
         words = ["--set", "start=15", "--wait", "-o", str(folder), "--", *SLEEP]
@@ -147,7 +147,7 @@ def test_what_slurm_refuses_is_reported_in_its_words(slurm: SlurmBed, folder: Pa
 def test_ranks_are_on_all_nodes_and_each_node_has_its_store(
     slurm: SlurmBed, folder: Path, tmp_path: Path
 ) -> None:
-    """MPI's launcher finds Slurm's nodes itself; inputs are read through the stores."""
+    """MPI's launcher gets Slurm's nodes itself; inputs are read through the stores."""
     files = vector_files(tmp_path)
     run = ["run", "dataflow", *[f"cuesta:///{Path(file).name}" for file in files]]
     run += ["--engine", "mpi", "-o", str(tmp_path / "mpi")]
@@ -178,7 +178,7 @@ spark.stop()
 def test_a_program_of_spark_finds_the_master_by_itself(
     slurm: SlurmBed, folder: Path, tmp_path: Path
 ) -> None:
-    """No word of ours in it: master, secret and settings are in Spark's own settings."""
+    """The program imports nothing of ours: master, secret and settings are in Spark's settings."""
     options = ["--set", "stop=2", "--cores", "1", "--memory", "1536MiB", "--wait"]
     words = [
         "--scheduler",
@@ -200,7 +200,7 @@ def test_a_program_of_spark_finds_the_master_by_itself(
 
 @pytest.mark.parametrize("whom", ["driver", "job"])
 def test_a_job_of_pbs_leaves_nothing_either(slurm: SlurmBed, folder: Path, whom: str) -> None:
-    """Commands of PBS over Slurm; a script of PBS, its node file, and its states."""
+    """Commands of PBS over Slurm: a PBS script, its node file, and its states."""
     words = ["-o", str(folder), "--", *SLEEP]
     options = [*QUICK, "--scheduler", "pbs", "--nodes", "2", "--set", "poll=1"]
     done = call("submit", *options, *words, **slurm.environment())

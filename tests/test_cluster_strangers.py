@@ -1,4 +1,4 @@
-"""Strangers who connect to the leader of a cluster: none of them holds up an agent."""
+"""Foreign connections to the leader of a cluster delay no agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECRET = "secret"
 def idle_connections(
     port: int, count: int, address: str = "127.0.0.1"
 ) -> Iterator[list[socket.socket]]:
-    """Hold so many connections from an address that say nothing."""
+    """Hold this number of silent connections from an address."""
     with contextlib.ExitStack() as stack:
         yield [
             stack.enter_context(
@@ -36,7 +36,7 @@ def idle_connections(
 
 @contextlib.contextmanager
 def descriptors(count: int) -> Iterator[None]:
-    """Let this process have so many descriptors."""
+    """Allow this process this number of descriptors."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     if before[1] < count:
         pytest.skip(f"no more than {before[1]} descriptors here")
@@ -48,7 +48,7 @@ def descriptors(count: int) -> Iterator[None]:
 
 
 class Agent:
-    """An agent that connects and says hello, in a thread of its own."""
+    """Agent that connects and sends its greeting, in a thread of its own."""
 
     def __init__(self, port: int, name: str = "n1") -> None:
         self.errors: list[Exception] = []
@@ -64,7 +64,7 @@ class Agent:
 
 
 def wait_for_agent(members: Members, agent: Agent, name: str = "n1") -> None:
-    """Let the leader go on until it knows an agent, or the agent has given up."""
+    """Let the leader run until it knows an agent, or the agent has given up."""
     while name not in members.known and not agent.errors:
         wire.ready(members.channels(), 0.05)
         members.receive()
@@ -73,7 +73,7 @@ def wait_for_agent(members: Members, agent: Agent, name: str = "n1") -> None:
 
 
 def is_closed(channel: socket.socket) -> bool:
-    """Whether the other end has closed a connection; what it has sent before is read."""
+    """Return whether the peer has closed a connection; data sent before is read."""
     channel.setblocking(False)
     try:
         while channel.recv(4096):
@@ -86,10 +86,9 @@ def is_closed(channel: socket.socket) -> bool:
 
 
 def test_a_thousand_idle_connections_hold_up_no_agent() -> None:
-    """
-    The leader accepted one connection at a time and waited five seconds for each to prove itself:
-    six that said nothing, as a port scanner makes, took longer than an agent waits for an answer,
-    and the cluster did not start. Here an agent comes behind a thousand, and none is given up.
+    """The leader accepted one connection at a time and gave each five seconds to authenticate: six
+    silent ones, as of a port scanner, outlasted an agent's timeout, and the cluster did not start.
+    Now an agent connects behind a thousand of them.
     """
     with descriptors(3 * IDLE + 500):
         listener = wire.listen("127.0.0.1")
@@ -177,10 +176,8 @@ def test_a_recorded_handshake_proves_nothing() -> None:
 
 
 def test_a_line_that_an_agent_did_not_send_is_refused() -> None:
-    """
-    Both ends proved themselves, and what was said then was believed whoever had sent it: a host on
-    the way could wait for the proof and add `start` with words of its own. Each line has a keyed
-    hash now.
+    """Both ends authenticated, but later lines were believed from any sender: a host in between
+    could wait for the proof and add `start` with its own words. Now each line has a keyed hash.
     """
     listener = wire.listen("127.0.0.1")
     room = WaitingRoom(listener, SECRET)
@@ -199,7 +196,7 @@ def test_a_line_that_an_agent_did_not_send_is_refused() -> None:
 
 
 def end_of(peer: wire.Peer) -> str:
-    """Return why a connection ended in which an agent may have said hello, and no more."""
+    """Return why a connection ended on which an agent may have sent its greeting and no more."""
     try:
         while True:
             wire.ready([peer], 0.05)
@@ -210,7 +207,7 @@ def end_of(peer: wire.Peer) -> str:
 
 @contextlib.contextmanager
 def recorded_agent(listener: socket.socket, room: WaitingRoom) -> Iterator[bytes]:
-    """Yield what an agent that was admitted has sent."""
+    """Yield the lines that an admitted agent has sent."""
     near, far = socket.socketpair()
     with socket.create_connection(listener.getsockname()) as channel, near, far:
         dialled: list[wire.Peer] = []

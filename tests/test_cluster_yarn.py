@@ -1,4 +1,4 @@
-"""YARN on a cluster of several nodes that are this machine: it comes up, sorts, leaves nothing."""
+"""YARN on a cluster of several nodes on this machine: it starts, sorts, and cleans up."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def digest(records: Path) -> str:
-    """What native answers."""
+    """Return the digest of the native answer."""
     from cuesta.cli.app import call as cli_call
 
     answer = records.with_name("native")
@@ -64,13 +64,13 @@ def digest_of(answer: Path) -> str:
 
 
 def node_manager(folder: Path, node: str = "local-2") -> int:
-    """That of a node; 0 where there is none."""
+    """Return the NodeManager of a node; 0 where none runs."""
     pids = watchdog.marked(f"{state(folder)['cluster']}/{node}")
     return next((pid for pid in pids if NODE_MANAGER in words(pid)), 0)
 
 
 def containers(folder: Path, node: str) -> list[int]:
-    """Processes of a node that a NodeManager has started, directly or not."""
+    """Return processes of a node that a NodeManager has started, directly or not."""
     pids = watchdog.marked(f"{state(folder)['cluster']}/{node}/yarn-nodemanager")
     return [pid for pid in pids if NODE_MANAGER not in words(pid)]
 
@@ -80,7 +80,7 @@ def scratch_of(folder: Path) -> list[Path]:
 
 
 def left_in(scratch: list[Path]) -> list[str]:
-    """Processes that work in these folders, whatever mark they have."""
+    """Return processes that work in these folders, whatever mark they have."""
     commands = []
     for path in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
@@ -91,12 +91,12 @@ def left_in(scratch: list[Path]) -> list[str]:
 
 
 def is_at_work(folder: Path, node: str) -> bool:
-    """Whether a child with our kernels runs there."""
+    """Return whether a child with our kernels runs on the node."""
     return any("engines.hadoop.child" in words(pid) for pid in containers(folder, node))
 
 
 def submitted(folder: Path, records: Path, answer: Path) -> None:
-    """A cluster that sorts, on its way."""
+    """Start a cluster that sorts."""
     run = ["run", "sort", str(records), "--engine", "hadoop", "-o", str(answer)]
     options = [*SIZES, *SETS, "--scratch", str(folder.parent)]
     done = call("submit", "--with", "yarn", *options, "-o", str(folder), "--", *run)
@@ -224,7 +224,7 @@ def test_a_job_that_fills_all_nodes_leaves_room_for_its_master() -> None:
 
 
 def fake_leader(folder: Path, sets: dict[str, str]) -> Any:
-    """As much of a leader of two nodes as services and commands look at."""
+    """Return the parts of a leader of two nodes that services and commands use."""
     plan = ClusterPlan(cluster="c", services=("yarn",), python="python", sets=sets)
     facts = [SimpleNamespace(cores=2, memory_bytes=5 << 30)] * 2
     return SimpleNamespace(

@@ -1,4 +1,4 @@
-"""Every engine gives the answer of the golden cases, and native's on inputs of random sizes."""
+"""Each engine gives the answer of the golden cases, and native's on inputs of random sizes."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ OPTIONS = {
     "spark": [{"partitions": "1"}, {"partitions": "5"}, {}],
     "dask": [{"tasks": "1"}, {"tasks": "7"}, {}],
 }
-"""What is asked of an engine, one after the other for each workload and seed."""
+"""Options that an engine runs with in turn for each workload and seed."""
 SLOW = {("hadoop", "assemble", "ranking")}
 """Engine, workload and golden case of which each superstep is a job."""
 GOLDEN = sorted(MAKE, key=lambda name: name == "spark")
 RANDOM = ("spark", "mpi", "dask", "random")
-"""Engines in the order in which the session of one is still there for the next test."""
+"""Engines in an order in which the next test can reuse the session of the last."""
 
 
 @pytest.fixture(scope="module")
 def engines() -> Iterator[Callable[[str], Any]]:
-    """Engines by name, each made once; of the two that need a JVM one at a time."""
+    """Engines by name, each made once; of the two that need a JVM, one at a time."""
     made: dict[str, Any] = {}
 
     def get(name: str) -> Any:
@@ -62,7 +62,7 @@ def engines() -> Iterator[Callable[[str], Any]]:
 
 
 def digest_of(case: Case, engine: Any, folder: Path, **options: str) -> str:
-    """The digest of the verified answer that an engine gives."""
+    """Return the digest of the verified answer of an engine."""
     trial = case.trial(engine.name, **options)
     output, scratch = folder / "answer", folder / "scratch"
     for place in (output, scratch):
@@ -75,7 +75,7 @@ def digest_of(case: Case, engine: Any, folder: Path, **options: str) -> str:
 
 
 def runs(name: str, workload: str) -> bool:
-    """Whether an engine, without being made, can have a workload."""
+    """Return whether an engine supports a workload, without creating the engine."""
     return workload in MAKE[name]().workloads
 
 

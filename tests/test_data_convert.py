@@ -1,4 +1,4 @@
-"""Files of every origin become the same kind of matrix; damage is one line with its place."""
+"""Files of any origin become the same kind of matrix; damage is a single line with its place."""
 
 from __future__ import annotations
 

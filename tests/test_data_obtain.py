@@ -1,4 +1,4 @@
-"""A dataset in the cache is whole and has its checksum, whatever happened on the way."""
+"""A dataset in the cache is complete and has its checksum, whatever happened on the way."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GEM = b"s1\ts2\ng1\t1\t2\ng2\t3\t4\n"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """`/whole` is the matrix, `/cut` breaks off, everything else is not there."""
+    """HTTP handler: `/whole` is the matrix, `/cut` breaks off, all else is missing."""
 
     def do_GET(self) -> None:
         exists = self.path in ("/whole", "/cut")
@@ -38,7 +38,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(GEM[:5] if self.path == "/cut" else GEM)
 
     def log_message(self, *_: object) -> None:
-        """Stay silent."""
+        """Print nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -68,14 +68,16 @@ def get(wanted: Dataset, cache: Path) -> Path:
 
 
 def silent(_done: int, _total: int) -> None:
-    """Progress that nobody sees."""
+    """Progress without output."""
 
 
 READS = {"toy-1/data/reads1.gz": b"mates", "toy-1/data/reads2.gz": b"their mates"}
 
 
 def source_archive(path: Path, members: dict[str, bytes]) -> Path:
-    """A source archive as packages have them: folders, a set-up, the files wanted, more files."""
+    """Write a source archive in the form of packages: folders, a set-up, the wanted files, more
+    files.
+    """
     with tarfile.open(path, "w:gz") as archive:
         folder = tarfile.TarInfo("toy-1/data")
         folder.type = tarfile.DIRTYPE
@@ -88,7 +90,7 @@ def source_archive(path: Path, members: dict[str, bytes]) -> Path:
 
 
 def unconverted(archive: Path) -> Dataset:
-    """A dataset whose parts lie in a source archive and are wanted as they are."""
+    """Return a dataset whose parts are in a source archive and are used unconverted."""
     parts = tuple(
         Part(path=path, name=f"toy_{number}.gz", sha256=hashlib.sha256(content).hexdigest())
         for number, (path, content) in enumerate(READS.items(), start=1)
@@ -106,7 +108,7 @@ def unconverted(archive: Path) -> Dataset:
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A source archive that pip would bring."""
+    """Source archive as pip would download it."""
     made = source_archive(tmp_path / "toy-1.tar.gz", READS)
     monkeypatch.setattr(pypi, "_download", lambda *_: made)
     return made

@@ -1,4 +1,4 @@
-"""`dataflow`: every engine and every kernel gives the table that the spec holds."""
+"""`dataflow`: each engine and each kernel produces the table of the spec."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_numpy_and_rust_kernels_agree(
 def test_numpy_holds_a_piece_and_of_separate_stages_a_block(
     lengths: tuple[int, ...], stages: str, tmp_path: Path
 ) -> None:
-    """A fused block was stored, with as much again beside it, whatever `--memory` was."""
+    """A fused block was stored twice, whatever `--memory` was. Now NumPy works in pieces."""
     files = [str(tmp_path / f"{length}.npy") for length in lengths]
     for length, file in zip(lengths, files, strict=True):
         draw = np.random.default_rng(length)
@@ -110,7 +110,7 @@ VARIANTS = [
 
 
 def phases_of(folder: Path) -> list[str]:
-    """The names in the record of a verified run, without the start of an engine."""
+    """Return the phases in the record of a verified run, without the start of an engine."""
     names = [phase["name"] for phase in record_of(folder)["phases"]]
     return [name for name in names if name != "start"]
 

@@ -1,4 +1,4 @@
-"""A defect of ours, such as a panic, is one line that asks for a report, and exit code 70."""
+"""A defect of ours, such as a panic, is a single line that asks for a report, with exit code 70."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ engine.native_module = lambda: SimpleNamespace(run=run, __version__="0")
 
 
 def outcome(place: Path, engine: str, module: str) -> tuple[int, str]:
-    """Exit code of a run with `module` loaded into all its processes, and what it says at last."""
+    """Return exit code and last error line of a run with `module` loaded into all its processes."""
     (place / "sitecustomize.py").write_text(module, "utf-8")
     points = place / "points.txt"
     points.write_text("".join(f"{x} {x * x % 7} {x % 3}\n" for x in range(50)), "ascii")

@@ -1,4 +1,4 @@
-"""The doctor says what is missing and how to get it; ceilings are measured, kept and doubted."""
+"""The doctor names missing parts and their remedies; ceilings are measured, cached and doubted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def some(*measurements: Measurement) -> Ceilings:
 
 
 class FakeNative:
-    """Answers at once, and notes what it was asked."""
+    """Native module that answers at once, and records its questions."""
 
     def __init__(self, broken: str = "") -> None:
         self.asked: list[tuple[str, dict[str, object]]] = []
@@ -54,7 +54,7 @@ class FakeNative:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, so that nothing that is kept is touched."""
+    """A separate home, so that no cache of the user is touched."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(ceilings, "FILE_BYTES_MAX", ceilings.FILE_BYTES_MIN)
     monkeypatch.setattr(ceilings, "GEMM_ROWS", 64)
@@ -194,7 +194,9 @@ def test_a_scratch_that_is_no_folder_is_an_input_error(
 
 
 def test_brackets_in_a_remedy_are_text(capsys: pytest.CaptureFixture[str]) -> None:
-    """`pip install 'cuesta[mpi]'` was shown as `pip install 'cuesta'`."""
+    """`pip install 'cuesta[mpi]'` was shown as `pip install 'cuesta'`: brackets were read as
+    mark-up. Now they are text.
+    """
     remedy = "pip install 'cuesta[mpi]' [red]now[/red] :smile: [/x]"
     doctor._print_checks([doctor.Check(name="a", state=doctor.ABSENT, found="", remedy=remedy)])
     shown = " ".join(capsys.readouterr().out.split())

@@ -21,7 +21,7 @@ def cuesta(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def rows(path: Path) -> list[list[str]]:
-    """Return the rows of a table behind its header."""
+    """Return the rows of a table without its header."""
     return [line.split("\t") for line in path.read_text().splitlines()[1:]]
 
 
@@ -29,7 +29,7 @@ EDGES = [("TP53", "MDM2", 0.9), ("BRCA1", "TP53", 0.8), ("A", "B", 0.4)]
 
 
 def write(path: Path, form: str) -> Path:
-    """Write the edges in a form."""
+    """Write the edges in a format."""
     text = {
         "plain": "".join(f"{a}\t{b}\t{score}\n" for a, b, score in EDGES),
         "header": "gene1,gene2,score\n" + "".join(f"{a},{b},{score}\n" for a, b, score in EDGES),

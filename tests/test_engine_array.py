@@ -1,4 +1,4 @@
-"""The array engine gives the answers of the native engine, whatever the text and the limits."""
+"""The array engine gives the answers of the native engine, for any text and limits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def versions(folder: Path, workload: str) -> list[str]:
-    """One text, or two versions of it for `join`."""
+    """Write a single text, or two versions of it for `join`."""
     rows = random_rows(1)
     other = [replace(row, score="0.25") for row in random_rows(1)[:200]] + random_rows(2)[:50]
     unique = {(row.gene1, row.gene2, row.cluster): row for row in other}

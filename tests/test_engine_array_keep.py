@@ -1,4 +1,4 @@
-"""An array that is kept is used again as long as its source is the same, and never half loaded."""
+"""A stored array is reused while its source is unchanged, and is never half loaded."""
 
 from __future__ import annotations
 

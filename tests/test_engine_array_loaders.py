@@ -1,4 +1,4 @@
-"""Several processes that load: the same array, the same refusals, nothing left running."""
+"""Several processes that load: the same array, the same refusals, no process remains."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ WORKLOADS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.fixture(params=[False, True], ids=["usual", "tiny"])
 def buffers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The usual buffers, or some of a few rows."""
+    """Buffers of the usual size, or of a few rows."""
     if request.param:
         monkeypatch.setattr(work, "sizes", lambda _memory_bytes, _threads: TINY)
 

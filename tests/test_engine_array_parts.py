@@ -1,4 +1,4 @@
-"""The parts of the array engine against their shortest obvious versions."""
+"""The parts of the array engine compared with their shortest obvious versions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=40)
 
 
 def fixed(micro: int) -> str:
-    """The text of a score."""
+    """Return the text of a score."""
     if micro == NAN:
         return "nan"
     return f"{'-' * (micro < 0)}{abs(micro) // 10**6}.{abs(micro) % 10**6:06}"
@@ -89,7 +89,7 @@ def test_a_filter_is_a_condition(parameters: dict[str, float], condition: str | 
 
 
 def version(rows: dict[int, int], cuts: list[int]) -> Iterator[Slab]:
-    """Sorted rows in slabs that end anywhere."""
+    """Yield sorted rows in slabs with arbitrary ends."""
     keys = sorted(rows)
     bounds = sorted({0, len(keys), *(cut for cut in cuts if cut < len(keys))})
     for first, last in pairwise(bounds):
@@ -130,7 +130,7 @@ def test_components_are_those_of_a_search(edges: list[tuple[int, int]], step: in
 
 
 def searched(genes: int, edges: list[tuple[int, int]]) -> list[int]:
-    """Components by a depth-first search from each unmarked vertex."""
+    """Return components by a depth-first search from each unmarked vertex."""
     labels = [-1] * genes
     for gene in range(genes):
         waiting = [gene] if labels[gene] < 0 else []
@@ -162,7 +162,7 @@ def test_label_propagation_is_that_of_the_definition(
 
 
 def columns_of(keys: list[tuple[int, int, int]], first_row: int) -> Batch:
-    """Rows whose first count says which row they are."""
+    """Return rows whose first count is the row's number."""
     numbers = np.array(keys, np.uint32).reshape(-1, 3)
     batch: Batch = {name: numbers[:, index].copy() for index, name in enumerate(DIMENSIONS)}
     batch |= {name: np.zeros(len(keys), np.uint32) for name in COUNTS}

@@ -1,4 +1,4 @@
-"""What is Dask's own: options, memory, a scheduler of others, workers that die."""
+"""Behaviour specific to Dask: options, memory, a foreign scheduler, workers that die."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["small_disk"]
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[DaskEngine]:
-    """The engine, whose workers all tests share."""
+    """Engine whose workers all tests share."""
     made = DaskEngine()
     yield made
     made.close()
@@ -139,7 +139,7 @@ def test_a_scheduler_with_certificates_is_used_by_the_configuration_of_dask(
 
 @contextlib.contextmanager
 def foreign_cluster(tmp_path: Path, security: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Start a cluster with that security, as Python writes it; yield its address and process."""
+    """Start a cluster with that security, as a Python user does; yield its address and process."""
     file = tmp_path / "scheduler"
     script = (
         "import os, sys, time\n"
@@ -172,7 +172,7 @@ def foreign_cluster(tmp_path: Path, security: str) -> Iterator[tuple[str, subpro
 
 @pytest.mark.parametrize("seconds", [0.0, 0.6, 1.5])
 def test_an_interrupt_prints_a_line(records: Path, tmp_path: Path, seconds: float) -> None:
-    """A terminal sends it to the workers, too, and to a Python that is about to become one."""
+    """A terminal sends the interrupt also to the workers, and to a starting Python."""
     output = tmp_path / "out"
     words = ["run", "sort", str(records), "--engine", "dask", "--threads", "2", "-o", str(output)]
     log = tmp_path / "log"
@@ -219,7 +219,9 @@ def test_a_full_scratch_is_named(
 def test_what_dask_cancels_is_a_failure_of_dask(
     engine: DaskEngine, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`asyncio.CancelledError` is no `Exception`; it ended the command as a defect."""
+    """`asyncio.CancelledError` is no `Exception`, so a cancelled task ended the command as a
+    defect. Now it is an error of Dask.
+    """
 
     def cancelled(*_: object) -> None:
         raise asyncio.CancelledError

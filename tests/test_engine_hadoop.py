@@ -1,4 +1,4 @@
-"""What is Hadoop's own: its typed bytes, options, refusals, deaths, and a real YARN."""
+"""Behaviour specific to Hadoop: its typed bytes, options, refusals, deaths, and a real YARN."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RECORDS = 200_000
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[HadoopEngine]:
-    """The engine, whose JVM all tests share."""
+    """Engine whose JVM all tests share."""
     made = HadoopEngine()
     lacking = made.missing()
     if lacking:
@@ -52,7 +52,7 @@ def engine() -> Iterator[HadoopEngine]:
 
 @pytest.fixture(scope="module")
 def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The settings of a YARN of two nodes; skips without Java or Maven."""
+    """Settings of a YARN of two nodes; skips without Java or Maven."""
     lacking = testbed_yarn.missing()
     if lacking:
         pytest.skip(lacking)
@@ -73,7 +73,7 @@ def trial(path: Path, memory_bytes: int = 3 << 30, **options: str) -> Trial:
 
 
 def is_right(wanted: Trial, output: Path, scratch: Path) -> bool:
-    """Whether the answer is verified, and nothing is left beside it."""
+    """Return whether the answer is verified, and no other file remains."""
     verdict = json.loads(_native.verify(wanted.workload, to_request(wanted, output, scratch)))
     return bool(verdict["verified"]) and not any(scratch.iterdir())
 
@@ -153,7 +153,7 @@ def test_a_jvm_that_dies_is_reported_in_a_single_line_and_the_next_run_has_anoth
 
 
 def kill_a_child(done: threading.Event, killed: list[int]) -> None:
-    """Kill the first process of a task of Hadoop that is there."""
+    """Kill the first process of a running Hadoop task."""
     while not done.is_set() and not killed:
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
@@ -273,7 +273,7 @@ APPLICATIONS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 
 
 def start_terasort(*words: str, **variables: str) -> subprocess.Popen[bytes]:
-    """A process that sorts by TeraSort on a YARN; arguments as `RUNS_TERASORT` has them."""
+    """Start a process that runs TeraSort on a YARN; arguments are those of `RUNS_TERASORT`."""
     path = os.pathsep.join(filter(None, sys.path))
     return subprocess.Popen(
         [sys.executable, "-c", RUNS_TERASORT, *words],
@@ -287,7 +287,7 @@ def start_terasort(*words: str, **variables: str) -> subprocess.Popen[bytes]:
 def test_a_terasort_that_is_stopped_or_dies_has_its_job_killed(
     number: signal.Signals, records: Path, tmp_path: Path
 ) -> None:
-    """The job went on on YARN, for as long as it took."""
+    """The job ran on YARN to its end after its client was stopped. Now the job is killed."""
     process, client = terasort_by_fake_java(records, tmp_path)
     # Ctrl-C is for the command, and a kill for want of memory for the client.
     os.kill(process.pid if number == signal.SIGINT else client, number)
@@ -302,9 +302,8 @@ def test_a_terasort_that_is_stopped_or_dies_has_its_job_killed(
 def test_a_terasort_whose_command_is_killed_has_its_job_killed(
     records: Path, tmp_path: Path
 ) -> None:
-    """
-    The client died with the command, but the job went on on YARN: nobody was left to kill it.
-    A job that YARN does not know yet is killed as soon as it does.
+    """The client died with the command, and the job ran on YARN with no process left to kill it.
+    Now a watchdog kills it. A job that YARN does not know yet is killed as soon as it does.
     """
     process, client = terasort_by_fake_java(records, tmp_path)
     (tmp_path / "unknown").touch()
@@ -330,7 +329,7 @@ def test_a_terasort_that_ends_kills_nothing(records: Path, tmp_path: Path) -> No
 
 
 def watchdog_of(process: subprocess.Popen[bytes]) -> int:
-    """The watchdog that a process has started."""
+    """Return the watchdog of a process."""
 
     def watchdogs() -> list[int]:
         return [pid for pid in descendants(process.pid) if WATCHDOG in words_of(pid)]
@@ -340,7 +339,7 @@ def watchdog_of(process: subprocess.Popen[bytes]) -> int:
 
 
 def words_of(pid: int) -> bytes:
-    """The command line of a process; empty when it is gone."""
+    """Return the command line of a process; empty after its end."""
     try:
         return Path("/proc", str(pid), "cmdline").read_bytes()
     except OSError:
@@ -348,7 +347,7 @@ def words_of(pid: int) -> bytes:
 
 
 def terasort_by_fake_java(records: Path, tmp_path: Path) -> tuple[subprocess.Popen[bytes], int]:
-    """A process that sorts by TeraSort, and that of its client, which has submitted a job."""
+    """Start a TeraSort process, and that of its client, which has submitted a job."""
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(FAKE_JAVA)
@@ -380,7 +379,7 @@ def test_a_terasort_that_is_stopped_or_killed_leaves_no_job_on_a_real_yarn(
 
 
 def applications(conf: Path, jar: Path) -> int:
-    """How many of them YARN has that have not ended."""
+    """Return the number of YARN applications that have not ended."""
     words = java_words(Options(conf=conf), jar, 0)
     done = subprocess.run(
         [*words, APPLICATIONS, "application", "-list"], capture_output=True, text=True, check=True

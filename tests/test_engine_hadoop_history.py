@@ -1,4 +1,4 @@
-"""What Hadoop's job history says of tasks: lines as a real YARN writes them, of few tasks."""
+"""Tasks in Hadoop's job history: lines in the form of a real YARN, of a few tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuesta.engines.hadoop.history import read, stages, sums
 
 CLASSES = "org.apache.hadoop.mapreduce.jobhistory."
 T0 = 1_795_656_300_000
-"""When the job was submitted."""
+"""Time of the job's submission."""
 
 
 def event(kind: str, name: str, **fields: Any) -> str:
@@ -32,9 +32,10 @@ def head(name: str = "cuesta sort: exchange") -> list[str]:
 
 
 def attempt(kind: str, number: int, times: tuple[int, ...], **counters: int) -> list[str]:
-    """Start and end of an attempt; of a reduce task, when it had fetched everything stands between.
+    """Return the start and end events of an attempt.
 
-    Times are milliseconds since the job was submitted.
+    For a reduce task, the end of its fetch is between them. Times are milliseconds since the job
+    was submitted.
     """
     name = f"attempt_1_0002_{kind[0].lower()}_{number:06}_0"
     same = {"taskid": name[:-2].replace("attempt", "task"), "attemptId": name, "taskType": kind}
@@ -58,7 +59,7 @@ def at(jvm: int, began: int) -> dict[str, int]:
 
 
 def lines() -> list[str]:
-    """Three map tasks and a reduce task on two slots."""
+    """Return three map tasks and a reduce task on two slots."""
     return [
         *head(),
         *attempt("MAP", 0, (3000, 8000), **at(3500, 4500), CPU_MILLISECONDS=500, CHILD_CPU_MS=2000),
@@ -112,7 +113,7 @@ def test_sums_have_slots_without_a_task_at_the_end() -> None:
 
 
 def test_attempts_that_failed_and_tasks_of_other_programs_are_understood() -> None:
-    """Without our counters nobody knows when a JVM was ready; a failed attempt has no end."""
+    """Without our counters the start of a JVM is unknown; a failed attempt has no end."""
     kind = "MAP_ATTEMPT_STARTED"
     failed = event(kind, "TaskAttemptStarted", attemptId="a", taskType="MAP", startTime=T0 + 1000)
     killed = event("MAP_ATTEMPT_FAILED", "TaskAttemptUnsuccessfulCompletion", attemptId="a")

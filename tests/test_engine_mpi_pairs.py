@@ -79,7 +79,7 @@ def trial(workload: str, inputs: list[str], parameters: dict[str, Any]) -> Trial
 
 
 def run(wanted: Trial, folder: Path, name: str) -> tuple[Outcome, dict[str, bytes]]:
-    """Run on an engine; what it says, and its answer files."""
+    """Run on an engine; return the outcome and the answer files."""
     place = folder / f"{name}-{next(_NUMBERS)}"
     output, scratch = place / "answer", place / "scratch"
     output.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What ranks measure of their rounds: who worked, who exchanged, and who waited for whom."""
+"""Times of ranks in their rounds: work, exchange, and waits for other ranks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RANKS = 2
 
 
 def ran(words: list[str], answer: Path) -> dict[str, Any]:
-    """The record of a run on two ranks."""
+    """Return the record of a run on two ranks."""
     ranks = ["--engine", "mpi", "--ranks", str(RANKS), "--threads", str(RANKS)]
     assert call(["run", *words, *ranks, "--memory", "1GiB", "-o", str(answer)]) == 0
     return dict(json.loads((answer / "run.json").read_text("utf-8")))
@@ -47,7 +47,7 @@ def test_a_round_is_a_stage_with_what_each_rank_did(tmp_path: Path) -> None:
 
 
 def test_a_rank_with_a_far_smaller_file_waits(large: Path, tmp_path: Path) -> None:
-    """Compressed files are read by one rank each: of these one has a hundred times the other."""
+    """Each compressed file is read by a single rank: one has a hundred times the other."""
     lines = large.read_bytes().splitlines(keepends=True)
     split = len(lines) // 21
     long, short = lines[split:] * 5, lines[:split]

@@ -1,4 +1,4 @@
-"""Every engine's answer gets the same names and the same network, and digests stay equal."""
+"""The answers of all engines get the same names and the same network, with equal digests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADDED = {
     "degrees": ("degrees.tsv",),
     "join": ("pairs.tsv",),
 }
-"""Files that have names, by workload."""
+"""Files with names, by workload."""
 
 
 @pytest.fixture(scope="module")

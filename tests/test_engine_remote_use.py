@@ -1,4 +1,4 @@
-"""A record counts the processes of all nodes, or says nothing of what it cannot count."""
+"""A record counts the processes of all nodes, or has no value that it cannot count."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def records(tmp_path: Path) -> Path:
 
 
 def check_counted(record: dict[str, Any], ranks: int) -> None:
-    """Each rank loads Python and reads its part of the input."""
+    """Check the counts: each rank loads Python and reads its part of the input."""
     assert record["remote"]["processes"] == ranks
     assert record["read_bytes"] >= 100 * RECORDS
     assert record["peak_resident_bytes"] > (ranks + 1) * 20 << 20
@@ -49,7 +49,7 @@ def check_counted(record: dict[str, Any], ranks: int) -> None:
 def test_ranks_on_nodes_of_a_job_are_counted(
     slurm: SlurmBed, tmp_path: Path, records: Path
 ) -> None:
-    """Ranks that `srun` starts are no descendants of the command, be they on its node."""
+    """Ranks that `srun` starts are no descendants of the command, even on its node."""
     output = tmp_path / "sorted"
     run = ["run", "sort", str(records), "--engine", "mpi", "-o", str(output)]
     options = [*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1", "--cores", "1"]

@@ -1,4 +1,4 @@
-"""The Spark engine writes the files of the native engine, byte for byte, however it cuts them."""
+"""The Spark engine writes the files of the native engine, byte for byte, for any splits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORKLOADS: list[tuple[str, dict[str, Any]]] = [
 
 
 def make(path: Path, **changes: Any) -> str:
-    """A synthetic text or tree; its path."""
+    """Write a synthetic text or tree; return its path."""
     request = {"output": str(path), "genes": 60, "samples": 20, "clusters": 2, "seed": 1}
     native_module().data_make("clusters", json.dumps(request | {"threads": 1} | changes))
     return str(path)
@@ -51,7 +51,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A folder with all that a dataset may be made of, under names that need care."""
+    """Folder with all parts that a dataset may have, under names that need care."""
     folder = tmp_path_factory.mktemp("mixture") / "of [all] sorts"
     folder.mkdir()
     text = Path(make(folder / "a.txt", clusters=1)).read_bytes()
@@ -273,7 +273,7 @@ def test_progress_is_reported_in_bytes_of_the_input(
 
 
 def refusal(wanted: Any, folder: Path, name: str = "spark") -> str:
-    """The message with which a run is refused."""
+    """Return the message with which a run is refused."""
     with pytest.raises(InputError) as caught:
         run(wanted, folder, name)
     return str(caught.value)

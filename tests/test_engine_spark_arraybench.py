@@ -1,4 +1,4 @@
-"""ArrayBench's own Spark programs and knobs: other work, the same answer."""
+"""ArrayBench's own Spark programs and options: different work, the same answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAME = "spark-scala"
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Two versions of a pair matrix of 60 genes, with up to two clusters a pair."""
+    """Two versions of a pair matrix of 60 genes, with up to two clusters for each pair."""
     folder = tmp_path_factory.mktemp("pair")
     request = {"genes": 60, "samples": 20, "clusters": 2, "seed": 1, "threads": 1}
     for variant, name in enumerate(("a.txt", "b.txt")):
@@ -36,14 +36,14 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def phases(outcome: Outcome) -> list[str]:
-    """Names of the phases but the start of a session."""
+    """Return names of the phases without the start of a session."""
     return [phase.name for phase in outcome.phases if phase.name != "start"]
 
 
 def scala_trial(
     workload: str, inputs: list[str], parameters: dict[str, Any], **options: str
 ) -> Trial:
-    """A trial of the engine without Python."""
+    """Return a trial of the engine without Python."""
     return replace(trial(workload, inputs, parameters, **options), engine=NAME)
 
 
@@ -169,7 +169,7 @@ def test_a_row_of_both_versions_is_refused_if_it_is_duplicate_in_either(
 def test_storage_levels_serializers_and_codecs_do_not_change_the_answer(
     serializer: str, codec: str, level: str, pair: list[str], tmp_path: Path
 ) -> None:
-    """Each serializer has a codec of its own, so that there are two sessions in place of four."""
+    """Each serializer is tried with its own codec: two sessions instead of four."""
     session_wide = {"serializer": serializer, "codec": codec}
     options = session_wide | {"storage_level": level}
     by_ranges = session_wide | {"storage_level": "memory-only-ser", "cache": "inputs"}

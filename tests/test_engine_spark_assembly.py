@@ -1,4 +1,4 @@
-"""`assemble` on Spark: the same bytes as on the native engine, for any parts and shares."""
+"""`assemble` on Spark: the bytes of the native engine, for any parts and shares."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ MEMBER_BYTES = 10_000
 
 @pytest.fixture(scope="module")
 def reads(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Of one genome, in a plain file, one gzipped in one piece and one in many."""
+    """Reads of a genome: a plain file, a file gzipped as a single member, and a file of many
+    members.
+    """
     folder = tmp_path_factory.mktemp("reads")
     all_reads = reads_of(drawn(BASES, 1), DEPTH, 0.004, 5)
     third = len(all_reads) // 3

@@ -1,4 +1,4 @@
-"""Spark from the command line: quiet, one line for what went wrong, and gone when it is stopped."""
+"""Spark from the command line: quiet, a single line for an error, and no process after a stop."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_jvm_that_dies_is_reported_in_a_single_line_and_leaves_its_log(
 def test_what_a_killed_run_left_in_scratch_is_removed_by_the_next_run(
     pairs: Path, tmp_path: Path
 ) -> None:
-    """The folder of its session stayed there for good."""
+    """The session folder of a killed run remained in scratch. Now the next run removes it."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     process, started = running("run", pairs, tmp_path, "--scratch", str(scratch))
@@ -112,7 +112,7 @@ def test_what_a_killed_run_left_in_scratch_is_removed_by_the_next_run(
 def running(
     command: str, pairs: Path, folder: Path, *more: str
 ) -> tuple[subprocess.Popen[str], list[int]]:
-    """A command that has done a run on Spark and goes on, and the processes it has started."""
+    """Yield a command that continues after a run on Spark, and the processes it has started."""
     engine = ["--engines" if command == "compare" else "--engine", "spark"]
     words = [command, "degrees", str(pairs), *engine, "--repeat", "1000", *SMALL, *more]
     process = subprocess.Popen(
@@ -126,7 +126,7 @@ def running(
 
 
 def alive(pid: int) -> bool:
-    """Whether a process still does anything."""
+    """Return whether a process is alive and no zombie."""
     try:
         return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

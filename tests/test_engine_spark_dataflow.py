@@ -1,4 +1,4 @@
-"""`dataflow` on Spark: with our kernels and with NumPy's, kept or not, always the native table."""
+"""`dataflow` on Spark: with our kernels and NumPy's, cached or not, always the native table."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_table_is_that_of_the_native_engine(
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    """Files of 3-vectors, of which a block has some of each."""
+    """Files of 3-vectors; a block spans all of them."""
     return vector_files(tmp_path)
 
 
@@ -145,7 +145,9 @@ def test_a_flag_of_another_engine_is_refused(
 
 @pytest.mark.parametrize("kernels", ["native", "numpy"])
 def test_what_python_computed_in_tasks_is_counted(kernels: str, tmp_path: Path) -> None:
-    """Spark knows processor time of the JVM alone: most of what tasks took had no cause."""
+    """Spark counts processor time of the JVM alone, so most of the task time had no cause. Now
+    Python's time is counted.
+    """
     parameters = {**SMALL, "blocks": 6, "block_vectors": 300_000}
     run(trial("dataflow", [], parameters, kernels=kernels), tmp_path)
     log = engine().log_totals()

@@ -39,7 +39,7 @@ def test_a_killed_executor_is_replaced_and_the_answer_is_that_of_native(tmp_path
 
 
 def an_executor_at_work(pid: int) -> int:
-    """An executor that has started a worker of Python, half a second ago."""
+    """Return an executor that started a Python worker half a second ago."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         for executor in below(pid, "CoarseGrainedExecutorBackend"):

@@ -58,7 +58,7 @@ METRICS = {
 
 
 def lines(*events: dict[str, Any]) -> bytes:
-    """As Spark writes them: the kind comes first, without spaces."""
+    """Return lines as Spark writes them: the kind comes first, without spaces."""
     return b"".join(json.dumps(event, separators=(",", ":")).encode() + b"\n" for event in events)
 
 
@@ -95,10 +95,9 @@ def test_tasks_of_a_group_are_summed() -> None:
 
 
 def test_cores_without_a_task_at_the_end_of_a_stage_are_counted() -> None:
-    """The last task of stage 0 is launched at 3 s and ends at 9 s, two others at 4 and 5 s.
-
-    The core of the task that ended at 3 s was counted too, though the last task has it: a run on a
-    slow link waited for more core seconds than it had.
+    """The last task of stage 0 is launched at 3 s and ends at 9 s, two others at 4 and 5 s. The
+    core of the task that ended at 3 s was counted too, though the last task has it: a run on a slow
+    link waited for more core seconds than it had.
     """
     events = [job(0, [0, 1], "a")]
     for at, (launch, finish) in enumerate([(1, 3), (1, 4), (1, 5), (3, 9)]):
@@ -175,7 +174,7 @@ def ended(stage: int, index: int, seconds: int, reason: str = "Success") -> dict
 
 
 def test_the_cost_of_lost_executors_is_reported() -> None:
-    """Task 1 is lost with its executor; task 0 had ended, but its blocks are gone, too."""
+    """Task 1 is lost with its executor; task 0 had ended, but its blocks are lost, too."""
     removed = {"Event": "SparkListenerExecutorRemoved", "Removed Reason": "Command exited: 137"}
     events = [job(0, [0, 1], "a"), ended(0, 0, 3), removed, ended(0, 1, 2, "ExecutorLostFailure")]
     events += [ended(0, 0, 3, "Resubmitted"), ended(0, 1, 5), ended(1, 0, 1, "FetchFailed")]

@@ -1,4 +1,4 @@
-"""Inputs on a real HDFS: the same answers, read and verified where they are."""
+"""Inputs on a real HDFS: the same answers, read and verified in place."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["cluster", "cluster_folder", "spark"]
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of inputs."""
+    """Folder of inputs."""
     folder = tmp_path_factory.mktemp("inputs")
     request = {"genes": 60, "samples": 20, "clusters": 2, "threads": 1, "seed": 1}
     for name, changes in (("a.txt", {}), ("b.txt", {"variant": 1}), ("all/tree", {"tree": True})):
@@ -64,12 +64,12 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hdfs(spark: SparkEngine, cluster: Running, local: Path) -> str:
-    """The address of a folder on HDFS with the same inputs, in blocks of 64 KiB."""
+    """Address of a folder on HDFS with the same inputs, in blocks of 64 KiB."""
     return put(cluster, local, "spark")
 
 
 def test_a_file_that_was_replaced_is_read_anew(cluster: Running, tmp_path: Path) -> None:
-    """A file is open between reads, and is forgotten where somebody looks at it anew."""
+    """A file remains open between reads, and is reopened after a new look at its status."""
     uri = f"{cluster.uri}/replaced"
     for content in (b"before", b"what came after"):
         (tmp_path / "file").write_bytes(content)
@@ -201,7 +201,7 @@ def test_an_engine_that_reads_files_only_refuses_addresses(tmp_path: Path) -> No
 
 
 class SharedSession:
-    """The engine without the end of its session, which the other tests go on with."""
+    """The engine without the end of its session, which the later tests share."""
 
     def __init__(self, engine: SparkEngine) -> None:
         self.name, self.workloads = engine.name, engine.workloads

@@ -1,4 +1,4 @@
-"""The Scala workloads on a real HDFS: a split lies in a block, and would be read where that is."""
+"""The Scala workloads on a real HDFS: a split is within a block, and is read on its host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAME = "spark-scala"
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of inputs."""
+    """Folder of inputs."""
     folder = tmp_path_factory.mktemp("inputs")
     request = {"genes": 120, "samples": 60, "clusters": 1, "threads": 1, "seed": 1}
     for variant, name in enumerate(("a.txt", "b.txt")):
@@ -38,7 +38,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hdfs(cluster: Running, local: Path) -> str:
-    """The address of a folder on HDFS with the same inputs, in blocks of 64 KiB."""
+    """Address of a folder on HDFS with the same inputs, in blocks of 64 KiB."""
     return put(cluster, local, "scala")
 
 
@@ -68,7 +68,7 @@ def test_answers_are_those_of_the_native_engine_on_the_same_files(
 
 
 def places(uri: str, partitions: int | None = None) -> list[str]:
-    """Where Spark would run the task of each split of a text, as hosts with commas."""
+    """Return the hosts on which Spark prefers to run each split of a text, joined by commas."""
     session = scala_engine()._held.session
     assert session
     jvm: Any = session.spark.sparkContext._jvm
@@ -94,7 +94,9 @@ def test_a_split_is_a_block_and_prefers_the_host_that_has_it(
 
 
 def spread(cluster: Running, file: Path, block_bytes: int) -> tuple[str, list[str]]:
-    """A file with blocks on both datanodes, which HDFS chooses at random; each block's host."""
+    """Write a file with blocks on both data nodes, which HDFS picks at random; return each block's
+    host.
+    """
     for attempt in range(20):
         uri = put(cluster, file, f"scala-{block_bytes}-{attempt}", block_bytes)
         held = [",".join(names) for _, _, names in hosts(cluster, uri)]

@@ -1,4 +1,4 @@
-"""`images` on Spark gives the bytes of the native engine."""
+"""`images` on Spark produces the bytes of the native engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kmeans` on Spark gives the bytes of the native engine."""
+"""`kmeans` on Spark produces the bytes of the native engine."""
 
 from __future__ import annotations
 

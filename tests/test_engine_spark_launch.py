@@ -1,4 +1,4 @@
-"""A session's JVM is started at once, and from an archive of classes where there is one."""
+"""A session's JVM is started directly, with an archive of classes where it exists."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SPARK_VARIABLES = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS",
 
 @pytest.fixture(scope="module")
 def of_setup() -> Path | None:
-    """The archive that `make test` has made with this very code; to make one takes a minute."""
+    """Archive that `make test` has made with this very code; making it takes a minute."""
     return archive.current() if kit.engine().missing() is None else None
 
 
 @pytest.fixture
 def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
-    """The Java of this machine, with an empty cache and no settings of a site."""
+    """The Java of this machine, with an empty cache and no site settings."""
     lacking = kit.engine().missing()
     if lacking:
         pytest.skip(lacking)
@@ -106,7 +106,7 @@ def test_defaults_of_a_site_are_in_the_words_and_a_change_is_detected(
 
 
 def test_settings_of_a_site_stand_behind_jars(tmp_path: Path) -> None:
-    """A jar that somebody put before Spark's stays there."""
+    """A jar that a site put before Spark's jars remains before them."""
     path = "/first.jar:/site/conf/:/spark/jars/a.jar:/spark/jars/*:/etc/hadoop"
     words = Words(home=tmp_path, java=tmp_path, class_path=path, options=())
     assert words.jars_path == "/first.jar:/spark/jars/a.jar:/spark/jars/*"
@@ -133,7 +133,7 @@ def test_executors_of_a_cluster_get_the_archive_but_where_their_class_path_was_s
 def test_programs_of_a_cluster_with_stores_read_them_by_the_jar(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each process by the store of its node, so that no setting has a folder."""
+    """Each process reads by the store of its node, so no setting names a folder."""
     monkeypatch.setattr(hadoop_jar, "current", lambda: Path("/store.jar"))
     use = NodeUse(cores=1, memory_bytes=1 << 30)
     plan = ClusterPlan(cluster="c", sets={"spark.jars": "/own.jar"})
@@ -231,7 +231,7 @@ def test_a_session_uses_a_complete_archive(
 
 
 def loaded_by_executor(java: Java, folder: Path) -> str:
-    """What the JVM of an executor says of its classes, started as a worker does: without work."""
+    """Return the class loading log of an executor's JVM, started as by a worker, without work."""
     properties = archive.of_executors()
     (folder / "conf").mkdir()
     (folder / "conf" / "spark-defaults.conf").touch()
@@ -243,7 +243,7 @@ def loaded_by_executor(java: Java, folder: Path) -> str:
 
 
 def loaded(settings: Settings, folder: Path) -> str:
-    """What a session's JVM says of the classes that it loads; the session must work."""
+    """Return the log of class loading of a session's JVM; the session must work."""
     folder.mkdir()
     words = (("spark.driver.extraJavaOptions", f"-Xlog:class+load:file={folder}/classes"),)
     session_settings = replace(settings, options=replace(settings.options, spark=words))

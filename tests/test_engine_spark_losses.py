@@ -1,4 +1,4 @@
-"""A worker that is killed under load: the answer is the same, and the record says what it cost."""
+"""A worker killed under load: the answer is the same, and the record has the cost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Two workers of one core, and a session that all tests share."""
+    """Two workers of a core each, and a session that all tests share."""
     sparkkit.engine().close()
     place = tmp_path_factory.mktemp("cluster")
     with session(2, 1, 3 << 29, place, {"stop": "2"}) as running:
@@ -44,13 +44,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.fixture(autouse=True)
 def frequent_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some run ends within the usual time between two reports of progress."""
+    """Some runs end within the usual time between two reports of progress."""
     monkeypatch.setattr("cuesta.engines.spark.context.PROGRESS_SECONDS", 0.002)
 
 
 @pytest.fixture
 def hdfs(tmp_path: Path) -> Iterator[Running]:
-    """A file system that a test may spoil; skips without Java or Maven."""
+    """File system that a test may damage; skips without Java or Maven."""
     lacking = testbed_hdfs.missing()
     if lacking:
         pytest.skip(lacking)
@@ -61,7 +61,7 @@ def hdfs(tmp_path: Path) -> Iterator[Running]:
 def kill_worker(cluster: LocalCluster, node: str) -> None:
     """Kill Spark's worker on a node and its executor.
 
-    Without its worker an executor ends by itself too, but a short run may be over before.
+    Without its worker an executor ends by itself too, but a short run may end before.
     """
     name = ClusterFolder(cluster.folder).read()["cluster"]
     killed = 0
@@ -74,13 +74,13 @@ def kill_worker(cluster: LocalCluster, node: str) -> None:
 
 
 def executors() -> list[Any]:
-    """What Spark says of those that it has, the driver among them."""
+    """Return Spark's information on its executors, the driver among them."""
     context: Any = SparkContext._active_spark_context
     return list(context._jsc.sc().statusTracker().getExecutorInfos()) if context else []
 
 
 def await_executors(wanted: int) -> None:
-    """Wait until the driver knows so many of them, if there is a session."""
+    """Wait until the driver knows this number of executors, if a session exists."""
     deadline = time.monotonic() + 60
     while (infos := executors()) and len(infos) != wanted + 1:
         assert time.monotonic() < deadline, f"not {wanted} executors within a minute"
@@ -93,9 +93,9 @@ def lose(
     wanted: tuple[str, list[str], dict[str, Any]],
     harm: Callable[[], None] | None = None,
 ) -> dict[str, float]:
-    """Run on native, and on Spark with harm done while both executors have a task; its log.
+    """Run on native, and on Spark with a fault while both executors have a task; return its log.
 
-    The harm is a worker that is killed, unless another is given.
+    The fault is a killed worker, unless another is passed.
     """
     workload, inputs, parameters = wanted
     job = trial(workload, inputs, parameters, task_bytes="300kB", master=cluster.master)
@@ -156,7 +156,7 @@ def test_contigs_are_the_same(cluster: LocalCluster, tmp_path: Path) -> None:
 def test_a_sort_reads_on_when_a_data_node_is_lost(
     cluster: LocalCluster, tmp_path: Path, hdfs: Running
 ) -> None:
-    """Each block is on both nodes; readers of the lost one go to the other."""
+    """Each block is on both nodes; readers of the lost node switch to the other."""
     path = tmp_path / "records"
     assert call(["data", "make", "tera", "--rows", "60000", "-o", str(path)]) == 0
     with testbed_hdfs.connected(hdfs) as connection:

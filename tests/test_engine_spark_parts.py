@@ -26,7 +26,7 @@ LINE = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711"
 
 
 def fake_java(folder: Path, version: str, modules: str = "jdk.incubator.vector") -> Path:
-    """A folder that looks like a Java; its program prints its arguments."""
+    """Write a folder that looks like a Java; its program prints its arguments."""
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
@@ -36,7 +36,9 @@ def fake_java(folder: Path, version: str, modules: str = "jdk.incubator.vector")
 
 
 def test_a_session_is_in_the_folder_of_its_run_and_its_log_is_not(tmp_path: Path) -> None:
-    """So that what a killed run leaves in `--scratch` is found and removed."""
+    """The session folder is there so that the leftovers of a killed run in `--scratch` are found
+    and removed.
+    """
     (tmp_path / "given" / "run" / "scratch").mkdir(parents=True)
     places = make_places(tmp_path / "given" / "run" / "scratch")
     assert places.folder.parent == tmp_path / "given" / "run"

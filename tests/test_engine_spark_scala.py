@@ -46,7 +46,7 @@ WORKLOADS: list[tuple[str, dict[str, Any]]] = [
 
 
 def make(path: Path, **changes: Any) -> str:
-    """A synthetic text or tree; its path."""
+    """Write a synthetic text or tree; return its path."""
     request = {"output": str(path), "genes": 60, "samples": 20, "clusters": 2, "seed": 1}
     native_module().data_make("clusters", json.dumps(request | {"threads": 1} | changes))
     return str(path)
@@ -147,7 +147,7 @@ def test_records_that_cannot_be_sorted_are_refused_as_natively(tmp_path: Path) -
 
 
 def points(folder: Path, kind: str) -> str:
-    """The same points in one of the formats, in a file whose name would match as a pattern."""
+    """Write the same points in one of the formats, to a file whose name is also a pattern."""
     import numpy as np
 
     x = np.random.default_rng(1).normal(size=(500, 3)).round(3)
@@ -283,7 +283,7 @@ def test_a_missing_or_empty_input_is_refused(tmp_path: Path) -> None:
 
 
 def refusal(wanted: Any, folder: Path, name: str = NAME) -> str:
-    """The message with which a run is refused."""
+    """Return the message with which a run is refused."""
     with pytest.raises(InputError) as caught:
         run(wanted, folder, name)
     return str(caught.value)
@@ -318,7 +318,7 @@ jar, sources = Path(sys.argv[2]), Path(__file__).parent / "src"
 jar.unlink(missing_ok=True)
 scala_jar.write_origin(jar, scala_jar.origin(sources))
 """
-"""It makes jars without classes."""
+"""Fake compiler that makes jars without classes."""
 
 
 def test_a_checkout_compiles_the_jar_anew_for_other_sources_and_another_pyspark(

@@ -1,4 +1,4 @@
-"""`sort` on Spark: the file that the native engine writes, whatever tasks do."""
+"""`sort` on Spark writes the file of the native engine, whatever its tasks do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks of engines with processes of their own read the store."""
+"""Tasks of engines with separate processes read the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of inputs with pipes, sockets, devices and links in them: no read waits for ever."""
+"""Folders of inputs with pipes, sockets, devices and links: no read blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 COMMAND = [sys.executable, "-m", "cuesta"]
 GUARD_SECONDS = 60
-"""Against hanging."""
+"""Limit against a hang."""
 PAIRS = "".join(f"{gene}\t1\t1\t1\t5\t0\t0\t0\t0\t0.900000\t11111\n" for gene in range(2, 20))
 POINTS = "".join(f"{number % 2 * 9 + number / 50} {number / 70}\n" for number in range(40))
 WORKLOADS: dict[str, tuple[str, bytes, list[str]]] = {
@@ -62,7 +62,7 @@ PASSED_OVER = (pipe, sockets, link_to_a_pipe, link_back, links_in_a_circle, lock
 
 
 def run(workload: str, source: Path, output: Path) -> subprocess.CompletedProcess[str]:
-    """Run a workload on a path; raise where it takes too long."""
+    """Run a workload on a path; raise if it takes too long."""
     words = ["run", workload, str(source), *WORKLOADS[workload][2], "-o", str(output)]
     return subprocess.run(
         [*COMMAND, *words], capture_output=True, check=False, text=True, timeout=GUARD_SECONDS
@@ -74,7 +74,7 @@ def run(workload: str, source: Path, output: Path) -> subprocess.CompletedProces
 def test_what_is_no_file_is_passed_over(
     workload: str, add: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    """A pipe among the points of a folder was waited for."""
+    """A read of a pipe among the points of a folder blocked the run. Now such names are skipped."""
     name, content, _ = WORKLOADS[workload]
     folder = tmp_path / "in"
     folder.mkdir()

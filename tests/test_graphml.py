@@ -1,6 +1,6 @@
-"""The network as GraphML: valid by its schema, and the same in NetworkX and igraph.
+"""The network as GraphML: valid by its schema, and equal in NetworkX and igraph.
 
-igraph is licensed under GPL-2.0-or-later: these tests use it, nothing that is installed does.
+igraph is licensed under GPL-2.0-or-later: only these tests use it, nothing that is installed does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Edges = list[tuple[int, int, float, int]]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pairs with several clusters, so that genes have more than one edge, and names."""
+    """Pairs with several clusters, so that genes have more than a single edge, and names."""
     folder = tmp_path_factory.mktemp("graph")
     make_pairs(folder / "pairs.txt", clusters=3)
     write_list(folder / "names.txt")
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def answers(folder: Path) -> dict[str, Path]:
-    """A graph of each workload that writes one, with names and without."""
+    """Graphs of all workloads that write graphs, with names and without."""
     made = {}
     for workload in ("scan", "communities"):
         for name, more in (("plain", ()), ("named", ("--genes", folder / "names.txt"))):
@@ -66,7 +66,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def expected(answer: Path) -> tuple[Nodes, Edges]:
-    """What the network must be, from the other files of the answer and its input."""
+    """Return the expected network, from the other files of the answer and its input."""
     pairs = answer / "pairs.txt"
     if not pairs.exists():
         pairs = answer.parent / "scan-plain" / "pairs.txt"

@@ -1,4 +1,4 @@
-"""Every command line in the README and the guide has subcommands and options that there are."""
+"""All command lines in the README and the guide use existing subcommands and options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COMMENT = re.compile(r"\s{2,}#.*|\s#\s.*")
 
 
 def lines(page: Path) -> Iterator[list[str]]:
-    """The words of each line that begins with the command, in blocks of code."""
+    """Return the words of each line in a code block that begins with the command."""
     for block in _BLOCK.findall(page.read_text()):
         for line in block.replace("\\\n", " ").splitlines():
             words = _COMMENT.sub("", re.sub(r"^(\w+)?\$ ", "", line.strip()))
@@ -40,12 +40,12 @@ def app() -> Any:
 
 
 def wrong(words: list[str]) -> str:
-    """Why a line cannot be, or nothing."""
+    """Return the fault of a command line, or an empty text."""
     command, rest = app(), list(words)
     while rest and hasattr(command, "commands") and not rest[0].startswith("-"):
         name = rest.pop(0)
         if name not in command.commands:
-            # WORKLOAD or `start|stop` stand for one of several.
+            # WORKLOAD or `start|stop` stand for any of several.
             several = name.split("|")
             if name.isupper():
                 return ""

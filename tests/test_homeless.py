@@ -1,4 +1,4 @@
-"""Accounts without a name, without a home, and with a home that cannot be written."""
+"""Accounts without a name, without a home, and with a read-only home."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ main()
 
 
 def cuesta(words: str, home: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command as an account that no data base of accounts knows."""
+    """Run a command as an account without an entry in the account database."""
     names = ("HOME", "USER", "LOGNAME", "XDG_CACHE_HOME")
     variables = {name: value for name, value in os.environ.items() if name not in names}
     return subprocess.run(
@@ -44,7 +44,9 @@ def cuesta(words: str, home: str, folder: Path) -> subprocess.CompletedProcess[s
 
 @pytest.mark.parametrize("home", HOMES)
 def test_a_run_needs_neither_name_nor_home(home: str, tmp_path: Path) -> None:
-    """A container with `--user 54321` and without `HOME` ended in an internal error."""
+    """A container with `--user 54321` and without `HOME` ended in an internal error. Now a run
+    needs neither.
+    """
     done = cuesta("run dataflow --blocks 2 --block-vectors 10 -o a", home, tmp_path)
     assert done.returncode == 0, done.stderr
     assert cuesta("verify a", home, tmp_path).returncode == 0

@@ -1,4 +1,4 @@
-"""`images`: what scikit-image finds in its own images, for every form of file and engine."""
+"""`images`: the results of scikit-image on its own images, for all forms of files and engines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def answer(stack: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The answer that others are held to."""
+    """The answer that later answers are compared with."""
     return run(tmp_path_factory.mktemp("answer"), str(stack))
 
 
@@ -76,7 +76,7 @@ def same(first: Path, second: Path) -> None:
 
 
 def grey_of(image: Any) -> Any:
-    """Luma as the definition has it: by whole numbers, where the image has them."""
+    """Return luma by the definition: in integers for integer images."""
     if image.ndim == 2:
         return image
     if image.dtype == np.float64:
@@ -87,7 +87,7 @@ def grey_of(image: Any) -> Any:
 
 
 def expected(image: Any, threshold: float | None = None, dark: bool = False) -> dict[str, Any]:
-    """What scikit-image finds."""
+    """Return the result of scikit-image."""
     chosen = threshold_otsu(image) if threshold is None else threshold
     mask = image <= chosen if dark else image > chosen
     labels = label(mask)

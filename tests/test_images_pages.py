@@ -1,4 +1,4 @@
-"""Pages of TIFF files of every kind: read as tifffile reads them, or refused with the remedy."""
+"""Pages of TIFF files of all kinds: read as tifffile reads them, or refused with the remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ Rows = list[dict[str, str]]
 
 
 def squares(count: int, kind: str = "uint8") -> Any:
-    """A picture of so many squares of 8 x 8 bright pixels, far apart, at other places by count."""
+    """Return a picture of this number of bright squares of 8 x 8 pixels, far apart, shifted by
+    count.
+    """
     image = np.full((64, 80), 10, dtype=kind)
     for number in range(count):
         row, column = 4 + 20 * (number // 3), 4 + 24 * (number % 3)
@@ -30,12 +32,12 @@ def squares(count: int, kind: str = "uint8") -> Any:
 
 
 def objects(image: Any) -> int:
-    """How many objects SciPy finds in an image, whose pixels touch by a side or a corner."""
+    """Return SciPy's number of objects in an image; pixels touch by a side or a corner."""
     return int(ndimage.label(image > THRESHOLD, structure=np.ones((3, 3)))[1])
 
 
 def rows_of(path: Path, output: Path) -> Rows:
-    """Count the objects of the images at a path; return the rows but the sums."""
+    """Count the objects of the images at a path; return the rows without the sums."""
     words = ["run", "images", str(path), "--threshold", str(THRESHOLD), "-o", str(output)]
     assert call(words) == 0
     header, *lines = (output / "features.tsv").read_text().splitlines()
@@ -110,7 +112,7 @@ def test_colours_are_read_in_planes_and_pixel_by_pixel(
 
 
 def test_thumbnails_and_masks_are_passed_over(tmp_path: Path) -> None:
-    """Objects of a thumbnail were counted twice in the sums."""
+    """Objects of a thumbnail were counted twice in the sums. Now thumbnails are skipped."""
     path = tmp_path / "a.tif"
     with tifffile.TiffWriter(path) as file:
         file.write(squares(5)[::2, ::2], subfiletype=1, photometric="minisblack")
@@ -157,7 +159,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
 def test_what_has_two_meanings_or_another_type_is_refused(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """White as zero was inverted, and the answer "verified"."""
+    """White as zero was inverted, and the answer still "verified". Now such files are refused."""
     image, options, expected = REFUSED[name]
     path = tmp_path / "a.tif"
     tifffile.imwrite(path, image, **options)
@@ -167,7 +169,7 @@ def test_what_has_two_meanings_or_another_type_is_refused(
 
 
 def twelve_bits(path: Path) -> None:
-    """Write a grey page of 12 bits, which tifffile only reads."""
+    """Write a grey page of 12 bits, which tifffile can only read."""
     data = bytes(64 * 64 * 3 // 2)
     tags = [(256, 64), (257, 64), (258, 12), (259, 1), (262, 1), (273, 8), (277, 1), (278, 64)]
     tags.append((279, len(data)))
@@ -184,7 +186,9 @@ def test_twelve_bits_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_a_stack_of_imagej_in_a_single_page_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One image of five was counted, and the answer "verified"."""
+    """A single image of five was counted, and the answer still "verified". Now such a stack is
+    refused.
+    """
     text = b"ImageJ=1.54f\nimages=5\nslices=5\nunit=\xb5m\nloop=false\n"
     path = tmp_path / "a.tif"
     options = {"photometric": "minisblack", "metadata": None}

@@ -1,4 +1,4 @@
-"""The page on inputs is made from the lists of the readers."""
+"""The page on inputs is generated from the lists of the readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kmeans`: every form of the points, engine and limit gives the answer that NumPy gives."""
+"""`kmeans`: all forms of points, engines and limits give the answer of NumPy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPTIONS = ["--clusters", "6", "--iterations", "8"]
 
 @pytest.fixture(scope="module")
 def points(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """So many that they do not fit in the least memory."""
+    """More points than fit in the least memory."""
     path = tmp_path_factory.mktemp("points") / "x.npy"
     made = ["data", "make", "points", "--rows", "400000", "--dimensions", "9", "--clusters", "6"]
     assert call([*made, "--seed", "5", "-o", str(path)]) == 0
@@ -35,7 +35,7 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def answer(points: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The answer that others are held to."""
+    """The answer that later answers are compared with."""
     return run(points, tmp_path_factory.mktemp("answer"))
 
 
@@ -59,7 +59,7 @@ def same(first: Path, second: Path) -> None:
 
 
 def by_numpy(points: Any, clusters: int, iterations: int) -> tuple[Any, Any]:
-    """Lloyd's iterations from the first points, as the textbook has them; centres and clusters."""
+    """Return centres and clusters by Lloyd's textbook iterations from the first points."""
     x = points.astype(np.float64)
     centres = x[:clusters].copy()
     for _ in range(iterations):

@@ -1,4 +1,4 @@
-"""`cuesta verify` on an answer folder: what has changed since the run, and what never was right."""
+"""`cuesta verify` on an answer folder: changes since the run, and faults of the run itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLAKE3_OF_ABC = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d8
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `pairs.txt` and the answer folder `out` of a scan of it."""
+    """Folder with `pairs.txt` and the answer folder `out` of a scan of it."""
     folder = tmp_path_factory.mktemp("made")
     words = "data make clusters --genes 60 --samples 20 --pairs 1500 --seed 3 -o"
     assert call([*words.split(), str(folder / "pairs.txt")]) == 0
@@ -35,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def out(made: Path, tmp_path: Path) -> Path:
-    """A copy of the answer folder, to be changed."""
+    """Copy of the answer folder that a test may change."""
     shutil.copytree(made / "out", tmp_path / "out")
     return tmp_path / "out"
 
@@ -47,7 +47,7 @@ def change_record(out: Path, change: Callable[[dict[str, Any]], object]) -> None
 
 
 def change_file(out: Path) -> None:
-    """One digit of one row, so that it is a row of the same form."""
+    """Change a digit in a row, so that the row has the same form."""
     text = (out / "pairs.txt").read_text()
     at = text.index("1", len(text) // 2)
     (out / "pairs.txt").write_text(text[:at] + "2" + text[at + 1 :])
@@ -136,9 +136,9 @@ def test_a_record_without_checksums_is_still_verified(
 def test_an_answer_of_another_machine_is_verified_with_the_resources_of_this_machine(
     options: list[str], out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A record of a node with 64 cores had 64 threads started, and its memory taken, on a laptop.
-
-    One of a run in little memory could not be verified in more.
+    """A record of a node with 64 cores made `verify` start 64 threads and take its memory on a
+    laptop, and a run in little memory could not be verified in more. Now `verify` has its own
+    options.
     """
     tried: list[tuple[int, int]] = []
 

@@ -24,7 +24,9 @@ ENGINES = ("native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array")
 
 
 class Canary:
-    """A server and a file; whoever obeys a hostile record connects to it, or makes the file."""
+    """A server and a file that reveal obedience to a hostile record: a connection, or the file
+    itself.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "canary"
@@ -48,7 +50,7 @@ class Canary:
 
     @property
     def engine_options(self) -> dict[str, str]:
-        """Options that would run code, in every engine's words."""
+        """Return options that would run code, in the words of each engine."""
         script = self.file.with_name("python")
         script.write_text(f"#!/bin/sh\ntouch {self.file}\n")
         script.chmod(0o755)
@@ -63,7 +65,7 @@ class Canary:
 
     @property
     def fired(self) -> bool:
-        """Whether anything of it was obeyed."""
+        """Return whether any of it was obeyed."""
         return bool(self.requests) or self.file.exists()
 
 
@@ -77,7 +79,7 @@ def canary(tmp_path: Path) -> Iterator[Canary]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `pairs.txt` and the answer folder `out` of a scan of it."""
+    """Folder with `pairs.txt` and the answer folder `out` of a scan of it."""
     folder = tmp_path_factory.mktemp("made")
     words = "data make clusters --genes 60 --samples 20 --pairs 1500 --seed 3 -o"
     assert call([*words.split(), str(folder / "pairs.txt")]) == 0
@@ -88,7 +90,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def out(made: Path, tmp_path: Path) -> Path:
-    """A copy of the answer folder, to be changed."""
+    """Copy of the answer folder that a test may change."""
     shutil.copytree(made / "out", tmp_path / "out")
     return tmp_path / "out"
 
@@ -107,10 +109,9 @@ def last_line(capsys: pytest.CaptureFixture[str]) -> str:
 def test_no_option_of_a_record_reaches_an_engine(
     engine: str, out: Path, canary: Canary, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever sent a record ran code on the machine of whoever verified it.
-
-    `verify` started the engine of run.json with its options: a jar, a plugin, words for Java, an
-    interpreter; and it fetched the inputs that the record named, with the verifier's credentials.
+    """The sender of a record could run code on the verifier's machine: `verify` started the engine
+    of run.json with its options (a jar, a plugin, words for Java, an interpreter), and fetched its
+    inputs with the verifier's credentials. Now no option of a record reaches an engine.
     """
 
     def hostile(fields: dict[str, Any]) -> None:
@@ -206,7 +207,9 @@ def _device(file: Path) -> None:
 def test_a_pipe_or_a_device_in_an_answer_is_refused(
     name: str, place: Callable[[Path], None], out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A pipe in a folder from elsewhere made `verify` wait for ever, a device filled the memory."""
+    """A pipe in a folder from elsewhere made `verify` block, a device filled the memory. Now both
+    are refused.
+    """
     (out / name).unlink(missing_ok=True)
     place(out / name)
     assert call(["verify", str(out)]) == 2
@@ -221,7 +224,9 @@ def test_a_pipe_or_a_device_in_an_answer_is_refused(
 def test_a_link_in_an_answer_does_not_verify(
     out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`verify` followed links out of the answer folder, and called what they lead to unchanged."""
+    """`verify` followed links out of the answer folder, and reported their targets as unchanged.
+    Now a link does not verify.
+    """
     (out / "pairs.txt").rename(tmp_path / "elsewhere.txt")
     (out / "pairs.txt").symlink_to(tmp_path / "elsewhere.txt")
     assert call(["verify", str(out)]) == 2
@@ -247,7 +252,9 @@ def test_a_name_cannot_pretend_to_be_a_line_of_output(
 
 @pytest.mark.parametrize("name", ["../secret.tsv", "/etc/passwd", "a/../../secret.tsv", "link.tsv"])
 def test_reading_a_result_never_leaves_its_folder(name: str, out: Path, tmp_path: Path) -> None:
-    """A record that named a file by a path had that file read as if it were of the answer."""
+    """A record that named a file by a path had that file read as a part of the answer. Now reads
+    remain in the folder.
+    """
     (tmp_path / "secret.tsv").write_text("gene\tname\n1\tsecret\n")
     (out / "link.tsv").symlink_to(tmp_path / "secret.tsv")
     change(out, lambda fields: fields["answer"].update(files=[{"name": name, "bytes": 1}]))
@@ -279,7 +286,7 @@ ESCAPES = "\x1b]0;renamed\x07\x1b[2Jcleared\x9b2J\u202egnp.exe\r"
 def test_no_word_of_a_record_does_something_to_a_terminal(
     out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Names in a record cleared the screen, or renamed the window, of whoever looked at it."""
+    """Names in a record cleared the screen, or renamed the window, of its reader. Now none does."""
 
     def hostile(fields: dict[str, Any]) -> None:
         fields["engine"] = fields["workload"] = fields["inputs"][0]["path"] = ESCAPES
@@ -302,7 +309,7 @@ def test_a_page_of_hostile_words_shows_them_as_words(out: Path, tmp_path: Path) 
     bad = "</title></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'"
 
     def hostile(value: Any) -> Any:
-        """Return a value with every text, and every name of a free table, made hostile."""
+        """Return a value with all texts, and all names of free tables, made hostile."""
         if isinstance(value, dict):
             return {name: hostile(item) for name, item in value.items()}
         if isinstance(value, list):

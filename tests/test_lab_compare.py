@@ -1,4 +1,4 @@
-"""Comparing engines: each in its own process, all answers equal or none."""
+"""Comparing engines: each in a separate process, all answers equal or none."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_process_that_cannot_be_forked_is_reported(tmp_path: Path) -> None:
 
 
 def test_threads_of_polars_are_no_reason_not_to_fork(tmp_path: Path) -> None:
-    """They are named like those of hdfs-native; a notebook that uses Polars may compare."""
+    """Their names resemble those of hdfs-native; a notebook that uses Polars may compare."""
     table = tmp_path / "table.parquet"
     program = (
         "import polars\n"

@@ -46,9 +46,8 @@ def scanned(pairs: Path, out: Path, *words: str) -> Path:
 def test_a_replaced_input_is_no_wrong_answer(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Records kept the size of inputs, so another input of the same size was not seen.
-
-    `cuesta verify` then said that the answer is wrong, which it never was.
+    """Records stored the size of inputs alone, so a replaced input of the same size was not
+    detected, and `cuesta verify` reported a wrong answer. Now it reports the changed input.
     """
     out = scanned(pairs, tmp_path / "out")
     bytes_before = pairs.read_bytes()
@@ -123,7 +122,7 @@ def make(kind: str, path: Path, *words: str) -> str:
 
 
 def questions(folder: Path, pairs: Path) -> dict[str, list[str]]:
-    """Commands over inputs of every form that is read wholly."""
+    """Return commands over inputs of all forms that are read completely."""
     packed = folder / "packed.txt.gz"
     packed.write_bytes(gzip.compress(pairs.read_bytes()))
     np.save(folder / "points.npy", np.random.default_rng(1).normal(size=(500, 3)))

@@ -1,4 +1,4 @@
-"""An answer folder that exists is complete, whatever goes wrong on the way."""
+"""An answer folder that exists is complete, whatever fails on the way."""
 
 from __future__ import annotations
 
@@ -126,9 +126,8 @@ def test_a_full_disk_is_named_as_such(tmp_path: Path) -> None:
 def test_a_leftover_of_a_run_of_the_same_number_remains_and_blocks_no_run(
     tmp_path: Path,
 ) -> None:
-    """In containers all processes may have one number.
-
-    A wrong answer that was kept, or a killed run of another machine, stopped every run after it.
+    """In containers all processes may have the same number. A retained wrong answer, or a killed
+    run of another machine, blocked all later runs. Now its folder remains and blocks no run.
     """
     scratch = tmp_path / "scratch"
     places = [

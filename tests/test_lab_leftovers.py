@@ -1,4 +1,4 @@
-"""What a run that was killed has left is removed by the next one; a living one is left alone."""
+"""The next run removes the leftovers of a killed run; those of a living run remain."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scratch(tmp_path: Path) -> Path:
 
 
 def start(output: Path, scratch: Path) -> subprocess.Popen[str]:
-    """A process that makes an answer and never ends."""
+    """Start a process that makes an answer and never ends."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(output), str(scratch)], stdout=subprocess.PIPE, text=True
     )
@@ -79,7 +79,9 @@ def test_what_a_living_run_makes_is_left_alone(tmp_path: Path, scratch: Path) ->
 def test_what_a_killed_run_left_in_scratch_is_removed_by_any_run_with_that_folder(
     tmp_path: Path, scratch: Path
 ) -> None:
-    """What an engine had there beside its scratch folder stayed for good, the rest for long."""
+    """Files of an engine next to its scratch folder remained for ever, the rest for long. Now any
+    run with that folder removes them.
+    """
     killed, living = (start(tmp_path / name, scratch) for name in ("out", "living"))
     try:
         kill(killed)
@@ -189,9 +191,8 @@ def test_where_no_folder_is_nothing_is_removed(tmp_path: Path) -> None:
 
 
 def test_machines_of_the_same_name_are_different_machines(tmp_path: Path, scratch: Path) -> None:
-    """Nodes that are made from one image may all be called `localhost`.
-
-    The folder of a run that lived on one of them was removed by the next run on any.
+    """Nodes made from the same image may all be called `localhost`. The folder of a run on one of
+    them was removed by the next run on any. Now machines are told apart by more than their name.
     """
     process = start(tmp_path / "out", scratch)
     kill(process)
@@ -232,7 +233,9 @@ def test_living_runs_on_hosts_of_equal_name_are_left_alone(tmp_path: Path, scrat
 def test_a_folder_that_only_looks_like_that_of_a_run_is_not_removed(
     tmp_path: Path, lock: str | None
 ) -> None:
-    """A lock file with the name of this host was enough to have a folder removed."""
+    """A lock file with the name of this host was enough to have a folder removed. Now more of a
+    run's marks are needed.
+    """
     folder = tmp_path / "out.partial-123"
     folder.mkdir()
     (folder / "chapter-1.tex").write_text("all of it")
@@ -279,7 +282,7 @@ def test_an_answer_that_was_replaced_is_swept_by_name_and_notes_in_it_stay(
 
 @needs_root
 def test_a_folder_of_another_account_is_not_swept(tmp_path: Path, scratch: Path) -> None:
-    """In a shared folder root removed the folders of anybody's runs."""
+    """In a shared folder root removed the folders of other accounts' runs. Now a sweep skips them."""
     process = start(tmp_path / "out", scratch)
     kill(process)
     for folder in (tmp_path / f"out.partial-{process.pid}", *scratch.iterdir()):
@@ -304,7 +307,10 @@ def test_a_file_of_a_user_in_a_leftover_remains(tmp_path: Path, scratch: Path) -
 
 
 def test_the_lock_of_a_leftover_is_removed_last(tmp_path: Path, scratch: Path) -> None:
-    """A sweep that ended halfway had removed the lock, so that no later one knew the rest."""
+    """A sweep that ended midway had removed the lock, so no later sweep knew the rest.
+
+    Now the lock is removed last.
+    """
     process = start(tmp_path / "out", scratch)
     kill(process)
     partial = tmp_path / f"out.partial-{process.pid}"

@@ -1,4 +1,4 @@
-"""How much of an answer is verified: said in the record and on every page, whatever it is."""
+"""The verified part of an answer: recorded, and shown on each page, at all levels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pairs(tmp_path: Path) -> Path:
 
 
 def ran(pairs: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[dict[str, Any], str]:
-    """The record of a scan, and what it printed."""
+    """Return the record of a scan, and its output."""
     out = pairs.parent / "out"
     capsys.readouterr()
     assert call(["run", "scan", str(pairs), "-o", str(out), *words]) == 0

@@ -1,4 +1,4 @@
-"""What engines themselves take is measured apart, and the network between two places."""
+"""The limits of engines are measured separately, and the network between two places."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from labkit import CopyEngine
 
 @dataclass
 class Empty(CopyEngine):
-    """An engine that says what it takes, or breaks."""
+    """An engine that reports its limits, or breaks."""
 
     name: str = "quick-copy"
     breaks: bool = False

@@ -1,4 +1,4 @@
-"""A trial is held to factors of the machine, and the machine is put back whatever happens."""
+"""A trial is limited by factors of the machine, and the machine is always restored."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="factors of the machine
 
 
 def refuse(machine: Mapping[str, object]) -> None:
-    """Skip where this machine cannot."""
+    """Skip where this machine cannot be limited."""
     why = machines.refusal(machine)
     if why:
         pytest.skip(why)
 
 
 def state() -> list[str]:
-    """Everything of ours that a machine can have left."""
+    """Return all of our traces that a machine can have."""
     listings = [
         subprocess.run(words, capture_output=True, text=True, check=False).stdout
         for words in (["losetup", "-a"], ["ip", "netns"], ["ip", "-br", "link"], ["swapon"])
@@ -44,7 +44,7 @@ def state() -> list[str]:
 
 
 def ours(place: Path) -> list[str]:
-    """What is left of this process, and below `place`."""
+    """Return the traces of this process, and those below `place`."""
     return [line for line in state() if f"{os.getpid()}" in line or str(place) in line]
 
 
@@ -117,7 +117,7 @@ def test_without_root_the_refusal_is_a_single_line(
 
 def test_a_missing_program_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr("cuesta.lab.machines.disks.found", lambda command: None)
+    monkeypatch.setattr("cuesta.lab.machines.disks.find_command", lambda command: None)
     if Path("/dev/loop-control").exists():
         message = machines.refusal({"file-system": "xfs"})
         assert message == "machine factor file-system needs mkfs.xfs: apt-get install xfsprogs"
@@ -126,7 +126,7 @@ def test_a_missing_program_is_named_with_what_brings_it(monkeypatch: pytest.Monk
 def test_control_groups_of_version_2_have_limits_of_a_single_tree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Written to plain files, as this machine may have version 1."""
+    """Limits are written to plain files, as this machine may have version 1."""
     monkeypatch.setattr(groups, "ROOT", tmp_path)
     monkeypatch.setattr(groups.second, "__defaults__", (tmp_path,))
     (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
@@ -150,7 +150,7 @@ def test_control_groups_of_version_2_have_limits_of_a_single_tree(
 
 
 def runs(pid: int) -> bool:
-    """Whether a process is there and has not ended."""
+    """Return whether a process exists and is no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,7 +1,7 @@
-"""Wrong answers made from right ones, with checksums rewritten to match: `verify` refuses them all.
+"""Wrong answers made from right ones, with checksums rewritten to match: `verify` refuses all.
 
-So only the method that verifies can catch them, through the same door that a user has. The crates
-try 10,000 mutants a workload beside their verifiers; these are fewer, of every file of an answer.
+So only the verification method can detect them, through a user's command. The crates try 10,000
+mutants a workload next to their verifiers; these are fewer, of all files of an answer.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.errors import InputError, VerificationError
-from cuesta.lab.audit import Means, audit
+from cuesta.lab.audit import AuditOptions, audit
 from cuesta.lab.observer import Silent
 from labkit import rewrite_checksums
 
 MUTANTS = 48
-"""Of each file, of all kinds in turn."""
+"""Mutants of each file, of all kinds in turn."""
 OF_MANY_FILES = {} if os.environ.get("CUESTA_SOAK") else {"load": 16}
-"""Fewer where an answer has sixty files; all in `make soak`."""
-MEANS = Means(threads=1, memory_bytes=1 << 30)
+"""Fewer for an answer of sixty files; all in `make soak`."""
+MEANS = AuditOptions(threads=1, memory_bytes=1 << 30)
 
 PAIRS = "data make clusters --genes 40 --samples 16 --pairs 400 --clusters 2 --seed 3"
 MAKE = {
@@ -71,7 +71,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answer(workload: str, made: Path, out: Path) -> None:
-    """The answer folder of a workload that is right."""
+    """The right answer folder of a workload."""
     inputs = {path.name for path in made.iterdir()}
     words = [str(made / word) if word in inputs else word for word in RUN[workload].split()]
     name = workload.removesuffix(" named")
@@ -105,7 +105,7 @@ def test_no_wrong_answer_passes(workload: str, made: Path, tmp_path: Path) -> No
 
 
 def refused(out: Path, tmp_path: Path) -> bool:
-    """Whether an answer whose record has the checksums of its files is found to be wrong."""
+    """Return whether an answer with matching checksums in its record is found wrong."""
     rewrite_checksums(out)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -119,10 +119,10 @@ def refused(out: Path, tmp_path: Path) -> bool:
 
 
 def mutants(right: bytes, workload: str, seed: str) -> Iterator[tuple[str, bytes]]:
-    """Wrong versions of a file, each with what was done; never one with only its rows moved.
+    """Yield wrong versions of a file with their changes; never a mere permutation of rows.
 
-    Rows in another order are the same answer where the digest has none, which is everywhere but in
-    sorted records.
+    Permuted rows are the same answer where the digest ignores their order, which is everywhere but
+    in sorted records.
     """
     draw = random.Random(seed)
     for number in range(OF_MANY_FILES.get(workload, MUTANTS)):

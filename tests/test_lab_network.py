@@ -1,4 +1,4 @@
-"""What a connection carries is measured between two processes, and a silent host is named."""
+"""The rate of a connection is measured between two processes, and a silent host is named."""
 
 from __future__ import annotations
 

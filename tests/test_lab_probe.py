@@ -1,4 +1,4 @@
-"""The probe against work whose cost is known."""
+"""The probe on work of known cost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def child(code: str) -> subprocess.Popen[bytes]:
 
 
 def waiting(code: str) -> subprocess.Popen[bytes]:
-    """A child that has run some code, and ends once its input does."""
+    """Start a child that has run some code, and ends with its input."""
     code += "\nimport sys; print(flush=True); sys.stdin.read()"
     pipe = subprocess.PIPE
     running = subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe)

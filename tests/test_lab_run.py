@@ -1,4 +1,4 @@
-"""Running one trial: what is refused, measured, recorded and left behind."""
+"""Running a trial: refusals, measurements, the record and what remains."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from labkit import SCHEMA, CopyEngine, input_sizes, names, plan, same_as_input, 
 
 CEILINGS = {"file_read_warm_bytes_per_s": 16.0}
 BLAKE3 = "f8d36ca9802308912373b0876ab6af1ee2d51ad6017c24445bd71603ba35ffbe"
-"""Of the file that `scan_trial` makes."""
+"""Checksum of the file that `scan_trial` makes."""
 
 
 class Listener:
-    """Keeps what it hears."""
+    """Observer that stores its reports."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -153,7 +153,7 @@ def test_the_total_time_is_reported_part_by_part(tmp_path: Path) -> None:
     assert durations["as_typed_seconds"] > 2.1
     parts = [value for name, value in durations.items() if name != "as_typed_seconds"]
     assert durations["as_typed_seconds"] == pytest.approx(sum(parts))
-    assert record.one_run_seconds(run_record) < durations["as_typed_seconds"]
+    assert record.single_run_seconds(run_record) < durations["as_typed_seconds"]
 
 
 def test_an_interrupt_while_verifying_leaves_nothing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The median's interval against its definition."""
+"""The interval of the median compared with its definition."""
 
 from __future__ import annotations
 

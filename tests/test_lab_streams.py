@@ -1,4 +1,4 @@
-"""Standard input and pipes as inputs: read once, kept for the run, told of by their names."""
+"""Standard input and pipes as inputs: read once, stored for the run, reported by their names."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(*words: str, stdin: Any = b"") -> subprocess.CompletedProcess[bytes]:
-    """What a process of its own says; `stdin` are bytes, or a descriptor."""
+    """Run a separate process; `stdin` are bytes, or a descriptor."""
     streams = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
     line = [sys.executable, "-m", "cuesta", *words]
     return subprocess.run(line, check=False, capture_output=True, timeout=60, **streams)
 
 
 def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
-    """The one line that a refused command ends with."""
+    """Return the last line of a refused command."""
     assert done.returncode == 2, done.stderr
     return done.stderr.decode().splitlines()[-1].removeprefix("cuesta: ")
 

@@ -1,4 +1,4 @@
-"""The gate of regressions, by simulation: what it finds, what it calls slower without cause."""
+"""The gate of regressions, by simulation: its detections, and its false alarms."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ NO_DRIFT = Drift(deviation=0)
 
 
 def sure(part: float) -> float:
-    """The most that is found of `TRIALS`, in a test in ten thousand, if the true part is `part`."""
+    """Return a bound on the detections in `TRIALS` at true probability `part`, wrong once in 10,000
+    tests.
+    """
     return part + NormalDist().inv_cdf(0.9999) * math.sqrt(part * (1 - part) / TRIALS)
 
 
 def repeats_for(noise: kit.Noise, combinations: int) -> int:
-    """What the gate would ask for, if it knew the noise."""
+    """Return the repeats that the gate would request if it knew the noise."""
     repeats = gate.repeats_for(scatter(noise(random.Random(0), 4000)), combinations)
     assert repeats is not None
     return repeats
@@ -178,7 +180,7 @@ def test_of_pairs_the_test_is_that_of_the_published_tables() -> None:
 
 
 def drifting(source: random.Random, factor: float, repeats: int) -> tuple[Any, Any]:
-    """Two results by turns on a machine whose speed wanders by far more than a tenth."""
+    """Return two results by turns on a machine whose speed drifts by far more than a tenth."""
     level, before, after = 0.0, [], []
     for _ in range(repeats):
         level += source.gauss(0, 0.1)
@@ -255,7 +257,7 @@ def test_a_missing_measure_is_named_with_the_available_measures() -> None:
 
 
 def written(folder: Path, factor: float, repeats: int) -> Path:
-    """A folder with a result."""
+    """Write a folder with a result."""
     folder.mkdir()
     samples = {name: [factor * seconds for seconds in STEADY[:repeats]] for name in ("a", "b")}
     (folder / "study.json").write_text(json.dumps(kit.result(samples)))

@@ -1,4 +1,4 @@
-"""The twelve rules, each held against a study that keeps it and one that breaks it."""
+"""The twelve rules, each on a study that keeps it and a study that breaks it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECONDS = {"a": 1.0, "b": 2.0}
 
 
 def complete_study() -> tuple[Study, dict[str, Study]]:
-    """A study that keeps all rules, with its records."""
+    """Return a study that keeps all rules, with its records."""
     factors = [kit.factor("size", ["1", "2", "3"], [1, 2, 3]), kit.factor("tool", ["a", "b"])]
     claims = [kit.claim(over="size", faster={"tool": "a"}, than={"tool": "b"}, measure="work")]
 
@@ -63,7 +63,7 @@ def complete_study() -> tuple[Study, dict[str, Study]]:
 
 
 def record(cell: Study, place: str) -> Study:
-    """The record of a run of a combination."""
+    """Return the record of a run of a combination."""
     return {
         "workload": "sort",
         "engine": cell["levels"]["tool"],
@@ -85,7 +85,7 @@ def record(cell: Study, place: str) -> Study:
 
 
 def states(result: Study, records: dict[str, Study]) -> dict[str, str]:
-    """What came of each rule by its name."""
+    """Return the state of each rule by its name."""
     return {ruling.rule.name: ruling.state for ruling in rules.rulings(result, records)}
 
 

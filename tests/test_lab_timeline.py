@@ -1,4 +1,4 @@
-"""The time line of a run: what it counts, how long it gets, and what it costs."""
+"""The time line of a run: its counts, its length limit, and its cost."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_record_has_the_line_of_its_representative_sample(tmp_path: Path) -> N
 
 
 def test_the_cost_of_the_probe_is_counted() -> None:
-    """The bench `probe` measures how small it is."""
+    """The bench `probe` measures how small the cost is."""
     with Probe(timeline=True) as probe:
         time.sleep(0.3)
     assert probe.timeline["cost_seconds"] > 0

@@ -1,4 +1,4 @@
-"""Whatever is killed, and when: no process, no shared memory and no temporary file is left.
+"""After any kill at any moment, no process, shared memory or temporary file remains.
 
 `CUESTA_KILLS=100` makes a soak of it.
 """
@@ -56,7 +56,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def job(tmp_path: Path, slurm: SlurmBed) -> Iterator[Path]:
-    """A test that fails leaves no job for the next one."""
+    """Folder of a job, which is ended even if the test fails."""
     yield tmp_path / "cluster"
     testbed_slurm.cancel_all(slurm)
 
@@ -64,7 +64,7 @@ def job(tmp_path: Path, slurm: SlurmBed) -> Iterator[Path]:
 @NEEDS_MPI
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_nothing_of_mpi_is_left(tmp_path: Path, records: Path, seed: int) -> None:
-    """The command, its launcher, a proxy or a rank, by Ctrl-C, SIGTERM or signal 9."""
+    """Kill the command, its launcher, a proxy or a rank, by Ctrl-C, SIGTERM or signal 9."""
     draw, mark, before = random.Random(seed), f"CUESTA_KILLED={uuid4().hex}", files(OF_MPI)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -93,7 +93,7 @@ def test_nothing_of_mpi_is_left(tmp_path: Path, records: Path, seed: int) -> Non
 def test_nothing_of_a_job_is_left(
     slurm: SlurmBed, job: Path, tmp_path: Path, records: Path, seed: int
 ) -> None:
-    """Leader, agents, `srun`, watchdogs, the command, its launcher or its ranks, by signal 9."""
+    """Kill leader, agents, `srun`, watchdogs, command, launcher or ranks by signal 9."""
     draw, before, scratch = random.Random(seed), files(OF_MPI), tmp_path / "scratch"
     scratch.mkdir()
     options = [*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1", "--cores", "1"]
@@ -126,7 +126,7 @@ time.sleep(60)
 
 @NEEDS_SPARK
 def test_a_driver_of_spark_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
-    """A program of the user: its JVM is killed, and cannot remove its folders."""
+    """A user's program: its JVM is killed, and cannot remove its folders."""
     before, scratch, folder = files(OF_SPARK), tmp_path / "scratch", tmp_path / "cluster"
     scratch.mkdir()
     program = tmp_path / "program.py"

@@ -1,4 +1,4 @@
-"""`--memory` holds for all processes of a run together: the system itself holds them to it."""
+"""`--memory` holds for all processes of a run together: the kernel itself enforces it here."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from harness import limits
 MIB = 1 << 20
 LIMITS = {"native": 64 * MIB, "mpi": 256 * MIB, "spark": 1536 * MIB}
 SPARK_DAILY = ("correlate", "communities", "sort", "assemble")
-"""Those with the most in memory: a session of Spark takes half a minute so limited."""
+"""Workloads with the most memory: a session of Spark takes half a minute under such a limit."""
 PYTHON_BYTES = 32 * MIB
-"""Beside the limit of engine `native`: the interpreter of the command."""
+"""Memory of the command's interpreter, added to the limit of engine `native`."""
 
 
 def made(words: str, folder: Path) -> str:
-    """What `cuesta data make` makes."""
+    """Return the output of `cuesta data make`."""
     path = folder / words.split()[0]
     assert call(["data", "make", *words.split(), "--seed", "3", "-o", str(path)]) == 0
     return str(path)
@@ -61,7 +61,7 @@ QUESTIONS: dict[str, tuple[str, list[Callable[[Path], str]]]] = {
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Path], str]], str]:
-    """Inputs by what makes them, each made once."""
+    """Inputs by the words that make them, each made once."""
     folder, known = tmp_path_factory.mktemp("inputs"), {}
 
     def get(make: Callable[[Path], str]) -> str:
@@ -87,13 +87,13 @@ def test_all_processes_of_a_run_stay_within_the_limit(
 def test_numpy_remains_within_the_limit_however_large_a_fused_block_is(
     name: str, tmp_path: Path
 ) -> None:
-    """A block of 768 MiB was stored by each task."""
+    """Each task stored a block of 768 MiB. Now NumPy works in pieces."""
     words = ["dataflow", "--blocks", "2", "--block-vectors", str(1 << 25), "--kernels", "numpy"]
     hold(name, words, tmp_path)
 
 
 def rows(genes: int, samples: int, name: str = "g{}") -> Iterator[str]:
-    """The lines of a matrix, of values that compress to about half."""
+    """Write the lines of a matrix, of values that compress to about half."""
     noise = random.Random(1)
     values = [f"{noise.uniform(0, 100):.6f}" for _ in range(10_000)]
     yield "\t".join(f"s{sample}" for sample in range(samples))
@@ -114,10 +114,9 @@ SHAPES: dict[str, Callable[[], Iterator[str]]] = {
 def test_a_matrix_beyond_the_limit_is_refused_and_takes_no_more(
     shape: str, suffix: str, tmp_path: Path
 ) -> None:
-    """A gzipped matrix took 1.3 to 1.6 times `--memory`, and the system killed the run.
-
-    Its compressed bytes and its text were in memory together, each up to the limit. What lines and
-    names need beside their text was not counted, so that short lines took several times as much.
+    """A gzipped matrix took 1.3 to 1.6 times `--memory`, and the kernel killed the run: its
+    compressed bytes and its text were in memory together, and the needs of lines and names were not
+    counted, several times as much for short lines. Now such a matrix is refused.
     """
     path = tmp_path / f"matrix{suffix}"
     text = "\n".join(SHAPES[shape]())
@@ -129,7 +128,7 @@ def test_a_matrix_beyond_the_limit_is_refused_and_takes_no_more(
 
 
 def hold(name: str, words: list[str], folder: Path) -> None:
-    """Run a workload on an engine, with the system holding it to the limit."""
+    """Run a workload on an engine, with the limit enforced by the kernel."""
     engine = get_engine(name)
     if words[0] not in engine.workloads:
         pytest.skip("not a workload of this engine")

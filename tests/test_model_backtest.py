@@ -1,4 +1,4 @@
-"""Runs on more nodes are held back, predicted from those on fewer, and compared."""
+"""Runs on more nodes are held out, predicted from those on fewer, and compared."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_runs_on_more_nodes_are_predicted_from_those_on_fewer(
 def test_runs_that_turn_slow_on_more_nodes_are_shown_as_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Only what lies beyond the fitted nodes may be in the errors, and with its sign."""
+    """The errors may cover only what is beyond the fitted nodes, with their sign."""
 
     def turned(nodes: int, blocks: int) -> float:
         return law(nodes, blocks) * (3.0 if nodes > 4 else 1.0)
@@ -77,7 +77,7 @@ def test_without_runs_on_several_numbers_of_nodes_it_reports_the_lack(
 
 
 def test_published_runs_on_more_nodes_are_predicted() -> None:
-    """The bars that larger published runs will be held to, on those that we may look at."""
+    """Bars for larger published runs, checked on those that we may look at."""
     observed = table.read(published(), timed=True).observed
     parts = list(held_back(observed, 0))
     summary = together("all", parts)

@@ -1,4 +1,4 @@
-"""A fitted model finds the law that made its runs, keeps its intervals, refuses what it must."""
+"""A fitted model recovers the law of its runs, keeps its intervals, and refuses what it must."""
 
 from __future__ import annotations
 
@@ -86,10 +86,9 @@ def test_memory_for_cached_data_is_a_step_that_runs_must_have_crossed(tmp_path: 
 
 
 def test_what_is_slower_on_more_nodes_or_done_again_is_done_at_all(tmp_path: Path) -> None:
-    """Regression: runs of one size by core, and one that computed its cached data again.
-
-    A constant beside what is done again fits them as well as work does, and had a third of the
-    weight: more nodes for the same data seemed to gain little.
+    """Regression: runs of a single size by core, and a run that computed its cached data again. A
+    constant with the repeated work fitted them as well as work did and had a third of the weight,
+    so more nodes for the same data seemed to gain little.
     """
     lines = [
         {**line, "engine": "spark", "cached": 1, "heap_gib": heap}
@@ -171,7 +170,7 @@ def test_runs_on_a_single_number_of_nodes_predict_no_other_number(tmp_path: Path
 
 
 def test_a_slow_repeat_changes_nothing(tmp_path: Path) -> None:
-    """Of three repeats of each size one took three times as long, for the machine was busy."""
+    """A repeat of each three took three times as long, as if the machine was busy."""
     repeats = [*runs(law), *runs(law), *runs(lambda nodes, blocks: 3 * law(nodes, blocks))]
     questions = write(tmp_path / "asked.csv", runs(law, FAR[:1]))
     (line,) = predictions(tmp_path, write(tmp_path / "runs.csv", repeats), questions)
@@ -180,7 +179,9 @@ def test_a_slow_repeat_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_runs_on_a_single_number_of_cores_predict_no_other_number(tmp_path: Path) -> None:
-    """Twice the cores were predicted to halve the work, which no run had shown."""
+    """Twice the cores were predicted to halve the work, which no run had shown. Now this is
+    refused.
+    """
     fitted = write(tmp_path / "runs.csv", runs(law))
     other = [{**line, "cores_per_node": 8} for line in runs(law, FAR[:1])]
     (line,) = predictions(tmp_path, fitted, write(tmp_path / "asked.csv", other))

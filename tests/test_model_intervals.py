@@ -1,8 +1,8 @@
-"""Intervals of 90 % hold what happens: laws are drawn, measured with noise, fitted, and asked.
+"""Intervals of 90 % hold the truth: laws are drawn, measured with noise, fitted and queried.
 
-Each form of which a model may be a sum has a law of its own with coefficients by chance. Asked are
-twice the data on as many nodes, twice the nodes with as much data and with twice as much, and the
-same of 4 and of 16 times the nodes.
+Each form of which a model may be a sum has a law with random coefficients. The questions are twice
+the data on as many nodes, twice the nodes with as much data and with twice as much, and the same of
+4 and of 16 times the nodes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ CORES = 4
 TRIALS = 40
 WITHIN = 0.9
 NEAR = ((1, 2), (2, 1), (2, 2))
-"""How many times the nodes and the data of the largest run are asked for."""
+"""Multiples of the nodes and of the data of the largest run in the questions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Law:
-    """Seconds of a run with three factors by chance; `limits` are the rates that runs had."""
+    """Seconds of a run with three random factors; `limits` are the rates of the runs."""
 
     seconds: Callable[[Observed, np.ndarray], float]
     engine: str = "mpi"
@@ -39,7 +39,7 @@ class Law:
 
 
 def per_node(run: Observed, limit: str) -> float:
-    """Seconds of a pass over the data of a node."""
+    """Return the seconds of a pass over the data of a node."""
     return (run.data_bytes or 0.0) / run.nodes / run.factors[limit]
 
 
@@ -94,7 +94,7 @@ def noisy(seconds: float, sigma: float, random: np.random.Generator) -> float:
 def predict_beyond(
     law: Law, sigma: float, random: np.random.Generator, beyond: Sequence[tuple[int, int]] = NEAR
 ) -> list[tuple[float, float, Prediction]]:
-    """The true time, that of one more run, and what is predicted, of each question."""
+    """Return for each question the true time, that of another run, and the prediction."""
     by_chance = np.exp(random.uniform(-1, 1, 3))
     held = [{name: value} for name, values in law.limits.items() for value in values] or [{}]
     shapes = [observed(law, *shape, limits) for shape in law.shapes for limits in held]
@@ -118,7 +118,7 @@ def predict_beyond(
 
 @pytest.mark.parametrize("sigma", [0.06, 0.12])
 def test_intervals_beyond_the_measured_sizes_hold_what_happens(sigma: float) -> None:
-    """With twice the noise that a fit takes for granted they held only 84 % of new runs."""
+    """With twice the noise that a fit assumes, the intervals held only 84 % of new runs."""
     held: dict[str, float] = {}
     again: list[bool] = []
     for name, law in LAWS.items():
@@ -141,7 +141,7 @@ def test_intervals_beyond_the_measured_sizes_hold_what_happens(sigma: float) -> 
 def test_intervals_far_out_hold_most_runs_and_few_are_refused(
     more: int, within: float, refused: float
 ) -> None:
-    """Of all laws together, which nobody knows to be of the form that is asked for."""
+    """All laws together, as the form of the law behind a question is unknown."""
     beyond = ((more, 1), (more, more))
     predictions = [
         answer
@@ -157,11 +157,11 @@ def test_intervals_far_out_hold_most_runs_and_few_are_refused(
 
 
 FEW = [(128, 65_536), (128, 131_072), (256, 131_072)]
-"""As few runs as there are of Theta: two numbers of nodes, and twice the data on one of them."""
+"""As few runs as of Theta: two numbers of nodes, and twice the data on one of them."""
 
 
 def launched(start: float, work: float, power: float) -> Law:
-    """Tasks that a leader launches in so many seconds to a power of their number."""
+    """Return tasks launched by a leader in a time that is a power of their number."""
 
     def seconds(run: Observed, by_chance: np.ndarray) -> float:
         tasks = run.tasks or 0
@@ -177,7 +177,7 @@ LAUNCHED = {
     for named, start, work in (("all", 0.3, 3e-4), ("no work", 0.3, 0.0), ("no start", 0.0, 1e-3))
     for power in (0.8, 1.0, 1.2)
 }
-"""A launch that is a little faster or slower with more tasks is no term of ours."""
+"""A launch that gets a little faster or slower with more tasks is no term of ours."""
 
 
 def test_three_runs_on_two_numbers_of_nodes_have_wide_intervals() -> None:

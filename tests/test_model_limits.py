@@ -1,4 +1,4 @@
-"""A question with a limit of memory, disk or link that no run was near is refused, not guessed."""
+"""A question with a limit of memory, disk or link far from all runs is refused, not guessed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def law(nodes: int, blocks: int) -> float:
 def at_rate(
     rate: float, shapes: Iterable[tuple[int, int]] = SHAPES, *, matters: bool = True
 ) -> list[dict[str, Any]]:
-    """Runs whose disks read the data once at a rate, and wait for it where that matters."""
+    """Return runs whose disks read the data once at a rate, and wait for it where that matters."""
 
     def seconds(nodes: int, blocks: int) -> float:
         return law(nodes, blocks) + matters * blocks * BLOCK_BYTES / nodes / rate
@@ -34,7 +34,7 @@ def at_rate(
 def predict_with_limits(
     tmp_path: Path, fitted: list[dict[str, Any]], **limits: str
 ) -> dict[str, str]:
-    """What a model of these runs says of 8 nodes with 1,000 blocks and such limits."""
+    """Return a model's prediction for 8 nodes with 1,000 blocks and these limits."""
     question = [{**runs(law, [(8, 1000)])[0], **limits}]
     file = write(tmp_path / "runs.csv", fitted)
     (line,) = predictions(tmp_path, file, write(tmp_path / "asked.csv", question))
@@ -42,9 +42,8 @@ def predict_with_limits(
 
 
 def test_a_limit_of_memory_that_no_run_had_is_refused_where_it_matters(tmp_path: Path) -> None:
-    """All runs had all the memory they wanted.
-
-    A question with a tenth of the memory that its data need had the time of one without a limit.
+    """All runs had all the memory they wanted. A question with a tenth of the memory that its data
+    need had the time of a question without a limit. Now it is refused.
     """
     short = predict_with_limits(tmp_path, runs(law), memory_bytes=str(30 * 10**7))
     assert short["predicted_s"] == ""
@@ -57,7 +56,7 @@ def test_a_limit_of_memory_that_no_run_had_is_refused_where_it_matters(tmp_path:
 
 
 def test_more_data_than_memory_is_refused_where_all_runs_had_room(tmp_path: Path) -> None:
-    """All runs had one limit, which held their data many times; the question's data is larger."""
+    """All runs had the same limit, many times their data; the data of the question is larger."""
     fitted = [{**line, "memory_bytes": str(60 * 10**9)} for line in runs(law)]
     file = write(tmp_path / "runs.csv", fitted)
     far = write(tmp_path / "asked.csv", runs(law, [(8, 1200), (8, 12_000)]))
@@ -67,7 +66,9 @@ def test_more_data_than_memory_is_refused_where_all_runs_had_room(tmp_path: Path
 
 
 def test_a_disk_rate_is_answered_near_the_measured_ones_alone(tmp_path: Path) -> None:
-    """Runs had 100 and 200 MB/s; a disk of a hundredth of that had a confident answer."""
+    """Runs had 100 and 200 MB/s; a disk of a hundredth of that had a confident answer. Now it is
+    refused.
+    """
     fitted = [*at_rate(1e8), *at_rate(2e8)]
     for rate in (5e7, 1.5e8):
         line = predict_with_limits(tmp_path, fitted, disk_bytes_per_s=f"{rate:.0f}")
@@ -147,7 +148,9 @@ def test_a_model_file_without_ranges_of_limits_answers_questions_without_limits(
 
 
 def test_far_fewer_nodes_than_any_run_had_are_refused(tmp_path: Path) -> None:
-    """Runs on 64 to 256 nodes; one node was predicted as surely as 64 of them."""
+    """Runs on 64 to 256 nodes; a single node was predicted as surely as 64 of them. Now it is
+    refused.
+    """
     shapes = [(nodes, each * nodes) for nodes in (64, 128, 256) for each in (96, 200)]
     file = write(tmp_path / "runs.csv", runs(law, shapes))
     questions = runs(law, [(1, 96), (8, 8 * 96), (64, 64 * 96)])
@@ -172,8 +175,7 @@ def ratio(line: dict[str, str]) -> float:
 
 
 def test_data_that_have_no_room_may_be_written_to_disk_completely(tmp_path: Path) -> None:
-    """Sorting and iterations do as much more whether half or a tenth of their data have room.
-
+    """Sorting and iterations do as much more work whether half or a tenth of their data have room.
     A form that counts only the bytes beyond memory missed a quarter of the memory by a fifth.
     """
 

@@ -1,4 +1,4 @@
-"""Descriptions of machines are read, checked, and hold what the papers say, contradictions too."""
+"""Machine descriptions are read, checked, and agree with the papers, contradictions included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many nodes: a table of a model's answers, and up to where more of them pay."""
+"""Numbers of nodes: a table of a model's answers, and the largest number that still pays."""
 
 from __future__ import annotations
 

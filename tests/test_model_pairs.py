@@ -1,4 +1,4 @@
-"""Work that looks at all pairs of rows grows with the square of the data."""
+"""Work on all pairs of rows grows with the square of the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from test_advise_runs import write as write_records
 
 
 def rows(workload: str, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
-    """A quarter of a second, and a second for the square of 10 MB, on one core and on two."""
+    """Return runs of a quarter of a second, and a second for the square of 10 MB, on one and two
+    cores.
+    """
     return [
         {
             "machine": "made", "workload": workload, "engine": "native", "nodes": 1,
@@ -37,7 +39,9 @@ def test_twice_the_genes_take_four_times_the_work(tmp_path: Path) -> None:
 
 
 def test_pairs_are_recognized_though_cores_share_what_bounds_them(tmp_path: Path) -> None:
-    """Of two cores as fast as one a line through the bytes was likelier, and missed by 40 %."""
+    """Two cores were as fast as one, so a line through the bytes was likelier and missed by 40 %.
+    Now pairs are recognized.
+    """
     sizes = (8_000_000, 12_000_000, 16_000_000)
     flat = [{**line, "overall_s": 0.25 + (line["input_bytes"] / 1e7) ** 2}
             for line in rows("correlate", (*sizes, 32_000_000))]  # fmt: skip
@@ -55,7 +59,7 @@ def test_other_workloads_have_no_such_term(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("workload", "seconds"), [("sort", 5.0), ("correlate", 17.0)])
 def test_advice_takes_pairs_for_pairs(workload: str, seconds: float, tmp_path: Path) -> None:
-    """One second and one for each GB, or for its square; by a line it was 11 s for 17 s."""
+    """A second plus a second for each GB, or for its square; a line gave 11 s for 17 s."""
     times = {10**9: 2.0, 2 * 10**9: 3.0 if workload == "sort" else 5.0}
     known = [record("native", size, taken) for size, taken in times.items()]
     write_records(tmp_path, [{**row, "workload": workload} for row in known])

@@ -1,4 +1,4 @@
-"""The published phase times: how well a fit predicts those of them that it was not given."""
+"""The published phase times: how well a fit predicts the runs it has not seen."""
 
 from __future__ import annotations
 
@@ -69,8 +69,9 @@ THETA = {
     ("spark-scala", "0"): (-0.32, 0.29),
     ("spark-scala", "1"): (-0.62, 0.06),
 }
-"""By how much Theta's 256 nodes are missed, from its runs on 128: with the likeliest form of Cooley
-and, where a leader launches tasks, with work and tasks. No bar, errors to show; ADR 21 has them."""
+"""Errors on Theta's 256 nodes, from its runs on 128: with the likeliest form of Cooley and, for
+engines whose leader launches tasks, with work and tasks. No bars, errors to show; see ADR 21.
+"""
 
 
 @pytest.mark.parametrize("key", THETA)
@@ -90,7 +91,7 @@ def test_theta_is_missed_by_the_form_of_cooley_for_want_of_a_launch_rate(
 
 
 def _missed(key: tuple[str, str], form: tuple[str, ...]) -> float:
-    """Theta's 256 nodes, predicted with these terms from its 128, by what they took, less 1."""
+    """Return the relative error on Theta's 256 nodes, predicted with these terms from its 128."""
     runs = [o for o in runs_of("theta") if (o.group["engine"], o.group["cached"]) == key]
     (largest,) = [run for run in runs if run.nodes == 256]
     known = [run for run in runs if run.nodes == 128]

@@ -1,4 +1,4 @@
-"""A replay keeps to what can be computed by hand, to bounds for any job, and to SimGrid."""
+"""A replay agrees with results by hand, with bounds for any job, and with SimGrid."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ CASES = (
 
 @pytest.fixture(scope="session")
 def simgrid_python() -> str:
-    """A Python that has SimGrid: this one, or Debian's, whose package is python3-simgrid."""
+    """A Python with SimGrid: this one, or Debian's, whose package is python3-simgrid."""
     for python in (sys.executable, "/usr/bin/python3"):
         tried = [python, "-c", "import simgrid"]
         if Path(python).exists() and not subprocess.run(tried, capture_output=True).returncode:
@@ -245,7 +245,7 @@ def run_record(stages: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 
 def test_the_tasks_of_a_run_are_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Half a second until the first stage and from it to the second, a second after that."""
+    """Half a second until the first stage and from it to the second, and a second after that."""
     each = {"task_seconds": [1.0, 1.0, 1.0, 1.0], "fetch_wait_seconds": [0.5] * 4}
     first = {"name": "map", "began": 1.5, "seconds": 2.0, "tasks": 4, "each": each}
     second = {"name": "reduce", "began": 4.0, "seconds": 1.0, "tasks": 1}
@@ -254,7 +254,7 @@ def test_the_tasks_of_a_run_are_a_trace(tmp_path: Path, capsys: pytest.CaptureFi
     names = [(job_stage.name, job_stage.count) for job_stage in read(tmp_path)]
     leader = ("leader", 1)
     assert names == [leader, ("map", 4), leader, ("reduce", 1), leader]
-    # Waits for others' bytes are gone, and the bytes take as long as the links need.
+    # Waits for bytes of other tasks are removed; the bytes take as long as the links need.
     result = replay(read(tmp_path), Cluster(nodes=1, cores=2, network=1e8))
     assert result.seconds == pytest.approx(0.5 + 1.0 + 0.5 + 2.0 + 1.0)
     words = ["model", "replay", str(tmp_path), "--cores", "4", "--json"]

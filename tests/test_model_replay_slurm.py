@@ -1,4 +1,4 @@
-"""A replay of what one node of a real Slurm did says how long two nodes take."""
+"""A replay of a run on a node of a real Slurm predicts the time on two nodes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from testbed_slurm import SlurmBed
 __all__ = ["slurm"]
 
 NEAR = 0.25
-"""A replay is that near to the run."""
+"""Greatest relative error of a replay."""
 TRIES = 3
-"""Others may have the cores of this machine meanwhile; they do not have them for long."""
+"""Other processes may take the cores of this machine for a while, so the run is repeated."""
 BLOCKS = ["run", "dataflow", "--blocks", "1600", "--engine", "spark"]
 BLOCKS += ["--engine-option", "partitions=16"]
 
@@ -34,18 +34,18 @@ pytestmark = [
 
 @pytest.fixture
 def place(tmp_path: Path, slurm: SlurmBed) -> Iterator[Path]:
-    """A test that fails leaves no job for the next one."""
+    """Folder of a job, which is ended even if the test fails."""
     yield tmp_path
     testbed_slurm.cancel_all(slurm)
 
 
 def work_seconds(answer: Path) -> float:
-    """Of a run, without the start of Spark."""
+    """Return the work seconds of a run, without the start of Spark."""
     return measures(record_of(answer))["work"]
 
 
 def submitted(bed: SlurmBed, place: Path, nodes: int) -> Path:
-    """The answer of a run on so many nodes, each with a core."""
+    """Return the answer of a run on this number of nodes, each with a core."""
     options = ["--scheduler", "slurm", "--nodes", str(nodes), "--cores", "1", "--set", "stop=2"]
     options += ["--memory", "1536MiB", "--wait", "-o", str(place / f"cluster-{nodes}")]
     answer = place / f"answer-{nodes}"

@@ -1,4 +1,4 @@
-"""A fit and an advice among runs put the same runs together: those of one setting."""
+"""A fit and an advice group the same runs: those of the same setting."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def groups(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_makes_another_choice_makes_another_group(name: str, tmp_path: Path) -> None:
-    """A fit had one group for runs under a quota and without, whose times differ tenfold."""
+    """A fit put runs under a quota and without into the same group, though their times differ
+    tenfold. Now a quota makes another group.
+    """
     write(tmp_path, [record("native", 10**9, 3.0), record("native", 10**9, 30.0) | CHANGES[name]])
     assert len(here.choices("sort", 1e9, [tmp_path])) == 2
     assert [len(group["runs"]) for group in groups(tmp_path)] == [1, 1]
@@ -69,7 +71,7 @@ def test_numbers_that_a_model_has_terms_for_make_choices_and_a_single_group(tmp_
 
 
 def test_ranks_are_cores_and_no_other_setting(tmp_path: Path) -> None:
-    """A study gives MPI its ranks as an option: runs on more of them are what a fit is about."""
+    """A study passes its ranks to MPI as an option: a fit is about runs on more of them."""
     made = [
         record("mpi", 10**9, 8 / ranks) | {"engine_options": {"ranks": str(ranks)}, "nodes": nodes}
         for nodes, ranks in ((1, 2), (2, 4), (4, 8))
@@ -98,7 +100,7 @@ def test_a_question_with_a_quota_is_not_answered_by_runs_without(tmp_path: Path)
 
 
 def test_all_records_have_the_same_names_of_a_group(tmp_path: Path) -> None:
-    """A name that the runs lack would not be looked at in a question."""
+    """A name that the runs lack would be ignored in a question."""
     write(tmp_path, [record("native", 10**9, 3.0) | changes for changes in CHANGES.values()])
     names = [list(run.group) for run in records.observed([tmp_path])]
     assert all(first == second for first, second in itertools.pairwise(names))

@@ -1,4 +1,4 @@
-"""The equations of the two-level paper give its numbers, and obey what must hold for any site."""
+"""The equations of the two-level paper give its numbers, and obey bounds of any site."""
 
 from __future__ import annotations
 

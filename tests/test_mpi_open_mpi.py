@@ -1,4 +1,4 @@
-"""The mpi engine on Open MPI; all other tests run on the MPI of `cuesta[mpi]`, MPICH."""
+"""The mpi engine on Open MPI; the other tests run on MPICH, the MPI of `cuesta[mpi]`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AS_ROOT = {
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with Open MPI, and with this very package."""
+    """A Python with Open MPI, and with this package."""
     uv = Path(sys.executable).with_name("uv")
     if not uv.is_file():
         pytest.skip("uv is not installed")

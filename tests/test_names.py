@@ -1,4 +1,4 @@
-"""Names of genes in answers: given as a file, found beside the input, proven by the verifier."""
+"""Names of genes in answers: passed as a file, found next to the input, verified."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def pairs(made: Path, tmp_path: Path) -> Path:
-    """The same files in a folder of one test."""
+    """Copy of the files in a folder of the test."""
     folder = tmp_path / "in"
     shutil.copytree(made, folder)
     return folder
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    """A command that must be refused with one line, and leave nothing; that line."""
+    """Run a command that must be refused with a single line and leave nothing; return that line."""
     capsys.readouterr()
     assert call([str(word) for word in words]) == 2
     lines = capsys.readouterr().err.splitlines()

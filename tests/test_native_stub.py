@@ -1,4 +1,4 @@
-"""The stub of the native module says what is there."""
+"""The stub of the native module describes its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of any finite numbers: held against exact integer arithmetic."""
+"""Scores of any finite numbers, compared with exact integer arithmetic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import cuesta
 
 SCALE = 1 << 1074
-"""Times this, any finite double is an integer."""
+"""Multiplied by this, any finite double is an integer."""
 
 Row = list[float | None]
 
@@ -40,7 +40,7 @@ def exact_millionths(row1: Row, row2: Row) -> Fraction | None:
 
 
 def exact(rows: list[Row], min_samples: int) -> dict[tuple[int, int], Fraction]:
-    """Return the defined scores, in millionths, by the pair's genes."""
+    """Return the defined scores in millionths, by the pair's genes."""
     scores = {}
     for gene1, row1 in enumerate(rows):
         for gene2, row2 in enumerate(rows[:gene1]):
@@ -62,7 +62,7 @@ def write(path: Path, rows: list[Row]) -> None:
 
 
 def check(folder: Path, rows: list[Row], *, engine: Engine = "native", least: float = 0.0) -> None:
-    """Hold an answer, which must be verified, against the exact scores."""
+    """Compare an answer, which must be verified, with the exact scores."""
     path = folder / "m.tsv"
     write(path, rows)
     answer = cuesta.run(
@@ -85,7 +85,7 @@ def check(folder: Path, rows: list[Row], *, engine: Engine = "native", least: fl
 
 
 def adversarial(samples: int) -> list[Row]:
-    """Return rows that lose digits where they are not centred and scaled first."""
+    """Return rows that lose digits unless they are centred and scaled first."""
     wave = [math.sin(7 * i) + 0.3 * math.cos(3 * i * i) for i in range(samples)]
     plain: list[Row] = [
         [0.1] * samples, list(wave), [-value for value in wave], [0.0] * samples,
@@ -113,10 +113,9 @@ def adversarial(samples: int) -> list[Row]:
 def test_adversarial_rows_score_as_exact_arithmetic_does(
     tmp_path: Path, engine: Engine, least: float
 ) -> None:
-    """An offset of 1e15 and constants: "the answer is wrong" was said of right scores.
-
-    The verifier divided by the largest value, which rounds, before it took the mean away; pairs
-    with gaps were centred once.
+    """Right scores of rows with an offset of 1e15 were reported as "the answer is wrong". The
+    verifier divided by the largest value, which rounds, before it subtracted the mean, and centred
+    pairs with gaps once.
     """
     check(tmp_path, adversarial(40), engine=engine, least=least)
 

@@ -1,4 +1,4 @@
-"""Outputs are local places apart from inputs, and none that is more than an output."""
+"""Outputs are local places apart from inputs, and each is no more than an output."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def test_the_current_folder_the_home_and_their_parents_are_never_replaced(
 
 
 def test_a_run_refuses_scratch_in_its_input(tmp_path: Path) -> None:
-    """An engine that reads a folder would have read its own temporary files."""
+    """An engine that reads a folder would have read its own temporary files. Now such a scratch is
+    refused.
+    """
     from cuesta.lab.run import run_trial
 
     data = tmp_path / "data"
@@ -97,7 +99,9 @@ def test_a_run_refuses_scratch_in_its_input(tmp_path: Path) -> None:
 def test_an_output_that_is_a_uri_is_refused_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], uri: str
 ) -> None:
-    """`-o cuesta:///ans` and `-o s3://b/ans` made local folders `cuesta:` and `s3:`."""
+    """`-o cuesta:///ans` and `-o s3://b/ans` made local folders `cuesta:` and `s3:`. Now an address
+    is refused.
+    """
     monkeypatch.chdir(tmp_path)
     folder = answer(tmp_path / "folder", {"pairs.txt": b"old"})
     (tmp_path / "a.txt").write_text("1\t2\t1\t1\t5\t0\t0\t0\t0\t0.9\t11111\n")

@@ -1,4 +1,4 @@
-"""A pair matrix opens in xarray, as its specification says, with the rows of the text."""
+"""A pair matrix opens in xarray, by its specification, with the rows of the text."""
 
 from __future__ import annotations
 

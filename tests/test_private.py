@@ -1,4 +1,4 @@
-"""Files and folders of one account: how they are made, and when what is in them is believed."""
+"""Files and folders of a single account: how they are made, and when their content is trusted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuesta.private import is_trusted, make_private_folder, open_new, write_priv
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder of this account alone."""
+    """Folder of this account alone."""
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
     return folder
@@ -64,9 +64,8 @@ def test_a_file_of_another_account_is_not_trusted(place: Path) -> None:
 def test_a_planted_archive_or_master_is_not_used(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    With a cache that accounts share, a planted archive of classes, or settings with jars for the
-    master of a cluster, ran as the user who started a session next.
+    """In a cache shared by accounts, a planted archive of classes, or settings with jars for the
+    master of a cluster, ran as the next user to start a session. Now such files are not used.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(place))
     wanted = place / "cuesta" / "spark" / "stamp.jsa"
@@ -122,7 +121,9 @@ def test_a_cluster_is_not_put_into_a_folder_of_another_account(place: Path) -> N
 
 
 def test_a_private_file_follows_no_planted_link(place: Path) -> None:
-    """The temporary name of a secret could be foreseen: a link there had it written elsewhere."""
+    """The temporary name of a secret was predictable: a planted link redirected it. Now links are
+    not followed.
+    """
     target = place / "elsewhere"
     target.write_text("precious")
     (place / f".secret.{os.getpid()}").symlink_to(target)

@@ -1,4 +1,4 @@
-"""Who is a rank of MPI, by what each launcher says to what it starts."""
+"""The rank of an MPI process, by the variables of each launcher."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PMI_2 = TASK_OF_PMIX | {"PMI_RANK": "1", "PMI_SIZE": "6"}
 
 
 def without_launcher() -> dict[str, str]:
-    """The variables of this process but those of any launcher."""
+    """Return the variables of this process without those of any launcher."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIXES)}
 
 
@@ -90,7 +90,9 @@ main()
 def test_only_a_rank_after_the_first_leaves_the_answer_to_the_first(
     variables: dict[str, str], more: list[str], code: int, tmp_path: Path
 ) -> None:
-    """Each task of `srun --mpi=pmix` did the whole run, and all but one found its name taken."""
+    """Each task of `srun --mpi=pmix` did the complete run, and all but one saw its name in use. Now
+    only the first rank runs.
+    """
     words = [sys.executable, "-c", COMMAND, "run", "dataflow", "--blocks", "2"]
     words += ["--block-vectors", "10", *more, "-o", str(tmp_path / "out")]
     done = subprocess.run(words, env=without_launcher() | variables, check=False, timeout=60)
@@ -111,7 +113,9 @@ LEFT_BEHIND: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("launcher", LEFT_BEHIND)
 @pytest.mark.parametrize("words", ["--version", "run sort --help", "data list"])
 def test_a_rank_in_the_environment_leaves_other_commands_alone(launcher: str, words: str) -> None:
-    """`cuesta --version` ended with 2 and without a word in a shell that `mpirun` had started."""
+    """`cuesta --version` ended with 2 and no output in a shell that `mpirun` had started. Now other
+    commands ignore ranks.
+    """
     command = [sys.executable, "-m", "cuesta", *words.split()]
     variables = without_launcher() | LEFT_BEHIND[launcher]
     done = subprocess.run(command, env=variables, capture_output=True, check=False, timeout=60)

@@ -1,4 +1,4 @@
-"""Pages out of run records: complete, escaped, deterministic, and loud when something is wrong."""
+"""Pages from run records: complete, escaped, deterministic, and loud about faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VOID = {"meta", "img", "br", "link", "input", "hr"}
 
 
 class Outline(HTMLParser):
-    """What a page is made of: its tags balanced, its text, its ids, its links."""
+    """The structure of a page: its tags balanced, its text, its ids, its links."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -292,7 +292,9 @@ def test_overlapping_intervals_are_no_difference() -> None:
 
 
 def test_an_engine_that_must_load_first_is_not_the_best_though_its_work_is_faster() -> None:
-    """An array whose query takes a fraction of the scan still has to be filled for one question."""
+    """An array whose query takes a fraction of the scan has to be filled even for a single
+    question.
+    """
     quick = kit.record("array", kit.timings({"load": 2.0, "query": 0.05}, 7), 1 << 20)
     (runs,) = runs_of(quick, kit.native())
     assert find(runs).best_label == "native"

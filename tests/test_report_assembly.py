@@ -26,14 +26,14 @@ def level(**changes: Any) -> dict[str, Any]:
 
 
 def spectrum() -> dict[int, int]:
-    """Errors, a peak at 30, and one k-mer of a repeat."""
+    """A spectrum of errors, a peak at 30, and a k-mer of a repeat."""
     bell = {x: round(1000 * math.exp(-(((x - 30) / 5) ** 2) / 2)) for x in range(12, 49)}
     return {1: 90_000, 2: 4000, 3: 200, 4: 10} | bell | {900: 1}
 
 
 @pytest.fixture
 def answer(tmp_path: Path) -> Path:
-    """The files of an answer, with contigs in an order that is not that of their lengths."""
+    """The files of an answer, with contigs not ordered by length."""
     write_spectrum(tmp_path, spectrum())
     write_contigs(tmp_path, (5000, 9000, 1000, 3000, 2000))
     (tmp_path / "stats.json").write_text(json.dumps({"levels": [level()]}))
@@ -121,7 +121,7 @@ def test_many_genomes_have_no_common_size(answer: Path) -> None:
 
 
 def test_circles_are_listed_with_their_size_and_copies(answer: Path) -> None:
-    """A contig of the graph, and a scaffold of one that the graph has not closed."""
+    """A contig of the graph, and a scaffold of a circle that the graph has not closed."""
     segments = "".join(
         f"S\tcontig_{number}\t{'A' * length}\tLN:i:{length}\tKC:i:1\tDP:f:{depth}{circle}\n"
         for number, length, depth, circle in [

@@ -1,4 +1,4 @@
-"""Each second of each core goes to one cause, whatever the record says."""
+"""Each second of each core is attributed to a single cause, whatever the record has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS = [1.0, 2.0]
 
 
 def columns(**values: float) -> dict[str, list[float]]:
-    """The same in both intervals."""
+    """Return columns with equal values in both intervals."""
     return {name: [value] * len(SECONDS) for name, value in values.items()}
 
 
@@ -36,12 +36,12 @@ def timed(process_seconds: float, log: kit.Record | None = None, **groups: Any) 
 
 
 def on_cores(cores: int, record: kit.Record) -> kit.Record:
-    """The same run with all of so many cores."""
+    """Return the run with all data of this number of cores."""
     return record | {"threads": cores, "machine": record["machine"] | {"cores_usable": cores}}
 
 
 def pressure(resource: str, some: float, full: float) -> dict[str, list[float]]:
-    """Wall seconds, as the kernel counts them."""
+    """Return pressure in wall seconds, as the kernel counts it."""
     return columns(**{f"{resource}_some_seconds": some, f"{resource}_full_seconds": full})
 
 
@@ -164,7 +164,7 @@ def test_ranks_that_compute_while_they_wait_are_waiting() -> None:
 
 
 def test_a_run_elsewhere_is_attributed_by_the_log_of_its_tasks() -> None:
-    """Two seconds of two cores: tasks took 3 s, and one core had none at the end of a stage."""
+    """Two seconds of two cores: tasks took 3 s, and a core had no task at the end of a stage."""
     log = {
         "task_seconds": 3.0, "cpu_seconds": 9.0, "gc_seconds": 0.25, "fetch_wait_seconds": 0.5,
         "scheduler_delay_seconds": 1.0, "tail_seconds": 0.5

@@ -97,7 +97,7 @@ FAINT_TEXT = """(least) => {
 
 @dataclass
 class Opened:
-    """A page with everything it did besides showing itself."""
+    """A page, with all requests and messages it caused."""
 
     page: Any
     requests: list[str] = field(default_factory=list)
@@ -114,7 +114,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Pages by name: an ordinary comparison, one of everything, and one that tries to break out."""
+    """Pages by name: an ordinary comparison, a page with all parts, and a page of hostile texts."""
     root = tmp_path_factory.mktemp("reports")
     compared = kit.write_comparison(root / "scan", [kit.native(), kit.spark(), kit.array()])
     degrees = kit.write_run(root / "degrees", kit.degrees())

@@ -1,4 +1,4 @@
-"""One screen of text about a run: honest, short, and safe to print."""
+"""A text of a run that fits a screen: honest, short, and safe to print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of genes on a page and on a screen, and sentences about one thing or several."""
+"""Names of genes on a page and on a screen, and sentences in singular and plural."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = {"path": "/data/genes.tsv", "genes": 6_830, "sha256": "0" * 64}
 
 
 def text_of(record: kit.Record) -> str:
-    """The text of a page, and of nothing that a name might have made of it."""
+    """Return the text of a page, without any elements that a name may have injected."""
     html = render(group([to_run(record, "run.json")]))
     assert "<b>TP53" not in html
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())

@@ -1,4 +1,4 @@
-"""Cores without a task wait for something that has a name."""
+"""Cores without a task wait for a named cause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def stage(began: float, seconds: float, tasks: int = 4) -> dict[str, Any]:
 
 
 def record(stages: list[dict[str, Any]], **fields: Any) -> kit.Record:
-    """Of a run of 4 s, of which the engine took 1 s to start, on two cores that did nothing."""
+    """Return a record of 4 s, with 1 s of engine start, on two idle cores."""
     return kit.native() | {
         "threads": 2,
         "wall_seconds": 4.0,
@@ -68,7 +68,7 @@ def test_the_time_after_the_recorded_stages_is_not_attributed() -> None:
 
 
 def test_cores_that_are_idle_while_no_stage_runs_wait_for_the_leader() -> None:
-    """One core computes all the time; after 3 s there is no stage any more."""
+    """A core computes all the time; after 3 s no stage is left."""
     ends = [1.0, 2.0, 3.0, 4.0]
     busy = {"user_seconds": [1.0] * 4, "system_seconds": [0.0] * 4}
     line = {"seconds": ends, "tree": busy, "machine": busy}
@@ -86,10 +86,9 @@ def test_cores_that_are_idle_while_no_stage_runs_wait_for_the_leader() -> None:
 
 
 def test_of_a_run_elsewhere_nothing_is_left_without_a_cause() -> None:
-    """A second of start, one in stages on two cores, and two in which the leader worked.
-
-    What Python computed and what its start took was in tasks, cause unknown, and the time between
-    stages was idle: a tenth and more of runs on a cluster of Spark.
+    """A second of start, one in stages on two cores, and two of work in the leader. Python's time
+    and its start were in tasks without a cause, and the time between stages was idle: a tenth and
+    more of runs on a cluster of Spark. Now each has a cause.
     """
     log = {
         "task_seconds": 1.5, "cpu_seconds": 0.25, "python_cpu_seconds": 0.5, "gc_seconds": 0.125,

@@ -1,4 +1,4 @@
-"""A comparison whose times must not be compared says so across its page."""
+"""A comparison whose times must not be compared has a stamp across its page."""
 
 from __future__ import annotations
 

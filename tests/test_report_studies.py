@@ -1,4 +1,4 @@
-"""The page of a study: what stands on it, in which order, and what it warns of."""
+"""The page of a study: its content and order, and its warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run would take without a wait, by a replay of its tasks: sums that can be done by hand."""
+"""The time of a run without a wait, by a replay of its tasks: sums that are done by hand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stage(began: float, seconds: float, tasks: list[float], **each: list[float])
 
 
 def ran(wall: float, stages: list[kit.Record], cores: int = 2, **more: Any) -> kit.Record:
-    """A run on Spark with these stages, without a time line unless one is given."""
+    """Return a run on Spark with these stages, without a time line unless it is passed."""
     fields = kit.spark() | {"wall_seconds": wall, "threads": cores, "stages": stages}
     return fields | {"phases": [], "timeline": {}} | more
 
@@ -40,7 +40,7 @@ def replayed(record: kit.Record) -> WhatIf:
 
 
 def test_what_tasks_waited_for_the_network_is_taken_out_of_each() -> None:
-    """Four tasks in two waves; half of each waits, and so does half of each wave."""
+    """Four tasks in two waves; half of each task is a wait, and so is half of each wave."""
     result = replayed(ran(4.0, [stage(0, 4, [2.0] * 4, fetch_wait_seconds=[1.0] * 4)]))
     assert (result.tasks, result.cores) == (4, 2)
     assert result.replayed_seconds == pytest.approx(4.0)
@@ -48,7 +48,7 @@ def test_what_tasks_waited_for_the_network_is_taken_out_of_each() -> None:
 
 
 def test_a_wait_during_a_longer_task_gains_nothing() -> None:
-    """The sum of all waits is a quarter of the time of tasks; without it the run is as long."""
+    """The sum of all waits is a quarter of the task time; without it the run takes as long."""
     waits = stage(0, 4, [4.0, 4.0], fetch_wait_seconds=[2.0, 0.0])
     assert replayed(ran(4.0, [waits])).without == {}
 
@@ -71,14 +71,14 @@ def test_the_start_and_the_leader_between_stages_are_causes() -> None:
 
 
 def test_a_stage_that_begins_when_another_ends_waits_for_it() -> None:
-    """Sums of floats had put the end of the first after the beginning of the second."""
+    """Sums of floats had put the end of the first stage after the beginning of the second."""
     stages = [stage(0.1, 0.2, [0.2]), stage(0.3, 1, [1.0])]
     assert 0.1 + 0.2 > 0.3
     assert replayed(ran(1.3, stages, cores=1)).replayed_seconds == pytest.approx(1.3)
 
 
 def test_stages_side_by_side_share_the_cores() -> None:
-    """Two stages of one task each that took 2 s together: neither waits for the other."""
+    """Two stages of a task each that took 2 s together: neither waits for the other."""
     stages = [stage(0, 2, [2.0]), stage(0, 2, [2.0], fetch_wait_seconds=[2.0]), stage(2, 1, [1.0])]
     result = replayed(ran(3.0, stages))
     assert result.replayed_seconds == pytest.approx(3.0)
@@ -86,7 +86,7 @@ def test_stages_side_by_side_share_the_cores() -> None:
 
 
 def test_processor_time_of_tasks_divides_what_their_log_does_not_know() -> None:
-    """Of four seconds of a task one was computed, one waited; what the rest was is not known."""
+    """A task of four seconds computed one and waited one; the rest has no known cause."""
     tasks = stage(0, 4, [4.0], cpu_seconds=[1.0], scheduler_delay_seconds=[1.0])
     assert replayed(ran(4.0, [tasks])).without == {causes.SCHEDULER: pytest.approx(3.0)}
 
@@ -107,7 +107,7 @@ def test_the_time_line_divides_what_the_log_does_not_know() -> None:
 
 
 def test_a_replay_that_misses_the_run_is_marked(tmp_path: Path) -> None:
-    """Tasks that hardly waited for a core may have had more of them than the record says."""
+    """Tasks that hardly waited for a core may have had more cores than the record has."""
     record = ran(4.0, [stage(0, 4, [4.0] * 6, fetch_wait_seconds=[2.0] * 6)], cores=1)
     result = replayed(record)
     assert not result.describes_the_run
@@ -154,7 +154,7 @@ seconds = st.floats(0.01, 50)
 def test_nothing_gained_is_more_than_what_was_waited(
     made: list[list[tuple[float, float]]], cores: int
 ) -> None:
-    """One stage after the other: each ends no earlier than without its waits on endless cores."""
+    """Stages in sequence: each ends no earlier than without its waits on unlimited cores."""
     stages, at = [], 0.0
     for tasks in made:
         durations = [duration for duration, _ in tasks]

@@ -1,4 +1,4 @@
-"""An input that is cut while it is read is said to be that, on every engine."""
+"""An input that is truncated while it is read is reported as such, on each engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECORDS = 20_000
 
 
 class Cutting:
-    """An engine around another one, which cuts the input before or after that has read it."""
+    """Engine around another engine that truncates the input before or after it is read."""
 
     reads_uris = True
 

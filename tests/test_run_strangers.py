@@ -1,4 +1,4 @@
-"""Runs of inputs of the store where another account has the folder of the store."""
+"""Runs with inputs in the store where another account owns the folder of the store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _become_stranger() -> None:
 
 
 def _forge(folder: Path, ready: int, received: int) -> None:
-    """Answer whoever connects in `folder`, and write each byte that was sent to `received`."""
+    """Answer each client in `folder`, and write all received bytes to `received`."""
     _become_stranger()
     folder.mkdir(mode=0o700)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -41,7 +41,7 @@ def _forge(folder: Path, ready: int, received: int) -> None:
 
 @contextmanager
 def _forger() -> Iterator[tuple[Path, int]]:
-    """A daemon of another account in a folder that it made; and a pipe with what it was sent."""
+    """Yield a daemon of another account in its folder, and a pipe with the bytes it was sent."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as public:
         Path(public).chmod(0o777)
         folder = Path(public, "cuesta-0")

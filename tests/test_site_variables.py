@@ -1,4 +1,4 @@
-"""Variables and folders of a site that break an engine are harmless, or named in its line."""
+"""Site variables and folders that break an engine are harmless, or named in its line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ COMMAND = [sys.executable, "-m", "cuesta"]
 
 
 def test_a_failing_start_names_the_variables_of_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`_JAVA_OPTIONS=-Xmx64m` ended in "Insufficient driver memory" alone."""
+    """`_JAVA_OPTIONS=-Xmx64m` ended in "Insufficient driver memory" alone. Now the line names the
+    variable.
+    """
     for name in site.SPARK:
         monkeypatch.delenv(name, raising=False)
     error = failures.engine_error(RuntimeError("no"), "Spark does not start", None)
@@ -53,7 +55,9 @@ def test_each_variable_is_named(name: str) -> None:
 
 @pytest.mark.skipif(find_spec("pyspark") is None, reason="PySpark is not installed")
 def test_a_spark_of_another_version_is_not_used(tmp_path: Path) -> None:
-    """`SPARK_HOME=/opt/spark-3` ended in "No such file" of its `spark-submit`."""
+    """`SPARK_HOME=/opt/spark-3` ended in "No such file" of its `spark-submit`. Now another version
+    is not used.
+    """
     spec = find_spec("pyspark")
     assert spec
     assert spec.origin
@@ -73,7 +77,9 @@ def test_a_spark_of_another_version_is_not_used(tmp_path: Path) -> None:
 
 
 def test_little_shared_memory_is_named_where_ranks_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranks ended with signal 7 in a container whose `/dev/shm` had 2 MiB, and said no more."""
+    """Ranks ended with signal 7 in a container whose `/dev/shm` had 2 MiB, without a reason. Now
+    the line names it.
+    """
     monkeypatch.setattr(shared_memory, "PLACE", Path("/nowhere"))
     output = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Bus error (signal 7)"
     text = str(launch.failure(7, output, 4))

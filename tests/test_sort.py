@@ -1,4 +1,4 @@
-"""`sort`: one answer for any threads, memory and ranks, within the limit; or one line."""
+"""`sort`: the same answer for any threads, memory and ranks, within the limit; or a single line."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def records(path: Path) -> list[bytes]:
 
 
 def expected(*paths: Path) -> bytes:
-    """By Python's own sort, which is stable."""
+    """Sort by Python's own sort, which is stable."""
     all_records = [record for path in paths for record in records(path)]
     all_records.sort(key=lambda record: record[:10])
     return b"".join(all_records)
 
 
 def run(folder: Path, *words: str) -> tuple[bytes, dict[str, Any]]:
-    """The answer file and what the record says of it; the run must be verified."""
+    """Return the answer file and its entry in the record; the run must be verified."""
     assert call(["run", "sort", *words, "-o", str(folder)]) == 0
     return (folder / SORTED_FILE).read_bytes(), record_of(folder)["answer"]
 

@@ -1,4 +1,4 @@
-"""TeraGen's records, held against Hadoop's own generator from Maven Central, byte for byte."""
+"""TeraGen's records equal those of Hadoop's own generator from Maven Central, byte for byte."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PACKAGE = "org.apache.hadoop.examples.terasort"
 
 
 class Hadoop:
-    """Runs classes of Hadoop's examples on the jars that PySpark brings.
+    """Runs classes of Hadoop's examples on the jars of PySpark.
 
-    The examples are older than these; their records are those of 2009.
+    The examples are older than these jars; their records are those of 2009.
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ SPEC = ROOT / "spec" / "workloads"
 
 
 def read_by_rust(workload: str, values: Mapping[str, object]) -> dict[str, object] | None:
-    """All parameters as the kernels read them; None where they refuse what is given."""
+    """Return all parameters as the kernels read them; None where they refuse the values."""
     try:
         parsed: dict[str, object] = json.loads(
             _native.parameters(workload, json.dumps(dict(values)))
@@ -35,7 +35,7 @@ def read_by_rust(workload: str, values: Mapping[str, object]) -> dict[str, objec
 
 
 def drift(workload: Workload) -> Iterator[str]:
-    """Where spec and Rust differ."""
+    """Yield differences between the spec and Rust."""
     name, defaults = workload.name, workload.check({})
     if read_by_rust(name, {}) != defaults:
         yield f"defaults are {read_by_rust(name, {})} in Rust, {defaults} in spec"
@@ -84,7 +84,7 @@ def outside(parameter: Parameter) -> list[object]:
 
 @pytest.fixture
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of `spec/workloads` that the package reads."""
+    """Copy of `spec/workloads` that the package reads."""
     copy = tmp_path / "workloads"
     shutil.copytree(SPEC, copy)
     monkeypatch.setattr(module, "_SPEC", copy)

@@ -1,4 +1,4 @@
-"""The store as its users have it: a daemon, the command line, and everything that uses fsspec."""
+"""The store as its users see it: a daemon, the command line, and all users of fsspec."""
 
 from __future__ import annotations
 

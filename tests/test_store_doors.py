@@ -41,9 +41,9 @@ BLOCKS = 40
 CONTENT = noise(1, (BLOCKS - 1) * BLOCK_BYTES + 77)
 LAST = len(CONTENT) - storedoor.BYTES
 SOON = 1.5
-"""A dead store is noticed within a second; the rest is for a busy machine."""
+"""A dead store is detected within a second; the rest is for a busy machine."""
 LATE = 60.0
-"""What needs no dead store to be noticed."""
+"""Limit for steps that detect no dead store."""
 MOUNT, HADOOP = "paths", "hadoop"
 
 pytestmark = pytest.mark.timeout(180)
@@ -67,7 +67,7 @@ def job(made: None, tmp_path: Path) -> Iterator[HostJob]:
 
 @pytest.fixture
 def doors(job: HostJob, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Doors]:
-    """Each door of the store of the second host, in a process of its own."""
+    """The doors of the second host's store, each in a separate process."""
     with ExitStack() as stack:
         store = job.stores[2]
         words = {"fsspec": str(store.folder)}
@@ -101,7 +101,7 @@ def storedoor_process(kind: str, place: str) -> subprocess.Popen[str]:
 
 
 def ask(doors: Doors, question: str) -> dict[str, str]:
-    """Answers of all doors, asked at once."""
+    """Return the answers of all doors, queried at the same time."""
     with ThreadPoolExecutor(len(doors)) as threads:
         answers = threads.map(lambda door: door.ask(question), doors.values())
         return dict(zip(doors, answers, strict=True))
@@ -112,13 +112,13 @@ def all_answer(doors: Doors, question: str, answer: str) -> None:
 
 
 def all_read(doors: Doors, place: int) -> None:
-    """Each reads bytes of the file that it has open, whatever becomes of stores."""
+    """Check that each door reads bytes of its open file, whatever happens to stores."""
     expected = f"ok {CONTENT[place : place + storedoor.BYTES].hex()}"
     assert ask(doors, f"at {place}") == dict.fromkeys(doors, expected)
 
 
 def all_name_the_dead(doors: Doors, question: str, what: str) -> None:
-    """Each fails for what was in the memory of the first host alone, by name."""
+    """Check that each door fails by name for content in the memory of the first host alone."""
     words = f"{what} was in the memory of the store at {address(1)}:7070 alone"
     for kind, answer in ask(doors, question).items():
         assert answer.startswith("failed "), answer
@@ -127,7 +127,7 @@ def all_name_the_dead(doors: Doors, question: str, what: str) -> None:
 
 
 def names(programs: Doors, host: str) -> set[bool]:
-    """Whether Hadoop's programs say that a host has blocks; nothing where there are none."""
+    """Return whether Hadoop's programs list a host for the blocks; empty without a program."""
     if not programs:
         return set()
     return {host in answer for answer in ask(programs, "places /shared").values()}
@@ -170,7 +170,9 @@ def test_a_block_that_died_with_its_host_is_an_error_by_name_at_each_door(
 
 
 def test_a_lost_file_can_be_written_again(job: HostJob) -> None:
-    """The error said "write the file again", and fsspec refused that with the same error."""
+    """The error advised to write the file again, and fsspec refused that with the same error. Now
+    the write succeeds.
+    """
     write(job.stores[1], "alone", CONTENT)
     job.stores[1].signal(signal.SIGKILL)
     job.wait_until_live([2, 3])

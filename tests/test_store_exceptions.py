@@ -1,4 +1,4 @@
-"""Files left by an exception, through each door and wrapper: none may have its name."""
+"""Files abandoned by an exception, through each door and wrapper: none gets its name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEXT = "half\n" * 20_000
 
 
 class Left(Exception):
-    """The exception of a writer."""
+    """Exception of a writer."""
 
 
 @pytest.fixture
@@ -193,9 +193,8 @@ def test_no_wrapper_names_a_file_that_an_exception_left(
     store: RunningStore, door: Callable[[dict[str, Any]], None], mode: str
 ) -> None:
     """`with fsspec.open("cuesta:///f", "wb") as f: ...; raise` named the half-written file.
-
-    `OpenFile` of fsspec, text files, compressors and pandas close what they wrap without a word of
-    the exception, and a close was taken for the end of the writing.
+    `OpenFile` of fsspec, text files, compressors and pandas close what they wrap without passing
+    the exception on, and a close was taken for the end of the writing.
     """
     before = b"before"
     files(store, "through").pipe_file("/f", before)
@@ -280,7 +279,7 @@ def test_a_file_closed_in_a_handler_is_not_lost_in_silence(store: RunningStore) 
 def test_what_the_collector_or_the_end_of_the_process_closes_has_no_name(
     store: RunningStore, mode: str, compression: str | None
 ) -> None:
-    """Text files of Python close what they wrap when their last name goes."""
+    """Python's text files close what they wrap when their last reference is dropped."""
     content: Any = CONTENT if mode == "wb" else TEXT
     files(store, "through").pipe_file("/f", b"before")
     opened = fsspec.open("cuesta:///f", mode, compression=compression)
@@ -317,7 +316,9 @@ def close_in_handler(file: Any) -> None:
 
 
 def test_a_transaction_names_all_of_its_files_or_none(store: RunningStore) -> None:
-    """Files of a transaction had their names at once, and its end failed."""
+    """Files of a transaction had their names at once, and its end failed. Now all get their names,
+    or none.
+    """
     system = files(store, "through")
     with system.transaction:
         with system.open("/a", "wb") as file:

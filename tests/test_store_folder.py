@@ -1,4 +1,4 @@
-"""The folder of a store: taken over only where it is ours, and given back name by name."""
+"""The folder of a store: taken over only if it is ours, and released name by name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONTENT = noise(7, 200_000)
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A short path: those of sockets are."""
+    """A short path, as sockets need."""
     with TemporaryDirectory(prefix="cuesta-test-") as place:
         yield Path(place) / "store"
         # A stranger's file may have the name of the socket.

@@ -1,4 +1,4 @@
-"""The store behind fsspec: its own tests of file systems, and random operations."""
+"""The store behind fsspec: fsspec's own tests of file systems, and random operations."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TestPipe(StoreFixtures, AbstractPipeTests):  # type: ignore[misc]
 
 
 def names_of(place: Path) -> dict[str, bytes | None]:
-    """Files by name and content, and folders."""
+    """Return files by name and content, and folders."""
     inner = sorted(place.rglob("*"))
     return {
         str(path.relative_to(place)): path.read_bytes() if path.is_file() else None
@@ -81,7 +81,7 @@ def names_of(place: Path) -> dict[str, bytes | None]:
 
 
 class Model:
-    """The same operations on a store and on a plain folder."""
+    """Equal operations on a store and on a plain folder."""
 
     def __init__(self, files: CuestaFileSystem, plain: Path, seed: int) -> None:
         self._files, self._plain, self._random = files, plain, random.Random(seed)
@@ -114,7 +114,7 @@ class Model:
         real.write_bytes(content)
 
     def _act(self, kind: str, paths: tuple[str, str], reals: tuple[Path, Path]) -> None:
-        """What needs a file that is there."""
+        """Run an operation that needs an existing file."""
         path, other = paths
         real, to = reals
         if not real.exists():

@@ -1,4 +1,4 @@
-"""Hadoop's own contract tests, through the jar and a store; what cannot apply has a reason."""
+"""Hadoop's own contract tests, through the jar and a store; skipped tests have a reason."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ __all__ = ["hadoop"]
 BLOCKS = 1024
 MODES = ("through", "back", "bypass", "memory")
 COMBINATIONS = [(write, dies) for dies in ("store", "peer", None) for write in MODES]
-"""Modes of writing, and who dies: the store before each tenth test, and another is started; or a
-second store of the job before each twentieth, which is away for ten tests."""
+"""Write modes, and the store that dies: the store before each tenth test, and another is started;
+or a second store of the job before each twentieth, which is absent for ten tests.
+"""
 ALWAYS = (("through", "store"),)
-"""Tried also without much time."""
+"""Combinations of the short run."""
 SUITES = 18
-"""Of `org.apache.hadoop.fs.contract`; the others are those of every file system."""
+"""Suites of `org.apache.hadoop.fs.contract`; the rest are those of all file systems."""
 TESTS_MIN = 465
 REASONS = {
     "delays visibility of newly created files": 1,
@@ -39,7 +40,7 @@ REASONS = {
     "paths size less than or equal to page size: 1": 3,
     r"does not support \[data\(allowChange=\w+\), loc\(allowChange=true\)\]": 20,
 }
-"""Why tests are skipped, and how many (`CORRECTNESS.md`)."""
+"""Reasons of skipped tests, and their numbers (`CORRECTNESS.md`)."""
 
 
 @pytest.mark.timeout(300)
@@ -88,5 +89,5 @@ def test_the_contract_of_hadoop_holds(
 
 
 def reason_of(text: str) -> str:
-    """The declared reason that a text gives, or the text."""
+    """Return the declared reason that matches a text, or the text."""
     return next((reason for reason in REASONS if re.search(reason, text)), text)

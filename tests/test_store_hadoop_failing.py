@@ -1,4 +1,4 @@
-"""A job of Spark that fails leaves no file in the store, as it leaves none in local files.
+"""A failing Spark job leaves no file in the store, as it leaves none in local files.
 
 `CUESTA_TRIALS=200` runs it: a soak, whose single steps `StoreDefectTest` has.
 """

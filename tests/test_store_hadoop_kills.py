@@ -1,4 +1,4 @@
-"""A Hadoop reader goes on when its store is killed or hangs, and finds the next one."""
+"""A Hadoop reader continues when its store is killed or hangs, and finds the next store."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_reader_outlives_stores_that_are_killed_and_hang(hadoop: Hadoop, tmp_p
 
 
 def listen(reader: subprocess.Popen[str], counts: list[int], count: int) -> None:
-    """Add the next lines of the reader."""
+    """Append the next lines of the reader."""
     assert reader.stdout is not None
     for _ in range(count):
         line = reader.stdout.readline()

@@ -1,4 +1,4 @@
-"""What a Hadoop program says of names once its store is gone, or one of another version runs."""
+"""A Hadoop program's answers on names once its store has ended, or one of another version runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong around the jar for Hadoop is one clear line."""
+"""Faults around the jar for Hadoop are a single clear line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Hadoop program before a forged store, and links that are planted once its store is lost."""
+"""A Hadoop program with a forged store, and links planted after its store is lost."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def kill(store: RunningStore) -> None:
 @needs_root
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_forged_store_is_sent_nothing(hadoop: Hadoop, tmp_path: Path, kind: str) -> None:
-    """The client never checked whose store answers: another account forged what jobs read.
-
-    Who makes `/dev/shm/cuesta-UID` first also chose where files were written.
+    """The client did not check whose store answers: another account forged what jobs read, and the
+    first to make `/dev/shm/cuesta-UID` also chose where files were written. Now the client checks
+    the owner.
     """
     with forger(kind) as forged:
         store = RunningStore(forged.folder, tmp_path)
@@ -75,9 +75,9 @@ def test_a_forged_store_in_place_of_a_lost_store_is_sent_nothing(
 def test_links_are_not_followed_out_of_the_root_once_the_store_is_lost(
     hadoop: Hadoop, tmp_path: Path
 ) -> None:
-    """Java read what a symbolic link led to outside the root, such as keys of its user.
-
-    The daemon refuses such links; past the store they were followed as by any program.
+    """Java followed a symbolic link out of the root, such as to keys of its user. The daemon
+    refuses such links; without the store they were followed as by any program. Now they are refused
+    there, too.
     """
     under, outside = tmp_path / "under", tmp_path / "outside"
     for folder in (under / "d" / "e", outside / "deep"):
@@ -144,9 +144,8 @@ def test_removing_a_folder_removes_its_names_alone(hadoop: Hadoop, tmp_path: Pat
 def test_names_that_are_not_utf8_are_carried_as_bytes(
     hadoop: Hadoop, tmp_path: Path, locale: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of a pair of characters, a byte on the wire, became a question mark.
-
-    That is another file's name: it was removed in place of the one that was listed.
+    """Half of a surrogate pair, a byte on the wire, became a question mark: the name of another
+    file, which was removed in place of the listed file. Now names are carried as bytes.
     """
     monkeypatch.setenv("LC_ALL", locale)
     under = tmp_path / "under"

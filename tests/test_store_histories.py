@@ -23,7 +23,7 @@ RUNS = 2
 
 
 def operation(start: float, end: float, do: str, **fields: Any) -> Operation:
-    """An operation of node 1 on path 0 unless said; `result` is what it returned."""
+    """Return an operation of node 1 on path 0 by default; `result` is its result."""
     result = fields.pop("result", None)
     request = {"do": do, "node": 1, "path": 0} | fields
     return Operation(start=start, end=end, request=request, result=result)
@@ -38,12 +38,12 @@ def read(start: float, end: float, result: str | None, **fields: Any) -> Operati
 
 
 def is_allowed(operations: Iterable[Operation]) -> bool | None:
-    """Whether the promise allows a history."""
+    """Return whether the promise allows a history."""
     return check(StorePromise(), EMPTY, with_twins(list(operations))).is_linearizable
 
 
 def sight(start: float, end: float, do: str, node: int) -> list[Operation]:
-    """A node loses or regains sight of the others."""
+    """Return the event that a node loses or regains sight of the others."""
     peers = [peer for peer in NODES if peer != node]
     pairs = [(node, peer) for peer in peers] + [(peer, node) for peer in peers]
     return [operation(start, end, do, node=node, peer=peer) for node, peer in pairs]
@@ -81,7 +81,9 @@ def test_a_removed_file_does_not_come_back() -> None:
 
 
 def test_a_present_file_is_not_refused_as_absent() -> None:
-    """A rename of a file in memory that another node flushed meanwhile was refused as absent."""
+    """A rename of a file in memory that another node flushed meanwhile was refused as absent. Now
+    it succeeds.
+    """
     renamed = operation(2, 5, "rename", target=1, result=ABSENT)
     flushed = operation(3, 4, "flush", node=2)
     assert is_allowed([write(0, 1, "v", mode="memory"), renamed, flushed]) is False
@@ -102,7 +104,7 @@ def test_two_renames_of_a_file_at_once_may_both_succeed_but_not_in_sequence() ->
 
 
 def test_a_flush_of_a_file_out_of_sight_is_no_success() -> None:
-    """A store said that a file was flushed whose node was dead."""
+    """A store reported that a file was flushed whose node was dead. Now the flush fails."""
     cut = [write(0, 1, "v", mode="memory", node=3), *sight(2, 3, "lose_sight", 3)]
     assert is_allowed([*cut, operation(4, 5, "flush", node=1)]) is False
     mended = [*cut, *sight(4, 5, "regain_sight", 3), operation(6, 7, "flush", node=1)]

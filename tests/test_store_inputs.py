@@ -1,4 +1,4 @@
-"""Runs whose inputs are in the store find what they find in the files themselves."""
+"""Runs whose inputs are in the store have the results of the files themselves."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_python_reader_passes_a_store_by(ends: signal.Signals, tmp_path: Path)
 
 
 def test_a_run_continues_when_the_store_hangs(under: Path, tmp_path: Path) -> None:
-    """The store hangs before all iterations but the first few: nothing is lost but speed."""
+    """The store hangs before all iterations but the first few: only speed is lost."""
     rows = 200_000
     np.save(tmp_path / "p.npy", np.random.default_rng(1).random((rows, 8), dtype=np.float32))
     with running_store(tmp_path, memory_bytes=30 << 20, block_bytes=1 << 20) as store:

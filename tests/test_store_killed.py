@@ -46,7 +46,7 @@ def kill(store: RunningStore) -> None:
 
 
 def mark(store: RunningStore) -> None:
-    """Write what a store leaves of its under level, where it did not."""
+    """Write the trace of its under level that a store leaves, where it did not."""
     marker = store.folder / "store.json"
     if not marker.exists():
         text = {"schema": "cuesta.store-folder/1", "under": {"path": str(store.under)}}
@@ -54,9 +54,8 @@ def mark(store: RunningStore) -> None:
 
 
 def test_the_next_open_passes_a_killed_store_as_an_open_file_does(store: RunningStore) -> None:
-    """A file that was open was read on past a killed store, and the next open failed.
-
-    It said `EngineMissing`, though the file was in the folder under the store.
+    """An open file was read on past a killed store, but the next open failed with `EngineMissing`,
+    though the file was in the folder under the store. Now it is opened there.
     """
     system = files(store)
     opened = system.open("/d/a", "rb")
@@ -192,7 +191,9 @@ def test_the_records_of_another_account_are_not_believed(
 def test_where_no_store_runs_those_elsewhere_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An account without the secret of a store was told that no store runs."""
+    """An account without the secret of a store was told that no store runs. Now the message names
+    the stores elsewhere.
+    """
     monkeypatch.setattr(missing, "MEMORY_ROOT", tmp_path)
     folder = tmp_path / "cuesta-0"
     with pytest.raises(EngineMissing, match=r"start one by `cuesta store start`$"):

@@ -1,4 +1,4 @@
-"""A store that is killed under load keeps its promises; the tool finds where one does not."""
+"""A store that is killed under load keeps its promises; the tool detects a store that does not."""
 
 from __future__ import annotations
 

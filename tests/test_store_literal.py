@@ -26,7 +26,7 @@ TWINS = {
     "**": "anything",
     "back\\*": "back\\x",
 }
-"""Names, and what each would match as a pattern."""
+"""Names, and a file that each would match as a pattern."""
 ODD = ("-rf", "~", "~root", "line\nbreak", " blank ", "a#b", "50%", "a%20b", "{a,b}", "c::d")
 ALPHABET = "ab1*?[]!-~\\ \n{}#%'\"$"
 TREES = 200
@@ -63,9 +63,8 @@ def cuesta(store: RunningStore, *words: str) -> subprocess.CompletedProcess[byte
 def test_removing_a_name_removes_it_alone(
     files: CuestaFileSystem, folder: Path, recursive: bool
 ) -> None:
-    """`rm("data[1].csv")` removed `data1.csv` and left the file that was named.
-
-    `who?.csv` took `whoa.csv` along: the base class of fsspec takes each name for a pattern.
+    """`rm("data[1].csv")` removed `data1.csv` and left the named file; `who?.csv` removed
+    `whoa.csv` too: the base class of fsspec takes each name for a pattern. Now names are literal.
     """
     for name in (*TWINS, *ODD):
         before = listing(folder)
@@ -189,7 +188,9 @@ def test_a_name_that_is_gone_is_not_replaced_by_what_it_matches(
 def test_moving_keeps_what_came_into_the_folder_meanwhile_and_what_is_moved_onto_itself(
     files: CuestaFileSystem, folder: Path
 ) -> None:
-    """The base class copies and then removes all: `mv("/a", "a")` removed the file."""
+    """The base class copies and then removes all: `mv("/a", "a")` removed the file. Now new files
+    remain.
+    """
     path = f"{folder.name}/stars.csv"
     files.mv(f"/{path}", path)
     files.mv(f"/{path}", f"cuesta:///{path}")
@@ -230,7 +231,7 @@ def test_commands_take_names_as_they_are(store: RunningStore, folder: Path) -> N
 
 
 def test_local_names_are_literal_too(files: CuestaFileSystem, tmp_path: Path) -> None:
-    """`put("data[1].csv")` copied `data1.csv`, under that name."""
+    """`put("data[1].csv")` copied `data1.csv` under that name. Now local names are literal, too."""
     (tmp_path / "data[1].csv").write_bytes(b"itself")
     (tmp_path / "data1.csv").write_bytes(b"another")
     files.put(str(tmp_path / "data[1].csv"), "/from-outside/")

@@ -1,4 +1,4 @@
-"""How much memory a store takes, for which files, and what it leaves to others."""
+"""The memory of a store: its amount, the files it caches, and what it leaves to the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from storekit import BLOCK_BYTES, RunningStore, noise, running_store
 from waitkit import wait_for
 
 GROUPS = Path("/sys/fs/cgroup/memory")
-"""Control groups of memory of the kernel's first version."""
+"""Memory control groups of the kernel's first version."""
 
 TAKER = """
 import sys, time
@@ -32,11 +32,11 @@ while len(taken) < 20:
     time.sleep(0.1)
 time.sleep(600)
 """
-"""Takes 40 MiB, 2 MiB at a time."""
+"""Script that takes 40 MiB, 2 MiB at a time."""
 
 
 def read(store: RunningStore, name: str) -> bytes:
-    """A whole file, in pieces smaller than a block."""
+    """Read a complete file, in pieces smaller than a block."""
     file = CachedFile(store.folder, name)
     buffer = bytearray(file.size_bytes)
     for place in range(0, len(buffer), BLOCK_BYTES // 4):
@@ -127,8 +127,9 @@ def test_wrong_rules_are_refused(tmp_path: Path) -> None:
     reason="control groups of memory need root, and the kernel's first version of them",
 )
 def test_a_store_remains_within_the_memory_of_its_group(tmp_path: Path) -> None:
-    """A group of 160 MiB: of 256 MiB that were asked for, the store takes what leaves a reserve,
-    and gives it back while another process of the group needs it."""
+    """A group of 160 MiB: of the 256 MiB requested, the store takes what leaves a reserve, and
+    releases it while another process of the group needs it.
+    """
     group = GROUPS / f"cuesta-test-{os.getpid()}"
     before = current_group()
     try:
@@ -166,14 +167,14 @@ def test_a_store_remains_within_the_memory_of_its_group(tmp_path: Path) -> None:
 
 
 def removed(group: Path) -> bool:
-    """Whether a group could be removed, whose last process may be ending yet."""
+    """Return whether a group could be removed; its last process may still be ending."""
     with suppress(OSError):
         group.rmdir()
     return not group.exists()
 
 
 def current_group() -> Path:
-    """The group of this process."""
+    """Return the memory group of this process."""
     lines = Path("/proc/self/cgroup").read_text().splitlines()
     (path,) = (line.split(":", 2)[2] for line in lines if "memory" in line.split(":")[1].split(","))
     return GROUPS / path.lstrip("/")
@@ -205,6 +206,6 @@ def test_memory_that_is_reserved_beforehand_is_used_and_returned(tmp_path: Path)
 
 
 def in_blocks(store: RunningStore) -> int:
-    """Bytes that blocks have or are taken for some."""
+    """Return bytes in blocks, or reserved for blocks."""
     status = store.status()
     return int(status["used_bytes"] + status["prepared_bytes"])

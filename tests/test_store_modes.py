@@ -1,4 +1,4 @@
-"""Permission bits of what is written through a mount: those of the writer, or fewer."""
+"""Permission bits of files written through a mount: those of the writer, or fewer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ os.close(handle)
 os.mkdir(str(path) + "-folder", mode | 0o700)
 """
 LARGE = 3 << 20
-"""Bytes of a file that the mount does not hold in itself."""
+"""Size of a file that the mount does not hold itself."""
 
 
 @pytest.fixture(params=["through", "back", "memory", "bypass"])
@@ -38,7 +38,7 @@ def at(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mounted]:
 
 
 def _modes(at: Mounted, name: str) -> set[int]:
-    """The bits of a name in the mount, and in the folder below once it is flushed there."""
+    """Return the bits of a name in the mount, and in the folder below after its flush."""
     modes = {stat.S_IMODE((at.place / name).lstat().st_mode)}
     with (at.place / name).open("rb") as file:
         os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""The store as a file system. Whatever could wait for it for ever runs in a process of its own."""
+"""The store as a file system. Steps that could block run in a separate process."""
 
 from __future__ import annotations
 

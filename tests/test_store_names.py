@@ -16,7 +16,7 @@ from cuesta.store.filesystem import CuestaFileSystem
 from storekit import RunningStore, running_store
 
 NAMES = [b"caf\xe9.txt", b"\xff\xfe", b"line\nbreak\x80", "\U0010fe80.txt".encode(), b"plain"]
-"""Latin-1, no text at all, an odd one that is text, and a plain one."""
+"""Names: Latin-1, no text at all, unusual text, and plain text."""
 
 
 @pytest.fixture
@@ -31,9 +31,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningSt
 
 
 def test_fsspec_lists_reads_and_writes_names_that_are_not_utf8(store: RunningStore) -> None:
-    """Such a file was missing from every list, and a copy of its folder ended well without it.
-
-    The same names as `os.listdir` has them (PEP 383) are in lists, and open the file again.
+    """Such a file was missing from all lists, and a copy of its folder succeeded without it. Now
+    names as of `os.listdir` (PEP 383) are in lists, and open the file again.
     """
     files = CuestaFileSystem(folder=str(store.folder))
     listed = files.find("/")
@@ -64,7 +63,7 @@ def test_commands_take_and_show_names_that_are_not_utf8(store: RunningStore) -> 
 
 @pytest.mark.skipif(bool(mountkit.MISSING), reason=mountkit.MISSING)
 def test_a_mount_shows_and_copies_names_that_are_not_utf8(tmp_path: Path) -> None:
-    """`cp -r` out of a mount returned 0 without the file."""
+    """`cp -r` out of a mount returned 0 without the file. Now it copies the file."""
     with mountkit.mounted(tmp_path) as at:
         folder = at.store.under / "d"
         folder.mkdir()

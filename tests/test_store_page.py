@@ -1,4 +1,4 @@
-"""The page and the metrics of a store: who may see them, what they say, when they end."""
+"""The page and the metrics of a store: who may see them, their content, their end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningSt
 
 
 def ask(url: str, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
-    """The answer to one request."""
+    """Return the answer to a request."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
     connection.request("GET", path, headers=headers)
     reply = connection.getresponse()
@@ -103,9 +103,9 @@ def test_a_name_that_was_led_here_is_sent_away(store: RunningStore) -> None:
 def test_idle_connections_keep_the_owner_from_no_page(
     store: RunningStore,
 ) -> None:
-    """
-    Sixteen requests are answered at the same time, and more were sent away: sixteen connections
-    that said nothing, from any account, kept the owner of the store from its page.
+    """Sixteen requests are answered at the same time, and more were rejected: sixteen silent
+    connections, from any account, kept the owner of the store from its page. Now idle connections
+    do not.
     """
     url = page.start(store.folder, 0)
     place = urlsplit(url)
@@ -116,7 +116,7 @@ def test_idle_connections_keep_the_owner_from_no_page(
 
 
 def samples(text: str) -> dict[str, float]:
-    """The values of metrics, which are written as Prometheus wants them."""
+    """Return the values of metrics, written in the format of Prometheus."""
     types, values = {}, {}
     for line in text.splitlines():
         if line.startswith("# TYPE "):
@@ -154,7 +154,7 @@ def test_metrics_are_those_of_the_status(store: RunningStore) -> None:
 
 
 def stores_that_met(stack: ExitStack, under: Path) -> tuple[RunningStore, str]:
-    """A store that has read three blocks of another, met a stranger, and lost the other."""
+    """Yield a store that has read three blocks of another, met a stranger, and lost the other."""
     store, other = stack.enter_context(running_peers(under, 2))
     files = CuestaFileSystem(str(other.folder), skip_instance_cache=True)
     with files.open("/alone", "wb", write_mode="memory") as file:

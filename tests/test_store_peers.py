@@ -36,7 +36,7 @@ from waitkit import HANG_SECONDS, wait_for
 COUNT = 4
 SIZE = 8 * BLOCK_BYTES + 77
 SOON = 1.5
-"""A dead store is noticed within a second; the rest is for a busy machine."""
+"""A dead store is detected within a second; the rest is for a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_a_full_store_reads_what_another_store_has_in_memory_alone(job: HostJob)
 
 
 def test_a_slow_link_is_left_for_the_folder(job: HostJob) -> None:
-    """The folder is a disk of this machine, by the link a block takes half a second."""
+    """The folder is a disk of this machine; a block takes half a second by the link."""
     for index in range(20):
         write_under(job, f"f{index}", noise(index, BLOCK_BYTES))
         read(job.stores[1], f"f{index}")

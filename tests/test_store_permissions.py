@@ -1,4 +1,4 @@
-"""Permission bits of what Python and Hadoop write: the writer's, or fewer."""
+"""Permission bits of files that Python and Hadoop write: the writer's, or fewer."""
 
 from __future__ import annotations
 
@@ -64,9 +64,8 @@ def test_a_daemon_of_a_version_before_makes_files_without_bits(store: RunningSto
 
 @pytest.mark.parametrize("mode", MODES)
 def test_python_writes_with_its_umask(store: RunningStore, tmp_path: Path, mode: str) -> None:
-    """Files put or piped with umask 077 had mode 644, which the daemon's umask leaves.
-
-    The execute bit of a program that was put was lost.
+    """Files put or piped with umask 077 had mode 644, by the daemon's umask, and a program lost its
+    execute bit. Now the writer's bits apply.
     """
     options = {"folder": str(store.folder), "write_mode": mode}
     program = tmp_path / "program"

@@ -1,4 +1,4 @@
-"""Hadoop's programs are told which hosts have the blocks of a file, for their schedulers."""
+"""Hadoop's programs get the hosts of a file's blocks for their schedulers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from waitkit import wait_for
 __all__ = ["hadoop"]
 
 CONTENT = noise(1, 4 * BLOCK_BYTES - 5)
-"""A dead store is noticed within a second; the rest is for a busy machine."""
+"""A dead store is detected within a second; the rest is for a busy machine."""
 FIRST, SECOND, NOWHERE = "127.0.0.1", "127.0.0.2", "localhost"
-"""Hosts of two stores, and what Hadoop takes for no host."""
+"""Hosts of two stores, and Hadoop's name for no host."""
 
 
 def bring(store: RunningStore, name: str, indexes: Sequence[int]) -> None:
-    """Have blocks of a file in the memory of a store, and none of those after them."""
+    """Read blocks of a file into the memory of a store, and none of those after them."""
     connection = Connection(store.folder)
     number = connection.ask("open", path=name)["number"]
     for index in sorted(indexes, reverse=True):
@@ -32,12 +32,12 @@ def bring(store: RunningStore, name: str, indexes: Sequence[int]) -> None:
 
 
 def wait_for_places(program: Program, path: str, *hosts: str) -> None:
-    """Wait until a program says these of the blocks of a file."""
+    """Wait until a program reports these hosts for the blocks of a file."""
     wait_for(lambda: program.ask(f"places {path}") == f"ok {' '.join(hosts)}")
 
 
 def ask_of_dead(program: Program, path: str) -> None:
-    """Whatever it says: it is no error, and does not wait for who is dead."""
+    """Ask for the blocks of a dead store: any answer but an error or a wait."""
     assert program.ask(f"places {path}").startswith("ok ")
 
 

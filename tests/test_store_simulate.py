@@ -1,4 +1,4 @@
-"""Simulated policies hit what libCacheSim's hit."""
+"""Simulated policies have the hits of libCacheSim."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPECTED = {
     "uniform": [[604, 4952, 9653], [641, 4997, 9780], [600, 4902, 9685]],
     "sizes": [[17779, 19603, 19664], [18281, 19617, 19664], [18378, 19606, 19664]],
 }
-"""Hits of libCacheSim 0.3.5: for each trace a row a policy, a number a memory."""
+"""Hits of libCacheSim 0.3.5: for each trace a row for each policy, a number for each memory."""
 
 
 def blocks(kind: str, chance: random.Random) -> Iterator[int]:
@@ -56,7 +56,7 @@ def test_hits_are_those_of_libcachesim(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", EXPECTED)
 def test_libcachesim_has_these_hits(kind: str) -> None:
-    """Where it is installed: it is not with the other packages, for it needs many old ones."""
+    """Runs where libCacheSim is installed, separately as it needs many old packages."""
     libcachesim = pytest.importorskip("libcachesim")
     classes = [libcachesim.LRU, libcachesim.Sieve, libcachesim.S3FIFO]
     assert [
@@ -65,7 +65,7 @@ def test_libcachesim_has_these_hits(kind: str) -> None:
 
 
 def reference_hits(policy: Any, memory: int, kind: str) -> int:
-    """The hits of one of libCacheSim's policies."""
+    """Return the hits of a policy of libCacheSim."""
     import libcachesim
 
     cache, hits = policy(cache_size=memory), 0
@@ -77,7 +77,7 @@ def reference_hits(policy: Any, memory: int, kind: str) -> int:
 
 
 def trace(kind: str) -> list[tuple[int, int]]:
-    """Blocks and their sizes, in the order of the reads."""
+    """Yield blocks and their sizes, in the order of the reads."""
     chance = random.Random(kind)
     sizes: dict[int, int] = {}
     return [

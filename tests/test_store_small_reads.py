@@ -1,4 +1,4 @@
-"""Reads of a few bytes and of whole files through fsspec, held to the bytes themselves."""
+"""Reads of a few bytes and of complete files through fsspec, compared with the bytes themselves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from storekit import BLOCK_BYTES, noise, running_store
 
 RECEIVE = Connection._receive
 COPIES_BEFORE_MAPPING = 4
-"""As in the Rust of the blocks that a client holds."""
+"""As in the Rust code for blocks that a client holds."""
 
 
 def test_reads_of_any_size_at_any_place_give_the_bytes_of_the_file(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_store_that_reads_parts_at_once_produces_the_same_bytes(tmp_path: Path
 def test_a_file_on_servers_is_read_in_as_many_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As OrangeFS says it, which says it by attributes that any file system may keep."""
+    """The file is as OrangeFS describes it, by attributes that any file system may have."""
     attributes = {"user.pvfs2.num_dfiles": b"4\0", "user.pvfs2.dist_params": b"strip_size:4096\0"}
     content = noise(7, 3 * BLOCK_BYTES + 11)
     for path, bytes_in in ((tmp_path, None), (tmp_path / "a", content)):
@@ -181,7 +181,7 @@ def test_a_file_on_servers_is_read_in_as_many_parts(
 def test_an_abandoned_answer_is_not_taken_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    """As ctrl-C in a notebook, which goes on with the same file."""
+    """The case of ctrl-C in a notebook that continues with the same file."""
     receive, counter = Connection.receive, itertools.count()
 
     def interrupted(connection: Connection, question: str) -> Any:
@@ -210,7 +210,7 @@ def _interrupt(_: Connection, __: int) -> bytes:
 
 
 def test_a_question_without_an_answer_is_the_last_of_its_connection(tmp_path: Path) -> None:
-    """As when ctrl-C comes between the two."""
+    """The case of ctrl-C between question and answer."""
     with running_store(tmp_path) as store:
         content = store.write("a", noise(5, 6 * BLOCK_BYTES))
         file = CachedFile(store.folder, "/a")

@@ -1,4 +1,4 @@
-"""Clients of Python, and folders and daemons of another account in the place of the store."""
+"""Clients in Python, and folders and daemons of another account in the place of the store."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ CLIENTS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_forged_store_is_sent_nothing(client: str, kind: str) -> None:
-    """Clients never checked whose store answers: another account forged what was read.
-
-    Who makes `/dev/shm/cuesta-UID` first also chose where files were written.
+    """Clients did not check whose store answers: another account forged what was read, and the
+    first to make `/dev/shm/cuesta-UID` also chose where files were written. Now they check the
+    owner.
     """
     with forger(kind) as forged:
         with pytest.raises(InputError, match=r"nothing was asked of it") as refused:
@@ -139,7 +139,9 @@ def refusal_of_secret(secret: Path) -> str:
 
 @needs_root
 def test_a_secret_of_another_account_is_not_called_missing(tmp_path: Path) -> None:
-    """An account that may not read the secret was told to make another one."""
+    """An account that may not read the secret was advised to make another. Now the message names
+    the permission.
+    """
     make_secret(tmp_path / "secret")
     assert refusal_of_secret(tmp_path / "secret") == "accepted"
     assert "is not there" in refusal_of_secret(tmp_path / "none")

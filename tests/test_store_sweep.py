@@ -1,4 +1,4 @@
-"""What stores that died leave in the folder, and how it is swept, by command and at start."""
+"""Leftovers of dead stores in the folder, and their sweep, by command and at start."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def cuesta(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def die_while_writing(under: Path, *paths: str) -> list[Path]:
-    """Kill a store that writes these files, remove its memory as a dead node does; its parts."""
+    """Kill a store that writes these files and remove its memory, as of a dead node; return its
+    parts.
+    """
     before = set(under.rglob(PART))
     with running_store(under) as store:
         connections = []
@@ -70,7 +72,9 @@ def _is_zombie(pid: int) -> bool:
 def test_parts_of_a_dead_store_are_listed_and_swept_by_command(
     store: RunningStore, under: Path
 ) -> None:
-    """The hidden file of a store whose node died stayed for ever, and nothing told of it."""
+    """The hidden file of a store whose node died remained for ever, without any report. Now it is
+    listed and swept.
+    """
     parts = die_while_writing(under, "/top", "/deep/folder/file")
     listed = cuesta("sweep", "--dry-run")
     assert listed.returncode == 0, listed.stderr
@@ -85,7 +89,7 @@ def test_parts_of_a_dead_store_are_listed_and_swept_by_command(
 def test_a_folder_with_parts_of_a_dead_store_alone_is_removed(
     store: RunningStore, under: Path
 ) -> None:
-    """`rm -r` of a folder that looked empty failed, for it was not empty."""
+    """`rm -r` of a folder that looked empty failed, as it had hidden parts. Now it removes them."""
     die_while_writing(under, "/deep/folder/file")
     removed = cuesta("rm", "/deep/folder", "/deep")
     assert removed.returncode == 0, removed.stderr
@@ -95,7 +99,7 @@ def test_a_folder_with_parts_of_a_dead_store_alone_is_removed(
 def test_parts_that_may_be_of_a_living_store_stay_and_are_named(
     store: RunningStore, under: Path
 ) -> None:
-    """A host of the same name may write this part: only a person can know better."""
+    """A host of the same name may be writing this part: only a person can decide."""
     (part,) = die_while_writing(under, "/deep/folder/file")
     host, boot, *rest = part.name.removeprefix(".").split("-")
     elsewhere = part.with_name("-".join([f".{host}", f"{int(boot, 16) ^ 1:x}", *rest]))

@@ -1,4 +1,4 @@
-"""Files written through a store: what each mode promises, and what holds when something fails."""
+"""Files written through a store: the promise of each mode, and what holds after a failure."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def leave(into: CuestaFileSystem, path: str, error: Exception) -> None:
 
 
 def refused(path: Path, content: bytes) -> bool:
-    """Whether the folder under the store has something else, or nothing."""
+    """Check that the folder under the store has another file of this name, or none."""
     return not path.exists() or path.read_bytes() != content
 
 
 def test_a_block_is_sealed_while_the_next_is_written(
     store: RunningStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store answers in order: what it is told of a block comes after the place of the next."""
+    """The store answers in order: its message on a block comes after the place of the next."""
     questions: list[str] = []
     send = Connection.send
 
@@ -157,7 +157,7 @@ def test_a_file_abandoned_by_an_exception_does_not_exist(store: RunningStore, mo
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_file_that_is_never_closed_does_not_exist(store: RunningStore, mode: str) -> None:
-    """Python's own buffer would close it when the last name of it goes."""
+    """Python's own buffer would close the file when its last reference is dropped."""
     files(store, "through").pipe_file("/a", b"before")
     file = files(store, mode).open("/a", "wb")
     file.write(b"half")
@@ -205,7 +205,7 @@ def test_a_full_memory_refuses_what_is_for_memory_alone(tmp_path: Path) -> None:
 
 @contextmanager
 def small_disk(place: Path, size_bytes: int) -> Iterator[Path]:
-    """A file system of so many bytes, which has no room for more."""
+    """A file system of this size, without room for more."""
     place.mkdir()
     system = ctypes.CDLL(None, use_errno=True)
     words = (b"tmpfs", os.fsencode(place), b"tmpfs", 0, f"size={size_bytes}".encode())
@@ -251,7 +251,7 @@ def test_a_disk_that_is_full_or_read_only_loses_nothing(tmp_path: Path) -> None:
 
 
 def block_folder(store: RunningStore) -> None:
-    """Write a dirty file that cannot get its name, as somebody else's has it."""
+    """Write a dirty file that cannot get its name, as a foreign file has it."""
     files(store, "memory").pipe_file("/a", CONTENT)
     (store.under / "a").write_bytes(b"of others")
     with pytest.raises(InputError, match="changed on the under level"):

@@ -1,4 +1,4 @@
-"""Services of ours that listen, as another account of the machine finds them: none serves it."""
+"""Our listening services in view of another account of the machine: none serves it."""
 
 from __future__ import annotations
 
@@ -66,10 +66,9 @@ asyncio.run(main())
 
 
 def test_no_process_of_dask_serves_another_account(tmp_path: Path) -> None:
-    """
-    The scheduler and the workers of engine `dask` listened without any security: whoever connected
-    from another account of the machine had them run any code as the user. Now both ends of each
-    connection have a key that lives as long as the session.
+    """The scheduler and the workers of engine `dask` listened without security, so any account of
+    the machine could run code as the user. Now both ends of each connection have a key that lives
+    as long as the session.
     """
     pytest.importorskip("distributed")
     from cuesta.engines.dask import DaskEngine
@@ -98,9 +97,8 @@ def test_no_process_of_dask_serves_another_account(tmp_path: Path) -> None:
 
 
 def test_no_process_of_a_local_spark_serves_another_account(tmp_path: Path) -> None:
-    """
-    A local session had no authentication: the driver read objects of Java, which run code, from any
-    account of the machine that connected.
+    """A local session had no authentication: the driver read Java objects, which run code, from any
+    account of the machine. Now it is authenticated.
     """
     pytest.importorskip("pyspark")
     from cuesta.engines.spark.session import make_places, start
@@ -157,9 +155,9 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def test_no_process_of_a_cluster_serves_another_account(folder: Path) -> None:
-    """
-    The pages of Spark's master and workers showed settings, applications and logs to every account
-    of the machine, and the leader waited for who said nothing.
+    """The pages of Spark's master and workers showed settings, applications and logs to each
+    account of the machine, and the leader waited for silent connections. Now a stranger gets
+    nothing.
     """
     pytest.importorskip("pyspark")
     words = ["-n", "2", "--cores", "1", "--memory", "1GiB", "--set", "stop=5"]
@@ -267,10 +265,10 @@ LOOKS, RANKS_MIN = 50, 3
 
 
 class Listening:
-    """Ports that this process and those below it have listened on, as often as they are read."""
+    """Ports on which this process and its descendants have listened, at repeated looks."""
 
     def __init__(self, enough: Path | None = None) -> None:
-        """Arguments: `enough` is a file that is made once they were read often enough."""
+        """Arguments: `enough` is a file that is made once the ports were read often enough."""
         self.found: set[tuple[str, int]] = set()
         # Of earlier tests in this process.
         self._before = set(ports(family(os.getpid())))
@@ -296,9 +294,8 @@ class Listening:
 
 @pytest.mark.skipif(get_engine("mpi").missing() is not None, reason="there is no MPI")
 def test_ranks_of_a_machine_listen_on_no_network(tmp_path: Path) -> None:
-    """
-    MPICH's ranks listened on the addresses of the network, for other machines that there were not.
-    What is left is the port of its launcher, which takes what it does not know for nothing.
+    """MPICH's ranks listened on the addresses of the network, for machines that did not exist. The
+    port of its launcher remains, which ignores what it does not know.
     """
     enough = tmp_path / "enough"
     script = "from mpi4py import MPI; import os, sys, time; MPI.COMM_WORLD.Barrier()\n"

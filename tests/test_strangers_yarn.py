@@ -1,4 +1,4 @@
-"""YARN of a cluster, as another account finds its pages: they start nothing and show no log."""
+"""YARN of a cluster, in view of another account: its pages start nothing and show no log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [
     ),
 ]
 ACCOUNT = 54_321
-"""The number of a person's account that nobody has."""
+"""An account number that no user has."""
 ASK = """
 import http.client, encodings.idna
 become_stranger()
@@ -41,9 +41,8 @@ SHUFFLE = "/mapOutput?job=job_1_0001&reduce=0&map=attempt_1_0001_m_000000_0"
 
 
 def test_pages_of_yarn_start_nothing_for_a_stranger(folder: Path, tmp_path: Path) -> None:
-    """
-    The page of the ResourceManager believed the user that a request named: anybody who reached it,
-    from any host, had containers started as us by two requests.
+    """The page of the ResourceManager trusted the user name in a request: any client, from any
+    host, had containers started as us by two requests. Now it starts nothing.
     """
     sizes = ["--cores", "1", "--memory", "2GiB", "-n", "1", "--scratch", str(tmp_path)]
     sets = ["--set", "stop=3", "--set", "scratch-min=1MiB"]
@@ -77,9 +76,8 @@ def test_pages_of_yarn_start_nothing_for_a_stranger(folder: Path, tmp_path: Path
 
 
 def test_yarn_does_not_start_where_other_accounts_are_at_work(folder: Path, tmp_path: Path) -> None:
-    """
-    YARN without Kerberos believes the name that a client says: whoever has an account on a node of
-    the cluster starts containers as its owner. That was in the guide alone.
+    """YARN without Kerberos trusts the name that a client sends: any account on a node starts
+    containers as the cluster's owner. Only the guide warned of it. Now YARN does not start there.
     """
     account = [f"--reuid={ACCOUNT}", f"--regid={ACCOUNT}", "--clear-groups"]
     with subprocess.Popen(["setpriv", *account, "sleep", "600"]) as other:

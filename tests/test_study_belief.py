@@ -1,4 +1,4 @@
-"""A study file from elsewhere is data: what in it could run code wants a person's word."""
+"""A study file from elsewhere is data: parts that could run code need a person's consent."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def test_a_study_that_names_code_or_a_host_is_refused_before_anything_is_made(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`study run FILE` passed every option of the file on: a jar, a plugin, an interpreter."""
+    """`study run FILE` passed all options of the file on: a jar, a plugin, an interpreter. Now it
+    refuses them without consent.
+    """
     canary = tmp_path / "canary"
     script = tmp_path / "script"
     script.write_text(f"#!/bin/sh\ntouch {canary}\n")
@@ -103,7 +105,7 @@ def test_a_study_fetches_no_uri_and_names_no_folder_to_write_to_by_itself() -> N
 
 
 def test_a_study_names_no_file_and_no_folder_outside_by_itself() -> None:
-    """A study of somebody else made a file wherever its `reference` said."""
+    """A foreign study made a file wherever its `reference` pointed. Now it needs consent."""
     reads = SORT.format(engine="native", options="{}").replace(
         'make = "tera"\nrows = 100', 'make = "reads"\nreference = "/elsewhere/new.fa"'
     )

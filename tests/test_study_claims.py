@@ -19,7 +19,7 @@ FASTER = {"measure": "work", "over": "size", "faster": {"tool": "ours"}, "than":
 
 
 def times(table: dict[str, list[float]]) -> Any:
-    """Samples of `work` by the names of the levels, joined by a space."""
+    """Return samples of `work` by the names of the levels, joined by a space."""
     return lambda levels: {"work": table[" ".join(levels.values())]}
 
 

@@ -1,4 +1,4 @@
-"""A study file is checked as a whole: what it crosses, what it makes, and what is wrong with it."""
+"""A study file is checked completely: its combinations, its inputs, and its faults."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ WRONG: list[Any] = [None, True, -1, 1.5, "", "x", [], [1], ["x"], {}, {"x": 1}, 
 
 
 def test_no_value_of_another_kind_is_a_defect() -> None:
-    """Any value in any place is taken or refused in words."""
+    """Any value in any place is accepted or refused in words."""
     table = tomllib.loads(WITH_INPUT)
 
     def places(node: Any) -> list[tuple[Any, Any]]:

@@ -1,4 +1,4 @@
-"""Intervals of ratios and slopes are as wide as they say, and cells tell each other's spread."""
+"""Intervals of ratios and slopes are as wide as claimed, and cells share their spread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STUDIES = 120
 CELLS = 12
 
 Noise = Callable[[random.Random, int], float]
-"""A time about 1 in a cell of a number."""
+"""A time around 1 in the cell of a number."""
 
 
 def normal(draw: random.Random, _cell: int) -> float:
@@ -40,12 +40,12 @@ def tenfold(draw: random.Random, cell: int) -> float:
 
 
 def study(noise: Noise, draw: random.Random, count: int) -> list[list[float]]:
-    """Cells whose true times are 1, 2, 3 and so on."""
+    """Return cells whose true times are 1, 2, 3 and so on."""
     return [[(cell + 1) * noise(draw, cell) for _ in range(count)] for cell in range(CELLS)]
 
 
 def held(cells: Sequence[Sequence[float]], known: Spread) -> list[bool]:
-    """Whether intervals of neighbours hold the true ratio."""
+    """Return whether intervals of neighbours hold the true ratio."""
     intervals = [ratio(cells[cell + 1], cells[cell], known) for cell in range(len(cells) - 1)]
     return [
         interval.low <= (cell + 2) / (cell + 1) <= interval.high

@@ -1,4 +1,4 @@
-"""A study is run in its order, goes on where it was stopped, and tells of what failed."""
+"""A study runs in its order, continues after a stop, and reports failures."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_study_runs_and_continues(tmp_path: Path) -> None:
 
 
 class Notes(Silent):
-    """Remembers what is said."""
+    """Observer that stores its reports."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -89,7 +89,9 @@ class Notes(Silent):
 
 
 def test_a_resumed_study_reports_its_earlier_runs_and_keeps_its_times(tmp_path: Path) -> None:
-    """It said that it had begun just now, and that it took nothing."""
+    """It recorded that it had begun just now, and that it took no time. Now it adds its earlier
+    runs.
+    """
     study, out = to_study(TINY), tmp_path / "out"
     first, _ = run.run(study, out, MEANS, Silent())
     first |= {"started": "2026-01-02T03:04:05Z", "seconds": 1000.0}
@@ -186,7 +188,7 @@ def test_inputs_may_lie_apart(tmp_path: Path) -> None:
 
 
 def test_places_of_inputs_have_names(tmp_path: Path) -> None:
-    """The same input here, and in two places: their answers are held to be equal."""
+    """An input here, and in two other places: their answers are held to be equal."""
     text = SORT.replace(
         SORT[SORT.index("levels") :],
         """levels = [
@@ -213,7 +215,7 @@ def test_places_of_inputs_have_names(tmp_path: Path) -> None:
 def scan(
     folder: Path, engines: dict[str, Engine]
 ) -> tuple[result.Result, list[result.CombinationRuns]]:
-    """A study of engines of tests on a file of two lines."""
+    """Run a study of test engines on a file of two lines."""
     folder.mkdir(exist_ok=True)
     (folder / "pairs.txt").write_text("")
     text = f"""

@@ -1,4 +1,4 @@
-"""The tuner finds what is faster, says so only where it is, and spends no more than it may."""
+"""The tuner finds faster settings, claims a gain only where it exists, and keeps its budget."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def space(**factors: Sequence[str]) -> list[Combination]:
 
 
 class Machine:
-    """Runs take what `cost` says, with noise of 3 % and now and then a slow one."""
+    """Runs take the time of `cost`, with noise of 3 % and an occasional slow run."""
 
     def __init__(self, cost: Cost, seed: int) -> None:
         self.runs: list[str] = []
@@ -81,7 +81,7 @@ def test_from_a_bad_setting_most_of_the_gap_is_regained() -> None:
 
 
 def test_where_nothing_is_faster_none_is_called_faster() -> None:
-    """No gain is only claimed by an interval that has room for none: then it may stay undecided."""
+    """ "No gain" needs an interval without room for a gain, so it may remain undecided."""
     verdicts = [tuned(lambda _: 1.0, seed).verdict for seed in range(200)]
     assert verdicts.count(BETTER) <= 10
     assert verdicts.count(NO_GAIN) >= 150
@@ -89,7 +89,9 @@ def test_where_nothing_is_faster_none_is_called_faster() -> None:
 
 @pytest.mark.parametrize("gain", [1.1, 1.3])
 def test_a_faster_setting_is_hardly_ever_reported_as_absent(gain: float) -> None:
-    """Of a gain of 1.3, seven runs, one of them slow by chance, had said so in 17 of 100 trials."""
+    """At a gain of 1.3, seven runs, one of them slow by chance, reported no gain in 17 of 100
+    trials. Now that is rare.
+    """
     best = {"a": "2", "b": "y"}
     verdicts = [
         tuned(lambda levels: 1.0 if levels == best else gain, seed).verdict for seed in range(100)
@@ -100,7 +102,10 @@ def test_a_faster_setting_is_hardly_ever_reported_as_absent(gain: float) -> None
 
 @pytest.mark.parametrize("name", ["together", "equal"])
 def test_levels_that_help_only_together_are_detected(name: str) -> None:
-    """One factor at a time saw only harm in each of them, and the default was kept."""
+    """A search by a single factor saw only harm in each of them, and the default remained.
+
+    Now they are detected.
+    """
     cost = ONLY_TOGETHER[name]
     gap = cost(LARGE[0].levels) - min(cost(combination.levels) for combination in LARGE)
     regained = []

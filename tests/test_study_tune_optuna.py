@@ -1,4 +1,4 @@
-"""The tuner beside Optuna, with as many runs, where that is installed: `pip install optuna`."""
+"""The tuner compared with Optuna, with as many runs, if it is installed: `pip install optuna`."""
 
 from __future__ import annotations
 

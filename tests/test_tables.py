@@ -1,4 +1,4 @@
-"""Tables of text are read right in any notation, or refused in one line; never misread."""
+"""Tables of text are read right in any notation, or refused in a single line; never misread."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def request(path: Path, parameters: Mapping[str, object]) -> str:
 
 
 def points(path: Path, **options: object) -> np.ndarray:
-    """Return the points that `kmeans` reads, as it brings them into scratch."""
+    """Return the points that `kmeans` reads, as it writes them to scratch."""
     _native.run("kmeans", request(path, {"clusters": 1, **options}))
     made: np.ndarray = np.load(path.parent / "points-0.npy")
     return made
 
 
 def matrix(path: Path, **options: object) -> tuple[list[str], list[tuple[int, int, str]]]:
-    """Return the names of genes that `correlate` reads, and its pairs with their scores."""
+    """Return the gene names that `correlate` reads, and its pairs with their scores."""
     _native.run("correlate", request(path, {"min_samples": 2, **options}))
     rows = (path.parent / "out" / "pairs.txt").read_text().splitlines()
     names = (path.parent / "out" / "genes.tsv").read_text().splitlines()[1:]
@@ -129,7 +129,7 @@ def test_matrices_in_any_notation_are_read_right_or_refused(
 
 
 def as_matrix(notation: Notation, rows: list[list[float]], *, missing: bool) -> bytes:
-    """Write a matrix, one of its values missing where asked for."""
+    """Write a matrix, optionally with a missing value."""
     names = [notation.text(f"s{number}") for number in range(len(rows[0]))]
     label = {"label": [notation.text("gene")], "blank": [notation.text("")], "short": []}
     if notation.header == "blank" and notation.delimiter == " ":

@@ -1,4 +1,4 @@
-"""A disk of the test bed: of a measured rate, for the folder of something else."""
+"""A disk of the test bed: of a measured rate, for the folder of a service."""
 
 from __future__ import annotations
 

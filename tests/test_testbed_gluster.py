@@ -30,7 +30,7 @@ SMALL = Shape(disk_size="256MiB", disk_rate="8MB/s", link_rate="80mbit", shard_s
 
 @pytest.fixture(scope="module")
 def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Running]]:
-    """A folder with a volume that runs until the last test; skips where there can be none."""
+    """Folder with a volume that runs until the last test; skips where it is impossible."""
     lacking = testbed_gluster.missing()
     if lacking:
         pytest.skip(lacking)
@@ -86,10 +86,9 @@ def test_a_file_that_another_mount_has_changed_is_read_anew(bed: tuple[Path, Run
 
 
 def test_a_flush_and_a_colleague_never_both_make_a_name(bed: tuple[Path, Running]) -> None:
-    """A flush renamed its file over what a colleague had written while the bytes were copied.
-
-    GlusterFS does not know the flags of `renameat2`. A colleague who makes a file that is to be new
-    has it, or is refused, and the flush is refused, or has it: never both.
+    """A flush renamed its file over a file that a colleague had written while the bytes were
+    copied: GlusterFS does not know the flags of `renameat2`. Now either the colleague's new file or
+    the flush is refused: both never get the name.
     """
     under = Path(bed[1].mount)
     with running_store(under) as store, ThreadPoolExecutor(1) as colleague:
@@ -107,7 +106,7 @@ def test_a_flush_and_a_colleague_never_both_make_a_name(bed: tuple[Path, Running
 
 
 def _make_once_it_is_copied(path: Path, parts: set[Path]) -> bool:
-    """Make a new file while another one of its name is copied under a new hidden name."""
+    """Create a new file while another of its name is copied under a hidden name."""
     while not path.exists() and set(path.parent.glob(PART)) <= parts:
         pass
     try:

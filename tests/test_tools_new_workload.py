@@ -20,7 +20,7 @@ from labkit import ROOT
 
 NAME = "toy"
 COMPILED_SUFFIXES = frozenset({".rlib", ".rmeta", ".so", ".d"})
-"""Of what cargo has built: all but programs."""
+"""Suffixes of cargo's build outputs to copy: all but programs."""
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 FILES_TOUCHED_MAX = 4
 
@@ -33,7 +33,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository, as old as it is, so that cargo finds what it has built."""
+    """Copy of the repository with its time stamps, so that cargo reuses its build."""
     copy = tmp_path_factory.mktemp("copy")
     for path in tidy.repository_paths(ROOT):
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def with_toy(tree: Path) -> list[str]:
-    """Run the tool; the files that were there and are others now."""
+    """Run the tool; return the existing files that it changed."""
     before = digests(tree)
     ran([sys.executable, "tools/new_workload.py", NAME], tree)
     after = digests(tree)
@@ -72,7 +72,7 @@ def with_toy(tree: Path) -> list[str]:
 
 
 def built(tree: Path) -> None:
-    """Build the native module with the toy, on what was built of the others."""
+    """Build the native module with the toy, on the existing build."""
     target = tree / "target"
     for part in ("deps", "build", ".fingerprint"):
         for path in (TARGET / "release" / part).rglob("*"):

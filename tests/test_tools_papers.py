@@ -1,4 +1,4 @@
-"""`tools/papers.py`: the page of figures, and what it refuses."""
+"""`tools/papers.py`: the page of figures, and its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Scala workloads are compiled with what Spark brings along; jars come from Maven once."""
+"""The Scala workloads are compiled with the jars of Spark; other jars come from Maven once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fake_maven(folder: Path, script: str) -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache and a folder for programs that only the test uses."""
+    """Cache and program folder that only the test uses."""
     monkeypatch.setattr(maven, "CACHE", tmp_path / "cache")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     return tmp_path
@@ -94,9 +94,8 @@ def pin(cache: Path, monkeypatch: pytest.MonkeyPatch, content: bytes = b"") -> N
 def test_a_jar_with_a_different_checksum_is_refused_and_leaves_nothing(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever came from Maven Central, or from who answered for it, was compiled with and run.
-
-    Now each jar is held to its SHA-256 before anything may use it.
+    """Any jar from Maven Central, or from an impostor, was compiled with and run. Now each jar must
+    have its SHA-256 before it is used.
     """
     fake_maven(cache, "mkdir jars; echo evil > jars/a.jar")
     pin(cache, monkeypatch, b"good\n")

@@ -1,4 +1,4 @@
-"""The set-up says in one line what is missing, and knows when nothing has to be done."""
+"""The set-up names missing parts in a single line, and knows when nothing is to be done."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_versions_compare_as_numbers() -> None:
 def test_each_declared_dependency_is_pinned() -> None:
     """A dependency that is declared and not pinned would be missing on a fresh machine.
 
-    The lock is a file of its own, so a change of pyproject.toml can forget it; `make build` would
+    The lock is a separate file, so a change of pyproject.toml can forget it; `make build` would
     then fail, or pass only where the package happens to be. Only what must be compiled is left out.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -1,4 +1,4 @@
-"""`tools/supply_chain.py`: what Cuesta is built from and installs."""
+"""`tools/supply_chain.py`: the parts that Cuesta is built from and installs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ import supply_chain  # noqa: E402
 
 @pytest.mark.parametrize("name", supply_chain.LOCKS)
 def test_each_pinned_package_has_a_hash(name: str) -> None:
-    """`pip` installed whatever archive an index had under the name and version.
-
-    The locks pinned versions alone, so a replaced archive, or a proxy between, would have run
-    its code in `make build`.
+    """`pip` installed any archive that an index had under the name and version: the locks pinned
+    versions alone, so a replaced archive, or a proxy, would have run its code in `make build`. Now
+    each has a hash.
     """
     text = (ROOT / "tools" / name).read_text("utf-8")
     names = re.findall(r"^([\w.-]+)==", text, re.MULTILINE)
@@ -58,7 +57,7 @@ def test_an_expression_of_licences_is_understood(expression: str, allowed: bool)
 
 
 def test_a_package_under_another_licence_is_refused() -> None:
-    """igraph, of the tests alone, is under the GPL: as a dependency it is refused."""
+    """igraph, which tests alone use, is under the GPL: as a dependency it is refused."""
     licences: dict[str, str] = {}
     supply_chain.collect(Requirement("igraph"), licences)
     assert not supply_chain.is_allowed(licences["igraph"])

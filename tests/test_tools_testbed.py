@@ -20,7 +20,7 @@ __all__ = ["cluster", "cluster_folder"]
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that was started from `tmp_path` and would sleep for a minute."""
+    """A process started from `tmp_path` that would sleep for a minute."""
     program = "import time; print('up', flush=True); time.sleep(60)"
     words = [sys.executable, "-c", program, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:

@@ -1,4 +1,4 @@
-"""Each rule of `tools/tidy.py` has a case that fails, and a neighbour that passes."""
+"""Each rule of `tools/tidy.py` has a case that fails, and a similar case that passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidyrules.functions import functions_of
 
 
 def rules_broken(root: Path, path: str, text: str) -> set[str]:
-    """The names of the rules that a file with this text breaks."""
+    """Return the names of the rules that a file with this text breaks."""
     for workload in ("kmeans", "load", "scan"):
         page = root / "spec" / "workloads" / workload / "params.toml"
         page.parent.mkdir(parents=True, exist_ok=True)
