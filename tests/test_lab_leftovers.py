@@ -282,7 +282,7 @@ def test_an_answer_that_was_replaced_is_swept_by_name_and_notes_in_it_stay(
 
 @needs_root
 def test_a_folder_of_another_account_is_not_swept(tmp_path: Path, scratch: Path) -> None:
-    """In a shared folder root removed the folders of other accounts' runs. Now a sweep skips them."""
+    """In a shared folder root removed the folders of other accounts. Now a sweep skips them."""
     process = start(tmp_path / "out", scratch)
     kill(process)
     for folder in (tmp_path / f"out.partial-{process.pid}", *scratch.iterdir()):
