@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuesta.lab.record import one_run_seconds
+from cuesta.lab.record import single_run_seconds
 from cuesta.units import format_bytes, format_rate, format_seconds
 from cuesta.untrusted import single_line
 from cuesta.workloads import doubts
@@ -253,7 +253,7 @@ def files_text(record: Record, output: Path) -> str:
 
 _COMPARED: dict[str, Callable[[Record], str]] = {
     "time": lambda record: format_seconds(record["statistics"]["wall_seconds"]["median"]),
-    "as typed": lambda record: format_seconds(one_run_seconds(record)),
+    "as typed": lambda record: format_seconds(single_run_seconds(record)),
     "phases": lambda record: phases_text(record).replace(", ", "\n"),
     "throughput": throughput_text,
     "of ceiling": fraction_text,

@@ -46,11 +46,11 @@ def verify(
     """
     from cuesta.api.options import memory_limit, thread_limit
     from cuesta.cli.output import Output
-    from cuesta.lab.audit import Means, audit
+    from cuesta.lab.audit import AuditOptions, audit
     from cuesta.units import format_seconds
     from cuesta.untrusted import single_line
 
-    means = Means(
+    means = AuditOptions(
         threads=thread_limit(threads),
         memory_bytes=memory_limit(memory),
         fetch_inputs=fetch_inputs,
@@ -72,9 +72,9 @@ def verify(
             "not proven: that the inputs are those of the run; its record has no fingerprint of "
             "their content"
         )
-    if done.beside:
+    if done.other_files:
         output.console.print(
-            f"not proven: {', '.join(done.beside)}, which the record does not have"
+            f"not proven: {', '.join(done.other_files)}, which the record does not have"
         )
     output.console.print(
         "not proven: times, machine, engine, versions and command, which are as the record has them"

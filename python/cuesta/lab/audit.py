@@ -24,7 +24,7 @@ BESIDE_ANSWER = (record.FILE_NAME, f"{record.FILE_NAME}.sig", "assessment.json",
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
+class AuditOptions:
     """What this machine gives to it, whatever machine the run had."""
 
     threads: int
@@ -41,12 +41,12 @@ class Audit:
     unchanged: int
     inputs_known: bool
     """Whether the record has a fingerprint of every input."""
-    beside: tuple[str, ...] = ()
+    other_files: tuple[str, ...] = ()
     """Files of other commands beside the answer, which its record does not have."""
 
 
-def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
-    """Verify the answer in `folder` and its record, by the threads and in the memory of `means`.
+def audit(folder: Path, options: AuditOptions, scratch: Path, observer: Observer) -> Audit:
+    """Verify the answer in `folder` and its record, by the threads and in the memory of `options`.
 
     First every file must have the checksum that the record has of it, then another method must
     find the same from the input, then digest and counts must be those of the record. Whatever the
@@ -57,24 +57,24 @@ def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
     found = record.read(folder)
     belief.check_shape(found, folder)
     made = record.trial_of(found)
-    belief.check_reach(made, may_fetch=means.fetch_inputs)
-    trial = replace(made, threads=means.threads, memory_bytes=means.memory_bytes)
+    belief.check_reach(made, may_fetch=options.fetch_inputs)
+    trial = replace(made, threads=options.threads, memory_bytes=options.memory_bytes)
     untrusted.check_kinds(folder)
-    hears.stage("reading the files")
+    observer.stage("reading the files")
     text = native_module().answer_checksums(
-        folder, list(BESIDE_ANSWER), trial.threads, hears.progress
+        folder, list(BESIDE_ANSWER), trial.threads, observer.progress
     )
     files = {one["name"]: one for one in json.loads(text)}
     unchanged = _hold_files(folder, found, files)
-    hears.stage("verifying")
+    observer.stage("verifying")
     readable = _readable(found, trial, scratch)
     try:
-        verification = verify(readable, folder, scratch, progress=hears.progress)
+        verification = verify(readable, folder, scratch, progress=observer.progress)
     except CuestaError:
         _hold_inputs(found, readable, ())
         raise
     _hold_inputs(found, readable, verification.inputs)
-    verification = remote.told(verification, trial, readable)
+    verification = remote.note_copies(verification, trial, readable)
     answer = found["answer"]
     verification = strictly(verification, files, [answer["counts"]])
     recorded = answer["digest"]
@@ -86,8 +86,10 @@ def audit(folder: Path, means: Means, scratch: Path, hears: Observer) -> Audit:
             f"{folder}: the files have digest {verification.digest}, their record says {recorded}"
         )
     known = all(map(fingerprint.is_known, found["inputs"]))
-    beside = tuple(name for name in BESIDE_ANSWER[1:] if (folder / name).exists())
-    return Audit(verification=verification, unchanged=unchanged, inputs_known=known, beside=beside)
+    other_files = tuple(name for name in BESIDE_ANSWER[1:] if (folder / name).exists())
+    return Audit(
+        verification=verification, unchanged=unchanged, inputs_known=known, other_files=other_files
+    )
 
 
 def _hold_inputs(fields: Record, readable: Trial, prints: Sequence[Fingerprint]) -> None:

@@ -32,7 +32,7 @@ def compare(
     returned. All engines are checked before the first one runs. Errors: as `run_trial`;
     `VerificationError` when two digests differ.
     """
-    hears = observer or Silent()
+    observer = observer or Silent()
     names = [engine.name for engine in engines]
     if not names or len(set(names)) < len(names):
         raise InputError(f"--engines takes different engines, such as {','.join(ENGINE_NAMES)}")
@@ -45,11 +45,11 @@ def compare(
     for engine in engines:
         check(engine, replace(trial, engine=engine.name), plan)
     for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
-        hears.note(sentence)
+        observer.note(sentence)
     with AnswerFolder(plan.output, overwrite=plan.overwrite, inputs=trial.inputs) as folder:
         for engine in engines:
-            hears.note(f"{trial.workload} on {engine.name}")
-            _run_one(engine, trial, replace(plan, output=folder.answer / engine.name), hears)
+            observer.note(f"{trial.workload} on {engine.name}")
+            _run_one(engine, trial, replace(plan, output=folder.answer / engine.name), observer)
         result = summary([record.read(folder.answer / name) for name in names])
         text = json.dumps(result, indent=2, ensure_ascii=False)
         (folder.answer / FILE_NAME).write_text(f"{text}\n", encoding="utf-8")
@@ -57,7 +57,7 @@ def compare(
             where = folder.keep()
             raise VerificationError(f"{_differ(result)}; the answers are left in {where}")
         for sentence in folder.finish():
-            hears.note(sentence)
+            observer.note(sentence)
     return result
 
 
@@ -75,18 +75,18 @@ def summary(records: Sequence[Record]) -> Record:
         "wall_seconds": {
             one["engine"]: one["statistics"]["wall_seconds"]["median"] for one in records
         },
-        "as_typed_seconds": {one["engine"]: record.one_run_seconds(one) for one in records},
+        "as_typed_seconds": {one["engine"]: record.single_run_seconds(one) for one in records},
     }
 
 
-def _run_one(engine: Engine, trial: Trial, plan: Plan, hears: Observer) -> None:
+def _run_one(engine: Engine, trial: Trial, plan: Plan, observer: Observer) -> None:
     own = replace(trial, engine=engine.name)
 
     def work() -> None:
         try:
-            run_trial(engine, own, plan, hears)
+            run_trial(engine, own, plan, observer)
         finally:
-            hears.close()
+            observer.close()
 
     run_in_child(f"engine {engine.name}", work)
 

@@ -58,7 +58,7 @@ def read(path: str) -> Names:
     return _facts(path, _list(path))
 
 
-def resolved(trial: Trial) -> tuple[Trial, Names | None]:
+def resolve(trial: Trial) -> tuple[Trial, Names | None]:
     """The trial with its names, given or found, and with the number of genes that they tell.
 
     Errors: `InputError` when a file can't be read, or two inputs name genes differently.
@@ -89,18 +89,18 @@ def hold(recorded: Mapping[str, object]) -> None:
         )
 
 
-def annotate(trial: Trial, answer: Path, scratch: Path, hears: Observer) -> Naming | None:
+def annotate(trial: Trial, answer: Path, scratch: Path, observer: Observer) -> Naming | None:
     """Put names, and a graph where one is asked for, into the answer of any engine.
 
     None where there was nothing to do. Errors: `InputError`, such as for a gene without a name.
     """
     if not get_workload(trial.workload).names or not (trial.names or wants_graph(trial)):
         return None
-    hears.stage("naming genes" if trial.names else "writing the graph")
+    observer.stage("naming genes" if trial.names else "writing the graph")
     with Probe() as probe:
         readable, _ = get_workload(trial.workload).readable(trial, scratch)
         request = to_request(readable, answer, scratch)
-        response = native_module().annotate(trial.workload, request, hears.progress)
+        response = native_module().annotate(trial.workload, request, observer.progress)
     return Naming(usage=probe.usage, counts=from_response(response)["counts"])
 
 

@@ -172,7 +172,7 @@ def times(samples: list[Sample], ending: Ending, as_typed_seconds: float) -> Rec
     return {**spent, "rest_seconds": rest, "as_typed_seconds": as_typed_seconds}
 
 
-def one_run_seconds(record: Record) -> float:
+def single_run_seconds(record: Record) -> float:
     """What a command of one run takes as typed, with its work at the median of the repeats.
 
     A session that is kept is started, and an array loaded, in one of the repeats only.

@@ -68,7 +68,7 @@ def with_copies(engine: Engine, trial: Trial, facts: Iterable[InputFacts], scrat
     return replace(trial, inputs=tuple(copies))
 
 
-def told(verification: Verification, trial: Trial, readable: Trial) -> Verification:
+def note_copies(verification: Verification, trial: Trial, readable: Trial) -> Verification:
     """The verification, saying that it was done on copies where it was."""
     if verification.verified is None or readable.inputs == trial.inputs:
         return verification

@@ -30,7 +30,7 @@ from cuesta.errors import (
     VerificationError,
 )
 from cuesta.lab import inputs, leftovers, names, preflight, record, remote, streams
-from cuesta.lab.beside import Beside
+from cuesta.lab.background import BackgroundTask
 from cuesta.lab.folder import AnswerFolder, check_output
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.probe import Probe, with_remote
@@ -110,36 +110,36 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     """
     began = time.perf_counter()
     machine.raise_limit_of_files()
-    hears = observer or Silent()
+    observer = observer or Silent()
     check(engine, trial, plan)
-    trial, named = names.resolved(trial)
+    trial, named = names.resolve(trial)
     if isinstance(engine, Prepares):
-        engine.prepare(hears.note)
+        engine.prepare(observer.note)
     for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
-        hears.note(sentence)
+        observer.note(sentence)
     given, has_streams = trial, bool(streams.of(trial))
     if not has_streams:
-        _announce(trial, plan, hears)
+        _announce(trial, plan, observer)
     if isinstance(engine, ReportsProgress):
-        engine = engine.with_progress(hears.progress)
+        engine = engine.with_progress(observer.progress)
     with (
         AnswerFolder(
             plan.output, overwrite=plan.overwrite, scratch=plan.scratch, inputs=given.inputs
         ) as folder,
-        streams.kept(given, folder.streams, hears) as trial,
+        streams.saved(given, folder.streams, observer) as trial,
     ):
         if has_streams:
-            _announce(trial, plan, hears)
+            _announce(trial, plan, observer)
         context = replace(_context(trial, plan), names=named)
         before = inputs.marks(trial.inputs)
         # Scratch is emptied before each repeat.
-        edges.prepare(trial, folder.streams, hears)
+        edges.prepare(trial, folder.streams, observer)
         converted = edges.converted(trial, folder.streams)
         try:
             with _unchanged(before, trial.inputs):
-                samples, files = _repeats(engine, converted, plan, folder, hears)
+                samples, files = _repeats(engine, converted, plan, folder, observer)
             facts = remote.describe(engine, trial, folder.scratch)
-            context = replace(context, inputs=streams.as_given(facts, given))
+            context = replace(context, inputs=streams.with_given_paths(facts, given))
             readable = trial
             if plan.verify != NONE or names.wants_graph(trial):
                 readable = remote.with_copies(engine, trial, facts, folder.scratch)
@@ -147,14 +147,14 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             if isinstance(engine, HoldsSession):
                 engine.close()
         # Names and verification have the memory that the session had.
-        naming = names.annotate(readable, folder.answer, folder.scratch, hears)
+        naming = names.annotate(readable, folder.answer, folder.scratch, observer)
         files.settle()
         with _unchanged(before, trial.inputs):
-            ending, views = _end(readable, plan, folder, files, hears)
+            ending, views = _end(readable, plan, folder, files, observer)
         told = [sample.outcome.counts for sample in samples]
         told += [naming.counts] if naming else []
         verification = strictly(
-            remote.told(ending.verification, trial, readable), _files(ending), told
+            remote.note_copies(ending.verification, trial, readable), _files(ending), told
         )
         ending = replace(ending, verification=verification, naming=naming)
         result = record.build(trial, context, samples, ending)
@@ -168,7 +168,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         result["preview"] = [*views, *doubts.views(trial, folder.answer, counts)]
         record.write(result, folder.answer)
         for sentence in folder.finish():
-            hears.note(sentence)
+            observer.note(sentence)
     return result
 
 
@@ -236,7 +236,7 @@ def _check_resume(trial: Trial, plan: Plan) -> None:
         )
 
 
-def _announce(trial: Trial, plan: Plan, hears: Observer) -> None:
+def _announce(trial: Trial, plan: Plan, observer: Observer) -> None:
     """Say what the run will need, before it begins.
 
     Errors: `InputError` when a disk is full, or an input is not there.
@@ -246,18 +246,18 @@ def _announce(trial: Trial, plan: Plan, hears: Observer) -> None:
     found = preflight.estimate(trial, facts, plan.output, scratch, plan.ceilings)
     preflight.check(found, plan.output, scratch)
     for sentence in preflight.sentences(found):
-        hears.note(sentence)
+        observer.note(sentence)
     for sentence in [*recognised.sentences(trial), *doubts.before(trial)]:
-        hears.note(sentence)
+        observer.note(sentence)
 
 
 def _repeats(
-    engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder, hears: Observer
+    engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder, observer: Observer
 ) -> tuple[list[Sample], AnswerFiles]:
     """All measured runs, and the files of the last one, which may yet be changed."""
     samples: list[Sample] = []
     for number in range(1, plan.repeats + 1):
-        hears.stage("running" if plan.repeats == 1 else f"run {number} of {plan.repeats}")
+        observer.stage("running" if plan.repeats == 1 else f"run {number} of {plan.repeats}")
         folder.empty()
         last = number == plan.repeats
         files = native_module().AnswerFiles(folder.answer) if last else None
@@ -272,7 +272,7 @@ def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> S
     with Probe(timeline=True) as probe:
         began = time.time()
         outcome = engine.run(trial, folder.answer, folder.scratch)
-    log = engine.told() if isinstance(engine, KeepsLog) else {}
+    log = engine.log_totals() if isinstance(engine, KeepsLog) else {}
     stages = engine.stages() if isinstance(engine, HasStages) else ()
     stages = tuple(replace(one, began=one.began - began) for one in stages)
     remote = engine.remote_use(trial) if isinstance(engine, RunsElsewhere) else None
@@ -287,21 +287,21 @@ def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> S
 
 
 def _end(
-    trial: Trial, plan: Plan, folder: AnswerFolder, files: AnswerFiles, hears: Observer
+    trial: Trial, plan: Plan, folder: AnswerFolder, files: AnswerFiles, observer: Observer
 ) -> tuple[Ending, list[View]]:
     """Verify the answer and draw it, while its files go to the disk; `trial` has readable inputs.
 
     Errors: `InputError` when the disk is full, or when files or inputs cannot be read.
     """
     with Probe() as probe:
-        views = Beside(lambda: preview(trial.workload, folder.answer, trial.parameters))
+        views = BackgroundTask(lambda: preview(trial.workload, folder.answer, trial.parameters))
         verification = UNVERIFIED
         if plan.verify != NONE:
-            hears.stage("verifying")
+            observer.stage("verifying")
             verification = plan.verifier(
-                trial, folder.answer, folder.scratch, level=plan.verify, progress=hears.progress
+                trial, folder.answer, folder.scratch, level=plan.verify, progress=observer.progress
             )
-        hears.stage("writing to the disk")
+        observer.stage("writing to the disk")
         verified = time.perf_counter()
         found = json.loads(files.finish(trial.threads))["files"]
         disk_seconds = time.perf_counter() - verified

@@ -63,7 +63,7 @@ def refuse(trial: Trial, why: str) -> None:
 
 
 @contextmanager
-def kept(trial: Trial, folder: Path, hears: Observer) -> Iterator[Trial]:
+def saved(trial: Trial, folder: Path, observer: Observer) -> Iterator[Trial]:
     """The trial with files in `folder`, made here, in place of its streams.
 
     Errors that are raised in this context name the streams, not those files. Errors: `InputError`
@@ -75,7 +75,7 @@ def kept(trial: Trial, folder: Path, hears: Observer) -> Iterator[Trial]:
         return
     folder.mkdir()
     streams = {index: path for index, path in enumerate(trial.inputs) if path in found}
-    files = _keep_all(streams, folder, hears)
+    files = _keep_all(streams, folder, observer)
     paths = [files.get(index, path) for index, path in enumerate(trial.inputs)]
     try:
         yield replace(trial, inputs=tuple(paths))
@@ -84,7 +84,7 @@ def kept(trial: Trial, folder: Path, hears: Observer) -> Iterator[Trial]:
         raise
 
 
-def as_given(facts: Sequence[InputFacts], given: Trial) -> tuple[InputFacts, ...]:
+def with_given_paths(facts: Sequence[InputFacts], given: Trial) -> tuple[InputFacts, ...]:
     """Facts about inputs under the names that they were given by."""
     named = zip(facts, given.inputs, strict=True)
     return tuple(replace(one, path=path) for one, path in named)
@@ -97,13 +97,13 @@ def _in_words_of(given: Trial, paths: Sequence[str], text: str) -> str:
     return text
 
 
-def _keep_all(streams: Mapping[int, str], folder: Path, hears: Observer) -> dict[int, str]:
+def _keep_all(streams: Mapping[int, str], folder: Path, observer: Observer) -> dict[int, str]:
     """Write all streams to files at once, since one program may fill several pipes in turn."""
     ended: Queue[tuple[int, str | BaseException]] = Queue()
 
     def keep(index: int, path: str) -> None:
         try:
-            ended.put((index, _keep(path, folder / str(index), hears)))
+            ended.put((index, _keep(path, folder / str(index), observer)))
         except BaseException as error:
             ended.put((index, error))
 
@@ -119,10 +119,10 @@ def _keep_all(streams: Mapping[int, str], folder: Path, hears: Observer) -> dict
     return files
 
 
-def _keep(path: str, file: Path, hears: Observer) -> str:
+def _keep(path: str, file: Path, observer: Observer) -> str:
     """Write a stream to a file, whose name says if it is gzipped, as needs are told by names."""
     name = _called(path)
-    hears.stage(f"reading {name}")
+    observer.stage(f"reading {name}")
     begin = b""
     with _opened(path, name) as source, file.open("xb") as target:
         while chunk := source.read(CHUNK_BYTES):
@@ -131,7 +131,7 @@ def _keep(path: str, file: Path, hears: Observer) -> str:
     if not begin:
         raise InputError(f"{name} is empty; send reads to it, as {_EXAMPLE} does")
     size = format_bytes(file.stat().st_size)
-    hears.note(f"{name}: {size}, kept in scratch until the run ends, to be verified too")
+    observer.note(f"{name}: {size}, kept in scratch until the run ends, to be verified too")
     if begin == _GZIP_MAGIC:
         removal.put_new(file, file := file.with_suffix(".gz"))
     return str(file)

@@ -85,7 +85,7 @@ class Verifier(Protocol):
         level: str = FULL,
         progress: Progress | None = None,
     ) -> Verification:
-        """Verify the files in `answer`; `progress` hears how far it is."""
+        """Verify the files in `answer`; `progress` receives how far it is."""
         ...
 
 

@@ -16,7 +16,7 @@ from cuesta.lab.machines import groups
 from cuesta.lab.machines.factors import INPUT, OUTPUT, SCRATCH, Wanted
 from cuesta.lab.machines.journal import Journal, Step
 from cuesta.lab.machines.place import Place
-from cuesta.lab.machines.system import done, found, said, write
+from cuesta.lab.machines.system import find_command, output_of, succeeds, write
 from cuesta.units import format_bytes, format_rate
 
 SIZE_BYTES = 2 << 30
@@ -56,11 +56,11 @@ def refusal(wanted: Wanted) -> str | None:
     program = f"mkfs.{wanted.file_system}"
     if not Path("/dev/loop-control").exists():
         return "machine factor disks needs loop devices, and /dev/loop-control is not there"
-    if not found(program):
+    if not find_command(program):
         package = _PACKAGES.get(wanted.file_system, "e2fsprogs")
         return f"machine factor file-system needs {program}: apt-get install {package}"
     for command in ("losetup", "mount", "umount"):
-        if not found(command):
+        if not find_command(command):
             return f"machine factor disks needs the command {command}: apt-get install mount"
     if wanted.dirty_bytes and not any(_WRITEBACK.glob("*/max_bytes")):
         return f"machine factor disk-dirty needs Linux 6.2: no max_bytes in {_WRITEBACK}"
@@ -104,15 +104,15 @@ def undo_folder(step: Step) -> None:
 
 def undo_loop(step: Step) -> None:
     """Let the device of a file go."""
-    for line in said("disks", ["losetup", "-j", step["path"]]).splitlines():
-        said("disks", ["losetup", "-d", line.partition(":")[0]])
+    for line in output_of("disks", ["losetup", "-j", step["path"]]).splitlines():
+        output_of("disks", ["losetup", "-d", line.partition(":")[0]])
 
 
 def undo_mount(step: Step) -> None:
     """Unmount a disk, at the latest when nothing has a file of it open any more."""
     path = step["path"]
-    if os.path.ismount(path) and not done(["umount", path]):
-        said("disks", ["umount", "-l", path])
+    if os.path.ismount(path) and not succeeds(["umount", path]):
+        output_of("disks", ["umount", "-l", path])
 
 
 def undo_dirty(step: Step) -> None:
@@ -136,18 +136,18 @@ def _disk(journal: Journal, mount: Path, size: int, wanted: Wanted) -> Path:
         os.posix_fallocate(out.fileno(), 0, size)
     journal.note(LOOP, path=str(file))
     device = _loop(file)
-    said("file-system", [f"mkfs.{wanted.file_system}", *_MAKE[wanted.file_system], device])
+    output_of("file-system", [f"mkfs.{wanted.file_system}", *_MAKE[wanted.file_system], device])
     mount.mkdir()
     journal.note(MOUNT, path=str(mount))
     options = ["-t", wanted.file_system, "-o", "noatime"]
-    said("file-system", ["mount", *options, device, str(mount)])
+    output_of("file-system", ["mount", *options, device, str(mount)])
     return mount
 
 
 def _number(mount: Path) -> str:
     """`MAJOR:MINOR` of the device behind a disk."""
     file = mount.with_suffix(".disk")
-    device = said("disks", ["losetup", "-j", str(file)]).partition(":")[0]
+    device = output_of("disks", ["losetup", "-j", str(file)]).partition(":")[0]
     return Path("/sys/block", Path(device).name, "dev").read_text().strip()
 
 
@@ -155,9 +155,9 @@ def _loop(file: Path) -> str:
     """A device for a file, past the page cache of the file where its file system allows it."""
     command = ["losetup", "-f", "--show"]
     try:
-        return said("disks", [*command, "--direct-io=on", str(file)])
+        return output_of("disks", [*command, "--direct-io=on", str(file)])
     except InputError:
-        return said("disks", [*command, str(file)])
+        return output_of("disks", [*command, str(file)])
 
 
 def _with_folders(place: Place, disks: Sequence[Path], wanted: Wanted) -> Place:

@@ -14,7 +14,7 @@ from cuesta.errors import InputError
 from cuesta.lab.machines.factors import Wanted
 from cuesta.lab.machines.journal import Journal, Step
 from cuesta.lab.machines.place import Node, Place
-from cuesta.lab.machines.system import done, found, said
+from cuesta.lab.machines.system import find_command, output_of, succeeds
 
 MISS_MAX = 0.3
 """How far a link may be from the rate that was asked for."""
@@ -38,10 +38,10 @@ _FACTOR = "link-nodes"
 def refusal(wanted: Wanted) -> str | None:
     """Why there can be no such links here, or None; tries them in a network that nobody sees."""
     for command in ("ip", "tc", "unshare"):
-        if not found(command):
+        if not find_command(command):
             return f"machine factor link-nodes needs {command}: apt-get install iproute2"
     words = ["unshare", "--net", "ip", "link", "add", "cuesta", "type", "bridge"]
-    if not done(words):
+    if not succeeds(words):
         return (
             "machine factor link-nodes needs networks and bridges of its own; this kernel or "
             "container does not allow them"
@@ -61,9 +61,9 @@ def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
     net = _free_net()
     bridge = f"cu{os.getpid()}"
     journal.note(BRIDGE, name=bridge)
-    said(_FACTOR, ["ip", "link", "add", bridge, "type", "bridge"])
-    said(_FACTOR, ["ip", "addr", "add", f"{net}.254/24", "dev", bridge])
-    said(_FACTOR, ["ip", "link", "set", bridge, "up"])
+    output_of(_FACTOR, ["ip", "link", "add", bridge, "type", "bridge"])
+    output_of(_FACTOR, ["ip", "addr", "add", f"{net}.254/24", "dev", bridge])
+    output_of(_FACTOR, ["ip", "link", "set", bridge, "up"])
     linked = []
     for index, node in enumerate(place.nodes):
         name, address = f"cuesta-{os.getpid()}-{index}", f"{net}.{index + 1}"
@@ -79,32 +79,32 @@ def undo_namespace(step: Step) -> None:
     if not Path("/run/netns", name).exists():
         return
     deadline = time.monotonic() + END_SECONDS
-    while pids := said(_FACTOR, ["ip", "netns", "pids", name]).split():
-        done(["kill", "-9", *(pid for pid in pids if int(pid) != os.getpid())])
+    while pids := output_of(_FACTOR, ["ip", "netns", "pids", name]).split():
+        succeeds(["kill", "-9", *(pid for pid in pids if int(pid) != os.getpid())])
         if time.monotonic() > deadline:
             break
         time.sleep(0.02)
-    said(_FACTOR, ["ip", "netns", "del", name])
+    output_of(_FACTOR, ["ip", "netns", "del", name])
 
 
 def undo_bridge(step: Step) -> None:
     """Remove what links the nodes."""
     if Path("/sys/class/net", step["name"]).exists():
-        said(_FACTOR, ["ip", "link", "del", step["name"]])
+        output_of(_FACTOR, ["ip", "link", "del", step["name"]])
 
 
 def _link(journal: Journal, wanted: Wanted, names: tuple[str, str, str, str]) -> None:
     bridge, end, namespace, address = names
     journal.note(NAMESPACE, name=namespace)
-    said(_FACTOR, ["ip", "netns", "add", namespace])
+    output_of(_FACTOR, ["ip", "netns", "add", namespace])
     journal.note(BRIDGE, name=end)
     peer = ["peer", "name", "eth0", "netns", namespace]
-    said(_FACTOR, ["ip", "link", "add", end, "type", "veth", *peer])
-    said(_FACTOR, ["ip", "link", "set", end, "master", bridge, "up"])
+    output_of(_FACTOR, ["ip", "link", "add", end, "type", "veth", *peer])
+    output_of(_FACTOR, ["ip", "link", "set", end, "master", bridge, "up"])
     inside = ["ip", "-n", namespace]
-    said(_FACTOR, [*inside, "addr", "add", f"{address}/24", "dev", "eth0"])
-    said(_FACTOR, [*inside, "link", "set", "lo", "up"])
-    said(_FACTOR, [*inside, "link", "set", "eth0", "up"])
+    output_of(_FACTOR, [*inside, "addr", "add", f"{address}/24", "dev", "eth0"])
+    output_of(_FACTOR, [*inside, "link", "set", "lo", "up"])
+    output_of(_FACTOR, [*inside, "link", "set", "eth0", "up"])
     _shape(["tc", "-n", namespace], "eth0", wanted, wanted.link_seconds)
     _shape(["tc"], end, wanted, None)
 
@@ -114,13 +114,13 @@ def _shape(control: list[str], device: str, wanted: Wanted, delay_seconds: float
     add, parent = [*control, "qdisc", "add", "dev", device], ["root", "handle", "1:"]
     if delay_seconds:
         delay = ["netem", "delay", f"{delay_seconds * 1e6:.0f}us", "limit", str(PACKETS_MAX)]
-        said("link-latency", [*add, *parent, *delay])
+        output_of("link-latency", [*add, *parent, *delay])
         parent = ["parent", "1:", "handle", "2:"]
     rate = wanted.link_bits_per_s
     if rate:
         burst = max(BURST_BYTES_MIN, int(rate / 8 * BURST_SECONDS))
         limit = ["tbf", "rate", f"{rate:.0f}bit", "burst", f"{burst}b", *_queue()]
-        said("link-rate", [*add, *parent, *limit])
+        output_of("link-rate", [*add, *parent, *limit])
 
 
 def _probe(wanted: Wanted, nodes: list[Node]) -> dict[str, float]:
@@ -134,7 +134,7 @@ def _probe(wanted: Wanted, nodes: list[Node]) -> dict[str, float]:
         port = (listens.stdout.readline() if listens.stdout else "").strip()
         words = [*nodes[0].prefix(), *module, nodes[1].address, port, "probe"]
         for _ in range(PROBES_MAX):
-            measured = json.loads(said(_FACTOR, words))
+            measured = json.loads(output_of(_FACTOR, words))
             bits = 8 * measured["sent_bytes_per_s"]
             missed = rate and abs(bits - rate) > MISS_MAX * rate
             if not missed:
@@ -155,12 +155,12 @@ def _queue() -> list[str]:
 
 
 def _queues(*words: str) -> bool:
-    return done(["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", *words])
+    return succeeds(["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", *words])
 
 
 def _free_net() -> str:
     """The beginning of 254 addresses that no interface of the machine has."""
-    taken = said(_FACTOR, ["ip", "-o", "-4", "addr"])
+    taken = output_of(_FACTOR, ["ip", "-o", "-4", "addr"])
     first = os.getpid() % 25_000
     for shift in range(25_000):
         number = (first + shift) % 25_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cuesta.errors import InputError
 from cuesta.lab.machines.journal import Journal, Step
-from cuesta.lab.machines.system import done, found, said, write
+from cuesta.lab.machines.system import find_command, output_of, succeeds, write
 
 HUGE_PAGES = "huge-pages"
 ZRAM = "zram"
@@ -27,7 +27,7 @@ def refusal_of_zram() -> str | None:
     if not _CONTROL.is_dir():
         return "machine factor zram needs the kernel's module zram: modprobe zram"
     for command in ("mkswap", "swapon", "swapoff"):
-        if not found(command):
+        if not find_command(command):
             return f"machine factor zram needs the command {command}: apt-get install mount"
     return None
 
@@ -55,8 +55,8 @@ def add_zram(journal: Journal, size_bytes: int) -> None:
         raise InputError(f"machine factor zram: no device: {error.strerror}") from None
     journal.note(ZRAM, number=number)
     write("zram", Path(f"/sys/block/zram{number}/disksize"), str(size_bytes))
-    said("zram", ["mkswap", f"/dev/zram{number}"])
-    said("zram", ["swapon", "-p", "100", f"/dev/zram{number}"])
+    output_of("zram", ["mkswap", f"/dev/zram{number}"])
+    output_of("zram", ["swapon", "-p", "100", f"/dev/zram{number}"])
 
 
 def undo_zram(step: Step) -> None:
@@ -66,7 +66,7 @@ def undo_zram(step: Step) -> None:
     if not folder.is_dir():
         return
     device = f"/dev/zram{number}"
-    if device in Path("/proc/swaps").read_text().split() and not done(["swapoff", device]):
-        said("zram", ["swapoff", device])
+    if device in Path("/proc/swaps").read_text().split() and not succeeds(["swapoff", device]):
+        output_of("zram", ["swapoff", device])
     (folder / "reset").write_text("1")
     (_CONTROL / "hot_remove").write_text(number)

@@ -17,12 +17,12 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 _CALM = {"LC_ALL": "C"}
 
 
-def found(command: str) -> str | None:
+def find_command(command: str) -> str | None:
     """Where a command of the system is, also one that only root usually looks for."""
     return shutil.which(command, path=f"{os.environ.get('PATH', '')}:{_SYSTEM_PATH}")
 
 
-def said(factor: str, command: Sequence[str]) -> str:
+def output_of(factor: str, command: Sequence[str]) -> str:
     """What a command prints. Errors: `InputError` that names the factor it was for."""
     try:
         done = _run(command)
@@ -36,7 +36,7 @@ def said(factor: str, command: Sequence[str]) -> str:
     return done.stdout.strip()
 
 
-def done(command: Sequence[str]) -> bool:
+def succeeds(command: Sequence[str]) -> bool:
     """Whether a command ended well."""
     try:
         return _run(command).returncode == 0
@@ -54,7 +54,7 @@ def write(factor: str, path: Path, text: str) -> None:
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    program = found(command[0])
+    program = find_command(command[0])
     if program is None:
         raise FileNotFoundError(command[0])
     return subprocess.run(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cuesta.lab.machines.factors import OF_DISKS
-from cuesta.lab.record import SETUP_PHASES, Record, one_run_seconds
+from cuesta.lab.record import SETUP_PHASES, Record, single_run_seconds
 
 UNITS = {
     "work": "s",
@@ -59,7 +59,7 @@ def measures(record: Record) -> dict[str, float]:
         moved[phase["name"]] = moved.get(phase["name"], 0.0) + (phase.get("bytes") or 0)
     setup = sum(phase_seconds.get(name, 0.0) for name in SETUP_PHASES)
     values["work"] = max(0.0, values["wall"] - setup)
-    values["typed"] = one_run_seconds(record)
+    values["typed"] = single_run_seconds(record)
     values |= {f"{PHASE}{name}": seconds for name, seconds in phase_seconds.items()}
     values |= {
         f"{RATE}{name}": size / phase_seconds[name]

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 Result = TypeVar("Result")
 
 
-class Beside(Generic[Result]):
+class BackgroundTask(Generic[Result]):
     """Starts `work` at once; `result` waits for it. Nobody waits for it where nobody asks."""
 
     def __init__(self, work: Callable[[], Result]) -> None:
