@@ -1,9 +1,8 @@
 """The engine `hadoop`: rounds as jobs of MapReduce.
 
-A round is a job. Its map tasks do its tasks in a child that has our kernels, and with parts, its
-reduce tasks are the parts: what is sent goes through Hadoop's own sort and shuffle, pairs of text
-as pairs of a key and a value. What was found comes by files of the scratch folder, which all nodes
-share.
+A round is a job. Its map tasks run the round's tasks in a child with our kernels, and with parts,
+its reduce tasks are the parts: blocks go through Hadoop's sort and shuffle, pairs of text as pairs
+of a key and a value. Results are files of the scratch folder, which all nodes share.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from pathlib import Path
 from cuesta import jarfile, removal
 from cuesta.engines import Engine, Progress, rounds
 from cuesta.engines.hadoop import examples, history, settings
-from cuesta.engines.hadoop.jobs import Jobs, found_in, hadoop_jars
+from cuesta.engines.hadoop.jobs import Jobs, hadoop_jars, results_in
 from cuesta.engines.hadoop.settings import Options, options_of
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.engines.spark.java import find_java, how_to_get
@@ -28,13 +27,13 @@ from cuesta.errors import CuestaError, EngineError
 from cuesta.trial import STAGES_MAX, Outcome, Phase, RemoteUse, Stage, Trial, limit_tasks
 
 ON_YARN = " on YARN"
-"""Stands behind the version of Hadoop where other processes than this one's have done the work."""
+"""Suffix of the version of Hadoop where tasks ran in processes of a site."""
 JAR = jarfile.FOLDER / "cuesta-hadoop-rounds.jar"
 
 
 @dataclass
 class _Held:
-    """The JVM that copies of an engine share, and what it was started for.
+    """The JVM that copies of an engine share, and the settings of its start.
 
     `counters` and `stages` are those of the jobs of the last run, `slots` its tasks at once.
     """
@@ -48,7 +47,7 @@ class _Held:
 
 @dataclass(frozen=True)
 class HadoopEngine:
-    """MapReduce on the YARN of `$HADOOP_CONF_DIR`, or in one JVM of this machine."""
+    """Runs MapReduce on the YARN of `$HADOOP_CONF_DIR`, or in one JVM of this machine."""
 
     progress: Progress | None = None
     name: str = "hadoop"
@@ -57,31 +56,31 @@ class HadoopEngine:
 
     @property
     def workloads(self) -> frozenset[str]:
-        """Those in rounds."""
+        """Workloads that are described in rounds."""
         return rounds.workloads()
 
     def missing(self) -> str | None:
-        """What to install for Hadoop's client, its Java included."""
+        """Describe what to install for Hadoop's client and its Java, or return None."""
         if not hadoop_jars():
             return "engine hadoop has no Hadoop's client; pip install 'cuesta[spark]' brings it"
         if not find_java(os.environ):
             return how_to_get("hadoop")
         return jarfile.missing(JAR)
 
-    def prepare(self, say: Callable[[str], None]) -> None:
+    def prepare(self, report: Callable[[str], None]) -> None:
         """Compile the jar where a checkout has changed. Errors: `EngineMissing`."""
         if jarfile.origin_of(JAR) is None:
-            say("compiling the jobs for Hadoop, this once")
+            report("compiling the jobs for Hadoop, this once")
         jarfile.current(JAR)
 
     def with_progress(self, progress: Progress) -> Engine:
-        """The same engine on the same JVM, calling `progress` with bytes done and in all."""
+        """Return a copy with the same JVM that calls `progress` with bytes done and in total."""
         return replace(self, progress=progress)
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`.
 
-        Errors: `InputError`, also for a line that a task can't read; `EngineError` when a job
+        Errors: `InputError`, also for a line that a task cannot read; `EngineError` when a job
         fails, with Hadoop's reason.
         """
         options, slots = options_of(trial), trial.threads
@@ -89,7 +88,8 @@ class HadoopEngine:
         if options.examples:
             return examples.sort(trial, options, output, scratch)
         rounds.check(trial, (output, scratch))
-        memory_bytes = rounds.memory_without_overhead(trial, settings.overhead_bytes(options, slots), slots)
+        overhead_bytes = settings.overhead_bytes(options, slots)
+        memory_bytes = rounds.memory_without_overhead(trial, overhead_bytes, slots)
         means = Means(
             slots=slots,
             memory_bytes=memory_bytes,
@@ -97,25 +97,25 @@ class HadoopEngine:
             text=True,
             slow_to_begin=True,
         )
-        started, before = time.perf_counter(), self._held.jobs
+        started, jobs_before = time.perf_counter(), self._held.jobs
         jobs = self._jobs(options, slots)
         seconds = time.perf_counter() - started
-        start = () if jobs is before else (Phase(name="start", seconds=seconds),)
+        start = () if jobs is jobs_before else (Phase(name="start", seconds=seconds),)
 
-        def found(job: Job, round_: Round) -> list[bytes]:
-            return self._found(jobs, options, scratch, (job, round_))
+        def execute(job: Job, round_: Round) -> list[bytes]:
+            return self._execute(jobs, options, scratch, (job, round_))
 
-        outcome = rounds.run(trial, (output, scratch), means, found)
+        outcome = rounds.run(trial, (output, scratch), means, execute)
         where = ON_YARN if options.conf else ""
         versions = {"hadoop": f"{jobs.hadoop_version}{where}"}
         return replace(outcome, phases=(*start, *outcome.phases), versions=versions)
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:
-        """Unknown use of the containers on YARN."""
+        """Return the unknown use of containers on YARN, None on this machine."""
         return RemoteUse() if options_of(trial).conf else None
 
     def log_totals(self) -> Mapping[str, float]:
-        """What the counters of the last run's jobs say."""
+        """Return totals of the counters of the last run's jobs."""
         counters = self._held.counters
         map_seconds, reduce_seconds, jvm_seconds, child_seconds, gc_seconds = (
             counters[f"{name}_ms"] / 1000
@@ -136,7 +136,7 @@ class HadoopEngine:
         }
 
     def stages(self) -> Sequence[Stage]:
-        """The map and the reduce tasks of the last run's jobs on YARN, by Hadoop's history."""
+        """Return stages of map and of reduce tasks of the last run on YARN, from its history."""
         return limit_tasks(self._held.stages[:STAGES_MAX])
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class HadoopEngine:
             jobs.close()
 
     def _jobs(self, options: Options, slots: int) -> Jobs:
-        # Hadoop's own settings may be of its file systems, which are made once.
+        # Hadoop's settings may be for its file systems, which a JVM creates once.
         started_for = (options.conf, slots, dict(options.hadoop))
         if self._held.jobs is None or self._held.started_for != started_for:
             self.close()
@@ -154,59 +154,64 @@ class HadoopEngine:
             self._held.started_for = started_for
         return self._held.jobs
 
-    def _found(
-        self, jobs: Jobs, options: Options, scratch: Path, what: tuple[Job, Round]
+    def _execute(
+        self, jobs: Jobs, options: Options, scratch: Path, work: tuple[Job, Round]
     ) -> list[bytes]:
-        """What the tasks found, or with parts what they did, in the order of their numbers."""
-        job, round_ = what
+        """Return the results of the tasks, or of the parts if any, in the order of numbers."""
+        job, round_ = work
         with removal.temporary_folder(folder=scratch.absolute(), prefix="job-") as name:
             folder = Path(name)
-            (folder / settings.ROUND).write_bytes(pickle.dumps(what))
+            (folder / settings.ROUND).write_bytes(pickle.dumps(work))
             try:
-                found = self._tried(jobs, options, what, folder)
+                results = self._attempted(jobs, options, work, folder)
             except CuestaError:
                 raise
             except BaseException:
-                # Nothing may be written here any more when the folder is removed.
+                # The JVM may not write here any more when the folder is removed.
                 self.close()
                 raise
-        return combined(job.worker(), round_, found) if round_.combines else found
+        return combined(job.worker(), round_, results) if round_.combines else results
 
-    def _tried(
-        self, jobs: Jobs, options: Options, what: tuple[Job, Round], folder: Path
+    def _attempted(
+        self, jobs: Jobs, options: Options, work: tuple[Job, Round], folder: Path
     ) -> list[bytes]:
-        """The results of a round. Errors: as `_submitted`."""
-        if settings.suits_its_master(options, what[1]):
-            # What a master does itself has one try only.
+        """Run a round, first in its master if suitable; return results. Errors: as `_submitted`."""
+        if settings.suits_master(options, work[1]):
+            # Tasks in a master are not retried.
             with contextlib.suppress(EngineError):
-                return self._submitted(jobs, options, what, folder, is_uber=True)
-        return self._submitted(jobs, options, what, folder, is_uber=False)
+                return self._submitted(jobs, options, work, folder, is_uber=True)
+        return self._submitted(jobs, options, work, folder, is_uber=False)
 
     def _submitted(
-        self, jobs: Jobs, options: Options, what: tuple[Job, Round], folder: Path, is_uber: bool
+        self,
+        jobs: Jobs,
+        options: Options,
+        work: tuple[Job, Round],
+        folder: Path,
+        is_uber: bool,
     ) -> list[bytes]:
-        """The results of a job. Errors: `EngineError` where it fails, or some are not there."""
-        job, round_ = what
-        results = folder / "found"
-        removal.discard(results)
-        results.mkdir()
-        told = settings.of_round(options, what, folder, is_uber)
-        settings.write(told, folder / "settings.xml")
+        """Run a job; return its results. Errors: `EngineError` for a failure or missing results."""
+        job, round_ = work
+        output_folder = folder / "found"
+        removal.discard(output_folder)
+        output_folder.mkdir()
+        properties = settings.round_properties(options, work, folder, is_uber)
+        settings.write(properties, folder / "settings.xml")
         self._held.counters["jobs"] += 1
-        self._held.counters.update(jobs.run(folder / "settings.xml", self._tell(round_)))
+        self._held.counters.update(jobs.run(folder / "settings.xml", self._reporter(round_)))
         self._held.stages += history.read(folder / "history", self._held.slots)
-        found = found_in(results)
+        results = results_in(output_folder)
         expected = settings.results_of(round_, job.means, is_uber)
-        if len(found) != expected:
+        if len(results) != expected:
             raise EngineError(
-                f"engine hadoop: a job has {len(found)} results, not {expected}; do all nodes "
+                f"engine hadoop: a job has {len(results)} results, not {expected}; do all nodes "
                 f"share {folder.parent}?"
             )
-        return found
+        return results
 
-    def _tell(self, round_: Round) -> Callable[[float], None]:
-        def tell(part: float) -> None:
+    def _reporter(self, round_: Round) -> Callable[[float], None]:
+        def report(part: float) -> None:
             if self.progress and round_.size_bytes:
                 self.progress(int(round_.size_bytes * part), round_.size_bytes)
 
-        return tell
+        return report

@@ -1,4 +1,4 @@
-"""Hadoop's own TeraSort as a variant of `sort`: `--engine-option examples=JAR`, for comparison."""
+"""Hadoop's TeraSort as a variant of `sort`: `--engine-option examples=JAR`, for comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cuesta.engines.hadoop.settings import (
     MASTER_BYTES,
     MIB,
     Options,
-    of_every_job,
+    common_properties,
 )
 from cuesta.errors import EngineError, InputError
 from cuesta.processes import die_with_parent, identity
@@ -28,17 +28,17 @@ from cuesta.trial import Outcome, Phase, Trial, is_remote
 MAIN = "org.apache.hadoop.examples.terasort.TeraSort"
 JOB_CLIENT = "org.apache.hadoop.mapred.JobClient"
 HEAP_MIB = 1024
-"""Of a task."""
+"""Heap of a task."""
 SORT_MIB = 400
-"""A task's room for sorting: a split of 128 MiB and more, in one piece."""
+"""Memory for sorting in a task: for a split of 128 MiB and more at once."""
 CONTAINER_MIB = 1280
 _BLOCK_BYTES = 1 << 20
 MASTER_SECONDS = 3
-"""How long the master of a job that is killed may take to end by itself."""
+"""Time for the master of a killed job to end by itself."""
 
 
 def sort(trial: Trial, options: Options, output: Path, scratch: Path) -> Outcome:
-    """Sort by TeraSort, then put its parts together. Errors: `InputError`, `EngineError`."""
+    """Sort by TeraSort, then concatenate its parts. Errors: `InputError`, `EngineError`."""
     if trial.workload != "sort":
         raise InputError("--engine-option examples is for sort: it has Hadoop's own TeraSort")
     assert options.examples is not None
@@ -51,8 +51,8 @@ def sort(trial: Trial, options: Options, output: Path, scratch: Path) -> Outcome
         raise InputError("--engine-option examples sorts one file or folder; give one")
     least = (trial.threads * CONTAINER_MIB + CLIENT_BYTES // MIB + MASTER_BYTES // MIB) * MIB
     rounds.check_memory(trial, least, f"TeraSort with {trial.threads} tasks at once")
-    given, parts = trial.inputs[0], scratch / "parts"
-    source = given if is_remote(given) else f"file://{Path(given).absolute()}"
+    input_path, parts = trial.inputs[0], scratch / "parts"
+    source = input_path if is_remote(input_path) else f"file://{Path(input_path).absolute()}"
     started = time.perf_counter()
     _run(trial, options, [source, f"file://{parts.absolute()}"], scratch)
     sorted_at = time.perf_counter()
@@ -61,15 +61,15 @@ def sort(trial: Trial, options: Options, output: Path, scratch: Path) -> Outcome
         Phase(name="sort", seconds=sorted_at - started, bytes=records * 100, rows=records),
         Phase(name="join parts", seconds=time.perf_counter() - sorted_at, bytes=records * 100),
     )
-    for left in (parts, scratch / "hadoop"):
-        removal.discard(left)
+    for folder in (parts, scratch / "hadoop"):
+        removal.discard(folder)
     return Outcome(phases=phases, counts={"records": records, "tasks": trial.threads})
 
 
 def _run(trial: Trial, options: Options, places: list[str], scratch: Path) -> None:
     assert options.examples is not None
     settings = {
-        **of_every_job(options, trial.threads, scratch.absolute()),
+        **common_properties(options, trial.threads, scratch.absolute()),
         "mapreduce.job.reduces": trial.threads,
         "mapreduce.task.io.sort.mb": SORT_MIB,
         **{f"mapreduce.{kind}.memory.mb": CONTAINER_MIB for kind in ("map", "reduce")},
@@ -79,49 +79,49 @@ def _run(trial: Trial, options: Options, places: list[str], scratch: Path) -> No
     log = ["-Dlog4j2.level=INFO"] if options.conf else []
     java = java_words(options, options.examples, trial.threads * HEAP_MIB * MIB, *log)
     with tempfile.TemporaryFile() as sink:
-        code = _to_its_end([*java, MAIN, *_words(settings), *places], sink, options)
-        said = _read(sink)
+        code = _run_client([*java, MAIN, *_words(settings), *places], sink, options)
+        log_text = _read(sink)
     if code:
-        told = first_cause(said) or "its log names no error"
-        raise EngineError(f"engine hadoop: TeraSort ended with code {code}: {told}")
+        cause = first_cause(log_text) or "its log names no error"
+        raise EngineError(f"engine hadoop: TeraSort ended with code {code}: {cause}")
 
 
-def _to_its_end(command: list[str], sink: IO[bytes], options: Options) -> int:
-    """The code of a client of Hadoop that writes its log there.
+def _run_client(command: list[str], sink: IO[bytes], options: Options) -> int:
+    """Run a client of Hadoop that writes its log to `sink`; return its exit code.
 
-    One that is stopped, or killed by a signal, takes its jobs on YARN along; so does the end of
-    this process, however that goes.
+    If the client is stopped or killed by a signal, its jobs on YARN are killed; also if this
+    process ends or is killed.
     """
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=sink,
         stderr=subprocess.STDOUT,
-        # Ctrl-C is for this process, which knows what to do then.
+        # Ctrl-C is handled by this process alone.
         start_new_session=True,
         preexec_fn=die_with_parent,
     )
     code, log = -1, sink.fileno()
-    dog = None
+    watchdog_process = None
     try:
         if options.conf:
-            dog = watchdog.started(identity(process.pid), log, _kill_words(options))
+            watchdog_process = watchdog.started(identity(process.pid), log, _kill_words(options))
         code = process.wait()
     finally:
         if code < 0:
             process.kill()
             process.wait()
             watchdog.kill(_kill_words(options), watchdog.jobs_in(log))
-        if dog:
-            watchdog.dismiss(dog)
+        if watchdog_process:
+            watchdog.dismiss(watchdog_process)
     return code
 
 
 def _kill_words(options: Options) -> list[str]:
-    """What kills the job on YARN that is put behind it."""
+    """Return a command that kills a job on YARN, to which the job's name is appended."""
     assert options.examples is not None
     settings = {
-        **of_every_job(options, 1, Path()),
+        **common_properties(options, 1, Path()),
         "yarn.app.mapreduce.am.hard-kill-timeout-ms": MASTER_SECONDS * 1000,
         **options.hadoop,
     }
@@ -138,7 +138,7 @@ def _read(sink: IO[bytes]) -> str:
 
 
 def _joined(parts: list[Path], target: Path) -> int:
-    """Write files one after the other; their bytes."""
+    """Concatenate files; return their bytes."""
     with target.open("wb") as out:
         for part in parts:
             with part.open("rb") as file:

@@ -1,11 +1,11 @@
-"""What Hadoop's job history says of a job: when each task ran, and what it waited for.
+"""Stages of a job from Hadoop's job history: times of each task, and its waits.
 
 The file `job_N_M-*.jhist` is a line with its version, one with its schema, and one JSON object an
 event (`mapreduce.jobhistory.jhist.format=json`; a history server reads both formats). Times are in
 milliseconds since 1970, by the clocks of the nodes.
 
-A task has a slot from the moment the one before it there has ended, so that its time begins then;
-until its child had begun it waited for the scheduler and for its JVM.
+A task has a slot from the end of the task before it there, so that its time begins then; until its
+child begins it waits for the scheduler and for its JVM.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _FINISHED = ("MAP_ATTEMPT_FINISHED", "REDUCE_ATTEMPT_FINISHED")
 _WANTED = ("JOB_SUBMITTED", *_STARTED, *_FINISHED)
 MAP, REDUCE = "MAP", "REDUCE"
 _PROCESSORS = ("CPU_MILLISECONDS", "CHILD_CPU_MS")
-"""Time of processors of a JVM, and of its child, which has ended when Hadoop counts."""
+"""Counters of processor time: of a JVM, and of its child, which has ended when Hadoop counts."""
 
 Event = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Attempt:
-    """One that succeeded; in milliseconds.
+    """A successful attempt of a task; times in milliseconds.
 
     Attributes
     ----------
     started, finished
-        When its container was launched, and when it had ended.
+        Times of the launch of its container, and of its end.
     fetched
-        When a reduce task had all that map tasks sent; `started` for a map task.
+        Time when a reduce task had fetched all map output; `started` for a map task.
     jvm, began
-        When its JVM had started, and when it began with our work; 0 where it does not say.
+        Times of the start of its JVM, and of our work in it; 0 where they are not reported.
     """
 
     kind: str
@@ -54,18 +54,18 @@ class _Attempt:
 
 
 def read(folder: Path, slots: int) -> list[Stage]:
-    """The map and the reduce tasks of each job whose history is in a folder."""
-    found: list[Stage] = []
+    """Return stages of map and of reduce tasks of each job whose history is in a folder."""
+    all_stages: list[Stage] = []
     for file in sorted(folder.glob("*.jhist")):
         with file.open(encoding="utf-8", errors="replace") as lines:
-            found += stages(lines, slots)
-    return found
+            all_stages += stages(lines, slots)
+    return all_stages
 
 
 def stages(lines: Iterable[str], slots: int) -> list[Stage]:
-    """The map and the reduce tasks of a job of which `slots` ran at once.
+    """Return stages of map and of reduce tasks of a job of which `slots` ran at once.
 
-    The first begin when the job was submitted, the others when the last map task had ended.
+    The first begins when the job is submitted, the second when the last map task ends.
     """
     submitted, name = 0, ""
     started: dict[str, int] = {}
@@ -78,45 +78,46 @@ def stages(lines: Iterable[str], slots: int) -> list[Stage]:
         else:
             attempts.append(_attempt(event, started))
     boot = _boot_ms(attempts)
-    found, begin = [], submitted
+    job_stages, begin = [], submitted
     for kind, words in ((MAP, "map"), (REDUCE, "reduce")):
-        own = sorted((one for one in attempts if one.kind == kind), key=lambda one: one.started)
-        if own:
-            end = max(one.finished for one in own)
-            found.append(
+        of_kind = [attempt for attempt in attempts if attempt.kind == kind]
+        of_kind.sort(key=lambda attempt: attempt.started)
+        if of_kind:
+            end = max(attempt.finished for attempt in of_kind)
+            job_stages.append(
                 Stage(
                     name=f"{name.partition(': ')[2] or name}: {words}",
                     began=begin / 1e3,
                     seconds=max(0, end - begin) / 1e3,
-                    tasks=len(own),
-                    each=measured(list(_tasks(own, begin, slots, boot))),
+                    tasks=len(of_kind),
+                    each=measured(list(_tasks(of_kind, begin, slots, boot))),
                 )
             )
             begin = end
-    return found
+    return job_stages
 
 
 def sums(stages: Sequence[Stage], slots: int) -> dict[str, float]:
-    """Over all tasks, as a record has them in `engine_log`; nothing without a history."""
+    """Return sums over all tasks for the `engine_log` of a record; empty without a history."""
     if not stages:
         return {}
-    found = {
-        name: sum(sum(one.each.get(name, ())) for one in stages)
+    totals = {
+        name: sum(sum(stage.each.get(name, ())) for stage in stages)
         for name in ("task_seconds", "scheduler_delay_seconds", "fetch_wait_seconds")
     }
-    # The time of a task begins where that of the one before it in its slot has ended.
-    whole = sum(min(slots, one.tasks) * one.seconds for one in stages)
-    return found | {"tail_seconds": max(0.0, whole - found["task_seconds"])}
+    # The time of a task begins at the end of the task before it in its slot.
+    slot_seconds = sum(min(slots, stage.tasks) * stage.seconds for stage in stages)
+    return totals | {"tail_seconds": max(0.0, slot_seconds - totals["task_seconds"])}
 
 
 def _events(lines: Iterable[str]) -> Iterator[tuple[str, Event]]:
     for line in lines:
         if not line.startswith('{"type":"') or not line.endswith("}\n"):
             continue
-        told = json.loads(line)
-        if told["type"] in _WANTED:
+        record = json.loads(line)
+        if record["type"] in _WANTED:
             # The event is in an object whose only name is that of its class.
-            yield told["type"], next(iter(told["event"].values()))
+            yield record["type"], next(iter(record["event"].values()))
 
 
 def _attempt(event: Event, started: Mapping[str, int]) -> _Attempt:
@@ -139,24 +140,28 @@ def _attempt(event: Event, started: Mapping[str, int]) -> _Attempt:
 
 
 def _boot_ms(attempts: Iterable[_Attempt]) -> float:
-    """From the start of a JVM until its task begins: of map tasks, which do nothing meanwhile."""
-    found = [one.began - one.jvm for one in attempts if one.kind == MAP and one.jvm >= one.started]
-    return median(found) if found else 0.0
+    """Return the median time from a JVM's start to its task, of map tasks, which fetch nothing."""
+    boots = [
+        attempt.began - attempt.jvm
+        for attempt in attempts
+        if attempt.kind == MAP and attempt.jvm >= attempt.started
+    ]
+    return median(boots) if boots else 0.0
 
 
 def _tasks(
     attempts: Sequence[_Attempt], begin: int, slots: int, boot: float
 ) -> Iterator[dict[str, float]]:
-    """The measures of each task, of a stage that began then; in the order they were launched."""
+    """Yield measurements of each task of a stage that began at `begin`, in order of launch."""
     free = [begin] * slots
-    for one in attempts:
-        since = min(heapq.heappop(free), one.started)
-        heapq.heappush(free, one.finished)
-        launched = _launched(one, boot)
-        fetching = max(0.0, one.fetched - launched) if one.kind == REDUCE else 0.0
-        counters = one.counters
+    for attempt in attempts:
+        since = min(heapq.heappop(free), attempt.started)
+        heapq.heappush(free, attempt.finished)
+        launched = _launched(attempt, boot)
+        fetching = max(0.0, attempt.fetched - launched) if attempt.kind == REDUCE else 0.0
+        counters = attempt.counters
         yield {
-            "task_seconds": (one.finished - since) / 1e3,
+            "task_seconds": (attempt.finished - since) / 1e3,
             "scheduler_delay_seconds": (launched - since) / 1e3,
             "fetch_wait_seconds": fetching / 1e3,
             "gc_seconds": counters.get("GC_TIME_MILLIS", 0) / 1e3,
@@ -166,10 +171,10 @@ def _tasks(
         }
 
 
-def _launched(one: _Attempt, boot: float) -> float:
-    """When its work began: a map task says so, a reduce task fetches before it could."""
-    if one.kind == MAP and one.began:
-        return min(max(one.began, one.started), one.finished)
-    if one.kind == REDUCE and one.jvm:
-        return min(max(one.jvm + boot, one.started), one.fetched)
-    return one.started
+def _launched(attempt: _Attempt, boot: float) -> float:
+    """Return when an attempt's work began: reported by map tasks, estimated for reduce tasks."""
+    if attempt.kind == MAP and attempt.began:
+        return min(max(attempt.began, attempt.started), attempt.finished)
+    if attempt.kind == REDUCE and attempt.jvm:
+        return min(max(attempt.jvm + boot, attempt.started), attempt.fetched)
+    return attempt.started

@@ -1,4 +1,4 @@
-"""The JVM that submits jobs to Hadoop, and how each of them ended."""
+"""The JVM that submits jobs to Hadoop and reports their end."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from cuesta.errors import EngineError, EngineMissing
 
 MAIN = "cuesta.mapreduce.Rounds"
 STOP_SECONDS = 30.0
-"""How long the JVM may take to kill its job and to end."""
+"""Time for the JVM to kill its job and to end."""
 LINE_CHARACTERS_MAX = 300
 _JARS = ("hadoop-client-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar", "log4j-*.jar")
-"""Those of PySpark that Hadoop's client needs."""
+"""Jars of PySpark that Hadoop's client needs."""
 
 
 def hadoop_jars() -> list[Path]:
-    """Hadoop's client as PySpark brings it; none without PySpark."""
+    """Return the jars of Hadoop's client in PySpark; none without PySpark."""
     spec = find_spec("pyspark")
     places = spec.submodule_search_locations if spec else None
     folder = Path(next(iter(places)), "jars") if places else Path()
@@ -44,10 +44,10 @@ def hadoop_jars() -> list[Path]:
 
 
 def java_words(options: Options, jar: Path, tasks_bytes: int, *more: str) -> list[str]:
-    """How a JVM with Hadoop's client starts that has the main class of a jar.
+    """Return the command of a JVM with Hadoop's client and a jar, without the main class.
 
-    Arguments: `tasks_bytes` is the heap of tasks, which are in this JVM where no site's settings
-    are. Errors: `EngineMissing` without Java.
+    Arguments: `tasks_bytes` is the heap of tasks, which run in this JVM without a site's settings.
+    Errors: `EngineMissing` without Java.
     """
     java = find_java(os.environ)
     if java is None:
@@ -59,17 +59,17 @@ def java_words(options: Options, jar: Path, tasks_bytes: int, *more: str) -> lis
 
 
 def first_cause(log: str) -> str:
-    """The first error of a log of Java, if there is one."""
+    """Return the first error of a log of Java, empty without one."""
     lines = (line.strip() for line in log.splitlines())
     causes = (line for line in lines if "Exception" in line or "Error" in line)
     return next(causes, "")[:LINE_CHARACTERS_MAX]
 
 
 class Jobs:
-    """A JVM that runs one job after the other. Not shared by threads."""
+    """A JVM that runs jobs one by one. Not for use by several threads."""
 
     def __init__(self, options: Options, slots: int, jar: Path) -> None:
-        """Start it. Errors: `EngineMissing` without Java; `EngineError` where it does not start."""
+        """Start the JVM. Errors: `EngineMissing` without Java; `EngineError` where that fails."""
         more = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true")
         # Closed by `close`.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
@@ -82,23 +82,23 @@ class Jobs:
             errors="replace",
             start_new_session=True,
         )
-        word, self.hadoop_version = self._hear().partition(" ")[::2]
+        word, self.hadoop_version = self._receive().partition(" ")[::2]
         if word != "ready":
             self.close()
             raise EngineError(f"engine hadoop: its JVM says {word!r} when it starts")
 
-    def run(self, settings: Path, say: Callable[[float], None]) -> Mapping[str, int]:
-        """Run the job of a file of settings; its counters. `say` hears what part is done.
+    def run(self, settings: Path, report: Callable[[float], None]) -> Mapping[str, int]:
+        """Run the job of a file of settings; call `report` with the part done; return counters.
 
-        Errors: `EngineError` with Hadoop's reason; those of a task that was refused.
+        Errors: `EngineError` with Hadoop's reason; the error of a refused task.
         """
-        self._tell(str(settings))
+        self._send(str(settings))
         counters: Counter[str] = Counter()
         while True:
-            word, text = self._hear().partition(" ")[::2]
+            word, text = self._receive().partition(" ")[::2]
             match word:
                 case "progress":
-                    say(float(text))
+                    report(float(text))
                 case "counter":
                     name, count = text.split(" ")
                     counters[name] += int(count)
@@ -107,7 +107,7 @@ class Jobs:
                 case "refused":
                     raise _refusal(settings.parent)
                 case "failed":
-                    raise EngineError(f"engine hadoop: {_remedy(text)}{self._said()}")
+                    raise EngineError(f"engine hadoop: {_remedy(text)}{self._log_excerpt()}")
 
     def close(self) -> None:
         """End the JVM, which kills a job that runs."""
@@ -121,36 +121,38 @@ class Jobs:
         _pipe(self._process.stdout).close()
         self._log.close()
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         try:
             print(line, file=_pipe(self._process.stdin), flush=True)
         except OSError:
             raise self._died() from None
 
-    def _hear(self) -> str:
+    def _receive(self) -> str:
         line = _pipe(self._process.stdout).readline()
         if not line:
             raise self._died()
         return line.rstrip("\n")
 
     def _died(self) -> EngineError:
-        return EngineError(f"engine hadoop: its JVM died{self._said()}{site.remark(site.HADOOP)}")
+        return EngineError(
+            f"engine hadoop: its JVM died{self._log_excerpt()}{site.remark(site.HADOOP)}"
+        )
 
-    def _said(self) -> str:
-        """The first error of its log, if there is one."""
+    def _log_excerpt(self) -> str:
+        """Return the first error of the JVM's log for a message, empty without one."""
         self._log.seek(0)
         cause = first_cause(self._log.read().decode(errors="replace"))
         return f"; its log says {cause}" if cause else ""
 
 
-def found_in(folder: Path) -> list[bytes]:
-    """What the job has written there, in the order of its tasks or parts."""
-    found: dict[int, list[bytes]] = {}
+def results_in(folder: Path) -> list[bytes]:
+    """Return the results that a job has written to a folder, in order of tasks or parts."""
+    pieces: dict[int, list[bytes]] = {}
     for path in folder.glob("part-*"):
         with path.open("rb") as file:
             while (number := read_int(file)) is not None:
-                found.setdefault(number, []).append(read_bytes(file))
-    return [b"".join(found[number]) for number in sorted(found)]
+                pieces.setdefault(number, []).append(read_bytes(file))
+    return [b"".join(pieces[number]) for number in sorted(pieces)]
 
 
 _SIGNS = {
@@ -168,7 +170,7 @@ _SIGNS = {
 
 
 def _remedy(text: str) -> str:
-    """What is known of a failure, with Hadoop's own words."""
+    """Return the known remedy of a failure with Hadoop's message, or that alone."""
     known = next((remedy for sign, remedy in _SIGNS.items() if sign in text), None)
     return f"{known} ({text[:LINE_CHARACTERS_MAX]})" if known else text[:LINE_CHARACTERS_MAX]
 

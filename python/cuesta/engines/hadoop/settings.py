@@ -1,4 +1,4 @@
-"""What a job of MapReduce is told: its memory by the trial's limit, and where its children are."""
+"""Settings of a job of MapReduce: memory by the trial's limit, and paths for its children."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from cuesta.errors import InputError
 from cuesta.trial import Trial
 
 ROUND, REFUSED = "round", "refused"
-"""Files of the folder of a round: itself with its job, and why one of its tasks was refused."""
+"""Files in the folder of a round: the round with its job, and the error of a refused task."""
 MIB = 1 << 20
 HEAP_BYTES = 256 * MIB
-"""Heap of one of Hadoop's tasks: what it sorts, and what it fetches."""
+"""Heap of a task of Hadoop, for sorting and for fetched data."""
 JVM_BYTES = HEAP_BYTES + 128 * MIB
 PYTHON_BYTES = 64 * MIB
-"""A child without a task."""
+"""Memory of a child without a task."""
 MASTER_HEAP_BYTES = 320 * MIB
 MASTER_BYTES = 448 * MIB
-"""The master of a job, which asks YARN for the rest."""
+"""Memory of the master of a job, which requests containers of YARN."""
 CLIENT_HEAP_BYTES = 160 * MIB
 CLIENT_BYTES = 288 * MIB
-"""The JVM here that submits jobs."""
+"""Memory of the JVM here that submits jobs."""
 JVM_WORDS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""JVMs that live for seconds, and pass bytes on."""
+"""Options of JVMs that run for seconds, and only transport bytes."""
 UBER_BYTES = 1 << 30
-"""A round without parts that goes over less is done by the master of its job, task by task: other
-containers would take longer to come."""
+"""Size below which a round without parts runs in the master of its job, task by task: other
+containers would take longer to start."""
 SORT_MIB = 96
-"""Room in which a task sorts the blocks that it sends."""
+"""Memory in which a task sorts the blocks that it sends."""
 PASSED_ON = ("PYTHONPATH", "CUESTA_STORE", "CUESTA_SCRATCH", "LD_LIBRARY_PATH")
-"""Variables of this process that children on other nodes have too."""
-_OWN = ("conf", "examples", "tasks")
+"""Variables of this process that children on other nodes receive."""
+_OPTION_NAMES = ("conf", "examples", "tasks")
 _SITE_FILES = ("core-site.xml", "mapred-site.xml", "yarn-site.xml")
 
 
@@ -50,11 +50,11 @@ class Options:
     conf
         The folder of a site's settings; None for MapReduce in one JVM of this machine.
     tasks
-        How many tasks and parts there shall be, where that was said.
+        Requested number of tasks and parts; None to choose.
     examples
-        The jar of Hadoop's examples, whose TeraSort then sorts; None for our kernels.
+        Jar of Hadoop's examples, to sort with its TeraSort; None for our kernels.
     hadoop
-        Hadoop's own settings, which come last.
+        Hadoop's settings, which override all others.
     """
 
     conf: Path | None = None
@@ -64,17 +64,17 @@ class Options:
 
 
 def options_of(trial: Trial) -> Options:
-    """The options of a trial. Errors: `InputError`."""
-    given = trial.engine_options
-    hadoop = {name: value for name, value in given.items() if "." in name}
-    for name in given.keys() - hadoop.keys() - set(_OWN):
+    """Parse the options of a trial. Errors: `InputError`."""
+    options = trial.engine_options
+    hadoop = {name: value for name, value in options.items() if "." in name}
+    for name in options.keys() - hadoop.keys() - set(_OPTION_NAMES):
         raise InputError(
-            f"engine hadoop has no option {name}, choose from {', '.join(_OWN)}, or one of "
-            "Hadoop's, whose names have a dot"
+            f"engine hadoop has no option {name}, choose from {', '.join(_OPTION_NAMES)}, or one "
+            "of Hadoop's, whose names have a dot"
         )
-    examples = given.get("examples")
+    examples = options.get("examples")
     return Options(
-        conf=_conf(given.get("conf")),
+        conf=_conf(options.get("conf")),
         tasks=requested_tasks(trial),
         examples=Path(examples).absolute() if examples else None,
         hadoop=hadoop,
@@ -82,10 +82,10 @@ def options_of(trial: Trial) -> Options:
 
 
 def _conf(named: str | None) -> Path | None:
-    found = named or os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")
-    if not found:
+    path = named or os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")
+    if not path:
         return None
-    conf = Path(found).absolute()
+    conf = Path(path).absolute()
     if not any((conf / name).is_file() for name in _SITE_FILES):
         where = "--engine-option conf" if named else "$HADOOP_CONF_DIR"
         raise InputError(
@@ -96,53 +96,53 @@ def _conf(named: str | None) -> Path | None:
 
 
 def overhead_bytes(options: Options, slots: int) -> int:
-    """Memory of all processes without a task; on this machine alone, all tasks are in one JVM."""
+    """Return memory of all processes without a task; without a site, tasks are in one JVM."""
     if options.conf is None:
         return slots * (HEAP_BYTES + PYTHON_BYTES) + CLIENT_BYTES
     return slots * (JVM_BYTES + PYTHON_BYTES) + MASTER_BYTES + CLIENT_BYTES
 
 
-def suits_its_master(options: Options, round_: Round) -> bool:
-    """Whether a round is better done by the master of its job than by other containers."""
+def suits_master(options: Options, round_: Round) -> bool:
+    """Whether a round runs faster in the master of its job than in other containers."""
     return bool(options.conf) and not round_.parts and round_.size_bytes < UBER_BYTES
 
 
 def slice_of(round_: Round, means: Means, is_uber: bool) -> int:
-    """How many of a round's tasks one of Hadoop's does, one after the other."""
+    """Return how many of a round's tasks one task of Hadoop runs, one by one."""
     at_once = 1 if is_uber else means.slots
     return max(1, -(-len(round_.tasks) // at_once))
 
 
 def results_of(round_: Round, means: Means, is_uber: bool) -> int:
-    """How many results a job of that round has: where they combine, one a slice."""
+    """Return how many results the job of a round has: one for each slice if they combine."""
     count = len(round_.tasks)
     if round_.parts or not round_.combines:
         return round_.parts or count
     return -(-count // slice_of(round_, means, is_uber))
 
 
-def of_every_job(options: Options, slots: int, folder: Path) -> dict[str, str]:
-    """Where a job runs, and how many of its tasks at once; `folder` is for its own files here."""
-    found = {"mapreduce.framework.name": "yarn" if options.conf else "local"}
+def common_properties(options: Options, slots: int, folder: Path) -> dict[str, str]:
+    """Return settings for where a job runs, and its tasks at once; `folder` is for its files."""
+    properties = {"mapreduce.framework.name": "yarn" if options.conf else "local"}
     if options.conf is None:
-        found["hadoop.tmp.dir"] = f"{folder}/hadoop"
+        properties["hadoop.tmp.dir"] = f"{folder}/hadoop"
     for kind in ("map", "reduce"):
-        found[f"mapreduce.job.running.{kind}.limit"] = str(slots)
-        found[f"mapreduce.local.{kind}.tasks.maximum"] = str(slots)
-    return found
+        properties[f"mapreduce.job.running.{kind}.limit"] = str(slots)
+        properties[f"mapreduce.local.{kind}.tasks.maximum"] = str(slots)
+    return properties
 
 
-def of_round(
-    options: Options, what: tuple[Job, Round], folder: Path, is_uber: bool
+def round_properties(
+    options: Options, work: tuple[Job, Round], folder: Path, is_uber: bool
 ) -> dict[str, str]:
-    """Hadoop's settings for a round whose files are in `folder`."""
-    job, round_ = what
+    """Return Hadoop's settings for a round whose files are in `folder`."""
+    job, round_ = work
     means = job.means
     slots = means.slots
     child_bytes = PYTHON_BYTES + means.memory_bytes // slots
     container = (JVM_BYTES + child_bytes) // MIB
     master = (MASTER_BYTES + child_bytes if is_uber else MASTER_BYTES) // MIB
-    found = of_every_job(options, slots, folder) | {
+    properties = common_properties(options, slots, folder) | {
         "mapreduce.job.name": f"cuesta {job.workload}: {round_.phase}",
         "mapreduce.output.fileoutputformat.outputdir": f"file://{folder}/found",
         # Hadoop's history servers read both formats.
@@ -153,11 +153,11 @@ def of_round(
         "mapreduce.job.ubertask.enable": str(is_uber).lower(),
         "yarn.app.mapreduce.am.resource.mb": str(master),
         "yarn.app.mapreduce.am.command-opts": f"-Xmx{MASTER_HEAP_BYTES // MIB}m {JVM_WORDS}",
-        # How often the master asks YARN for containers.
+        # Interval of the master's requests to YARN for containers.
         "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": "200",
-        # How long it may take to end by itself.
+        # Time for the master to end by itself.
         "yarn.app.mapreduce.am.hard-kill-timeout-ms": "3000",
-        # Of a part's shuffle: on one machine all parts share a heap.
+        # Memory of a part's shuffle: on one machine all parts share a heap.
         "mapreduce.reduce.memory.totalbytes": str(HEAP_BYTES),
         "cuesta.round.tasks": str(len(round_.tasks)),
         "cuesta.round.slice": str(slice_of(round_, means, is_uber)),
@@ -167,44 +167,44 @@ def of_round(
         "cuesta.round.python": sys.executable,
     }
     for kind in ("map", "reduce"):
-        found |= {
+        properties |= {
             f"mapreduce.{kind}.memory.mb": str(container),
             f"mapreduce.{kind}.java.opts": f"-Xmx{HEAP_BYTES // MIB}m {JVM_WORDS}",
             # Two attempts write to the same places, and one may outlive its job.
             f"mapreduce.{kind}.speculative": "false",
         }
     for where in ("mapreduce.map.env", "mapreduce.reduce.env", "yarn.app.mapreduce.am.env"):
-        found |= {f"{where}.{name}": value for name, value in environment(options).items()}
-    return found | dict(options.hadoop)
+        properties |= {f"{where}.{name}": value for name, value in environment(options).items()}
+    return properties | dict(options.hadoop)
 
 
 def environment(options: Options) -> dict[str, str]:
-    """What children have of this process on other nodes: paths from the root, names in UTF-8.
+    """Return variables of this process for children on other nodes: absolute paths, UTF-8.
 
-    Not what NodeManagers give their containers, as the store of their node.
+    Variables that NodeManagers set for their containers, such as the store of a node, are left out.
     """
-    own = _given_by_nodes(options.conf) if options.conf else ()
-    names = (name for name in PASSED_ON if name not in own)
-    given = {name: os.environ[name] for name in names if os.environ.get(name)}
-    if "PYTHONPATH" in given:
-        places = given["PYTHONPATH"].split(os.pathsep)
-        given["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, places))
-    return given | {"LC_ALL": "C.UTF-8"}
+    of_nodes = _node_variables(options.conf) if options.conf else ()
+    names = (name for name in PASSED_ON if name not in of_nodes)
+    variables = {name: os.environ[name] for name in names if os.environ.get(name)}
+    if "PYTHONPATH" in variables:
+        places = variables["PYTHONPATH"].split(os.pathsep)
+        variables["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, places))
+    return variables | {"LC_ALL": "C.UTF-8"}
 
 
-def _given_by_nodes(conf: Path) -> tuple[str, ...]:
-    """Variables that the NodeManagers of a site give their containers, where it says which."""
+def _node_variables(conf: Path) -> tuple[str, ...]:
+    """Return variables that the NodeManagers of a site set for containers, by its settings."""
     try:
         properties = ElementTree.parse(conf / "yarn-site.xml").iterfind("property")
     except (OSError, ElementTree.ParseError):
         return ()
-    found = {one.findtext("name"): one.findtext("value") or "" for one in properties}
-    names = found.get("yarn.nodemanager.env-whitelist", "").split(",")
+    values = {item.findtext("name"): item.findtext("value") or "" for item in properties}
+    names = values.get("yarn.nodemanager.env-whitelist", "").split(",")
     return tuple(name.strip() for name in names)
 
 
 def write(settings: Mapping[str, str], path: Path) -> None:
-    """Write settings as Hadoop reads them, for this user alone."""
+    """Write settings in Hadoop's format to a file that is private to the user."""
     path.touch(mode=0o600)
     with path.open("w", encoding="utf-8") as file:
         file.write("<configuration>\n")

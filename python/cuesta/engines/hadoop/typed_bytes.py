@@ -1,4 +1,4 @@
-"""Hadoop's typed bytes, as much of them as is said here: a kind, then a number or counted bytes."""
+"""Hadoop's typed bytes, two kinds of them: a kind byte, then a number or counted bytes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def write_bytes(file: IO[bytes], data: Any) -> None:
 
 
 def read_int(file: IO[bytes]) -> int | None:
-    """The number that comes; None at the end. Errors: `ValueError` for anything else."""
+    """Read a number; return None at the end. Errors: `ValueError` for anything else."""
     return _number(file, _INT)
 
 
 def read_bytes(file: IO[bytes]) -> bytes:
-    """The bytes that come. Errors: `ValueError` for anything else, also for the end."""
+    """Read bytes. Errors: `ValueError` for anything else, also for the end."""
     count = _number(file, _BYTES)
     data = b"" if count is None else file.read(count)
     if count is None or len(data) != count:

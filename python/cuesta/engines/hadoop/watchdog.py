@@ -1,9 +1,9 @@
-"""Kills the jobs of a client of Hadoop on YARN when the process that has started both is killed.
+"""Kills jobs of a client of Hadoop on YARN when the process that started client and watchdog dies.
 
 `python -m cuesta.engines.hadoop.watchdog CLIENT LOG WORDS...`. `CLIENT` is the client's
-`processes.identity`, `LOG` the descriptor of the file that it writes its log to, and `WORDS` kill
-the job that is put behind them. The standard input is a pipe of that process: a byte says that all
-went in order, and its end that nobody could say so.
+`processes.identity`, `LOG` the descriptor of its log file, and `WORDS` the command that kills the
+job appended to it. The standard input is a pipe of the starting process: a byte reports its normal
+end, a closed pipe without one that it was killed.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from collections.abc import Sequence
 from cuesta.processes import lives
 
 KILL_SECONDS = 30.0
-"""How long the kill of a job may take."""
+"""Time limit for the kill of a job."""
 KILL_TRIES = 3
-"""A client that was killed may have just handed its job in: YARN does not know it at once."""
+"""Tries to kill a job: YARN may not know it yet if the client was killed just after submission."""
 _AGAIN_SECONDS = 1.0
 _JOB = re.compile(r"\bjob_\d+_\d+\b")
-"""As Hadoop's client names a job on YARN in its log, before it submits it."""
+"""Name of a job on YARN, which Hadoop's client logs before it submits the job."""
 
 
 def main(client: str, log: int, words: Sequence[str]) -> None:
-    """Wait for the end of the process that has started this one; kill the jobs where it was sudden.
+    """Wait for the end of the process that started this one; kill the jobs if it was killed.
 
-    A signal to a group does not reach this process, which is in a session of its own.
+    A signal to its process group does not reach this process, which has its own session.
     """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     if os.read(0, 1):
         return
-    # The kernel has told it to end with that process, too.
+    # The kernel kills the client with that process, too.
     while lives(client):
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(client.partition(":")[0]), signal.SIGKILL)
@@ -46,7 +46,7 @@ def main(client: str, log: int, words: Sequence[str]) -> None:
 
 
 def started(client: str, log: int, words: Sequence[str]) -> subprocess.Popen[bytes]:
-    """A watchdog of this process."""
+    """Start a watchdog of this process."""
     program = [sys.executable, "-m", "cuesta.engines.hadoop.watchdog", client, str(log)]
     return subprocess.Popen(
         [*program, *words],
@@ -58,20 +58,20 @@ def started(client: str, log: int, words: Sequence[str]) -> subprocess.Popen[byt
     )
 
 
-def dismiss(dog: subprocess.Popen[bytes]) -> None:
-    """Tell a watchdog that all went in order, and wait for its end."""
+def dismiss(watchdog: subprocess.Popen[bytes]) -> None:
+    """Report a normal end to a watchdog, and wait for its exit."""
     with contextlib.suppress(BrokenPipeError):
-        dog.communicate(b".")
+        watchdog.communicate(b".")
 
 
 def jobs_in(log: int) -> list[str]:
-    """The jobs that a log names, whose client may be writing at its end."""
+    """Return the jobs that a log names, while its client may append to it."""
     text = os.pread(log, os.fstat(log).st_size, 0).decode(errors="replace")
     return sorted(set(_JOB.findall(text)))
 
 
 def kill(words: Sequence[str], jobs: Sequence[str]) -> None:
-    """Kill jobs as Hadoop's own client does; its end is not waited for too long."""
+    """Kill jobs with Hadoop's client, for a limited time."""
     for job in jobs:
         for _ in range(KILL_TRIES):
             with contextlib.suppress(subprocess.TimeoutExpired):
