@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Place, files, run_and_verify, run_only};
+use common::{Workspace, files, run_and_verify, run_only};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_input::GeneNames;
@@ -20,8 +20,8 @@ const ROWS: &str = "3\t1\t1\t2\t2\t0\t0\t0\t0\t0.900000\t10\n\
                     5\t2\t1\t1\t2\t0\t0\t0\t0\t0.810000\t11\n\
                     5\t4\t1\t1\t2\t0\t0\t0\t0\t0.100000\t11\n";
 
-fn small(place: &Place) -> (PathBuf, PathBuf) {
-    (place.write("a.txt", ROWS), place.write("list.txt", "A\nB<&>\nC\nD\n\u{3b5} 5\n"))
+fn small(workspace: &Workspace) -> (PathBuf, PathBuf) {
+    (workspace.write("a.txt", ROWS), workspace.write("list.txt", "A\nB<&>\nC\nD\n\u{3b5} 5\n"))
 }
 
 fn text(request: &Request, name: &str) -> String {
@@ -35,9 +35,9 @@ fn annotated(request: &Request, workload: &str) -> cuesta_core::Result<()> {
 
 #[test]
 fn a_scan_with_names_has_a_table_of_names_and_a_table_of_edges() {
-    let place = Place::new();
-    let (input, list) = small(&place);
-    let mut request = place.request(&[&input], json!({ "min_abs_score": 0.8 }));
+    let workspace = Workspace::new();
+    let (input, list) = small(&workspace);
+    let mut request = workspace.request(&[&input], json!({ "min_abs_score": 0.8 }));
     let plain = run_and_verify("scan", &request).1;
     assert_eq!(plain.files, ["pairs.txt"]);
     request.names = Some(list);
@@ -58,10 +58,10 @@ fn a_scan_with_names_has_a_table_of_names_and_a_table_of_edges() {
 
 #[test]
 fn the_network_of_a_scan_has_the_genes_with_an_edge_and_parallel_edges() {
-    let place = Place::new();
-    let (input, list) = small(&place);
+    let workspace = Workspace::new();
+    let (input, list) = small(&workspace);
     let parameters = json!({ "min_abs_score": 0.8, "graph": "graphml" });
-    let mut request = place.request(&[&input], parameters);
+    let mut request = workspace.request(&[&input], parameters);
     request.names = Some(list);
     run_and_verify("scan", &request);
     let graph = text(&request, "network.graphml");
@@ -91,10 +91,10 @@ fn the_network_of_a_scan_has_the_genes_with_an_edge_and_parallel_edges() {
 
 #[test]
 fn a_network_of_communities_has_the_community_of_each_gene() {
-    let place = Place::new();
-    let (input, list) = small(&place);
+    let workspace = Workspace::new();
+    let (input, list) = small(&workspace);
     let parameters = json!({ "min_abs_score": 0.8, "graph": "graphml", "genes": 5 });
-    let mut request = place.request(&[&input], parameters);
+    let mut request = workspace.request(&[&input], parameters);
     run_and_verify("communities", &request);
     let graph = text(&request, "network.graphml");
     assert!(!graph.contains("key id=\"name\""), "{graph}");
@@ -115,15 +115,15 @@ fn a_network_of_communities_has_the_community_of_each_gene() {
 
 #[test]
 fn tables_of_degrees_and_joins_end_in_names() {
-    let place = Place::new();
-    let (input, list) = small(&place);
-    let mut request = place.request(&[&input], json!({ "min_abs_score": 0.8 }));
+    let workspace = Workspace::new();
+    let (input, list) = small(&workspace);
+    let mut request = workspace.request(&[&input], json!({ "min_abs_score": 0.8 }));
     request.names = Some(list.clone());
     run_and_verify("degrees", &request);
     let degrees = text(&request, "degrees.tsv");
     assert!(degrees.starts_with("gene\tin\tout\ttotal\tname\n1\t2\t0\t2\tA\n"), "{degrees}");
-    let other = place.write("b.txt", ROWS.lines().next().unwrap().to_owned() + "\n");
-    let mut request = place.request(&[&input, &other], json!({ "how": "left" }));
+    let other = workspace.write("b.txt", ROWS.lines().next().unwrap().to_owned() + "\n");
+    let mut request = workspace.request(&[&input, &other], json!({ "how": "left" }));
     request.names = Some(list);
     run_and_verify("join", &request);
     let pairs = text(&request, "pairs.tsv");
@@ -133,11 +133,11 @@ fn tables_of_degrees_and_joins_end_in_names() {
 
 #[test]
 fn an_answer_without_rows_has_tables_and_a_network_without_rows() {
-    let place = Place::new();
-    let (input, list) = small(&place);
+    let workspace = Workspace::new();
+    let (input, list) = small(&workspace);
     let parameters = json!({ "min_abs_score": 0.95, "max_abs_score": 0.96, "graph": "graphml" });
     for workload in ["scan", "communities"] {
-        let mut request = place.request(&[&input], parameters.clone());
+        let mut request = workspace.request(&[&input], parameters.clone());
         request.names = Some(list.clone());
         run_and_verify(workload, &request);
         assert!(!text(&request, "network.graphml").contains("<node"), "{workload}");
@@ -146,21 +146,21 @@ fn an_answer_without_rows_has_tables_and_a_network_without_rows() {
 
 #[test]
 fn annotations_are_the_same_for_any_threads_layout_and_engine_order() {
-    let place = Place::new();
-    let input = place.make("a.txt", |params| {
+    let workspace = Workspace::new();
+    let input = workspace.make("a.txt", |params| {
         params.genes = 300;
         params.samples = 300;
         params.clusters = 2;
     });
     let request = |path: &Path, threads, parameters| {
-        let mut request = place.request(&[path], parameters);
-        request.names = Some(place.names(300));
+        let mut request = workspace.request(&[path], parameters);
+        request.names = Some(workspace.names(300));
         request.threads = threads;
         request
     };
     let load = request(&input, 2, json!({}));
     run_and_verify("load", &load);
-    let matrix = place.path("pairs.zarr");
+    let matrix = workspace.path("pairs.zarr");
     fs::rename(load.output.join("pairs.zarr"), &matrix).unwrap();
     let names = GeneNames::read(&matrix, 1 << 20).unwrap();
     assert_eq!((names.len(), names.get(300)), (300, Some("AT300")));
@@ -181,13 +181,13 @@ fn annotations_are_the_same_for_any_threads_layout_and_engine_order() {
 
 #[test]
 fn a_gene_beyond_the_names_is_an_error_that_leaves_the_answer_as_it_was() {
-    let place = Place::new();
-    let (input, _) = small(&place);
-    let list = place.write("short.txt", "A\nB\nC\nD\n");
+    let workspace = Workspace::new();
+    let (input, _) = small(&workspace);
+    let list = workspace.write("short.txt", "A\nB\nC\nD\n");
     let graph = json!({ "graph": "graphml" });
     let cases = [("scan", json!({})), ("degrees", json!({})), ("communities", graph)];
     for (workload, parameters) in cases {
-        let mut request = place.request(&[&input], parameters);
+        let mut request = workspace.request(&[&input], parameters);
         request.names = Some(list.clone());
         let error = annotated(&request, workload).unwrap_err();
         let expected = "gene 5 has no name: ";
@@ -200,7 +200,7 @@ fn a_gene_beyond_the_names_is_an_error_that_leaves_the_answer_as_it_was() {
         let left = files(&request).into_iter().filter(|(name, _)| name.contains("partial"));
         assert_eq!(left.count(), 0, "{workload}");
     }
-    let mut request = place.request(&[&input], json!({ "genes": 9 }));
+    let mut request = workspace.request(&[&input], json!({ "genes": 9 }));
     request.names = Some(list);
     let error = run_only("load", &request).unwrap_err();
     assert!(error.message.contains("gene 9 has no name: "), "{}", error.message);
@@ -211,16 +211,16 @@ fn a_gene_beyond_the_names_is_an_error_that_leaves_the_answer_as_it_was() {
 
 #[test]
 fn missing_or_unrequested_names_are_wrong() {
-    let place = Place::new();
-    let (input, list) = small(&place);
+    let workspace = Workspace::new();
+    let (input, list) = small(&workspace);
     for workload in ["scan", "degrees", "communities", "load"] {
-        let mut request = place.request(&[&input], json!({}));
+        let mut request = workspace.request(&[&input], json!({}));
         run_only(workload, &request).unwrap();
         request.names = Some(list.clone());
         let verdict = verify(workload, &request, &Progress::default()).unwrap();
         assert!(!verdict.verified, "{workload}");
         if workload != "scan" {
-            let mut request = place.request(&[&input], json!({}));
+            let mut request = workspace.request(&[&input], json!({}));
             request.names = Some(list.clone());
             run_and_verify(workload, &request);
             request.names = None;
@@ -228,7 +228,7 @@ fn missing_or_unrequested_names_are_wrong() {
             assert!(!verdict.verified, "{workload}");
         }
     }
-    let request = place.request(&[&input], json!({ "graph": "graphml" }));
+    let request = workspace.request(&[&input], json!({ "graph": "graphml" }));
     for workload in ["scan", "communities"] {
         run_only(workload, &request).unwrap();
         let verdict = verify(workload, &request, &Progress::default()).unwrap();
@@ -239,9 +239,9 @@ fn missing_or_unrequested_names_are_wrong() {
 
 #[test]
 fn an_answer_of_another_kind_is_refused() {
-    let place = Place::new();
-    let (input, list) = small(&place);
-    let mut request = place.request(&[&input], json!({}));
+    let workspace = Workspace::new();
+    let (input, list) = small(&workspace);
+    let mut request = workspace.request(&[&input], json!({}));
     request.names = Some(list);
     annotated(&request, "degrees").unwrap();
     let error = annotate("degrees", &request, &Progress::default()).unwrap_err();

@@ -6,14 +6,14 @@ mod common;
 
 use std::fs;
 
-use common::{Place, files, run_and_verify, run_only};
+use common::{Workspace, files, run_and_verify, run_only};
 use cuesta_core::progress::Progress;
 use cuesta_input::generate::matrix;
 use cuesta_network::verify::verify;
 use serde_json::json;
 
-fn make(place: &Place, missing: f64) -> std::path::PathBuf {
-    let path = place.path(&format!("gem-{missing}.txt"));
+fn make(workspace: &Workspace, missing: f64) -> std::path::PathBuf {
+    let path = workspace.path(&format!("gem-{missing}.txt"));
     let params = matrix::Params {
         output: path.clone(),
         genes: 130,
@@ -29,16 +29,16 @@ fn make(place: &Place, missing: f64) -> std::path::PathBuf {
 
 #[test]
 fn text_and_pair_matrix_have_the_same_digest_for_any_threads_and_memory() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     for missing in [0.0, 0.1] {
-        let input = make(&place, missing);
+        let input = make(&workspace, missing);
         for method in ["pearson", "spearman"] {
             for min_abs_score in [0.0, 0.5] {
                 let mut digests = Vec::new();
                 for (format, threads) in [("text", 1), ("text", 3), ("pairs", 2)] {
                     let parameters = json!({ "method": method, "format": format,
                         "min_abs_score": min_abs_score, "min_samples": 10 });
-                    let mut request = place.request(&[&input], parameters);
+                    let mut request = workspace.request(&[&input], parameters);
                     request.threads = threads;
                     digests.push(run_and_verify("correlate", &request).1.digest);
                 }
@@ -50,16 +50,16 @@ fn text_and_pair_matrix_have_the_same_digest_for_any_threads_and_memory() {
 
 #[test]
 fn what_correlate_writes_the_other_workloads_read() {
-    let place = Place::new();
-    let input = make(&place, 0.05);
+    let workspace = Workspace::new();
+    let input = make(&workspace, 0.05);
     let parameters = |format| json!({ "format": format, "min_abs_score": 0.2, "min_samples": 5 });
-    let text = place.request(&[&input], parameters("text"));
+    let text = workspace.request(&[&input], parameters("text"));
     run_and_verify("correlate", &text);
-    let pairs = place.request(&[&input], parameters("pairs"));
+    let pairs = workspace.request(&[&input], parameters("pairs"));
     run_and_verify("correlate", &pairs);
     for workload in ["scan", "degrees", "communities"] {
         let [a, b] = [text.output.join("pairs.txt"), pairs.output.join("pairs.zarr")].map(|path| {
-            let request = place.request(&[&path], json!({ "min_abs_score": 0.4 }));
+            let request = workspace.request(&[&path], json!({ "min_abs_score": 0.4 }));
             run_and_verify(workload, &request);
             files(&request)
         });
@@ -69,9 +69,9 @@ fn what_correlate_writes_the_other_workloads_read() {
 
 #[test]
 fn a_wrong_score_a_lost_row_and_a_row_too_many_are_detected() {
-    let place = Place::new();
-    let input = make(&place, 0.05);
-    let request = place.request(&[&input], json!({ "min_abs_score": 0.3, "min_samples": 5 }));
+    let workspace = Workspace::new();
+    let input = make(&workspace, 0.05);
+    let request = workspace.request(&[&input], json!({ "min_abs_score": 0.3, "min_samples": 5 }));
     run_and_verify("correlate", &request);
     let answer = request.output.join("pairs.txt");
     let text = fs::read_to_string(&answer).unwrap();
@@ -92,13 +92,13 @@ fn a_wrong_score_a_lost_row_and_a_row_too_many_are_detected() {
 
 #[test]
 fn a_band_that_does_not_fit_is_refused() {
-    let place = Place::new();
-    let input = make(&place, 0.0);
-    let mut request = place.request(&[&input], json!({}));
+    let workspace = Workspace::new();
+    let input = make(&workspace, 0.0);
+    let mut request = workspace.request(&[&input], json!({}));
     request.memory_bytes = 300_000;
     let error = run_only("correlate", &request).unwrap_err();
     assert!(error.message.contains("--memory"), "{}", error.message);
-    let request = place.request(&[&input, &input], json!({}));
+    let request = workspace.request(&[&input, &input], json!({}));
     let error = run_only("correlate", &request).unwrap_err();
     assert!(error.message.contains("takes one matrix"), "{}", error.message);
 }

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Place, run_only};
+use common::{Workspace, run_only};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_network::verify::verify;
@@ -34,8 +34,8 @@ fn damage(text: &mut Vec<u8>, random: Stream, case: u64) {
 
 #[test]
 fn damaged_text_is_refused_or_answered_right() {
-    let place = Place::new();
-    let undamaged = std::fs::read(place.make("a.txt", |params| {
+    let workspace = Workspace::new();
+    let undamaged = std::fs::read(workspace.make("a.txt", |params| {
         params.genes = 8;
         params.samples = 9;
     }))
@@ -45,10 +45,10 @@ fn damaged_text_is_refused_or_answered_right() {
     for case in 0..2500u64 {
         let mut text = undamaged.clone();
         damage(&mut text, random, case);
-        let path = place.write("damaged.txt", &text);
+        let path = workspace.write("damaged.txt", &text);
         for workload in ["scan", "degrees", "communities", "join"] {
             let inputs = if workload == "join" { vec![&*path; 2] } else { vec![&*path] };
-            let mut request = place.request(&inputs, json!({ "min_abs_score": 0.3 }));
+            let mut request = workspace.request(&inputs, json!({ "min_abs_score": 0.3 }));
             request.threads = 1;
             match run_only(workload, &request) {
                 Err(error) => {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::{Place, run_and_verify};
+use common::{Workspace, run_and_verify};
 use cuesta_core::job::Request;
 use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
@@ -47,14 +47,14 @@ fn check(workload: &str, request: &Request, reorders: bool) {
         // Some numbers yield no mutant; the files of a workload get the same number of mutants.
         let mutants = (0..).filter_map(|index| mutant(right, rows, 5, index)).take(each as usize);
         let path = request.output.join(name);
-        for (what, wrong) in mutants {
+        for (change, wrong) in mutants {
             fs::write(&path, &wrong).unwrap();
             made += 1;
             let verdict = verify(workload, request, &Progress::default());
             if verdict.is_ok_and(|verdict| verdict.verified) {
                 assert!(
                     reorders && name == "pairs.txt" && is_reordered(right, &wrong),
-                    "{workload} {}: {name}: {what}",
+                    "{workload} {}: {name}: {change}",
                     request.parameters
                 );
                 equal += 1;
@@ -89,23 +89,23 @@ fn all_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Runs [`check`] on an answer with names and, if the workload makes one, the network.
-fn check_named(workload: &str, request: &mut Request, place: &Place, reorders: bool) {
-    request.names = Some(place.names(60));
+fn check_named(workload: &str, request: &mut Request, workspace: &Workspace, reorders: bool) {
+    request.names = Some(workspace.names(60));
     if matches!(workload, "scan" | "communities") {
         request.parameters["graph"] = json!("graphml");
     }
     check(workload, request, reorders);
 }
 
-fn request(place: &Place, inputs: &[&Path], parameters: serde_json::Value) -> Request {
-    let mut request = place.request(inputs, parameters);
+fn request(workspace: &Workspace, inputs: &[&Path], parameters: serde_json::Value) -> Request {
+    let mut request = workspace.request(inputs, parameters);
     request.threads = 1;
     request.memory_bytes = 32 << 20;
     request
 }
 
-fn network(place: &Place, name: &str, variant: u64) -> std::path::PathBuf {
-    place.make(name, |params| {
+fn network(workspace: &Workspace, name: &str, variant: u64) -> std::path::PathBuf {
+    workspace.make(name, |params| {
         params.genes = 12;
         params.samples = 9;
         params.clusters = 2;
@@ -114,61 +114,61 @@ fn network(place: &Place, name: &str, variant: u64) -> std::path::PathBuf {
 }
 
 /// Returns requests for communities by each method.
-fn communities(place: &Place) -> [Request; 3] {
-    let input = place.make("a.txt", |params| {
+fn communities(workspace: &Workspace) -> [Request; 3] {
+    let input = workspace.make("a.txt", |params| {
         params.genes = 40;
         params.samples = 5;
     });
     ["components", "label-propagation", "louvain"].map(|method| {
         let parameters = json!({ "min_abs_score": 0.5, "method": method, "genes": 45 });
-        request(place, &[&input], parameters)
+        request(workspace, &[&input], parameters)
     })
 }
 
 #[test]
 fn no_wrong_scan_passes() {
-    let place = Place::new();
-    let input = network(&place, "a.txt", 0);
-    check("scan", &request(&place, &[&input], json!({ "min_abs_score": 0.1 })), true);
+    let workspace = Workspace::new();
+    let input = network(&workspace, "a.txt", 0);
+    check("scan", &request(&workspace, &[&input], json!({ "min_abs_score": 0.1 })), true);
 }
 
 #[test]
 fn no_wrong_join_passes() {
-    let place = Place::new();
-    let (a, b) = (network(&place, "a.txt", 0), network(&place, "b.txt", 1));
+    let workspace = Workspace::new();
+    let (a, b) = (network(&workspace, "a.txt", 0), network(&workspace, "b.txt", 1));
     for how in ["inner", "left", "outer"] {
         let parameters = json!({ "min_abs_score": 0.05, "how": how });
-        check("join", &request(&place, &[&a, &b], parameters), false);
+        check("join", &request(&workspace, &[&a, &b], parameters), false);
     }
 }
 
 #[test]
 fn no_wrong_degrees_pass() {
-    let place = Place::new();
-    let input = network(&place, "a.txt", 0);
+    let workspace = Workspace::new();
+    let input = network(&workspace, "a.txt", 0);
     let parameters = json!({ "min_abs_score": 0.1, "genes": 14 });
-    check("degrees", &request(&place, &[&input], parameters), false);
+    check("degrees", &request(&workspace, &[&input], parameters), false);
 }
 
 #[test]
 fn no_wrong_communities_pass() {
-    let place = Place::new();
-    for request in communities(&place) {
+    let workspace = Workspace::new();
+    for request in communities(&workspace) {
         check("communities", &request, false);
     }
 }
 
 #[test]
 fn no_wrong_pair_matrix_passes() {
-    let place = Place::new();
-    let input = network(&place, "a.txt", 0);
-    check("load", &request(&place, &[&input], json!({})), false);
+    let workspace = Workspace::new();
+    let input = network(&workspace, "a.txt", 0);
+    check("load", &request(&workspace, &[&input], json!({})), false);
 }
 
 #[test]
 fn no_wrong_correlations_pass() {
-    let place = Place::new();
-    let path = place.path("gem.txt");
+    let workspace = Workspace::new();
+    let path = workspace.path("gem.txt");
     let params = matrix::Params {
         output: path.clone(),
         genes: 9,
@@ -181,38 +181,38 @@ fn no_wrong_correlations_pass() {
     matrix::write(&params, &Progress::default()).unwrap();
     for (format, reorders) in [("text", true), ("pairs", false)] {
         let parameters = json!({ "format": format, "min_abs_score": 0.2, "min_samples": 3 });
-        check("correlate", &request(&place, &[&path], parameters), reorders);
+        check("correlate", &request(&workspace, &[&path], parameters), reorders);
     }
 }
 
 #[test]
 fn no_wrong_names_and_no_wrong_network_of_a_scan_pass() {
-    let place = Place::new();
-    let input = network(&place, "a.txt", 0);
-    let mut request = request(&place, &[&input], json!({ "min_abs_score": 0.1 }));
-    check_named("scan", &mut request, &place, false);
+    let workspace = Workspace::new();
+    let input = network(&workspace, "a.txt", 0);
+    let mut request = request(&workspace, &[&input], json!({ "min_abs_score": 0.1 }));
+    check_named("scan", &mut request, &workspace, false);
     assert_eq!(all_files(&request.output).len(), 4);
 }
 
 #[test]
 fn no_wrong_names_of_a_join_of_degrees_and_of_a_pair_matrix_pass() {
-    let place = Place::new();
-    let (a, b) = (network(&place, "a.txt", 0), network(&place, "b.txt", 1));
+    let workspace = Workspace::new();
+    let (a, b) = (network(&workspace, "a.txt", 0), network(&workspace, "b.txt", 1));
     for how in ["inner", "outer"] {
         let parameters = json!({ "min_abs_score": 0.05, "how": how });
-        check_named("join", &mut request(&place, &[&a, &b], parameters), &place, false);
+        check_named("join", &mut request(&workspace, &[&a, &b], parameters), &workspace, false);
     }
     let parameters = json!({ "min_abs_score": 0.1, "genes": 14 });
-    check_named("degrees", &mut request(&place, &[&a], parameters), &place, false);
-    let mut load = request(&place, &[&a], json!({}));
+    check_named("degrees", &mut request(&workspace, &[&a], parameters), &workspace, false);
+    let mut load = request(&workspace, &[&a], json!({}));
     load.memory_bytes *= 2;
-    check_named("load", &mut load, &place, false);
+    check_named("load", &mut load, &workspace, false);
 }
 
 #[test]
 fn no_wrong_names_and_no_wrong_network_of_communities_pass() {
-    let place = Place::new();
-    for mut request in communities(&place) {
-        check_named("communities", &mut request, &place, false);
+    let workspace = Workspace::new();
+    for mut request in communities(&workspace) {
+        check_named("communities", &mut request, &workspace, false);
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Place, files, gzip, run_only};
+use common::{Workspace, files, gzip, run_only};
 use cuesta_core::Result;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
@@ -30,9 +30,9 @@ enum Form {
 
 const FORMS: [Form; 4] = [Form::Text, Form::Tree, Form::Matrix, Form::Mixture];
 
-fn dataset(place: &Place, name: &str, (form, genes): (Form, u32), variant: u64) -> PathBuf {
+fn dataset(workspace: &Workspace, name: &str, (form, genes): (Form, u32), variant: u64) -> PathBuf {
     let text = |name: &str, tree| {
-        place.make(name, |params| {
+        workspace.make(name, |params| {
             (params.genes, params.variant, params.tree) = (genes, variant, tree);
         })
     };
@@ -40,10 +40,10 @@ fn dataset(place: &Place, name: &str, (form, genes): (Form, u32), variant: u64) 
         Form::Text => text(name, false),
         Form::Tree => text(name, true),
         Form::Matrix => {
-            let request = place.request(&[&text(&format!("{name}.txt"), false)], json!({}));
+            let request = workspace.request(&[&text(&format!("{name}.txt"), false)], json!({}));
             run_only("load", &request).unwrap();
-            fs::rename(request.output.join("pairs.zarr"), place.path(name)).unwrap();
-            place.path(name)
+            fs::rename(request.output.join("pairs.zarr"), workspace.path(name)).unwrap();
+            workspace.path(name)
         }
         Form::Mixture => {
             let text = String::from_utf8(fs::read(text(&format!("{name}.txt"), false)).unwrap());
@@ -51,20 +51,20 @@ fn dataset(place: &Place, name: &str, (form, genes): (Form, u32), variant: u64) 
                 text.unwrap().lines().map(|line| format!("{line}\r\n")).collect();
             let (first, rest) = lines.split_at(lines.len() / 3);
             let (second, third) = rest.split_at(rest.len() / 2);
-            place.write(&format!("{name}/a/empty.txt"), "");
-            place.write(&format!("{name}/a/packed.txt.gz"), gzip(first.concat().as_bytes()));
-            place.write(&format!("{name}/b.txt"), format!("#Restarted\n\n{}", second.concat()));
-            place.write(&format!("{name}/c.txt"), third.concat().trim_end());
-            place.path(name)
+            workspace.write(&format!("{name}/a/empty.txt"), "");
+            workspace.write(&format!("{name}/a/packed.txt.gz"), gzip(first.concat().as_bytes()));
+            workspace.write(&format!("{name}/b.txt"), format!("#Restarted\n\n{}", second.concat()));
+            workspace.write(&format!("{name}/c.txt"), third.concat().trim_end());
+            workspace.path(name)
         }
     }
 }
 
 /// Returns the inputs of a workload.
-fn inputs(place: &Place, workload: &str, first: (Form, u32), form: Form) -> Vec<PathBuf> {
-    let mut inputs = vec![dataset(place, "a", first, 0)];
+fn inputs(workspace: &Workspace, workload: &str, first: (Form, u32), form: Form) -> Vec<PathBuf> {
+    let mut inputs = vec![dataset(workspace, "a", first, 0)];
     if workload == "join" {
-        inputs.push(dataset(place, "b", (form, first.1), 1));
+        inputs.push(dataset(workspace, "b", (form, first.1), 1));
     }
     inputs
 }
@@ -152,30 +152,30 @@ proptest! {
             (prop::option::of(1usize..30), prop::option::of(200u64..100_000)),
         (genes, seed) in (3u32..120, any::<u64>()),
     ) {
-        let place = Place::new();
+        let workspace = Workspace::new();
         let form = if workload == "load" && form == Form::Matrix { Form::Mixture } else { form };
         if workload != "load" {
             parameters["min_abs_score"] = json!(min_abs_score);
             parameters["min_cluster_samples"] = json!(min_cluster_samples);
         }
-        let inputs = inputs(&place, workload, (form, genes), other_form);
+        let inputs = inputs(&workspace, workload, (form, genes), other_form);
         let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
-        let request = place.request(&inputs, parameters);
+        let request = workspace.request(&inputs, parameters);
         let resources = resources(tasks, task_bytes);
-        let left_over = place.entries();
+        let left_over = workspace.entries();
         let [native, in_rounds] =
             both(workload, &request, || at_random(workload, &request, resources, seed));
         prop_assert_eq!(&native.0, &in_rounds.0);
         prop_assert!(native.1 == in_rounds.1, "{} of {:?}", workload, form);
-        prop_assert_eq!(place.entries(), left_over);
+        prop_assert_eq!(workspace.entries(), left_over);
     }
 }
 
 #[test]
 fn workers_that_hold_their_parts_write_the_native_answer() {
     for (form, ranks) in [(Form::Text, 3), (Form::Mixture, 2), (Form::Tree, 1), (Form::Matrix, 4)] {
-        let place = Place::new();
-        let inputs = inputs(&place, "join", (form, 100), Form::Text);
+        let workspace = Workspace::new();
+        let inputs = inputs(&workspace, "join", (form, 100), Form::Text);
         for (workload, mut parameters) in workloads() {
             if workload != "load" {
                 parameters["min_abs_score"] = json!(0.2);
@@ -184,7 +184,7 @@ fn workers_that_hold_their_parts_write_the_native_answer() {
             }
             let inputs = if workload == "join" { &inputs[..] } else { &inputs[..1] };
             let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
-            let request = place.request(&inputs, parameters);
+            let request = workspace.request(&inputs, parameters);
             let [native, in_rounds] =
                 both(workload, &request, || on_ranks(workload, &request, ranks));
             assert_eq!(native.0, in_rounds.0, "{workload}");
@@ -195,16 +195,16 @@ fn workers_that_hold_their_parts_write_the_native_answer() {
 
 #[test]
 fn a_join_of_skewed_keys_has_many_parts_of_about_equal_size() {
-    let place = Place::new();
-    let input = place.make("a.txt", |params| params.genes = 250);
+    let workspace = Workspace::new();
+    let input = workspace.make("a.txt", |params| params.genes = 250);
     let text = fs::read_to_string(input).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     // In an order that is independent of the keys.
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|&line| Stream::new(1, 0).bits(line as u64));
     let lines: Vec<&str> = order.into_iter().map(|line| lines[line]).collect();
-    let input = place.write("shuffled.txt", lines.join("\n"));
-    let request = place.request(&[&input, &input], json!({}));
+    let input = workspace.write("shuffled.txt", lines.join("\n"));
+    let request = workspace.request(&[&input, &input], json!({}));
     let mut sizes = Vec::new();
     let resources = resources(Some(8), Some(100_000));
     let mut leader = lead("join", &request, resources).unwrap();
@@ -242,13 +242,13 @@ fn shuffled(pairs: impl Iterator<Item = (u32, u32)>) -> String {
 
 #[test]
 fn pieces_of_a_matrix_of_many_shards_make_the_native_matrix() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     // Rows in three shards of scores, and in two of masks.
     let sparse = (0..500).map(|index| (2 + index * 17, 1 + index * 7));
     let dense = (2..540).flat_map(|gene1| (1..gene1).map(move |gene2| (gene1, gene2)));
     for (name, text) in [("sparse", shuffled(sparse)), ("dense", shuffled(dense))] {
-        let input = place.write(name, text);
-        let request = place.request(&[&input], json!({}));
+        let input = workspace.write(name, text);
+        let request = workspace.request(&[&input], json!({}));
         for tasks in [1, 3, 40] {
             let resources = resources(Some(tasks), Some(1 << 20));
             let [native, in_rounds] =
@@ -263,21 +263,21 @@ fn pieces_of_a_matrix_of_many_shards_make_the_native_matrix() {
 
 #[test]
 fn a_repeated_row_is_refused_as_natively() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let row = format!("200\t199\t3\t3\t5\t1\t0\t1\t0\t0.5\t{}\n", "1".repeat(21));
-    let text = fs::read_to_string(place.make("a.txt", |_| {})).unwrap();
-    let twice = place.write("twice.txt", format!("{row}{text}{row}"));
-    let once = place.write("once.txt", format!("{text}{row}"));
+    let text = fs::read_to_string(workspace.make("a.txt", |_| {})).unwrap();
+    let twice = workspace.write("twice.txt", format!("{row}{text}{row}"));
+    let once = workspace.write("once.txt", format!("{text}{row}"));
     for inputs in [[&*twice, &*once], [&*once, &*twice]] {
         for how in ["inner", "left", "outer"] {
-            let request = place.request(&inputs, json!({ "how": how }));
+            let request = workspace.request(&inputs, json!({ "how": how }));
             let native = run_only("join", &request).unwrap_err();
             assert!(native.message.contains("has gene pair 200 199 cluster 3 twice"), "{native}");
             let error = at_random("join", &request, resources(None, Some(20_000)), 1).unwrap_err();
             assert_eq!(error, native);
         }
     }
-    let request = place.request(&[&twice], json!({}));
+    let request = workspace.request(&[&twice], json!({}));
     let native = run_only("load", &request).unwrap_err();
     assert!(native.message.contains("cluster 3 of the pair 200 199 is given twice"), "{native}");
     assert_eq!(at_random("load", &request, resources(None, Some(20_000)), 1).unwrap_err(), native);
@@ -301,12 +301,12 @@ fn matrix(genes: u64, samples: u64, missing: u64) -> String {
 
 #[test]
 fn any_tasks_correlate_as_natively() {
-    let place = Place::new();
-    let input = place.write("m.txt", matrix(150, 40, 50));
+    let workspace = Workspace::new();
+    let input = workspace.write("m.txt", matrix(150, 40, 50));
     for (method, min_abs_score) in [("pearson", 0.0), ("spearman", 0.2), ("pearson", 1.0)] {
         let parameters =
             json!({ "method": method, "min_abs_score": min_abs_score, "header": "absent" });
-        let request = place.request(&[&input], parameters);
+        let request = workspace.request(&[&input], parameters);
         for tasks in [1, 2, 5, 30] {
             let [native, in_rounds] = both("correlate", &request, || {
                 at_random("correlate", &request, resources(Some(tasks), None), tasks as u64)
@@ -322,14 +322,14 @@ fn any_tasks_correlate_as_natively() {
 
 #[test]
 fn any_tasks_write_the_native_matrix_of_pairs() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     for (genes, missing) in [(1, 0), (2, 0), (700, 0), (1200, 40)] {
-        let input = place.write("m.txt", matrix(genes, 16, missing));
+        let input = workspace.write("m.txt", matrix(genes, 16, missing));
         for min_abs_score in [0.0, 0.9] {
             let parameters = json!({
                 "format": "pairs", "min_abs_score": min_abs_score, "header": "absent",
             });
-            let request = place.request(&[&input], parameters);
+            let request = workspace.request(&[&input], parameters);
             for tasks in [1, 3, 30] {
                 let [native, in_rounds] = both("correlate", &request, || {
                     at_random("correlate", &request, resources(Some(tasks), None), tasks as u64)
@@ -346,10 +346,10 @@ fn any_tasks_write_the_native_matrix_of_pairs() {
 
 #[test]
 fn a_workload_without_rounds_or_memory_is_refused() {
-    let place = Place::new();
-    let input = place.make("a.txt", |_| {});
+    let workspace = Workspace::new();
+    let input = workspace.make("a.txt", |_| {});
     let refused = |workload: &str, parameters: Value, memory_bytes: u64| {
-        let mut request = place.request(&[&input, &input], parameters);
+        let mut request = workspace.request(&[&input, &input], parameters);
         request.memory_bytes = memory_bytes;
         at_random(workload, &request, resources(None, None), 1).unwrap_err().message
     };
@@ -361,22 +361,22 @@ fn a_workload_without_rounds_or_memory_is_refused() {
     assert!(refused("scan", json!({ "min_abs_score": 7 }), 1 << 30).contains("--min-abs-score"));
     assert!(refused("degrees", json!({ "genes": 10 }), 1 << 30).contains("there are 10"));
     assert!(refused("nothing", json!({}), 1 << 30).contains("nothing has none"));
-    let request = place.request(&[&input], json!({}));
+    let request = workspace.request(&[&input], json!({}));
     let error = at_random("join", &request, resources(None, None), 1).unwrap_err();
     assert_eq!(error, run_only("join", &request).unwrap_err());
 }
 
 #[test]
 fn bad_lines_are_refused_as_natively() {
-    let place = Place::new();
-    let input = place.make("a.txt", |_| {});
+    let workspace = Workspace::new();
+    let input = workspace.make("a.txt", |_| {});
     let text = fs::read_to_string(input).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
     lines[1000] = "7\t3";
-    let input = place.write("damaged.txt", lines.join("\n"));
+    let input = workspace.write("damaged.txt", lines.join("\n"));
     for (workload, parameters) in workloads() {
         let inputs = if workload == "join" { vec![&*input, &*input] } else { vec![&*input] };
-        let request = place.request(&inputs, parameters);
+        let request = workspace.request(&inputs, parameters);
         let native = run_only(workload, &request).unwrap_err();
         assert!(native.message.contains("line 1001 of "), "{native}");
         let error = at_random(workload, &request, resources(None, Some(20_000)), 1).unwrap_err();

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Place, files, gzip, run_and_verify};
+use common::{Workspace, files, gzip, run_and_verify};
 use serde_json::json;
 
 const WORKLOADS: [(&str, &str); 5] = [
@@ -27,9 +27,9 @@ fn parameters(method: &str, min_abs_score: f64) -> serde_json::Value {
 
 #[test]
 fn any_number_of_threads_writes_the_same_files() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     // Large enough for several splits.
-    let input = place.make("a.txt", |params| {
+    let input = workspace.make("a.txt", |params| {
         params.genes = 300;
         params.samples = 400;
         params.clusters = 1;
@@ -38,7 +38,7 @@ fn any_number_of_threads_writes_the_same_files() {
     for (workload, method) in WORKLOADS {
         let mut answers = Vec::new();
         for threads in [1, 2, 5] {
-            let mut request = place.request(&[&input], parameters(method, 0.5));
+            let mut request = workspace.request(&[&input], parameters(method, 0.5));
             request.threads = threads;
             run_and_verify(workload, &request);
             answers.push(files(&request));
@@ -49,20 +49,20 @@ fn any_number_of_threads_writes_the_same_files() {
 
 #[test]
 fn a_single_file_many_files_gzip_tree_and_crlf_agree() {
-    let place = Place::new();
-    let input = place.make("a.txt", |_| {});
-    let tree = place.make("tree", |params| params.tree = true);
+    let workspace = Workspace::new();
+    let input = workspace.make("a.txt", |_| {});
+    let tree = workspace.make("tree", |params| params.tree = true);
     let text = fs::read(&input).unwrap();
-    let zipped = place.write("a.txt.gz", gzip(&text));
+    let zipped = workspace.write("a.txt.gz", gzip(&text));
     let crlf = String::from_utf8(text.clone()).unwrap().replace('\n', "\r\n");
-    let crlf = place.write("crlf.txt", crlf);
+    let crlf = workspace.write("crlf.txt", crlf);
     let cut = text.len() / 2 + text[text.len() / 2..].iter().position(|&b| b == b'\n').unwrap() + 1;
-    place.write("many/1.txt", &text[..cut]);
-    place.write("many/2.txt", [b"#Restarted\n", &text[cut..], b"#Done"].concat());
-    let many = place.path("many");
+    workspace.write("many/1.txt", &text[..cut]);
+    workspace.write("many/2.txt", [b"#Restarted\n", &text[cut..], b"#Done"].concat());
+    let many = workspace.path("many");
     for (workload, method) in WORKLOADS {
         let digest = |path: &Path| {
-            let request = place.request(&[path], parameters(method, 0.6));
+            let request = workspace.request(&[path], parameters(method, 0.6));
             run_and_verify(workload, &request).1.digest
         };
         let expected = digest(&input);
@@ -74,8 +74,8 @@ fn a_single_file_many_files_gzip_tree_and_crlf_agree() {
 
 #[test]
 fn a_version_3_export_has_the_same_answer() {
-    let place = Place::new();
-    let v1 = place.make("a.txt", |_| {});
+    let workspace = Workspace::new();
+    let v1 = workspace.make("a.txt", |_| {});
     let mut v3 = String::new();
     for line in fs::read_to_string(&v1).unwrap().lines() {
         let f: Vec<&str> = line.split('\t').collect();
@@ -83,10 +83,10 @@ fn a_version_3_export_has_the_same_answer() {
         let row = format!("{}\t{}\t{}\t{}\t{}", number(0), number(1), number(2), f[3], f[4]);
         v3.push_str(&format!("{row}\t{}\t{}\n", f[9], f[10]));
     }
-    let v3 = place.write("v3.txt", v3);
+    let v3 = workspace.write("v3.txt", v3);
     for (workload, method) in WORKLOADS {
         let digest = |path: &Path| {
-            let request = place.request(&[path], parameters(method, 0.6));
+            let request = workspace.request(&[path], parameters(method, 0.6));
             run_and_verify(workload, &request).1.digest
         };
         assert_eq!(digest(&v1), digest(&v3), "{workload} {method}");
@@ -95,13 +95,13 @@ fn a_version_3_export_has_the_same_answer() {
 
 #[test]
 fn a_join_is_the_same_in_memory_and_spilled_sorted_and_unsorted() {
-    let place = Place::new();
-    let a = place.make("a.txt", |params| params.genes = 250);
-    let b = place.make("b.txt", |params| {
+    let workspace = Workspace::new();
+    let a = workspace.make("a.txt", |params| params.genes = 250);
+    let b = workspace.make("b.txt", |params| {
         params.genes = 250;
         params.variant = 1;
     });
-    let b_tree = place.make("b_tree", |params| {
+    let b_tree = workspace.make("b_tree", |params| {
         params.genes = 250;
         params.variant = 1;
         params.tree = true;
@@ -109,11 +109,12 @@ fn a_join_is_the_same_in_memory_and_spilled_sorted_and_unsorted() {
     for how in ["inner", "left", "outer"] {
         let mut answers = Vec::new();
         for (memory_bytes, b) in [(1 << 30, &b), (500_000, &b), (1 << 30, &b_tree)] {
-            let mut request = place.request(&[&a, b], json!({ "min_abs_score": 0.1, "how": how }));
+            let mut request =
+                workspace.request(&[&a, b], json!({ "min_abs_score": 0.1, "how": how }));
             request.memory_bytes = memory_bytes;
-            let entries = place.entries();
+            let entries = workspace.entries();
             run_and_verify("join", &request);
-            assert_eq!(place.entries(), entries, "scratch files are left over");
+            assert_eq!(workspace.entries(), entries, "scratch files are left over");
             answers.push(files(&request));
         }
         assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "{how}");
@@ -122,25 +123,25 @@ fn a_join_is_the_same_in_memory_and_spilled_sorted_and_unsorted() {
 
 #[test]
 fn an_empty_answer_is_an_answer() {
-    let place = Place::new();
-    let input = place.make("a.txt", |_| {});
+    let workspace = Workspace::new();
+    let input = workspace.make("a.txt", |_| {});
     for (workload, method) in WORKLOADS {
         let mut none = parameters(method, 0.9);
         none["min_cluster_samples"] = json!(100);
-        let request = place.request(&[&input], none);
+        let request = workspace.request(&[&input], none);
         run_and_verify(workload, &request);
     }
-    let request = place.request(&[&input, &input], json!({ "min_cluster_samples": 100 }));
+    let request = workspace.request(&[&input, &input], json!({ "min_cluster_samples": 100 }));
     let (response, _) = run_and_verify("join", &request);
     assert_eq!(response.counts["both"], 0);
 }
 
 #[test]
 fn more_genes_than_the_file_names_are_listed_without_edges() {
-    let place = Place::new();
-    let input = place.make("a.txt", |_| {});
+    let workspace = Workspace::new();
+    let input = workspace.make("a.txt", |_| {});
     for workload in ["degrees", "communities"] {
-        let request = place.request(&[&input], json!({ "min_abs_score": 0.6, "genes": 150 }));
+        let request = workspace.request(&[&input], json!({ "min_abs_score": 0.6, "genes": 150 }));
         let (response, _) = run_and_verify(workload, &request);
         assert_eq!(response.counts["genes"], 150);
     }
@@ -148,13 +149,13 @@ fn more_genes_than_the_file_names_are_listed_without_edges() {
 
 #[test]
 fn a_loaded_pair_matrix_has_the_same_answers_as_its_text() {
-    let place = Place::new();
-    let a = place.make("a.txt", |_| {});
-    let b = place.make("b.txt", |params| params.variant = 1);
-    let tree = place.make("tree", |params| params.tree = true);
+    let workspace = Workspace::new();
+    let a = workspace.make("a.txt", |_| {});
+    let b = workspace.make("b.txt", |params| params.variant = 1);
+    let tree = workspace.make("tree", |params| params.tree = true);
     let load = |text: &Path, name: &str| {
-        let mut request = place.request(&[text], json!({}));
-        request.output = place.path(name);
+        let mut request = workspace.request(&[text], json!({}));
+        request.output = workspace.path(name);
         fs::create_dir_all(&request.output).unwrap();
         run_and_verify("load", &request);
         request.output.join("pairs.zarr")
@@ -163,7 +164,7 @@ fn a_loaded_pair_matrix_has_the_same_answers_as_its_text() {
     let tree_loaded = load(&tree, "loaded-tree");
     for (workload, method) in WORKLOADS {
         let answer = |path: &Path| {
-            let request = place.request(&[path], parameters(method, 0.6));
+            let request = workspace.request(&[path], parameters(method, 0.6));
             run_and_verify(workload, &request);
             files(&request)
         };
@@ -173,7 +174,7 @@ fn a_loaded_pair_matrix_has_the_same_answers_as_its_text() {
     }
     for how in ["inner", "left", "outer"] {
         let answer = |a: &Path, b: &Path| {
-            let request = place.request(&[a, b], json!({ "min_abs_score": 0.2, "how": how }));
+            let request = workspace.request(&[a, b], json!({ "min_abs_score": 0.2, "how": how }));
             run_and_verify("join", &request);
             files(&request)
         };
@@ -185,16 +186,16 @@ fn a_loaded_pair_matrix_has_the_same_answers_as_its_text() {
 
 #[test]
 fn filters_on_samples_and_a_second_score_work_in_all_forms() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let mut text = String::new();
-    for line in fs::read_to_string(place.make("one.txt", |_| {})).unwrap().lines() {
+    for line in fs::read_to_string(workspace.make("one.txt", |_| {})).unwrap().lines() {
         let mut fields: Vec<String> = line.split('\t').map(str::to_owned).collect();
         fields[9] = format!("{},{}", fields[9], &fields[9].replace('-', "")[..8]);
         text.push_str(&(fields.join("\t") + "\n"));
     }
-    let path = place.write("two.txt", &text);
-    let mut request = place.request(&[&path], json!({}));
-    request.output = place.path("loaded");
+    let path = workspace.write("two.txt", &text);
+    let mut request = workspace.request(&[&path], json!({}));
+    request.output = workspace.path("loaded");
     fs::create_dir_all(&request.output).unwrap();
     run_and_verify("load", &request);
     let loaded = request.output.join("pairs.zarr");
@@ -204,7 +205,7 @@ fn filters_on_samples_and_a_second_score_work_in_all_forms() {
         json!({ "max_missing": 0, "max_abs_score": 0.5 }),
     ] {
         let [a, b] = [&path, &loaded].map(|path| {
-            let request = place.request(&[path], parameters.clone());
+            let request = workspace.request(&[path], parameters.clone());
             let (response, _) = run_and_verify("scan", &request);
             assert!(response.counts["rows_kept"] > 10, "{parameters}");
             files(&request)
@@ -216,13 +217,13 @@ fn filters_on_samples_and_a_second_score_work_in_all_forms() {
 /// Mutual information, which KINC version 1 also writes, can exceed 1.
 #[test]
 fn scores_beyond_1_are_read_and_pass_by_their_size() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let row = |gene: u32, score: &str| format!("{gene}\t1\t1\t1\t2\t0\t0\t0\t0\t{score}\t11\n");
     let rows = [row(2, "0.900000"), row(3, "1.250000"), row(4, "-1.000001"), row(5, "2000.000000")];
-    let input = place.write("mi.txt", rows.concat());
+    let input = workspace.write("mi.txt", rows.concat());
     for (most, expected) in [(None, &rows[1..]), (Some(1.25), &rows[1..3])] {
         let parameters = json!({ "min_abs_score": 1.0, "max_abs_score": most });
-        let request = place.request(&[&input], parameters);
+        let request = workspace.request(&[&input], parameters);
         run_and_verify("scan", &request);
         let pairs = fs::read_to_string(request.output.join("pairs.txt")).unwrap();
         assert_eq!(pairs, expected.concat());
@@ -231,7 +232,7 @@ fn scores_beyond_1_are_read_and_pass_by_their_size() {
             request.threads = 2;
             run_and_verify(workload, &request);
         }
-        let load = place.request(&[&input], json!({}));
+        let load = workspace.request(&[&input], json!({}));
         run_and_verify("load", &load);
         request.inputs = vec![load.output.join("pairs.zarr")];
         run_and_verify("scan", &request);

@@ -63,7 +63,7 @@ pub fn modularity(graph: &Graph, labels: &[u32]) -> f64 {
         let label = labels[gene] as usize;
         let neighbours = graph.neighbours(gene);
         degree[label] += neighbours.len() as u64;
-        let same = |&&other: &&u32| labels[other as usize] == labels[gene];
+        let same = |&&near: &&u32| labels[near as usize] == labels[gene];
         inside[label] += neighbours.iter().filter(same).count() as u64;
     }
     inside
@@ -158,11 +158,11 @@ fn aggregate(level: &Level, communities: &[u32], count: usize) -> Level {
         let home = communities[vertex];
         inside[home as usize] += level.inside[vertex];
         for &(neighbour, weight) in row {
-            let other = communities[neighbour as usize];
-            if other == home {
+            let neighbour_home = communities[neighbour as usize];
+            if neighbour_home == home {
                 inside[home as usize] += weight;
             } else {
-                pairs[home as usize].push((other, weight));
+                pairs[home as usize].push((neighbour_home, weight));
             }
         }
     }

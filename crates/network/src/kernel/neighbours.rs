@@ -80,8 +80,8 @@ mod tests {
         let end = |gene: u32, neighbour: u32| {
             (u64::from(gene) | u64::from(neighbour) << 32).to_le_bytes()
         };
-        let (one, other) = ([end(7, 1), end(1, 9), end(7, 2)], [end(7, 1)]);
-        let bytes = pack(3, &[&one, &[], &other]);
+        let (first, second) = ([end(7, 1), end(1, 9), end(7, 2)], [end(7, 1)]);
+        let bytes = pack(3, &[&first, &[], &second]);
         let lists = Neighbours::of(&bytes).unwrap();
         let rows: Vec<Vec<u32>> = (0..lists.rows()).map(|row| lists.row(row).collect()).collect();
         assert_eq!(rows, [vec![9], vec![], vec![1, 2, 1]]);

@@ -55,10 +55,11 @@ pub fn work(request: &Request, params: &CommunitiesParams) -> Result<Box<dyn Wor
         let (mut forest, counts, _) = forest(pairs, genes, threads, progress)?;
         pack(&mut forest, counts)
     };
-    let combine = |one: Vec<u8>, other: &[u8]| {
-        let ((mut forest, mut counts), (others, more)) = (unpack(&one)?, unpack(other)?);
-        forest.merge(&others);
-        counts.add(more);
+    let combine = |first: Vec<u8>, second: &[u8]| {
+        let ((mut forest, mut counts), (second_forest, second_counts)) =
+            (unpack(&first)?, unpack(second)?);
+        forest.merge(&second_forest);
+        counts.add(second_counts);
         pack(&mut forest, counts)
     };
     let filter = params.filter.check()?;

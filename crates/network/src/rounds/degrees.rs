@@ -54,10 +54,11 @@ pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
         let (degrees, counts, _) = count(pairs, genes, threads, progress)?;
         pack(&degrees, counts)
     };
-    let combine = |one: Vec<u8>, other: &[u8]| {
-        let ((mut degrees, mut counts), (others, more)) = (unpack(&one)?, unpack(other)?);
-        degrees.merge(&others);
-        counts.add(more);
+    let combine = |first: Vec<u8>, second: &[u8]| {
+        let ((mut degrees, mut counts), (second_degrees, second_counts)) =
+            (unpack(&first)?, unpack(second)?);
+        degrees.merge(&second_degrees);
+        counts.add(second_counts);
         pack(&degrees, counts)
     };
     Ok(Box::new(SinglePass { filter, need: Need::Edge, task, combine }))

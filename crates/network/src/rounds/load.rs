@@ -239,8 +239,8 @@ impl Worker for Work {
         let budget = Budget::new(self.request.memory_bytes);
         let _lease =
             budget.take(lists.iter().map(|list| list.len() as u64).sum(), "the rows of a part")?;
-        let some = lists.iter().any(|list| !list.is_empty());
-        let piece = if some { Some(maker.write(&lists, facts, &budget)?) } else { None };
+        let has_rows = lists.iter().any(|list| !list.is_empty());
+        let piece = if has_rows { Some(maker.write(&lists, facts, &budget)?) } else { None };
         wire::to_bytes(&(counts.rows_read, piece))
     }
 }

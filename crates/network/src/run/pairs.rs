@@ -232,13 +232,13 @@ fn matrix_source(path: &std::path::Path, filter: &Filter) -> Result<RowSource> {
     let matrix = Box::new(PairMatrix::open(path)?);
     let header = matrix.header();
     if filter.score_index >= header.scores {
-        let what = format!(
+        let text = format!(
             "{} has {} scores a row, --score-index {} asks for another",
             path.display(),
             header.scores,
             filter.score_index
         );
-        return Err(Error::input("input.pairs", what));
+        return Err(Error::input("input.pairs", text));
     }
     let chunks = matrix.chunks(Some(filter));
     Ok(RowSource::Matrix { matrix, chunks })

@@ -149,20 +149,20 @@ impl Pairs {
 
 /// Groups adjacent items into groups that fill `size_bytes`.
 fn grouped<T>(
-    things: impl Iterator<Item = T>,
+    items: impl Iterator<Item = T>,
     size_bytes: u64,
     bytes_of: impl Fn(&T) -> u64,
 ) -> Vec<Vec<T>> {
-    let (mut groups, mut room) = (Vec::new(), 0u64);
-    for thing in things {
-        let bytes = bytes_of(&thing);
-        if room == 0 {
+    let (mut groups, mut group_space) = (Vec::new(), 0u64);
+    for item in items {
+        let bytes = bytes_of(&item);
+        if group_space == 0 {
             groups.push(Vec::new());
-            room = size_bytes;
+            group_space = size_bytes;
         }
-        room = room.saturating_sub(bytes);
+        group_space = group_space.saturating_sub(bytes);
         if let Some(last) = groups.last_mut() {
-            last.push(thing);
+            last.push(item);
         }
     }
     groups

@@ -84,7 +84,8 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
     let wrong = "rows are missing, too many or not those of the matrix";
     let mut verdict =
         Verdict::proven(summary.digest(), summary.rows == expected.rows, wrong, METHOD);
-    verdict.require(summary.other.rows() == 0, "a number is not written as KINC writes it");
+    verdict
+        .require(summary.other_notation.rows() == 0, "a number is not written as KINC writes it");
     if let Some(pairs) = pairs {
         verdict.require(describes(&pairs, &matrix)?, "its names or masks are not the matrix's");
     }

@@ -83,9 +83,9 @@ mod tests {
                 let threads: Vec<_> = [0, 1].map(|part| scope.spawn(move || count(part))).into();
                 threads.into_iter().map(|thread| thread.join().unwrap()).sum()
             });
-            let again = Forest::new(genes as usize);
+            let sequential_forest = Forest::new(genes as usize);
             let edges = (0..8000).map(|index| edge(round * 10_000 + index));
-            assert_eq!(joined, edges.filter(|&(a, b)| again.join(a, b)).count());
+            assert_eq!(joined, edges.filter(|&(a, b)| sequential_forest.join(a, b)).count());
         }
     }
 }

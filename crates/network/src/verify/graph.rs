@@ -85,7 +85,7 @@ fn check(context: &Context<'_>, path: &Path, expected: &Expected<'_>) -> Result<
         let mut pieces = Pieces::open(file, &splits[task], buffer)?;
         while let Some(piece) = pieces.next_piece()? {
             let read = reader.lines(&piece, &mut part);
-            read.map_err(|(at, what)| fault(file, piece.offset, at, what))?;
+            read.map_err(|(at, message)| fault(file, piece.offset, at, message))?;
             context.progress.advance((piece.end - piece.start) as u64)?;
         }
         parts.push((task, part));
@@ -205,7 +205,7 @@ impl Reader<'_> {
             let next = piece.start + feed + 1;
             let at = start - piece.start;
             let line = &piece.buffer[start..next];
-            self.line(line, piece.offset + at as u64, part).map_err(|what| (at, what))?;
+            self.line(line, piece.offset + at as u64, part).map_err(|message| (at, message))?;
             start = next;
         }
         match piece.cut {

@@ -137,8 +137,8 @@ impl<'a> ExpectedFile<'a> {
         }
     }
 
-    fn wrong(&self, what: &str) -> Error {
-        Error::input("verify", format!("line {} of {} {what}", self.line, self.path.display()))
+    fn wrong(&self, fault: &str) -> Error {
+        Error::input("verify", format!("line {} of {} {fault}", self.line, self.path.display()))
     }
 }
 

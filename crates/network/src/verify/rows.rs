@@ -84,7 +84,8 @@ impl RowScan<'_> {
         let mut pieces = Pieces::open(file, split, buffer)?;
         while let Some(piece) = pieces.next_piece()? {
             let outcome = walk(piece.buffer, (piece.start, piece.end), &self.wanted, keep);
-            outcome.map_err(|(at, what)| fault(file, piece.offset, at - piece.start, what))?;
+            outcome
+                .map_err(|(at, message)| fault(file, piece.offset, at - piece.start, message))?;
             if piece.cut && self.wanted.rows_only {
                 let last = piece.end - piece.start - 1;
                 return Err(fault(file, piece.offset, last, "has no line feed".to_owned()));
@@ -117,10 +118,10 @@ impl RowScan<'_> {
                     return Ok(());
                 }
                 keep(state, &WrittenRow { row: *row, notation: Notation::Foreign }).map_err(
-                    |what| {
+                    |message| {
                         let (gene1, gene2) = (row.gene1, row.gene2);
                         let path = matrix.path().display();
-                        Error::input("verify", format!("pair {gene1} {gene2} of {path} {what}"))
+                        Error::input("verify", format!("pair {gene1} {gene2} of {path} {message}"))
                     },
                 )
             })?;
@@ -132,8 +133,8 @@ impl RowScan<'_> {
 }
 
 /// Returns the error of a line `at` bytes after offset `offset` of a file.
-pub fn fault(file: &TextFile, offset: u64, at: usize, what: String) -> Error {
-    located(file, offset, &kinc::LineError { offset: at, what })
+pub fn fault(file: &TextFile, offset: u64, at: usize, message: String) -> Error {
+    located(file, offset, &kinc::LineError { offset: at, what: message })
 }
 
 /// Announces the bytes that a verification will read, so that its remaining time can be estimated.

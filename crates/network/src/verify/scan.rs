@@ -27,7 +27,7 @@ pub struct RowSummary {
     /// Fingerprint of the content of all rows.
     pub rows: Fingerprint,
     /// Fingerprint of the lines whose numbers are not in KINC's notation.
-    pub other: Fingerprint,
+    pub other_notation: Fingerprint,
     /// Digest, only for answers: records that are not in the batch any more.
     digest: Digest,
     batch: Batch,
@@ -42,7 +42,7 @@ impl Default for RowSummary {
     fn default() -> Self {
         Self {
             rows: Fingerprint::default(),
-            other: Fingerprint::default(),
+            other_notation: Fingerprint::default(),
             digest: Digest::default(),
             batch: Batch::new(Tag::Pair),
             count: 0,
@@ -60,7 +60,7 @@ impl RowSummary {
         head_of(&written.row, &mut self.head);
         self.rows.add_parts(key, &self.head, written.row.mask);
         if let Notation::Other(line) = written.notation {
-            self.other.add_bytes(key, line);
+            self.other_notation.add_bytes(key, line);
         }
     }
 
@@ -85,12 +85,12 @@ impl RowSummary {
     }
 
     /// Adds the rows of another thread.
-    pub fn merge(mut self, other: Self) -> Self {
-        self.rows.merge(&other.rows);
-        self.other.merge(&other.other);
-        self.digest.merge(&other.digest());
-        self.count += other.count;
-        self.last_gene = self.last_gene.max(other.last_gene);
+    pub fn merge(mut self, more: Self) -> Self {
+        self.rows.merge(&more.rows);
+        self.other_notation.merge(&more.other_notation);
+        self.digest.merge(&more.digest());
+        self.count += more.count;
+        self.last_gene = self.last_gene.max(more.last_gene);
         self
     }
 }
@@ -142,7 +142,7 @@ pub fn scan(context: &Context<'_>) -> Result<Verdict> {
     )
     .covers(&files);
     verdict.require(
-        summary.other.rows() == 0 || summary.other == expected.other,
+        summary.other_notation.rows() == 0 || summary.other_notation == expected.other_notation,
         "a number is not written as in the input, nor as KINC writes it",
     );
     verdict.counts.insert("rows", count);

@@ -53,7 +53,7 @@ impl TableFile<'_> {
             let mut pieces = Pieces::open(file, &splits[task], buffer)?;
             while let Some(piece) = pieces.next_piece()? {
                 let outcome = self.lines(&piece, &mut |line| take(worker, &mut part, line));
-                outcome.map_err(|(at, what)| fault(file, piece.offset, at, what))?;
+                outcome.map_err(|(at, message)| fault(file, piece.offset, at, message))?;
                 self.progress.advance((piece.end - piece.start) as u64)?;
             }
             parts.push((task, part));
@@ -61,9 +61,9 @@ impl TableFile<'_> {
         };
         let states = parallel::run(self.threads, splits.len(), worker, work, |_| {})?;
         let (mut workers, mut parts) = (Vec::new(), Vec::new());
-        for (worker, _, some) in states {
+        for (worker, _, worker_parts) in states {
             workers.push(worker);
-            parts.extend(some);
+            parts.extend(worker_parts);
         }
         parts.sort_by_key(|&(task, _)| task);
         Ok((workers, parts.into_iter().map(|(_, part)| part).collect()))
@@ -91,8 +91,8 @@ impl TableFile<'_> {
         let first = start;
         for feed in memchr::memchr_iter(b'\n', &text[first..]).map(|feed| first + feed) {
             let last = piece.cut && feed + 1 == text.len();
-            let taken = if last { Err("has no line feed".to_owned()) } else { Ok(()) };
-            taken.and_then(|()| take(&text[start..feed])).map_err(|what| (start, what))?;
+            let checked = if last { Err("has no line feed".to_owned()) } else { Ok(()) };
+            checked.and_then(|()| take(&text[start..feed])).map_err(|message| (start, message))?;
             start = feed + 1;
         }
         Ok(())

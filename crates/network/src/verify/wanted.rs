@@ -159,9 +159,9 @@ mod tests {
             let wanted = Wanted::answer().at(VerificationLevel::Sample, key);
             (2..10_000).filter(|&gene1| wanted.sampled(gene1, 1)).collect()
         };
-        let (one, other) = (chosen(&Key::of_seed(1)), chosen(&Key::of_seed(2)));
-        assert!((500..750).contains(&one.len()), "{}", one.len());
-        assert_ne!(one, other);
+        let (first, second) = (chosen(&Key::of_seed(1)), chosen(&Key::of_seed(2)));
+        assert!((500..750).contains(&first.len()), "{}", first.len());
+        assert_ne!(first, second);
         assert!(!Wanted::answer().at(VerificationLevel::Full, &Key::of_seed(1)).samples());
     }
 }

@@ -14,11 +14,11 @@ use cuesta_network::verify;
 use serde_json::Value;
 
 /// Temporary folder with inputs and answers.
-pub struct Place {
+pub struct Workspace {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl Workspace {
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }

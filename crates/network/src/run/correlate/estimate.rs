@@ -59,20 +59,20 @@ fn size_bytes(matrix: &ExpressionMatrix, params: &CorrelateParams) -> u64 {
     }
     let digits = u64::from(genes.max(1).ilog10());
     let line = LINE_BYTES + 2 * digits + matrix.samples.len() as u64;
-    let most = line.saturating_mul(pairs);
-    if most < LEAST_BYTES {
-        return most;
+    let all_bytes = line.saturating_mul(pairs);
+    if all_bytes < LEAST_BYTES {
+        return all_bytes;
     }
     let kernel = params.kernel();
     let stream = Stream::new(0, 0);
     let passing = (0..SAMPLED).filter(|&draw| {
-        let gene = stream.below(2 * draw, genes);
-        let other = (gene + 1 + stream.below(2 * draw + 1, genes - 1)) % genes;
-        let scored = score(matrix.row(gene as usize), matrix.row(other as usize), &kernel);
+        let gene1 = stream.below(2 * draw, genes);
+        let gene2 = (gene1 + 1 + stream.below(2 * draw + 1, genes - 1)) % genes;
+        let scored = score(matrix.row(gene1 as usize), matrix.row(gene2 as usize), &kernel);
         let micro = scored.flatten().and_then(fixed::from_f64);
         micro.is_some_and(|micro| micro.abs() >= kernel.min_abs_micro())
     });
-    most / SAMPLED * passing.count() as u64
+    all_bytes / SAMPLED * passing.count() as u64
 }
 
 #[cfg(test)]

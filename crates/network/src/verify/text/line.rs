@@ -240,9 +240,9 @@ pub fn canonical_score(text: &[u8]) -> Option<Micro> {
         return Some(NAN);
     }
     let size = text.strip_prefix(b"-").unwrap_or(text);
-    let (whole, fraction) = size.split_at_checked(size.len().checked_sub(7)?)?;
+    let (integer, fraction) = size.split_at_checked(size.len().checked_sub(7)?)?;
     let fraction = fraction.strip_prefix(b".")?;
-    if !matches!(whole.len(), 1..=4) || (whole[0] == b'0' && whole.len() > 1) {
+    if !matches!(integer.len(), 1..=4) || (integer[0] == b'0' && integer.len() > 1) {
         return None;
     }
     let number = |digits: &[u8]| {
@@ -250,7 +250,7 @@ pub fn canonical_score(text: &[u8]) -> Option<Micro> {
             byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0'))
         })
     };
-    let value = number(whole)? * 1_000_000 + number(fraction)?;
+    let value = number(integer)? * 1_000_000 + number(fraction)?;
     let negative = size.len() < text.len();
     let value = Micro::try_from(if negative { -value } else { value }).ok()?;
     (value != 0 || !negative).then_some(value)
