@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Place, clouds, refused};
+use common::{Workspace, clouds, refused};
 use cuesta_core::error::ErrorKind;
 use cuesta_core::progress::Progress;
 use cuesta_input::npy;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 #[test]
 fn bad_text_names_its_line() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     for (bad, expected) in [
         ("1,2\n1,2,3\n", "line 2 of"),
         ("1,2\n\n# x\n3\n", "line 4 of"),
@@ -24,56 +24,56 @@ fn bad_text_names_its_line() {
         ("1,2\n-inf,1\n", "is -inf"),
         ("1,2\n1e200,1\n", "give numbers"),
     ] {
-        let path = place.write("bad.txt", bad);
-        let text = refused(&place.request(&[&path], json!({ "clusters": 1 })));
+        let path = workspace.write("bad.txt", bad);
+        let text = refused(&workspace.request(&[&path], json!({ "clusters": 1 })));
         assert!(text.contains(expected) && !text.contains('\n'), "{bad:?}: {text}");
     }
     let many = format!("{}1.5,2,3\n", "1.5,2\n".repeat(700_000));
-    let path = place.write("bad.txt", many);
-    let text = refused(&place.request(&[&path], json!({ "clusters": 1 })));
+    let path = workspace.write("bad.txt", many);
+    let text = refused(&workspace.request(&[&path], json!({ "clusters": 1 })));
     assert!(text.contains("line 700001 of"), "{text}");
 }
 
 #[test]
 fn bad_arrays_are_named() {
-    let place = Place::new();
-    let good = place.doubles("good.npy", &clouds(10, 3, 2, 1));
-    let other = place.doubles("other.npy", &clouds(10, 4, 2, 1));
-    let text = refused(&place.request(&[&good, &other], json!({ "clusters": 2 })));
+    let workspace = Workspace::new();
+    let good = workspace.doubles("good.npy", &clouds(10, 3, 2, 1));
+    let other = workspace.doubles("other.npy", &clouds(10, 4, 2, 1));
+    let text = refused(&workspace.request(&[&good, &other], json!({ "clusters": 2 })));
     assert!(text.contains("other.npy has 4 dimensions"), "{text}");
-    let empty = place.write("empty.npy", npy::header("<f4", "(0, 3)"));
-    let text = refused(&place.request(&[&empty], json!({ "clusters": 2 })));
+    let empty = workspace.write("empty.npy", npy::header("<f4", "(0, 3)"));
+    let text = refused(&workspace.request(&[&empty], json!({ "clusters": 2 })));
     assert!(text.contains("holds no point"), "{text}");
     let mut rows = clouds(100, 3, 2, 1);
     rows[41][2] = f64::NAN;
     for memory_bytes in [1 << 30, 6 << 20] {
-        let path = place.singles("nan.npy", &rows);
-        let mut request = place.request(&[&path], json!({ "clusters": 2 }));
+        let path = workspace.singles("nan.npy", &rows);
+        let mut request = workspace.request(&[&path], json!({ "clusters": 2 }));
         request.memory_bytes = memory_bytes;
         let text = refused(&request);
         assert!(text.contains("coordinate 3 of point 42 of") && text.contains("NaN"), "{text}");
     }
     rows[41][2] = 1e39;
-    let path = place.doubles("large.npy", &rows);
-    let text = refused(&place.request(&[&path], json!({ "clusters": 2, "dtype": "float32" })));
+    let path = workspace.doubles("large.npy", &rows);
+    let text = refused(&workspace.request(&[&path], json!({ "clusters": 2, "dtype": "float32" })));
     assert!(text.contains("point 42") && text.contains("is inf"), "{text}");
-    let folder = place.folder.path().join("nothing");
+    let folder = workspace.folder.path().join("nothing");
     std::fs::create_dir(&folder).unwrap();
-    let text = refused(&place.request(&[&folder], json!({})));
+    let text = refused(&workspace.request(&[&folder], json!({})));
     assert!(text.contains("holds no file"), "{text}");
-    let text = refused(&place.request(&[&folder.join("none")], json!({})));
+    let text = refused(&workspace.request(&[&folder.join("none")], json!({})));
     assert!(text.contains("check the path"), "{text}");
     for (start, expected) in [(&[0x1F, 0x8B, 8][..], "unpack it"), (b"PAR1abcd", "Parquet")] {
-        let path = place.write("x", start);
-        assert!(refused(&place.request(&[&path], json!({}))).contains(expected));
+        let path = workspace.write("x", start);
+        assert!(refused(&workspace.request(&[&path], json!({}))).contains(expected));
     }
 }
 
 #[test]
 fn parameters_out_of_range_are_refused() {
-    let place = Place::new();
-    let path = place.doubles("x.npy", &clouds(10, 3, 2, 1));
-    let centres = place.doubles("c.npy", &clouds(2, 4, 2, 1));
+    let workspace = Workspace::new();
+    let path = workspace.doubles("x.npy", &clouds(10, 3, 2, 1));
+    let centres = workspace.doubles("c.npy", &clouds(2, 4, 2, 1));
     for (bad, expected) in [
         (json!({ "clusters": 0 }), "--clusters is 0"),
         (json!({ "clusters": 11 }), "there are only 10 points"),
@@ -86,22 +86,22 @@ fn parameters_out_of_range_are_refused() {
         (json!({ "clusters": 2, "centres": "/none" }), "check the path"),
         (json!({ "clusters": 2, "init": "random" }), "unknown variant"),
     ] {
-        let text = refused(&place.request(&[&path], bad));
+        let text = refused(&workspace.request(&[&path], bad));
         assert!(text.contains(expected), "{text}");
     }
-    let mut request = place.request(&[&path], json!({ "clusters": 2 }));
+    let mut request = workspace.request(&[&path], json!({ "clusters": 2 }));
     request.memory_bytes = 1 << 16;
     assert!(refused(&request).contains("raise --memory"));
 }
 
 #[test]
 fn a_cancelled_run_stops() {
-    let place = Place::new();
-    let path = place.doubles("x.npy", &clouds(1000, 3, 2, 1));
+    let workspace = Workspace::new();
+    let path = workspace.doubles("x.npy", &clouds(1000, 3, 2, 1));
     for memory_bytes in [1 << 30, 6 << 20] {
         let progress = Progress::default();
         progress.cancel();
-        let mut request = place.request(&[&path], json!({ "clusters": 2 }));
+        let mut request = workspace.request(&[&path], json!({ "clusters": 2 }));
         request.memory_bytes = memory_bytes;
         let error = cuesta_kmeans::run(&request, &progress).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Cancelled);

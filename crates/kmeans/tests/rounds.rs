@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Place, clouds, run};
+use common::{Workspace, clouds, run};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -33,26 +33,29 @@ proptest! {
         tasks in 1usize..20,
         seed in any::<u64>(),
     ) {
-        let place = Place::new();
+        let workspace = Workspace::new();
         let rows = clouds(points, dimensions, 4, seed);
-        let path =
-            if double { place.doubles("x.npy", &rows) } else { place.singles("x.npy", &rows) };
+        let path = if double {
+            workspace.doubles("x.npy", &rows)
+        } else {
+            workspace.singles("x.npy", &rows)
+        };
         let parameters =
             json!({ "clusters": clusters, "iterations": iterations, "init": "kmeans++" });
-        let request = place.request(&[&path], parameters);
+        let request = workspace.request(&[&path], parameters);
         let counts = run(&request).counts;
-        let answer = place.answer();
+        let answer = workspace.answer();
         answer.keys().for_each(|name| std::fs::remove_file(request.output.join(name)).unwrap());
         prop_assert_eq!(in_rounds(&request, tasks, seed), counts["iterations"]);
-        prop_assert_eq!(place.answer(), answer);
+        prop_assert_eq!(workspace.answer(), answer);
     }
 }
 
 /// Returns the phases of a run in one task by a worker that holds its points if `memory_bytes`
 /// suffice.
-fn phases_with_memory(place: &Place, request: &Request, memory_bytes: u64) -> Vec<String> {
+fn phases_with_memory(workspace: &Workspace, request: &Request, memory_bytes: u64) -> Vec<String> {
     run(request);
-    let answer = place.answer();
+    let answer = workspace.answer();
     let resources =
         Resources { slots: 1, memory_bytes: 1 << 30, keeps: true, ..Resources::default() };
     let mut leader = lead(request, Resources { tasks: Some(1), ..resources }).unwrap();
@@ -69,24 +72,24 @@ fn phases_with_memory(place: &Place, request: &Request, memory_bytes: u64) -> Ve
         results = vec![worker.task(task, &progress).unwrap().0];
         phases.push(round.phase);
     }
-    assert_eq!(place.answer(), answer);
+    assert_eq!(workspace.answer(), answer);
     phases
 }
 
 #[test]
 fn a_worker_that_holds_its_points_writes_the_same_answer() {
-    let place = Place::new();
-    let path = place.singles("x.npy", &clouds(5000, 4, 5, 8));
-    let request = place.request(&[&path], json!({ "clusters": 5, "iterations": 120 }));
-    let phases = phases_with_memory(&place, &request, 1 << 30);
+    let workspace = Workspace::new();
+    let path = workspace.singles("x.npy", &clouds(5000, 4, 5, 8));
+    let request = workspace.request(&[&path], json!({ "clusters": 5, "iterations": 120 }));
+    let phases = phases_with_memory(&workspace, &request, 1 << 30);
     assert!(phases.contains(&"iteration 1".to_owned()), "{phases:?}");
 }
 
 #[test]
 fn a_worker_without_memory_for_its_points_reads_them_again() {
-    let place = Place::new();
-    let path = place.singles("x.npy", &clouds(120_000, 4, 5, 8));
-    let request = place.request(&[&path], json!({ "clusters": 5, "iterations": 3 }));
-    let phases = phases_with_memory(&place, &request, 4 << 20);
+    let workspace = Workspace::new();
+    let path = workspace.singles("x.npy", &clouds(120_000, 4, 5, 8));
+    let request = workspace.request(&[&path], json!({ "clusters": 5, "iterations": 3 }));
+    let phases = phases_with_memory(&workspace, &request, 4 << 20);
     assert!(phases.contains(&"streamed iteration 1".to_owned()), "{phases:?}");
 }

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Place, clouds, proved, run, verify};
+use common::{Workspace, clouds, run, run_verified, verify};
 use cuesta_core::random::Stream;
 use cuesta_kmeans::kernel::simd::VectorLevel;
 use cuesta_kmeans::kernel::{self, Centres, Grid, NONE, Real, STRIP, Sums};
@@ -16,48 +16,54 @@ use serde_json::json;
 #[test]
 fn threads_and_memory_do_not_change_a_byte() {
     for single in [true, false] {
-        let place = Place::new();
+        let workspace = Workspace::new();
         let rows = clouds(150_000, 13, 7, 3);
-        let path =
-            if single { place.singles("x.npy", &rows) } else { place.doubles("x.npy", &rows) };
+        let path = if single {
+            workspace.singles("x.npy", &rows)
+        } else {
+            workspace.doubles("x.npy", &rows)
+        };
         let mut answers = Vec::new();
         for (threads, memory_bytes) in
             [(1, 1 << 30), (2, 1 << 30), (5, 1 << 30), (1, 6 << 20), (3, 9 << 20)]
         {
-            let mut request = place.request(&[&path], json!({ "clusters": 7, "iterations": 6 }));
+            let mut request =
+                workspace.request(&[&path], json!({ "clusters": 7, "iterations": 6 }));
             request.threads = threads;
             request.memory_bytes = memory_bytes;
             let response = run(&request);
             let streamed = response.phases.iter().any(|phase| phase.name.starts_with("streamed"));
             assert_eq!(streamed, memory_bytes < 10 << 20);
-            answers.push(place.answer());
+            answers.push(workspace.answer());
         }
         assert!(answers.iter().all(|answer| *answer == answers[0]));
         assert!(
-            verify(&place.request(&[&path], json!({ "clusters": 7, "iterations": 6 }))).verified
+            verify(&workspace.request(&[&path], json!({ "clusters": 7, "iterations": 6 })))
+                .verified
         );
     }
 }
 
 #[test]
 fn many_files_are_a_single_set_of_points() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let rows = clouds(1000, 3, 4, 9);
-    let complete = place.doubles("whole.npy", &rows);
-    proved(&place.request(&[&complete], json!({ "clusters": 4 })));
-    let answer = place.answer();
-    let (a, b) = (place.doubles("a.npy", &rows[..333]), place.doubles("b.npy", &rows[333..]));
-    proved(&place.request(&[&a, &b], json!({ "clusters": 4 })));
-    assert_eq!(place.answer(), answer);
+    let complete = workspace.doubles("whole.npy", &rows);
+    run_verified(&workspace.request(&[&complete], json!({ "clusters": 4 })));
+    let answer = workspace.answer();
+    let (a, b) =
+        (workspace.doubles("a.npy", &rows[..333]), workspace.doubles("b.npy", &rows[333..]));
+    run_verified(&workspace.request(&[&a, &b], json!({ "clusters": 4 })));
+    assert_eq!(workspace.answer(), answer);
 }
 
 #[test]
 fn text_and_numbers_have_the_same_answer() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let rows = clouds(60_000, 4, 3, 5);
-    let path = place.doubles("x.npy", &rows);
-    proved(&place.request(&[&path], json!({ "clusters": 3 })));
-    let answer = place.answer();
+    let path = workspace.doubles("x.npy", &rows);
+    run_verified(&workspace.request(&[&path], json!({ "clusters": 3 })));
+    let answer = workspace.answer();
     for separator in [",", " ", "\t", ", ", ";"] {
         let mut text = "# a comment\n\n".to_owned();
         for (index, row) in rows.iter().enumerate() {
@@ -66,18 +72,18 @@ fn text_and_numbers_have_the_same_answer() {
             text += if index % 2 == 0 { "\n" } else { "\r\n" };
         }
         assert!(text.len() > 3 << 20);
-        let path = place.write("x.txt", text.trim_end());
-        proved(&place.request(&[&path], json!({ "clusters": 3 })));
-        assert_eq!(place.answer(), answer, "{separator:?}");
+        let path = workspace.write("x.txt", text.trim_end());
+        run_verified(&workspace.request(&[&path], json!({ "clusters": 3 })));
+        assert_eq!(workspace.answer(), answer, "{separator:?}");
     }
 }
 
 #[test]
 fn a_single_cluster_is_the_mean() {
-    let place = Place::new();
-    let path = place.doubles("x.npy", &[vec![1.0, 2.0], vec![3.0, 6.0], vec![5.0, 1.0]]);
-    proved(&place.request(&[&path], json!({ "clusters": 1 })));
-    let centre = &place.centres()[0];
+    let workspace = Workspace::new();
+    let path = workspace.doubles("x.npy", &[vec![1.0, 2.0], vec![3.0, 6.0], vec![5.0, 1.0]]);
+    run_verified(&workspace.request(&[&path], json!({ "clusters": 1 })));
+    let centre = &workspace.centres()[0];
     assert_eq!(centre[..2], [0.0, 3.0]);
     assert!((centre[3] - 3.0).abs() < 1e-12 && (centre[4] - 3.0).abs() < 1e-12);
     assert!((centre[2] - 22.0).abs() < 1e-9, "inertia {}", centre[2]);
@@ -85,80 +91,82 @@ fn a_single_cluster_is_the_mean() {
 
 #[test]
 fn as_many_clusters_as_points_are_single_points() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let rows = clouds(77, 5, 77, 1);
-    let path = place.doubles("x.npy", &rows);
-    proved(&place.request(&[&path], json!({ "clusters": 77 })));
-    assert_eq!(place.clusters(), (0..77).collect::<Vec<u32>>());
-    assert!(place.centres().iter().all(|row| row[1] == 1.0 && row[2] < 1e-6));
+    let path = workspace.doubles("x.npy", &rows);
+    run_verified(&workspace.request(&[&path], json!({ "clusters": 77 })));
+    assert_eq!(workspace.clusters(), (0..77).collect::<Vec<u32>>());
+    assert!(workspace.centres().iter().all(|row| row[1] == 1.0 && row[2] < 1e-6));
 }
 
 #[test]
 fn a_tie_is_assigned_to_the_smallest_cluster() {
-    let place = Place::new();
-    let path = place.doubles("x.npy", &[vec![0.0], vec![2.0], vec![1.0]]);
-    proved(&place.request(&[&path], json!({ "clusters": 2, "iterations": 1 })));
+    let workspace = Workspace::new();
+    let path = workspace.doubles("x.npy", &[vec![0.0], vec![2.0], vec![1.0]]);
+    run_verified(&workspace.request(&[&path], json!({ "clusters": 2, "iterations": 1 })));
     // Afterwards the centres are 0.5 and 2.
-    assert_eq!(place.clusters(), [0, 1, 0]);
+    assert_eq!(workspace.clusters(), [0, 1, 0]);
 }
 
 #[test]
 fn an_empty_cluster_keeps_its_centre_and_equal_points_share_the_first() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let mut rows = vec![vec![7.0, 7.0]; 5];
     rows.extend([vec![0.0, 0.0], vec![0.0, 1.0]]);
-    let path = place.singles("x.npy", &rows);
-    proved(&place.request(&[&path], json!({ "clusters": 3 })));
-    let sizes: Vec<f64> = place.centres().iter().map(|row| row[1]).collect();
+    let path = workspace.singles("x.npy", &rows);
+    run_verified(&workspace.request(&[&path], json!({ "clusters": 3 })));
+    let sizes: Vec<f64> = workspace.centres().iter().map(|row| row[1]).collect();
     // All points are in the first cluster until its centre moves to their mean; the third equals
     // the second.
     assert_eq!(sizes, [2.0, 5.0, 0.0]);
-    let centres = place.write("c.txt", "7 7\n0 0\n900 900\n");
+    let centres = workspace.write("c.txt", "7 7\n0 0\n900 900\n");
     let parameters = json!({ "clusters": 3, "centres": centres });
-    proved(&place.request(&[&path], parameters));
-    assert_eq!(place.clusters(), [0, 0, 0, 0, 0, 1, 1]);
-    assert_eq!(place.centres()[2][3..], [900.0, 900.0]);
+    run_verified(&workspace.request(&[&path], parameters));
+    assert_eq!(workspace.clusters(), [0, 0, 0, 0, 0, 1, 1]);
+    assert_eq!(workspace.centres()[2][3..], [900.0, 900.0]);
 }
 
 #[test]
 fn points_far_from_the_origin_are_distinguished() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let mut rows = clouds(5000, 6, 5, 4);
     rows.iter_mut().flatten().for_each(|x| *x += 1e7);
-    for path in [place.doubles("x.npy", &rows), place.singles("y.npy", &rows)] {
-        proved(&place.request(&[&path], json!({ "clusters": 5, "init": "kmeans++" })));
+    for path in [workspace.doubles("x.npy", &rows), workspace.singles("y.npy", &rows)] {
+        run_verified(&workspace.request(&[&path], json!({ "clusters": 5, "init": "kmeans++" })));
     }
 }
 
 #[test]
 fn extreme_numbers_are_computed_with() {
     for (size, clusters) in [(1e149, 3), (1e-149, 3), (1e-310, 2), (0.0, 2)] {
-        let place = Place::new();
+        let workspace = Workspace::new();
         let mut rows = clouds(500, 3, 3, 8);
         rows.iter_mut().flatten().for_each(|x| *x *= size / 200.0);
-        let path = place.doubles("x.npy", &rows);
-        proved(&place.request(&[&path], json!({ "clusters": clusters, "iterations": 4 })));
+        let path = workspace.doubles("x.npy", &rows);
+        run_verified(
+            &workspace.request(&[&path], json!({ "clusters": clusters, "iterations": 4 })),
+        );
     }
-    let place = Place::new();
+    let workspace = Workspace::new();
     let mut rows = clouds(500, 3, 3, 8);
     rows.iter_mut().flatten().for_each(|x| *x *= 1e36);
-    let path = place.singles("x.npy", &rows);
-    proved(&place.request(&[&path], json!({ "clusters": 3, "iterations": 4 })));
+    let path = workspace.singles("x.npy", &rows);
+    run_verified(&workspace.request(&[&path], json!({ "clusters": 3, "iterations": 4 })));
 }
 
 #[test]
 fn kmeans_plus_plus_depends_on_the_seed_only() {
-    let place = Place::new();
-    let path = place.singles("x.npy", &clouds(100_000, 4, 8, 2));
+    let workspace = Workspace::new();
+    let path = workspace.singles("x.npy", &clouds(100_000, 4, 8, 2));
     let mut answers = Vec::new();
     for (seed, threads, memory_bytes) in [(1, 1, 1 << 30), (1, 3, 6 << 20), (2, 1, 1 << 30)] {
         let parameters = json!({ "clusters": 8, "init": "kmeans++", "iterations": 3 });
-        let mut request = place.request(&[&path], parameters);
+        let mut request = workspace.request(&[&path], parameters);
         request.seed = seed;
         request.threads = threads;
         request.memory_bytes = memory_bytes;
-        proved(&request);
-        answers.push(place.answer());
+        run_verified(&request);
+        answers.push(workspace.answer());
     }
     assert_eq!(answers[0], answers[1]);
     assert_ne!(answers[0], answers[2]);
@@ -166,12 +174,12 @@ fn kmeans_plus_plus_depends_on_the_seed_only() {
 
 #[test]
 fn it_stops_when_no_centre_moves_further_than_the_tolerance() {
-    let place = Place::new();
-    let path = place.doubles("x.npy", &clouds(3000, 3, 3, 6));
+    let workspace = Workspace::new();
+    let path = workspace.doubles("x.npy", &clouds(3000, 3, 3, 6));
     let shifts = |tolerance: f64| -> Vec<f64> {
         let parameters = json!({ "clusters": 3, "iterations": 500, "tolerance": tolerance });
-        proved(&place.request(&[&path], parameters));
-        let text = String::from_utf8(place.answer()["iterations.tsv"].clone()).unwrap();
+        run_verified(&workspace.request(&[&path], parameters));
+        let text = String::from_utf8(workspace.answer()["iterations.tsv"].clone()).unwrap();
         let shift = |line: &str| line.split('\t').nth(1).unwrap().parse().unwrap();
         text.lines().skip(1).map(shift).collect()
     };
@@ -184,11 +192,11 @@ fn it_stops_when_no_centre_moves_further_than_the_tolerance() {
 
 #[test]
 fn a_changed_answer_is_detected() {
-    let place = Place::new();
-    let path = place.doubles("x.npy", &clouds(3000, 3, 3, 6));
-    let request = place.request(&[&path], json!({ "clusters": 3 }));
-    proved(&request);
-    let answer = place.answer();
+    let workspace = Workspace::new();
+    let path = workspace.doubles("x.npy", &clouds(3000, 3, 3, 6));
+    let request = workspace.request(&[&path], json!({ "clusters": 3 }));
+    run_verified(&request);
+    let answer = workspace.answer();
     let restore = || {
         for (name, content) in &answer {
             std::fs::write(request.output.join(name), content).unwrap();

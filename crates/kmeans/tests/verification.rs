@@ -7,7 +7,7 @@ mod common;
 
 use std::fs;
 
-use common::{Place, clouds, proved, run, verify};
+use common::{Workspace, clouds, run, run_verified, verify};
 use cuesta_core::job::{Request, VerificationLevel};
 use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
@@ -39,11 +39,11 @@ fn passes(request: &Request) -> bool {
 fn no_mutant_of_an_answer_passes() {
     let mutant_count = std::env::var("CUESTA_MUTANTS").ok().and_then(|text| text.parse().ok());
     let wanted: u64 = mutant_count.unwrap_or(DEFAULT);
-    let place = Place::new();
-    let path = place.singles("x.npy", &clouds(60, 3, 4, 1));
-    let request = place.request(&[&path], json!({ "clusters": 5, "iterations": 6 }));
-    proved(&request);
-    let answer = place.answer();
+    let workspace = Workspace::new();
+    let path = workspace.singles("x.npy", &clouds(60, 3, 4, 1));
+    let request = workspace.request(&[&path], json!({ "clusters": 5, "iterations": 6 }));
+    run_verified(&request);
+    let answer = workspace.answer();
     assert_eq!(answer.len(), 3);
     let (mut made, mut equal) = (0, 0);
     for (name, right) in &answer {
@@ -52,14 +52,14 @@ fn no_mutant_of_an_answer_passes() {
         let mut of_file = 0;
         while of_file < wanted.div_ceil(3) {
             index += 1;
-            let Some((what, wrong)) = mutant(right, rows, 5, index) else { continue };
+            let Some((change, wrong)) = mutant(right, rows, 5, index) else { continue };
             if numbers(&wrong) == numbers(right) {
                 // One digit more or less of the same double.
                 equal += 1;
                 continue;
             }
             fs::write(request.output.join(name), wrong).unwrap();
-            assert!(!passes(&request), "{name}, mutant {index}: {what}");
+            assert!(!passes(&request), "{name}, mutant {index}: {change}");
             of_file += 1;
         }
         made += of_file;
@@ -71,30 +71,30 @@ fn no_mutant_of_an_answer_passes() {
 
 #[test]
 fn memory_enough_for_the_run_is_enough_for_the_verification() {
-    let place = Place::new();
-    let path = place.doubles("x.npy", &clouds(100_000, 9, 6, 2));
-    let mut request = place.request(&[&path], json!({ "clusters": 12, "iterations": 5 }));
+    let workspace = Workspace::new();
+    let path = workspace.doubles("x.npy", &clouds(100_000, 9, 6, 2));
+    let mut request = workspace.request(&[&path], json!({ "clusters": 12, "iterations": 5 }));
     run(&request);
-    let answer = place.answer();
+    let answer = workspace.answer();
     for memory_bytes in [1 << 20, 3 << 20, 6 << 20, 12 << 20, 1 << 30] {
         request.memory_bytes = memory_bytes;
         let works = cuesta_kmeans::run(&request, &Progress::default()).is_ok();
         assert!(works || memory_bytes < 12 << 20);
-        assert_eq!(place.answer(), answer);
+        assert_eq!(workspace.answer(), answer);
         assert!(passes(&request), "{memory_bytes}");
     }
 }
 
 #[test]
 fn progress_reaches_the_total_expected_at_the_start() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let rows = clouds(3000, 4, 3, 5);
-    let numbers = place.doubles("x.npy", &rows);
+    let numbers = workspace.doubles("x.npy", &rows);
     let line = |row: &Vec<f64>| row.iter().map(f64::to_string).collect::<Vec<_>>().join(" ") + "\n";
-    let text = place.write("x.txt", rows.iter().map(line).collect::<String>());
+    let text = workspace.write("x.txt", rows.iter().map(line).collect::<String>());
     for path in [numbers, text] {
         let parameters = json!({ "clusters": 3, "init": "kmeans++", "iterations": 300 });
-        let mut request = place.request(&[&path], parameters);
+        let mut request = workspace.request(&[&path], parameters);
         for level in [None, Some(VerificationLevel::Full), Some(VerificationLevel::Sample)] {
             let progress = Progress::default();
             match level {
@@ -112,15 +112,15 @@ fn progress_reaches_the_total_expected_at_the_start() {
 
 #[test]
 fn a_sample_detects_wrong_sizes_and_many_wrong_clusters() {
-    let place = Place::new();
-    let path = place.singles("x.npy", &clouds(40_000, 3, 4, 1));
-    let mut request = place.request(&[&path], json!({ "clusters": 5, "iterations": 3 }));
-    let full = proved(&request);
+    let workspace = Workspace::new();
+    let path = workspace.singles("x.npy", &clouds(40_000, 3, 4, 1));
+    let mut request = workspace.request(&[&path], json!({ "clusters": 5, "iterations": 3 }));
+    let full = run_verified(&request);
     request.verify = VerificationLevel::Sample;
     let verdict = verify(&request);
     assert!(verdict.verified, "{verdict:?}");
     assert_eq!((verdict.digest, verdict.counts), (full.digest, full.counts));
-    let answer = place.answer();
+    let answer = workspace.answer();
     let mut wrong = answer["assignments.npy"].clone();
     let start = wrong.len() - 40_000 * 4;
     wrong[start..].reverse();
@@ -152,12 +152,15 @@ proptest! {
         let value = |index: usize| stream.below(index as u64, values) as f64 * 0.5 - 3.0;
         let numbers: Vec<f64> = (0..count * dimensions).map(value).collect();
         let rows: Vec<Vec<f64>> = numbers.chunks(dimensions).map(<[f64]>::to_vec).collect();
-        let place = Place::new();
-        let path =
-            if single { place.singles("x.npy", &rows) } else { place.doubles("x.npy", &rows) };
+        let workspace = Workspace::new();
+        let path = if single {
+            workspace.singles("x.npy", &rows)
+        } else {
+            workspace.doubles("x.npy", &rows)
+        };
         let parameters = json!({ "clusters": clusters.min(count), "iterations": iterations });
-        let mut request = place.request(&[&path], parameters);
+        let mut request = workspace.request(&[&path], parameters);
         request.memory_bytes = memory_bytes;
-        proved(&request);
+        run_verified(&request);
     }
 }

@@ -171,18 +171,18 @@ mod tests {
             let points: Vec<Vec<f64>> = (0..POINTS)
                 .map(|point| (0..dimensions).map(|axis| value(5000 + 20 * point + axis)).collect())
                 .collect();
-            let mut room = vec![[0.0; POINTS]; dimensions];
+            let mut lanes = vec![[0.0; POINTS]; dimensions];
             for (lane, point) in points.iter().enumerate() {
-                quick.put(point.iter().copied(), lane, &mut room);
+                quick.put(point.iter().copied(), lane, &mut lanes);
             }
-            for guesses in [quick.guess::<false>(&room), quick.guess::<true>(&room)] {
+            for guesses in [quick.guess::<false>(&lanes), quick.guess::<true>(&lanes)] {
                 for (lane, point) in points.iter().enumerate() {
                     let (cluster, _) = reference::nearest(point, &rows);
                     prop_assert!(!guesses.is_sure(lane) || guesses.clusters[lane] == cluster);
-                    for (other, row) in rows.chunks_exact(dimensions).enumerate() {
+                    for (candidate, row) in rows.chunks_exact(dimensions).enumerate() {
                         let scaled = |(x, c): (&f64, &f64)| ((x - c) * scale.factor()).powi(2);
                         let distance = point.iter().zip(row).map(scaled).sum::<f64>().sqrt();
-                        if other as u32 == guesses.clusters[lane] {
+                        if candidate as u32 == guesses.clusters[lane] {
                             prop_assert!(distance <= f64::from(guesses.upper[lane]));
                         } else {
                             prop_assert!(distance >= f64::from(guesses.lower[lane]));
@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn equal_centres_are_never_sure() {
         let quick = Quick::new(&[1.0, 5.0, 1.0], 1, Scale::new(&[5.0]));
-        let mut room = vec![[0.0; POINTS]];
-        quick.put([0.0].into_iter(), 0, &mut room);
-        quick.put([5.0].into_iter(), 31, &mut room);
-        let guesses = quick.guess::<false>(&room);
+        let mut lanes = vec![[0.0; POINTS]];
+        quick.put([0.0].into_iter(), 0, &mut lanes);
+        quick.put([5.0].into_iter(), 31, &mut lanes);
+        let guesses = quick.guess::<false>(&lanes);
         assert!(!guesses.is_sure(0));
         assert!(guesses.is_sure(31) && guesses.clusters[31] == 1);
     }

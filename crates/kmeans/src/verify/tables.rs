@@ -27,13 +27,13 @@ fn is_same(actual: &[u8], right: &[u8]) -> bool {
     let digits = actual.strip_prefix('-').unwrap_or(actual);
     let (mantissa, exponent) = digits.split_once('E').unwrap_or((digits, "1"));
     let exponent = exponent.strip_prefix('-').unwrap_or(exponent);
-    let Some((whole, fraction)) = mantissa.split_once('.') else { return false };
+    let Some((integer, fraction)) = mantissa.split_once('.') else { return false };
     let numbers = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_tidy = [whole, fraction, exponent].into_iter().all(numbers)
-        && (whole == "0" || !whole.starts_with('0'))
+    let is_tidy = [integer, fraction, exponent].into_iter().all(numbers)
+        && (integer == "0" || !integer.starts_with('0'))
         && (fraction == "0" || !fraction.ends_with('0'))
         && !exponent.starts_with('0')
-        && whole.len() + fraction.len() <= 18;
+        && integer.len() + fraction.len() <= 18;
     let bits = |text: &str| text.parse().map(f64::to_bits).ok();
     is_tidy && right.contains('.') && bits(actual) == bits(right)
 }

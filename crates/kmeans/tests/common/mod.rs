@@ -11,11 +11,11 @@ use cuesta_core::random::Stream;
 use cuesta_input::npy;
 use serde_json::Value;
 
-pub struct Place {
+pub struct Workspace {
     pub folder: tempfile::TempDir,
 }
 
-impl Place {
+impl Workspace {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("answer")).unwrap();
@@ -93,7 +93,7 @@ pub fn verify(request: &Request) -> Verdict {
 }
 
 /// Runs and verifies a request; the answer must pass.
-pub fn proved(request: &Request) -> Verdict {
+pub fn run_verified(request: &Request) -> Verdict {
     run(request);
     let verdict = verify(request);
     assert!(verdict.verified, "{verdict:?}");
@@ -102,12 +102,13 @@ pub fn proved(request: &Request) -> Verdict {
 
 /// Returns normal clouds around a few centres.
 pub fn clouds(points: usize, dimensions: usize, clusters: u64, seed: u64) -> Vec<Vec<f64>> {
-    let [which, centre, place] = [1, 2, 3].map(|stream| Stream::new(seed, stream));
+    let [choices, centre, offsets] = [1, 2, 3].map(|stream| Stream::new(seed, stream));
     let dims = dimensions as u64;
     let row = |point: u64| {
-        let cluster = which.below(point, clusters);
-        let at =
-            |j| 100.0 * centre.uniform(cluster * dims + j) + 20.0 * place.normal(point * dims + j);
+        let cluster = choices.below(point, clusters);
+        let at = |j| {
+            100.0 * centre.uniform(cluster * dims + j) + 20.0 * offsets.normal(point * dims + j)
+        };
         (0..dims).map(at).collect()
     };
     (0..points as u64).map(row).collect()
