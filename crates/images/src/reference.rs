@@ -15,11 +15,12 @@ pub fn analyse(samples: &Samples, shape: &ImageShape, plan: &Plan) -> ImageMeasu
     let plane: Vec<f64> =
         (0..shape.pixels()).map(|pixel| intensity(samples, shape, plan.channel, pixel)).collect();
     let threshold = plan.threshold.unwrap_or_else(|| otsu(&plane, shape.kind));
-    let mut left: Vec<bool> = plane.iter().map(|&value| (value > threshold) != plan.dark).collect();
-    let pixels = left.iter().filter(|&&is| is).count() as u64;
+    let mut remaining: Vec<bool> =
+        plane.iter().map(|&value| (value > threshold) != plan.dark).collect();
+    let pixels = remaining.iter().filter(|&&is| is).count() as u64;
     let (mut objects, mut largest) = (0, 0);
-    for start in 0..left.len() {
-        let size = fill(&mut left, shape.width, start);
+    for start in 0..remaining.len() {
+        let size = fill(&mut remaining, shape.width, start);
         if size >= plan.min_pixels {
             objects += 1;
             largest = largest.max(size);

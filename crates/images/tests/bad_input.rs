@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Page, Place, directory_first, levels, refused, tiff};
+use common::{Page, Workspace, directory_first, levels, refused, tiff};
 use cuesta_core::error::ErrorKind;
 use cuesta_core::progress::Progress;
 use cuesta_images::kernel::needed_bytes;
@@ -18,7 +18,7 @@ use tiff::encoder::{Compression, TiffEncoder, colortype};
 
 #[test]
 fn bad_arrays_are_named() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     for (descr, shape, bytes, expected) in [
         ("<i2", "(2, 2)", 8, "of type <i2; save it as uint8"),
         (">u2", "(2, 2)", 8, "of type >u2"),
@@ -32,23 +32,23 @@ fn bad_arrays_are_named() {
         ("<f4", "(2, 2)", 15, "cut short, obtain it again"),
         ("<f8", "(99999999999, 99999999999)", 15, "cut short"),
     ] {
-        let path = place.npy("bad.npy", descr, shape, &vec![0; bytes]);
-        let text = refused(&place.request(&[&path], json!({})));
+        let path = workspace.npy("bad.npy", descr, shape, &vec![0; bytes]);
+        let text = refused(&workspace.request(&[&path], json!({})));
         assert!(text.contains(expected) && text.contains("bad.npy"), "{text}");
     }
     let numbers: Vec<u8> = [1.0, 2.0, f64::NAN, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
-    let good = place.npy("good.npy", "|u1", "(2, 1, 1)", &[1, 2]);
-    let path = place.npy("nan.npy", "<f8", "(2, 2, 1)", &numbers);
-    let text = refused(&place.request(&[&good, &path], json!({})));
+    let good = workspace.npy("good.npy", "|u1", "(2, 1, 1)", &[1, 2]);
+    let path = workspace.npy("nan.npy", "<f8", "(2, 2, 1)", &numbers);
+    let text = refused(&workspace.request(&[&good, &path], json!({})));
     assert!(text.contains("image 3 (page 1 of ") && text.contains("nan.npy)"), "{text}");
     assert!(text.ends_with("has NaN at row 0, column 0; give numbers"), "{text}");
-    let text = refused(&place.request(&[&good], json!({ "channel": "blue" })));
+    let text = refused(&workspace.request(&[&good], json!({ "channel": "blue" })));
     assert!(text.ends_with("good.npy) is grey and has no blue; give --channel luma"), "{text}");
 }
 
 #[test]
 fn a_file_that_is_no_image_is_named() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     for (start, expected) in [
         (&b"\x89PNG\r\n\x1a\n"[..], "is a PNG file; save it as TIFF or .npy"),
         (b"\xFF\xD8\xFF\xE0", "is a JPEG file"),
@@ -56,65 +56,65 @@ fn a_file_that_is_no_image_is_named() {
         (b"", "is empty"),
         (b"1,2,3", "is no image that is read here"),
     ] {
-        let path = place.write("x.tif", start);
-        let text = refused(&place.request(&[&path], json!({})));
+        let path = workspace.write("x.tif", start);
+        let text = refused(&workspace.request(&[&path], json!({})));
         assert!(text.contains(expected) && text.contains("x.tif"), "{text}");
     }
-    place.write("none/notes.txt", "x");
-    place.write("none/x.png", "x");
-    let folder = place.folder.path().join("none");
-    let text = refused(&place.request(&[&folder], json!({})));
+    workspace.write("none/notes.txt", "x");
+    workspace.write("none/x.png", "x");
+    let folder = workspace.folder.path().join("none");
+    let text = refused(&workspace.request(&[&folder], json!({})));
     assert!(text.ends_with("none holds no image; give .tif, .tiff or .npy files"), "{text}");
-    let text = refused(&place.request(&[&folder.join("nothing")], json!({})));
+    let text = refused(&workspace.request(&[&folder.join("nothing")], json!({})));
     assert!(text.contains("check the path"), "{text}");
-    assert!(refused(&place.request(&[], json!({}))).contains("no input"));
+    assert!(refused(&workspace.request(&[], json!({}))).contains("no input"));
 }
 
 #[test]
 fn bad_tiffs_are_named() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let values = levels(64 * 64, 1);
     let good = tiff(&[Page { width: 64, height: 64, values: &values }], Compression::Uncompressed);
     for size in [5, 7, 100] {
-        let path = place.write("cut.tif", &good[..size]);
-        let text = refused(&place.request(&[&path], json!({})));
+        let path = workspace.write("cut.tif", &good[..size]);
+        let text = refused(&workspace.request(&[&path], json!({})));
         assert!(text.contains("cut.tif") && text.contains("obtain it again"), "{size}: {text}");
     }
-    let path = place.write("cut.tif", directory_first((9, 5), 1, &[0; 40]));
-    let text = refused(&place.request(&[&path], json!({})));
+    let path = workspace.write("cut.tif", directory_first((9, 5), 1, &[0; 40]));
+    let text = refused(&workspace.request(&[&path], json!({})));
     assert!(text.contains("page 0 of ") && text.contains("cut.tif is cut short"), "{text}");
-    let path = place.write("flat.tif", directory_first((9, 0), 1, &[]));
-    let text = refused(&place.request(&[&path], json!({})));
+    let path = workspace.write("flat.tif", directory_first((9, 0), 1, &[]));
+    let text = refused(&workspace.request(&[&path], json!({})));
     assert!(text.contains("page 0 of ") && text.contains("flat.tif"), "{text}");
     let mut file = Cursor::new(Vec::new());
     let mut encoder = TiffEncoder::new(&mut file).unwrap();
     encoder.write_image::<colortype::CMYK8>(1, 1, &[0; 4]).unwrap();
-    let path = place.write("ink.tif", file.into_inner());
-    let text = refused(&place.request(&[&path], json!({})));
+    let path = workspace.write("ink.tif", file.into_inner());
+    let text = refused(&workspace.request(&[&path], json!({})));
     assert!(text.contains("page 0 of ") && text.contains("CMYK(8) pixels; save it as"), "{text}");
     let mut file = Cursor::new(Vec::new());
     let mut encoder = TiffEncoder::new(&mut file).unwrap();
     encoder.write_image::<colortype::Gray8>(1, 1, &[0]).unwrap();
     encoder.write_image::<colortype::GrayI16>(1, 1, &[0]).unwrap();
-    let path = place.write("signed.tif", file.into_inner());
-    let text = refused(&place.request(&[&path], json!({})));
+    let path = workspace.write("signed.tif", file.into_inner());
+    let text = refused(&workspace.request(&[&path], json!({})));
     assert!(text.contains("page 1 of ") && text.contains("numbers of 16 bits (Int)"), "{text}");
 }
 
 #[test]
 fn parameters_out_of_range_are_refused() {
-    let place = Place::new();
-    let path = place.npy("x.npy", "|u1", "(600, 600)", &levels(360_000, 1));
+    let workspace = Workspace::new();
+    let path = workspace.npy("x.npy", "|u1", "(600, 600)", &levels(360_000, 1));
     for (bad, expected) in [
         (json!({ "threshold": "high" }), "--threshold is \"high\", give otsu or a number"),
         (json!({ "threshold": "inf" }), "--threshold is"),
         (json!({ "min_pixels": 0 }), "--min-pixels is 0"),
         (json!({ "channel": "cyan" }), "unknown variant"),
     ] {
-        let text = refused(&place.request(&[&path], bad));
+        let text = refused(&workspace.request(&[&path], bad));
         assert!(text.contains(expected), "{text}");
     }
-    let mut request = place.request(&[&path], json!({}));
+    let mut request = workspace.request(&[&path], json!({}));
     request.memory_bytes = 1 << 20;
     let text = refused(&request);
     assert!(text.contains("the largest image needs") && text.contains("raise --memory"), "{text}");
@@ -122,11 +122,11 @@ fn parameters_out_of_range_are_refused() {
 
 #[test]
 fn a_cancelled_run_stops() {
-    let place = Place::new();
-    let path = place.npy("x.npy", "|u1", "(9, 5, 5)", &levels(225, 1));
+    let workspace = Workspace::new();
+    let path = workspace.npy("x.npy", "|u1", "(9, 5, 5)", &levels(225, 1));
     let progress = Progress::default();
     progress.cancel();
-    let request = place.request(&[&path], json!({}));
+    let request = workspace.request(&[&path], json!({}));
     let error = cuesta_images::run(&request, &progress).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Cancelled);
 }
@@ -136,8 +136,8 @@ const STARTS: [&[u8]; 4] =
     [b"II\x2A\x00\x08\x00\x00\x00", b"MM\x00\x2A\x00\x00\x00\x08", b"\x93NUMPY\x01\x00", b""];
 
 /// Reads all images of a file; an error must be one line that names the file.
-fn read_all(place: &Place, content: &[u8]) -> Result<(), TestCaseError> {
-    let path = place.write("any.tif", content);
+fn read_all(workspace: &Workspace, content: &[u8]) -> Result<(), TestCaseError> {
+    let path = workspace.write("any.tif", content);
     let plan = ImagesParams::default().check().unwrap();
     let outcome = Stack::open(&[path], needed_bytes).and_then(|stack| {
         let mut reader = Reader::new(&stack);
@@ -167,14 +167,14 @@ proptest! {
         let values = levels(12 * 9, 1);
         let form = if packed { Compression::Lzw } else { Compression::Uncompressed };
         let mut content = tiff(&[Page { width: 12, height: 9, values: &values }], form);
-        for (place, value) in changes {
-            let at = place.index(content.len());
+        for (workspace, value) in changes {
+            let at = workspace.index(content.len());
             content[at] = value;
         }
         if !whole {
             content.truncate(cut.index(content.len()));
         }
-        read_all(&Place::new(), &content)?;
+        read_all(&Workspace::new(), &content)?;
     }
 
     #[test]
@@ -182,6 +182,6 @@ proptest! {
         start in prop::sample::select(STARTS.to_vec()),
         bytes in prop::collection::vec(any::<u8>(), 0..200),
     ) {
-        read_all(&Place::new(), &[start, &bytes].concat())?;
+        read_all(&Workspace::new(), &[start, &bytes].concat())?;
     }
 }

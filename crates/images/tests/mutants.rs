@@ -7,7 +7,7 @@ mod common;
 
 use std::fs;
 
-use common::{Page, Place, levels, proved, run, tiff, verify};
+use common::{Page, Workspace, levels, run, run_verified, tiff, verify};
 use cuesta_core::job::{Request, VerificationLevel};
 use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
@@ -21,15 +21,15 @@ fn passes(request: &Request) -> bool {
 }
 
 /// Returns a request with pages of each kind, equal ones among them, and a stack of levels.
-fn request(place: &Place, parameters: Value) -> Request {
+fn request(workspace: &Workspace, parameters: Value) -> Request {
     let (small, large) = (levels(12 * 17, 1), levels(9 * 70, 2));
     let pages = [
         Page { width: 17, height: 12, values: &small },
         Page { width: 70, height: 9, values: &large },
     ];
-    let pages = place.write("a/pages.tif", tiff(&pages, Compression::Lzw));
-    let stack = place.npy("b/stack.npy", "|u1", "(4, 12, 17)", &small.repeat(4));
-    place.request(&[&pages, &stack], parameters)
+    let pages = workspace.write("a/pages.tif", tiff(&pages, Compression::Lzw));
+    let stack = workspace.npy("b/stack.npy", "|u1", "(4, 12, 17)", &small.repeat(4));
+    workspace.request(&[&pages, &stack], parameters)
 }
 
 #[test]
@@ -39,19 +39,21 @@ fn no_mutant_of_an_answer_passes() {
     let (mut made, mut index) = (0, 0);
     for parameters in [json!({}), json!({ "threshold": "90", "objects": "dark", "min_pixels": 3 })]
     {
-        let place = Place::new();
-        let request = request(&place, parameters);
-        proved(&request);
-        let right = fs::read(place.answer()).unwrap();
+        let workspace = Workspace::new();
+        let request = request(&workspace, parameters);
+        run_verified(&request);
+        let right = fs::read(workspace.answer()).unwrap();
         let until = made + wanted.div_ceil(2);
         while made < until {
             index += 1;
-            let Some((what, wrong)) = mutant(&right, RowFormat::Lines, 3, index) else { continue };
-            fs::write(place.answer(), wrong).unwrap();
-            assert!(!passes(&request), "mutant {index}: {what}");
+            let Some((change, wrong)) = mutant(&right, RowFormat::Lines, 3, index) else {
+                continue;
+            };
+            fs::write(workspace.answer(), wrong).unwrap();
+            assert!(!passes(&request), "mutant {index}: {change}");
             made += 1;
         }
-        fs::write(place.answer(), right).unwrap();
+        fs::write(workspace.answer(), right).unwrap();
         assert!(passes(&request));
     }
     println!("images: {made} mutants, none passed");
@@ -59,15 +61,15 @@ fn no_mutant_of_an_answer_passes() {
 
 #[test]
 fn a_sample_detects_all_faults_that_need_no_pixels() {
-    let place = Place::new();
-    let path = place.npy("stack.npy", "|u1", "(200, 8, 9)", &levels(200 * 72, 7));
-    let mut request = place.request(&[&path], json!({ "min_pixels": 2 }));
-    let full = proved(&request);
+    let workspace = Workspace::new();
+    let path = workspace.npy("stack.npy", "|u1", "(200, 8, 9)", &levels(200 * 72, 7));
+    let mut request = workspace.request(&[&path], json!({ "min_pixels": 2 }));
+    let full = run_verified(&request);
     request.verify = VerificationLevel::Sample;
     let verdict = verify(&request);
     assert!(verdict.verified, "{verdict:?}");
     assert_eq!((verdict.digest, verdict.counts), (full.digest, full.counts));
-    let good = fs::read_to_string(place.answer()).unwrap();
+    let good = fs::read_to_string(workspace.answer()).unwrap();
     let lines: Vec<&str> = good.lines().collect();
     let changed = |column: usize, value: &str| {
         let line = lines[7];
@@ -77,11 +79,11 @@ fn a_sample_detects_all_faults_that_need_no_pixels() {
     };
     let wrong_values = ["7", "x.npy", "9", "9", "8", "1.5", "73", "40", "60"];
     for (column, value) in wrong_values.into_iter().enumerate() {
-        fs::write(place.answer(), changed(column, value)).unwrap();
+        fs::write(workspace.answer(), changed(column, value)).unwrap();
         assert!(!passes(&request), "column {column}");
     }
     for (column, value) in [(5, "300"), (5, "-1"), (6, "007"), (7, "0"), (8, "0"), (8, "1")] {
-        fs::write(place.answer(), changed(column, value)).unwrap();
+        fs::write(workspace.answer(), changed(column, value)).unwrap();
         assert!(!passes(&request), "column {column}: {value}");
     }
     // All thresholds wrong by one: one image in 16 is computed.
@@ -92,17 +94,17 @@ fn a_sample_detects_all_faults_that_need_no_pixels() {
         }
         fields.join("\t") + "\n"
     };
-    fs::write(place.answer(), lines.iter().map(shifted).collect::<String>()).unwrap();
+    fs::write(workspace.answer(), lines.iter().map(shifted).collect::<String>()).unwrap();
     assert!(!passes(&request));
 }
 
 #[test]
 fn lines_beyond_the_images_and_names_beyond_the_limit_are_refused() {
-    let place = Place::new();
-    let path = place.npy("stack.npy", "|u1", "(3, 8, 9)", &levels(216, 7));
-    let request = place.request(&[&path], json!({}));
-    proved(&request);
-    let good = fs::read_to_string(place.answer()).unwrap();
+    let workspace = Workspace::new();
+    let path = workspace.npy("stack.npy", "|u1", "(3, 8, 9)", &levels(216, 7));
+    let request = workspace.request(&[&path], json!({}));
+    run_verified(&request);
+    let good = fs::read_to_string(workspace.answer()).unwrap();
     let (rows, last) = good.trim_end().rsplit_once('\n').unwrap();
     let doubled = rows.lines().last().unwrap();
     let long = good.replace("stack.npy", &"n".repeat(20_000));
@@ -115,19 +117,19 @@ fn lines_beyond_the_images_and_names_beyond_the_limit_are_refused() {
         long,
     ];
     for text in bad {
-        fs::write(place.answer(), &text).unwrap();
+        fs::write(workspace.answer(), &text).unwrap();
         assert!(!passes(&request), "{text}");
     }
-    fs::write(place.answer(), good).unwrap();
+    fs::write(workspace.answer(), good).unwrap();
     assert!(passes(&request));
 }
 
 #[test]
 fn memory_enough_for_the_run_is_enough_for_the_verification() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let bytes: Vec<u8> = levels(300 * 400 * 2, 3);
-    let path = place.npy("x.npy", "<u2", "(2, 300, 200)", &bytes);
-    let mut request = place.request(&[&path], json!({}));
+    let path = workspace.npy("x.npy", "<u2", "(2, 300, 200)", &bytes);
+    let mut request = workspace.request(&[&path], json!({}));
     let mut least = None;
     for memory_bytes in (100..3000).map(|kibibytes| kibibytes << 10) {
         request.memory_bytes = memory_bytes;
@@ -145,8 +147,8 @@ fn memory_enough_for_the_run_is_enough_for_the_verification() {
 
 #[test]
 fn progress_reaches_the_total_expected_at_the_start() {
-    let place = Place::new();
-    let mut request = request(&place, json!({}));
+    let workspace = Workspace::new();
+    let mut request = request(&workspace, json!({}));
     run(&request);
     for level in [VerificationLevel::Full, VerificationLevel::Sample] {
         request.verify = level;

@@ -26,11 +26,11 @@ impl<T: Pixel> Cut<T> {
     /// Sets the bits of the object pixels of a row; all further bits are 0.
     #[inline(always)]
     pub fn bits(self, row: &[T], bits: &mut [u64]) {
-        let (whole, rest) = row.as_chunks::<BITS>();
-        for (word, pixels) in bits.iter_mut().zip(whole) {
+        let (chunks, rest) = row.as_chunks::<BITS>();
+        for (word, pixels) in bits.iter_mut().zip(chunks) {
             *word = self.word(pixels);
         }
-        if let Some(words) = bits.get_mut(whole.len()..) {
+        if let Some(words) = bits.get_mut(chunks.len()..) {
             words.fill(0);
             for (index, &pixel) in rest.iter().enumerate() {
                 words[0] |= u64::from((pixel >= self.first) != self.below) << index;
@@ -67,8 +67,8 @@ mod tests {
                         cut.bits(&vec![value; count], &mut bits);
                         let ones: u32 = bits.iter().map(|word| word.count_ones()).sum();
                         let expected = value.is_above(threshold) != dark;
-                        let what = format!("{value:?} > {threshold}, {dark}");
-                        assert_eq!(ones as usize, count * usize::from(expected), "{what}");
+                        let case = format!("{value:?} > {threshold}, {dark}");
+                        assert_eq!(ones as usize, count * usize::from(expected), "{case}");
                     }
                 }
             }

@@ -275,10 +275,10 @@ fn best(counts: &[u32]) -> usize {
 
 /// Returns the sum of both classes' squares divided by their pixels, as a fraction: sums are below
 /// 2^45 and pixels at most 2^29.
-fn exact_fraction([(sum, pixels), (others, rest)]: [(u64, u64); 2]) -> (u128, u128) {
+fn exact_fraction([(sum, pixels), (sum_above, pixels_above)]: [(u64, u64); 2]) -> (u128, u128) {
     let square = |x: u64| u128::from(x) * u128::from(x);
-    let (pixels, rest) = (u128::from(pixels), u128::from(rest));
-    (square(sum) * rest + square(others) * pixels, pixels * rest)
+    let (pixels, pixels_above) = (u128::from(pixels), u128::from(pixels_above));
+    (square(sum) * pixels_above + square(sum_above) * pixels, pixels * pixels_above)
 }
 
 #[cfg(test)]

@@ -86,14 +86,15 @@ impl Lines {
     /// # Errors
     /// `System`.
     pub fn is_over(&mut self) -> Result<bool> {
-        let left = self.file.fill_buf();
-        let left = left.map_err(|cause| Error::system("verify", "reading", &self.path, &cause))?;
-        Ok(left.is_empty())
+        let next_bytes = self.file.fill_buf();
+        let next_bytes =
+            next_bytes.map_err(|cause| Error::system("verify", "reading", &self.path, &cause))?;
+        Ok(next_bytes.is_empty())
     }
 
     /// Returns the error of a line.
-    pub fn bad(&self, number: u64, what: &str) -> Error {
-        Error::input("verify", format!("line {number} of {} {what}", self.path.display()))
+    pub fn bad(&self, number: u64, fault: &str) -> Error {
+        Error::input("verify", format!("line {number} of {} {fault}", self.path.display()))
     }
 
     fn line(&mut self) -> Result<()> {

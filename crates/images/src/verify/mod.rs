@@ -99,8 +99,8 @@ fn verdict(checks: RowChecks, lines: &mut Lines) -> Result<Verdict> {
     let mut verdict = Verdict::new(answer, right, METHOD).covers(&[table::FEATURES_FILE]);
     verdict.require(is_over, "something comes after the line of all images");
     verdict.require(is_right, &format!("line {number} does not have the sums of the others"));
-    if let Some((number, what)) = wrong {
-        verdict.require(false, &format!("line {number} of {} {what}", table::FEATURES_FILE));
+    if let Some((number, fault)) = wrong {
+        verdict.require(false, &format!("line {number} of {} {fault}", table::FEATURES_FILE));
     }
     verdict.counts.insert("objects", sums.objects);
     Ok(verdict)
@@ -140,9 +140,9 @@ impl RowChecks {
         self
     }
 
-    fn note(&mut self, number: u64, what: &str) {
+    fn note(&mut self, number: u64, fault: &str) {
         if self.wrong.as_ref().is_none_or(|&(first, _)| number < first) {
-            self.wrong = Some((number, what.to_owned()));
+            self.wrong = Some((number, fault.to_owned()));
         }
     }
 }

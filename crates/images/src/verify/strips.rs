@@ -128,9 +128,9 @@ impl Strips {
             *starts = either & !(either << 1 | carry);
             *before = parents.len() as u32;
             carry = either >> (BITS - 1);
-            let (mut left, mut counted) = (*starts, 0);
-            while left != 0 {
-                let below = (left & left.wrapping_neg()) - 1;
+            let (mut remaining, mut counted) = (*starts, 0);
+            while remaining != 0 {
+                let below = (remaining & remaining.wrapping_neg()) - 1;
                 let pixels = (a & below).count_ones() + (b & below).count_ones();
                 // There is none before the first start of a row.
                 if let Some(size) = sizes.last_mut() {
@@ -139,7 +139,7 @@ impl Strips {
                 counted = pixels;
                 parents.push(parents.len() as u32);
                 sizes.push(0);
-                left &= left - 1;
+                remaining &= remaining - 1;
             }
             if let Some(size) = sizes.last_mut() {
                 *size += a.count_ones() + b.count_ones() - counted;
@@ -164,11 +164,11 @@ impl Strips {
             let from_before = t & b_before & !b & !t_before;
             let from_after = t & b_after & !b & !t_after;
             for (links, shift) in [(below, 1), (from_before, 0), (from_after, 2)] {
-                let mut left = links;
-                while left != 0 {
-                    let column = word * BITS + left.trailing_zeros() as usize;
+                let mut remaining = links;
+                while remaining != 0 {
+                    let column = word * BITS + remaining.trailing_zeros() as usize;
                     unite(parents, current.at(column), previous.at(column + shift - 1));
-                    left &= left - 1;
+                    remaining &= remaining - 1;
                 }
             }
         }

@@ -14,11 +14,11 @@ use serde_json::Value;
 use tiff::encoder::colortype::{ColorType, Gray8, Gray16, Gray32Float, Gray64Float, RGB8, RGBA16};
 use tiff::encoder::{Compression, TiffEncoder, TiffValue};
 
-pub struct Place {
+pub struct Workspace {
     pub folder: tempfile::TempDir,
 }
 
-impl Place {
+impl Workspace {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("answer")).unwrap();
@@ -77,7 +77,7 @@ pub fn verify(request: &Request) -> Verdict {
 }
 
 /// Runs and verifies a request; the answer must pass.
-pub fn proved(request: &Request) -> Verdict {
+pub fn run_verified(request: &Request) -> Verdict {
     run(request);
     let verdict = verify(request);
     assert!(verdict.verified, "{verdict:?}");
