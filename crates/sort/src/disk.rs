@@ -13,9 +13,9 @@ use cuesta_input::records::{Record, RecordFiles};
 use cuesta_input::storage::Input;
 use cuesta_runtime::parallel::lock;
 
-/// Maximum number of threads that write to a file at the same time. Most file systems let one
-/// thread write while the others busy-wait, so further threads had better sort; a few must be ready
-/// for the next write to begin at once.
+/// Maximum number of threads that write to a file at the same time. Most file systems admit a
+/// single writer while the other threads busy-wait, so further threads had better sort; a few must
+/// be ready for the next write to begin immediately.
 const WRITERS_MAX: usize = 4;
 
 /// Access to the disk; by default the real disk.
@@ -39,20 +39,20 @@ pub struct DiskFile<'a> {
 #[derive(Debug, Default)]
 struct Writers {
     count: Mutex<usize>,
-    left: Condvar,
+    finished: Condvar,
 }
 
 impl Writers {
     /// Runs `work` when fewer than [`WRITERS_MAX`] threads run theirs.
     fn in_turn<T>(&self, work: impl FnOnce() -> T) -> T {
         let count = lock(&self.count);
-        let all_in = |count: &mut usize| *count >= WRITERS_MAX;
-        let waited = self.left.wait_while(count, all_in);
+        let is_full = |count: &mut usize| *count >= WRITERS_MAX;
+        let waited = self.finished.wait_while(count, is_full);
         *waited.unwrap_or_else(std::sync::PoisonError::into_inner) += 1;
-        let done = work();
+        let result = work();
         *lock(&self.count) -= 1;
-        self.left.notify_one();
-        done
+        self.finished.notify_one();
+        result
     }
 }
 

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{KINDS, Place, made, run, sorted, verify};
+use common::{KINDS, Workspace, made, run, sorted, verify};
 use cuesta_core::error::ErrorKind;
 use cuesta_core::progress::Progress;
 use cuesta_sort::Disk;
@@ -15,32 +15,32 @@ const LITTLE: u64 = 24 << 20;
 
 #[test]
 fn a_file_that_is_cut_short_is_named_with_its_size() {
-    let place = Place::new();
-    std::fs::write(place.path("cut.dat"), [1; 1234]).unwrap();
-    let error = run(&place.request(&[&place.path("cut.dat")], 1, PLENTY)).unwrap_err();
+    let workspace = Workspace::new();
+    std::fs::write(workspace.path("cut.dat"), [1; 1234]).unwrap();
+    let error = run(&workspace.request(&[&workspace.path("cut.dat")], 1, PLENTY)).unwrap_err();
     assert!(error.message.contains("cut.dat has 1234 bytes, 34 more than"), "{}", error.message);
     assert_eq!(error.kind, ErrorKind::Input);
 }
 
 #[test]
 fn too_little_memory_is_refused_with_the_remedy() {
-    let place = Place::new();
-    let path = place.write("input", &made(KINDS[1], 100_000, 1));
-    let error = run(&place.request(&[&path], 2, 8 << 20)).unwrap_err();
+    let workspace = Workspace::new();
+    let path = workspace.write("input", &made(KINDS[1], 100_000, 1));
+    let error = run(&workspace.request(&[&path], 2, 8 << 20)).unwrap_err();
     assert!(error.message.contains("raise --memory"), "{}", error.message);
     let (_, rest) = error.message.split_once("at least ").unwrap();
     let mib: f64 = rest.split_once(" MiB").unwrap().0.parse().unwrap();
-    assert!(run(&place.request(&[&path], 2, (mib as u64) << 20)).is_ok());
-    assert!(run(&place.request(&[&path], 2, (mib as u64 - 8) << 20)).is_err());
+    assert!(run(&workspace.request(&[&path], 2, (mib as u64) << 20)).is_ok());
+    assert!(run(&workspace.request(&[&path], 2, (mib as u64 - 8) << 20)).is_err());
 }
 
 #[test]
 fn each_failing_step_is_reported_in_a_line_that_names_the_file() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let records = made(KINDS[1], 200_000, 2);
-    let path = place.write("input", &records);
+    let path = workspace.write("input", &records);
     for memory_bytes in [PLENTY, LITTLE] {
-        let request = place.request(&[&path], 2, memory_bytes);
+        let request = workspace.request(&[&path], 2, memory_bytes);
         let mut step = 0;
         loop {
             let disk = Disk::failing_at(step);
@@ -52,25 +52,25 @@ fn each_failing_step_is_reported_in_a_line_that_names_the_file() {
                     let named = ["/input", "sorted.dat", "sort.runs"];
                     assert!(named.iter().any(|name| text.contains(name)), "{text}");
                     assert!(text.contains("free space there") && !text.contains('\n'), "{text}");
-                    assert_eq!(place.scratch(), 0);
+                    assert_eq!(workspace.scratch(), 0);
                 }
             }
             step += 1 + step / 20;
         }
         assert!(step > 8, "{step}");
-        assert!(place.answer() == sorted(&records));
+        assert!(workspace.answer() == sorted(&records));
         assert!(verify(&request).verified);
     }
 }
 
 #[test]
 fn a_cancelled_sort_stops() {
-    let place = Place::new();
-    let path = place.write("input", &made(KINDS[1], 100_000, 1));
+    let workspace = Workspace::new();
+    let path = workspace.write("input", &made(KINDS[1], 100_000, 1));
     let progress = Progress::default();
     progress.cancel();
     for memory_bytes in [PLENTY, LITTLE] {
-        let request = place.request(&[&path], 2, memory_bytes);
+        let request = workspace.request(&[&path], 2, memory_bytes);
         let error = cuesta_sort::run_on(&Disk::default(), 0, &request, &progress).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Cancelled);
     }
@@ -78,10 +78,10 @@ fn a_cancelled_sort_stops() {
 
 #[test]
 fn an_answer_with_an_incomplete_record_cannot_be_verified() {
-    let place = Place::new();
-    let path = place.write("input", &made(KINDS[1], 10, 1));
-    std::fs::write(place.path("answer/sorted.dat"), [1; 999]).unwrap();
-    let request = place.request(&[&path], 2, PLENTY);
+    let workspace = Workspace::new();
+    let path = workspace.write("input", &made(KINDS[1], 10, 1));
+    std::fs::write(workspace.path("answer/sorted.dat"), [1; 999]).unwrap();
+    let request = workspace.request(&[&path], 2, PLENTY);
     let error = cuesta_sort::verify(&request, &Progress::default()).unwrap_err();
     assert!(error.message.contains("sorted.dat has 999 bytes"), "{}", error.message);
 }

@@ -7,7 +7,7 @@ mod common;
 
 use std::fs;
 
-use common::{KINDS, Place, made, sorted};
+use common::{KINDS, Workspace, made, sorted};
 use cuesta_core::job::Request;
 use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
@@ -25,26 +25,26 @@ fn no_mutant_of_an_answer_passes() {
     let wanted: u64 = mutant_count.unwrap_or(DEFAULT);
     let (mut made_in_all, mut index) = (0, 0);
     for kind in [KINDS[0], KINDS[2], KINDS[5]] {
-        let place = Place::new();
+        let workspace = Workspace::new();
         let mut records = made(kind, 60, 1);
         // Records that differ only in their last byte, so that the order of equal keys matters.
         let copies: Vec<Record> = records.iter().map(changed).collect();
         records.extend(copies);
-        let path = place.write("input", &records);
+        let path = workspace.write("input", &records);
         let right = sorted(&records).as_flattened().to_vec();
-        let answer = place.path("answer/sorted.dat");
+        let answer = workspace.path("answer/sorted.dat");
         fs::write(&answer, &right).unwrap();
-        let request = place.request(&[&path], 1, 1 << 30);
+        let request = workspace.request(&[&path], 1, 1 << 30);
         assert!(passes(&request));
         let until = made_in_all + wanted.div_ceil(3);
         while made_in_all < until {
             index += 1;
-            let Some((what, wrong)) = mutant(&right, RowFormat::Fixed(RECORD_BYTES), 7, index)
+            let Some((change, wrong)) = mutant(&right, RowFormat::Fixed(RECORD_BYTES), 7, index)
             else {
                 continue;
             };
             fs::write(&answer, wrong).unwrap();
-            assert!(!passes(&request), "{kind:?}, mutant {index}: {what}");
+            assert!(!passes(&request), "{kind:?}, mutant {index}: {change}");
             made_in_all += 1;
         }
     }

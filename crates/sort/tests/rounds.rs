@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Place, made, sorted};
+use common::{Workspace, made, sorted};
 use cuesta_core::job::Response;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -27,9 +27,9 @@ proptest! {
         task_bytes in 1u64..300_000,
         seed in any::<u64>(),
     ) {
-        let place = Place::new();
+        let workspace = Workspace::new();
         let records = made(kind, count, seed);
-        let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
+        let request = workspace.request(&[&workspace.write("input", &records)], 1, PLENTY);
         let task_bytes = Some(task_bytes.max(count as u64));
         let resources =
             Resources { slots: 2, memory_bytes: PLENTY, task_bytes, ..Resources::default() };
@@ -39,7 +39,7 @@ proptest! {
         let mut leader = lead(&request, resources).unwrap();
         let response = engine.run(leader.as_mut(), &Progress::default());
         prop_assert_eq!(response.unwrap().counts["records"], count as u64);
-        prop_assert!(place.answer() == sorted(&records));
+        prop_assert!(workspace.answer() == sorted(&records));
     }
 }
 
@@ -47,9 +47,9 @@ proptest! {
 #[test]
 fn workers_that_hold_their_parts_sort_as_the_reference_does() {
     for (count, slots) in [(30_000, 3), (2, 5), (0, 2), (1000, 1)] {
-        let place = Place::new();
+        let workspace = Workspace::new();
         let records = made(common::KINDS[2], count, 3);
-        let request = place.request(&[&place.write("input", &records)], 1, PLENTY);
+        let request = workspace.request(&[&workspace.write("input", &records)], 1, PLENTY);
         let (tasks, memory_bytes) = (Some(slots), PLENTY);
         let resources = Resources {
             slots,
@@ -65,15 +65,18 @@ fn workers_that_hold_their_parts_sort_as_the_reference_does() {
         let mut workers: Vec<_> = (0..slots).map(|_| work(&request, resources).unwrap()).collect();
         let response = ranks::run(leader.as_mut(), &mut workers).unwrap();
         assert_eq!(response.counts["records"], count as u64);
-        assert!(place.answer() == sorted(&records), "{count} records on {slots} ranks");
+        assert!(workspace.answer() == sorted(&records), "{count} records on {slots} ranks");
     }
 }
 
 #[test]
 fn ranks_that_cannot_hold_the_records_are_refused() {
-    let place = Place::new();
-    let request =
-        place.request(&[&place.write("input", &made(common::KINDS[0], 1000, 3))], 1, PLENTY);
+    let workspace = Workspace::new();
+    let request = workspace.request(
+        &[&workspace.write("input", &made(common::KINDS[0], 1000, 3))],
+        1,
+        PLENTY,
+    );
     let refused = |memory_bytes: u64| {
         let resources = Resources { slots: 4, memory_bytes, keeps: true, ..Resources::default() };
         let next = lead(&request, resources).unwrap().next(

@@ -4,13 +4,13 @@
 
 mod common;
 
-use common::{KINDS, Place, made, sorted};
+use common::{KINDS, Workspace, made, sorted};
 use cuesta_core::progress::Progress;
 use cuesta_input::records::{Record, RecordFiles};
 use cuesta_sort::run::shares;
 
 /// Sorts `files` in `parts` parts; each source reads `share` records.
-fn spread(place: &Place, files: &RecordFiles, parts: usize, share: u64) -> Vec<u64> {
+fn spread(workspace: &Workspace, files: &RecordFiles, parts: usize, share: u64) -> Vec<u64> {
     let quiet = Progress::default();
     let shares: Vec<_> = (0..files.records())
         .step_by(share as usize)
@@ -27,7 +27,7 @@ fn spread(place: &Place, files: &RecordFiles, parts: usize, share: u64) -> Vec<u
             received.extend_from_slice(blocks.of_part(part)[head_bytes..].as_chunks().0);
         }
     }
-    let folder = place.path("answer");
+    let folder = workspace.path("answer");
     shares::create(&folder, files.records()).unwrap();
     let mut first = 0;
     for part in &received {
@@ -39,15 +39,15 @@ fn spread(place: &Place, files: &RecordFiles, parts: usize, share: u64) -> Vec<u
 
 #[test]
 fn any_shares_and_parts_give_the_sorted_file() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     for kind in KINDS {
         let records = made(kind, 20_000, 3);
         let (a, b) = records.split_at(7_001);
-        let paths = [place.write("a", a), place.write("b", b)];
+        let paths = [workspace.write("a", a), workspace.write("b", b)];
         let files = RecordFiles::open(&paths).unwrap();
         for (parts, share) in [(1, 20_000), (3, 6_007), (40, 900)] {
-            let sizes = spread(&place, &files, parts, share);
-            assert!(place.answer() == sorted(&records), "{kind:?} {parts} {share}");
+            let sizes = spread(&workspace, &files, parts, share);
+            assert!(workspace.answer() == sorted(&records), "{kind:?} {parts} {share}");
             let even = 20_000 / parts as u64;
             assert!(sizes.iter().all(|&size| size <= 2 * even + 1), "{kind:?} {sizes:?}");
         }
@@ -56,20 +56,21 @@ fn any_shares_and_parts_give_the_sorted_file() {
 
 #[test]
 fn more_parts_than_records_leave_some_empty() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let records = made(KINDS[1], 3, 1);
-    let files = RecordFiles::open(&[place.write("few", &records)]).unwrap();
-    spread(&place, &files, 10, 2);
-    assert!(place.answer() == sorted(&records));
-    let none = RecordFiles::open(&[place.write("none", &[])]).unwrap();
-    assert_eq!(spread(&place, &none, 4, 5), [0]);
-    assert!(place.answer().is_empty());
+    let files = RecordFiles::open(&[workspace.write("few", &records)]).unwrap();
+    spread(&workspace, &files, 10, 2);
+    assert!(workspace.answer() == sorted(&records));
+    let none = RecordFiles::open(&[workspace.write("none", &[])]).unwrap();
+    assert_eq!(spread(&workspace, &none, 4, 5), [0]);
+    assert!(workspace.answer().is_empty());
 }
 
 #[test]
 fn an_answer_that_was_not_created_cannot_be_written() {
-    let place = Place::new();
-    let error = shares::write(&[], &place.path("nowhere"), 0, &Progress::default()).unwrap_err();
+    let workspace = Workspace::new();
+    let error =
+        shares::write(&[], &workspace.path("nowhere"), 0, &Progress::default()).unwrap_err();
     assert!(error.message.contains("nowhere/sorted.dat"), "{}", error.message);
     assert!(shares::cuts(&mut [], shares::PARTS_MAX + 1).is_err());
 }

@@ -81,9 +81,9 @@ mod tests {
             }
             let mut expected = entries.clone();
             expected.sort_unstable();
-            let mut other = vec![0; entries.len()];
-            let moved = merge_pieces(&mut entries, &mut other, &mut ends);
-            assert_eq!(if moved { other } else { entries }, expected, "case {case}");
+            let mut spare = vec![0; entries.len()];
+            let moved = merge_pieces(&mut entries, &mut spare, &mut ends);
+            assert_eq!(if moved { spare } else { entries }, expected, "case {case}");
         }
     }
 }

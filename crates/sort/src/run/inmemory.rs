@@ -167,9 +167,9 @@ pub fn write_records(
     (first, buffer): (u64, &mut Vec<Record>),
 ) -> Result<()> {
     let mut offset = first * RECORD_BYTES as u64;
-    for some in entries.chunks(WRITE_RECORDS) {
-        buffer.resize(some.len(), [0; RECORD_BYTES]);
-        kernel::gather(records, some, buffer);
+    for batch in entries.chunks(WRITE_RECORDS) {
+        buffer.resize(batch.len(), [0; RECORD_BYTES]);
+        kernel::gather(records, batch, buffer);
         output.write(buffer.as_flattened(), offset)?;
         let size_bytes = buffer.as_flattened().len() as u64;
         offset += size_bytes;
@@ -180,10 +180,10 @@ pub fn write_records(
 
 fn stripes<T>(slice: &mut [T]) -> SlicePieces<'_, T> {
     let stripes = slice.len().div_ceil(STRIPE_RECORDS);
-    let left = slice.len();
+    let length = slice.len();
     SlicePieces::new(
         slice,
-        (0..stripes).map(|stripe| (left - stripe * STRIPE_RECORDS).min(STRIPE_RECORDS)),
+        (0..stripes).map(|stripe| (length - stripe * STRIPE_RECORDS).min(STRIPE_RECORDS)),
     )
 }
 

@@ -83,13 +83,13 @@ pub fn add(prints: &mut Fingerprint, secret: &Key, record: &Record, earlier: u64
 
 /// Adds records at positions from `first` on, as the digest of an answer requires.
 pub fn add_places(digest: &mut Digest, records: &[Record], first: u64) {
-    let (whole, rest) = records.as_chunks::<COLUMNS>();
+    let (batches, rest) = records.as_chunks::<COLUMNS>();
     let mut places = first;
     let mut columns = [[0; COLUMNS]; RECORD_WORDS + 1];
-    for some in whole {
+    for batch in batches {
         columns[0] = std::array::from_fn(|index| places + index as u64);
         let mut rows = [[0; RECORD_WORDS]; COLUMNS];
-        for (row, record) in rows.iter_mut().zip(some) {
+        for (row, record) in rows.iter_mut().zip(batch) {
             words(record, row);
         }
         for (word, column) in columns[1..].iter_mut().enumerate() {
@@ -109,8 +109,8 @@ pub fn add_places(digest: &mut Digest, records: &[Record], first: u64) {
 /// Writes the words of a record, as the digest takes them.
 #[inline(always)]
 fn words(record: &Record, row: &mut [u64]) {
-    let (whole, rest) = record.as_chunks::<8>();
-    for (word, bytes) in row.iter_mut().zip(whole) {
+    let (chunks, rest) = record.as_chunks::<8>();
+    for (word, bytes) in row.iter_mut().zip(chunks) {
         *word = u64::from_le_bytes(*bytes);
     }
     let mut last = [0; 8];

@@ -21,11 +21,11 @@ pub const KINDS: [tera::KeyDistribution; 6] = [
 ];
 
 /// Temporary folder with inputs, scratch and answers.
-pub struct Place {
+pub struct Workspace {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl Workspace {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("scratch")).unwrap();
