@@ -44,9 +44,9 @@ impl AnswerLines {
     /// `System`.
     pub fn next(&mut self) -> Result<&[u8]> {
         self.window.drain(..self.returned_bytes);
-        let room = (WINDOW_BYTES - self.window.len()) as u64;
+        let space = (WINDOW_BYTES - self.window.len()) as u64;
         (&self.file)
-            .take(room)
+            .take(space)
             .read_to_end(&mut self.window)
             .map_err(|cause| Error::system("verify", "reading", &self.path, &cause))?;
         let last = self.window.iter().rposition(|&byte| byte == b'\n');
