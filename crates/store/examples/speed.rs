@@ -1,4 +1,4 @@
-//! How fast a program in Rust reads through a store, beside what memory and the page cache give.
+//! Speed of reads through a store in a Rust program, compared with memory and the page cache.
 //!
 //! ```text
 //! speed FOLDER NAME UNDER
@@ -6,8 +6,8 @@
 //!
 //! `FOLDER` is that of a store, `NAME` a file in it, and `UNDER` the same file in the under level.
 //! Each line on standard input names a [`Bench::measure`]; its line on standard output is the time
-//! in seconds and a sum of the words that were read. `bench/benches/store.py` asks, and
-//! the benches beside it.
+//! in seconds and a sum of the words that were read. `bench/benches/store.py` and the benches
+//! alongside it send the lines.
 #![allow(clippy::print_stdout)]
 
 use std::fs::File;
@@ -31,14 +31,14 @@ const SMALL: usize = 4 << 10;
 const HITS: u64 = 200_000;
 /// Small requests through the socket.
 const TRIPS: u64 = 5_000;
-/// Of Knuth's generator MMIX.
+/// Increment of Knuth's generator MMIX.
 const INCREMENT: u64 = 1_442_695_040_888_963_407;
 
 struct Bench {
     folder: PathBuf,
     name: StorePath,
     under: PathBuf,
-    /// Made by what needs them, outside the time.
+    /// Created on first use, outside the measured time.
     client: Option<Client>,
     held: Vec<BlockBytes>,
     private: Vec<u8>,
@@ -100,7 +100,7 @@ impl Bench {
         client.open(&self.name)
     }
 
-    /// All blocks, mapped and touched.
+    /// Maps and touches all blocks.
     fn hold(&mut self) -> io::Result<()> {
         if self.held.is_empty() {
             self.held = blocks(&self.open()?)?;
@@ -109,7 +109,7 @@ impl Bench {
         Ok(())
     }
 
-    /// All bytes in memory of this process.
+    /// Reads all bytes into memory of this process.
     fn fetch(&mut self) -> io::Result<()> {
         if self.private.is_empty() {
             self.private = std::fs::read(&self.under)?;
@@ -127,7 +127,8 @@ impl Bench {
         timed(|| Ok(sum(&self.private)))
     }
 
-    /// From the connection to the last byte: with it all that a process does not have yet.
+    /// Measures from the connection to the last byte, including everything that a new process
+    /// lacks.
     fn first(&mut self) -> Outcome {
         timed(|| Ok(add(blocks(&self.open()?)?.iter().map(|block| sum(block)))))
     }
@@ -236,7 +237,7 @@ impl Bench {
     }
 }
 
-/// Questions and answers as in `spec/formats/store-wire.md`.
+/// Connection for questions and answers as in `spec/formats/store-wire.md`.
 struct Trips {
     stream: UnixStream,
     payload: Vec<u8>,
@@ -272,15 +273,15 @@ fn timed(work: impl FnOnce() -> io::Result<u64>) -> Outcome {
     Ok((started.elapsed().as_secs_f64(), sum))
 }
 
-/// The median time of small requests at places that are drawn from a file, the same in each call.
+/// Returns the median time of small requests at random offsets in a file, the same in each call.
 fn median(count: u64, size_bytes: u64, mut ask: impl FnMut(u64) -> io::Result<u64>) -> Outcome {
     let (mut chance, mut total) = (1_u64, 0);
     let mut seconds = Vec::with_capacity(count as usize);
     for _ in 0..count {
         chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(INCREMENT);
         let offset = (chance >> 32) % (size_bytes / SMALL as u64) * SMALL as u64;
-        let (one, sum) = timed(|| ask(offset))?;
-        seconds.push(one);
+        let (elapsed, sum) = timed(|| ask(offset))?;
+        seconds.push(elapsed);
         total = add([total, sum]);
     }
     seconds.sort_by(f64::total_cmp);
@@ -308,13 +309,13 @@ fn pieces(path: &PathBuf, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     }
 }
 
-/// A list of places in a file.
+/// Reads a list of offsets in a file.
 fn places_of(list: &str) -> io::Result<Vec<u64>> {
     let text = std::fs::read_to_string(list)?;
     text.lines().map(|line| line.parse().map_err(Error::other)).collect()
 }
 
-/// The sum of the first words of the pieces at all places.
+/// Returns the sum of the first words of the pieces at all offsets.
 fn at_places(
     places: &[u64],
     read: impl Fn(&mut [u8], u64) -> io::Result<usize>,
@@ -333,7 +334,7 @@ fn add(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, u64::wrapping_add)
 }
 
-/// Of all whole words.
+/// Returns the sum of all complete words.
 fn sum(bytes: &[u8]) -> u64 {
     let (words, _) = bytes.as_chunks::<8>();
     add(words.iter().map(|&word| u64::from_le_bytes(word)))

@@ -1,4 +1,4 @@
-//! What a client reads is what is in the under level, whatever becomes of the store.
+//! A client reads the content of the under level, whatever happens to the store.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -23,7 +23,8 @@ use cuesta_store::store::record::is_alone;
 use cuesta_store::under::Under;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Names the folder of the setting to the process that [`a_daemon_of_another_test`] is in.
+/// Environment variable with the folder of the setting, for the process of
+/// [`a_daemon_of_another_test`].
 const VARIABLE: &str = "CUESTA_TEST_SETTING";
 
 fn memory_of(setting: &Setting) -> PathBuf {
@@ -54,7 +55,7 @@ fn with_daemon(setting: &Setting, test: impl FnOnce(&Arc<Client>)) {
     });
 }
 
-/// A daemon in a process of its own, which can be stopped and killed.
+/// A daemon in a separate process, which can be stopped and killed.
 struct OtherProcess(Child);
 
 impl OtherProcess {
@@ -72,7 +73,7 @@ impl OtherProcess {
 
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
-        // One that is stopped may give an answer before it notices.
+        // A stopped process may give an answer before it notices.
         let facts = format!("/proc/{}/stat", self.0.id());
         while signal == Signal::STOP && !fs::read_to_string(&facts).unwrap().contains(") T ") {
             std::thread::yield_now();
@@ -97,13 +98,13 @@ fn a_daemon_of_another_test() {
 }
 
 fn read(file: &StoredFile, mut offset: u64, piece: usize) -> std::io::Result<Vec<u8>> {
-    let (mut found, mut into) = (Vec::new(), vec![0; piece]);
+    let (mut bytes, mut into) = (Vec::new(), vec![0; piece]);
     loop {
         let count = file.read_at(&mut into, offset)?;
         if count == 0 {
-            return Ok(found);
+            return Ok(bytes);
         }
-        found.extend(&into[..count]);
+        bytes.extend(&into[..count]);
         offset += count as u64;
     }
 }
@@ -117,7 +118,7 @@ fn hits_are_mapped_and_copied_alike() {
     with_daemon(&setting, |client| {
         let file = client.open(&at("a")).unwrap();
         assert_eq!(file.size_bytes(), 4321);
-        // So often that blocks are copied by the system and then from their mappings.
+        // Often enough that blocks are copied by the system and then from their mappings.
         for piece in [77, 1000, 5000, 300, 77, 5000, 1000] {
             assert!(read(&file, 0, piece).unwrap() == content, "{piece}");
         }
@@ -129,14 +130,14 @@ fn hits_are_mapped_and_copied_alike() {
         assert!(again.block(5).is_err());
         for offset in [0, 999, 1000, 4320] {
             let end = content.len().min((offset / 1000 + 1) * 1000);
-            let found = again.bytes_from(offset as u64).unwrap().unwrap();
-            assert!(found[..] == content[offset..end], "{offset}");
+            let rest = again.bytes_from(offset as u64).unwrap().unwrap();
+            assert!(rest[..] == content[offset..end], "{offset}");
         }
         assert!(again.bytes_from(4321).unwrap().is_none());
         let empty = client.open(&at("empty")).unwrap();
         assert_eq!(read(&empty, 0, 10).unwrap(), b"");
         drop((file, again));
-        // What is mapped stays when it is taken out of the store.
+        // A mapping remains valid after its block is removed from the store.
         fs::remove_file(setting.folder.path().join("under/a")).unwrap();
         for path in setting.block_files() {
             fs::remove_file(path).unwrap();
@@ -162,7 +163,7 @@ fn facts_and_names_are_those_of_the_under_level() {
 }
 
 #[test]
-fn threads_share_a_file_whose_blocks_come_and_go() {
+fn threads_share_a_file_whose_blocks_are_loaded_and_evicted() {
     let setting = Setting::new(4);
     let content = bytes(2, 20_500);
     setting.write("a", &content);
@@ -182,16 +183,16 @@ fn threads_share_a_file_whose_blocks_come_and_go() {
     });
 }
 
-/// A client that held all blocks of a memory once read everything else past it for ever.
+/// A client that once held all blocks of a memory bypassed it for ever afterwards.
 #[test]
-fn a_full_memory_is_passed_by_until_it_has_room() {
+fn a_full_memory_is_bypassed_until_it_has_room() {
     let setting = Setting::new(2);
     let content = bytes(3, 6000);
     setting.write("a", &content);
     with_daemon(&setting, |client| {
         let other = Client::connect(&memory_of(&setting), Patience::default()).unwrap();
         let third = Client::connect(&memory_of(&setting), Patience::default()).unwrap();
-        let files = [&**client, &other, &third].map(|one| one.open(&at("a")).unwrap());
+        let files = [&**client, &other, &third].map(|client| client.open(&at("a")).unwrap());
         assert!(files[0].block(3).unwrap().is_some());
         assert!(files[1].block(1).unwrap().is_some());
         assert!(files[2].block(5).unwrap().is_none());
@@ -211,7 +212,7 @@ fn a_file_that_was_changed_is_an_error_and_then_another_file() {
         let other = Client::connect(&memory_of(&setting), Patience::default()).unwrap();
         let (file, past) = (client.open(&at("a")).unwrap(), other.open(&at("a")).unwrap());
         assert!(file.block(0).unwrap().is_some());
-        // The memory has no room for the second reader, who reads the under level.
+        // The memory has no room for the second reader, which reads from the under level.
         let mut into = [0; 100];
         assert_eq!(past.read_at(&mut into, 4000).unwrap(), 100);
         assert_eq!(into, old[4000..4100]);
@@ -226,7 +227,7 @@ fn a_file_that_was_changed_is_an_error_and_then_another_file() {
 }
 
 #[test]
-fn a_store_that_hangs_or_ends_is_passed_by_and_lost_once() {
+fn a_store_that_hangs_or_ends_is_bypassed_and_lost_once() {
     for signal in [Signal::STOP, Signal::KILL] {
         let setting = Setting::new(6);
         let content = bytes(4, 50_000);
@@ -239,7 +240,7 @@ fn a_store_that_hangs_or_ends_is_passed_by_and_lost_once() {
         let mapped = file.block(0).unwrap().unwrap();
         daemon.signal(signal);
         assert!(read(&file, 0, 700).unwrap() == content, "{signal:?}");
-        // It is lost once, not once for each file: nobody looks for it again.
+        // It is lost once, rather than once for each file: no further attempt to connect is made.
         let socket = memory_of(&setting).join(daemon::SOCKET);
         let aside = socket.with_extension("aside");
         fs::rename(&socket, &aside).unwrap();
@@ -276,14 +277,14 @@ fn a_store_that_was_started_again_is_used_again() {
         let again = client.open(&at("a")).unwrap();
         assert!(again.block(0).unwrap().is_some());
     }
-    // One that only hung answers again.
+    // A store that only hung answers again.
     daemon.signal(Signal::STOP);
     assert_eq!(client.open(&at("a")).unwrap().block_bytes(), None);
     daemon.signal(Signal::CONT);
     assert_eq!(client.open(&at("a")).unwrap().block_bytes(), Some(BLOCK));
 }
 
-/// Passes questions on to a store, but for those that need the under level, which get no answer.
+/// Forwards questions to a store, except those that need the under level, which get no answer.
 fn pass_on(listener: &UnixListener, store: &Path) {
     use std::io::{Read, Write};
     for stream in listener.incoming() {
@@ -308,7 +309,7 @@ fn pass_on(listener: &UnixListener, store: &Path) {
 }
 
 #[test]
-fn an_under_level_that_does_not_answer_is_told_in_a_line() {
+fn an_under_level_that_does_not_answer_is_reported_in_a_line() {
     let setting = Setting::new(6);
     let hung = setting.folder.path().join("hung");
     fs::create_dir(&hung).unwrap();
@@ -332,7 +333,7 @@ fn an_under_level_that_does_not_answer_is_told_in_a_line() {
 }
 
 #[test]
-fn links_lead_nowhere_outside_past_a_store_either() {
+fn links_lead_nowhere_outside_without_a_store_either() {
     let setting = Setting::new(6);
     setting.write("a", b"inside");
     let outside = setting.folder.path().join("secret");
@@ -348,13 +349,13 @@ fn links_lead_nowhere_outside_past_a_store_either() {
 }
 
 #[test]
-fn what_is_in_memory_alone_is_never_read_from_an_older_file() {
+fn a_file_in_memory_alone_is_never_read_from_an_older_file() {
     let setting = Setting::new(20);
     setting.write("a", b"older");
     let store = setting.store();
     common::write(&store, "a", &bytes(1, 1500), WriteMode::Back).unwrap();
     drop(store);
-    // The records of a store that was killed say so to who finds it gone.
+    // The records of a killed store report this to a client without a store.
     let memory = setting.folder.path().join("memory");
     assert!(is_alone(&memory, &at("a")));
     assert!(!is_alone(&memory, &at("b")));
@@ -370,7 +371,7 @@ fn a_file_of_many_blocks_that_are_sealed_at_its_end_is_committed() {
     with_daemon(&setting, |_| {
         let back = Some(WriteMode::Back);
         let mut file = WrittenFile::create(&memory_of(&setting), &at("a"), back).unwrap();
-        // As formats do whose first bytes say how long the rest is.
+        // Like formats whose first bytes state the length of the rest.
         file.write_at(&content[8..], 8).unwrap();
         file.write_at(&content[..8], 0).unwrap();
         file.commit().unwrap();

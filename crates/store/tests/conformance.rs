@@ -1,4 +1,4 @@
-//! What every under level does, held on each of them and on each wrapper over them.
+//! Conformance of all under levels, and of all wrappers around them.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -19,7 +19,7 @@ use cuesta_store::under::{Under, UnderVersion};
 
 fn write(under: &dyn Under, name: &str, content: &[u8]) -> UnderVersion {
     let writer = under.create(&at(name), ".hidden").unwrap();
-    // Not in order, and the end first.
+    // Not in order: the end first.
     let half = content.len() / 2;
     writer.write_all_at(&content[half..], half as u64).unwrap();
     writer.write_all_at(&content[..half], 0).unwrap();
@@ -32,9 +32,9 @@ fn write(under: &dyn Under, name: &str, content: &[u8]) -> UnderVersion {
 
 fn content(under: &dyn Under, name: &str) -> Vec<u8> {
     let file = under.open(&at(name)).unwrap();
-    let mut found = vec![0; file.version().unwrap().size_bytes as usize];
-    file.read_exact_at(&mut found, 0).unwrap();
-    found
+    let mut bytes = vec![0; file.version().unwrap().size_bytes as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    bytes
 }
 
 fn files_are_written_read_and_replaced(under: &dyn Under) {
@@ -50,7 +50,7 @@ fn files_are_written_read_and_replaced(under: &dyn Under) {
     let second = write(under, "a", &bytes(2, 10));
     assert!(!second.has_bytes_of(&first));
     assert_eq!(content(under, "a"), bytes(2, 10));
-    // Who opened the first goes on reading it.
+    // A handle of the first version can still read it.
     file.read_exact_at(&mut part, 0).unwrap();
     assert_eq!(part, bytes(1, 3000)[..100]);
     assert!(file.version().unwrap().has_bytes_of(&first));
@@ -99,7 +99,7 @@ fn what_cannot_be_done_is_refused(under: &dyn Under) {
     assert_eq!(content(under, "d/b"), b"b");
 }
 
-/// Holds an under level, each time an empty one, to all of this.
+/// Checks an under level; `make` creates an empty one for each check.
 fn conforms(make: impl Fn() -> Box<dyn Under>) {
     files_are_written_read_and_replaced(&*make());
     names_are_listed_renamed_and_removed(&*make());
@@ -135,7 +135,7 @@ fn the_model_conforms_and_so_does_each_wrapper_over_it() {
 }
 
 #[test]
-fn a_block_is_read_in_as_many_parts_at_once_as_are_asked_for() {
+fn a_block_is_read_in_the_configured_number_of_parts() {
     let size = (3 * BLOCK + 17) as usize;
     for (stripes, stripe_bytes) in [(1, 1), (2, 499), (3, 500), (4, BLOCK), (64, 7)] {
         let mut setting = Setting::new(8);
@@ -145,15 +145,15 @@ fn a_block_is_read_in_as_many_parts_at_once_as_are_asked_for() {
         let traced = TracedUnder::new(setting.under(), Arc::clone(&trace));
         let store = setting.store_over(Box::new(traced));
         assert_eq!(read(&store, "a").unwrap(), bytes(1, size));
-        let asked = trace.take();
-        let reads: Vec<_> = asked.iter().filter(|one| one.operation == "read").collect();
-        assert_eq!(reads.iter().map(|one| one.count).sum::<u64>(), size as u64);
+        let requests = trace.take();
+        let reads: Vec<_> = requests.iter().filter(|request| request.operation == "read").collect();
+        assert_eq!(reads.iter().map(|read| read.count).sum::<u64>(), size as u64);
         let most = if stripes == 1 { BLOCK } else { stripe_bytes };
-        assert!(reads.iter().all(|one| one.count <= most));
+        assert!(reads.iter().all(|read| read.count <= most));
     }
 }
 
-/// Has each read wait until so many are under way.
+/// Makes each read wait until `expected` reads are in progress.
 struct Meeting {
     expected: usize,
     waiting: Mutex<usize>,
@@ -166,7 +166,7 @@ impl Watch for Meeting {
             let mut waiting = self.waiting.lock().unwrap();
             *waiting += 1;
             self.met.notify_all();
-            // A guard against hanging: those that come one after the other never meet.
+            // A guard against hanging: sequential reads never meet.
             let patience = Duration::from_secs(120);
             let met = |waiting: &mut usize| *waiting < self.expected;
             let (waiting, late) = self.met.wait_timeout_while(waiting, patience, met).unwrap();

@@ -1,5 +1,5 @@
-//! A store that is killed, or whose system fails, at every step of every scenario: nothing that was
-//! acknowledged is lost, and nothing half-written has a name.
+//! A kill or a failure of the system at each step of each scenario: no acknowledged file is lost,
+//! and no partial file has a name.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -14,7 +14,7 @@ use cuesta_store::store::Store;
 use cuesta_store::store::promise::WriteMode::{Back, Bypass, Memory, Through};
 use cuesta_store::under::model::{Crash, ModelUnder};
 
-/// What is there before, and what is done while steps are counted.
+/// Actions before each scenario, and those during which steps are counted.
 const SCENARIOS: &[(&[Action], &[Action])] = &[
     (&[], &[Write("a", 1, Memory), Flush("a")]),
     (&[], &[Write("a", 1, Bypass)]),
@@ -46,18 +46,18 @@ const SCENARIOS: &[(&[Action], &[Action])] = &[
     (&[Write("a", 1, Back), Write("b", 2, Back)], &[Write("c", 3, Back), FlushAll]),
 ];
 
-/// Whether the files of a store are what they may be; it has all that it needs for that.
+/// Checks that the files of a store are allowed; no step fails.
 fn check(store: &Store, allowed: &Allowed, place: &str) {
     for (path, contents) in &allowed.in_all {
-        let found = match store.facts(&at(path)) {
+        let content = match store.facts(&at(path)) {
             Ok(_) => Some(read(store, path).unwrap_or_else(|error| panic!("{place}: {error}"))),
             Err(_) => None,
         };
-        assert!(contents.contains(&found), "{place}: {path} is {}", name(&found));
+        assert!(contents.contains(&content), "{place}: {path} is {}", name(&content));
     }
 }
 
-/// As [`check`], then once more when all that is dirty is on the under level.
+/// As [`check`], and again after a flush.
 fn check_through_flush(store: &Store, under: &ModelUnder, allowed: &Allowed, place: &str) {
     check(store, allowed, place);
     store.flush(None).unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -74,8 +74,8 @@ fn check_through_flush(store: &Store, under: &ModelUnder, allowed: &Allowed, pla
 
 fn check_disk(under: &ModelUnder, allowed: &Allowed, place: &str) {
     for (path, contents) in &allowed.on_disk {
-        let found = under.content(path);
-        assert!(contents.contains(&found), "{place}: {path} is {} on the disk", name(&found));
+        let content = under.content(path);
+        assert!(contents.contains(&content), "{place}: {path} is {} on the disk", name(&content));
     }
 }
 
@@ -110,8 +110,8 @@ fn a_kill_at_any_step_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn a_second_kill_while_the_first_is_mended_loses_nothing() {
-    // All pairs take minutes; `make soak` has them.
+fn a_second_kill_during_recovery_loses_nothing() {
+    // All pairs take minutes; `make soak` tests them.
     let stride = if std::env::var_os("CUESTA_SOAK").is_some() { 1 } else { 7 };
     for (number, (before, actions)) in SCENARIOS.iter().enumerate() {
         for step in (number as u64 % stride..).step_by(stride as usize) {
@@ -166,9 +166,9 @@ fn a_failure_at_any_step_is_an_error_and_loses_nothing() {
     }
 }
 
-/// A disk writes what was not synced in any order, and of a sector all or nothing.
+/// A disk writes unsynced sectors in any order, each completely or not at all.
 #[test]
-fn a_loss_of_power_at_any_step_leaves_nothing_half_written_under_a_name() {
+fn a_power_failure_at_any_step_leaves_no_partial_file_under_a_name() {
     let stride = if std::env::var_os("CUESTA_SOAK").is_some() { 1 } else { 3 };
     let mut losses = 0;
     for (number, (before, actions)) in SCENARIOS.iter().enumerate() {
@@ -184,7 +184,7 @@ fn a_loss_of_power_at_any_step_leaves_nothing_half_written_under_a_name() {
                 check_disk(&under, &setting.allowed, &place);
                 losses += 1;
             }
-            // The memory is gone as well: a new store begins with the folder as it is.
+            // The memory is lost as well: a new store begins with the folder as it is.
             let under = setting.under.after(Crash::Power(step));
             let memory = setting.folder.path().join("new");
             let store = open(&under, &memory, &Steps::default()).unwrap();

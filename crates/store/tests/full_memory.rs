@@ -1,4 +1,4 @@
-//! A memory that is full: an error or a slower way, never SIGBUS in whoever maps a block.
+//! A full memory leads to an error or a slower path, never to SIGBUS in a reader that maps a block.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -22,13 +22,13 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 const BLOCK: u64 = 1 << 16;
 const MEMORY_BYTES: u64 = 2 << 20;
 
-/// A store whose folder is a file system of its own, of so few bytes.
+/// A store whose folder is a separate file system of a few bytes.
 struct SmallMemory {
     setting: Setting,
 }
 
 impl SmallMemory {
-    /// `None` for who may not mount one.
+    /// Mounts the memory; `None` without the permission to mount.
     fn new() -> Option<Self> {
         let mut setting = Setting::new(16);
         setting.options.block_bytes = BLOCK;
@@ -45,7 +45,7 @@ impl SmallMemory {
         self.setting.folder.path().join("memory")
     }
 
-    /// Takes all that is free, but for so many bytes; a file to remove.
+    /// Allocates all free bytes except `but_bytes`; returns the file to remove.
     fn fill(&self, but_bytes: u64) -> PathBuf {
         let facts = statvfs(self.memory()).unwrap();
         let free_bytes = facts.f_bavail * facts.f_frsize;
@@ -78,7 +78,7 @@ impl Drop for SmallMemory {
     }
 }
 
-/// A file of three blocks with bytes at both ends alone.
+/// Creates a file of three blocks with bytes only at both ends.
 fn sparse(memory: &Path, name: &str, mode: WriteMode) -> std::io::Result<WrittenFile> {
     let mut file = WrittenFile::create(memory, &at(name), Some(mode))?;
     file.write_at(b"begin", 0)?;
@@ -93,7 +93,7 @@ fn sparse_bytes() -> Vec<u8> {
     bytes
 }
 
-/// A whole file, mapped where it is in memory.
+/// Reads a complete file, mapped where it is in memory.
 fn read_mapped(memory: &Path, name: &str) -> std::io::Result<Vec<u8>> {
     let client = std::sync::Arc::new(Client::connect(memory, Patience::default())?);
     let file = client.open(&at(name))?;
@@ -131,7 +131,7 @@ fn a_file_with_holes_is_read_mapped_when_the_memory_is_full() {
 }
 
 #[test]
-fn a_file_whose_holes_have_no_room_goes_past_the_memory() {
+fn a_file_whose_holes_have_no_room_is_written_to_the_under_level() {
     let Some(small) = SmallMemory::new() else { return };
     small.with_daemon(|memory| {
         for (name, mode) in
@@ -176,7 +176,7 @@ fn a_client_that_seals_a_hole_is_refused_where_the_memory_is_full() {
     }
 }
 
-/// Whether all bytes of a block have memory.
+/// Returns whether all bytes of a block have memory.
 fn has_memory(path: &Path) -> bool {
     fs::metadata(path).unwrap().blocks() * 512 >= BLOCK
 }
@@ -185,7 +185,7 @@ fn libc_enospc() -> i32 {
     rustix::io::Errno::NOSPC.raw_os_error()
 }
 
-/// Makes a hole of the only block of a store, as older versions sealed them.
+/// Makes a hole in the only block of a store, as in blocks sealed by older versions.
 fn punch(small: &SmallMemory) {
     let [path] = &small.setting.block_files()[..] else { panic!("one block") };
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();

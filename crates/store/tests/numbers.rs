@@ -1,4 +1,4 @@
-//! Sizes and places of any number of 64 bits: each is answered once, and at once.
+//! Sizes and offsets of any 64-bit number: each question gets a single answer, without delay.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -18,7 +18,7 @@ use cuesta_store::daemon;
 use cuesta_store::store::promise::WriteMode;
 use serde_json::{Value, json};
 
-/// Where sums and products of numbers of 64 bits have no room.
+/// Values at which sums and products of 64-bit numbers overflow.
 const EDGES: [u64; 9] =
     [0, 1, BLOCK, (1 << 32) - 1, 1 << 32, 1 << 60, (1 << 63) - 1, 1 << 63, u64::MAX];
 
@@ -40,7 +40,7 @@ fn with_daemon(setting: &Setting, test: impl FnOnce(&Path)) {
     });
 }
 
-fn asked(stream: &mut UnixStream, question: &Value) -> Value {
+fn ask(stream: &mut UnixStream, question: &Value) -> Value {
     let text = question.to_string();
     let lengths = [(text.len() as u32).to_le_bytes(), 0_u32.to_le_bytes()].concat();
     stream.write_all(&[&lengths[..], text.as_bytes()].concat()).unwrap();
@@ -54,44 +54,44 @@ fn asked(stream: &mut UnixStream, question: &Value) -> Value {
 }
 
 #[test]
-fn every_question_is_answered_whatever_its_numbers_are() {
+fn all_questions_are_answered_for_any_numbers() {
     let setting = Setting::new(6);
     let content = bytes(1, 2500);
     setting.write("a", &content);
     with_daemon(&setting, |memory| {
         let mut stream = UnixStream::connect(memory.join(daemon::SOCKET)).unwrap();
-        let opened = asked(&mut stream, &json!({"do": "open", "path": "a"}));
+        let opened = ask(&mut stream, &json!({"do": "open", "path": "a"}));
         let open = opened["number"].as_u64().unwrap();
-        for one in EDGES {
-            for two in EDGES {
+        for first in EDGES {
+            for second in EDGES {
                 let create = json!({"do": "create", "path": "b", "mode": "bypass"});
-                let written = asked(&mut stream, &create)["created"].as_u64().unwrap();
+                let written = ask(&mut stream, &create)["created"].as_u64().unwrap();
                 for question in [
-                    json!({"do": "lease", "number": open, "index": one}),
-                    json!({"do": "release", "number": one, "index": two}),
-                    json!({"do": "read", "number": open, "offset": one, "bytes": two as u32}),
-                    json!({"do": "places", "path": "a", "first": one, "count": two}),
-                    json!({"do": "fits", "bytes": one}),
-                    json!({"do": "seal", "number": written, "index": one, "bytes": two}),
-                    json!({"do": "hole", "number": written, "first": one, "count": two}),
-                    json!({"do": "place", "number": written, "index": one, "past_memory": true}),
-                    json!({"do": "commit", "number": written, "bytes": two, "is_new": true}),
-                    json!({"do": "permit", "path": "none", "permissions": two as u32}),
+                    json!({"do": "lease", "number": open, "index": first}),
+                    json!({"do": "release", "number": first, "index": second}),
+                    json!({"do": "read", "number": open, "offset": first, "bytes": second as u32}),
+                    json!({"do": "places", "path": "a", "first": first, "count": second}),
+                    json!({"do": "fits", "bytes": first}),
+                    json!({"do": "seal", "number": written, "index": first, "bytes": second}),
+                    json!({"do": "hole", "number": written, "first": first, "count": second}),
+                    json!({"do": "place", "number": written, "index": first, "past_memory": true}),
+                    json!({"do": "commit", "number": written, "bytes": second, "is_new": true}),
+                    json!({"do": "permit", "path": "none", "permissions": second as u32}),
                     json!({"do": "abandon", "number": written}),
                     json!({"do": "remove", "path": "b"}),
                 ] {
-                    let answer = asked(&mut stream, &question);
+                    let answer = ask(&mut stream, &question);
                     assert!(answer.is_object(), "{question}: {answer}");
                 }
             }
         }
-        assert_eq!(asked(&mut stream, &json!({"do": "ping"})), json!({"done": true}));
+        assert_eq!(ask(&mut stream, &json!({"do": "ping"})), json!({"done": true}));
         let file = Client::connect(memory, Patience::default()).unwrap().open(&at("a")).unwrap();
         for place in EDGES {
-            let mut found = [0; 10];
+            let mut bytes = [0; 10];
             let expected = content.get(place as usize..).unwrap_or_default();
-            let count = file.read_at(&mut found, place).unwrap();
-            assert_eq!(found[..count], expected[..count]);
+            let count = file.read_at(&mut bytes, place).unwrap();
+            assert_eq!(bytes[..count], expected[..count]);
             assert_eq!(count == 0, place >= 2500, "{place}");
         }
     });
@@ -99,8 +99,8 @@ fn every_question_is_answered_whatever_its_numbers_are() {
 
 #[test]
 fn a_size_that_no_file_can_have_is_refused_at_once() {
-    // `truncate -s 1E` asked for a place for each of 2^38 blocks, one after the other, and in mode
-    // memory wrote an exabyte of zeros to the folder below.
+    // `truncate -s 1E` asked for a path for each of 2^38 blocks in turn, and in mode memory wrote
+    // an exabyte of zeros to the folder below.
     for mode in WriteMode::ALL {
         let setting = Setting::new(6);
         with_daemon(&setting, |memory| {
@@ -116,7 +116,7 @@ fn a_size_that_no_file_can_have_is_refused_at_once() {
                     assert!(is_named, "{mode} {size_bytes}: {errno:?}");
                 }
             }
-            // What was written before is there still.
+            // The bytes written before still exist.
             assert_eq!(file.size_bytes(), 5);
             file.commit().unwrap();
             let client = Client::connect(memory, Patience::default()).unwrap();
@@ -145,12 +145,12 @@ fn a_hole_takes_no_room_and_is_zero() {
                 (SIZE / 4, b"\0\0\0"),
                 (SIZE - 3, b"\0\0\0"),
             ] {
-                let mut found = vec![1; expected.len()];
+                let mut bytes = vec![1; expected.len()];
                 let mut done = 0;
-                while done < found.len() {
-                    done += stored.read_at(&mut found[done..], place + done as u64).unwrap();
+                while done < bytes.len() {
+                    done += stored.read_at(&mut bytes[done..], place + done as u64).unwrap();
                 }
-                assert_eq!(found, expected, "{mode} {place}");
+                assert_eq!(bytes, expected, "{mode} {place}");
             }
         });
         let facts = fs::metadata(setting.folder.path().join("under/a")).unwrap();

@@ -1,4 +1,5 @@
-//! A job that is cut in two and whole again: of two files of one name, neither is lost.
+//! A job whose network is partitioned and then healed: of two files with the same name, neither is
+//! lost.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -11,7 +12,7 @@ use cuesta_core::progress::Progress;
 use cuesta_store::store::promise::WriteMode;
 use serde_json::{Value, json};
 
-/// Request of a child of these tests: it is the daemon.
+/// The daemon of a store of these tests, run in a child process.
 #[test]
 fn a_store_of_another_test() {
     if let Ok(request) = std::env::var(VARIABLE) {
@@ -19,7 +20,7 @@ fn a_store_of_another_test() {
     }
 }
 
-/// Names in a folder, by a store.
+/// Returns the names in a folder, as a store lists them.
 fn list(store: &RunningStore, folder: &str) -> Vec<String> {
     let listed = store.ask(&json!({"do": "list", "path": folder}));
     let entries = listed["entries"].as_array().unwrap().iter();
@@ -30,7 +31,7 @@ fn audit(store: &RunningStore) -> Value {
     store.ask(&json!({"do": "audit", "reads_bytes": true}))
 }
 
-/// The conflict name that every store has in `d`, once all have one.
+/// Waits until all stores have the same conflict name in `d`; returns it.
 fn conflict(job: &Job) -> String {
     wait_for(|| {
         let names: Vec<Vec<String>> = job.stores.iter().map(|store| list(store, "d")).collect();
@@ -40,10 +41,10 @@ fn conflict(job: &Job) -> String {
     })
 }
 
-/// Two sides of a partition wrote a file of one name. Once the network was whole again, the file
-/// closed last counted, and the other one was forgotten: its audit called it removed.
+/// Both sides of a partition wrote a file with the same name. After the partition, the file closed
+/// last counted, and the other one was forgotten: its audit called it removed.
 #[test]
-fn of_two_files_of_one_name_the_one_closed_first_is_kept_under_another() {
+fn of_two_files_with_the_same_name_the_earlier_is_renamed() {
     for first in [0, 2] {
         let job = Job::new(3);
         job.split(&[0]);
@@ -51,33 +52,33 @@ fn of_two_files_of_one_name_the_one_closed_first_is_kept_under_another() {
         job.stores[first].write("d/a", &early, WriteMode::Memory).unwrap();
         job.stores[2 - first].write("d/a", &late, WriteMode::Memory).unwrap();
         job.heal();
-        let kept = conflict(&job);
+        let renamed = conflict(&job);
         for store in &job.stores {
             wait_for(|| (store.read("d/a").ok()? == late).then_some(()));
-            assert_eq!(store.read(&kept).unwrap(), early);
+            assert_eq!(store.read(&renamed).unwrap(), early);
         }
-        let told = audit(&job.stores[first]);
-        assert_eq!(told["conflicts"][0]["path"], kept.as_str(), "{told}");
-        assert_eq!((&told["lost"], &told["changed"]), (&json!([]), &json!([])));
+        let audited = audit(&job.stores[first]);
+        assert_eq!(audited["conflicts"][0]["path"], renamed.as_str(), "{audited}");
+        assert_eq!((&audited["lost"], &audited["changed"]), (&json!([]), &json!([])));
         let status = job.stores[first].ask(&json!({"do": "status"}));
-        assert_eq!(status["conflicts"], json!([kept]));
-        // Both go to the folder, under their names.
-        job.stores[1].ask(&json!({"do": "flush", "path": kept}));
+        assert_eq!(status["conflicts"], json!([renamed]));
+        // Both are written to the folder, under their names.
+        job.stores[1].ask(&json!({"do": "flush", "path": renamed}));
         job.stores[1].ask(&json!({"do": "flush", "path": "d/a"}));
         let under = job.folder.path().join("under");
-        assert_eq!(fs::read(under.join(&kept)).unwrap(), early);
+        assert_eq!(fs::read(under.join(&renamed)).unwrap(), early);
         assert_eq!(fs::read(under.join("d/a")).unwrap(), late);
     }
 }
 
 #[test]
-fn of_two_files_that_are_flushed_on_both_sides_the_second_is_kept_under_another_name() {
+fn of_two_files_that_are_flushed_on_both_sides_the_second_is_renamed() {
     let job = Job::new(2);
     job.split(&[0]);
     let (early, late) = (bytes(1, 3000), bytes(2, 70_000));
     job.stores[0].write("d/a", &early, WriteMode::Back).unwrap();
     assert!(job.stores[0].ask(&json!({"do": "flush", "path": null}))["bytes"].is_u64());
-    // It is closed on the other side before it is known there that the first is flushed.
+    // It is closed on the other side before the flush of the first is known there.
     let under = job.folder.path().join("under");
     fs::rename(under.join("d/a"), under.join("d/moved")).unwrap();
     job.stores[1].write("d/a", &late, WriteMode::Memory).unwrap();
@@ -87,13 +88,13 @@ fn of_two_files_that_are_flushed_on_both_sides_the_second_is_kept_under_another_
         let flushed = job.stores[1].ask(&json!({"do": "flush", "path": "d/a"}));
         flushed["bytes"].as_u64()
     });
-    let kept = conflict(&job);
+    let renamed = conflict(&job);
     for store in &job.stores {
         assert_eq!(store.read("d/a").unwrap(), early);
-        assert_eq!(store.read(&kept).unwrap(), late);
+        assert_eq!(store.read(&renamed).unwrap(), late);
     }
-    assert_eq!(audit(&job.stores[1])["conflicts"][0]["path"], kept.as_str());
-    assert_eq!(fs::read(under.join(&kept)).unwrap(), late);
+    assert_eq!(audit(&job.stores[1])["conflicts"][0]["path"], renamed.as_str());
+    assert_eq!(fs::read(under.join(&renamed)).unwrap(), late);
 }
 
 #[test]

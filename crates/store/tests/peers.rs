@@ -1,4 +1,4 @@
-//! Stores of a job: each reads what another has, whatever becomes of that.
+//! Stores of a job: each reads the blocks of another, even after that dies.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -19,9 +19,9 @@ use rustix::process::Signal;
 use serde_json::json;
 
 const SIZE: usize = 3 * BLOCK_BYTES as usize + 77;
-/// So long that its end is not filled ahead of who reads its beginning.
+/// Size of a file whose end is not filled ahead while its beginning is read.
 const LONG: usize = 12 * BLOCK_BYTES as usize;
-/// What a child of these tests does: it is the daemon.
+/// The daemon of a store of these tests, run in a child process.
 #[test]
 fn a_store_of_another_test() {
     if let Ok(request) = std::env::var(VARIABLE) {
@@ -29,7 +29,7 @@ fn a_store_of_another_test() {
     }
 }
 
-/// Waits until the directories of a job know so many blocks in all.
+/// Waits until the directories of a job have `count` blocks in total.
 fn wait_for_blocks(job: &Job, count: u64) {
     wait_for(|| {
         let known =
@@ -49,18 +49,18 @@ fn a_block_is_read_from_the_memory_of_the_store_that_has_it() {
     assert!(job.stores[1].read_from_peers() > 0);
     let peers = [job.stores[0].peers(), job.stores[1].peers()];
     assert_eq!(peers[0]["served_bytes"], job.stores[1].read_from_peers());
-    // What one was given is what the other has read, block by block.
+    // The blocks that the owner served are those that the other has read.
     let member = |index: usize, other: usize| {
         let members = peers[index]["members"].as_array().unwrap();
-        members.iter().find(|one| one["name"] == job.stores[other].name).unwrap().clone()
+        members.iter().find(|member| member["name"] == job.stores[other].name).unwrap().clone()
     };
-    let (giver, reader) = (member(0, 1), member(1, 0));
-    assert_eq!(giver["served_bytes"], reader["read_bytes"]);
-    assert_eq!(giver["served_blocks"], reader["read_blocks"]);
+    let (owner, reader) = (member(0, 1), member(1, 0));
+    assert_eq!(owner["served_bytes"], reader["read_bytes"]);
+    assert_eq!(owner["served_blocks"], reader["read_blocks"]);
     assert_eq!(peers[0]["served_blocks"], reader["read_blocks"]);
     assert!(reader["read_blocks"].as_u64().unwrap() > 0, "{reader}");
-    assert_eq!((&giver["read_blocks"], &reader["served_blocks"]), (&json!(0), &json!(0)));
-    // Of another version nobody has a block.
+    assert_eq!((&owner["read_blocks"], &reader["served_blocks"]), (&json!(0), &json!(0)));
+    // No store has a block of the new version.
     let changed = bytes(2, SIZE);
     job.write_under("a", &changed);
     assert_eq!(job.stores[2].read("a").unwrap(), changed);
@@ -68,7 +68,7 @@ fn a_block_is_read_from_the_memory_of_the_store_that_has_it() {
 }
 
 #[test]
-fn a_block_that_leaves_or_is_of_a_dead_store_is_read_from_the_folder() {
+fn an_evicted_block_and_a_block_of_a_dead_store_are_read_from_the_folder() {
     let mut job = Job::new(3);
     let content = bytes(1, SIZE);
     job.write_under("a", &content);
@@ -84,7 +84,7 @@ fn a_block_that_leaves_or_is_of_a_dead_store_is_read_from_the_folder() {
 }
 
 #[test]
-fn a_store_that_hangs_is_gone_past() {
+fn a_store_that_hangs_is_bypassed() {
     let job = Job::new(2);
     let content = bytes(1, SIZE);
     job.write_under("a", &content);
@@ -117,14 +117,14 @@ fn directories_are_rebuilt_after_a_death() {
     });
     job.start_again(2);
     job.wait_until_all_live();
-    // It has its part of the directory again, and reads what the first one has.
+    // It has its part of the directory again, and reads blocks of the first store.
     wait_for_blocks(&job, 32);
     assert_eq!(job.stores[2].read("f3").unwrap(), contents[3]);
     assert!(job.stores[2].read_from_peers() > 0);
 }
 
 #[test]
-fn a_file_in_memory_alone_is_found_and_read_from_every_store() {
+fn a_file_in_memory_alone_is_read_from_all_stores() {
     let job = Job::new(4);
     let content = bytes(1, SIZE);
     for mode in [WriteMode::Memory, WriteMode::Memory] {
@@ -138,7 +138,7 @@ fn a_file_in_memory_alone_is_found_and_read_from_every_store() {
             assert_eq!(store.client().list(&at("")).unwrap(), ["folder"]);
         }
     }
-    // One of them writes it anew, and the first forgets its own.
+    // Another store replaces it, and the first one forgets its file.
     let changed = bytes(2, SIZE);
     job.stores[1].write("folder/a", &changed, WriteMode::Memory).unwrap();
     for store in &job.stores {
@@ -150,7 +150,7 @@ fn a_file_in_memory_alone_is_found_and_read_from_every_store() {
 }
 
 #[test]
-fn a_file_in_memory_alone_is_removed_renamed_and_flushed_from_every_store() {
+fn a_file_in_memory_alone_is_removed_renamed_and_flushed_from_all_stores() {
     let job = Job::new(3);
     let content = bytes(1, SIZE);
     job.stores[0].write("a", &content, WriteMode::Memory).unwrap();
@@ -169,7 +169,7 @@ fn a_file_in_memory_alone_is_removed_renamed_and_flushed_from_every_store() {
         assert_eq!(store.read("c").unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(store.read("b").unwrap(), content);
     }
-    // A name that is taken elsewhere is taken.
+    // A name that exists on another store is taken.
     job.stores[0].write("d", &content, WriteMode::Memory).unwrap();
     let refused = job.stores[1].commit_new("d");
     assert_eq!(refused["errno"], libc::EEXIST, "{refused}");
@@ -177,7 +177,7 @@ fn a_file_in_memory_alone_is_removed_renamed_and_flushed_from_every_store() {
 }
 
 #[test]
-fn a_full_store_reads_what_another_has_in_memory_alone_past_its_own() {
+fn a_full_store_reads_a_file_in_the_memory_of_another_without_caching_it() {
     let mut job = Job::new(2);
     job.write_under("pinned", &bytes(1, 64 * BLOCK_BYTES as usize));
     job.stores[1].ask(&json!({"do": "pin", "path": "pinned"}));
@@ -185,7 +185,7 @@ fn a_full_store_reads_what_another_has_in_memory_alone_past_its_own() {
     job.stores[0].write("a", &content, WriteMode::Memory).unwrap();
     assert_eq!(job.stores[1].read("a").unwrap(), content);
     assert!(job.stores[1].ask(&json!({"do": "status"}))["bypassed"].as_u64().unwrap() > 0);
-    // What dies with the other is named, too, where it is not leased.
+    // A block that is lost with the other store is named in the error, also without a lease.
     let open = job.stores[1].client().open(&at("a")).unwrap();
     open.read_at(&mut [0; 100], 0).unwrap();
     let name = job.stores[0].name.clone();
@@ -195,10 +195,10 @@ fn a_full_store_reads_what_another_has_in_memory_alone_past_its_own() {
 }
 
 #[test]
-fn what_died_in_the_memory_of_a_store_is_an_error_by_name() {
+fn a_file_lost_with_a_store_is_an_error_that_names_it() {
     let mut job = Job::new(4);
     let content = bytes(1, LONG);
-    // An older file of the name is not what is read then.
+    // An older file of the same name is not read instead.
     job.write_under("a", &bytes(2, 10));
     job.stores[0].write("a", &content, WriteMode::Memory).unwrap();
     let open = job.stores[1].client().open(&at("a")).unwrap();
@@ -210,10 +210,10 @@ fn what_died_in_the_memory_of_a_store_is_an_error_by_name() {
     let name = job.stores[0].name.clone();
     assert!(error.to_string().contains("cuesta:///a"), "{error}");
     assert!(error.to_string().contains(&name), "{error}");
-    let left: Vec<String> = job.stores[1..].iter().map(|store| store.name.clone()).collect();
-    let left: Vec<&str> = left.iter().map(String::as_str).collect();
+    let survivors: Vec<String> = job.stores[1..].iter().map(|store| store.name.clone()).collect();
+    let survivors: Vec<&str> = survivors.iter().map(String::as_str).collect();
     for store in &job.stores[1..] {
-        store.wait_until_live(&left);
+        store.wait_until_live(&survivors);
         let opened = store.ask(&json!({"do": "open", "path": "a"}));
         let error = opened["error"].as_str().unwrap();
         assert!(error.contains("cuesta:///a") && error.contains(&name), "{error}");
@@ -224,11 +224,11 @@ fn what_died_in_the_memory_of_a_store_is_an_error_by_name() {
         assert!(peers["losses"].as_u64().unwrap() >= 3, "{peers}");
         assert!(peers["last_loss"].as_str().unwrap().contains("cuesta:///a"), "{peers}");
     }
-    // The store that comes back has it still.
+    // The restarted store still has it.
     job.start_again(0);
     job.wait_until_all_live();
     job.stores.iter().for_each(|store| assert_eq!(store.read("a").unwrap(), content));
-    // And where its memory is gone, it is lost until somebody writes it again.
+    // After the loss of its memory, the file is lost until it is written again.
     job.stores[0].kill();
     fs::remove_dir_all(&job.stores[0].memory).unwrap();
     job.start_again(0);
@@ -255,8 +255,8 @@ fn a_store_that_ends_in_order_leaves_no_names() {
 #[test]
 fn a_secret_is_rotated_while_stores_read_from_each_other() {
     let job = Job::new(2);
-    let (one, two, three) = ("1".repeat(64), "2".repeat(64), "3".repeat(64));
-    for secrets in [[two.clone(), one], [three, two]] {
+    let (first, second, third) = ("1".repeat(64), "2".repeat(64), "3".repeat(64));
+    for secrets in [[second.clone(), first], [third, second]] {
         job.write_secret(&secrets);
         let end = Instant::now() + Duration::from_millis(800);
         let mut count = 0;
@@ -272,7 +272,7 @@ fn a_secret_is_rotated_while_stores_read_from_each_other() {
 }
 
 #[test]
-fn a_member_that_is_listed_later_is_one_from_then_on() {
+fn a_member_that_is_listed_later_joins_the_job() {
     let mut job = Job::new(2);
     job.stores[0].write("a", b"text", WriteMode::Memory).unwrap();
     let late = job.start(2, "127.0.0.1:0");
@@ -294,7 +294,7 @@ fn wait_until_refused(store: &common::job::RunningStore, reason: &str) {
 }
 
 #[test]
-fn strangers_are_refused_and_written_down_and_the_job_goes_on() {
+fn strangers_are_refused_and_logged_and_the_job_continues() {
     let job = Job::new(2);
     let store = &job.stores[0];
     let connect = || {
@@ -311,10 +311,10 @@ fn strangers_are_refused_and_written_down_and_the_job_goes_on() {
     wait_until_refused(store, "another secret");
     assert!(handshake::dial(&mut connect(), &keys("1"), "a:1", "b:1").is_err());
     wait_until_refused(store, "another member");
-    // One that says nothing.
+    // A client that sends nothing.
     assert_eq!(connect().read(&mut [0; 8]).unwrap_or(0), 0);
     wait_until_refused(store, "in time");
-    // One that has the secret, and sends what is longer than any message, or a message twice.
+    // A client that has the secret, and sends an oversized message, or a message twice.
     let mut stream = connect();
     handshake::dial(&mut stream, &keys("1"), "a:1", &store.name).unwrap();
     stream.write_all(&[255; 8]).unwrap();
@@ -322,12 +322,12 @@ fn strangers_are_refused_and_written_down_and_the_job_goes_on() {
     wait_until_refused(store, "longer than any");
     let mut stream = connect();
     let session = handshake::dial(&mut stream, &keys("1"), "a:1", &store.name).unwrap();
-    let mut said = Vec::new();
-    Direction::new(session.of_dialler).send(&mut said, &json!({"do": "ping"}), &[]).unwrap();
-    stream.write_all(&said).unwrap();
-    stream.write_all(&said).unwrap();
+    let mut message = Vec::new();
+    Direction::new(session.of_dialler).send(&mut message, &json!({"do": "ping"}), &[]).unwrap();
+    stream.write_all(&message).unwrap();
+    stream.write_all(&message).unwrap();
     wait_until_refused(store, "not in its place");
-    // Nobody who has not said hello is told anything.
+    // A client without a hello gets no answer.
     let mut received = Direction::new(session.of_acceptor);
     let text = received.receive(&mut stream, &mut Vec::new()).unwrap().unwrap();
     assert!(String::from_utf8(text).unwrap().contains("begins with hello"));
@@ -353,7 +353,7 @@ fn a_thousand_idle_connections_keep_no_store_out() {
             assert_eq!(job.stores[1].read("a").unwrap(), content);
         }
     }
-    // One that is started now gets in all the same.
+    // A member that starts now still connects.
     job.stores[1].kill();
     job.start_again(1);
     job.wait_until_all_live();

@@ -1,4 +1,4 @@
-//! Permission bits: those that the writer's umask leaves, never more, wherever a file is.
+//! Permission bits: those after the writer's umask, never more, wherever a file is.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -29,14 +29,14 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Files that are being written, on the under level.
+/// Returns the files that are being written on the under level.
 fn hidden(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.filter(|path| path.to_str().unwrap().ends_with(".cuesta-part")).collect()
 }
 
-/// A writer: what it makes a file with, and what it sets before it closes that.
+/// A writer: the bits that it creates a file with, and those that it sets before the close.
 #[derive(Clone, Copy, Debug)]
 struct Writer {
     write: WriteMode,
@@ -71,9 +71,9 @@ fn writers() -> impl Strategy<Value = Writer> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    // The daemon made files with its own umask, whatever the writer's was: what was written
-    // through `put`, a pipe or a mount with umask 077 could be read by everybody in the folder
-    // below, and the execute bit was lost.
+    // The daemon made files with its umask instead of the writer's: files written through `put`, a
+    // pipe or a mount with umask 077 were readable by all users in the folder below, and the
+    // execute bit was lost.
     #[test]
     fn a_file_has_the_bits_of_its_writer_or_of_what_it_replaces(
         writer in writers(),
@@ -92,8 +92,8 @@ proptest! {
         for writer in [Some(writer), other].into_iter().flatten() {
             writer.write(&setting, &store, "d/a");
             expected = writer.sets.or(expected).or(Some(writer.bits));
-            let found = store.facts(&at("d/a")).unwrap().permissions;
-            prop_assert_eq!(Some(found), expected, "{:?}", writer);
+            let permissions = store.facts(&at("d/a")).unwrap().permissions;
+            prop_assert_eq!(Some(permissions), expected, "{:?}", writer);
         }
         if is_killed {
             std::mem::forget(store);
@@ -144,7 +144,7 @@ proptest! {
     #[test]
     fn a_folder_has_the_bits_of_its_maker(mode in 0..0o1000_u32, umask in 0..0o1000_u32) {
         let setting = Setting::new(4);
-        // What a folder of a group hands on to those in it stays.
+        // Bits that a folder of a group passes on to its entries remain.
         set_mode(&setting.folder.path().join("under"), 0o2777);
         let bits = mode & !umask | 0o400;
         let store = setting.store();
@@ -173,7 +173,7 @@ fn what_takes_fewer_bits_while_it_is_replaced_does_not_get_them_again() {
     }
 }
 
-/// The daemon of a store of the job, in a process that this test is run in.
+/// The daemon of a store of the job, run in a process of this test.
 #[test]
 fn a_store_of_another_test() {
     if let Ok(request) = std::env::var(VARIABLE) {
@@ -202,7 +202,7 @@ fn a_file_in_the_memory_of_another_store_has_the_bits_of_its_writer() {
     check(0o640);
     second.ask(&json!({"do": "permit", "path": "d/a", "permissions": 0o750}));
     check(0o750);
-    // It moves, and keeps them.
+    // The file is moved, and retains them.
     write(&second.memory, 0o666);
     check(0o750);
     first.ask(&json!({"do": "flush", "path": "d/a"}));

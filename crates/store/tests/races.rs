@@ -1,4 +1,4 @@
-//! What happens between two steps of an operation: nothing that was acknowledged is lost.
+//! Events between two steps of an operation: no acknowledged file is lost.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -16,14 +16,14 @@ use cuesta_store::under::{Facts, Under, UnderFile, UnderWriter};
 
 type Meanwhile = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
-/// An under level where something happens after a file was opened, or removed.
+/// An under level that runs a callback after a file was opened or removed.
 struct Meddling {
     inner: PosixUnder,
     meanwhile: Meanwhile,
 }
 
 impl Meddling {
-    fn go_on(&self) {
+    fn run_callback(&self) {
         let work = self.meanwhile.lock().unwrap().take();
         if let Some(work) = work {
             work();
@@ -34,7 +34,7 @@ impl Meddling {
 impl Under for Meddling {
     fn open(&self, path: &StorePath) -> io::Result<Box<dyn UnderFile>> {
         let file = self.inner.open(path);
-        self.go_on();
+        self.run_callback();
         file
     }
 
@@ -60,7 +60,7 @@ impl Under for Meddling {
 
     fn remove(&self, path: &StorePath) -> io::Result<()> {
         let removed = self.inner.remove(path);
-        self.go_on();
+        self.run_callback();
         removed
     }
 
@@ -88,7 +88,7 @@ fn meddled(setting: &Setting) -> (Arc<Store>, Meanwhile) {
 }
 
 #[test]
-fn a_file_that_is_closed_while_its_name_is_opened_stays() {
+fn a_file_that_is_closed_while_its_name_is_opened_is_retained() {
     for mode in [WriteMode::Back, WriteMode::Memory] {
         let setting = Setting::new(16);
         let (before, after) = (bytes(1, 3000), bytes(2, 2500));
@@ -107,7 +107,7 @@ fn a_file_that_is_closed_while_its_name_is_opened_stays() {
 }
 
 #[test]
-fn a_file_that_is_closed_while_its_name_is_removed_stays() {
+fn a_file_that_is_closed_while_its_name_is_removed_is_retained() {
     let setting = Setting::new(16);
     setting.write("a", &bytes(1, 3000));
     let (store, meanwhile) = meddled(&setting);

@@ -1,4 +1,4 @@
-//! What is read through a store is what is in the under level: one version of a file, or an error.
+//! Reads through a store return the content of the under level: one version of a file, or an error.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -19,7 +19,7 @@ use cuesta_store::store::{BlockLease, Freshness};
 use cuesta_store::under::fault::FaultyUnder;
 
 #[test]
-fn a_file_comes_into_memory_once() {
+fn a_file_is_loaded_into_memory_once() {
     let setting = Setting::new(10);
     let content = bytes(1, 3500);
     setting.write("a", &content);
@@ -39,7 +39,7 @@ fn a_file_comes_into_memory_once() {
 }
 
 #[test]
-fn memory_is_never_exceeded_and_what_is_leased_stays() {
+fn memory_is_never_exceeded_and_leased_blocks_are_retained() {
     for policy in PolicyName::ALL {
         let mut setting = Setting::new(3);
         setting.options.policy = policy;
@@ -63,7 +63,7 @@ fn memory_is_never_exceeded_and_what_is_leased_stays() {
 }
 
 #[test]
-fn without_room_reads_pass_the_memory_by() {
+fn without_room_reads_bypass_the_memory() {
     let setting = Setting::new(2);
     let content = bytes(3, 4000);
     setting.write("a", &content);
@@ -80,7 +80,7 @@ fn without_room_reads_pass_the_memory_by() {
 }
 
 #[test]
-fn pinned_files_stay_until_they_are_unpinned() {
+fn pinned_files_are_retained_until_they_are_unpinned() {
     let setting = Setting::new(4);
     let (one, two) = (bytes(1, 2000), bytes(2, 6000));
     setting.write("one", &one);
@@ -104,7 +104,7 @@ fn a_file_that_changes_while_it_is_open_is_an_error_and_then_another_file() {
     let first = BlockKey { file: file.number, index: 0 };
     let BlockLease::Memory(_, path) = store.lease(first).unwrap() else { panic!("it has room") };
     setting.write("a", &new);
-    // What is in memory is of the version that was opened; what is not there is gone.
+    // Blocks in memory are of the opened version; other blocks can no longer be read.
     assert_eq!(fs::read(&path).unwrap(), old[..1000]);
     let error = store.lease(BlockKey { index: 1, ..first }).unwrap_err();
     assert!(error.message.contains("cuesta:///a was changed"), "{}", error.message);
@@ -112,7 +112,7 @@ fn a_file_that_changes_while_it_is_open_is_an_error_and_then_another_file() {
     store.release(first);
     store.close(file.number);
     assert_eq!(setting.block_files().len(), 3);
-    // A shorter one, and one that takes its name.
+    // A shorter file, and another file that takes its name.
     setting.write("a", &new[..1500]);
     assert_eq!(read(&store, "a").unwrap(), new[..1500]);
     setting.write("b", &old);
@@ -123,9 +123,9 @@ fn a_file_that_changes_while_it_is_open_is_an_error_and_then_another_file() {
     assert!(read(&store, "a").unwrap_err().message.contains("check the path"));
 }
 
-/// Two changes within a step of the clock have the same time: neither hides behind the other.
+/// Two changes within a tick of the clock have the same time: neither hides the other.
 #[test]
-fn changes_that_follow_at_once_are_all_seen() {
+fn changes_in_quick_succession_are_all_visible() {
     let setting = Setting::new(10);
     let path = setting.folder.path().join("under/a");
     let store = setting.store();
@@ -138,7 +138,7 @@ fn changes_that_follow_at_once_are_all_seen() {
 }
 
 #[test]
-fn a_file_may_be_taken_as_it_was_for_a_while_where_that_was_said() {
+fn an_old_version_is_used_for_as_long_as_configured() {
     for (freshness, sees) in [
         (Freshness::Immutable, 0),
         (Freshness::MaxAge(Duration::from_secs(1000)), 0),
@@ -157,7 +157,7 @@ fn a_file_may_be_taken_as_it_was_for_a_while_where_that_was_said() {
 }
 
 #[test]
-fn a_store_finds_what_an_earlier_one_left_and_checks_it() {
+fn a_store_adopts_and_checks_the_blocks_of_an_earlier_store() {
     let setting = Setting::new(10);
     let (one, two) = (bytes(1, 3000), bytes(2, 2500));
     setting.write("one", &one);
@@ -181,12 +181,12 @@ fn a_store_finds_what_an_earlier_one_left_and_checks_it() {
     let counts = store.counts();
     assert_eq!((counts.damaged, counts.hits, counts.misses), (1, 2, 4));
     assert_eq!((counts.hit_bytes, counts.miss_bytes), (2000, 3400));
-    // The file that no store made is there still.
+    // The file that the store did not create still exists.
     assert_eq!(setting.block_files().len(), 7);
 }
 
 #[test]
-fn a_store_takes_over_what_fits_it_alone() {
+fn a_store_adopts_only_blocks_that_fit_it() {
     let mut setting = Setting::new(10);
     let content = bytes(1, 8500);
     setting.write("a", &content);
@@ -209,7 +209,7 @@ fn a_store_takes_over_what_fits_it_alone() {
 }
 
 #[test]
-fn scrubbing_finds_what_has_changed() {
+fn scrubbing_detects_changed_blocks() {
     let setting = Setting::new(10);
     let content = bytes(1, 3000);
     setting.write("a", &content);
@@ -225,12 +225,12 @@ fn scrubbing_finds_what_has_changed() {
 }
 
 #[test]
-fn a_memory_that_takes_nothing_is_passed_by() {
+fn a_memory_that_cannot_be_written_is_bypassed() {
     let setting = Setting::new(10);
     let content = bytes(1, 3000);
     setting.write("a", &content);
     let store = setting.store();
-    // The name that the second block has while it is filled.
+    // The name of the second block while it is filled.
     fs::create_dir(setting.folder.path().join("memory/blocks/0-1.cuesta-part")).unwrap();
     assert_eq!(read(&store, "a").unwrap(), content);
     let counts = store.counts();
@@ -238,7 +238,7 @@ fn a_memory_that_takes_nothing_is_passed_by() {
 }
 
 #[test]
-fn an_under_level_that_fails_once_leaves_nothing_wrong() {
+fn an_under_level_that_fails_once_does_no_lasting_harm() {
     let setting = Setting::new(3);
     let content = bytes(1, 4500);
     setting.write("a", &content);
@@ -248,10 +248,10 @@ fn an_under_level_that_fails_once_leaves_nothing_wrong() {
         let store =
             setting.store_over(Box::new(FaultyUnder::new(setting.under(), counter.clone())));
         counter.fail(failing);
-        let found = read(&store, "a");
+        let result = read(&store, "a");
         let has_failed = counter.done() >= failing;
-        assert_eq!(found.is_err(), has_failed, "operation {failing}");
-        assert!(found.is_err() || found.unwrap() == content);
+        assert_eq!(result.is_err(), has_failed, "operation {failing}");
+        assert!(result.is_err() || result.unwrap() == content);
         counter.fail(0);
         assert_eq!(read(&store, "a").unwrap(), content, "after operation {failing}");
         let counts = store.counts();
@@ -266,8 +266,8 @@ fn an_under_level_that_fails_once_leaves_nothing_wrong() {
     assert!(failing > 10);
 }
 
-/// Names that were not UTF-8 became others on their way to a list, where nothing was found under
-/// them, and were left out: a copy of the folder ended well without the file.
+/// Names that were not UTF-8 were changed on their way to a list, so that no file had them, and
+/// were left out: a copy of the folder succeeded without the file.
 #[test]
 fn a_file_of_any_name_is_listed_read_renamed_and_removed() {
     let setting = Setting::new(10);
@@ -281,7 +281,7 @@ fn a_file_of_any_name_is_listed_read_renamed_and_removed() {
             byte => byte,
         };
         let name: Vec<u8> = (0..length).map(byte).collect();
-        // Dots may be a folder, or hide the name of a part.
+        // Names of dots may be folders, or hide the name of a part.
         names.insert(OsString::from_vec([b"n".as_slice(), &name].concat()));
     }
     for name in &names {

@@ -1,6 +1,7 @@
-//! Clients and the store's folder where other accounts of the machine are at work.
+//! Clients and the store's folder on a machine with other accounts.
 //!
-//! Threads act as these accounts, which takes root; without it the tests look at what they can.
+//! Threads act as these accounts, which requires root; without it the tests check as much as they
+//! can.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -30,7 +31,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Has this thread act as another account, for good.
+/// Makes this thread act as another account, for good.
 fn become_account(number: u32) {
     let (user, group) = (Uid::from_raw(number), Gid::from_raw(number));
     rustix::thread::set_thread_groups(&[]).unwrap();
@@ -49,7 +50,7 @@ fn as_account<T: Send>(number: u32, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// A folder that all accounts may enter, in memory.
+/// Makes a folder in memory that all accounts may enter.
 fn public_folder() -> TempDir {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -61,7 +62,7 @@ fn private_folder(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
-/// A daemon of an account in a folder, that answers whatever it is asked; it counts what it heard.
+/// A daemon of an account in a folder that replies to any question; it counts the bytes received.
 struct Forger {
     socket: PathBuf,
     has_ended: Arc<AtomicBool>,
@@ -90,7 +91,7 @@ impl Forger {
         Self { socket, has_ended, thread }
     }
 
-    /// Ends it; the bytes that it was sent.
+    /// Ends it; returns the number of bytes received.
     fn end(self) -> usize {
         self.has_ended.store(true, Ordering::SeqCst);
         let _ = UnixStream::connect(&self.socket);
@@ -98,7 +99,7 @@ impl Forger {
     }
 }
 
-/// Answers a client until it ends; the bytes that it sent.
+/// Replies to a client until it ends; returns the number of bytes received.
 fn answer(mut stream: UnixStream) -> usize {
     let mut received_bytes = 0;
     let mut received = [0; 4096];
@@ -115,7 +116,7 @@ fn connect(folder: &Path) -> std::io::Error {
     Client::connect(folder, Patience::default()).err().unwrap()
 }
 
-/// Checks that an error is one line that names the folder, an account and the remedy.
+/// Checks that an error is a single line with the folder, an account and the remedy.
 fn assert_names(error: &std::io::Error, folder: &Path, account: &str) {
     let text = error.to_string();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{text}");
@@ -127,9 +128,9 @@ fn assert_names(error: &std::io::Error, folder: &Path, account: &str) {
 
 #[test]
 fn a_stranger_who_makes_the_folder_of_a_store_first_is_sent_nothing() {
-    // Clients took whoever listened in the folder for their store: an account that made
-    // `/dev/shm/cuesta-1000` before its user did had files written where it liked, and its forged
-    // bytes were verified as an answer.
+    // Clients took any daemon in the folder for their store: an account that made
+    // `/dev/shm/cuesta-1000` before its user did had files written to a path of its choice, and its
+    // forged bytes were verified as an answer.
     if !is_root() {
         return;
     }
@@ -149,7 +150,7 @@ fn a_daemon_of_another_account_in_a_folder_of_ours_is_sent_nothing() {
         return;
     }
     let public = public_folder();
-    // Of root too, where this is a user.
+    // Also of root, where this is a user.
     for (own, other) in [(0, STRANGER), (STRANGER, 0)] {
         let folder = public.path().join(format!("of-{own}"));
         as_account(own, || private_folder(&folder));
@@ -182,7 +183,7 @@ fn a_link_to_a_store_is_no_store() {
 
 #[test]
 fn a_stranger_who_takes_the_place_of_an_ended_store_is_not_believed() {
-    // A client looks for the next store in the folder of one that has ended.
+    // A client looks for the next store in the folder of an ended one.
     if !is_root() {
         return;
     }
@@ -197,7 +198,7 @@ fn a_stranger_who_takes_the_place_of_an_ended_store_is_not_believed() {
     with_daemon(&setting, |memory| client = Some(Client::connect(memory, patience).unwrap()));
     as_account(STRANGER, || {
         private_folder(&memory);
-        // It would have a file taken for one that is in memory alone.
+        // It would let a file pass for a memory-only file.
         fs::create_dir(memory.join("writes")).unwrap();
         fs::write(memory.join("writes/1.json"), RECORD).unwrap();
     });
@@ -205,15 +206,15 @@ fn a_stranger_who_takes_the_place_of_an_ended_store_is_not_believed() {
     let client = client.unwrap();
     for _ in 0..3 {
         let file = client.open(&at("a")).unwrap();
-        let mut found = vec![0; 2500];
-        assert_eq!(file.read_at(&mut found, 0).unwrap(), 2500);
-        assert!(found == content);
+        let mut content = vec![0; 2500];
+        assert_eq!(file.read_at(&mut content, 0).unwrap(), 2500);
+        assert!(content == content);
         assert!(file.block_bytes().is_none());
     }
     assert_eq!(forger.end(), 0);
 }
 
-/// The note of a store about the file `a` in its memory alone.
+/// The record of a store for the file `a`, which is only in its memory.
 const RECORD: &str = r#"{"number":1,"path":"a","mode":"memory","state":"memory","block_bytes":1000,
 "size_bytes":0,"closed_ns":0,"blocks":[],"hidden":null,"replaced":null,"synced":null}"#;
 

@@ -1,4 +1,4 @@
-//! Files written through a store: what each mode promises holds.
+//! Files written through a store: the promise of each write mode holds.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -13,7 +13,7 @@ fn under(setting: &Setting, name: &str) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn each_mode_puts_a_file_where_it_says() {
+fn each_mode_puts_a_file_where_it_promises() {
     for (mode, is_under, blocks) in [
         (WriteMode::Memory, false, 4),
         (WriteMode::Bypass, true, 0),
@@ -49,7 +49,7 @@ fn each_mode_puts_a_file_where_it_says() {
 }
 
 #[test]
-fn what_was_written_is_read_from_memory_afterwards() {
+fn a_written_file_is_read_from_memory_afterwards() {
     for mode in [WriteMode::Through, WriteMode::Back] {
         let setting = Setting::new(10);
         let store = setting.store();
@@ -76,7 +76,7 @@ fn an_empty_file_is_a_file() {
 }
 
 #[test]
-fn a_file_that_is_not_closed_is_not_there_and_leaves_nothing() {
+fn a_file_that_is_not_closed_has_no_name_and_leaves_nothing() {
     for mode in WriteMode::ALL {
         let setting = Setting::new(10);
         let store = setting.store();
@@ -94,14 +94,14 @@ fn a_file_that_is_not_closed_is_not_there_and_leaves_nothing() {
 }
 
 #[test]
-fn a_file_that_is_said_to_be_larger_or_smaller_is_refused() {
+fn a_commit_with_a_wrong_size_is_refused() {
     for mode in WriteMode::ALL {
-        for said in [2499, 2501, 0, 3500] {
+        for size_bytes in [2499, 2501, 0, 3500] {
             let setting = Setting::new(10);
             let store = setting.store();
             let number = store.create(&at("a"), mode).unwrap();
             write_blocks(&store, number, &bytes(2, 2500)).unwrap();
-            assert!(store.commit(number, said).is_err(), "{mode} {said}");
+            assert!(store.commit(number, size_bytes).is_err(), "{mode} {size_bytes}");
             assert!(store.facts(&at("a")).is_err());
             assert_eq!(store.counts().used_bytes, 0);
             assert!(store.commit(number, 2500).is_err());
@@ -110,7 +110,7 @@ fn a_file_that_is_said_to_be_larger_or_smaller_is_refused() {
 }
 
 #[test]
-fn what_is_in_memory_alone_never_leaves_for_others() {
+fn a_file_that_is_only_in_memory_is_never_evicted() {
     let setting = Setting::new(5);
     let store = setting.store();
     write(&store, "memory", &bytes(1, 1500), WriteMode::Memory).unwrap();
@@ -129,7 +129,7 @@ fn what_is_in_memory_alone_never_leaves_for_others() {
 }
 
 #[test]
-fn what_has_no_room_goes_to_the_under_level_or_is_refused() {
+fn a_file_without_room_in_memory_is_written_to_the_under_level_or_refused() {
     for mode in [WriteMode::Through, WriteMode::Back] {
         let setting = Setting::new(3);
         let store = setting.store();
@@ -147,7 +147,7 @@ fn what_has_no_room_goes_to_the_under_level_or_is_refused() {
 }
 
 #[test]
-fn a_later_file_replaces_an_earlier_one_of_any_mode() {
+fn a_later_file_replaces_an_earlier_file_of_any_mode() {
     for first in WriteMode::ALL {
         for second in WriteMode::ALL {
             let setting = Setting::new(10);
@@ -189,7 +189,7 @@ fn files_are_renamed_and_removed_wherever_they_are() {
 }
 
 #[test]
-fn what_is_to_be_new_replaces_nothing() {
+fn a_new_file_replaces_nothing() {
     for mode in WriteMode::ALL {
         for other in WriteMode::ALL {
             let setting = Setting::new(10);
@@ -222,7 +222,7 @@ fn a_file_is_no_folder_wherever_it_is() {
         for other in WriteMode::ALL {
             let below = errno(store.create(&at("a/b"), other).map(|_| ()));
             assert_eq!(below, Some(libc::ENOTDIR), "{mode} {other}");
-            // It was none when the file was begun.
+            // There was no folder of this name when the file was created.
             let number = store.create(&at("c"), other).unwrap();
             store.make_folder(&at("c")).unwrap();
             assert_eq!(errno(store.commit(number, 0)), Some(libc::EISDIR), "{mode} {other}");
@@ -234,7 +234,7 @@ fn a_file_is_no_folder_wherever_it_is() {
 }
 
 #[test]
-fn a_file_keeps_its_time_when_it_is_flushed() {
+fn a_file_retains_its_time_when_it_is_flushed() {
     for mode in [WriteMode::Memory, WriteMode::Back] {
         let setting = Setting::new(10);
         let store = setting.store();
@@ -248,7 +248,7 @@ fn a_file_keeps_its_time_when_it_is_flushed() {
 }
 
 #[test]
-fn of_many_who_make_a_new_file_one_does() {
+fn a_single_writer_of_many_creates_a_new_file() {
     let setting = Setting::new(64);
     let store = setting.store();
     for round in 0..20 {
@@ -259,19 +259,19 @@ fn of_many_who_make_a_new_file_one_does() {
                 store.commit_as(number, 0, true).is_ok()
             };
             let tried = WriteMode::ALL.map(|mode| scope.spawn(move || make(mode)));
-            tried.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+            tried.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
         });
         assert_eq!(made.iter().filter(|&&is_made| is_made).count(), 1, "round {round}");
     }
 }
 
 #[test]
-fn a_folder_is_renamed_with_what_is_dirty_in_it() {
+fn a_folder_is_renamed_with_its_dirty_files() {
     let setting = Setting::new(10);
     let store = setting.store();
     write(&store, "d/a", &bytes(1, 1500), WriteMode::Back).unwrap();
     write(&store, "d/e/b", &bytes(2, 1500), WriteMode::Through).unwrap();
-    // The new folder is there by what is in memory in it.
+    // The new folder exists through its memory-only file.
     write(&store, "g/c", &bytes(3, 500), WriteMode::Memory).unwrap();
     store.rename(&at("d"), &at("g/d")).unwrap();
     store.rename(&at("g/d"), &at("f")).unwrap();
@@ -284,7 +284,7 @@ fn a_folder_is_renamed_with_what_is_dirty_in_it() {
 }
 
 #[test]
-fn a_file_that_somebody_changed_meanwhile_is_not_overwritten() {
+fn a_file_changed_by_another_program_is_not_overwritten() {
     let setting = Setting::new(10);
     let store = setting.store();
     setting.write("a", b"before");
@@ -300,7 +300,7 @@ fn a_file_that_somebody_changed_meanwhile_is_not_overwritten() {
 }
 
 #[test]
-fn an_audit_names_what_is_lost_and_what_others_changed() {
+fn an_audit_names_lost_files_and_files_that_other_programs_changed() {
     let setting = Setting::new(10);
     let store = setting.store();
     write(&store, "memory", &bytes(1, 1500), WriteMode::Memory).unwrap();
@@ -324,7 +324,7 @@ fn an_audit_names_what_is_lost_and_what_others_changed() {
         fs::write(&path, content).unwrap();
     }
     assert_eq!(names(&store.audit(true).lost), ["gone", "memory"]);
-    // A bad block of a file that is nowhere else is told by name, to every reader.
+    // A damaged block of a file that exists nowhere else is reported to all readers.
     assert_eq!(store.scrub().len(), 8);
     let error = read(&store, "memory").unwrap_err();
     assert!(error.message.contains("of cuesta:///memory was lost"), "{}", error.message);

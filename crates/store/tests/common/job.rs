@@ -1,4 +1,4 @@
-//! Stores of one job, each a process of its own over one folder, on this machine.
+//! Stores of a job, each in a separate process over the same folder, on this machine.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -18,19 +18,19 @@ use tempfile::TempDir;
 
 use super::{at, settle};
 
-/// Holds the request to the process that a daemon is in.
+/// Environment variable with the request of a daemon, for its process.
 pub const VARIABLE: &str = "CUESTA_TEST_STORE";
-/// Most stores of a job of these tests.
+/// Most stores of a job in these tests.
 const MEMBERS_MAX: usize = 8;
 pub const BLOCK_BYTES: u64 = 1 << 16;
 
-/// A folder that several stores are over.
+/// A folder with several stores over it.
 pub struct Job {
     pub folder: TempDir,
     pub stores: Vec<RunningStore>,
 }
 
-/// A store in a process of its own.
+/// A store in a separate process.
 pub struct RunningStore {
     pub memory: PathBuf,
     pub name: String,
@@ -38,7 +38,7 @@ pub struct RunningStore {
 }
 
 impl Job {
-    /// So many stores, which know each other when this returns.
+    /// Starts `count` stores, and waits until they know each other.
     pub fn new(count: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("under")).unwrap();
@@ -62,7 +62,7 @@ impl Job {
         fs::rename(place("part"), place("members")).unwrap();
     }
 
-    /// Cuts the job in two: no store of one side knows one of the other.
+    /// Partitions the job: no store of one side knows a store of the other.
     pub fn split(&self, first: &[usize]) {
         let side = |is_first: bool| -> Vec<usize> {
             (0..self.stores.len()).filter(|index| first.contains(index) == is_first).collect()
@@ -74,14 +74,14 @@ impl Job {
         }
     }
 
-    /// Makes it one again.
+    /// Ends the partition.
     pub fn heal(&self) {
         let names: Vec<&str> = self.stores.iter().map(|store| store.name.as_str()).collect();
         self.write_members(&names);
         self.wait_until_all_live();
     }
 
-    /// The current secret first.
+    /// Writes the secrets, the current one first.
     pub fn write_secret(&self, secrets: &[String]) {
         let (part, path) = (self.folder.path().join("part"), self.folder.path().join("secret"));
         fs::write(&part, secrets.join("\n")).unwrap();
@@ -89,7 +89,7 @@ impl Job {
         fs::rename(part, path).unwrap();
     }
 
-    /// Starts one of the stores.
+    /// Starts a store.
     pub fn start(&self, index: usize, listen: &str) -> RunningStore {
         let place = |name: &str| self.folder.path().join(name);
         let memory = place(&format!("memory{index}"));
@@ -107,18 +107,18 @@ impl Job {
         command.args(["a_store_of_another_test", "--exact", "--nocapture"]);
         command.env(VARIABLE, request.to_string()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().unwrap();
-        let found = wait_for(|| asked(&memory, &json!({"do": "status"})));
-        let name = found["peers"]["name"].as_str().unwrap().to_owned();
+        let status = wait_for(|| try_ask(&memory, &json!({"do": "status"})));
+        let name = status["peers"]["name"].as_str().unwrap().to_owned();
         RunningStore { memory, name, process }
     }
 
-    /// Starts one that was killed again, at its old address.
+    /// Restarts a killed store at its old address.
     pub fn start_again(&mut self, index: usize) {
         let name = self.stores[index].name.clone();
         self.stores[index] = self.start(index, &name);
     }
 
-    /// Writes a file of the under level that was changed long ago.
+    /// Writes a file of the under level, and waits until its change is old.
     pub fn write_under(&self, name: &str, content: &[u8]) {
         let path = self.folder.path().join("under").join(name);
         fs::write(&path, content).unwrap();
@@ -136,15 +136,15 @@ impl RunningStore {
         Arc::new(Client::connect(&self.memory, Patience::default()).unwrap())
     }
 
-    /// A whole file by a new client.
+    /// Reads a complete file with a new client.
     pub fn read(&self, name: &str) -> std::io::Result<Vec<u8>> {
         let file = self.client().open(&at(name))?;
-        let mut found = vec![0; file.size_bytes() as usize];
+        let mut content = vec![0; file.size_bytes() as usize];
         let mut done = 0;
-        while done < found.len() {
-            done += file.read_at(&mut found[done..], done as u64)?;
+        while done < content.len() {
+            done += file.read_at(&mut content[done..], done as u64)?;
         }
-        Ok(found)
+        Ok(content)
     }
 
     pub fn write(&self, name: &str, content: &[u8], mode: WriteMode) -> std::io::Result<()> {
@@ -154,29 +154,29 @@ impl RunningStore {
     }
 
     pub fn ask(&self, question: &Value) -> Value {
-        asked(&self.memory, question).unwrap()
+        try_ask(&self.memory, question).unwrap()
     }
 
-    /// What is answered to the commit of an empty file that replaces none.
+    /// Returns the reply to the commit of an empty new file.
     pub fn commit_new(&self, path: &str) -> Value {
         let mut stream = UnixStream::connect(self.memory.join("socket")).unwrap();
-        let created = said(&mut stream, &json!({"do": "create", "path": path, "mode": "memory"}));
+        let created = ask_on(&mut stream, &json!({"do": "create", "path": path, "mode": "memory"}));
         let number = &created.unwrap()["created"];
         let commit = json!({"do": "commit", "number": number, "bytes": 0, "is_new": true});
-        said(&mut stream, &commit).unwrap()
+        ask_on(&mut stream, &commit).unwrap()
     }
 
     pub fn peers(&self) -> Value {
         self.ask(&json!({"do": "status"}))["peers"].clone()
     }
 
-    /// Bytes of blocks that came from other stores.
+    /// Returns the bytes of blocks read from other stores.
     pub fn read_from_peers(&self) -> u64 {
         let members = self.peers()["members"].as_array().unwrap().clone();
         members.iter().map(|member| member["read_bytes"].as_u64().unwrap()).sum()
     }
 
-    /// Waits until these live, for this store, and no others.
+    /// Waits until exactly these stores live, as seen by this one.
     pub fn wait_until_live(&self, names: &[&str]) {
         let mut wanted: Vec<&str> = names.iter().copied().filter(|&n| n != self.name).collect();
         wanted.sort_unstable();
@@ -206,13 +206,13 @@ impl Drop for RunningStore {
     }
 }
 
-/// The answer of a daemon, if there is one.
-fn asked(memory: &Path, question: &Value) -> Option<Value> {
-    said(&mut UnixStream::connect(memory.join("socket")).ok()?, question)
+/// Asks a daemon, if it runs.
+fn try_ask(memory: &Path, question: &Value) -> Option<Value> {
+    ask_on(&mut UnixStream::connect(memory.join("socket")).ok()?, question)
 }
 
-/// The answer on a connection.
-fn said(stream: &mut UnixStream, question: &Value) -> Option<Value> {
+/// Asks on a connection.
+fn ask_on(stream: &mut UnixStream, question: &Value) -> Option<Value> {
     let text = question.to_string();
     let mut message = (text.len() as u32).to_le_bytes().to_vec();
     message.extend([0; 4]);
@@ -226,12 +226,12 @@ fn said(stream: &mut UnixStream, question: &Value) -> Option<Value> {
     serde_json::from_slice(&text).ok()
 }
 
-/// Waits for something; the bound is a guard against hanging, and no verdict.
-pub fn wait_for<T>(mut found: impl FnMut() -> Option<T>) -> T {
+/// Waits for a result; the timeout only guards against hanging.
+pub fn wait_for<T>(mut poll: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
-        if let Some(found) = found() {
-            return found;
+        if let Some(value) = poll() {
+            return value;
         }
         assert!(begun.elapsed() < Duration::from_secs(120), "it does not come");
         std::thread::sleep(Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! Stores over a folder with a few files.
+//! Stores over a folder, for tests.
 #![allow(clippy::unwrap_used, dead_code)]
 
 pub mod job;
@@ -25,7 +25,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// A memory of so many blocks.
+    /// Creates a setting whose memory has room for `blocks` blocks.
     pub fn new(blocks: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("under")).unwrap();
@@ -54,35 +54,35 @@ impl Setting {
         Store::open(under, &self.folder.path().join("memory"), self.options.clone()).unwrap()
     }
 
-    /// Writes a file that was changed long ago.
+    /// Writes a file, and waits until its change is old.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         let path = self.folder.path().join("under").join(name);
         std::fs::write(&path, bytes).unwrap();
         settle(&path);
     }
 
-    /// Names in the folder of blocks.
+    /// Returns the paths in the folder of blocks.
     pub fn block_files(&self) -> Vec<std::path::PathBuf> {
         let blocks = self.folder.path().join("memory/blocks");
         std::fs::read_dir(blocks).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 }
 
-/// A daemon with such a store.
+/// Returns options of a daemon with such a store.
 pub fn serving(store: StoreOptions) -> ServeOptions {
     let grace = Duration::from_secs(10);
     ServeOptions { store, write: WriteMode::Through, grace, preallocates: false, peers: None }
 }
 
-/// Waits until the file's last change is older than the clock's step.
+/// Waits until the file's last change is older than the clock's tick.
 pub fn settle(path: &Path) {
     use std::os::unix::fs::MetadataExt;
     let facts = std::fs::metadata(path).unwrap();
     let changed = SystemTime::UNIX_EPOCH
         + Duration::new(facts.ctime() as u64, facts.ctime_nsec() as u32)
         + Duration::from_millis(101);
-    if let Ok(left) = changed.duration_since(SystemTime::now()) {
-        std::thread::sleep(left);
+    if let Ok(remaining) = changed.duration_since(SystemTime::now()) {
+        std::thread::sleep(remaining);
     }
 }
 
@@ -90,23 +90,23 @@ pub fn at(name: &str) -> StorePath {
     name.parse().unwrap()
 }
 
-/// Bytes that differ from place to place and from seed to seed.
+/// Returns bytes that depend on the seed.
 pub fn bytes(seed: u64, count: usize) -> Vec<u8> {
     let stream = cuesta_core::random::Stream::new(seed, 0);
     (0..count as u64).map(|place| stream.bits(place) as u8).collect()
 }
 
-/// A whole file through leases, or past the memory where there is no room.
+/// Reads a complete file through leases, or from the under level where there is no room.
 pub fn read(store: &Store, name: &str) -> cuesta_core::Result<Vec<u8>> {
     let file = store.open_file(&at(name))?;
-    let found = read_open(store, file.number, file.version.size_bytes);
+    let content = read_open(store, file.number, file.version.size_bytes);
     store.close(file.number);
-    found
+    content
 }
 
 pub fn read_open(store: &Store, number: u64, size_bytes: u64) -> cuesta_core::Result<Vec<u8>> {
-    let mut found = vec![0; size_bytes as usize];
-    for (index, piece) in found.chunks_mut(BLOCK as usize).enumerate() {
+    let mut content = vec![0; size_bytes as usize];
+    for (index, piece) in content.chunks_mut(BLOCK as usize).enumerate() {
         let key = BlockKey { file: number, index: index as u64 };
         match store.lease(key)? {
             BlockLease::Memory(block, path) => {
@@ -117,10 +117,10 @@ pub fn read_open(store: &Store, number: u64, size_bytes: u64) -> cuesta_core::Re
             BlockLease::Bypass => store.read_under(number, piece, key.index * BLOCK)?,
         }
     }
-    Ok(found)
+    Ok(content)
 }
 
-/// Writes a file as a client does.
+/// Writes a file like a client.
 pub fn write(
     store: &Store,
     name: &str,

@@ -1,4 +1,4 @@
-//! Scenarios of clients, and what may be there after each of their steps.
+//! Scenarios of clients, and the file contents that each of their steps allows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use WriteMode::{Bypass, Memory, Through};
 
 pub type Content = Option<Vec<u8>>;
 
-/// A request of a client.
+/// An action of a client.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
     Write(&'static str, u64, WriteMode),
@@ -29,7 +29,7 @@ pub enum Action {
     Rename(&'static str, &'static str),
 }
 
-/// The contents that a file may have, by its path: after a kill, and after the loss of the node.
+/// Allowed contents of files by path: after a kill, and after the loss of the node.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed {
     pub in_all: BTreeMap<&'static str, Vec<Content>>,
@@ -47,7 +47,7 @@ pub fn name(content: &Content) -> String {
 }
 
 impl Allowed {
-    /// An action begins: from now on its outcome may be there.
+    /// Allows the outcome of an action that begins.
     pub fn begin(&mut self, action: Action) {
         let may = |of: &mut BTreeMap<_, Vec<Content>>, path, content: Content| {
             of.entry(path).or_insert_with(|| vec![None]).push(content);
@@ -74,7 +74,7 @@ impl Allowed {
                     moved.into_iter().for_each(|each| may(of, to, each));
                     may(of, from, None);
                 }
-                // What is renamed may have been flushed before.
+                // The file may have been flushed before it is renamed.
                 let moved = self.in_all.get(from).cloned().unwrap_or_default();
                 for path in [from, to] {
                     moved.iter().for_each(|each| may(&mut self.on_disk, path, each.clone()));
@@ -83,7 +83,7 @@ impl Allowed {
         }
     }
 
-    /// An action was acknowledged.
+    /// Requires the outcome of an acknowledged action.
     pub fn end(&mut self, action: Action) {
         match action {
             Write(path, seed, mode) => {
@@ -96,7 +96,7 @@ impl Allowed {
                 self.on_disk.insert(path, self.in_all[path].clone());
             }
             FlushAll => {
-                // The files of these scenarios that are for memory alone are flushed by name.
+                // These scenarios flush memory-only files by name.
                 for (path, contents) in self.in_all.clone() {
                     self.on_disk.insert(path, contents);
                 }
@@ -141,7 +141,7 @@ pub fn open(under: &ModelUnder, folder: &Path, steps: &Steps) -> Result<Store> {
     Store::open_counted(Box::new(under), folder, options(), steps)
 }
 
-/// A store in which the first actions of a scenario were done.
+/// A store after the first actions of a scenario.
 pub struct Setting {
     pub folder: TempDir,
     pub under: ModelUnder,
@@ -167,7 +167,7 @@ impl Setting {
         (setting, store)
     }
 
-    /// Does actions until one fails; whether none did.
+    /// Runs actions until one fails; returns whether all succeeded.
     pub fn act(&mut self, store: &Store, actions: &[Action]) -> bool {
         actions.iter().all(|&action| {
             self.allowed.begin(action);
