@@ -230,7 +230,7 @@ class RandomThreads:
             order = list(range(len(sent)))
             with self._lock:
                 self._chance.shuffle(order)
-            # One that dies has not taken everything.
+            # A worker that dies has not taken all of its tasks.
             for number in order[: len(order) // 2] if attempt else order:
                 block = np.frombuffer(sent[number][part], np.uint8)
                 worker.take((part, number), round_.shared, block)

@@ -59,7 +59,7 @@ def forger(kind: str) -> Iterator[Forger]:
         if kind == "link":
             named = Path(public, "link")
             named.symlink_to(folder)
-        # The credentials of a server are those of the process that listens.
+        # The credentials of a server are those of the listening process.
         ready_end, ready = os.pipe()
         sent_end, sent_pipe = os.pipe()
         child = os.fork()
@@ -97,7 +97,7 @@ def _serve(
         "changed_ns": facts.st_ctime_ns,
     }
     entry = {"name": "x", "is_folder": False, "size_bytes": len(FORGED), "modified_ns": 1}
-    # An answer to all questions at once: each reader takes the fields it wants.
+    # An answer to all questions at once: each reader takes its fields.
     answer = json.dumps(
         {
             "done": True,

@@ -117,7 +117,7 @@ def submit(store: RunningStore, script: str, folder: Path, *words: str) -> str:
     assert java is not None
     conf = folder / "spark.conf"
     lines = ["spark.ui.enabled false", "spark.master local[2]"]
-    # Of 200 tasks a shuffle, the default, most would have nothing to do.
+    # Most of the default 200 tasks of a shuffle would have no work.
     lines += ["spark.sql.shuffle.partitions 3"]
     lines += [f"spark.local.dir {folder}", f"spark.sql.warehouse.dir {folder}/warehouse"]
     conf.write_text(cuesta(store, "store", "spark-conf") + "\n".join(lines) + "\n")

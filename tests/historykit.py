@@ -362,7 +362,7 @@ def clock_file(place: Path, number: int) -> Path:
 @contextmanager
 def clocked_job(under: Path) -> Iterator[HostJob]:
     """Stores on the three hosts, whose clocks can be stepped."""
-    # The paths of sockets are short.
+    # Socket paths must be short.
     with TemporaryDirectory(prefix="cuesta-test-") as name:
         place = Path(name)
 

@@ -176,7 +176,7 @@ class StorePromise:
     def _remove(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node, path = request["node"], request["path"]
         visible = state.visible(node, path)
-        # A file that is removed while its node is out of sight is there again with the node.
+        # A file removed while its node is out of sight reappears with the node.
         if visible or state.under[path] is not None or state.is_hidden(node, path):
             yield state.without(visible).with_under(path, None)
 

@@ -63,7 +63,7 @@ def hosts(count: int) -> Iterator[str | None]:
         )
     finally:
         for number in range(1, count + 1):
-            # Connections that are not closed yet keep a namespace, and its link, for minutes.
+            # Connections that are not closed yet keep a namespace and its link alive for minutes.
             ip("link", "del", _end(number))
             ip("netns", "del", host_name(number))
         ip("link", "del", BRIDGE)
@@ -222,7 +222,7 @@ def wait_for_places(job: HostJob, blocks: int) -> None:
 def fresh_job(under: Path, count: int) -> Iterator[HostJob]:
     """Yield stores on hosts that know each other; restore the links afterwards."""
     under.mkdir()
-    # The paths of sockets are short.
+    # Socket paths must be short.
     with TemporaryDirectory(prefix="cuesta-test-") as place, ExitStack() as stack:
         for number in range(1, count + 1):
             stack.callback(limit_link, number, None)

@@ -142,7 +142,7 @@ def below(pid: int, word: str, other_than: str = "\0\0") -> list[int]:
 def _parents(entry: Path) -> list[int]:
     pids = []
     while entry.name not in ("0", "1"):
-        # The name in brackets may hold anything.
+        # The name in brackets may contain any character.
         entry = entry.with_name((entry / "stat").read_text().rpartition(")")[2].split()[1])
         pids.append(int(entry.name))
     return pids

@@ -92,7 +92,7 @@ def same_as_native(
     expected, expected_files = run(native, folder, "native")
     outcome, files = run(wanted, folder, name)
     assert files == expected_files
-    # Spark's own reader leaves out no file for the name of its folder, and sorts no runs.
+    # Spark's reader skips no file because of its folder's name, and sorts no runs.
     native_only = {"files_skipped", "rows_read", "runs"} if inputs else set()
     for key in expected.counts.keys() - native_only:
         assert outcome.counts[key] == expected.counts[key], key

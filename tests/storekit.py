@@ -111,7 +111,7 @@ def running_peers(
                 running_store(
                     under,
                     blocks,
-                    # As if each had a host of its own: all these are addresses of this machine.
+                    # Stands for a host for each store: all these are addresses of this machine.
                     peers=PeerSettings(
                         listen=f"127.0.0.{number}:0", secret=secret, members_file=members
                     ),

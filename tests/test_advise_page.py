@@ -40,10 +40,8 @@ def possible(advice: Advice) -> list[dict[str, Any]]:
     )
 
 
-# The page had no price, day or source of any machine, and none of the sentences of the text.
-
-
 def test_each_machine_has_its_price_with_day_and_source(advised: tuple[Advice, str]) -> None:
+    """The page had no price, day or source of any machine, and no sentence of the text."""
     advice, page = advised
     shown = plain(page)
     keys = {option["machine"] for option in possible(advice)}
@@ -71,10 +69,8 @@ def test_the_page_has_the_consequences_and_the_caveats_of_the_text(
     assert "Prices are of different days, 2015-06-17 to 2025-03-02, and none is adjusted" in shown
 
 
-# A choice without a price was in no picture and below the end of the table where others had one.
-
-
 def test_choices_without_a_price_are_counted_and_listed(advised: tuple[Advice, str]) -> None:
+    """A choice without a price was in no picture, and below the end of the table."""
     advice, page = advised
     unpriced = [option for option in possible(advice) if not option["dollars"]]
     name = advice["machines"][unpriced[0]["machine"]]["name"]

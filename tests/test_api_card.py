@@ -23,7 +23,7 @@ GROUNDS = {"light": ("#ffffff", "#1f1f1f"), "dark": ("#111111", "#e0e0e0")}
 CONTRAST_MIN = 4.5
 BYTES_MAX = 40_000
 
-# Every text with less contrast than `least` to the ground, its own transparency reckoned in.
+# All texts with less contrast than `least` to the ground, their transparency included.
 FAINT = """([least, ground]) => {
   const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
   const painted = (colour) => {

@@ -204,7 +204,7 @@ def test_importing_cuesta_imports_nothing_of_weight() -> None:
     words = [sys.executable, "-c", program]
     modules = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
     assert {module for module in modules if module.startswith("cuesta")} == {"cuesta"}
-    # What it needs of the standard library is small, too.
+    # Its imports from the standard library are few, too.
     assert len(modules) < MODULES_MAX
 
 

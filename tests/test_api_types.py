@@ -61,7 +61,7 @@ def checked(path: Path, program: str) -> list[tuple[int, str]]:
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--no-pretty", str(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    # Of a program that it knows, mypy tells the place where it saw it first.
+    # For a program it knows, mypy reports the place where it first saw it.
     messages = re.findall(rf"{path.name}:(\d+): (.*)", done.stdout)
     return [(int(line), message) for line, message in messages]
 

@@ -134,7 +134,7 @@ def test_lower_case_carriage_returns_fasta_and_ambiguous_letters_are_read(
     assert (first / "graph.gfa").read_bytes() == (other / "graph.gfa").read_bytes()
     path.write_text("".join(f">x\n{sequence}NNRY{sequence[:20]}\n" for sequence in sequences))
     cut = assemble([path], tmp_path / "cut", "-k", "31")
-    # The short stretches have no k-mers, but are bases of the reads, which depth tells.
+    # The short stretches have no k-mers, but are bases of the reads, as the depth shows.
     assert without_depth(first) == without_depth(cut)
     mixed = [
         f">x\n{sequence}{'' if index % 4 else 'N'}\n" for index, sequence in enumerate(sequences)

@@ -56,7 +56,7 @@ def test_circles_come_back_once_around(tmp_path: Path, sizes: str, means: str) -
     assert [line[2] for line in lines if line[0] == "S"] == expected
     names = ["contig_1", "contig_2", "contig_3"]
     links = [line[1:] for line in lines if line[0] == "L"]
-    # Both ends on one strand, whichever.
+    # Both ends on the same strand, whichever it is.
     assert [(link[0], link[2], link[1] == link[3], link[4]) for link in links] == [
         (name, name, True, "0M") for name in names
     ]

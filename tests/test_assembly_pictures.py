@@ -108,7 +108,7 @@ def test_segments_meet_where_links_are_on_whichever_strand(tmp_path: Path) -> No
     begin, end = places["contig_1"][1], places["contig_4"][1]
     assert begin != end
     assert places["contig_2"] == (begin, end)
-    # Lines that join the same places are drawn from the same one, and bend apart.
+    # Lines between the same places start at the same place, and bend apart.
     assert set(places["contig_3"]) == {begin, end}
     controls = {tuple(line[4][2:4]) for line in panel["lines"]}
     assert len(controls) == 4

@@ -109,7 +109,7 @@ def test_plasmids_come_back_with_exactly_their_kmers(
 ) -> None:
     real = set().union(*map(kmers, plasmids.values()))
     ours = set().union(*map(kmers_of, sequences(answer / "contigs.fa").items()))
-    # Seen: 99.3 % with mates, 98.6 % without; none that is not the plasmids'.
+    # Measured: 99.3 % with read pairs, 98.6 % without; none foreign to the plasmids.
     assert len(ours & real) >= 0.98 * len(real)
     assert len(ours - real) <= 1e-4 * len(ours)
 
@@ -147,7 +147,7 @@ def test_no_contig_of_plasmids_is_put_together_wrongly(
     assert assessment["reference"]["sequences"] == 3
     assert measures["misassemblies"] == measures["local_misassemblies"] == 0
     assert measures["unaligned_bases"] == 0
-    # Copies of repeats are one contig. Seen: 92.1 % and 4,763 with mates, 84.5 % and 3,478 without.
+    # Repeats share a contig. Measured: 92.1 % and 4,763 with pairs, 84.5 % and 3,478 without.
     least = (0.89, 4500) if "mates" in request.node.name else (0.83, 3300)
     assert measures["genome_fraction"] >= least[0]
     assert measures["nga50"] >= least[1]

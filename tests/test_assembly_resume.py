@@ -53,7 +53,7 @@ def test_a_killed_run_continues_after_the_last_complete_stage(
     options += ["--resume", str(checkpoint)]
     words = [sys.executable, "-m", "cuesta", "run", "assemble", *map(str, reads), *options]
     killed = tmp_path / "killed"
-    # A stage may be over before it is seen.
+    # A stage may end before it is observed.
     assert any(was_killed(words, checkpoint / until, killed) for _ in range(5))
     assert not killed.exists()
     went_on = assemble(reads, tmp_path / "again", *options)

@@ -99,7 +99,7 @@ def test_pairs_are_advised_to_be_further_apart(place: Path, tmp_path: Path) -> N
 
 def test_pairs_that_are_none_are_to_be_checked(place: Path, tmp_path: Path) -> None:
     files = [made(place, f"--seed {seed} --coverage 20") for seed in (31, 32)]
-    # Twice another genome: every read has a mate that is of the other one.
+    # Two genomes: each read has a mate in the other genome.
     assert "Check the pairs" in steps(files, tmp_path / "a", "--pairs")
     pairs = made(place, "--seed 11 --coverage 40 --fragment 300")
     assert list(steps([pairs], tmp_path / "b", "--interleaved")) == FINE

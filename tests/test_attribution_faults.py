@@ -48,7 +48,7 @@ rows = 1_000_000
 name = "fault"
 levels = [
     { name = "none" },
-    # So little that it is less than what many other programs leave of the cores.
+    # So little that many other programs leave more of the cores.
     { name = "quota", machine = { cpu-quota = "0.05" } },
     { name = "disk", cache = "cold", machine = { disk-rate = "4MB/s", disk-holds = "input" } },
 ]
@@ -56,7 +56,7 @@ levels = [
 
 
 LINK = """
-    # Half of the records go to the other node: 25 MB each way, forty seconds.
+    # Half of the records move to the other node: 25 MB each way, forty seconds.
     { name = "link", nodes = 2, engine = "spark", machine = { link-rate = "5mbit" } },"""
 LINKED = f"""
 question = "Does a second node pay, and is a slow link to it named?"
@@ -167,7 +167,7 @@ def test_a_slow_link_is_detected(linked: dict[str, Run]) -> None:
     assert of_work(link, NETWORK) > 3 * of_work(plain, NETWORK)
     assert of_work(link, NETWORK) > 0.2
     assert first(link) == NETWORK
-    # How little has no cause that is named is a matter of the machine's load as well.
+    # The part without a named cause depends on the load of the machine as well.
     assert attributed(link).share(UNSEEN) + attributed(link).share(IDLE) < of_work(link, NETWORK)
     replayed = what_if(link)
     assert replayed is not None
@@ -198,7 +198,7 @@ def test_a_small_heap_is_detected(tmp_path: Path) -> None:
     assert call(make) == 0
     words = ["sort", str(file), "--engine", "spark-scala", "--memory", "3GiB"]
     young = {"none": "1200m", "heap": "1m"}
-    # With room for its classes from the beginning, which it would collect for otherwise.
+    # With room for its classes from the start, for which it would collect otherwise.
     java = "-XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn"
     option = f"spark.driver.extraJavaOptions={java}"
     runs = {
@@ -210,7 +210,7 @@ def test_a_small_heap_is_detected(tmp_path: Path) -> None:
     }
     pauses = {name: (tmp_path / f"{name}.log").read_text().count("Pause") for name in young}
     assert pauses["heap"] > 100 * max(1, pauses["none"])
-    # How long they take is a matter of the machine's load; that they are named is not.
+    # Their time depends on the load of the machine; that they are named does not.
     assert number(runs["heap"].object("engine_log")["gc_seconds"])
     assert COLLECTION in attributed(runs["heap"]).core_seconds
 
@@ -227,9 +227,9 @@ def test_a_task_that_is_far_longer_than_the_rest_is_detected(large: Path, tmp_pa
     words = ["scan", str(folder), "--min-abs-score", "0.9", "--engine", "spark"]
     run = ran([*words, "--memory", "2GiB"], tmp_path / "answer")
     assert attributed(run).share(SKEW) > 0
-    # What comes first is a matter of the machine's load as well: of its memory, of its collector.
+    # The first cause depends on the load of the machine, its memory and its collector as well.
     log = run.object("engine_log")
-    # Of two cores one had nothing to do for most of the time of the other's task.
+    # One of two cores was idle for most of the time of the other's task.
     assert (number(log["tail_seconds"]) or 0) > 0.3 * (number(log["task_seconds"]) or 1)
     replayed = what_if(run)
     assert replayed is not None

@@ -38,7 +38,7 @@ def contestant(name: str, seconds: float, answer: bytes = b"row") -> Contestant:
 
 
 def case(*contestants: Contestant, at_least: float = 4.0) -> Case:
-    bar = Ratio(ours="ours", theirs="theirs", at_least=at_least, text="bar")
+    bar = Ratio(ours="ours", peer="theirs", at_least=at_least, text="bar")
     return Case(name="case", contestants=contestants, bars=(bar,), amount=1e9, unit="B")
 
 
@@ -154,9 +154,9 @@ def test_assemblies_that_differ_in_a_byte_are_distinguished_by_file(tmp_path: Pa
 
 
 def test_shuffled_reads_are_the_same_reads_in_another_order(tmp_path: Path) -> None:
-    from harness.reads import mates, shuffled
+    from harness.reads import read_pairs, shuffled
 
-    reads = mates(tmp_path, smoke=True)
+    reads = read_pairs(tmp_path, smoke=True)
     first = [path.read_bytes().split(b"\n")[:-1] for path in reads.files]
     ours = [lines[at : at + 4] for lines in first for at in range(0, len(lines), 4)]
     lines = shuffled(reads).read_bytes().split(b"\n")[:-1]
@@ -214,7 +214,7 @@ def test_a_quality_is_judged_against_the_peers(
 ) -> None:
     bar = Quality(
         ours="ours",
-        theirs=("a", "b"),
+        peers=("a", "b"),
         name="length",
         text="0.95 of the longest",
         holds=lambda ours, peer_figures: ours >= 0.95 * max(peer_figures),

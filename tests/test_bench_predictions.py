@@ -85,7 +85,7 @@ def test_errors_of_the_median_repeat_are_judged_and_refusals_counted(size: Size)
     result_rows = record["cases"][0]["contestants"]
     assert result_rows[0]["prediction"]["predicted_s"] == 2.1
     assert result_rows[3]["prediction"] == {"refused": "no run of it"}
-    # Trials that compute something else are not compared with each other.
+    # Trials of different computations are not compared with each other.
     assert table.everybody(record)[3].count("x") == 0
 
 
@@ -105,7 +105,7 @@ def test_a_row_shows_the_prediction_and_its_error() -> None:
 def test_the_first_choice_may_be_the_best(size: Size) -> None:
     first, other = made(2.0, prediction_of(2.0), "a"), made(2.1, prediction_of(2.3), "a")
     for best, figure in (("t0", 1.0), ("t1", pytest.approx(2.1 / 2.0, abs=0.01))):
-        bar = Ratio(ours="t0", theirs=best, at_least=1 / 1.1, text="first")
+        bar = Ratio(ours="t0", peer=best, at_least=1 / 1.1, text="first")
         both = Case(**{**vars(case(first, other)), "bars": (bar,)})
         row = results.of_case(measure(both, size))["bars"][0]
         assert (row["figure"], row["met"]) == (figure, True)

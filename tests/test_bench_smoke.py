@@ -82,7 +82,7 @@ def test_held_out_trials_are_listed_with_their_predictions(tmp_path: Path) -> No
         assert len(contestant["seconds"]) == 1
     error, inside, refused = case["bars"]
     assert error["at_most"] == 0.15
-    # Times of milliseconds may scatter so that no model is to be had.
+    # Times of milliseconds may scatter too much for a model.
     assert refused["times"] == len(names) == inside.get("times", 0) + refused["counted"]
 
 
@@ -107,7 +107,7 @@ def test_assemblies_are_the_same_bytes_and_their_stages_are_listed_with_a_floor(
 ) -> None:
     record = smoke(tmp_path, "assembly")
     cases = {case["name"].rpartition(",")[0]: case for case in record["cases"]}
-    # Contigs are not those of other assemblers.
+    # The contigs differ from those of other assemblers.
     judged = {name for name, case in cases.items() if len(digests(case)) == 1}
     assert set(cases) - judged == {"contigs, k = 31", "contigs, k chosen, single reads"}
     assert len(cases["identical files, k = 31"]["contestants"]) >= 7
@@ -140,7 +140,7 @@ def smoke(tmp_path: Path, bench: str, *without: str) -> dict[str, Any]:
     done = subprocess.run(
         [*command, *(f"--without={peer}" for peer in ("spark", "array", "alluxio", *without))],
         cwd=ROOT,
-        # The Rust tests have compiled what some compile.
+        # The Rust tests have compiled what some benches compile.
         env=os.environ | check.CHECKED | {"CUESTA_BENCH_DATA": str(tmp_path)},
         capture_output=True,
         text=True,

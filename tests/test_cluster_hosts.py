@@ -140,7 +140,7 @@ def test_spark_starts_tasks_on_the_host_that_has_their_input_in_memory(
         (under / name).write_text("".join(f"{line:07d}\n" for line in range(20_000)))
     reach = ["--hosts", ",".join(NAMES), "--start", "ip netns exec {host}"]
     words = ["--scheduler", "hosts", *reach, "--interface", f"{BRIDGE},eth0", "--set", "stop=2"]
-    # A worker may take long to start on a busy machine: then tasks would not wait for the other.
+    # A worker may start late on a busy machine: then tasks would not wait for it.
     words += ["--set", "spark.locality.wait=60s"]
     words += ["--cores", "1", "--memory", "1536MiB", "--store", "64MiB", "--under", str(under)]
     words += ["--wait", "-o", str(folder), "--", sys.executable, "-c", PLACES]
@@ -149,7 +149,7 @@ def test_spark_starts_tasks_on_the_host_that_has_their_input_in_memory(
     placements = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[[")]
     expected = (("cuesta-h2", "10.77.9.12"), ("cuesta-h1", "10.77.9.11"))
     for (places, parts), (node, address) in zip(placements, expected, strict=True):
-        # As Spark names a host that has a block in its memory.
+        # Spark's name of a host that has a block in memory.
         assert places == [f"hdfs_cache_{address}"] * 4
         assert {host for host, _ in parts} == {node}
         assert sum(count for _, count in parts) == 20_000
@@ -182,7 +182,7 @@ def test_a_different_python_on_a_node_is_named(folder: Path, tmp_path: Path) -> 
     (tmp_path / "odd").mkdir()
     patched = "import platform\nplatform.python_version = lambda: '3.11.0'\n"
     (tmp_path / "odd" / "sitecustomize.py").write_text(patched)
-    # What comes first is `env PYTHONPATH=...`, that of the caller.
+    # The first word is `env PYTHONPATH=...`, that of the caller.
     change = f'shift 2; set -- env PYTHONPATH={tmp_path / "odd"}:{PACKAGE} "$@"'
     reach = started_by(tmp_path, change)
     words = [*QUICK, *reach, "--interface", "lo", "-o", str(folder)]

@@ -73,7 +73,7 @@ def test_stores_of_the_nodes_read_from_each_other(folder: Path, tmp_path: Path) 
     with first.open("/alone", "wb", write_mode="memory") as file:
         file.write(b"text")
     assert second.cat_file("/alone") == b"text"
-    # The secret is replaced each second, and the stores go on.
+    # The secret is replaced each second, and the stores continue.
     wait_for(lambda: len((folder / "store-secret").read_text().split()) == 2, "a new secret")
     time.sleep(2.5)
     with second.open("/other", "wb", write_mode="memory") as file:
@@ -101,7 +101,7 @@ def test_nothing_is_left_when_a_process_is_killed(folder: Path, whom: str) -> No
     assert call("submit", *QUICK, "-o", str(folder), "--", *SLEEP).returncode == 0
     wait_for(is_in(folder, "running"), "the command runs")
     cluster = state(folder)["cluster"]
-    # The watchdog of a process has its mark, too, and is younger.
+    # The watchdog of a process has the same mark, and is younger.
     victim = wait_for(lambda: watchdog.marked(f"{cluster}/{whom}"), "it is there")[0]
     os.kill(victim, signal.SIGKILL)
     if whom == "local-2":
@@ -242,11 +242,11 @@ def test_a_run_on_two_workers_has_the_answer_of_native(folder: Path, tmp_path: P
     native, answer = tmp_path / "native", tmp_path / "spark"
     assert cli_call([*blocks, "-o", str(native)]) == 0
     sizes = ["--cores", "1", "--memory", "1536MiB", "--scratch", str(tmp_path)]
-    # The master writes its classes when it is told to stop, which takes long beside other tests.
+    # The master writes its classes when it is stopped, which takes long next to other tests.
     sizes += ["--set", "stop=60"]
     run = [*blocks, "--engine", "spark", "-o", str(answer)]
     words = [*sizes, "--wait", "-o", str(folder), "--", *run]
-    # What sessions and executors start from may be there.
+    # Archives from which sessions and executors start may exist.
     (tmp_path / "cache" / "cuesta").mkdir(parents=True)
     (tmp_path / "cache" / "cuesta" / "spark").symlink_to(machine.cache_folder() / "spark")
     done = call("submit", *words, XDG_CACHE_HOME=str(tmp_path / "cache"))

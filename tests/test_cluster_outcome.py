@@ -85,7 +85,7 @@ def test_a_waiting_job_reports_its_reason_and_a_cancelled_job_is_cancelled(
     status = call("status", str(job), **slurm.environment())
     line = f"cancelled: job {number} was cancelled before it began\n"
     assert (status.returncode, status.stdout) == (3, line)
-    # Nothing ran there, so the folder serves for the next job.
+    # Nothing ran there, so the next job may use the folder.
     done = call(
         "submit", *SLURM, "--wait", "-o", str(job), "--", "/bin/echo", "ran", **slurm.environment()
     )

@@ -149,7 +149,7 @@ def test_a_job_that_is_refused_or_interrupted_has_failed(
         control.submit(PLAN, place)
     state = place.read()
     assert (state["state"], state["why"], state["code"]) == ("failed", why, code)
-    # A leader that the scheduler starts all the same.
+    # A leader that the scheduler starts nevertheless.
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert leader.main([str(place.root)]) == 3
     assert control.down(place)["state"] == "failed"

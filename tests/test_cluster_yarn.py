@@ -292,7 +292,7 @@ def test_each_setting_is_written_to_the_file_of_its_kind(
     assert "mapreduce.framework.name" in (tmp_path / "mapred-site.xml").read_text()
     assert "yarn.nodemanager.resource" in (tmp_path / "yarn-site.xml").read_text()
     assert "fs.defaultFS" in (tmp_path / "core-site.xml").read_text()
-    # A task has the store of its node, and not that of the node of whoever submits.
+    # A task has the store of its node, and not that of the submitter's node.
     monkeypatch.setenv("CUESTA_STORE", "/dev/shm/store-of-n1")
     assert "CUESTA_STORE" not in environment(Options(conf=tmp_path))
     assert environment(Options())["CUESTA_STORE"] == "/dev/shm/store-of-n1"

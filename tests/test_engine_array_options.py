@@ -175,7 +175,7 @@ def test_keys_sort_rows_as_they_lie_in_tiles(
     def place(row: tuple[int, int, int]) -> tuple[tuple[int, ...], tuple[int, int, int]]:
         tile = tuple(
             (coordinate - 1) // extent
-            for coordinate, extent in zip(row, extents.whole, strict=True)
+            for coordinate, extent in zip(row, extents.lengths, strict=True)
         )
         return tile, row
 

@@ -190,7 +190,7 @@ def written(place: Path, pieces: list[list[tuple[int, int, int]]], batch_bytes: 
 
 def read(place: Path) -> Batch:
     wanted = (*DIMENSIONS, *SHAPE.attributes)
-    batches = list(store.batches(place, wanted, None, store.LIE))
+    batches = list(store.batches(place, wanted, None, store.GLOBAL))
     return {name: np.concatenate([batch[name] for batch in batches]) for name in wanted}
 
 

@@ -165,7 +165,7 @@ def foreign_cluster(tmp_path: Path, security: str) -> Iterator[tuple[str, subpro
             time.sleep(0.1)
         yield file.read_text(), cluster
     finally:
-        # With its workers, which would stay.
+        # Its workers are ended with it; they would remain.
         os.killpg(cluster.pid, signal.SIGKILL)
         cluster.wait()
 
@@ -185,7 +185,7 @@ def test_an_interrupt_prints_a_line(records: Path, tmp_path: Path, seconds: floa
             start_new_session=True,
         ) as process,
     ):
-        # An interrupt before that is Python's own affair.
+        # An interrupt before that is handled by Python itself.
         while process.poll() is None and "running" not in log.read_text():
             time.sleep(0.02)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -196,7 +196,7 @@ def test_an_interrupt_prints_a_line(records: Path, tmp_path: Path, seconds: floa
     text = log.read_text()
     assert "Traceback" not in text
     if code:
-        # A shell says 130 of both.
+        # A shell reports 130 for both.
         assert code in (130, -signal.SIGINT)
         assert text.splitlines()[-1] == "cuesta: interrupted"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.dat", "log"]

@@ -83,7 +83,7 @@ def test_typed_bytes_come_back() -> None:
     for number in (0, 7, -1, (1 << 31) - 1):
         write_int(file, number)
         write_bytes(file, b"x" * (number % 5))
-    # As Hadoop has them: kind 3, then 32 bits; kind 0, then their count.
+    # In Hadoop's form: kind 3, then 32 bits; kind 0, then their count.
     assert file.getvalue()[:15].hex() == "03" + "00000000" + "00" + "00000000" + "03" + "00000007"
     file.seek(0)
     for number in (0, 7, -1, (1 << 31) - 1):
@@ -132,7 +132,7 @@ def test_a_line_that_a_task_cannot_read_is_named(engine: HadoopEngine, tmp_path:
     wanted = replace(trial(path), workload="scan", parameters={"min_abs_score": 0.5})
     with pytest.raises(InputError, match=r"pairs\.txt"):
         engine.run(wanted, *places(tmp_path / "a"))
-    # The JVM goes on.
+    # The JVM continues.
     assert engine._held.jobs is not None
 
 
@@ -289,7 +289,7 @@ def test_a_terasort_that_is_stopped_or_dies_has_its_job_killed(
 ) -> None:
     """The job ran on YARN to its end after its client was stopped. Now the job is killed."""
     process, client = terasort_by_fake_java(records, tmp_path)
-    # Ctrl-C is for the command, and a kill for want of memory for the client.
+    # Ctrl-C reaches the command, and a kill for lack of memory the client.
     os.kill(process.pid if number == signal.SIGINT else client, number)
     assert process.wait(30) != 0
     (command,) = (tmp_path / "killed").read_text().splitlines()

@@ -84,7 +84,7 @@ def test_the_time_of_a_task_begins_where_its_slot_was_free() -> None:
     first, second = stages(lines(), 2)
     assert first.each == {
         "task_seconds": (8.0, 7.0, 2.0),
-        # Until its child had begun a task waited for its container and its JVM.
+        # Until its child began, a task waited for its container and its JVM.
         "scheduler_delay_seconds": (4.5, 4.8, 1.7),
         "cpu_seconds": (2.5, 0.0, 0.0),
         "gc_seconds": (0.0, 0.1, 0.0),

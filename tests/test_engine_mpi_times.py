@@ -41,7 +41,7 @@ def test_a_round_is_a_stage_with_what_each_rank_did(tmp_path: Path) -> None:
         assert max(stage["each"]["task_seconds"]) <= stage["seconds"] + 0.001
     total = sum(RANKS * stage["seconds"] for stage in stages)
     assert log["task_seconds"] + log["rank_wait_seconds"] == pytest.approx(total, abs=0.01)
-    # Records have been exchanged, in one of the rounds at least.
+    # Records were exchanged in at least one round.
     assert 0 < log["exchange_seconds"] < log["task_seconds"]
     assert 0 < stages[-1]["began"] + stages[-1]["seconds"] <= record["wall_seconds"] + 0.01
 

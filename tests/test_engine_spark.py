@@ -206,7 +206,7 @@ def test_what_can_be_refused_at_once_is_refused_before_spark_starts(
     pair: list[str], tmp_path: Path
 ) -> None:
     run(trial("degrees", pair[:1], {}), tmp_path)
-    # Another engine cannot start a session beside that of the tests.
+    # Another engine cannot start a session while that of the tests runs.
     with pytest.raises(InputError, match="run it with --engine native"):
         SparkEngine().run(trial("communities", pair[:1], {"method": "louvain"}), tmp_path, tmp_path)
 

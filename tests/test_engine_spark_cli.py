@@ -86,10 +86,10 @@ def test_a_jvm_that_dies_is_reported_in_a_single_line_and_leaves_its_log(
     (line,) = (line for line in text.splitlines() if line.startswith("cuesta:"))
     assert "Traceback" not in text
     (log,) = tmp_path.iterdir()
-    # Between these is what the environment sets for Java.
+    # Between these are the lines that the environment makes Java print.
     assert line.startswith("cuesta: engine spark: the JVM died; ")
     assert line.endswith(f"; its log is {log}")
-    # Workers in Python that the JVM had started find out by themselves.
+    # Python workers that the JVM had started notice its end by themselves.
     wait_for(lambda: not any(map(alive, started)))
 
 

@@ -154,7 +154,7 @@ def test_what_python_computed_in_tasks_is_counted(kernels: str, tmp_path: Path) 
     assert 0 < log["python_cpu_seconds"] < 2 * log["task_seconds"]
     assert 0 <= log["python_queued_seconds"] < 2 * log["task_seconds"]
     assert 0 <= log["python_blocked_seconds"] < log["task_seconds"]
-    # Of a query, not of an RDD, Spark says what starting Python took.
+    # For a query, not for an RDD, Spark reports the time to start Python.
     assert ("python_start_seconds" in log) == (kernels == "native")
     assert log.get("python_start_seconds", 0) < log["task_seconds"]
 

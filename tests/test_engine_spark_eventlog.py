@@ -153,7 +153,7 @@ def test_tasks_of_a_stage_have_what_they_measured_in_the_order_of_their_launch()
         "exchange_bytes": (11, 11),
         "output_bytes": (21, 21),
     }
-    # Tasks are of one attempt of a stage; no time of processors, as Spark has none of Python.
+    # Tasks belong to an attempt of a stage; no processor time, as Spark has none of Python.
     assert second.each == {}
 
 

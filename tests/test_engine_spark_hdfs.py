@@ -168,7 +168,7 @@ inputs = ["records"]
 """
     (tmp_path / "apart.toml").write_text(study)
     words = ["study", "run", str(tmp_path / "apart.toml"), "--remote", f"{hdfs}/study"]
-    # In a process of its own: the trials are forked from it, and its client must have left nothing.
+    # In a separate process: the trials are forked from it, so its client must leave no thread.
     command = [sys.executable, "-m", "cuesta", *words, "-o", str(tmp_path / "out")]
     subprocess.run(command, check=True, timeout=300)
     assert [size for _, size, _ in hosts(cluster, f"{hdfs}/study/records")] == [1 << 20, 951_424]

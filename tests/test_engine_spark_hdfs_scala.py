@@ -113,7 +113,7 @@ def test_more_tasks_than_blocks_cut_all_blocks_into_equal_splits(
     file.write_bytes(text * (1 + (4 << 20) // len(text)))
     uri = put(cluster, file, "large", 3 << 20)
     held = hosts(cluster, uri)
-    # Splits of less than 1 MiB are not worth a task, however many are asked for.
+    # Splits of less than 1 MiB are not worth a task, whatever number is requested.
     locations = places(uri, partitions=1000)
     cut = [(",".join(names), -(-length // (1 << 20))) for _, length, names in held]
     assert locations == [names for names, splits in cut for _ in range(splits)]

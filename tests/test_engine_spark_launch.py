@@ -223,7 +223,7 @@ def test_a_session_uses_a_complete_archive(
     settings = settings_of(kit.trial("scan", [], {}))
     assert "shared objects file (top)" in loaded(settings, tmp_path / "with")
     assert "shared objects file (top)" in loaded_by_executor(java, tmp_path)
-    # A Java that is given one without its end dies of it.
+    # A Java that gets a truncated archive dies of it.
     made.chmod(0o644)
     os.truncate(made, 100_000)
     assert archive.current() is None

@@ -117,7 +117,7 @@ def lose(
     output, scratch = folder / "answer", folder / "scratch"
     output.mkdir()
     scratch.mkdir()
-    # The one that a test before has lost comes back later.
+    # The executor that an earlier test has lost returns later.
     await_executors(2)
     engine = sparkkit.engine().with_progress(progress)
     engine.run(job, output, scratch)

@@ -100,7 +100,7 @@ def test_any_mixture_of_texts_is_read_in_order(workload: str, tmp_path: Path) ->
     (folder / "c.txt.gz").write_bytes(gzip.compress(text.replace(b"\n", b"\r\n")))
     (folder / ".hidden").write_text("no gene pair\n")
     make(folder / "tree", genes=30, tree=True)
-    # Each of the many iterations of communities starts a task a piece.
+    # Each of the many iterations of communities starts a task for each piece.
     for pieces in ["3"] if workload == "communities" else ["1", "40"]:
         wanted = trial(workload, [str(folder)], {"min_abs_score": 0.2}, partitions=pieces)
         same_as_native(wanted, tmp_path, name=NAME)

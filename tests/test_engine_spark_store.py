@@ -30,7 +30,7 @@ def test_tasks_read_the_store(
     stored: RunningStore,
     tmp_path: Path,
 ) -> None:
-    # A process has one session, and tests before these may have left theirs.
+    # A process has a single session, and earlier tests may have left theirs.
     sparkkit.engine().close()
     case = next(candidate for candidate in golden_cases() if candidate.workload == workload)
     before = stored.status()
@@ -55,6 +55,6 @@ def test_spark_keeps_its_local_files_in_a_mount(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["verified"]
         assert at.store.status()["hits"] > 0
-        # The kernel says a moment after the end of a process that its files are closed.
+        # The kernel reports the closed files of a process a moment after its end.
         wait_for(lambda: at.store.status()["used_bytes"] == 0)
         assert list(at.place.iterdir()) == []

@@ -116,7 +116,7 @@ def test_scikit_image_finds_the_same_in_its_images(stack: Path, answer: Path) ->
         read = np.load if file.suffix == ".npy" else tifffile.imread
         image = read(file)
         pages = image if "multipage" in file.name else image[None]
-        # The pages of one file hold their colours one after the other.
+        # The pages of a file hold the colours in sequence.
         pages = np.moveaxis(pages, 1, -1) if file.name == "multipage_rgb.tif" else pages
         for page, image in enumerate(pages):
             row = rows[number]

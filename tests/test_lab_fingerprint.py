@@ -57,7 +57,7 @@ def test_a_replaced_input_is_no_wrong_answer(
     assert call(["verify", str(out)]) == 2
     message = last_line(capsys)
     assert f"{pairs}: the input changed; its content has the fingerprint" in message
-    # One that cannot even be read is the same kind of news.
+    # An unreadable input is reported in the same way.
     pairs.write_bytes(b"x" * len(bytes_before))
     assert call(["verify", str(out)]) == 2
     assert f"{pairs}: the input changed" in last_line(capsys)

@@ -182,7 +182,7 @@ def test_where_locks_fail_the_process_shows_whether_a_run_lives(
         assert list(leftovers.sweep(tmp_path / "out")) == []
         with pytest.raises(InputError, match="has not ended"), folder:
             pass
-    # Another process of that number, which has begun later.
+    # Another process with that number, started later.
     lock.write_text(json.dumps(facts | {"process": f"{os.getpid()}:1"}))
     with folder:
         assert folder.answer.parent.name == f"{other.name}.2"

@@ -65,7 +65,7 @@ def test_cpu_time_of_a_child_that_lives_on_is_measured_from_the_start_of_the_wor
             running.stdin.write(b"\n")
             running.stdin.flush()
             running.stdout.readline()
-        # By its own clock of processor time it burns 0.3 seconds; it is looked at while it lives.
+        # It burns 0.3 seconds by its own clock of processor time; the probe looks while it lives.
         assert 0.25 < probe.usage.cpu_seconds < 0.6
 
 
@@ -78,7 +78,7 @@ def test_the_peak_is_that_of_the_work_and_not_of_what_came_before() -> None:
     with Probe() as large:
         block = bytearray(os.urandom(1)) * (100 * MIB)
         del block
-    # Each beside what was resident when it began: the system may take pages back in between.
+    # Each is compared with what was resident at its start: the kernel may reclaim pages in between.
     unused, used = (
         sample.usage.peak_resident_bytes - sample.usage.resident_before_bytes
         for sample in (small, large)

@@ -83,7 +83,7 @@ def test_the_repeats_it_requests_after_a_few_are_enough() -> None:
     missed = 0
     for _ in range(TRIALS):
         first = gate.check(kit.drawn(source, noises, 7, {}), kit.drawn(source, noises, 7, {}))
-        # Of 200 pairs one or two are drawn with waves that no repeats are enough for.
+        # One or two of 200 pairs are drawn with drifts that no number of repeats can resolve.
         repeats = max(change.needed or 0 for change in first.changes) or 20
         before = kit.drawn(source, noises, repeats, {})
         after = kit.drawn(source, noises, repeats, {0: 1.1})
@@ -123,7 +123,7 @@ def test_where_repeats_scatter_by_a_third_nothing_but_a_large_change_is_believed
 
 
 def test_without_drift_the_test_is_that_of_the_published_tables() -> None:
-    # Of 5 and 5 samples, U = 21 or more has a chance of 0.0476, U = 25 one of 1 / 252.
+    # For 5 and 5 samples, U >= 21 has a probability of 0.0476, U = 25 of 1 / 252.
     before = [1.0, 2.0, 3.0, 4.0, 5.0]
     above = Shift(before, [6.0, 7.0, 8.0, 9.0, 10.0], NO_DRIFT)
     assert above.p_larger() == pytest.approx(1 / 252)
@@ -167,7 +167,7 @@ STEADY = [1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 0.995, 1.005, 0.985]
 
 
 def test_of_pairs_the_test_is_that_of_the_published_tables() -> None:
-    # Of 8 pairs a sum of ranks of 31 or more has a chance of 0.0391, one of 36 of 1 / 256.
+    # For 8 pairs, a rank sum >= 31 has a probability of 0.0391, 36 of 1 / 256.
     ones = [1.0] * 8
     above = Turns(ones, [1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08])
     assert above.p_larger() == pytest.approx(1 / 256)

@@ -84,7 +84,7 @@ def test_nothing_of_mpi_is_left(tmp_path: Path, records: Path, seed: int) -> Non
     assert wait_for_nothing(lambda: carrying(mark)) == [], what
     assert leftovers(OF_MPI, before) == set(), what
     if not (is_command and number == signal.SIGKILL):
-        # A command that is killed itself leaves its folders to the next run.
+        # A killed command leaves its folders to the next run.
         assert list(scratch.iterdir()) == [], what
 
 
@@ -97,7 +97,7 @@ def test_nothing_of_a_job_is_left(
     draw, before, scratch = random.Random(seed), files(OF_MPI), tmp_path / "scratch"
     scratch.mkdir()
     options = [*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1", "--cores", "1"]
-    # An agent that is killed before it has said anything is waited for.
+    # The leader waits for an agent that is killed before its greeting.
     options += ["--set", "start=20"]
     run = ["run", "sort", str(records), "--engine", "mpi", "-o", str(tmp_path / "out")]
     words = ["--scratch", str(scratch), "-o", str(job), "--", *run]

@@ -133,7 +133,7 @@ def test_intervals_beyond_the_measured_sizes_hold_what_happens(sigma: float) -> 
         )
         again += [_is_in(run, prediction) for _, run, prediction in answered]
     assert min(held.values()) >= WITHIN, held
-    # Of runs with noise of their own 90 % is what the intervals say.
+    # For runs with noise of their own, the intervals claim 90 %.
     assert sum(again) / len(again) >= WITHIN - 0.03
 
 

@@ -62,12 +62,12 @@ def test_a_single_node_replayed_on_two_takes_what_two_take(slurm: SlurmBed, plac
         folder.mkdir()
         on_1, on_2 = submitted(slurm, folder, 1), submitted(slurm, folder, 2)
         tasks = read(on_1)
-        # What replays as it was is a trace of the run; then the same tasks on another node too.
+        # A replay on one node reproduces the run; then the same tasks run on another node too.
         asis = replay(tasks, Cluster(nodes=1, cores=1)).seconds / work_seconds(on_1)
         more = replay(tasks, Cluster(nodes=2, cores=1)).seconds / work_seconds(on_2)
         rows.append((asis, more, work_seconds(on_1) / work_seconds(on_2)))
         if max(abs(asis - 1), abs(more - 1)) <= NEAR:
             break
     assert max(abs(asis - 1), abs(more - 1)) <= NEAR, rows
-    # It is the second node that makes it faster.
+    # The second node makes it faster.
     assert rows[-1][2] > 1.3

@@ -44,7 +44,7 @@ def test_a_file_in_a_folder_that_all_can_write_is_not_trusted(place: Path) -> No
     file.write_text("x")
     place.chmod(0o777)
     assert not is_trusted(file)
-    # As `/tmp` is.
+    # The mode of `/tmp`.
     place.chmod(0o1777)
     assert is_trusted(file)
 

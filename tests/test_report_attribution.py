@@ -73,12 +73,12 @@ def test_the_cause_of_waiting_is_named(cause: str | None, record: kit.Record) ->
     assert attributed(record).main_wait == cause
 
 
-# Seconds of pressure were taken for seconds of cores: with all cores waiting for a disk all the
-# time, `explain` on eight cores said that an eighth of their time was waiting, and more than half
-# idle.
-
-
 def test_all_cores_stand_still_while_the_only_thread_waits() -> None:
+    """Seconds of pressure were taken for core seconds.
+
+    With all of eight cores waiting for a disk all the time, `explain` attributed an eighth of
+    their time to waiting, and more than half to idleness. Now all cores wait.
+    """
     result = attributed(on_cores(8, timed(0.4, pressure=pressure("io", 0.6, 0.6))))
     assert result.share(causes.STORAGE) == pytest.approx(0.6)
     assert result.main_wait == causes.STORAGE
@@ -144,7 +144,7 @@ def test_a_run_elsewhere_or_without_a_time_line_has_none() -> None:
     for options in ({"master": "spark://host:7077"}, {"scheduler": "tcp://host:8786"}):
         elsewhere = timed(0.5) | {"engine_options": options}
         assert attribution(to_run(elsewhere, "a")) is None
-    # Ranks of MPI that this machine has no cores for.
+    # MPI ranks for which this machine has no cores.
     assert attribution(to_run(timed(0.5) | {"threads": 64}, "a")) is None
     lines: list[Any] = [{"seconds": [1.0, "x"]}, {"seconds": []}, {"seconds": [0]}, []]
     for wrong in lines:
@@ -154,10 +154,10 @@ def test_a_run_elsewhere_or_without_a_time_line_has_none() -> None:
 def test_ranks_that_compute_while_they_wait_are_waiting() -> None:
     """Two ranks on two cores for 2 s each: they worked 2 s, exchanged 0.5 s and waited 1.5 s."""
     log = {"task_seconds": 2.5, "exchange_seconds": 0.5, "rank_wait_seconds": 1.5}
-    # The fifth of a second in which nothing computed is waiting first.
+    # The fifth of a second without computation is attributed to waiting first.
     expected = {causes.COMPUTING: 2.0, causes.NETWORK: 0.5, causes.SKEW: 1.5}
     assert attributed(timed(1.9, log)).core_seconds == pytest.approx(expected)
-    # Of half of the cores that other programs had, a half was taken from waits.
+    # Other programs had half of the cores; half of that was taken from waits.
     busy = timed(1.0, log, machine=columns(user_seconds=2.0))
     halves = {cause: seconds / 2 for cause, seconds in expected.items()} | {causes.OTHERS: 2.0}
     assert attributed(busy).core_seconds == pytest.approx(halves)
@@ -185,7 +185,7 @@ def test_a_run_elsewhere_is_attributed_by_the_log_of_its_tasks() -> None:
     }
     assert attributed(hadoop).core_seconds == pytest.approx(seconds_by_cause)
     assert attributed(hadoop).main_wait == causes.SCHEDULER
-    # A log that knows only a part of the processors' time of a task does not say what was computed.
+    # A log with only a part of a task's processor time does not show what was computed.
     spark = bare | {"engine_options": {"master": "spark://host:7077"}}
     rest = {causes.COMPUTING: 0.0, causes.UNSEEN: 1.25}
     expected = {name: value for name, value in (seconds_by_cause | rest).items() if value}
@@ -226,11 +226,11 @@ def test_explain_shows_a_single_time_where_nothing_else_is_lost(tmp_path: Path) 
 
 
 def test_no_run_without_a_wait_is_faster_than_explain_predicts() -> None:
-    # One thread on four cores reads half of the time: the others are idle because of the disk.
+    # A thread on four cores reads half of the time: the rest are idle because of the disk.
     half = timed(0.5, pressure=pressure("io", 0.5, 0.5))
     result = attributed(on_cores(4, half))
     assert result.seconds_without(causes.STORAGE) == pytest.approx(1.0)
     assert result.seconds_least(causes.STORAGE) == pytest.approx(1.0 / 4)
-    # Without garbage collection, neither the collection nor a wait that it may have caused.
+    # Without garbage collection: neither the collection nor a wait that it may have caused.
     record = timed(1.0, {"gc_seconds": 1.0}, quota=columns(throttled_seconds=0.5))
     assert attributed(record).seconds_least(causes.COLLECTION) == pytest.approx(0.5)

@@ -32,7 +32,7 @@ PAGES = ("comparison", "several", "hostile", "study", "scaling", "hostile study"
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
-# Texts of a chart that touch each other, or stick out of the column or of the drawing.
+# Texts of a chart that overlap, or extend beyond the column or the drawing.
 MISPLACED_TEXT = """() => {
   const faults = [];
   for (const chart of document.querySelectorAll('svg.chart')) {
@@ -54,7 +54,7 @@ MISPLACED_TEXT = """() => {
   return faults;
 }"""
 
-# Every visible text with less contrast to what is behind it than `least`, as [words, ratio].
+# All visible texts with less contrast to their background than `least`, as [words, ratio].
 FAINT_TEXT = """(least) => {
   const known = new Map();
   const channels = (colour) => {

@@ -46,7 +46,7 @@ def test_stages_that_overlap_leave_no_time_between_them() -> None:
     assert result.between == ((1.0, 1.5), (3.0, 3.5), (3.75, 4.0))
     assert result.between_seconds == pytest.approx(1.25)
     assert result.staged_seconds == pytest.approx(1.75)
-    # From 2.0 to 2.5 there were two tasks for two cores, else one.
+    # From 2.0 to 2.5 s two tasks ran on two cores, else one.
     assert result.few_seconds == pytest.approx(1.25)
     assert result.part_between(3.0, 4.0) == pytest.approx(0.75)
     assert result.part_between(2.0, 2.0) == 0.0
@@ -54,7 +54,7 @@ def test_stages_that_overlap_leave_no_time_between_them() -> None:
 
 def test_a_run_without_stages_has_no_slots() -> None:
     assert slots_of([]) == UNKNOWN
-    # What was before the start had ended is a part of the start.
+    # Time before the end of the start belongs to the start.
     assert slots_of([stage(0.0, 1.0)]) == UNKNOWN
     assert slots_of([stage(0.5, 1.5)]).between == ((2.0, 4.0),)
 
@@ -102,7 +102,7 @@ def test_of_a_run_elsewhere_nothing_is_left_without_a_cause() -> None:
             causes.STARTING: 2.0,
             causes.COMPUTING: 0.625,
             causes.COLLECTION: 0.125,
-            # A quarter of a second was no task on a core, though there were some to launch.
+            # For a quarter of a second a core had no task, though some were waiting for launch.
             causes.SCHEDULER: 0.5,
             causes.NETWORK: 0.25,
             causes.WORKERS: 0.125,

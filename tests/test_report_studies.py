@@ -185,7 +185,7 @@ def test_many_stages_are_packed_and_the_longest_listed(tmp_path: Path) -> None:
     assert "60 stages" in html
     assert "The longest stages" in html
     assert "Each has its own axis of time." in html
-    # The three devices that moved most.
+    # The three devices with the most traffic.
     assert "vdc read" in html
     assert "vdd read" not in html
 
@@ -364,7 +364,7 @@ trend = "falls"
 def test_a_study_that_was_run_has_all_parts_of_its_page(tmp_path: Path) -> None:
     file = tmp_path / "sorting.toml"
     file.write_text(REAL, "utf-8")
-    # In a process of its own: trials have the memory of the process that runs the study.
+    # In a separate process: trials inherit the memory of the process that runs the study.
     words = ["-m", "cuesta", "study", "run", str(file), "-o", str(tmp_path / "out")]
     subprocess.run([sys.executable, *words], check=True)
     page = studies.made(studies.read(tmp_path / "out"))

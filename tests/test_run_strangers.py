@@ -68,8 +68,11 @@ def _forger() -> Iterator[tuple[Path, int]]:
 @needs_root
 @pytest.mark.parametrize("words", [("scan", "--min-abs-score", "0.8"), ("sort",)])
 def test_a_store_of_another_account_is_not_believed(words: tuple[str, ...], tmp_path: Path) -> None:
-    # Clients took whoever listened in the folder of the store for it: another account that made
-    # `/dev/shm/cuesta-1000` first had its forged bytes analysed, and the answer "verified".
+    """Clients trusted any listener in the folder of the store.
+
+    Another account that made `/dev/shm/cuesta-1000` first had its forged bytes analysed, and the
+    answer "verified". Now they check the owner.
+    """
     with _forger() as (folder, received):
         workload, *options = words
         command = [sys.executable, "-m", "cuesta", "run", workload, "cuesta:///x", *options]

@@ -71,7 +71,7 @@ def test_teragen_as_a_job_writes_the_same_records(hadoop: Hadoop, tmp_path: Path
     assert len(parts) > 0
     job_records = b"".join(part.read_bytes() for part in parts)
     assert made(tmp_path / "ours", 10_000, 0) == job_records
-    # Its folder, with `_SUCCESS` and checksums, is an input as it is.
+    # Its folder, with `_SUCCESS` and checksums, is an input without changes.
     words = ["run", "sort", str(tmp_path / "theirs"), "-o", str(tmp_path / "sorted")]
     assert call(words) == 0
     assert (tmp_path / "sorted" / "sorted.dat").stat().st_size == len(job_records)

@@ -166,7 +166,7 @@ def test_a_memory_without_room_still_serves(tmp_path: Path) -> None:
     with running_store(under, blocks=2) as store:
         content = store.write("a", noise(1, 10 * BLOCK_BYTES))
         held = CachedFile(store.folder, "/a")
-        # Not in their order, so that none is filled ahead and takes the room.
+        # Not in sequence, so that no block is read ahead and takes the room.
         assert [held.block(index) is None for index in (7, 3, 5)] == [False, False, True]
         other = CachedFile(store.folder, "/a")
         buffer = bytearray(len(content))
@@ -192,7 +192,7 @@ def test_a_changed_file_is_refused_while_it_is_open_and_new_afterwards(store: Ru
     file = CachedFile(store.folder, "/a")
     assert file.block(0)
     new = store.write("a", noise(2, 300_000))
-    # The next two may have been filled ahead, from what was opened.
+    # The next two blocks may have been read ahead, from the opened file.
     with pytest.raises(InputError, match="was changed"):
         file.block(4)
     assert fsspec.open("cuesta:///a").open().read() == new

@@ -122,7 +122,7 @@ def all_name_the_dead(doors: Doors, question: str, what: str) -> None:
     words = f"{what} was in the memory of the store at {address(1)}:7070 alone"
     for kind, answer in ask(doors, question).items():
         assert answer.startswith("failed "), answer
-        # The system has a number for an error, and nothing more.
+        # The kernel has a number for an error, and nothing more.
         assert (os.strerror(5) if kind == MOUNT else words) in answer, answer
 
 
@@ -151,7 +151,7 @@ def test_what_another_host_has_in_memory_alone_is_read_through_each_door(
 def test_a_block_that_died_with_its_host_is_an_error_by_name_at_each_door(
     job: HostJob, doors: Doors
 ) -> None:
-    # An older file of the name is not what is read then.
+    # An older file of this name is not read then.
     write_under(job, "alone", b"older")
     write(job.stores[1], "alone", CONTENT)
     all_answer(doors, "open /alone", "true")
@@ -159,11 +159,11 @@ def test_a_block_that_died_with_its_host_is_an_error_by_name_at_each_door(
     all_name_the_dead(doors, f"at {LAST}", f"block {BLOCKS - 1} of cuesta:///alone")
     for question in ("open", "all"):
         all_name_the_dead(doors, f"{question} /alone", "cuesta:///alone")
-    # What a mount cannot say is in the status.
+    # Details that a mount cannot report are in the status.
     peers = job.stores[2].peers()
     assert peers["losses"] > 0
     assert "cuesta:///alone was in the memory" in peers["last_loss"]
-    # The store that comes back has it still.
+    # The restarted store still has it.
     job.stores[1].start()
     job.wait_until_live([1, 2, 3])
     all_answer(doors, "all /alone", str(zlib.crc32(CONTENT)))
@@ -203,14 +203,14 @@ def test_each_door_bypasses_a_host_that_is_cut_off_and_then_the_local_store(
     assert names(programs, address(1)) <= {True}
     connected(1, False)
     all_read(doors, 20 * BLOCK_BYTES - 5)
-    # However it is answered, in time.
+    # Any answer is fine, in time.
     names(programs, address(1))
     job.wait_until_live([2, 3])
     assert names(programs, address(1)) <= {False}
     all_read(doors, LAST)
     job.stores[2].signal(signal.SIGKILL)
     all_read(doors, 10 * BLOCK_BYTES - 5)
-    # Hadoop's programs open further files there, too.
+    # Hadoop's programs open more files there, too.
     if programs:
         all_answer(programs, "all /shared", str(zlib.crc32(CONTENT)))
 

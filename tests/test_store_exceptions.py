@@ -232,7 +232,7 @@ def test_files_that_are_closed_well_have_their_names(store: RunningStore) -> Non
     try:
         raise Left
     except Left:
-        # It is no matter of a file that is opened meanwhile.
+        # A file that is opened meanwhile is not affected.
         with fsspec.open("cuesta:///handler", "wb") as file:
             try:
                 raise ValueError
@@ -266,7 +266,7 @@ def test_a_file_closed_in_a_handler_is_not_lost_in_silence(store: RunningStore) 
         close_in_handler(file)
     assert not files(store).exists("/f")
     assert "cuesta:///f was not written" in raised.value.__notes__[0]
-    # `with` says whether there is an exception, and so does one that ignores it.
+    # `with` passes the exception, and so does a block that ignores it.
     with files(store).open("/g", "wb") as file:
         file.write(CONTENT)
         with contextlib.suppress(Left):

@@ -85,8 +85,11 @@ def is_single_line(text: str) -> bool:
 def test_a_folder_of_a_stranger_is_refused_and_nothing_in_it_changes(
     folder: Path, under: Path, seed: int
 ) -> None:
-    # `CUESTA_STORE=home cuesta store start ...; store stop` deleted everything in `home`, for any
-    # folder of the user's with mode 0700, as many home directories have.
+    """`CUESTA_STORE=home cuesta store start ...; store stop` deleted all files in `home`.
+
+    Any folder of the user with mode 0700 was taken over, as many home directories have it.
+    Now a foreign folder is refused.
+    """
     before = adversarykit.foreign_tree(folder, seed, NAMES)
     folder.chmod(0o700)
     started = start(folder, under)
@@ -100,7 +103,10 @@ def test_a_folder_of_a_stranger_is_refused_and_nothing_in_it_changes(
 def test_files_of_a_stranger_in_the_folder_of_a_store_outlive_kill_start_and_stop(
     folder: Path, under: Path, seed: int
 ) -> None:
-    # Adopting a killed store and stopping it removed all that others had put into its folder.
+    """Restarting a killed store and stopping it removed all foreign files in its folder.
+
+    Now only the store's own names are removed.
+    """
     assert start(folder, under).returncode == 0
     write(folder, "/a", "through")
     kill(folder)
@@ -135,8 +141,11 @@ def test_a_store_in_a_separate_folder_leaves_nothing(folder: Path, under: Path) 
 def test_dirty_files_of_a_killed_store_are_written_to_their_folder_alone(
     folder: Path, under: Path, tmp_path: Path
 ) -> None:
-    # Started again with another --under, a store flushed them into the wrong folder; the audit
-    # said "lost", and memory-only files went at `stop`.
+    """A store restarted with another --under flushed dirty files into the wrong folder.
+
+    The audit reported "lost", and `stop` dropped files in memory alone. Now they are written to
+    their folder.
+    """
     second = tmp_path / "second"
     second.mkdir()
     assert start(folder, under).returncode == 0
@@ -152,7 +161,7 @@ def test_dirty_files_of_a_killed_store_are_written_to_their_folder_alone(
     assert cuesta(folder, "flush", "/a").returncode == 0
     assert (under / "a").read_bytes() == CONTENT
     kill(folder)
-    # Nothing is held for the first folder any more.
+    # Nothing is held for the first folder from here on.
     assert start(folder, second).returncode == 0
     assert control.ask("audit", folder, reads_bytes=True)["files"] == 0
     assert cuesta(folder, "stop").returncode == 0
@@ -162,7 +171,7 @@ def test_dirty_files_of_a_killed_store_are_written_to_their_folder_alone(
 def test_files_in_memory_alone_keep_a_store_from_stopping_silently(
     folder: Path, under: Path
 ) -> None:
-    # `store stop` dropped memory-only files with exit 0 and no line.
+    """`store stop` dropped files in memory alone with exit 0 and no line. Now it refuses."""
     assert start(folder, under).returncode == 0
     for name in ("/a", "/b", "/c", "/d"):
         write(folder, name, "memory")

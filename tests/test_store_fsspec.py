@@ -36,7 +36,7 @@ class StoreFixtures(AbstractFixtures):  # type: ignore[misc]
     @pytest.fixture(scope="class")
     @classmethod
     def store(cls) -> Iterator[RunningStore]:
-        # In memory: hundreds of small files are brought to the disk, one by one.
+        # In memory: hundreds of small files would be flushed to the disk, each by itself.
         with TemporaryDirectory(dir="/dev/shm") as under, running_store(Path(under)) as running:
             yield running
 

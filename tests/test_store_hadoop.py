@@ -60,9 +60,9 @@ def test_spark_reads_and_writes_tables(tmp_path: Path) -> None:
         status = store.status()
         sizes = [file.stat().st_size for file in (under / "tables").rglob("*.*")]
         assert status["misses"] + status["hits"] >= sum(-(-size // BLOCK_BYTES) for size in sizes)
-        # Nothing is held when the reader has ended.
+        # Nothing is held after the end of the reader.
         assert status["leases"] == 0
-    # Neither staging folders nor hidden files are left.
+    # Neither staging folders nor hidden files remain.
     left = {
         file.name for file in under.rglob("*") if "staging" in file.name or "-part" in file.name
     }

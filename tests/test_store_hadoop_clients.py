@@ -38,7 +38,7 @@ def test_terasort_and_distcp_run_on_a_store(hadoop: Hadoop, tmp_path: Path, writ
         assert done.stdout.count(" ended with 0\n") == len(jobs)
         status = store.status()
     parts = sorted((under / "tera/out").glob("part-r-*"))
-    # What was in memory alone has ended with the store.
+    # Content in memory alone has ended with the store.
     size_bytes = sum(part.stat().st_size for part in parts)
     assert size_bytes == (0 if write == "memory" else ROWS * ROW_BYTES)
     assert status["hits"] + status["misses"] > 2 * ROWS * ROW_BYTES // BLOCK_BYTES

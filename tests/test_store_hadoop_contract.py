@@ -50,7 +50,7 @@ REASONS = {
 def test_the_contract_of_hadoop_holds(
     hadoop: Hadoop, tmp_path: Path, write: str, dies: str | None
 ) -> None:
-    # Most of the time would be the disk's.
+    # The disk would take most of the time.
     with TemporaryDirectory(prefix="cuesta-test-", dir=MEMORY_ROOT) as under, ExitStack() as stack:
         if dies == "peer":
             store, mortal = stack.enter_context(running_peers(Path(under), 2, BLOCKS, write=write))
@@ -69,7 +69,7 @@ def test_the_contract_of_hadoop_holds(
         done = hadoop.run(store, *words, cwd=tmp_path)
         assert (restart_store.running(mortal.folder) != first) == (dies is not None)
         if mortal is not store:
-            # Nothing was in the memory of the other alone, so nothing is missed.
+            # Nothing was in the memory of the other store alone, so nothing is missing.
             assert store.status()["peers"]["losses"] == 0
     assert (tmp_path / "reports").is_dir(), done.stderr[:2000]
     tree = ET.parse(tmp_path / "reports" / "TEST-junit-jupiter.xml")

@@ -38,7 +38,7 @@ def test_a_reader_outlives_stores_that_are_killed_and_hang(hadoop: Hadoop, tmp_p
                 under=tmp_path, memory_bytes=16 * BLOCK_BYTES, block_bytes=BLOCK_BYTES
             )
             control.start(settings, store.folder)
-            # A store that was lost is looked for each 5 s.
+            # A client looks for a lost store each 5 s.
             deadline = time.monotonic() + HANG_SECONDS
             while store.status()["misses"] == 0:
                 assert time.monotonic() < deadline

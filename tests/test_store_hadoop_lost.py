@@ -43,7 +43,7 @@ def test_a_listing_never_leaves_out_what_was_in_memory_alone(
             assert "is in memory alone, and the store has ended" in answer
         assert "cuesta:///new/deep/c is in memory alone" in program.ask("stat /new/deep")
         assert program.ask("stat /mixed") == "ok folder"
-        # A link that leads nowhere is no reason to show nothing.
+        # A dangling link must not hide the rest.
         assert program.ask("list /plain") == "ok a"
         assert program.ask("list /none").startswith("failed No such file")
 

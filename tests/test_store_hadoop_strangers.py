@@ -109,7 +109,7 @@ def test_links_are_not_followed_out_of_the_root_once_the_store_is_lost(
         running_store(under) as store,
         hadoop.program(store, "NameLoop", tmp_path) as program,
     ):
-        # What the daemon does is what is to be done without it.
+        # The program must do without the daemon what the daemon does.
         wanted = {question: program.ask(question) for question in questions}
         assert "ok secret" not in wanted.values()
         assert wanted["read /chain"] == wanted["read /folder/back"] == "ok inside"

@@ -58,7 +58,7 @@ def test_a_read_returns_the_last_write_of_any_node() -> None:
 def test_a_read_during_a_write_may_come_before_or_after_it() -> None:
     for result in (None, "v"):
         assert is_allowed([write(0, 3, "v"), read(1, 2, result)])
-    # But two reads, one after the other, do not go back.
+    # But two reads in sequence do not go back in time.
     assert is_allowed([write(0, 9, "v"), read(1, 2, "v"), read(3, 4, None)]) is False
 
 

@@ -80,7 +80,7 @@ def test_engines_are_compared_on_an_input_in_the_store(
     before = stored.status()
     engines = "native,mpi" if get_engine("mpi").missing() is None else "native"
     words = ["compare", "sort", "cuesta:///records.dat", "--engines", engines]
-    # Not here, where libraries of other tests have threads that a copy of the process would lack.
+    # In a separate process: libraries of other tests have threads here that a fork would lack.
     command = [sys.executable, "-m", "cuesta", *words, "-o", str(tmp_path / "both")]
     subprocess.run(command, check=True, timeout=120)
     now = stored.status()

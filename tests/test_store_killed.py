@@ -69,7 +69,7 @@ def test_the_next_open_passes_a_killed_store_as_an_open_file_does(store: Running
     options = {"folder": str(store.folder)}
     CuestaFileSystem.clear_instance_cache()
     mark(store)
-    # A program that begins now finds the under level by the folder of the store.
+    # A program that starts now gets the under level from the folder of the store.
     assert pd.read_csv("cuesta:///t.csv", storage_options=options).y.tolist() == [2]
     with pytest.raises(FileNotFoundError):
         system.open("/none")

@@ -105,7 +105,7 @@ def test_folders_have_quotas_and_uses(tmp_path: Path) -> None:
             for path in ("once/a", "once/but/a")
         )
         assert (once, but) == (0, 2 * BLOCK_BYTES)
-        # A user's word is stronger.
+        # The user's setting has precedence.
         assert control.ask("load", store.folder, path="once/a")["bytes"] == 2 * BLOCK_BYTES
         assert control.ask("load", store.folder, path="small/a")["bytes"] == 2 * BLOCK_BYTES
 
@@ -188,7 +188,7 @@ def test_memory_that_is_reserved_beforehand_is_used_and_returned(tmp_path: Path)
         content = store.write("large", noise(2, 20 * BLOCK_BYTES + 100))
         control.ask("load", store.folder, path="large")
         assert read(store, "large") == content
-        # Files of less than a block need memory of their own: what was taken is given back.
+        # Files smaller than a block need separate memory: the reserved memory is returned.
         for number in range(3 * 24):
             small = store.write(f"small-{number}", noise(number, BLOCK_BYTES // 4))
             assert read(store, f"small-{number}") == small

@@ -47,13 +47,16 @@ def _modes(at: Mounted, name: str) -> set[int]:
 
 
 def test_a_file_has_the_bits_that_its_writers_umask_leaves(at: Mounted) -> None:
-    # A mount showed 0600 where the folder below had 0644: who wrote with umask 077 had secrets
-    # that everybody in that folder could read; the execute bit was lost.
+    """A mount showed 0600 where the folder below had 0644, and lost the execute bit.
+
+    Secrets written with umask 077 were readable by all users of that folder. Now both have the
+    writer's bits.
+    """
     draw = random.Random(35)
     for number in range(25):
         umask, mode = draw.choice((0, 0o002, 0o022, 0o077, 0o777)), draw.randrange(0o1000)
         if os.geteuid() != 0:
-            # Else its writer could not open it again.
+            # Otherwise its writer could not open it again.
             umask, mode = umask & 0o077, mode | 0o600
         count = draw.choice((0, 5, LARGE))
         text = f"import stat\n{MAKE}"
@@ -83,7 +86,7 @@ def test_programs_keep_the_bits_of_files(at: Mounted, tmp_path: Path) -> None:
     assert _modes(at, "secret") == {0o600}
     mountkit.run("path.chmod(0o640)", at.place / "copied")
     assert _modes(at, "copied") == {0o640}
-    # Of one that is written again, the bits stay, whatever the umask is.
+    # A file that is written again keeps its bits, whatever the umask is.
     mountkit.run("os.umask(0)\npath.write_bytes(b'again')", at.place / "secret")
     assert _modes(at, "secret") == {0o600}
     assert (at.place / "secret").read_bytes() == b"again"
@@ -124,7 +127,10 @@ def test_another_account_does_not_enter_a_mount(at: Mounted, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("size_bytes", [1 << 50, 1 << 60, (1 << 63) - 1])
 def test_a_size_that_no_file_can_have_is_refused(at: Mounted, size_bytes: int) -> None:
-    # `truncate -s 1E` looped over 2^38 blocks, and wrote zeros until the disk was full.
+    """`truncate -s 1E` looped over 2^38 blocks, and wrote zeros until the disk was full.
+
+    Now each door refuses the size.
+    """
     path = at.place / "a"
     path.write_bytes(b"start")
     doors = {

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 @pytest.mark.parametrize("write", ["through", "memory", "back", "bypass"])
 def test_a_mount_behaves_like_a_folder(tmp_path: Path, write: str) -> None:
-    # Files of up to 1.5 MB, and room for 2 MiB: some go past the memory.
+    # Files of up to 1.5 MB, and room for 2 MiB: some bypass the memory.
     plain = tmp_path / "plain"
     plain.mkdir()
     with mounted(tmp_path, write) as at:
@@ -38,7 +38,7 @@ def test_a_mount_behaves_like_a_folder(tmp_path: Path, write: str) -> None:
         words += ["stay"] * (write == "memory")
         done = system([sys.executable, *map(str, words)])
         assert done.returncode == 0, done.stderr
-        # What the store has is what was written.
+        # The store has what was written.
         for path in (entry for entry in plain.rglob("*") if entry.is_file()):
             name = path.relative_to(plain)
             assert read(at.place / name) == path.read_bytes(), name
@@ -53,7 +53,7 @@ def test_files_of_the_folder_are_read_and_are_a_single_version(tmp_path: Path) -
         output = run("print(path.stat().st_size, os.listdir(path.parent))", at.place / "a/b")
         assert output == f"{len(content)} ['b']\n"
         assert at.store.status()["misses"] > 0
-        # Replaced by somebody else: who has it open has the old one, who opens it has the new one.
+        # Replaced by another process: an open file has the old content, a new open the new content.
         text = (
             "old = path.open('rb')\nfirst = old.read(10)\nprint(flush=True)\ninput()\n"
             "new = path.read_bytes()\nrest = old.read()\n"
@@ -71,7 +71,7 @@ def test_files_of_the_folder_are_read_and_are_a_single_version(tmp_path: Path) -
             (at.store.under / "a/new").write_bytes(b"new")
             (at.store.under / "a/new").rename(at.store.under / "a/b")
             output, _ = reader.communicate("\n", timeout=SECONDS)
-        # The old one may be an error, where it was not in memory, but no other bytes.
+        # The old content may be an error, where it was not in memory, but no other bytes.
         assert output == "True True\n" or reader.returncode != 0
 
 
@@ -160,7 +160,7 @@ def test_programs_work_in_a_mount(tmp_path: Path, write: str) -> None:
         control.ask("flush", at.store.folder, path="base.db")
         with sqlite3.connect(at.store.under / "base.db") as base:
             assert base.execute("pragma integrity_check").fetchone() == ("ok",)
-        # From here on by programs of the system.
+        # From here on by system programs.
         source = tmp_path / "source"
         (source / "deep/er").mkdir(parents=True)
         for number in range(50):
@@ -222,7 +222,7 @@ def test_a_killed_store_is_an_error_or_the_right_bytes_and_the_next_store_is_use
         )
         assert run(text, at.place / "b") == "b'alone'\n['a', 'b', 'c']\n"
         control.stop(at.store.folder, discards_memory=True)
-        # The kernel keeps what it was told of a file for a moment.
+        # The kernel caches the attributes of a file for a moment.
         wait_for(lambda: "Errno 5" in run("path.stat()", at.place / "a", must_succeed=False))
 
 

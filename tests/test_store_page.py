@@ -62,7 +62,7 @@ def has_ended(url: str) -> bool:
     try:
         ask(url, "/")
     except (OSError, http.client.HTTPException):
-        # It may end while it answers.
+        # The store may end while it answers.
         return True
     return False
 

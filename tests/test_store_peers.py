@@ -62,7 +62,7 @@ def test_what_a_host_has_in_memory_is_read_from_all_other_hosts(job: HostJob) ->
     for number in range(2, COUNT + 1):
         assert read(job.stores[number], "shared") == content
         assert read(job.stores[number], "alone") == alone
-        # What the folder has too may come from there: it is a fast disk here.
+        # Content that is also in the folder may come from there: it is a fast disk here.
         assert job.stores[number].from_peers() >= SIZE
         assert {entry["name"] for entry in job.stores[number].ask("list", path="/")["entries"]} == {
             "shared",
@@ -121,7 +121,7 @@ def test_a_host_that_is_cut_off_is_gone_past_and_comes_back(job: HostJob) -> Non
         with pytest.raises(CuestaError, match=rf"/alone was in the memory .* {address(1)}:7070"):
             job.stores[number].ask("open", path="/alone")
         assert read(job.stores[number], "other") == alone
-    # On its own side all goes on, too.
+    # On its side of the cut all continues, too.
     assert read(job.stores[1], "alone") == alone
     assert read(job.stores[1], "shared") == shared
     write(job.stores[1], "late", shared)
@@ -223,7 +223,7 @@ def test_strangers_are_refused_and_logged_and_harm_no_client(job: HostJob) -> No
     refused = job.stores[1].peers()["refused"]
     assert refused >= 900
     assert address(4) in (job.stores[1].folder / "refused.log").read_text()
-    # A store of another job, which thinks that it is of this one.
+    # A store of another job that believes to be in this one.
     other = job.place / "other-secret"
     make_secret(other)
     job.stores[4] = job.make(4, secret=other)
@@ -231,7 +231,7 @@ def test_strangers_are_refused_and_logged_and_harm_no_client(job: HostJob) -> No
     wait_for(lambda: "another secret" in (job.stores[1].peers()["last_refusal"] or ""))
     assert job.stores[4].live() == set()
     assert job.stores[1].live() == {2, 3}
-    # What is no conversation of stores at all.
+    # Bytes that follow no protocol of stores.
     for request in (b"GET / HTTP/1.1\r\n\r\n", b"cuestap3" + bytes(60), b"\xff" * 4096):
         words = [*inside, sys.executable, "-c", _SEND, address(1), request.hex()]
         assert subprocess.run(words, check=True, capture_output=True).stdout == b""

@@ -63,7 +63,7 @@ def test_blocks_are_on_the_hosts_whose_stores_have_them_until_a_store_dies(
         os.kill(stores[1].status()["pid"], signal.SIGKILL)
         ask_of_dead(program, "/shared")
         wait_for_places(program, "/shared", FIRST, FIRST, NOWHERE, NOWHERE)
-        # Nothing is nearer once its own store has ended, too.
+        # No host is nearer after the end of its own store, too.
         os.kill(stores[0].status()["pid"], signal.SIGKILL)
         ask_of_dead(program, "/shared")
         wait_for_places(program, "/shared", *[NOWHERE] * 4)

@@ -168,8 +168,10 @@ def test_a_file_that_is_never_closed_does_not_exist(store: RunningStore, mode: s
 
 
 def test_a_renamed_file_leaves_nothing_under_its_old_name(store: RunningStore) -> None:
-    # A file for memory alone had replaced one of the folder; renamed in memory, the old one was
-    # found again under the old name.
+    """A file in memory alone replaced a file of the folder, and was renamed in memory.
+
+    Then the old file reappeared under the old name. Now nothing is left there.
+    """
     files(store, "through").pipe_file("/a", b"before")
     files(store, "memory").pipe_file("/a", CONTENT)
     files(store).mv("/a", "/new/b")
@@ -304,6 +306,6 @@ def test_a_killed_store_is_started_again_with_what_was_in_memory_alone(
     assert files(store).cat_file("/memory") == CONTENT
     assert files(store).cat_file("/a") == CONTENT
     assert not (store.under / "memory").exists()
-    # It was dirty when the store was killed, and is written without being asked for.
+    # It was dirty when the store was killed, and is flushed without a request.
     wait_for(lambda: not refused(store.under / "a", CONTENT))
     assert control.ask("audit", store.folder, reads_bytes=True)["lost"] == []

@@ -81,7 +81,7 @@ def test_no_process_of_dask_serves_another_account(tmp_path: Path) -> None:
         processes = family(os.getpid())
         listening = ports(processes)
         workers = client.scheduler_info()["workers"]
-        # The scheduler, and each worker with who looks after it.
+        # The scheduler, and each worker with its nanny.
         assert len(listening) >= 1 + 2 * len(workers)
         assert {address for address, _ in listening} == {"127.0.0.1"}
         replies = as_stranger(DASK, ports=[port for _, port in listening])
@@ -218,7 +218,7 @@ def test_a_store_serves_no_other_account(tmp_path: Path) -> None:
         question = {"question": wire_ping().hex(), "socket": str(store.folder / "socket")}
         request = {**question, "folder": str(store.folder)}
         assert as_stranger(STORE, **request) == ["PermissionError", "PermissionError"]
-        # Even where its folder is open the daemon sends others away before it reads.
+        # Even where its folder is open, the daemon rejects strangers before it reads.
         for folder in (store.folder.parent, store.folder):
             folder.chmod(0o755)
         (store.folder / "socket").chmod(0o777)
@@ -270,7 +270,7 @@ class Listening:
     def __init__(self, enough: Path | None = None) -> None:
         """Arguments: `enough` is a file that is made once the ports were read often enough."""
         self.found: set[tuple[str, int]] = set()
-        # Of earlier tests in this process.
+        # Ports of earlier tests in this process.
         self._before = set(ports(family(os.getpid())))
         self._enough = enough
         self._looks = 0

@@ -68,7 +68,7 @@ def test_pages_of_yarn_start_nothing_for_a_stranger(folder: Path, tmp_path: Path
     assert [text for status, text in answers[:-1] if status < 400] == []
     places = ports(watchdog.marked(f"{state(folder)['cluster']}/"))
     address = state(folder)["leader"]["address"]
-    # That of MapReduce's shuffle can only listen everywhere; it wants a hash by the job's token.
+    # MapReduce's shuffle can only listen on all addresses; it wants a hash by the job's token.
     (shuffle,) = [place for place in places if place[0] != address]
     replies = as_stranger(ASK, asked=[(f"{address}:{shuffle[1]}", "GET", SHUFFLE, None)])
     assert replies[0][0] == 401

@@ -244,7 +244,7 @@ def test_a_record_produces_sums_over_its_time_line_and_those_of_the_devices_of_t
     assert values["device reads/s"] == 2
     assert values["machine iowait_seconds"] == pytest.approx(0.3)
     assert values["pressure io_some_seconds"] == 0.5
-    # One that has read nothing is not in the time line.
+    # A device without reads is not in the time line.
     del record["timeline"]["devices"]["loop0"], record["timeline"]["devices"]["loop1"]
     assert "device reads" not in measures(record)
     del record["machine_factors"]

@@ -70,7 +70,7 @@ def test_a_study_runs_and_continues(tmp_path: Path) -> None:
     again, _ = run.run(study, tmp_path / "out", MEANS, Silent())
     assert (folder / "run.json").stat().st_mtime_ns == before
     assert len(again["cells"][0]["runs"]) == 2
-    # With other settings none of it is kept.
+    # With other settings no earlier run is reused.
     other = to_study(TINY.replace("blocks = 3", "blocks = 4"))
     run.run(replace(other, repeats=1), tmp_path / "out", MEANS, Silent())
     record = json.loads((folder / "run.json").read_text())
@@ -252,7 +252,7 @@ def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_ti
     assert len(wrong["failed"]) == 1
     with pytest.raises(VerificationError, match="one: the answer of scan on native is wrong"):
         result.complain(outcomes)
-    # One that goes on with the study is not lucky.
+    # A continued study keeps the failure, though the engine is right now.
     engines["native"] = CopyEngine(name="native")
     again, _ = scan(tmp_path / "wrong", engines)
     assert again["cells"][0]["failed"] == wrong["failed"]

@@ -48,7 +48,7 @@ LARGE = space(**{name: ["1", "2", "3", "4"] for name in "abcd"})
 
 
 ONLY_TOGETHER: dict[str, Cost] = {
-    # Two levels help, but only both at once.
+    # Two levels help, but only together.
     "together": lambda levels: (
         1.0 if levels["a"] == levels["b"] == "3" else 1.5 + 0.1 * (levels["a"] == "3")
     ),

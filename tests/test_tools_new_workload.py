@@ -79,7 +79,7 @@ def built(tree: Path) -> None:
             if path.is_file() and (part != "deps" or path.suffix in COMPILED_SUFFIXES):
                 copy = target / path.relative_to(TARGET)
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                # Another cargo may be at work, which removes what it makes anew.
+                # Another cargo may be running, which replaces its outputs.
                 with contextlib.suppress(FileNotFoundError):
                     shutil.copy2(path, copy)
     words = ["cargo", "build", "--release", "--quiet", "--offline", "--package", "cuesta-python"]

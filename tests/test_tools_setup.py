@@ -107,7 +107,7 @@ def test_an_archive_is_made_anew_where_what_makes_it_has_changed(
     for change in ("", "", "one", "one", "one"):
         monkeypatch.setattr(setup, "digest", lambda _, change=change: f"sources{change}")
         setup.make_archive()
-    # After one that failed it is tried again.
+    # After a failure it is tried again.
     assert ran == [[], [], ["anew"], ["anew"], []]
 
 
