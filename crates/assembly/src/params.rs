@@ -1,4 +1,4 @@
-//! Parameters of `assemble`, with their ranges.
+//! Parameters of `assemble`, and their ranges.
 
 use std::path::PathBuf;
 
@@ -11,95 +11,96 @@ use crate::kernel::supersteps::control::{Paper, Program};
 use crate::kernel::table::COUNT_MAX;
 use cuesta_input::reads::{PairLayout, Pairing};
 
-/// Asks for sizes of k-mers chosen from the reads.
+/// Value that requests sizes of k-mers chosen from the reads.
 const AUTO: &str = "auto";
-/// Largest length that may be asked of a contig, in bases.
+/// Largest `min_contig`, in bases.
 const CONTIG_MAX: u64 = 1_000_000_000;
 /// Shortest k-mer.
 pub const K_MIN: usize = 15;
 /// Longest k-mer.
 pub const K_MAX: usize = 127;
-/// First k-mer size that is chosen from the reads, how far later ones are at least apart, and how
-/// many steps there are at most.
+/// First size of k-mers that is chosen from the reads, least difference between sizes, and most
+/// further sizes.
 const K_FIRST: usize = 31;
 const K_STEP_MIN: usize = 12;
 const K_STEPS_MAX: usize = 4;
-/// From so many bases of the longest read on the first size is that, and all sizes are known.
+/// Lengths of the longest read from which on the first size, and all sizes, no longer change.
 const READ_BASES_FIRST: usize = 54;
 const READ_BASES_KNOWN: usize = 155;
-/// The size of the paper's k-mers, its jobs, and what the paper does not say: the edits between the
-/// sides of a bubble.
+/// Size of the paper's k-mers, its number of jobs, and a value that the paper omits: the edits
+/// between the sides of a bubble.
 const PAPER_K: usize = 31;
 const PAPER_JOBS: u64 = 15;
 const PAPER_EDITS: f64 = 0.1;
-/// The last k-mer size chosen leaves so many parts in 100 of a read for counting.
+/// Length of the last chosen k-mer, in percent of a read: the rest gives k-mers to count.
 const READ_PART: usize = 82;
 
-/// Smallest count of a solid k-mer of many genomes, the thinnest of which has no valley.
+/// Cutoff for many genomes, the thinnest of which has no valley in the spectrum.
 const METAGENOME_MIN_COUNT: u32 = 2;
-/// Where k-mers of the first size were seen less often on average, contigs end where reads are too
-/// few, so that reads alone are asked for bridges.
+/// Depth of the first size of k-mers below which contigs end where reads are few, so that single
+/// reads are placed to find bridges.
 const THIN_DEPTH: f64 = 20.0;
 
-/// What is taken for an error in the graph.
+/// Rules for errors in the graph.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Tips, bubbles and weak connections of one genome, by relative coverage.
     #[default]
     Default,
-    /// The same of many genomes, none of which is as deep as another.
+    /// Tips, bubbles and weak connections of many genomes of different depths.
     Metagenome,
-    /// The method of the paper: its reads, its vertex program, its rules.
+    /// The method of the paper: its choice of reads, its vertex program, its rules.
     Paper,
-    /// Nothing: contigs are unitigs.
+    /// No removal of errors: contigs are unitigs.
     None,
 }
 
-/// How the fragments of buckets become unitigs, and who takes errors out of the graph.
+/// Method that joins the fragments of buckets to unitigs and removes errors from the graph.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Joining {
-    /// As [`Joining::Buckets`].
+    /// Like [`Joining::Buckets`].
     #[default]
     Auto,
-    /// One machine joins them and has the graph.
+    /// A single machine joins them and simplifies the graph.
     Buckets,
-    /// Vertex programs join them by list ranking, and have the graph.
+    /// Vertex programs join them by list ranking, and simplify the graph.
     Ranking,
 }
 
-/// Parameters as they come from the command line.
+/// Parameters as given on the command line.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct AssembleParams {
-    /// Sizes of k-mers, ascending, separated by commas; where absent or `auto`, by the reads.
+    /// Sizes of k-mers, ascending, separated by commas; chosen from the reads where absent or
+    /// `auto`.
     pub kmer_sizes: Option<String>,
-    /// Count from which on a k-mer is taken for real; from the spectrum where absent.
+    /// Least count of a k-mer that is taken for real; from the spectrum where absent.
     pub min_count: Option<u32>,
-    /// What is taken for an error.
+    /// Rules for errors.
     pub profile: Profile,
-    /// How fragments become unitigs.
+    /// Method that joins fragments to unitigs.
     pub chains: Joining,
-    /// Leaves out reads with letters that stand for more than one base.
+    /// Whether to drop reads with letters that stand for more than one base.
     pub drop_reads_with_n: bool,
-    /// Shortest contig that is written, in bases.
+    /// Length of the shortest contig that is written, in bases.
     pub min_contig: u64,
-    /// The files hold read pairs, two files at a time.
+    /// Whether the files contain read pairs, two files at a time.
     pub pairs: bool,
-    /// Reads that follow one another are pairs.
+    /// Whether consecutive reads are pairs.
     pub interleaved: bool,
-    /// Number of files of single reads, the last ones, alongside pairs.
+    /// Number of files of single reads, the last ones, in addition to pairs.
     pub singles: usize,
-    /// The names of pairs are not compared.
+    /// Whether to skip the comparison of the names of pairs.
     pub unchecked_mates: bool,
-    /// The folder in which a run is kept to go on from.
+    /// Folder for checkpoints, from which a run resumes.
     pub resume: Option<PathBuf>,
-    /// Most rounds of the coin toss in a job of the paper; until chains are whole where absent.
+    /// Most rounds of coin tosses in a job of the paper; where absent, until chains are complete.
     pub paper_rounds: Option<u64>,
     /// Most jobs of the paper.
     pub paper_jobs: Option<u64>,
-    /// Most edits between the sides of a bubble of the paper, as a part of the longer one.
+    /// Most edits between the sides of a bubble of the paper, as a part of the longer side.
     pub paper_edits: Option<f64>,
 }
 
@@ -127,30 +128,30 @@ impl Default for AssembleParams {
 /// Checked parameters.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Sizes of k-mers, ascending. Where they are chosen, those after the first are known once all
-    /// reads are: see [`Plan::choose`].
+    /// Sizes of k-mers, ascending. Where they are chosen, those after the first are final once all
+    /// reads have been read: see [`Plan::choose`].
     pub kmer_sizes: Vec<usize>,
-    /// They are chosen by the longest read.
+    /// Whether the sizes are chosen by the longest read.
     pub is_chosen: bool,
     /// Options, completed with defaults.
     pub options: AssembleParams,
 }
 
 impl Plan {
-    /// Chooses the sizes of k-mers, where they are to be chosen, by the longest of all reads. The
-    /// first size stays.
+    /// Chooses the sizes of k-mers, if they are to be chosen, by the longest of all reads. The
+    /// first size does not change.
     pub fn choose(&mut self, longest_read: u64) {
         if self.is_chosen {
             let first = self.kmer_sizes[0];
-            let known = longest_read.min(READ_BASES_KNOWN as u64) as usize;
-            self.kmer_sizes = chosen(known);
+            let bases = longest_read.min(READ_BASES_KNOWN as u64) as usize;
+            self.kmer_sizes = chosen(bases);
             debug_assert_eq!(self.kmer_sizes[0], first);
         }
     }
 }
 
 impl AssembleParams {
-    /// Which reads are pairs.
+    /// Returns the pairing of the reads.
     pub fn pairing(&self) -> Pairing {
         let layout = match (self.pairs, self.interleaved) {
             (true, _) => PairLayout::InTwoFiles,
@@ -161,13 +162,13 @@ impl AssembleParams {
         Pairing { layout, singles, is_unchecked: self.unchecked_mates }
     }
 
-    /// Whether reads are placed on the graph as pairs.
+    /// Returns whether reads are placed on the graph as pairs.
     pub fn places_pairs(&self) -> bool {
         self.pairing().has_pairs() && matches!(self.profile, Profile::Default | Profile::Metagenome)
     }
 
-    /// Whether reads that are no pairs are placed on the graph, by what the spectrum says where
-    /// that is of the first size of k-mers.
+    /// Returns whether single reads are placed on the graph, by the fit to the spectrum if it is of
+    /// the first size of k-mers.
     pub fn bridges_by_reads(&self, first: Option<&Fit>) -> bool {
         let is_thin = |fit: &Fit| fit.depth > 0.0 && fit.depth < THIN_DEPTH;
         !self.pairing().has_pairs()
@@ -178,7 +179,7 @@ impl AssembleParams {
             }
     }
 
-    /// What is taken for an error by relative coverage, if anything is.
+    /// Returns the rules for errors by relative coverage, if the profile has any.
     pub fn rules(&self, k: usize) -> Option<Rules> {
         match self.profile {
             Profile::Default => Some(Rules::for_isolate(k)),
@@ -187,7 +188,7 @@ impl AssembleParams {
         }
     }
 
-    /// With what the profile says.
+    /// Completes parameters with the defaults of the profile.
     #[must_use]
     pub fn completed(mut self) -> Self {
         match self.profile {
@@ -201,7 +202,7 @@ impl AssembleParams {
         self
     }
 
-    /// The program of vertices that makes unitigs of what the buckets have, if one does.
+    /// Returns the vertex program that joins fragments to unitigs, if one does.
     pub fn joining(&self, k: usize) -> Option<Program> {
         match (self.profile, self.chains) {
             (Profile::Paper, _) => Some(Program::Compress(self.paper(k))),
@@ -210,7 +211,7 @@ impl AssembleParams {
         }
     }
 
-    /// The program of vertices that takes errors out of the graph, if one does.
+    /// Returns the vertex program that removes errors from the graph, if one does.
     pub fn simplifying(&self, k: usize) -> Option<Program> {
         match (self.profile, self.chains) {
             (Profile::Paper, _) => Some(Program::Jobs(self.paper(k))),
@@ -229,7 +230,7 @@ impl AssembleParams {
         }
     }
 
-    /// Refuses parameters that do not go together.
+    /// Refuses parameters that contradict each other.
     fn check_profile(&self) -> Result<()> {
         let of_paper = [
             ("--paper-rounds", self.paper_rounds.is_some()),
@@ -237,7 +238,7 @@ impl AssembleParams {
             ("--paper-edits", self.paper_edits.is_some()),
         ];
         if self.profile != Profile::Paper {
-            return match of_paper.iter().find(|(_, given)| *given) {
+            return match of_paper.iter().find(|(_, is_set)| *is_set) {
                 Some((name, _)) => Err(refusal(&format!("{name} is for --profile paper alone"))),
                 None => Ok(()),
             };
@@ -267,8 +268,8 @@ impl AssembleParams {
             return Err(refusal(&format!("--min-count is {count}, give 1 to {COUNT_MAX}")));
         }
         if self.min_contig > CONTIG_MAX {
-            let given = self.min_contig;
-            return Err(refusal(&format!("--min-contig is {given}, give up to {CONTIG_MAX}")));
+            let min_contig = self.min_contig;
+            return Err(refusal(&format!("--min-contig is {min_contig}, give up to {CONTIG_MAX}")));
         }
         if self.singles > 0 && !self.pairs && !self.interleaved {
             return Err(refusal(
@@ -301,8 +302,8 @@ impl AssembleParams {
         Ok(Plan { kmer_sizes, is_chosen, options: self.completed() })
     }
 
-    /// The length of a read from which on longer ones change nothing before all reads are known: of
-    /// one that the first size of k-mers fits in.
+    /// Returns the length of a read beyond which longer ones change nothing before all reads have
+    /// been read: one in which the first size of k-mers fits.
     pub fn read_bases_wanted(&self) -> usize {
         let first = match self.kmer_sizes.as_deref().map_or(AUTO, str::trim) {
             AUTO if self.profile == Profile::Paper => Some(PAPER_K),
@@ -313,7 +314,7 @@ impl AssembleParams {
     }
 }
 
-/// From 31 on in even steps, as far as a read still holds many k-mers.
+/// Chooses sizes of k-mers from 31 on in even steps, as long as a read contains many k-mers.
 fn chosen(read_bases: usize) -> Vec<usize> {
     let most = (read_bases * READ_PART / 100).min(K_MAX);
     let first = K_FIRST.min(((most * 3 / 4).saturating_sub(1) | 1).max(K_MIN));
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_says_what_is_done_when_nothing_is_said() {
+    fn auto_is_the_same_as_no_option() {
         let sizes = |kmer_sizes: Option<&str>| {
             let kmer_sizes = kmer_sizes.map(str::to_owned);
             let params = AssembleParams { kmer_sizes, ..Default::default() };
@@ -385,13 +386,13 @@ mod tests {
     }
 
     #[test]
-    fn the_paper_has_its_own_reads_counts_and_size() {
+    fn the_paper_sets_its_reads_counts_and_size() {
         let paper = AssembleParams { profile: Profile::Paper, ..Default::default() };
         let plan = paper.clone().check(100).unwrap();
         assert_eq!(plan.kmer_sizes, [31]);
         assert_eq!((plan.options.min_count, plan.options.drop_reads_with_n), (Some(1), true));
-        let asked = AssembleParams { min_count: Some(3), ..paper.clone() };
-        assert_eq!(asked.check(100).unwrap().options.min_count, Some(3));
+        let with_count = AssembleParams { min_count: Some(3), ..paper.clone() };
+        assert_eq!(with_count.check(100).unwrap().options.min_count, Some(3));
         let refused = |params: AssembleParams| params.check(100).unwrap_err().message;
         let sizes = Some("31,55".to_owned());
         assert!(refused(AssembleParams { kmer_sizes: sizes, ..paper.clone() }).contains("-k 31"));
@@ -400,23 +401,23 @@ mod tests {
         let edits = AssembleParams { paper_edits: Some(1.5), ..paper.clone() };
         assert!(refused(edits).contains("from 0 to 1"));
         assert!(refused(AssembleParams { paper_jobs: Some(0), ..paper }).contains("at least 1"));
-        let other = AssembleParams { paper_rounds: Some(3), ..Default::default() };
-        assert!(refused(other).contains("--paper-rounds is for --profile paper alone"));
+        let default = AssembleParams { paper_rounds: Some(3), ..Default::default() };
+        assert!(refused(default).contains("--paper-rounds is for --profile paper alone"));
     }
 
     #[test]
-    fn a_metagenome_has_no_cutoff_but_two_and_rules_of_its_own() {
+    fn a_metagenome_has_cutoff_two_and_separate_rules() {
         let many = AssembleParams { profile: Profile::Metagenome, ..Default::default() };
         assert_eq!(many.clone().check(100).unwrap().options.min_count, Some(2));
         let rules = many.rules(31).unwrap();
         assert!(!rules.is_even && (rules.tip, rules.weak_tip, rules.island) == (62, 0, 0));
-        let asked = AssembleParams { min_count: Some(4), interleaved: true, ..many };
-        assert!(asked.places_pairs());
-        assert_eq!(asked.check(100).unwrap().options.min_count, Some(4));
+        let with_count = AssembleParams { min_count: Some(4), interleaved: true, ..many };
+        assert!(with_count.places_pairs());
+        assert_eq!(with_count.check(100).unwrap().options.min_count, Some(4));
     }
 
     #[test]
-    fn what_is_out_of_range_is_named() {
+    fn values_out_of_range_are_named() {
         let refused = |kmer_sizes: &str| {
             let kmer_sizes = Some(kmer_sizes.to_owned());
             let params = AssembleParams { kmer_sizes, ..Default::default() };

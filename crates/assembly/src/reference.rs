@@ -1,25 +1,25 @@
-//! Unitigs by their definition, from one map of all solid k-mers: what tests hold the fast way
-//! against.
+//! Unitigs by their definition, from one map of all solid k-mers: the reference for tests of the
+//! fast implementation.
 
 use std::collections::HashSet;
 
 use crate::kernel::kmer::{Base, Kmer, KmerMap, KmerSet};
 use crate::kernel::sequences::{orient, reverse_complement, rotate};
 
-/// A unitig: its bases in their one form, the counts of its k-mers added up, and whether it is a
+/// A unitig: its bases in canonical form, the sum of the counts of its k-mers, and whether it is a
 /// circle.
 pub type Unitig = (Vec<Base>, u64, bool);
 
-/// The solid k-mers of a graph and their counts, by canonical form.
+/// The solid k-mers of a graph with their counts, in canonical form.
 pub type Solid<K> = KmerMap<K, u32>;
 
-/// All unitigs, in the order of their bases.
+/// Returns all unitigs, in the order of their bases.
 pub fn unitigs<K: Kmer>(solid: &Solid<K>, k: usize) -> Vec<Unitig> {
     let is_solid = |kmer: &K| solid.contains_key(&kmer.canonical(k));
-    let mut seen = KmerSet::default();
-    let mut found = Vec::new();
+    let mut visited = KmerSet::default();
+    let mut unitigs = Vec::new();
     for &start in solid.keys() {
-        if seen.contains(&start) {
+        if visited.contains(&start) {
             continue;
         }
         let mut path = vec![start];
@@ -38,15 +38,15 @@ pub fn unitigs<K: Kmer>(solid: &Solid<K>, k: usize) -> Vec<Unitig> {
                 path.push(next);
             }
         }
-        seen.extend(path.iter().map(|kmer| kmer.canonical(k)));
+        visited.extend(path.iter().map(|kmer| kmer.canonical(k)));
         let sum = path.iter().map(|kmer| u64::from(solid[&kmer.canonical(k)])).sum();
-        found.push((spelled(&path, k, circular), sum, circular));
+        unitigs.push((spelled(&path, k, circular), sum, circular));
     }
-    found.sort();
-    found
+    unitigs.sort();
+    unitigs
 }
 
-/// The bases of a path in their one form.
+/// Returns the bases of a path in canonical form.
 fn spelled<K: Kmer>(path: &[K], k: usize, circular: bool) -> Vec<Base> {
     let mut codes: Vec<Base> = path.iter().map(|kmer| kmer.last_but(k - 1)).collect();
     if circular {
@@ -61,7 +61,7 @@ fn spelled<K: Kmer>(path: &[K], k: usize, circular: bool) -> Vec<Base> {
     codes
 }
 
-/// The k-mer that follows when it is the only one, and when nothing else comes before it.
+/// Returns the k-mer that follows if it is the only one, and if no other k-mer comes before it.
 pub fn only_after<K: Kmer>(is_solid: impl Fn(&K) -> bool, kmer: K, k: usize) -> Option<K> {
     let junction = kmer.suffix(k);
     if junction == junction.reverse_complement(k - 1) {
@@ -76,7 +76,7 @@ pub fn only_after<K: Kmer>(is_solid: impl Fn(&K) -> bool, kmer: K, k: usize) -> 
     (before == 1).then_some(next)
 }
 
-/// The links of paths that share k - 1 bases, by comparing every end with every other: for tests.
+/// Returns the links of paths that share k - 1 bases, by comparing all pairs of ends: for tests.
 pub fn links(paths: &[Vec<Base>], k: usize) -> HashSet<(usize, usize)> {
     let out = |end: usize| -> Vec<Base> {
         let codes = &paths[end / 2];
@@ -86,13 +86,13 @@ pub fn links(paths: &[Vec<Base>], k: usize) -> HashSet<(usize, usize)> {
             reverse_complement(&codes[..k - 1]).collect()
         }
     };
-    let mut found = HashSet::new();
-    for one in 0..2 * paths.len() {
-        for two in 0..2 * paths.len() {
-            if out(one) == reverse_complement(&out(two)).collect::<Vec<_>>() {
-                found.insert((one, two));
+    let mut links = HashSet::new();
+    for left in 0..2 * paths.len() {
+        for entered in 0..2 * paths.len() {
+            if out(left) == reverse_complement(&out(entered)).collect::<Vec<_>>() {
+                links.insert((left, entered));
             }
         }
     }
-    found
+    links
 }

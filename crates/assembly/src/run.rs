@@ -1,5 +1,5 @@
-//! Runs the workload: a stage for each size of k-mers, one more for what read pairs bridge, then
-//! the answer.
+//! The workload: a stage for each size of k-mers, one more for bridges by read pairs, then the
+//! answer.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     run_with(&context, &Local::new(&context))
 }
 
-/// Runs the workload; `workers` find the fragments.
+/// Runs the workload with these workers for fragments and reads.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
@@ -63,35 +63,36 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
     let Assembly { mut response, levels, .. } = assembly;
     let output = &request.output;
     let (short, numbers) = timed(&mut response, "write", || {
-        let given = (depth(&graph, levels.last()), min_contig);
+        let options = (depth(&graph, levels.last()), min_contig);
         let short = short_contigs(output, &graph, (&levels[..], context.budget))?;
         let last = LastGraph { graph: &graph, short: &short, scaffolds: scaffolds.as_ref() };
-        let (bytes, found) = write::contigs(output, &last, given)?;
-        Ok(((short, found), bytes, graph.paths.len() as u64))
+        let (bytes, numbers) = write::contigs(output, &last, options)?;
+        Ok(((short, numbers), bytes, graph.paths.len() as u64))
     })?;
-    response.phases = together(response.phases);
-    let known = (&levels[..], numbers.as_ref());
-    response.counts = write::stats(output, (&graph, &short), known, min_contig)?;
+    response.phases = merged(response.phases);
+    let results = (&levels[..], numbers.as_ref());
+    response.counts = write::stats(output, (&graph, &short), results, min_contig)?;
     Ok(response)
 }
 
-/// What is to be done, by the parameters and the first reads.
+/// Plans the run, by the parameters and the first reads.
 ///
 /// # Errors
 /// `Input` naming a parameter that is out of range, or a file without reads; `System`.
 pub fn plan(context: &Context<'_>) -> Result<Plan> {
     let inputs = &context.request.inputs;
-    let given = context.parameters::<AssembleParams>()?;
+    let options = context.parameters::<AssembleParams>()?;
     distinct::require(inputs)?;
-    if given.pairing().has_pairs() && given.singles >= inputs.len() {
-        let text = format!("--singles is {}, of {} files", given.singles, inputs.len());
+    if options.pairing().has_pairs() && options.singles >= inputs.len() {
+        let text = format!("--singles is {}, of {} files", options.singles, inputs.len());
         return Err(Error::input("assemble", text));
     }
-    let longest = longest_read(context, given.read_bases_wanted())?;
-    given.check(longest)
+    let longest = longest_read(context, options.read_bases_wanted())?;
+    options.check(longest)
 }
 
-/// Contigs that are too short for the last graph, if that is one of contigs and bridges alone.
+/// Returns the contigs that are too short for the last graph, if its k-mers come from contigs and
+/// bridges.
 ///
 /// # Errors
 /// `Input` when they do not fit in the budget; `System`.
@@ -109,12 +110,12 @@ pub fn short_contigs(
     }
 }
 
-/// What the spectrum says of the only size of k-mers so far, if it is the only one.
+/// Returns the fit to the spectrum of the only size of k-mers so far; `None` after more sizes.
 pub fn only(levels: &[Level]) -> Option<&Fit> {
     if let [level] = levels { Some(&level.fit) } else { None }
 }
 
-/// What the counts of the k-mers of a graph say of the depth of the reads.
+/// Returns the conversion of k-mer counts of a graph to the depth of the reads.
 fn depth(graph: &PathGraph<'_>, level: Option<&Level>) -> Depth {
     match level {
         Some(level) if level.pair_facts.is_none() => {
@@ -124,25 +125,25 @@ fn depth(graph: &PathGraph<'_>, level: Option<&Level>) -> Depth {
     }
 }
 
-/// Phases of one name as one, in the order in which they came first.
-fn together(phases: Vec<Phase>) -> Vec<Phase> {
-    let mut found: Vec<Phase> = Vec::new();
+/// Merges phases of the same name, in the order in which they first occurred.
+fn merged(phases: Vec<Phase>) -> Vec<Phase> {
+    let mut merged: Vec<Phase> = Vec::new();
     for phase in phases {
-        match found.iter_mut().find(|other| other.name == phase.name) {
-            Some(other) => {
-                other.seconds += phase.seconds;
-                other.bytes += phase.bytes;
-                other.rows += phase.rows;
+        match merged.iter_mut().find(|earlier| earlier.name == phase.name) {
+            Some(earlier) => {
+                earlier.seconds += phase.seconds;
+                earlier.bytes += phase.bytes;
+                earlier.rows += phase.rows;
             }
-            None => found.push(phase),
+            None => merged.push(phase),
         }
     }
-    found
+    merged
 }
 
-/// The length of the longest read of the first ones of each file, which must be reads of
-/// nucleotides; of all reads where these have less than `wanted` letters, until one has so many.
-fn longest_read(context: &Context<'_>, wanted: usize) -> Result<usize> {
+/// Returns the length of the longest of the first reads of each file, which must be reads of
+/// nucleotides; continues with all reads, until one has at least `enough` letters.
+fn longest_read(context: &Context<'_>, enough: usize) -> Result<usize> {
     let paths = &context.request.inputs;
     let mut batch = ReadBatch::default();
     let longest_of = |batch: &ReadBatch| batch.reads().map(<[u8]>::len).max().unwrap_or(0);
@@ -155,26 +156,26 @@ fn longest_read(context: &Context<'_>, wanted: usize) -> Result<usize> {
             longest = longest_of(&batch).max(longest);
         }
     }
-    while longest < wanted && all.next(&mut batch)? {
+    while longest < enough && all.next(&mut batch)? {
         longest = longest_of(&batch).max(longest);
         context.progress.advance(0)?;
     }
     Ok(longest)
 }
 
-/// A run under way.
+/// A running assembly.
 struct Assembly<'p, 'c, W> {
     context: &'c Context<'c>,
     plan: Plan,
     workers: &'p W,
     response: Response,
     levels: Vec<Level>,
-    /// Bytes of the reads, about.
+    /// Approximate bytes of the reads.
     text_bytes: u64,
 }
 
 impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
-    /// The graph of the last stage.
+    /// Runs all stages; returns the graph of the last one.
     fn run(&mut self) -> Result<PathGraph<'c>> {
         let request = self.context.request;
         let checkpoint = match &self.plan.options.resume {
@@ -184,9 +185,9 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         let first = self.plan.kmer_sizes[0];
         let mut next = NextLevel { k: first, solid: None, pair_facts: None };
         if let Some(checkpoint) = &checkpoint
-            && let Some(found) = checkpoint.load(&request.output, self.context.budget)?
+            && let Some(saved) = checkpoint.load(&request.output, self.context.budget)?
         {
-            (next, self.levels) = found;
+            (next, self.levels) = saved;
             self.choose();
         }
         loop {
@@ -197,8 +198,8 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
             if last {
                 return Ok(graph);
             }
-            let Some(found) = self.after(&graph)? else { return Ok(graph) };
-            next = found;
+            let Some(following) = self.after(&graph)? else { return Ok(graph) };
+            next = following;
             write::keep_unitigs(&request.output, graph.k)?;
             drop(graph);
             if let Some(checkpoint) = &checkpoint {
@@ -216,55 +217,55 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         }
     }
 
-    /// What comes after the stage of `graph`.
+    /// Returns the level after that of `graph`; `None` at the end.
     fn after(&mut self, graph: &PathGraph<'_>) -> Result<Option<NextLevel<'c>>> {
         let later = self.plan.kmer_sizes.iter().copied().find(|&k| k > graph.k);
-        let found = self.bridged(graph, later)?;
+        let bridged = self.bridged(graph, later)?;
         let Some(k) = later else {
             let last =
                 |Bridged { k, solid, pair_facts }| NextLevel { k, solid: Some(solid), pair_facts };
-            return Ok(found.map(last));
+            return Ok(bridged.map(last));
         };
-        let solid = match found {
-            Some(found) => found.solid,
+        let solid = match bridged {
+            Some(bridged) => bridged.solid,
             None => pairs::contigs(graph, self.context.budget, k, |_| 0)?,
         };
         Ok(Some(NextLevel { k, solid: Some(solid), pair_facts: None }))
     }
 
-    /// What is solid after `graph`, by what reads and read pairs say.
+    /// Returns the solid sequences after `graph`, with bridges by reads and read pairs.
     fn bridged(
         &mut self,
         graph: &PathGraph<'_>,
         next: Option<usize>,
     ) -> Result<Option<Bridged<'c>>> {
-        let (context, given, levels) = (self.context, &self.plan.options, &self.levels);
-        if !given.places_pairs() {
-            if next.is_none() || !given.bridges_by_reads(only(levels)) {
+        let (context, options, levels) = (self.context, &self.plan.options, &self.levels);
+        if !options.places_pairs() {
+            if next.is_none() || !options.bridges_by_reads(only(levels)) {
                 return Ok(None);
             }
             context.progress.expect(self.text_bytes);
         }
-        let placements = self.workers.place(graph, given.pairing(), &mut self.response)?;
+        let placements = self.workers.place(graph, options.pairing(), &mut self.response)?;
         timed(&mut self.response, "pairs", || {
             let depth = depth(graph, levels.last());
-            let found = pairs::bridged(context, graph, placements, (next, depth))?;
-            let facts = found.as_ref().and_then(|found| found.pair_facts);
-            Ok((found, 0, facts.map_or(0, |facts| facts.pairs)))
+            let bridged = pairs::bridged(context, graph, placements, (next, depth))?;
+            let facts = bridged.as_ref().and_then(|bridged| bridged.pair_facts);
+            Ok((bridged, 0, facts.map_or(0, |facts| facts.pairs)))
         })
     }
 
-    /// What pairs make of the contigs of the last graph.
+    /// Returns the scaffolds of the contigs of the last graph.
     fn scaffolds(&mut self, graph: &PathGraph<'_>) -> Result<Option<Scaffolds>> {
-        let (context, given) = (self.context, &self.plan.options);
-        if !given.places_pairs() {
+        let (context, options) = (self.context, &self.plan.options);
+        if !options.places_pairs() {
             return Ok(None);
         }
-        let placements = self.workers.place(graph, given.pairing(), &mut self.response)?;
+        let placements = self.workers.place(graph, options.pairing(), &mut self.response)?;
         timed(&mut self.response, "pairs", || {
-            let found = scaffolds::find(context, graph, placements, given.profile)?;
-            let count = found.as_ref().map_or(0, |found| found.chains.len()) as u64;
-            Ok((found, 0, count))
+            let scaffolds = scaffolds::find(context, graph, placements, options.profile)?;
+            let count = scaffolds.as_ref().map_or(0, |scaffolds| scaffolds.chains.len()) as u64;
+            Ok((scaffolds, 0, count))
         })
     }
 
@@ -292,13 +293,13 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         Ok(graph)
     }
 
-    /// Bytes of text that progress counts in all.
+    /// Returns the bytes of text that progress counts in all.
     fn text_bytes_in_all(&self) -> u64 {
         let last = if self.plan.options.places_pairs() { self.text_bytes } else { 0 };
         self.text_bytes_until(self.plan.kmer_sizes.len()) + last
     }
 
-    /// What progress counts until so many sizes are done: reads are read, counted, and placed where
+    /// Returns the progress when `sizes` sizes are done: reads are read, counted, and placed where
     /// they are pairs.
     fn text_bytes_until(&self, sizes: usize) -> u64 {
         self.text_bytes * sizes as u64 * if self.plan.options.places_pairs() { 3 } else { 2 }

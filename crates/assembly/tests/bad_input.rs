@@ -1,5 +1,5 @@
-//! Whatever a file of reads holds, the run answers or refuses in one line; it never panics, and it
-//! says so when it cannot write.
+//! Runs on any file of reads: a run answers or refuses in one line, never panics, and reports
+//! failed writes.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
@@ -37,7 +37,7 @@ fn gzipped(content: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn is_said_in_a_line(error: &Error) -> bool {
+fn is_single_line(error: &Error) -> bool {
     !error.message.contains('\n') && error.message.contains("reads")
 }
 
@@ -52,12 +52,12 @@ proptest! {
             "(>r x\\n([ACGTN]{0,40}\\r?\\n){0,3}){0,6}",
         ],
         zip in any::<bool>(),
-        kept in 0usize..300,
+        size_bytes in 0usize..300,
     ) {
         let mut content = if zip { gzipped(text.as_bytes()) } else { text.into_bytes() };
-        content.truncate(kept);
+        content.truncate(size_bytes);
         if let Err(error) = run(&content, None, 64 << 20) {
-            prop_assert!(is_said_in_a_line(&error), "{}", error.message);
+            prop_assert!(is_single_line(&error), "{}", error.message);
         }
     }
 
@@ -66,13 +66,13 @@ proptest! {
         content in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         if let Err(error) = run(&content, None, 64 << 20) {
-            prop_assert!(is_said_in_a_line(&error), "{}", error.message);
+            prop_assert!(is_single_line(&error), "{}", error.message);
         }
     }
 }
 
 #[test]
-fn a_scratch_folder_that_is_not_there_is_named() {
+fn a_scratch_folder_that_does_not_exist_is_named() {
     let read: String = (0..40_000u32)
         .map(|place| char::from(b"ACGT"[(place.wrapping_mul(2_654_435_761) >> 30) as usize]))
         .collect();

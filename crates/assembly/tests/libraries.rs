@@ -1,4 +1,4 @@
-//! Libraries of read pairs, each with its own insert and orientation, and what single reads show.
+//! Libraries of read pairs with different inserts and orientations, and evidence of single reads.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -21,8 +21,8 @@ fn drawn(seed: u64, bases: usize) -> String {
     (0..bases as u64).map(|place| char::from(b"ACGT"[(chance.bits(place) & 3) as usize])).collect()
 }
 
-/// So many pairs over a genome that span about so many bases, none of which has a base of `unread`.
-/// Their reads point to each other, or away from each other.
+/// Returns up to `count` pairs over a genome that span about `span` bases and have no base of
+/// `unread`. Their reads point towards each other, or away from each other.
 fn pairs(
     genome: &str,
     (count, span, is_outward): (u64, usize, bool),
@@ -35,11 +35,11 @@ fn pairs(
         let span = span - 60 + draw(0, 61) + draw(1, 61);
         let start = draw(2, genome.len() - span);
         let ends = [start..start + READ, start + span - READ..start + span];
-        if ends.iter().any(|one| one.start < unread.end && unread.start < one.end) {
+        if ends.iter().any(|end| end.start < unread.end && unread.start < end.end) {
             continue;
         }
-        let [one, two] = ends.map(|range| genome[range].to_owned());
-        let mut pair = [one, turned(&two)];
+        let [first, second] = ends.map(|range| genome[range].to_owned());
+        let mut pair = [first, turned(&second)];
         if is_outward {
             pair = pair.map(|read| turned(&read));
         }
@@ -51,7 +51,7 @@ fn pairs(
     reads
 }
 
-/// An answer that was verified.
+/// Runs an assembly and verifies the answer.
 fn assembled(folder: &Path, files: &[&[String]], parameters: Value) -> Request {
     let mut inputs = Vec::new();
     for (index, reads) in files.iter().enumerate() {
@@ -87,7 +87,7 @@ fn sequences(fasta: &str) -> Vec<&str> {
 }
 
 #[test]
-fn mate_pairs_reach_over_a_gap_that_paired_ends_do_not() {
+fn mate_pairs_bridge_a_gap_that_paired_ends_do_not() {
     let unread = 20_000..20_600;
     let genome = drawn(7, 40_000);
     let near = pairs(&genome, (4500, 300, false), &unread);
@@ -100,27 +100,30 @@ fn mate_pairs_reach_over_a_gap_that_paired_ends_do_not() {
     let files = [&near[..half], &far, &near[half..]];
     let both = assembled(folder.path(), &files, parameters.clone());
     let scaffolds = text(&both, "scaffolds.fa");
-    let found = sequences(&scaffolds);
-    assert_eq!(found.len(), 1, "{:?}", found.iter().map(|one| one.len()).collect::<Vec<_>>());
-    let unknown = found[0].matches('N').count();
+    let sequences = sequences(&scaffolds);
+    let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.len()).collect();
+    assert_eq!(lengths.len(), 1, "{lengths:?}");
+    let unknown = sequences[0].matches('N').count();
     assert!(unknown.abs_diff(unread.len()) <= 40, "{unknown}");
     let stats: Value = serde_json::from_str(&text(&both, "stats.json")).unwrap();
     let libraries = stats["scaffolds"]["libraries"].as_array().unwrap();
-    let told = |index: usize| {
-        let one = &libraries[index];
-        (one["orientation"].as_str().unwrap(), one["insert"].as_f64().unwrap().round() as i64)
+    let reported = |index: usize| {
+        let library = &libraries[index];
+        let insert = library["insert"].as_f64().unwrap().round() as i64;
+        (library["orientation"].as_str().unwrap(), insert)
     };
     assert_eq!(libraries.len(), 2, "{libraries:?}");
-    assert!(told(0).0 == "fr" && (told(0).1 - 300).abs() <= 3, "{libraries:?}");
-    assert!(told(1).0 == "rf" && (told(1).1 - 2500).abs() <= 3, "{libraries:?}");
-    // The order of the files, and how reads are spread over them, are of no account.
+    assert!(reported(0).0 == "fr" && (reported(0).1 - 300).abs() <= 3, "{libraries:?}");
+    assert!(reported(1).0 == "rf" && (reported(1).1 - 2500).abs() <= 3, "{libraries:?}");
+    // The order of the files, and the distribution of reads over them, do not matter.
     let turned = assembled(folder.path(), &[&far, &near], parameters);
     for name in ["contigs.fa", "scaffolds.fa", "graph.gfa", "stats.json"] {
         assert_eq!(text(&turned, name), text(&both, name), "{name}");
     }
 }
 
-/// A circle whose reads end at some places, but for one read over each of them.
+/// Returns a circular genome and reads that all end at the places `thin`, except one read over each
+/// of these.
 fn circle_with_thin_places(thin: &[usize]) -> (String, Vec<String>) {
     let genome = drawn(5, 9000);
     let double = format!("{genome}{genome}");
@@ -142,44 +145,49 @@ fn circle_with_thin_places(thin: &[usize]) -> (String, Vec<String>) {
 }
 
 #[test]
-fn one_read_alone_closes_a_circle_where_others_end() {
-    // From the end of the one contig to its beginning, and from one contig to another.
+fn a_single_read_closes_a_circle_where_all_reads_but_it_end() {
+    // From the end of the only contig to its start, and from one contig to another.
     for thin in [&[2000][..], &[2000, 6500]] {
         let (genome, reads) = circle_with_thin_places(thin);
         let folder = tempfile::tempdir().unwrap();
-        // Of one genome that is read deep, single reads are not asked.
+        // Single reads are not placed for a deeply read genome.
         let parameters = json!({"kmer_sizes": "31,43", "min_count": 2});
         let apart = text(&assembled(folder.path(), &[&reads], parameters), "contigs.fa");
         assert_eq!(apart.matches('>').count(), thin.len());
         assert!(!apart.contains("circular"));
         let parameters = json!({"kmer_sizes": "31,43", "profile": "metagenome"});
-        let whole = text(&assembled(folder.path(), &[&reads], parameters), "contigs.fa");
-        assert!(whole.starts_with(">contig_1 length=9000 ") && whole.contains(" circular=true"));
-        let (contig, double) = (&sequences(&whole)[0], format!("{genome}{genome}"));
+        let circle = text(&assembled(folder.path(), &[&reads], parameters), "contigs.fa");
+        assert!(circle.starts_with(">contig_1 length=9000 ") && circle.contains(" circular=true"));
+        let (contig, double) = (&sequences(&circle)[0], format!("{genome}{genome}"));
         assert!(double.contains(contig) || double.contains(&turned(contig)));
     }
 }
 
 #[test]
-fn a_metagenome_keeps_what_is_thin_beside_what_is_deep() {
+fn a_metagenome_retains_thin_genomes_next_to_deep_ones() {
     let (deep, thin) = (drawn(8, 6000), drawn(9, 6000));
     let none = 0..0;
     let mut reads = pairs(&deep, (6000, 300, false), &none);
     reads.extend(pairs(&thin, (400, 301, false), &none));
     let folder = tempfile::tempdir().unwrap();
-    let known = |chains: &str| {
+    let assembled_bases = |chains: &str| {
         let parameters = json!({
             "kmer_sizes": "31", "profile": "metagenome", "chains": chains, "interleaved": true,
         });
-        let found = assembled(folder.path(), &[&reads], parameters);
-        let contigs = text(&found, "contigs.fa");
+        let request = assembled(folder.path(), &[&reads], parameters);
+        let contigs = text(&request, "contigs.fa");
         [&deep, &thin].map(|genome| {
-            let is_there = |one: &&&str| genome.contains(**one) || genome.contains(&turned(one));
-            sequences(&contigs).iter().filter(is_there).map(|one| one.len()).sum::<usize>()
+            let is_of_genome =
+                |contig: &&&str| genome.contains(**contig) || genome.contains(&turned(contig));
+            sequences(&contigs)
+                .iter()
+                .filter(is_of_genome)
+                .map(|contig| contig.len())
+                .sum::<usize>()
         })
     };
     for chains in ["auto", "ranking"] {
-        let [deep_bases, thin_bases] = known(chains);
+        let [deep_bases, thin_bases] = assembled_bases(chains);
         assert!(deep_bases > 5800 && thin_bases > 4500, "{chains}: {deep_bases} {thin_bases}");
     }
 }

@@ -1,7 +1,7 @@
-//! No wrong answer passes the verification: every file of right answers is changed in many ways.
+//! Mutants of answers, none of which may pass the verification: each file is changed in many ways.
 //!
-//! `CUESTA_MUTANTS=10000 cargo test --release --test mutants -- --nocapture` makes so many of each
-//! answer.
+//! `CUESTA_MUTANTS=10000 cargo test --release --test mutants -- --nocapture` makes 10,000 mutants
+//! of each answer.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod common;
@@ -23,7 +23,7 @@ use common::turned;
 const MUTANTS: &str = "CUESTA_MUTANTS";
 const MUTANTS_DEFAULT: u64 = 120;
 
-/// Reads of a small genome, and the folder of their assembly.
+/// An assembly of reads of a small genome, and its folder.
 struct Answer {
     _folder: TempDir,
     request: Request,
@@ -35,7 +35,7 @@ fn letters(chance: &Stream, first: u64, count: usize) -> String {
         .collect()
 }
 
-/// A circle with a repeat on either strand, and one base in which a copy differs.
+/// Returns a circle with a repeat on either strand, of which one copy differs in a base.
 fn genome(chance: &Stream, bases: usize) -> String {
     let repeat = letters(chance, 0, bases / 12);
     let mut copy = repeat.clone().into_bytes();
@@ -46,7 +46,7 @@ fn genome(chance: &Stream, bases: usize) -> String {
     [part(1), repeat.clone(), part(2), turned(&repeat), part(3), copy].concat()
 }
 
-/// Reads, or pairs of reads, from either strand, with some wrong bases.
+/// Returns reads, or pairs of reads, from either strand, with some wrong bases.
 fn reads(
     chance: &Stream,
     genome: &str,
@@ -66,11 +66,11 @@ fn reads(
             stretch = turned(&stretch);
         }
         let both = [stretch[..bases].to_owned(), turned(&stretch)[..bases].to_owned()];
-        for (mate, mut read) in
+        for (side, mut read) in
             both.into_iter().take(if span.is_some() { 2 } else { 1 }).enumerate()
         {
-            if draw(3 + mate as u64, 6) == 0 {
-                let place = draw(5 + mate as u64, bases);
+            if draw(3 + side as u64, 6) == 0 {
+                let place = draw(5 + side as u64, bases);
                 read.replace_range(place..=place, ["A", "G", "N"][draw(7, 3)]);
             }
             all.push(read);
@@ -111,7 +111,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Verifies the mutants of an answer; what was made of which file.
+/// Verifies mutants of an answer, and prints how many were made of which file.
 fn no_mutant_passes(name: &str, answer: &Answer) {
     let request = &answer.request;
     let verdict = verify(request, &Progress::default()).unwrap();
@@ -122,17 +122,18 @@ fn no_mutant_passes(name: &str, answer: &Answer) {
         verdict.files.iter().any(|file| inside.starts_with(file))
     };
     assert!(all.iter().all(|path| covered(path)), "{name}: {:?} of {all:?}", verdict.files);
-    let wanted = std::env::var(MUTANTS).map_or(MUTANTS_DEFAULT, |text| text.parse().unwrap());
+    let mutant_count = std::env::var(MUTANTS).map_or(MUTANTS_DEFAULT, |text| text.parse().unwrap());
     let mut made = BTreeMap::new();
     let mut index = 0;
-    while made.values().sum::<u64>() < wanted {
+    while made.values().sum::<u64>() < mutant_count {
         for path in &all {
             let content = fs::read(path).unwrap();
             let Some((what, wrong)) = mutant(&content, RowFormat::Lines, 7, index) else {
                 continue;
             };
             fs::write(path, wrong).unwrap();
-            let passes = verify(request, &Progress::default()).is_ok_and(|found| found.verified);
+            let passes =
+                verify(request, &Progress::default()).is_ok_and(|verdict| verdict.verified);
             assert!(!passes, "{name}: {} passes with {what}", path.display());
             fs::write(path, content).unwrap();
             *made.entry(path.file_name().unwrap().to_owned()).or_insert(0) += 1;
@@ -150,7 +151,7 @@ fn single(k: &str, more: &Value, bases: usize, count: u64) -> Answer {
 }
 
 #[test]
-fn no_wrong_answer_of_one_size_of_kmers_passes() {
+fn no_wrong_answer_for_a_single_kmer_size_passes() {
     no_mutant_passes("k = 15", &single("15", &json!({ "min_count": 2 }), 600, 120));
     no_mutant_passes("k = 31", &single("31", &json!({ "min_count": 1 }), 600, 120));
     no_mutant_passes("k = 31, min_count by the spectrum", &single("31", &json!({}), 2000, 600));
@@ -164,7 +165,7 @@ fn no_wrong_answer_of_several_sizes_passes() {
 }
 
 #[test]
-fn no_wrong_answer_with_mates_passes() {
+fn no_wrong_answer_from_read_pairs_passes() {
     let chance = Stream::new(5, 6);
     let genome = genome(&chance, 2400);
     let reads = reads(&chance, &genome, (4000, 45), Some(140));

@@ -1,4 +1,5 @@
-//! Pairs are checked by the names of their reads, and single reads go with them, in all engines.
+//! Checks of pairs by the names of their reads, and single reads in addition to pairs, in all
+//! engines.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -12,17 +13,17 @@ use cuesta_core::progress::Progress;
 use cuesta_runtime::rounds::Resources;
 use serde_json::{Value, json};
 
-/// Two files of pairs that are named one way, and one of single reads.
-fn named_pairs(folder: &Path, [one, two]: [&str; 2], lost: Option<usize>) -> Vec<PathBuf> {
+/// Writes two files of pairs with names of these styles, and one of single reads.
+fn named_pairs(folder: &Path, [first, second]: [&str; 2], lost: Option<usize>) -> Vec<PathBuf> {
     let reads = pairs_with_errors(20_000);
     let mut texts = [String::new(), String::new(), String::new()];
     for (index, pair) in reads.chunks(2).enumerate() {
         let name = |style: &str| style.replace("{}", &index.to_string());
         if lost != Some(index) {
-            texts[0] += &format!(">{}\n{}\n", name(one), pair[0]);
+            texts[0] += &format!(">{}\n{}\n", name(first), pair[0]);
         }
         if index + 1 < reads.len() / 2 || lost.is_none() {
-            texts[1] += &format!(">{}\n{}\n", name(two), pair[1]);
+            texts[1] += &format!(">{}\n{}\n", name(second), pair[1]);
         }
         if index % 3 == 0 {
             texts[2] += &format!(">s{index}\n{}\n", &pair[1][..60]);
@@ -36,7 +37,7 @@ fn named_pairs(folder: &Path, [one, two]: [&str; 2], lost: Option<usize>) -> Vec
     ["1.fa", "2.fa", "s.fa"].into_iter().zip(&texts).map(write).collect()
 }
 
-/// All that a native run and runs in rounds say of some files.
+/// Returns the results of a native run and of runs in rounds on some files.
 fn everywhere(place: &Place, inputs: &[PathBuf], parameters: &Value) -> Vec<Result<Response>> {
     let with_files = |answer: &str| {
         let request = place.request(answer, parameters);

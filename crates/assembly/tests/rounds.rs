@@ -1,4 +1,4 @@
-//! In rounds, whatever engine does their tasks, the answer is that of the native run.
+//! Runs in rounds, which have the native answer whatever engine does their tasks.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -17,7 +17,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Sizes of k-mers, and how fragments become unitigs.
+/// Draws sizes of k-mers, rules for errors, and methods that join fragments.
 fn parameters() -> impl Strategy<Value = Value> {
     let sizes = prop::sample::select(vec!["15", "31", "15,21", "21,33", "15,31,65"]);
     let programs = prop::sample::select(vec![
@@ -45,7 +45,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn any_engine_gives_the_native_answer(
+    fn answers_of_all_engines_equal_the_native_answer(
         reads in reads(),
         parameters in parameters(),
         (slots, parts) in (1usize..4, 1usize..9),
@@ -57,26 +57,28 @@ proptest! {
         let place = Place::new(&reads);
         let expected = place.native(&parameters);
         let shares = Resources { task_bytes: Some(share_bytes), ..resources(slots, 1 << 30) };
-        let some = Resources { tasks: Some(parts), ..shares };
-        let (found, response) =
-            place.in_rounds(&parameters, |request| by_chance(request, some, seed));
-        prop_assert_eq!(&found, &expected);
+        let with_parts = Resources { tasks: Some(parts), ..shares };
+        let (answer, response) =
+            place.in_rounds(&parameters, |request| by_chance(request, with_parts, seed));
+        prop_assert_eq!(&answer, &expected);
         prop_assert_eq!(response.counts["parts"], parts as u64);
         if parameters["profile"] == "paper" {
-            let text = Resources { text: true, ..some };
-            let (found, _) = place.in_rounds(&parameters, |request| by_chance(request, text, seed));
-            prop_assert_eq!(&found, &expected);
+            let text = Resources { text: true, ..with_parts };
+            let (answer, _) =
+                place.in_rounds(&parameters, |request| by_chance(request, text, seed));
+            prop_assert_eq!(&answer, &expected);
         }
-        let kept = Resources { keeps: true, ..shares };
-        let (found, response) = place.in_rounds(&parameters, |request| by_ranks(request, kept));
-        prop_assert_eq!(&found, &expected);
+        let stateful = Resources { keeps: true, ..shares };
+        let (answer, response) =
+            place.in_rounds(&parameters, |request| by_ranks(request, stateful));
+        prop_assert_eq!(&answer, &expected);
         prop_assert_eq!(response.counts["parts"], slots as u64);
     }
 }
 
-/// Natively, reads are laid along the contigs of the size before; elsewhere all are counted anew.
+/// Natively, reads are aligned to the contigs of the size before; in rounds all k-mers are counted.
 #[test]
-fn later_sizes_are_those_of_all_reads_counted_anew() {
+fn native_answers_of_later_sizes_equal_those_that_count_all_reads() {
     let place = Place::new(&pairs_with_errors(20_000));
     for (sizes, interleaved, min_count) in [
         ("31,43,55", false, None),
@@ -107,22 +109,25 @@ fn gzipped(text: &[u8], level: u32) -> Vec<u8> {
     member.finish().unwrap()
 }
 
-/// Tasks place pairs of shares that begin anywhere, in one file or in two.
+/// Tasks place pairs from shares that begin at any position, in one file or in two.
 #[test]
 fn pairs_that_tasks_place_give_the_native_answer() {
     let place = Place::new(&pairs_with_errors(20_000));
     let folder = place.folder.path();
     let text = std::fs::read_to_string(folder.join("reads.fa")).unwrap();
     let records: Vec<&str> = text.split_inclusive('>').collect();
-    let records = records.iter().map(|one| one.trim_end_matches('>')).filter(|one| !one.is_empty());
-    let mut mates = [String::new(), String::new()];
+    let records = records
+        .iter()
+        .map(|record| record.trim_end_matches('>'))
+        .filter(|record| !record.is_empty());
+    let mut files_of_pairs = [String::new(), String::new()];
     for (index, record) in records.enumerate() {
-        // Lines of other lengths, so that places in one file are not those in the other.
+        // Headers of different lengths, so that positions differ between the two files.
         let more = " ".to_owned() + &"a".repeat(index % 7 * (index % 2));
         let bases = record.trim_start_matches('r');
-        mates[index % 2] += &format!(">r{}{more}{bases}", index / 2);
+        files_of_pairs[index % 2] += &format!(">r{}{more}{bases}", index / 2);
     }
-    for (name, text) in ["one.fa", "two.fa"].into_iter().zip(mates) {
+    for (name, text) in ["one.fa", "two.fa"].into_iter().zip(files_of_pairs) {
         std::fs::write(folder.join(name), &text).unwrap();
         let members = text.as_bytes().chunks(1499).flat_map(|part| gzipped(part, 6));
         std::fs::write(folder.join(name.to_owned() + ".gz"), members.collect::<Vec<_>>()).unwrap();
@@ -144,7 +149,7 @@ fn pairs_that_tasks_place_give_the_native_answer() {
         for (keeps, share_bytes) in [(true, 3001), (false, 40_000), (true, 1 << 30)] {
             let task_bytes = Some(share_bytes);
             let resources = Resources { keeps, task_bytes, ..resources(3, 1 << 30) };
-            let (found, _) = place.in_rounds(&parameters, |request| {
+            let (answer, _) = place.in_rounds(&parameters, |request| {
                 let request = with_files(request);
                 if keeps {
                     by_ranks(&request, resources)
@@ -152,13 +157,14 @@ fn pairs_that_tasks_place_give_the_native_answer() {
                     by_chance(&request, resources, 5)
                 }
             });
-            assert!(found == expected, "{option} {keeps} {share_bytes}");
+            assert!(answer == expected, "{option} {keeps} {share_bytes}");
         }
         std::fs::remove_dir_all(&native.output).unwrap();
     }
 }
 
-/// Reads of a genome that is long enough for a peak of counts, and for blocks that do not fit.
+/// Returns reads of a genome that is long enough for a peak of counts, and for blocks that do not
+/// fit.
 fn long_reads(bases: u64) -> Vec<String> {
     let chance = Stream::new(3, 4);
     let letter = |at: u64| char::from(b"ACGT"[(chance.bits(at) & 3) as usize]);
@@ -177,8 +183,8 @@ fn blocks_that_do_not_fit_go_to_scratch() {
         let engine = |request: &Request| {
             if keeps { by_ranks(request, tight) } else { by_chance(request, tight, 5) }
         };
-        let (found, response) = place.in_rounds(&parameters, engine);
-        assert!(found == expected);
+        let (answer, response) = place.in_rounds(&parameters, engine);
+        assert!(answer == expected);
         let names: Vec<&str> = response.phases.iter().map(|phase| &phase.name[..]).collect();
         let expected = ["glue", "write", "simplify", "pairs", "glue", "write", "simplify"];
         assert_eq!(names, expected);
@@ -191,7 +197,7 @@ fn blocks_that_do_not_fit_go_to_scratch() {
 
 /// Blocks of a task are in memory until they are sent.
 #[test]
-fn reads_in_one_large_member_are_refused_where_a_task_has_no_memory_for_them() {
+fn reads_in_a_large_gzip_member_are_refused_where_a_task_lacks_memory() {
     let place = Place::new(&long_reads(50_000));
     let mut request = place.request("rounds", &json!({ "kmer_sizes": "31" }));
     let packed = gzipped(&std::fs::read(&request.inputs[0]).unwrap(), 0);
@@ -209,8 +215,8 @@ fn adjacency_lists_that_do_not_fit_go_to_scratch() {
     let parameters = json!({ "kmer_sizes": "31", "profile": "paper", "paper_jobs": 1 });
     let expected = place.native(&parameters);
     let tight = Resources { text: true, ..resources(8, 160 << 20) };
-    let (found, _) = place.in_rounds(&parameters, |request| by_chance(request, tight, 5));
-    assert!(found == expected);
+    let (answer, _) = place.in_rounds(&parameters, |request| by_chance(request, tight, 5));
+    assert!(answer == expected);
     let mut request = place.request("rounds", &parameters);
     request.scratch = request.scratch.join("missing");
     let tight = Resources { text: true, ..resources(8, 2 << 20) };
@@ -219,7 +225,7 @@ fn adjacency_lists_that_do_not_fit_go_to_scratch() {
 }
 
 #[test]
-fn what_does_not_fit_in_the_memory_of_a_part_is_told() {
+fn vertices_that_exceed_the_memory_of_a_part_are_reported() {
     let place = Place::new(&long_reads(60_000));
     let request = place.request("rounds", &json!({ "kmer_sizes": "31", "profile": "paper" }));
     let error = by_chance(&request, resources(2, 16 << 20), 5).unwrap_err();

@@ -1,4 +1,5 @@
-//! Contigs that no read joins are put in order by read pairs, over a gap of about the right length.
+//! Scaffolds of contigs that no read joins: read pairs order them, over a gap of about the right
+//! length.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -17,7 +18,8 @@ use common::{turned, write_reads};
 const READ: usize = 90;
 const UNREAD: Range<usize> = 3000..3070;
 
-/// Pairs over a drawn genome, about 300 bases long, none of which has a base of [`UNREAD`].
+/// Returns a random genome and pairs over it, about 300 bases long, that have no base of
+/// [`UNREAD`].
 fn genome_and_pairs() -> (String, Vec<String>) {
     let chance = Stream::new(7, 1);
     let base = |place| char::from(b"ACGT"[(chance.bits(place) & 3) as usize]);
@@ -29,11 +31,11 @@ fn genome_and_pairs() -> (String, Vec<String>) {
         let span = 240 + draw(0, 61) + draw(1, 61);
         let start = draw(2, (genome.len() - span) as u64);
         let ends = [start..start + READ, start + span - READ..start + span];
-        if ends.iter().any(|one| one.start < UNREAD.end && UNREAD.start < one.end) {
+        if ends.iter().any(|end| end.start < UNREAD.end && UNREAD.start < end.end) {
             continue;
         }
-        let [one, two] = ends.map(|range| genome[range].to_owned());
-        let pair = [one, turned(&two)];
+        let [first, second] = ends.map(|range| genome[range].to_owned());
+        let pair = [first, turned(&second)];
         let is_turned = draw(3, 2) == 1;
         reads.extend(if is_turned { [pair[1].clone(), pair[0].clone()] } else { pair });
     }
@@ -58,7 +60,7 @@ fn assembled(folder: &Path, threads: usize) -> Request {
 }
 
 #[test]
-fn a_gap_is_as_long_as_the_pairs_across_it_say() {
+fn the_length_of_a_gap_follows_from_the_pairs_across_it() {
     let folder = tempfile::tempdir().unwrap();
     let (genome, reads) = genome_and_pairs();
     write_reads(folder.path(), &reads);
@@ -71,9 +73,9 @@ fn a_gap_is_as_long_as_the_pairs_across_it_say() {
     assert!(lines[0].starts_with(">scaffold_1 length=") && lines[0].ends_with(" gaps=1"));
     let unknown = lines[1].matches('N').count();
     assert!(unknown.abs_diff(UNREAD.len()) <= 12, "{unknown}");
-    let known: Vec<&str> = lines[1].split('N').filter(|part| !part.is_empty()).collect();
-    let is_there = |part: &&str| genome.contains(*part) || genome.contains(&turned(part));
-    assert!(known.len() == 2 && known.iter().all(is_there));
+    let contigs: Vec<&str> = lines[1].split('N').filter(|part| !part.is_empty()).collect();
+    let is_of_genome = |part: &&str| genome.contains(*part) || genome.contains(&turned(part));
+    assert!(contigs.len() == 2 && contigs.iter().all(is_of_genome));
     let graph = text("graph.gfa");
     assert!(graph.starts_with("H\tVN:Z:1.2\n") && graph.contains(&format!("\t{unknown}J\n")));
     let progress = Progress::default();
@@ -81,8 +83,12 @@ fn a_gap_is_as_long_as_the_pairs_across_it_say() {
     assert!(verdict.verified, "{:?}", verdict.remark);
     let (done, all) = progress.state();
     assert!(done <= all && 100 * done > 99 * all, "{done} of {all}");
-    let other = assembled(folder.path(), 3);
+    let with_threads = assembled(folder.path(), 3);
     for name in ["scaffolds.fa", "graph.gfa", "stats.json"] {
-        assert_eq!(fs::read(other.output.join(name)).unwrap(), text(name).into_bytes(), "{name}");
+        assert_eq!(
+            fs::read(with_threads.output.join(name)).unwrap(),
+            text(name).into_bytes(),
+            "{name}"
+        );
     }
 }

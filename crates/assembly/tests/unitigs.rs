@@ -1,4 +1,4 @@
-//! Unitigs of random reads are those of the definition, whatever the threads and the memory.
+//! Unitigs of random reads, compared with their definition, for any threads and memory.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -34,7 +34,7 @@ fn request(folder: &Path, parameters: &serde_json::Value, threads: usize, memory
     }
 }
 
-/// The folder of a run with a profile, and a way in which its chains become unitigs.
+/// Runs with a profile and a method that joins fragments; returns the folder.
 fn run(
     reads: &[String],
     (k, min_count): (usize, u32),
@@ -55,15 +55,15 @@ fn run(
     folder
 }
 
-/// The unitigs of a run, as their file has them: before anything is taken out.
-fn found(
+/// Returns the unitigs of a run as in their file, before errors are removed.
+fn assembled(
     reads: &[String],
     counted: (usize, u32),
-    means: (usize, u64),
+    resources: (usize, u64),
     chains: &str,
 ) -> Vec<Unitig> {
-    let how = if chains == "toss" { ("paper", "auto") } else { ("none", chains) };
-    let folder = run(reads, counted, means, how);
+    let method = if chains == "toss" { ("paper", "auto") } else { ("none", chains) };
+    let folder = run(reads, counted, resources, method);
     let answer = std::fs::read_to_string(folder.path().join("unitigs.fa")).unwrap();
     let mut lines = answer.lines();
     let mut unitigs = Vec::new();
@@ -100,20 +100,22 @@ proptest! {
         min_count in 1u32..4,
         threads in 1usize..4,
     ) {
-        let wanted = match k {
+        let expected_unitigs = match k {
             0..=31 => expected::<u64>(&reads, k, min_count),
             32..=63 => expected::<u128>(&reads, k, min_count),
             _ => expected::<Wide<2>>(&reads, k, min_count),
         };
         prop_assume!(reads.iter().any(|read| read.len() >= k));
         let counted = (k, min_count);
-        prop_assert_eq!(&found(&reads, counted, (threads, 1 << 30), "buckets"), &wanted);
-        prop_assert_eq!(&found(&reads, counted, (threads, 12 << 20), "buckets"), &wanted);
-        prop_assert_eq!(&found(&reads, counted, (threads, 1 << 30), "ranking"), &wanted);
+        let runs = [(1 << 30, "buckets"), (12 << 20, "buckets"), (1 << 30, "ranking")];
+        for (memory_bytes, chains) in runs {
+            let unitigs = assembled(&reads, counted, (threads, memory_bytes), chains);
+            prop_assert_eq!(&unitigs, &expected_unitigs);
+        }
     }
 
     #[test]
-    fn vertex_programs_take_out_what_one_machine_does(
+    fn vertex_programs_remove_what_a_single_machine_removes(
         reads in reads(),
         k in prop_oneof![Just(15usize), Just(17), Just(33)],
         min_count in 1u32..3,
@@ -129,10 +131,10 @@ proptest! {
             let graph = std::fs::read_to_string(folder.path().join("graph.gfa")).unwrap();
             (graph, rounds, traffic)
         };
-        let (wanted, rounds, _) = graph(1, "buckets");
-        let (found, took_out, traffic) = graph(threads, "ranking");
-        prop_assert_eq!(&found, &wanted);
-        prop_assert_eq!(&took_out, &rounds);
+        let (expected_graph, rounds, _) = graph(1, "buckets");
+        let (answer, removed, traffic) = graph(threads, "ranking");
+        prop_assert_eq!(&answer, &expected_graph);
+        prop_assert_eq!(&removed, &rounds);
         prop_assert_eq!(traffic, graph(threads % 3 + 1, "ranking").2);
     }
 
@@ -145,11 +147,12 @@ proptest! {
     ) {
         let reads: Vec<String> = reads.into_iter().filter(|read| !read.contains('N')).collect();
         prop_assume!(reads.iter().any(|read| read.len() >= k));
-        let wanted = match k {
+        let expected_unitigs = match k {
             0..=31 => expected::<u64>(&reads, k, min_count),
             _ => expected::<u128>(&reads, k, min_count),
         };
-        prop_assert_eq!(found(&reads, (k, min_count), (threads, 1 << 30), "toss"), wanted);
+        let unitigs = assembled(&reads, (k, min_count), (threads, 1 << 30), "toss");
+        prop_assert_eq!(unitigs, expected_unitigs);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Every answer is verified, at any memory at which its run succeeds.
+//! Verification of answers, at any memory at which their runs succeed.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -43,7 +43,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_answer_is_verified(
+    fn all_answers_are_verified(
         reads in reads(),
         sizes in prop_oneof![
             Just("15"), Just("21"), Just("31"), Just("33"), Just("65"), Just("15,21"),
@@ -77,7 +77,8 @@ proptest! {
     }
 }
 
-/// The least memory, in steps of 1/8, at which a run succeeds, and all that are verified there.
+/// Finds the least memory, in steps of 1/8, at which a run succeeds, and verifies the answers
+/// there.
 #[test]
 fn an_answer_is_verified_at_the_least_memory_of_its_run() {
     let chance = cuesta_core::random::Stream::new(4, 4);
@@ -98,7 +99,8 @@ fn an_answer_is_verified_at_the_least_memory_of_its_run() {
     for (sizes, min_count) in [("31", 1), ("31", 3), ("21,41", 2), ("65", 1)] {
         let parameters = json!({ "kmer_sizes": sizes, "min_count": min_count, "min_contig": 0 });
         for threads in [1, 2] {
-            // With two threads luck decides at the least: an answer that is there is not made anew.
+            // With two threads chance decides at the least memory, so existing answers are not made
+            // again.
             let at = |memory_bytes: u64| Request {
                 output: folder.path().join(format!("answer-{memory_bytes}")),
                 ..request(folder.path(), &parameters, (threads, memory_bytes))

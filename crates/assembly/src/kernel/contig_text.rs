@@ -26,7 +26,7 @@ const PLACES_MAX: usize = u32::MAX as usize;
 
 /// Packed contigs with a seed index.
 pub struct ContigText<'a> {
-    /// One word of no contig, then the contigs, each starting a new word, then padding.
+    /// A word of no contig, then the contigs, each starting a new word, then padding.
     words: Vec<u64>,
     /// Start and end of each contig.
     ranges: Vec<(usize, usize)>,

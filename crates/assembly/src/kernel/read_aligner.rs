@@ -223,22 +223,22 @@ impl Search<'_, '_, '_> {
             });
             true
         };
-        let mut given_up = None;
+        let mut stopped_at = None;
         self.known.contigs.each_mismatch(self.words, diagonal, |mismatch| {
             let is_counted = take(first, mismatch);
             has_some |= is_counted;
             first = mismatch + 1;
             short = if is_counted || mismatch < seed { 0 } else { short + 1 };
             if short > SHORT_MAX {
-                given_up = Some(first);
+                stopped_at = Some(first);
             }
-            given_up.is_none()
+            stopped_at.is_none()
         });
-        has_some |= given_up.is_none() && take(first, end);
+        has_some |= stopped_at.is_none() && take(first, end);
         // Another contig may begin where this one ends, with a seed that is partly outside this
         // one.
         let seed_bases = self.known.contigs.seed_bases();
-        has_some.then(|| given_up.unwrap_or((end + 1).saturating_sub(seed_bases)))
+        has_some.then(|| stopped_at.unwrap_or((end + 1).saturating_sub(seed_bases)))
     }
 
     /// Counts k-mers that match no contig: as singles, or in their buckets.

@@ -98,7 +98,7 @@ impl SuperKmer<'_> {
 /// Counts taken while reads are cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadCounts {
-    /// Bases of the reads that are not dropped: letters that stand for one base.
+    /// Bases of the reads that are not dropped: letters that stand for a single base.
     pub bases: u64,
     /// Pairs of consecutive k-mers in reads.
     pub pairs: u64,
@@ -277,7 +277,7 @@ pub fn append_codes(
     Ok(bases)
 }
 
-/// Appends the codes of a read; returns whether all of its letters stand for one base.
+/// Appends the codes of a read; returns whether all of its letters stand for a single base.
 #[inline]
 pub fn put_codes(read: &[u8], codes: &mut Vec<u8>) -> bool {
     let start = codes.len();
@@ -303,7 +303,7 @@ fn add_stretch(
     }
 }
 
-/// Writes the codes of letters, many at a time; returns whether all letters stand for one base. The
+/// Writes the codes of letters, many at a time; returns whether all letters stand for a single base. The
 /// codes are valid only then.
 #[inline]
 fn codes_of_bases(letters: &[u8], codes: &mut [u8]) -> bool {

@@ -313,7 +313,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_circle_has_one_form(codes in prop::collection::vec(0u8..3, 1..30), by in 0usize..30) {
+        fn rotations_of_a_circle_have_the_same_form(codes in prop::collection::vec(0u8..3, 1..30), by in 0usize..30) {
             let mut best = codes.clone();
             rotate(&mut best);
             let turned: Vec<u8> = reverse_complement(&codes).collect();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_has_one_form() {
+    fn both_strands_have_the_same_form() {
         for mut codes in [vec![3, 3, 0], vec![3, 0, 0]] {
             orient(&mut codes);
             assert_eq!(codes, [3, 0, 0]);

@@ -22,7 +22,7 @@ pub struct Rules {
     /// A path without links shorter than this is removed when it is [`Rules::times`] weaker than
     /// the mean; 0 for none.
     pub island: usize,
-    /// Of two paths shorter than this between the same ends, the weaker one is removed.
+    /// The weaker of two paths shorter than this between the same ends is removed.
     pub bubble: usize,
     /// Most edits between the sides of a bubble, as a part of the longer side.
     pub edits: f64,
@@ -39,7 +39,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Returns the rules for one genome that was read evenly.
+    /// Returns the rules for a single genome that was read evenly.
     pub fn for_isolate(k: usize) -> Self {
         Self {
             tip: 3 * k,

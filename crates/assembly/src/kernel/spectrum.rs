@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_valley_and_a_peak_are_found() {
+    fn a_spectrum_has_a_valley_and_a_peak() {
         let bell = |x: f64| 90_000.0 * (-(x - 35.0).powi(2) / (2.0 * 36.0)).exp();
         let spectrum = spectrum(|x| 1e7 / x.powi(5) + bell(x));
         let fit = spectrum.fit(31);

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pair_is_in_exactly_one_task() {
+    fn each_pair_is_in_a_single_task() {
         let in_turn = divided(&[&[3, 0, 4, 1]], Pairing::INTERLEAVED).unwrap();
         assert_eq!(in_turn, [(vec![(0, 0)], 2), (vec![(20, 1)], 2)]);
         let in_two = divided(&[&[5, 5], &[2, 7, 1]], Pairing::IN_TWO_FILES).unwrap();

@@ -8,7 +8,7 @@ use crate::kernel::spectrum::Fit;
 use crate::kernel::supersteps::control::Traffics;
 use crate::pairs::PairFacts;
 
-/// Results for one size of k-mers.
+/// Results for a size of k-mers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Level {
     /// Bases in a k-mer.

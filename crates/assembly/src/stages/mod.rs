@@ -40,7 +40,7 @@ const OPEN_PART: u64 = 8;
 /// Cutoff at all sizes of k-mers but the first: contigs provide the k-mers with lower counts.
 const LATER_MIN_COUNT: u32 = 2;
 
-/// One size of k-mers.
+/// Stage of a run: a single size of k-mers.
 pub struct Stage<'p, 'c> {
     /// Context of the run.
     pub context: &'c Context<'c>,

@@ -360,7 +360,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_kmer_is_in_exactly_one_bucket_and_the_sample_is_that_of_the_run(
+        fn each_kmer_is_in_a_single_bucket_and_the_sample_is_that_of_the_run(
             stretches in prop::collection::vec(prop::collection::vec(0u8..4, 0..700), 1..12),
             k in prop_oneof![Just(15usize), Just(31), Just(41), Just(79)],
             with_sample in any::<bool>(),

@@ -178,7 +178,8 @@ mod tests {
             let short = counted(&reads, SHORT).into_iter().filter(|&(_, count)| count > 1);
             filter.add(&mut short.map(|(kmer, _)| (kmer as u64).mixed()).collect());
             let all = counted(&reads, k);
-            let (mut repeated, mut singles, mut words) = (KmerMap::<u128, u32>::default(), 0, vec![]);
+            let mut repeated = KmerMap::<u128, u32>::default();
+            let (mut singles, mut words) = (0, Vec::new());
             for read in reads.iter().filter(|read| read.len() >= k) {
                 words.clear();
                 pack_codes(read, &mut words);
@@ -190,7 +191,8 @@ mod tests {
                 });
             }
             let is_single = |entry: &(&u128, &u32)| !repeated.contains_key(entry.0);
-            let single_counts: Vec<u32> = all.iter().filter(is_single).map(|entry| *entry.1).collect();
+            let single_counts: Vec<u32> =
+                all.iter().filter(is_single).map(|entry| *entry.1).collect();
             prop_assert_eq!(single_counts.len() as u64, singles);
             prop_assert!(single_counts.iter().all(|&count| count == 1));
             prop_assert!(repeated.iter().all(|(kmer, &count)| all[kmer] == count));

@@ -283,7 +283,8 @@ mod tests {
         ) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("all.fa");
-            let lines: String = sequences.iter().map(|sequence| format!(">7 c\n{sequence}\n")).collect();
+            let lines: String =
+                sequences.iter().map(|sequence| format!(">7 c\n{sequence}\n")).collect();
             std::fs::write(&path, lines).unwrap();
             let budget = Budget::new(1 << 24);
             let claim = |name: &str| Some(Claim { count: 7, is_marked: name.ends_with(" c") });
@@ -310,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_position_is_in_exactly_one_task_and_in_its_sequence(
+        fn each_position_is_in_a_single_task_and_in_its_sequence(
             lengths in prop::collection::vec(1usize..3000, 0..12),
             before in any::<prop::sample::Index>(),
         ) {

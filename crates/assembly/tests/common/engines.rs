@@ -1,4 +1,4 @@
-//! A native run and runs in rounds, of reads in a folder.
+//! Native runs and runs in rounds on reads in a folder.
 #![allow(missing_docs, dead_code, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::{turned, write_reads};
 
-/// A folder with reads, one for an answer and one for scratch.
+/// A folder with reads, answers, and a subfolder for scratch.
 pub struct Place {
     pub folder: TempDir,
 }
@@ -45,15 +45,15 @@ impl Place {
         }
     }
 
-    /// The files of the native answer.
+    /// Returns the files of the native answer.
     pub fn native(&self, parameters: &Value) -> BTreeMap<String, Vec<u8>> {
         let request = self.request("native", parameters);
         cuesta_assembly::run(&request, &Progress::default()).unwrap();
         files(&request.output)
     }
 
-    /// The files of an answer in rounds, and what the leader said. Nothing is left in scratch but
-    /// what workers kept there for each other, which the engine removes.
+    /// Returns the files of an answer in rounds, and the response of the leader. Only data that
+    /// workers share remain in scratch, which the engine removes.
     pub fn in_rounds(
         &self,
         parameters: &Value,
@@ -67,28 +67,28 @@ impl Place {
 }
 
 pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
+    let mut contents = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
             let inner = files(&path).into_iter();
-            found.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+            contents.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
         } else {
-            found.insert(name, std::fs::read(&path).unwrap());
+            contents.insert(name, std::fs::read(&path).unwrap());
         }
     }
-    found
+    contents
 }
 
-/// Half of the memory for what leads, the other half for what does tasks.
+/// Divides the memory: half for the leader, the other half for the workers.
 pub fn divided(request: &Request, resources: Resources) -> (Request, Request, Resources) {
     let (resources, memory_bytes) = resources.split_off_leader(2);
     let leading = Request { memory_bytes, ..request.clone() };
     (leading, Request { memory_bytes: resources.worker_bytes(), ..request.clone() }, resources)
 }
 
-/// Workers that keep nothing, do tasks twice and die.
+/// Runs on workers that keep no state, do tasks twice and die.
 pub fn by_chance(request: &Request, resources: Resources, seed: u64) -> Result<Response> {
     let (leading, working, resources) = divided(request, resources);
     let engine =
@@ -96,7 +96,7 @@ pub fn by_chance(request: &Request, resources: Resources, seed: u64) -> Result<R
     engine.run(lead(&leading, resources)?.as_mut(), &Progress::default())
 }
 
-/// Workers that keep what they have.
+/// Runs on workers that keep their parts.
 pub fn by_ranks(request: &Request, resources: Resources) -> Result<Response> {
     let (leading, working, resources) = divided(request, resources);
     let workers: Result<Vec<_>> = (0..resources.slots).map(|_| work(&working, resources)).collect();
@@ -107,16 +107,16 @@ pub fn resources(slots: usize, memory_bytes: u64) -> Resources {
     Resources { slots, memory_bytes, ..Resources::default() }
 }
 
-/// Pairs of reads of a genome with repeats, with a wrong base in most.
+/// Returns read pairs of a genome with repeats, with a wrong base in most.
 pub fn pairs_with_errors(bases: usize) -> Vec<String> {
     let chance = Stream::new(11, 4);
     let letter = |at: u64| char::from(b"ACGT"[(chance.bits(at) & 3) as usize]);
     let mut genome: String = (0..bases as u64).map(letter).collect();
-    // Copies that are told apart by the second size, by the third, and by pairs alone.
+    // Copies that the second size distinguishes, the third, or only pairs.
     for (index, length) in [40, 50, 150, 400].into_iter().enumerate() {
         let copy = genome[1000 * index..][..length].to_owned();
-        let other = if index % 2 == 0 { turned(&copy) } else { copy };
-        genome.replace_range(bases / 2 + 1000 * index.., &other);
+        let placed = if index % 2 == 0 { turned(&copy) } else { copy };
+        genome.replace_range(bases / 2 + 1000 * index.., &placed);
         genome.extend((genome.len()..bases).map(|at| letter((1 << 50) + at as u64)));
     }
     let mut reads = Vec::new();
@@ -127,11 +127,11 @@ pub fn pairs_with_errors(bases: usize) -> Vec<String> {
         let span = 280 + draw(0, 40);
         let start = draw(1, genome.len() - span);
         let ends = [start..start + 100, start + span - 100..start + span];
-        for (mate, range) in ends.into_iter().enumerate() {
+        for (side, range) in ends.into_iter().enumerate() {
             let mut read = genome[range].to_owned();
-            let place = draw(2 + mate as u64, 100);
+            let place = draw(2 + side as u64, 100);
             read.replace_range(place..=place, ["A", "C", "G", "T", "N"][draw(4, 5)]);
-            reads.push(if mate == 0 { read } else { turned(&read) });
+            reads.push(if side == 0 { read } else { turned(&read) });
         }
     }
     reads

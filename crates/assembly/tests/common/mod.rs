@@ -1,4 +1,4 @@
-//! What the integration tests share: reads drawn at random, and their file.
+//! Functions shared by the integration tests: random reads, and their file.
 #![allow(missing_docs, dead_code, clippy::unwrap_used)]
 
 pub mod engines;
@@ -13,7 +13,7 @@ pub fn code(letter: u8) -> Base {
     b"ACGT".iter().position(|&other| other == letter).unwrap() as Base
 }
 
-/// The other strand.
+/// Returns the reverse complement.
 pub fn turned(text: &str) -> String {
     let turn = |base: u8| if base == b'N' { base } else { b"TGCA"[usize::from(code(base))] };
     text.bytes().rev().map(|base| char::from(turn(base))).collect()
@@ -24,13 +24,13 @@ pub fn write_reads(folder: &Path, reads: &[String]) {
     std::fs::write(folder.join("reads.fa"), text).unwrap();
 }
 
-/// Reads of a small genome with repeats, of either strand, with some errors.
+/// Draws reads of a small genome with repeats, of either strand, with some errors.
 pub fn reads() -> impl Strategy<Value = Vec<String>> {
     let genome = prop_oneof!["[ACGT]{60,400}", "(A|C|AC|ACGT){20,200}", "[AC]{60,300}"];
     reads_of(genome, 1..60, (&["A", "G", "N"], 20))
 }
 
-/// Reads of either strand of a circle; each of `letters` is put in one of `of` reads.
+/// Draws reads of either strand of a circle; each of `letters` is put in one of `of` reads.
 pub fn reads_of(
     genome: impl Strategy<Value = String>,
     count: Range<usize>,
@@ -39,9 +39,9 @@ pub fn reads_of(
     let cut = (any::<u16>(), any::<u16>(), any::<bool>(), 0..of);
     (genome, prop::collection::vec(cut, count)).prop_map(move |(genome, cuts)| {
         let double = genome.repeat(2);
-        let other = turned(&double);
-        let read = |(start, length, is_other, error): (u16, u16, bool, usize)| {
-            let from = if is_other { &other } else { &double };
+        let reverse = turned(&double);
+        let read = |(start, length, is_reverse, error): (u16, u16, bool, usize)| {
+            let from = if is_reverse { &reverse } else { &double };
             let start = usize::from(start) % genome.len();
             let end = (start + 30 + usize::from(length) % 90).min(from.len());
             let mut read = from[start..end].to_owned();

@@ -1,4 +1,4 @@
-//! The paper's vertex program takes out what a small sequential program by its rules takes out.
+//! Comparison of the paper's vertex program with a small sequential program by the same rules.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../common/mod.rs"]
@@ -16,11 +16,12 @@ use serde_json::{Value, json};
 use common::{reads_of, turned, write_reads};
 use sequential::{Bounds, EDITS, Graph};
 
-/// What a run leaves: paths and counts; the tips and bubbles of its jobs; what its programs took.
-type Left = (BTreeSet<(String, u64)>, Vec<(u64, u64)>, Value);
+/// Results of a run: paths with counts; the tips and bubbles of its jobs; its level in
+/// `stats.json`.
+type RunResults = (BTreeSet<(String, u64)>, Vec<(u64, u64)>, Value);
 
-/// A run on threads, verified.
-fn assembled(reads: &[String], bounds: Bounds, threads: usize) -> Left {
+/// Runs on threads, and verifies the answer.
+fn assembled(reads: &[String], bounds: Bounds, threads: usize) -> RunResults {
     let folder = tempfile::tempdir().unwrap();
     write_reads(folder.path(), reads);
     let request = Request {
@@ -64,7 +65,7 @@ fn paths(folder: &Path) -> BTreeSet<(String, u64)> {
         .collect()
 }
 
-/// Reads of either strand of a small circle or repeat, some with a wrong or ambiguous base.
+/// Draws reads of either strand of a small circle or repeat, some with a wrong or ambiguous base.
 fn reads() -> impl Strategy<Value = Vec<String>> {
     let genome = prop_oneof!["[ACGT]{60,250}", "(A|C|AC|ACGT){20,120}", "[AC]{60,200}"];
     reads_of(genome, 1..40, (&["A", "G", "C", "T", "N"], 12))
@@ -74,7 +75,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
-    fn jobs_leave_what_a_sequential_program_by_the_same_rules_leaves(
+    fn jobs_retain_the_vertices_that_a_sequential_program_by_the_same_rules_retains(
         reads in reads(),
         k in prop_oneof![Just(15usize), Just(17), Just(33)],
         min_count in 1u32..3,
@@ -86,10 +87,10 @@ proptest! {
     ) {
         prop_assume!(reads.iter().any(|read| read.len() >= k));
         let bounds = Bounds { k, min_count, rounds, jobs };
-        let (found, by_job, level) = assembled(&reads, bounds, threads);
+        let (vertices, by_job, level) = assembled(&reads, bounds, threads);
         let mut graph = Graph::new(&reads, bounds);
         let expected = graph.run();
-        prop_assert_eq!(found, graph.left());
+        prop_assert_eq!(vertices, graph.remaining());
         prop_assert_eq!(by_job, expected);
         let (_, _, same) = assembled(&reads, bounds, threads % 3 + 1);
         prop_assert_eq!(same, level);
@@ -122,26 +123,27 @@ proptest! {
     }
 }
 
-/// Bases in which no k-mer is there twice.
+/// Returns bases in which all k-mers differ.
 fn drawn(length: usize) -> String {
     let chance = cuesta_core::random::Stream::new(7, 8);
     (0..length as u64).map(|at| char::from(b"ACGT"[(chance.bits(at) & 3) as usize])).collect()
 }
 
 #[test]
-fn a_round_sends_every_label_to_both_neighbours_and_every_tail_to_its_head() {
+fn a_round_sends_labels_to_both_neighbours_and_tails_to_their_heads() {
     let (k, kmers) = (15, 486);
     let bounds = Bounds { k, min_count: 1, rounds: Some(1), jobs: 1 };
     let (paths, jobs, level) = assembled(&[drawn(kmers + k - 1)], bounds, 2);
-    // Both ends have one edge; they are no part of a chain, and tips.
+    // Both ends have one edge: they are tips, not part of a chain.
     assert_eq!(jobs, [(2, 0)]);
     let merges = kmers - 2 - paths.len();
     let of = |work: &str, what: &str| level["traffic"][work][what].as_u64().unwrap() as usize;
-    // A label to each neighbour, then of each tail itself to the head and its place to the other.
+    // A label to each neighbour; then each tail sends itself to its head, and its new place to the
+    // other neighbour.
     assert_eq!(of("chains", "messages"), 2 * (kmers - 2) + 2 * merges);
     // A quarter of the links lead from a head to a tail.
     assert!((kmers / 8..kmers / 2).contains(&merges), "{merges}");
-    // The last ones only take in what was sent.
+    // The last superstep of each only receives messages.
     assert_eq!((of("chains", "supersteps"), of("bubbles", "supersteps")), (2 + 1, 2 + 1));
     assert_eq!((of("tips", "supersteps"), of("edges", "supersteps")), (2, 2 + 2));
 }
@@ -150,7 +152,7 @@ fn a_round_sends_every_label_to_both_neighbours_and_every_tail_to_its_head() {
 fn jobs_take_two_supersteps_for_each_round_and_two_for_tips_and_for_bubbles() {
     let bounds = Bounds { k: 15, min_count: 1, rounds: None, jobs: 15 };
     let (paths, jobs, level) = assembled(&[drawn(500)], bounds, 2);
-    // The ends go as tips; then one path is left, and the second job finds nothing.
+    // The ends are removed as tips; one path remains, and the second job removes nothing.
     assert_eq!((paths.len(), &jobs[..]), (1, &[(2, 0), (0, 0)][..]));
     assert_eq!(paths.first().unwrap().0.len(), 498);
     let of = |work: &str| level["traffic"][work]["supersteps"].as_u64().unwrap();
@@ -159,14 +161,14 @@ fn jobs_take_two_supersteps_for_each_round_and_two_for_tips_and_for_bubbles() {
 }
 
 #[test]
-fn of_a_bubble_the_side_of_fewer_merges_goes_however_often_it_was_seen() {
+fn a_bubble_loses_the_side_of_fewer_merges_whatever_its_count() {
     let (k, genome) = (15, drawn(400));
-    let mut other = genome.clone();
+    let mut variant = genome.clone();
     let letter = if &genome[200..201] == "A" { "C" } else { "A" };
-    other.replace_range(200..201, letter);
-    let sides = [&genome[190..210], &other[190..210]];
-    let left = |counts: [usize; 2]| {
-        let reads = [vec![genome.clone(); counts[0]], vec![other.clone(); counts[1]]].concat();
+    variant.replace_range(200..201, letter);
+    let sides = [&genome[190..210], &variant[190..210]];
+    let retained = |counts: [usize; 2]| {
+        let reads = [vec![genome.clone(); counts[0]], vec![variant.clone(); counts[1]]].concat();
         let (paths, jobs, _) =
             assembled(&reads, Bounds { k, min_count: 1, rounds: None, jobs: 15 }, 2);
         assert_eq!(jobs.iter().map(|job| job.1).sum::<u64>(), 1);
@@ -174,7 +176,7 @@ fn of_a_bubble_the_side_of_fewer_merges_goes_however_often_it_was_seen() {
             paths.iter().flat_map(|(path, _)| [path.clone(), turned(path)]).collect();
         sides.map(|side| all.iter().any(|path| path.contains(side)))
     };
-    // The coins are the same, so the same side is left.
-    assert_eq!(left([9, 1]), left([1, 9]));
-    assert_ne!(left([9, 1])[0], left([9, 1])[1]);
+    // The coin tosses are the same, so the same side is retained.
+    assert_eq!(retained([9, 1]), retained([1, 9]));
+    assert_ne!(retained([9, 1])[0], retained([9, 1])[1]);
 }

@@ -1,5 +1,5 @@
-//! PGA's rules without messages: a list of sequences, whose edges are found anew in every step by
-//! comparing ends, and which are merged or removed one after the other.
+//! PGA's rules without messages: a list of sequences, whose edges are recomputed in each step by
+//! comparing ends, and which are merged or removed one at a time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -10,7 +10,7 @@ use cuesta_assembly::kernel::supersteps::part::name_of;
 
 use crate::common::{code, turned};
 
-/// Most edits between sides of a bubble, as a part of the longer one.
+/// Most edits between sides of a bubble, as a part of the longer side.
 pub const EDITS: f64 = 0.2;
 
 fn canonical(text: &str) -> String {
@@ -34,7 +34,7 @@ struct Vertex {
     merges: u32,
 }
 
-/// A side of a vertex: whether it is the right one.
+/// A side of a vertex: its name, and whether it is the right side.
 type End = (Name, bool);
 
 /// Vertices by name.
@@ -44,11 +44,11 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The solid k-mers of the reads that are used.
+    /// Creates the graph of the solid k-mers of reads without ambiguous letters.
     pub fn new(reads: &[String], bounds: Bounds) -> Self {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        let whole = |read: &&String| read.bytes().all(|base| b"ACGT".contains(&base));
-        for read in reads.iter().filter(whole).filter(|read| read.len() >= bounds.k) {
+        let is_unambiguous = |read: &&String| read.bytes().all(|base| b"ACGT".contains(&base));
+        for read in reads.iter().filter(is_unambiguous).filter(|read| read.len() >= bounds.k) {
             for start in 0..=read.len() - bounds.k {
                 *counts.entry(canonical(&read[start..start + bounds.k])).or_insert(0) += 1;
             }
@@ -65,7 +65,7 @@ impl Graph {
         graph
     }
 
-    /// A program that begins calls its vertices by their bases.
+    /// Names all vertices by their bases, as a program does at its start.
     fn name_all(&mut self, vertices: Vec<Vertex>) {
         let forms: Vec<String> = vertices.iter().map(|vertex| self.form(vertex)).collect();
         self.vertices.clear();
@@ -77,18 +77,19 @@ impl Graph {
         }
     }
 
-    /// The bases of a vertex on the strand, and of a circle from the k-mer on, that come first.
+    /// Returns the canonical form of a vertex: of a circle its least rotation, on the smaller
+    /// strand.
     fn form(&self, vertex: &Vertex) -> String {
         if !self.is_circle(vertex) {
             return canonical(&vertex.bases);
         }
         let kmers = vertex.bases.len() + 1 - self.bounds.k;
         let around = |text: &str| text[..kmers].to_owned();
-        let (one, two) = (around(&vertex.bases), around(&turned(&vertex.bases)));
+        let (forward, backward) = (around(&vertex.bases), around(&turned(&vertex.bases)));
         let rotations = |text: &str| -> String {
             (0..kmers).map(|at| format!("{}{}", &text[at..], &text[..at])).min().unwrap()
         };
-        let least = rotations(&one).min(rotations(&two));
+        let least = rotations(&forward).min(rotations(&backward));
         let letters: Vec<char> = least.chars().collect();
         (0..vertex.bases.len()).map(|place| letters[place % kmers]).collect()
     }
@@ -101,7 +102,7 @@ impl Graph {
             && of(false) == BTreeSet::from([(vertex.name, true)])
     }
 
-    /// Where each end leads: to all ends that begin with its last k - 1 bases.
+    /// Returns the edges of each end: to all ends that begin with its last k - 1 bases.
     fn edges(&self) -> HashMap<End, BTreeSet<End>> {
         let overlap = self.bounds.k - 1;
         let mut entered: HashMap<String, Vec<End>> = HashMap::new();
@@ -112,34 +113,34 @@ impl Graph {
                 entered.entry(first).or_default().push((vertex.name, right));
             }
         }
-        let mut found = HashMap::new();
+        let mut edges = HashMap::new();
         for vertex in self.vertices.values() {
             for (right, leaving) in ends(vertex) {
                 let last = &leaving[leaving.len() - overlap..];
-                let others = entered.get(last).into_iter().flatten().copied().collect();
-                found.insert((vertex.name, right), others);
+                let entered_ends = entered.get(last).into_iter().flatten().copied().collect();
+                edges.insert((vertex.name, right), entered_ends);
             }
         }
-        found
+        edges
     }
 
-    /// Those with one edge in and one out, not to themselves, and where these lead.
+    /// Returns the vertices with one edge in and one out, not to themselves, and these edges.
     fn compressible(&self) -> HashMap<Name, [End; 2]> {
         let edges = self.edges();
         let only = |end: End| match edges[&end].len() {
-            1 => edges[&end].first().copied().filter(|other| other.0 != end.0),
+            1 => edges[&end].first().copied().filter(|entered| entered.0 != end.0),
             _ => None,
         };
         let both = |&name: &Name| Some((name, [only((name, false))?, only((name, true))?]));
         self.vertices.keys().filter_map(both).collect()
     }
 
-    /// Compresses chains, with the first coins of `round`; whether they are whole.
+    /// Compresses chains, with the coins from `round` on; returns whether the chains are complete.
     fn compress(&mut self, round: &mut u64) -> bool {
         let mut of_job = 0;
         loop {
             let compressible = self.compressible();
-            let is_whole = !compressible
+            let is_complete = !compressible
                 .values()
                 .any(|ends| ends.iter().any(|(name, _)| compressible.contains_key(name)));
             let mut moves = Vec::new();
@@ -158,8 +159,8 @@ impl Graph {
             }
             *round += 1;
             of_job += 1;
-            if is_whole || Some(of_job) == self.bounds.rounds {
-                return is_whole;
+            if is_complete || Some(of_job) == self.bounds.rounds {
+                return is_complete;
             }
         }
     }
@@ -168,7 +169,7 @@ impl Graph {
         let overlap = self.bounds.k - 1;
         let tail = self.vertices.remove(&tail).unwrap();
         let head = self.vertices.get_mut(&head).unwrap();
-        // The tail, read from the head on.
+        // The tail, as read from the head on.
         let further = if by_right { turned(&tail.bases) } else { tail.bases };
         let outwards = if at_right { head.bases.clone() } else { turned(&head.bases) };
         let grown = format!("{outwards}{}", &further[overlap..]);
@@ -177,7 +178,7 @@ impl Graph {
         head.merges += 1;
     }
 
-    /// Removes vertices of less than 2 k bases that one end leads nowhere from.
+    /// Removes vertices of less than 2 k bases with an end without edges.
     fn tips(&mut self) -> u64 {
         let edges = self.edges();
         let most = 2 * self.bounds.k;
@@ -189,7 +190,8 @@ impl Graph {
         (before - self.vertices.len()) as u64
     }
 
-    /// Removes the less frequent of similar vertices of less than 5 k bases between two others.
+    /// Removes the less frequent of similar vertices of less than 5 k bases between the same
+    /// neighbours.
     fn bubbles(&mut self) -> u64 {
         let edges = self.edges();
         let most = 5 * self.bounds.k;
@@ -207,43 +209,44 @@ impl Graph {
             };
             bubbles.entry(ends).or_default().push((vertex.clone(), bases));
         }
-        let mut gone = 0;
+        let mut removed = 0;
         for sides in bubbles.values_mut() {
             sides.sort_by_key(|(side, bases)| {
                 (Reverse(side.merges), Reverse(bases.len()), bases.clone())
             });
-            let mut left: Vec<&str> = Vec::new();
+            let mut distinct: Vec<&str> = Vec::new();
             for (side, bases) in sides.iter() {
-                if left.iter().any(|other| are_similar(bases, other)) {
+                if distinct.iter().any(|larger| are_similar(bases, larger)) {
                     self.vertices.remove(&side.name);
-                    gone += 1;
+                    removed += 1;
                 } else {
-                    left.push(bases);
+                    distinct.push(bases);
                 }
             }
         }
-        gone
+        removed
     }
 
-    /// All jobs; the tips and bubbles of each.
+    /// Runs all jobs; returns the tips and bubbles of each.
     pub fn run(&mut self) -> Vec<(u64, u64)> {
-        let mut is_whole = self.compress(&mut 0);
-        is_whole &= self.bounds.rounds.is_none();
+        let mut is_complete = self.compress(&mut 0);
+        is_complete &= self.bounds.rounds.is_none();
         let all = self.vertices.values().cloned().collect();
         self.name_all(all);
         let (mut jobs, mut round) = (Vec::new(), 0);
         loop {
             let removed = (self.tips(), self.bubbles());
             jobs.push(removed);
-            if jobs.len() as u64 == self.bounds.jobs || (removed == (0, 0) && is_whole) {
+            if jobs.len() as u64 == self.bounds.jobs || (removed == (0, 0) && is_complete) {
                 return jobs;
             }
-            is_whole = self.compress(&mut round);
+            is_complete = self.compress(&mut round);
         }
     }
 
-    /// The remaining vertices: bases in their one form, those of circles once around, and counts.
-    pub fn left(&self) -> BTreeSet<(String, u64)> {
+    /// Returns the remaining vertices: bases in canonical form, those of circles once around, and
+    /// counts.
+    pub fn remaining(&self) -> BTreeSet<(String, u64)> {
         let written = |vertex: &Vertex| {
             let mut form = self.form(vertex);
             if self.is_circle(vertex) {
@@ -255,17 +258,17 @@ impl Graph {
     }
 }
 
-/// By the table of all prefixes.
-fn are_similar(one: &str, two: &str) -> bool {
-    let mut row: Vec<usize> = (0..=two.len()).collect();
-    for (place, base) in one.bytes().enumerate() {
+/// Compares by the table of all prefixes.
+fn are_similar(first: &str, second: &str) -> bool {
+    let mut row: Vec<usize> = (0..=second.len()).collect();
+    for (place, base) in first.bytes().enumerate() {
         let mut before = row[0];
         row[0] = place + 1;
-        for (column, other) in two.bytes().enumerate() {
+        for (column, other) in second.bytes().enumerate() {
             let changed = before + usize::from(base != other);
             before = row[column + 1];
             row[column + 1] = changed.min(before + 1).min(row[column] + 1);
         }
     }
-    row[two.len()] <= (EDITS * one.len().max(two.len()) as f64) as usize
+    row[second.len()] <= (EDITS * first.len().max(second.len()) as f64) as usize
 }
