@@ -1,4 +1,4 @@
-//! The memory budget: a hard limit that every large buffer is taken from before it is allocated.
+//! The memory budget: a hard limit, from which each large buffer is reserved before allocation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,12 +22,12 @@ impl Budget {
         self.limit_bytes
     }
 
-    /// Bytes not taken yet.
+    /// Bytes that are not reserved.
     pub fn free_bytes(&self) -> u64 {
         self.limit_bytes.saturating_sub(self.used_bytes.load(Ordering::Relaxed))
     }
 
-    /// Takes `size_bytes` for `purpose`; given back when the lease is dropped.
+    /// Reserves `size_bytes` for `purpose`; dropping the lease releases them.
     ///
     /// # Errors
     /// `Input` naming the purpose, the need and the limit when it does not fit.
@@ -44,7 +44,7 @@ impl Budget {
         })
     }
 
-    /// Takes `size_bytes` if they are free.
+    /// Reserves `size_bytes` if they are free.
     pub fn try_take(&self, size_bytes: u64) -> Option<Lease<'_>> {
         let fits = |used: u64| used.checked_add(size_bytes).filter(|&sum| sum <= self.limit_bytes);
         self.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
@@ -52,7 +52,7 @@ impl Budget {
     }
 }
 
-/// Memory taken from a [`Budget`].
+/// Memory reserved from a [`Budget`].
 #[derive(Debug)]
 pub struct Lease<'a> {
     budget: &'a Budget,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_comes_back_when_dropped() {
+    fn a_dropped_lease_releases_its_memory() {
         let budget = Budget::new(100);
         let lease = budget.take(80, "test").unwrap();
         assert!(budget.take(21, "more").unwrap_err().message.contains("raise --memory"));

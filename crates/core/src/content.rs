@@ -1,12 +1,12 @@
-//! Sums that tell whether the bytes of a file are what they were, whoever read them, in whatever
-//! order and pieces.
+//! Checksums that show whether the bytes of a file changed, independent of the order and the pieces
+//! in which they are read.
 //!
 //! Each page of a file has a sum that is linear in its bytes, so pieces of a page may be added by
 //! different threads: multilinear hashing with keys of 32 bits (Lemire and Kaser, *Strongly
 //! universal string hashing is fast*, 2014). Pages are then records of a [`Digest`].
 //!
-//! The keys are known to all: this finds accidents, such as a file that was replaced, not a file
-//! that was made to have the sum of another.
+//! The keys are public: this detects accidents, such as a replaced file, but not a file that was
+//! made to have the sum of another.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ use crate::digest::{Digest, Tag, mix};
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 8192;
 const WORDS: usize = PAGE_BYTES / 8;
-/// Words that are added together, four registers of 512 bits: half as many are half as fast.
+/// Words that are added at once, four registers of 512 bits: half as many are half as fast.
 const LANES: usize = 32;
 const TAG: Tag = Tag::Named(*b"content\0");
 const LOW: u64 = 0xFFFF_FFFF;
@@ -26,19 +26,19 @@ static KEYS: LazyLock<Box<[u64; WORDS]>> = LazyLock::new(|| {
     Box::new(std::array::from_fn(|word| mix(word as u64 + 1) | 0x0000_0001_0000_0001))
 });
 
-/// Share of some bytes of a page in its sum; `offset` is their place in the page.
+/// Partial sum of some bytes of a page; `offset` is their offset in the page.
 pub fn part(offset: usize, bytes: &[u8]) -> u64 {
     debug_assert!(offset + bytes.len() <= PAGE_BYTES, "bytes of one page");
     let keys = &KEYS[..];
     let (head, bytes) = bytes.split_at(bytes.len().min(offset.next_multiple_of(8) - offset));
     let mut sum = short(keys, offset, head);
     let offset = offset + head.len();
-    let (whole, tail) = bytes.as_chunks::<8>();
+    let (middle, tail) = bytes.as_chunks::<8>();
     let first = offset / 8;
-    if let Some(keys) = keys.get(first..first + whole.len()) {
-        sum = sum.wrapping_add(words(whole, keys));
+    if let Some(keys) = keys.get(first..first + middle.len()) {
+        sum = sum.wrapping_add(words(middle, keys));
     }
-    sum.wrapping_add(short(keys, offset + 8 * whole.len(), tail))
+    sum.wrapping_add(short(keys, offset + 8 * middle.len(), tail))
 }
 
 /// Adds a page to the digest of its file, once the sum has all of its bytes that were read.
@@ -104,7 +104,7 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_byte_and_two_swapped_ones_change_the_sum(
+        fn a_changed_byte_and_two_swapped_bytes_change_the_sum(
             place in 0..PAGE_BYTES,
             other in 0..PAGE_BYTES,
             by in 1..=255u8,

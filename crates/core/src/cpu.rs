@@ -1,16 +1,16 @@
-//! Which vector instructions are used: those that this processor has, unless the variable
-//! `CUESTA_VECTORS` says fewer. Also runs plain loops with them: the compiler makes a copy for
+//! Choice of vector instructions: all that this processor has, unless the variable
+//! `CUESTA_VECTORS` selects fewer. Also runs plain loops with them: the compiler makes a copy for
 //! each level.
 //!
-//! With `pages`, the only file of this crate with `unsafe`: the calls of functions that need
-//! instructions, which were asked for before, and what asks memory for an item.
+//! With `pages`, the only file of this crate with `unsafe`: calls of functions that need
+//! instructions whose presence was checked before, and the prefetch of an item.
 #![allow(unsafe_code)]
 
 use std::sync::LazyLock;
 
-/// The variable that takes a level away: `portable` or `avx2`. For tests, and for a processor that
+/// The variable that lowers the level: `portable` or `avx2`. For tests, and for a processor that
 /// is slower with wider vectors.
-pub const VARIABLE: &str = "CUESTA_VECTORS";
+pub const VECTORS_VARIABLE: &str = "CUESTA_VECTORS";
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
@@ -20,7 +20,7 @@ enum Level {
 }
 
 static LEVEL: LazyLock<Level> = LazyLock::new(|| {
-    let most = std::env::var_os(VARIABLE).map(|name| name.to_string_lossy().into_owned());
+    let most = std::env::var_os(VECTORS_VARIABLE).map(|name| name.to_string_lossy().into_owned());
     allowed(most.as_deref()).min(detected())
 });
 
@@ -55,20 +55,20 @@ fn detected() -> Level {
     Level::Portable
 }
 
-/// Whether AVX2, FMA, BMI1, BMI2 and POPCNT are there and used.
+/// Whether AVX2, FMA, BMI1, BMI2 and POPCNT are available and used.
 #[inline]
 pub fn has_avx2() -> bool {
     *LEVEL >= Level::Avx2
 }
 
-/// Whether AVX-512 F, DQ, BW and VL are there and used, and what [`has_avx2`] says.
+/// Whether AVX-512 F, DQ, BW and VL are available and used, and those of [`has_avx2`].
 #[inline]
 pub fn has_avx512() -> bool {
     *LEVEL >= Level::Avx512
 }
 
 /// Runs `work` compiled for the instructions of this processor. `work` must be an
-/// `#[inline(always)]` closure that calls nothing but inlined functions, or it gains nothing.
+/// `#[inline(always)]` closure that calls only inlined functions; else it gains nothing.
 #[inline(always)]
 pub fn fastest<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -88,19 +88,19 @@ pub fn fastest<R>(work: impl FnOnce() -> R) -> R {
 /// Numbers that [`Avx2`] compares together.
 pub const LANES: usize = 4;
 
-/// Proof that AVX2 is there and used, for what the compiler makes no vectors of by itself.
+/// Proof that AVX2 is available and used, for loops that the compiler does not vectorise.
 #[derive(Clone, Copy)]
 pub struct Avx2(());
 
 impl Avx2 {
-    /// Where [`has_avx2`] says so.
+    /// The proof, if [`has_avx2`].
     #[inline]
     pub fn get() -> Option<Self> {
         has_avx2().then_some(Self(()))
     }
 
-    /// Which of some numbers are one of two, a bit each, the first one's lowest. It gains something
-    /// within [`fastest`], where it is inlined.
+    /// Bit mask of the numbers that equal either of `two`; the lowest bit is the first number's.
+    /// Faster than a plain loop only within [`fastest`], where it is inlined.
     #[inline(always)]
     pub fn either(self, numbers: [u64; LANES], two: [u64; 2]) -> u32 {
         #[cfg(target_arch = "x86_64")]
@@ -110,8 +110,8 @@ impl Avx2 {
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
-            let found = numbers.iter().enumerate();
-            found.map(|(place, number)| u32::from(two.contains(number)) << place).sum()
+            let numbers = numbers.iter().enumerate();
+            numbers.map(|(place, number)| u32::from(two.contains(number)) << place).sum()
         }
     }
 }
@@ -126,13 +126,13 @@ fn either(numbers: [u64; LANES], two: [u64; 2]) -> u32 {
     };
     let [first, second, third, fourth] = numbers.map(u64::cast_signed);
     let numbers = _mm256_set_epi64x(fourth, third, second, first);
-    let one = _mm256_cmpeq_epi64(numbers, _mm256_set1_epi64x(two[0].cast_signed()));
-    let other = _mm256_cmpeq_epi64(numbers, _mm256_set1_epi64x(two[1].cast_signed()));
-    _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_or_si256(one, other))).cast_unsigned()
+    let equal_first = _mm256_cmpeq_epi64(numbers, _mm256_set1_epi64x(two[0].cast_signed()));
+    let equal_second = _mm256_cmpeq_epi64(numbers, _mm256_set1_epi64x(two[1].cast_signed()));
+    _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_or_si256(equal_first, equal_second)))
+        .cast_unsigned()
 }
 
-/// Asks memory for an item that is read soon, so that it has come by then. Changes no value; there
-/// need not be such an item.
+/// Prefetches an item that is read soon. Changes no value; `index` may be out of bounds.
 #[inline(always)]
 pub fn prefetch<T>(values: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_one_of_two() {
+    fn numbers_equal_to_either_of_two_are_marked() {
         let Some(avx2) = Avx2::get() else { return };
         let numbers = [7, u64::MAX, 1 << 63, 7];
         for (two, expected) in [([7, 8], 0b1001), ([1 << 63, u64::MAX], 0b0110), ([0, 1], 0)] {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_can_be_taken_away() {
+    fn a_level_can_be_lowered() {
         assert!(allowed(Some("portable")) < allowed(Some("avx2")));
         assert!(allowed(Some("avx2")) < allowed(None));
     }

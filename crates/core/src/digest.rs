@@ -11,7 +11,7 @@ pub const COLUMNS: usize = 8;
 const SEEDS: [u64; 2] = [0x243F_6A88_85A3_08D3, 0x1319_8A2E_0370_7344];
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What a record describes; keeps equal words of different workloads apart.
+/// Subject of a record; separates equal words of different workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
     /// A row of a pair file (`scan`, `correlate`, `load`).
@@ -28,7 +28,7 @@ pub enum Tag {
     Sort,
     /// The cluster of a point.
     KMeans,
-    /// What was found in an image, or in all images.
+    /// The measurements of an image, or of all images.
     Images,
     /// A unitig or contig.
     Assembly,
@@ -61,7 +61,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Adds one record.
+    /// Adds a record.
     pub fn add(&mut self, tag: Tag, words: &[u64]) {
         let mut record = Record::new(tag);
         for &word in words {
@@ -70,15 +70,15 @@ impl Digest {
         self.add_record(&record);
     }
 
-    /// Adds one record that was built word by word.
+    /// Adds a record that was built word by word.
     pub fn add_record(&mut self, record: &Record) {
         for (lane, hash) in self.lanes.iter_mut().zip(record.lanes) {
             *lane = lane.wrapping_add(hash);
         }
     }
 
-    /// Adds [`COLUMNS`] records of equal length, given word by word: much faster than one after
-    /// the other.
+    /// Adds [`COLUMNS`] records of equal length, passed word by word: much faster than one record
+    /// at a time.
     #[inline]
     pub fn add_columns(&mut self, tag: Tag, words: &[[u64; COLUMNS]]) {
         let sums = cpu::fastest(
@@ -108,7 +108,7 @@ impl Digest {
     }
 }
 
-/// Records of one kind on their way into a digest, which takes [`COLUMNS`] of equal length at once.
+/// Records of a kind, buffered until a digest can add [`COLUMNS`] of equal length at once.
 pub struct Batch {
     tag: Tag,
     /// By word; a column for each record.
@@ -124,7 +124,7 @@ pub struct Column<'a> {
 }
 
 impl Batch {
-    /// No record.
+    /// An empty batch.
     pub fn new(tag: Tag) -> Self {
         Self { tag, words: Vec::new(), records: 0, digest: Digest::default() }
     }
@@ -170,12 +170,12 @@ impl<'a> Column<'a> {
     /// Appends bytes as [`Record::push_bytes`] does.
     #[inline(always)]
     pub fn push_bytes(&mut self, bytes: &[u8]) {
-        let (whole, rest) = bytes.as_chunks::<8>();
-        let (first, behind) = std::mem::take(&mut self.words).split_at_mut(whole.len());
-        for (words, eight) in first.iter_mut().zip(whole) {
-            words[self.record] = u64::from_le_bytes(*eight);
+        let (words, rest) = bytes.as_chunks::<8>();
+        let (filled, remaining) = std::mem::take(&mut self.words).split_at_mut(words.len());
+        for (column_words, bytes) in filled.iter_mut().zip(words) {
+            column_words[self.record] = u64::from_le_bytes(*bytes);
         }
-        self.words = behind;
+        self.words = remaining;
         if !rest.is_empty() {
             let mut last = [0; 8];
             last[..rest.len()].copy_from_slice(rest);
@@ -190,7 +190,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// One record under construction.
+/// A record under construction.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     lanes: [u64; 2],
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_given_twice_is_not_lost() {
+    fn a_record_added_twice_is_not_lost() {
         let (mut once, mut twice) = (Digest::default(), Digest::default());
         once.add(Tag::Degree, &[1]);
         twice.add(Tag::Degree, &[1]);

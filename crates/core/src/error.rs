@@ -6,7 +6,7 @@ use std::path::Path;
 /// Result of every fallible operation in Cuesta.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What kind of failure it is; decides the exit code of the command.
+/// Kind of a failure; decides the exit code of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Bad arguments or bad input (exit code 2).
@@ -19,21 +19,21 @@ pub enum ErrorKind {
     Defect,
 }
 
-/// A failure, told in one line.
+/// A failure with a message of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The kind of failure.
     pub kind: ErrorKind,
     /// The line shown to the user: operation, thing, what is wrong, what to do.
     pub message: String,
-    /// What the operating system calls it, where it was asked.
+    /// The error number of the operating system, where a system call failed.
     pub errno: Option<i32>,
 }
 
 impl Error {
     /// Bad input or arguments: `operation` is e.g. `input.kinc`, `message` names place and remedy.
     pub fn input(operation: &str, message: impl fmt::Display) -> Self {
-        let message = one_line(&format!("{operation}: {message}"));
+        let message = single_line(&format!("{operation}: {message}"));
         Self { kind: ErrorKind::Input, message, errno: None }
     }
 
@@ -41,13 +41,13 @@ impl Error {
     pub fn system(operation: &str, doing: &str, path: &Path, cause: &std::io::Error) -> Self {
         let remedy = remedy_for(cause);
         let text = format!("{operation}: {doing} {} failed: {cause}{remedy}", path.display());
-        Self { kind: ErrorKind::System, message: one_line(&text), errno: cause.raw_os_error() }
+        Self { kind: ErrorKind::System, message: single_line(&text), errno: cause.raw_os_error() }
     }
 
-    /// What cannot happen unless our own code is wrong: `operation` came to `message`.
+    /// A failure that only a defect of Cuesta can cause: `operation` came to `message`.
     pub fn defect(operation: &str, message: impl fmt::Display) -> Self {
         let text = format!("internal error, please report it: {operation}: {message}");
-        Self { kind: ErrorKind::Defect, message: one_line(&text), errno: None }
+        Self { kind: ErrorKind::Defect, message: single_line(&text), errno: None }
     }
 
     /// The user asked to stop.
@@ -64,7 +64,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-fn one_line(text: &str) -> String {
+fn single_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_always_one_line() {
+    fn a_message_is_always_a_single_line() {
         let error = Error::input("input.kinc", "a\nb\r\nc");
         assert_eq!(error.message, "input.kinc: a b  c");
     }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_says_comes_with_a_remedy() {
+    fn an_error_of_the_system_comes_with_a_remedy() {
         use std::io::ErrorKind as K;
         for (kind, remedy) in [
             (K::StorageFull, "free space"),

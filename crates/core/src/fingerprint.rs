@@ -22,7 +22,7 @@ const BLOCK_WORDS: usize = 512;
 /// Secret numbers for each of the two products: five factors, the length's, and `z`.
 const LANE_SECRETS: usize = 7;
 
-/// The secrets of one verification. Compare only what was made with the same key.
+/// The secrets of a verification. Fingerprints are comparable only if made with the same key.
 pub struct Key {
     words: Box<[u64; BLOCK_WORDS]>,
     lanes: [[u64; LANE_SECRETS]; 2],
@@ -35,7 +35,7 @@ impl Key {
         Self::from_words(|index| source.hash_one(index))
     }
 
-    /// The key of a seed, for tests that must find the same again.
+    /// The key of a seed, for reproducible tests.
     pub fn of_seed(seed: u64) -> Self {
         let stream = crate::random::Stream::new(seed, 0);
         Self::from_words(|index| stream.bits(index))
@@ -53,7 +53,7 @@ impl Key {
         Self { words, lanes }
     }
 
-    /// Random bits of this key that no row's hash shows: for choosing what to sample.
+    /// Random bits of this key that no row's hash reveals, for drawing samples.
     pub fn salt(&self) -> u64 {
         self.lanes[0][0] ^ self.words[0].rotate_left(32)
     }
@@ -86,12 +86,12 @@ impl Key {
 
     #[inline(always)]
     fn words_of_bytes<'a>(bytes: &'a [u8]) -> impl Iterator<Item = (u64, u64)> + 'a {
-        let whole = bytes.chunks_exact(16);
-        let rest = whole.remainder();
+        let blocks = bytes.chunks_exact(16);
+        let rest = blocks.remainder();
         let mut last = [0; 16];
         last[..rest.len()].copy_from_slice(rest);
         let last = (!rest.is_empty()).then_some(pair(&last));
-        whole.map(pair).chain(last)
+        blocks.map(pair).chain(last)
     }
 }
 
@@ -110,7 +110,7 @@ fn pairs_of(words: &[u64]) -> &[[u64; 2]] {
     words.as_chunks::<2>().0
 }
 
-/// What two words add to a hash.
+/// Summand of two words in a hash.
 #[inline(always)]
 fn product(key: &[u64; 2], a: u64, b: u64) -> u128 {
     u128::from(a.wrapping_add(key[0])) * u128::from(b.wrapping_add(key[1]))
@@ -150,7 +150,7 @@ impl Fingerprint {
         self.add(key, hash, row.len() as u64);
     }
 
-    /// Adds a row of bytes; not the same as its bytes given as words.
+    /// Adds a row of bytes; differs from adding the same bytes as words.
     #[inline]
     pub fn add_bytes(&mut self, key: &Key, row: &[u8]) {
         let mut hash = 0;
@@ -160,26 +160,26 @@ impl Fingerprint {
         self.add(key, hash, row.len() as u64);
     }
 
-    /// Adds a row of words and bytes behind them; rows whose words say how many these are differ
-    /// from all others. Not the same as either alone.
+    /// Adds a row of words followed by bytes; differs from adding words or bytes alone. Rows are
+    /// distinct from all other rows if the words give the number of bytes.
     #[inline(always)]
     pub fn add_parts(&mut self, key: &Key, words: &[u64], bytes: &[u8]) {
-        let (whole, rest) = bytes.as_chunks::<16>();
+        let (blocks, rest) = bytes.as_chunks::<16>();
         let pairs = words.len().div_ceil(2);
-        if 2 * (pairs + whole.len() + 1) > BLOCK_WORDS {
+        if 2 * (pairs + blocks.len() + 1) > BLOCK_WORDS {
             return self.add_long(key, words, bytes);
         }
         let keys = pairs_of(&*key.words);
-        let (of_words, of_bytes) = keys.split_at(pairs);
-        let (two, one) = words.as_chunks::<2>();
-        let mut sum = two
+        let (word_keys, byte_keys) = keys.split_at(pairs);
+        let (word_pairs, unpaired) = words.as_chunks::<2>();
+        let mut sum = word_pairs
             .iter()
-            .zip(of_words)
+            .zip(word_keys)
             .fold(0u128, |sum, (&[a, b], key)| sum.wrapping_add(product(key, a, b)));
-        if let ([last], Some(key)) = (one, of_words.last()) {
+        if let ([last], Some(key)) = (unpaired, word_keys.last()) {
             sum = sum.wrapping_add(product(key, *last, 0));
         }
-        for (sixteen, key) in whole.iter().zip(of_bytes) {
+        for (sixteen, key) in blocks.iter().zip(byte_keys) {
             let (a, b) = pair(sixteen);
             sum = sum.wrapping_add(product(key, a, b));
         }
@@ -187,7 +187,7 @@ impl Fingerprint {
             let mut last = [0; 16];
             last[..rest.len()].copy_from_slice(rest);
             let (a, b) = pair(&last);
-            sum = sum.wrapping_add(product(&of_bytes[whole.len()], a, b));
+            sum = sum.wrapping_add(product(&byte_keys[blocks.len()], a, b));
         }
         self.add(key, sum, (8 * words.len() + bytes.len()) as u64);
     }
@@ -242,9 +242,9 @@ mod tests {
     use super::*;
 
     fn of(key: &Key, rows: &[&[u64]]) -> Fingerprint {
-        let mut found = Fingerprint::default();
-        rows.iter().for_each(|row| found.add_words(key, row));
-        found
+        let mut fingerprint = Fingerprint::default();
+        rows.iter().for_each(|row| fingerprint.add_words(key, row));
+        fingerprint
     }
 
     #[test]
@@ -257,10 +257,10 @@ mod tests {
     }
 
     #[test]
-    fn every_changed_word_swap_loss_and_repetition_shows() {
+    fn a_changed_word_a_swap_a_loss_and_a_repetition_are_detected() {
         let key = Key::random();
-        let whole = of(&key, &[&[1, 2], &[3, 4]]);
-        let others: [&[&[u64]]; 7] = [
+        let original = of(&key, &[&[1, 2], &[3, 4]]);
+        let changes: [&[&[u64]]; 7] = [
             &[&[1, 2]],
             &[&[1, 2], &[3, 4], &[3, 4]],
             &[&[1, 4], &[3, 2]],
@@ -269,13 +269,13 @@ mod tests {
             &[&[1, 2, 0], &[3, 4]],
             &[&[1, 2], &[1, 2]],
         ];
-        for other in others {
-            assert_ne!(of(&key, other), whole, "{other:?}");
+        for changed in changes {
+            assert_ne!(of(&key, changed), original, "{changed:?}");
         }
     }
 
     #[test]
-    fn every_bit_of_long_and_short_strings_counts() {
+    fn each_bit_of_long_and_short_strings_counts() {
         let key = Key::random();
         for length in [1, 7, 8, 9, 15, 16, 17, 100, 4095, 4096, 4097, 9000] {
             let mut bytes: Vec<u8> = (0..length).map(|place| (place * 7) as u8).collect();
@@ -294,12 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_of_words_and_bytes_counts_and_so_does_where_they_meet() {
+    fn each_bit_of_words_and_bytes_counts_and_so_does_their_boundary() {
         let key = Key::random();
         let of = |words: &[u64], bytes: &[u8]| {
-            let mut found = Fingerprint::default();
-            found.add_parts(&key, words, bytes);
-            found
+            let mut fingerprint = Fingerprint::default();
+            fingerprint.add_parts(&key, words, bytes);
+            fingerprint
         };
         for (count, length) in [(0, 0), (1, 0), (2, 15), (5, 16), (6, 17), (6, 475), (7, 9000)] {
             let mut words: Vec<u64> = (0..count).map(|index| index * 77).collect();
@@ -343,17 +343,17 @@ mod tests {
         let key = Key::of_seed(3);
         let long: Vec<u8> = (0..9000).map(|place| (place * 7) as u8).collect();
         let long_words: Vec<u64> = (0..1200).map(|place| place * 0x1234_5678_9ABC).collect();
-        let mut found = [Fingerprint::default(); 3];
-        found[0].add_words(&key, &[1, 2, 3]);
-        found[0].add_words(&key, &long_words);
-        found[1].add_bytes(&key, &long);
-        found[1].add_bytes(&key, b"row");
-        found[2].add_parts(&key, &[1, 2, 3], b"some bytes behind three words");
+        let mut fingerprints = [Fingerprint::default(); 3];
+        fingerprints[0].add_words(&key, &[1, 2, 3]);
+        fingerprints[0].add_words(&key, &long_words);
+        fingerprints[1].add_bytes(&key, &long);
+        fingerprints[1].add_bytes(&key, b"row");
+        fingerprints[2].add_parts(&key, &[1, 2, 3], b"some bytes behind three words");
         let mut all = Fingerprint::default();
-        found.iter().for_each(|one| all.merge(one));
+        fingerprints.iter().for_each(|fingerprint| all.merge(fingerprint));
         assert_eq!(all.rows(), 5);
         assert_eq!(
-            found.map(|one| one.products),
+            fingerprints.map(|fingerprint| fingerprint.products),
             [
                 [19_292_356_842_690_862, 881_872_661_090_862_760],
                 [169_402_587_208_913_771, 1_665_980_524_982_618_787],

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_score_is_at_most_a_negative_one() {
+    fn no_score_is_at_most_a_negative_bound() {
         assert_eq!([-0.5, 0.0, 0.25].map(upper_bound), [-1, 0, 250_000]);
     }
 

@@ -1,4 +1,4 @@
-//! What a workload is asked and what it tells: the same for every workload crate.
+//! Request, response and verdict of a job, common to all workload crates.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::digest::Digest;
 use crate::progress::Progress;
 use crate::{Error, Result};
 
-/// What to run, as it comes from the command line or another language.
+/// A job to run, as the command line or another language sends it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -32,9 +32,9 @@ pub struct Request {
     pub threads: usize,
     /// The memory limit, in bytes.
     pub memory_bytes: u64,
-    /// A folder for what does not fit in memory.
+    /// A folder for data that exceeds the memory.
     pub scratch: PathBuf,
-    /// How much of the answer a verification holds against the input.
+    /// Share of the answer that a verification compares with the input.
     #[serde(default)]
     pub verify: VerificationLevel,
     /// A file that names the genes, for workloads on genes.
@@ -42,19 +42,19 @@ pub struct Request {
     pub names: Option<PathBuf>,
 }
 
-/// How much of an answer is held against the input.
+/// Share of an answer that a verification compares with the input.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum VerificationLevel {
     /// All of it.
     #[default]
     Full,
-    /// All that can be seen in the answer alone, and of what must be computed from the input one
-    /// part in [`SAMPLE_GROUP_SIZE`], chosen at random.
+    /// All properties that the answer alone shows, and of those that must be computed from the
+    /// input one part in [`SAMPLE_GROUP_SIZE`], chosen at random.
     Sample,
 }
 
-/// One part in so many is verified by [`VerificationLevel::Sample`].
+/// Parts of which [`VerificationLevel::Sample`] verifies one.
 pub const SAMPLE_GROUP_SIZE: u64 = 16;
 
 impl Request {
@@ -70,7 +70,7 @@ impl Request {
     }
 }
 
-/// One timed part of a run.
+/// A timed part of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
     /// Its name, e.g. `scan`.
@@ -79,13 +79,13 @@ pub struct Phase {
     pub seconds: f64,
     /// Bytes the phase read or wrote, whichever bounds it.
     pub bytes: u64,
-    /// Rows it went through.
+    /// Rows that it processed.
     pub rows: u64,
     /// Floating-point operations of the problem, where they bound the phase; else 0.
     pub flops: u64,
 }
 
-/// What a run did.
+/// Phases and counts of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Response {
     /// The timed parts, in order.
@@ -94,13 +94,13 @@ pub struct Response {
     pub counts: BTreeMap<&'static str, u64>,
 }
 
-/// What a workload is given to run with.
+/// Request, memory budget and progress of a run.
 pub struct Context<'a> {
     /// The request.
     pub request: &'a Request,
     /// Memory that may be used.
     pub budget: &'a Budget,
-    /// Progress and the wish to stop.
+    /// Progress, and the user's request to stop.
     pub progress: &'a Progress,
 }
 
@@ -114,8 +114,8 @@ impl Context<'_> {
     }
 }
 
-/// Reads parameters from their JSON form; their ranges are checked elsewhere. A name that `P` does
-/// not have is refused, also where serde would let it pass, so that no default takes its place.
+/// Reads parameters from their JSON form; their ranges are checked elsewhere. Refuses a name that
+/// `P` does not have, even where serde would ignore it, so that no default replaces the value.
 ///
 /// # Errors
 /// `Defect` naming the parameter, for callers have checked them against `spec/`.
@@ -123,15 +123,15 @@ pub fn parameters<P>(value: &Value) -> Result<P>
 where
     P: Default + DeserializeOwned + Serialize,
 {
-    let known = serde_json::to_value(P::default()).map_err(unreadable)?;
-    let given = if value.is_null() { Value::Object(Map::new()) } else { value.clone() };
-    if let (Value::Object(known), Value::Object(given)) = (&known, &given)
-        && let Some(name) = given.keys().find(|name| !known.contains_key(*name))
+    let defaults = serde_json::to_value(P::default()).map_err(unreadable)?;
+    let values = if value.is_null() { Value::Object(Map::new()) } else { value.clone() };
+    if let (Value::Object(defaults), Value::Object(values)) = (&defaults, &values)
+        && let Some(name) = values.keys().find(|name| !defaults.contains_key(*name))
     {
-        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+        let names: Vec<&str> = defaults.keys().map(String::as_str).collect();
         return Err(unreadable(format!("unknown parameter {name}, there are {names:?}")));
     }
-    serde_json::from_value(given).map_err(unreadable)
+    serde_json::from_value(values).map_err(unreadable)
 }
 
 fn unreadable(why: impl std::fmt::Display) -> Error {
@@ -153,7 +153,7 @@ pub fn request(text: &str) -> Result<Request> {
 /// Times `work` as a phase; `work` returns its result, bytes and rows.
 ///
 /// # Errors
-/// Those of `work`.
+/// Errors of `work`.
 pub fn timed<T>(
     response: &mut Response,
     name: impl Into<Cow<'static, str>>,
@@ -173,12 +173,12 @@ pub struct Verdict {
     pub verified: bool,
     /// Digest of the answer files.
     pub digest: String,
-    /// Digest of what the other method found; that of the answer where it finds no digest but
-    /// proves the answer by fingerprints.
+    /// Digest of the result of the other method; equals the digest of the answer where that method
+    /// proves the answer by fingerprints and computes no digest.
     pub expected: String,
     /// The other method, in one sentence.
     pub method: &'static str,
-    /// What was wrong beyond the digests, if anything.
+    /// A fault beyond the digests, if there is any.
     pub remark: Option<String>,
     /// Counts of the answer files.
     pub counts: BTreeMap<&'static str, u64>,
@@ -249,9 +249,10 @@ mod tests {
         let read: Outer = parameters(&json!({"least": 1.5, "genes": 3})).unwrap();
         assert_eq!((read.inner.least, read.inner.most, read.genes), (1.5, None, Some(3)));
         assert_eq!(parameters::<Outer>(&Value::Null).unwrap(), Outer::default());
-        for given in [json!({"leest": 1}), json!({"inner": {}}), json!({"genes": "x"}), json!([])] {
-            let error = parameters::<Outer>(&given).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::Defect, "{given}: {error}");
+        for values in [json!({"leest": 1}), json!({"inner": {}}), json!({"genes": "x"}), json!([])]
+        {
+            let error = parameters::<Outer>(&values).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Defect, "{values}: {error}");
         }
     }
 }

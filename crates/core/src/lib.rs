@@ -1,6 +1,6 @@
-//! What every other crate shares: units, errors, counter-based random numbers, digests,
-//! fingerprints, fixed-point scores, the memory budget, progress, and what a job is asked and
-//! tells. No I/O and no threads.
+//! Shared base of all crates: units, errors, counter-based random numbers, digests, fingerprints,
+//! fixed-point scores, the memory budget, progress, and the request and response of a job. It does
+//! no I/O and starts no threads.
 
 pub mod budget;
 pub mod content;

@@ -3,7 +3,7 @@
 
 use crate::random::Stream;
 
-/// How a file is divided into rows.
+/// Division of a file into rows.
 #[derive(Clone, Copy, Debug)]
 pub enum RowFormat {
     /// Lines of fields between tabs.
@@ -12,36 +12,36 @@ pub enum RowFormat {
     Fixed(usize),
 }
 
-/// What is done to a file, in the order in which [`mutant`] tries them.
+/// Kinds of changes, in the order in which [`mutant`] tries them.
 const KINDS: u64 = 8;
 
-/// The mutant number `index` of `content`, and what was done; `None` where that changes nothing,
-/// for example because the two rows that would change places are equal.
+/// The mutant number `index` of `content`, and a description of the change; `None` where it changes
+/// nothing, for example because the two rows to be swapped are equal.
 pub fn mutant(content: &[u8], rows: RowFormat, seed: u64, index: u64) -> Option<(String, Vec<u8>)> {
     let chance = Stream::new(seed, index);
     let mut parts = split(content, rows);
     let count = parts.len() as u64;
     let pick = |which: u64, below: usize| chance.below(which, below.max(1) as u64) as usize;
-    let (one, other) = (pick(1, parts.len()), pick(2, parts.len()));
+    let (first, second) = (pick(1, parts.len()), pick(2, parts.len()));
     let kind = if count == 0 { 0 } else { index % KINDS };
     let what = match kind {
         1 => {
-            parts.remove(one);
-            format!("row {one} dropped")
+            parts.remove(first);
+            format!("row {first} dropped")
         }
         2 => {
-            parts.insert(other, parts[one].clone());
-            format!("row {one} doubled before row {other}")
+            parts.insert(second, parts[first].clone());
+            format!("row {first} doubled before row {second}")
         }
         3 => {
-            parts.swap(one, other);
-            format!("rows {one} and {other} swapped")
+            parts.swap(first, second);
+            format!("rows {first} and {second} swapped")
         }
         4 => {
-            let (left, right) = (parts[one].clone(), parts[other].clone());
+            let (left, right) = (parts[first].clone(), parts[second].clone());
             let (left, right) = exchange(&left, &right, rows, pick(3, usize::MAX))?;
-            (parts[one], parts[other]) = (left, right);
-            format!("a field of rows {one} and {other} swapped")
+            (parts[first], parts[second]) = (left, right);
+            format!("a field of rows {first} and {second} swapped")
         }
         5 => {
             let size = content.len();
@@ -49,18 +49,18 @@ pub fn mutant(content: &[u8], rows: RowFormat, seed: u64, index: u64) -> Option<
             return changed(content, content[..end].to_vec(), format!("cut to {end} bytes"));
         }
         6 => {
-            let row = &mut parts[one];
+            let row = &mut parts[first];
             let digits: Vec<usize> =
                 (0..row.len()).filter(|&place| row[place].is_ascii_digit()).collect();
             let place = *digits.get(pick(3, digits.len()))?;
             row[place] = b'0' + (row[place] - b'0' + 1 + pick(4, 9) as u8) % 10;
-            format!("digit {place} of row {one} changed")
+            format!("digit {place} of row {first} changed")
         }
         7 => {
-            let row = &mut parts[one];
+            let row = &mut parts[first];
             let place = pick(3, row.len());
             row.insert(place, *row.get(place)?);
-            format!("byte {place} of row {one} doubled")
+            format!("byte {place} of row {first} doubled")
         }
         _ => {
             let mut bytes = content.to_vec();
@@ -108,8 +108,8 @@ fn exchange(
             let (mut a, mut b) = (left.to_vec(), right.to_vec());
             let words = a.len().min(b.len()) / 8;
             let place = 8 * (which % words.max(1));
-            let (one, other) = (a.get_mut(place..place + 8)?, b.get_mut(place..place + 8)?);
-            one.swap_with_slice(other);
+            let (first, second) = (a.get_mut(place..place + 8)?, b.get_mut(place..place + 8)?);
+            first.swap_with_slice(second);
             Some((a, b))
         }
     }
@@ -121,16 +121,16 @@ mod tests {
     use crate::digest::mix;
 
     #[test]
-    fn every_kind_of_mutant_is_made_and_none_equals_the_original() {
+    fn all_kinds_of_mutants_are_made_and_none_equals_the_original() {
         let text = b"gene\tin\n1\t20\n2\t30\n3\t40\n";
-        let mut seen = std::collections::BTreeSet::new();
+        let mut kinds_made = std::collections::BTreeSet::new();
         for index in 0..800 {
             if let Some((_, bytes)) = mutant(text, RowFormat::Lines, 1, index) {
                 assert_ne!(bytes, text);
-                seen.insert(index % KINDS);
+                kinds_made.insert(index % KINDS);
             }
         }
-        assert_eq!(seen.len() as u64, KINDS);
+        assert_eq!(kinds_made.len() as u64, KINDS);
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(mutant(text, RowFormat::Lines, 5, 12), mutant(text, RowFormat::Lines, 5, 12));
     }
 
-    /// A failure is told by its seed and number, which must make the same mutant for ever.
+    /// A failure is reported by seed and number, which must make the same mutant for ever.
     #[test]
     fn mutants_never_change() {
         let text = b"gene\tin\n1\t20\n2\t30\n3\t40\n4\t5\n";

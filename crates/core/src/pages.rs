@@ -8,8 +8,8 @@ use rustix::mm::Advice;
 /// Bytes of a large page.
 const PAGE_BYTES: usize = 2 << 20;
 
-/// Asks for large pages where whole ones are within the array: fewer faults while it is filled,
-/// fewer misses while it is used. Changes no value.
+/// Requests large pages for the part of the array that they can cover: fewer page faults while it
+/// is filled, fewer TLB misses while it is used. Changes no value.
 pub fn large_pages<T>(values: &mut [T]) {
     let range = values.as_mut_ptr_range();
     let (start, end) = (range.start.addr(), range.end.addr());
@@ -24,8 +24,8 @@ pub fn large_pages<T>(values: &mut [T]) {
     let _ = unsafe { rustix::mm::madvise(place.cast(), size_bytes, Advice::LinuxHugepage) };
 }
 
-/// So many values in large pages, where any may be next: with small ones each is a miss in the
-/// table of pages too.
+/// An array of `count` values in large pages, for random access: with small pages each access is a
+/// TLB miss too.
 pub fn in_large_pages<T>(count: usize, value: impl FnMut() -> T) -> Vec<T> {
     let mut values = Vec::with_capacity(count);
     large_pages(values.spare_capacity_mut());
@@ -33,9 +33,9 @@ pub fn in_large_pages<T>(count: usize, value: impl FnMut() -> T) -> Vec<T> {
     values
 }
 
-/// Gives memory that was freed back to the system, where the allocator keeps it, and from now on
-/// arrays of a mebibyte or more as soon as they are freed: else it keeps even those for others of
-/// up to their size, and a process outgrows what it uses. Changes no value.
+/// Returns freed memory that the allocator retains to the system, and makes the allocator return
+/// arrays of a mebibyte or more as soon as they are freed: else it retains even those for later
+/// arrays of up to their size, and a process outgrows the memory that it uses. Changes no value.
 pub fn release_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

@@ -1,10 +1,10 @@
-//! Progress of a long operation, and the user's wish to stop it. Shared by reference.
+//! Progress of a long operation, and the user's request to stop it. Shared by reference.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::{Error, Result};
 
-/// Counts work done; workers ask it whether they should stop.
+/// A counter of work done, which also signals workers to stop.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
@@ -27,12 +27,12 @@ impl Progress {
         if self.cancelled.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
     }
 
-    /// Records that all work up to `done` is done, where less was recorded.
+    /// Raises the recorded work to `done`, where less was recorded.
     pub fn reach(&self, done: u64) {
         self.done.fetch_max(done, Ordering::Relaxed);
     }
 
-    /// Asks all workers to stop at their next step.
+    /// Requests all workers to stop at their next step.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_counted_and_stops_when_asked() {
+    fn work_is_counted_and_stops_when_cancelled() {
         let progress = Progress::default();
         progress.expect(10);
         progress.expect(5);

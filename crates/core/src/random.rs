@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_index_gives_the_same_value() {
+    fn equal_indices_have_equal_values() {
         let (a, b) = (Stream::new(7, 1), Stream::new(7, 1));
         assert!((0..100).all(|i| a.bits(i) == b.bits(i)));
         assert_ne!(a.bits(0), Stream::new(8, 1).bits(0));
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn normals_have_mean_zero_and_variance_one() {
+    fn normals_have_mean_0_and_variance_1() {
         let stream = Stream::new(1, 0);
         let values: Vec<f64> = (0..100_000).map(|i| stream.normal(i)).collect();
         let mean = values.iter().sum::<f64>() / 1e5;
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn below_stays_below() {
+    fn below_is_less_than_the_bound() {
         let stream = Stream::new(3, 0);
         assert!((0..1000).all(|i| stream.below(i, 7) < 7));
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_numbers_lie_from_zero_to_one() {
+    fn uniform_numbers_are_from_0_to_1() {
         let stream = Stream::new(2, 0);
         let values: Vec<f64> = (0..10_000).map(|index| stream.uniform(index)).collect();
         assert!(values.iter().all(|value| (0.0..1.0).contains(value)));

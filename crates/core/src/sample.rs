@@ -1,12 +1,12 @@
-//! Which parts of an answer a verification at
+//! Random choice of the parts of an answer that a verification at
 //! [`VerificationLevel::Sample`](crate::job::VerificationLevel) computes anew.
 
 use crate::fingerprint::Key;
 use crate::job::SAMPLE_GROUP_SIZE;
 use crate::random::Stream;
 
-/// One of every [`SAMPLE_GROUP_SIZE`] parts that follow each other, and one of those that remain: however
-/// few parts there are, it is never empty.
+/// A random part of each group of [`SAMPLE_GROUP_SIZE`] consecutive parts, and one of the remaining
+/// parts: a sample of at least one part is never empty.
 pub struct Sample {
     stream: Stream,
     parts: u64,
@@ -18,7 +18,7 @@ impl Sample {
         Self { stream: Stream::new(Key::random().salt(), 0), parts }
     }
 
-    /// How many parts it has.
+    /// Number of parts in the sample.
     pub fn len(&self) -> u64 {
         self.parts.div_ceil(SAMPLE_GROUP_SIZE)
     }
@@ -28,7 +28,7 @@ impl Sample {
         self.parts == 0
     }
 
-    /// Whether it has the part number `part`.
+    /// Whether the sample includes part number `part`.
     pub fn has(&self, part: u64) -> bool {
         let group = part / SAMPLE_GROUP_SIZE;
         let of = SAMPLE_GROUP_SIZE.min(self.parts - group * SAMPLE_GROUP_SIZE);
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_has_one_part_of_each_group_and_of_the_rest() {
+    fn a_sample_has_a_part_of_each_group_and_of_the_rest() {
         for parts in [0, 1, 2, 15, 16, 17, 1000] {
             let sample = Sample::random(parts);
             let chosen: Vec<u64> = (0..parts).filter(|&part| sample.has(part)).collect();

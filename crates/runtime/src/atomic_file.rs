@@ -1,4 +1,4 @@
-//! Files that get their names when they are whole.
+//! Files that appear under their names only when they are complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,11 +9,11 @@ use cuesta_core::{Error, Result};
 
 use crate::removal::replace;
 
-/// Has `write` write a file under a name of its own, which becomes `path` when it is whole: nobody
-/// ever sees half of it, and of two attempts, wherever they are, the last one wins.
+/// Has `write` write a file under a temporary name, and renames it to `path` when it is complete:
+/// no reader ever sees a partial file, and of two attempts, on any nodes, the last one wins.
 ///
 /// # Errors
-/// Those of `write`; `System`.
+/// Errors of `write`; `System`.
 pub fn write<T>(path: &Path, write: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
     let partial = Partial::of(path);
     let value = write(&partial.path)?;
@@ -21,7 +21,7 @@ pub fn write<T>(path: &Path, write: impl FnOnce(&Path) -> Result<T>) -> Result<T
     Ok(value)
 }
 
-/// A file under a name of its own until [`finish`](Self::finish), as [`write`] has it. Dropped
+/// A file under a temporary name until [`finish`](Self::finish), as with [`write`]. If it is dropped
 /// before, it is removed.
 #[derive(Debug)]
 pub struct AtomicFile {
@@ -31,7 +31,7 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// A file that will be at `path`.
+    /// Creates a file that will be at `path`.
     ///
     /// # Errors
     /// `System`.
@@ -47,7 +47,7 @@ impl AtomicFile {
         &self.file
     }
 
-    /// Gives the file its name.
+    /// Renames the file to its path.
     ///
     /// # Errors
     /// `System`.
@@ -66,7 +66,7 @@ impl Write for AtomicFile {
     }
 }
 
-/// A path beside `path` that no other attempt has, on any node.
+/// A path in the folder of `path` that no other attempt uses, on any node.
 pub fn temporary_path(path: &Path) -> PathBuf {
     static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -77,7 +77,7 @@ pub fn temporary_path(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{host}.{process}.{attempt}"))
 }
 
-/// An [`temporary_path`]; what has it is removed when this is dropped.
+/// A [`temporary_path`]; the file at it is removed when this is dropped.
 #[derive(Debug)]
 struct Partial {
     path: PathBuf,
@@ -96,7 +96,7 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Nothing is lost with it: it has no name that anybody looks for, or got its own.
+        // No data is lost: no reader looks for this name, or the file was renamed.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_file_has_no_name_and_leaves_nothing() {
+    fn a_partial_file_has_no_name_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part-0");
         let mut file = AtomicFile::create(&path).unwrap();
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_to_write_leaves_nothing() {
+    fn a_failed_write_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part-0");
-        let died: Result<()> = write(&path, |partial| {
+        let failed: Result<()> = write(&path, |partial| {
             fs::write(partial, "half").unwrap();
             Err(Error::cancelled())
         });
-        assert!(died.is_err());
+        assert!(failed.is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         let four = write(&path, |partial| {
             fs::write(partial, "full").unwrap();

@@ -1,6 +1,6 @@
-//! What runs work, whatever it computes: tasks on threads, files written in the order of tasks,
-//! room in scratch, removal, and the rounds of distributed work with what travels and what stays.
-//! Knows no workload and no format.
+//! Execution of work, independent of what it computes: tasks on threads, files written in the order
+//! of tasks, scratch space, removal of files, and rounds of distributed work with their messages
+//! and state. Knows no workload and no format.
 
 pub mod atomic_file;
 pub mod ordered;

@@ -1,4 +1,4 @@
-//! Writes what parallel tasks produce in the order of the tasks, with bounded memory.
+//! Ordered output of parallel tasks, with bounded memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -10,8 +10,8 @@ use cuesta_core::{Error, Result};
 
 use crate::parallel::lock;
 
-/// Bytes of tasks whose turn has not come that are held before a worker has to wait.
-const HELD_BYTES_MAX: usize = 32 << 20;
+/// Bytes of tasks whose turn has not come that are buffered before a worker must wait.
+const BUFFERED_BYTES_MAX: usize = 32 << 20;
 
 /// A file that tasks write to in the order of their numbers.
 pub struct OrderedFile {
@@ -24,20 +24,20 @@ pub struct OrderedFile {
 #[derive(Default)]
 struct State {
     next: usize,
-    /// Somebody writes, without the lock.
+    /// Whether a task is writing, without the lock.
     is_busy: bool,
-    /// What was handed over by tasks from `next` on.
-    held: BTreeMap<usize, Held>,
-    held_bytes: usize,
-    /// Memory of parts that were written.
+    /// Buffered output of tasks from `next` on.
+    buffered: BTreeMap<usize, BufferedOutput>,
+    buffered_bytes: usize,
+    /// Emptied buffers of written parts, for reuse.
     spare: Vec<Vec<u8>>,
     written_bytes: u64,
     failed_at: usize,
 }
 
-/// What a task handed over, and whether that was its last part.
+/// Parts that a task handed over, and whether its last part is among them.
 #[derive(Default)]
-struct Held {
+struct BufferedOutput {
     parts: VecDeque<Vec<u8>>,
     is_finished: bool,
 }
@@ -54,8 +54,8 @@ impl OrderedFile {
         Ok(Self { path: path.to_owned(), file, state: Mutex::new(state), turn: Condvar::new() })
     }
 
-    /// Hands over a part of task `task`, which is written once all before it is; waits where too
-    /// much waits already. Leaves `part` empty, perhaps with its memory.
+    /// Hands over a part of task `task`, which is written once all output before it is; blocks if
+    /// too much is buffered already. Leaves `part` empty, perhaps with its memory.
     ///
     /// # Errors
     /// `System`; `Cancelled` when a task before it failed.
@@ -81,19 +81,19 @@ impl OrderedFile {
             if state.failed_at < task {
                 return Err(Error::cancelled());
             }
-            if state.held_bytes + part.len() <= HELD_BYTES_MAX {
-                state.held_bytes += part.len();
+            if state.buffered_bytes + part.len() <= BUFFERED_BYTES_MAX {
+                state.buffered_bytes += part.len();
                 let spare = state.spare.pop().unwrap_or_default();
-                let held = state.held.entry(task).or_default();
-                held.parts.push_back(std::mem::replace(part, spare));
-                held.is_finished = is_last;
+                let buffered = state.buffered.entry(task).or_default();
+                buffered.parts.push_back(std::mem::replace(part, spare));
+                buffered.is_finished = is_last;
                 return Ok(());
             }
             state = self.turn.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
     }
 
-    /// Writes a part of the task whose turn it is, and whatever is next then.
+    /// Writes a part of the task whose turn it is, then the buffered output that follows it.
     fn write<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -109,15 +109,15 @@ impl OrderedFile {
                 self.turn.notify_all();
             }
             let next = state.next;
-            let Some(held) = state.held.get_mut(&next) else { return Ok(()) };
-            let part = held.parts.pop_front();
-            is_finished = held.is_finished && held.parts.is_empty();
+            let Some(buffered) = state.buffered.get_mut(&next) else { return Ok(()) };
+            let part = buffered.parts.pop_front();
+            is_finished = buffered.is_finished && buffered.parts.is_empty();
             if is_finished || part.is_none() {
-                state.held.remove(&next);
+                state.buffered.remove(&next);
             }
             let Some(mut part) = part else { return Ok(()) };
             state = self.append(state, &part)?;
-            state.held_bytes -= part.len();
+            state.buffered_bytes -= part.len();
             part.clear();
             state.spare.push(part);
             self.turn.notify_all();
@@ -137,11 +137,11 @@ impl OrderedFile {
     /// `System`.
     pub fn close(self) -> Result<u64> {
         let state = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        assert!(state.held.is_empty(), "a task was never finished");
+        assert!(state.buffered.is_empty(), "a task was never finished");
         Ok(state.written_bytes)
     }
 
-    /// Writes without the lock, so that others hand over meanwhile.
+    /// Writes without the lock, so that other tasks can hand over parts meanwhile.
     fn append<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -158,7 +158,7 @@ impl OrderedFile {
     }
 }
 
-/// Lets parallel tasks do something one after the other, in the order of their numbers.
+/// Turns of parallel tasks, in the order of their numbers.
 #[derive(Debug, Default)]
 pub struct Turns {
     state: Mutex<TurnState>,
@@ -171,15 +171,15 @@ struct TurnState {
     next: usize,
     /// The lowest task that failed.
     failed: Option<usize>,
-    /// Nobody waits any more.
+    /// Whether tasks proceed without waiting for their turns.
     is_open: bool,
 }
 
 impl Turns {
-    /// Waits for the turn of `task`, runs `work`, and gives the turn to the next task.
+    /// Waits for the turn of `task`, runs `work`, and passes the turn to the next task.
     ///
     /// # Errors
-    /// That of `work`; `Cancelled` when a task before it failed.
+    /// The error of `work`; `Cancelled` when a task before it failed.
     pub fn take<T>(&self, task: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
         self.wait(task)?;
         let result = work()?;
@@ -187,7 +187,7 @@ impl Turns {
         Ok(result)
     }
 
-    /// Waits for the turn of `task`, which keeps it until [`Turns::pass`].
+    /// Waits for the turn of `task`, which lasts until [`Turns::pass`].
     ///
     /// # Errors
     /// `Cancelled` when a task before it failed.
@@ -202,13 +202,13 @@ impl Turns {
         Ok(())
     }
 
-    /// Gives the turn to the next task.
+    /// Passes the turn to the next task.
     pub fn pass(&self) {
         lock(&self.state).next += 1;
         self.turn.notify_all();
     }
 
-    /// Gives up the order: from now on nobody waits.
+    /// Gives up the order: from now on no task waits.
     pub fn open(&self) {
         lock(&self.state).is_open = true;
         self.turn.notify_all();
@@ -272,13 +272,13 @@ mod tests {
 
     /// On one thread, so that a wait would have no end.
     #[test]
-    fn what_comes_early_is_held_up_to_a_bound() {
+    fn early_parts_are_buffered_up_to_a_bound() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let out = OrderedFile::create(&path).unwrap();
-        let held = 32 << 20;
+        let buffered = 32 << 20;
         for first in [0, 3] {
-            out.finish_task(first + 2, &mut vec![2; held - 1]).unwrap();
+            out.finish_task(first + 2, &mut vec![2; buffered - 1]).unwrap();
             out.finish_task(first + 1, &mut vec![1]).unwrap();
             out.fail(first);
             let error = out.finish_task(first + 4, &mut vec![4]).unwrap_err();
@@ -286,7 +286,7 @@ mod tests {
             lock(&out.state).failed_at = usize::MAX;
             out.finish_task(first, &mut vec![0]).unwrap();
         }
-        assert_eq!(out.close().unwrap(), 2 * (held as u64 + 1));
+        assert_eq!(out.close().unwrap(), 2 * (buffered as u64 + 1));
     }
 
     #[test]
@@ -310,23 +310,23 @@ mod tests {
 
     #[test]
     fn turns_come_in_order_and_a_failure_ends_the_wait() {
-        let (turns, seen) = (Turns::default(), Mutex::new(Vec::new()));
+        let (turns, order) = (Turns::default(), Mutex::new(Vec::new()));
         let work = |_: &mut (), task: usize| {
             if task.is_multiple_of(3) {
                 turns.wait(task)?;
             }
             turns.take(task, || {
-                lock(&seen).push(task);
+                lock(&order).push(task);
                 if task == 60 { Err(Error::input("test", "bad")) } else { Ok(()) }
             })
         };
         let error = parallel::run(4, 100, || (), work, |task| turns.fail(task)).unwrap_err();
         assert_eq!(error.message, "test: bad");
-        assert_eq!(*lock(&seen), (0..=60).collect::<Vec<_>>());
+        assert_eq!(*lock(&order), (0..=60).collect::<Vec<_>>());
     }
 
     #[test]
-    fn nobody_waits_for_a_turn_once_the_order_is_given_up() {
+    fn no_task_waits_for_a_turn_after_the_order_is_dropped() {
         let turns = Turns::default();
         turns.take(0, || Ok(())).unwrap();
         std::thread::scope(|scope| {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_wait_for_a_failed_one_are_released() {
+    fn tasks_that_wait_for_a_failed_task_are_released() {
         let folder = tempfile::tempdir().unwrap();
         let out = OrderedFile::create(&folder.path().join("out")).unwrap();
         let work = |buffer: &mut Vec<u8>, task: usize| {

@@ -7,8 +7,8 @@ use cuesta_core::{Error, Result};
 
 /// Runs `work(worker, task)` for each task in `0..tasks` on `threads` threads.
 ///
-/// Each thread owns one `worker`; tasks are taken in ascending order. After an error no task above
-/// it is started, and `on_error(task)` tells those who wait for it. Returns the workers.
+/// Each thread owns a `worker`; tasks are taken in ascending order. After an error no higher task
+/// is started, and `on_error(task)` notifies the tasks that wait for it. Returns the workers.
 ///
 /// # Errors
 /// The error of the lowest task that failed.
@@ -22,7 +22,7 @@ pub fn run<W: Send>(
     let next = AtomicUsize::new(0);
     let stop_at = AtomicUsize::new(usize::MAX);
     let failures: Mutex<Vec<(usize, Error)>> = Mutex::new(Vec::new());
-    let one_thread = || {
+    let run_thread = || {
         let mut worker = make_worker();
         loop {
             let task = next.fetch_add(1, Ordering::Relaxed);
@@ -38,10 +38,10 @@ pub fn run<W: Send>(
     };
     let workers = std::thread::scope(|scope| {
         let count = threads.clamp(1, tasks.max(1));
-        let others: Vec<_> = (1..count).map(|_| scope.spawn(one_thread)).collect();
-        let mut workers = vec![one_thread()];
-        for other in others {
-            workers.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let threads: Vec<_> = (1..count).map(|_| scope.spawn(run_thread)).collect();
+        let mut workers = vec![run_thread()];
+        for thread in threads {
+            workers.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         workers
     });
@@ -53,19 +53,19 @@ pub fn run<W: Send>(
     }
 }
 
-/// Runs both, side by side where there are threads for it; panics pass through.
+/// Runs both functions, in parallel unless there is a single thread; panics pass through.
 pub fn both<A: Send, B>(
     threads: usize,
-    one: impl FnOnce() -> A + Send,
-    two: impl FnOnce() -> B,
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B,
 ) -> (A, B) {
     if threads == 1 {
-        return (one(), two());
+        return (first(), second());
     }
     std::thread::scope(|scope| {
-        let one = scope.spawn(one);
-        let two = two();
-        (one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), two)
+        let first = scope.spawn(first);
+        let second = second();
+        (first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
     })
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_task_is_done_once_whatever_the_threads() {
+    fn each_task_is_done_once_with_any_number_of_threads() {
         for threads in [1, 2, 5] {
             let work = |sum: &mut usize, task| {
                 *sum += task;
@@ -91,11 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn both_are_run_whatever_the_threads() {
+    fn both_are_run_with_any_number_of_threads() {
         for threads in [1, 2] {
-            let (mut one, mut two) = (0, 0);
-            let sums = both(threads, || (one += 1, one).1, || (two += 2, two).1);
-            assert_eq!((sums, one, two), ((1, 2), 1, 2));
+            let (mut first, mut second) = (0, 0);
+            let sums = both(threads, || (first += 1, first).1, || (second += 2, second).1);
+            assert_eq!((sums, first, second), ((1, 2), 1, 2));
         }
     }
 

@@ -1,7 +1,7 @@
-//! Removal of what Cuesta made: the only place of the installed Rust code that removes folders with
-//! their content, sweeps a folder, or renames over a name that may be taken.
+//! Removal of files that Cuesta made: the only place of the installed Rust code that removes folders
+//! with their content, sweeps a folder, or renames over a name that may be taken.
 //!
-//! All work goes by descriptors of real folders: no symbolic link is followed, and no removal
+//! All operations use descriptors of real folders: no symbolic link is followed, and no removal
 //! leaves the mount that it began on.
 
 use std::ffi::{OsStr, OsString};
@@ -15,10 +15,10 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat, S
 use rustix::io::Errno;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Names that are tried for a new folder of scratch.
+/// Names that are tried for a new scratch folder.
 const NAME_TRIES: u32 = 10_000;
 
-/// A real folder, held by a descriptor: a link that takes its name later changes nothing.
+/// An open descriptor of a real folder: a link that takes its name later has no effect.
 #[derive(Debug)]
 pub struct FolderHandle {
     descriptor: OwnedFd,
@@ -26,12 +26,12 @@ pub struct FolderHandle {
     stat: Stat,
 }
 
-/// A name in a folder, and what has it; a link is not followed.
+/// A name in a folder with the metadata of its file; a link is not followed.
 #[derive(Clone, Debug)]
 pub struct FolderEntry {
     /// The name.
     pub name: OsString,
-    /// The facts of what has the name.
+    /// Metadata of the file that has the name.
     pub stat: Stat,
 }
 
@@ -43,15 +43,15 @@ impl FolderEntry {
 }
 
 impl FolderHandle {
-    /// Opens the folder at a path whose last step is no link.
+    /// Opens the folder at a path whose last component is not a link.
     ///
     /// # Errors
-    /// `NotADirectory` where a link or a file has the name; those of the system.
+    /// `NotADirectory` if a link or a file has the name; errors of the system.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::with(rustix::fs::openat(CWD, path, FOLDER, Mode::empty()), path.to_owned())
     }
 
-    /// Opens a folder in this one; a link is none.
+    /// Opens a folder in this one; a link is refused.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -60,8 +60,7 @@ impl FolderHandle {
         Self::with(opened, self.path.join(name))
     }
 
-    /// Opens a folder in this one that its owner alone may enter, and makes it where none has the
-    /// name.
+    /// Opens a folder in this one, or creates it for its owner alone if it does not exist.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -73,7 +72,7 @@ impl FolderHandle {
     }
 
     fn with(opened: rustix::io::Result<OwnedFd>, path: PathBuf) -> io::Result<Self> {
-        // Linux says ENOTDIR or ELOOP of a link, by its version.
+        // Linux returns ENOTDIR or ELOOP for a link, depending on its version.
         let opened = opened.map_err(|errno| match errno {
             Errno::LOOP => Errno::NOTDIR,
             errno => errno,
@@ -93,19 +92,20 @@ impl FolderHandle {
         &self.descriptor
     }
 
-    /// Its facts as it was opened.
+    /// Its metadata as of opening.
     pub fn stat(&self) -> &Stat {
         &self.stat
     }
 
-    /// Whether its path still leads to it.
+    /// Whether its path still leads to this folder.
     pub fn is_still_at_path(&self) -> bool {
-        let is_same =
-            |now: Self| (now.stat.st_dev, now.stat.st_ino) == (self.stat.st_dev, self.stat.st_ino);
+        let is_same = |current: Self| {
+            (current.stat.st_dev, current.stat.st_ino) == (self.stat.st_dev, self.stat.st_ino)
+        };
         Self::open(&self.path).is_ok_and(is_same)
     }
 
-    /// The names in the folder, sorted; a name that is removed meanwhile is left out.
+    /// The entries of the folder, sorted by name; an entry that is removed meanwhile is left out.
     ///
     /// # Errors
     /// Errors of the system.
@@ -123,11 +123,11 @@ impl FolderHandle {
                 Err(cause) => return Err(cause),
             }
         }
-        entries.sort_unstable_by(|one, next| one.name.cmp(&next.name));
+        entries.sort_unstable_by(|left, right| left.name.cmp(&right.name));
         Ok(entries)
     }
 
-    /// Facts of a name in the folder; a link is not followed.
+    /// Metadata of a name in the folder; a link is not followed.
     ///
     /// # Errors
     /// Errors of the system.
@@ -135,10 +135,10 @@ impl FolderHandle {
         Ok(rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Opens a regular file in the folder to read it; neither a link nor a pipe is opened.
+    /// Opens a regular file in the folder for reading; a link or a pipe is refused.
     ///
     /// # Errors
-    /// `InvalidInput` for what is no regular file; those of the system.
+    /// `InvalidInput` for anything but a regular file; errors of the system.
     pub fn open_file(&self, name: &OsStr) -> io::Result<std::fs::File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.descriptor, name, flags, Mode::empty())?;
@@ -146,20 +146,20 @@ impl FolderHandle {
         if kind == FileType::RegularFile { Ok(file.into()) } else { Err(Errno::INVAL.into()) }
     }
 
-    /// Makes a file in the folder for its owner alone, under a name that is free.
+    /// Creates a file in the folder for its owner alone, under a free name.
     ///
     /// # Errors
-    /// `AlreadyExists` where the name is taken; those of the system.
+    /// `AlreadyExists` if the name is taken; errors of the system.
     pub fn create_file(&self, name: &OsStr) -> io::Result<std::fs::File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         Ok(rustix::fs::openat(&self.descriptor, name, flags, mode)?.into())
     }
 
-    /// Takes the name of a file away, of whatever kind; a folder is refused.
+    /// Removes a file of any kind; a folder is refused.
     ///
     /// # Errors
-    /// Errors of the system; a name that is free is no error.
+    /// Errors of the system; a missing file is not an error.
     pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
         removed(rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty()))
     }
@@ -167,12 +167,12 @@ impl FolderHandle {
     /// Removes an empty folder in this one.
     ///
     /// # Errors
-    /// `DirectoryNotEmpty`; those of the system. A name that is free is no error.
+    /// `DirectoryNotEmpty`; errors of the system. A missing folder is not an error.
     pub fn remove_empty(&self, name: &OsStr) -> io::Result<()> {
         removed(rustix::fs::unlinkat(&self.descriptor, name, AtFlags::REMOVEDIR))
     }
 
-    /// Removes the files that `is_ours` names; the names that stay, sorted.
+    /// Removes the files that `is_ours` accepts; returns the remaining names, sorted.
     ///
     /// # Errors
     /// Errors of the system.
@@ -188,17 +188,19 @@ impl FolderHandle {
         Ok(foreign)
     }
 
-    /// The mount that the folder is on, which also tells a folder of the same file system that is
-    /// mounted a second time; the file system where Linux is older than 5.8.
+    /// The mount that the folder is on, which also distinguishes a folder of the same file system
+    /// that is mounted a second time; the file system if Linux is older than 5.8.
     fn mount(&self) -> (bool, u64) {
         let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
         match rustix::fs::statx(&self.descriptor, "", flags, StatxFlags::MNT_ID) {
-            Ok(stat) if stat.stx_mask & StatxFlags::MNT_ID.bits() != 0 => (true, stat.stx_mnt_id),
+            Ok(statx) if statx.stx_mask & StatxFlags::MNT_ID.bits() != 0 => {
+                (true, statx.stx_mnt_id)
+            }
             _ => (false, self.stat.st_dev),
         }
     }
 
-    /// Removes everything in the folder, which this program made with all that is in it.
+    /// Removes all content of the folder, which must have been made by this program.
     fn empty(&self) -> io::Result<()> {
         for entry in self.entries()? {
             if entry.kind() != FileType::Directory {
@@ -207,7 +209,7 @@ impl FolderHandle {
             }
             let inner = self.open_folder(&entry.name)?;
             if inner.mount() != self.mount() {
-                // Something is mounted there, which this program did not make.
+                // A file system is mounted here, which this program did not make.
                 return Err(Errno::XDEV.into());
             }
             inner.empty()?;
@@ -217,11 +219,11 @@ impl FolderHandle {
     }
 }
 
-/// Removes a folder that this program made, with everything in it. A link is refused, links inside
-/// are removed and not followed, and nothing of another file system is touched.
+/// Removes a folder that this program made, with its content. A link is refused, links inside are
+/// removed and not followed, and nothing of another file system is touched.
 ///
 /// # Errors
-/// `NotADirectory` for a link or a file; those of the system.
+/// `NotADirectory` for a link or a file; errors of the system.
 pub fn remove_tree(folder: &Path) -> io::Result<()> {
     let (parent, name) = parent_of(folder)?;
     let inner = parent.open_folder(&name)?;
@@ -232,11 +234,11 @@ pub fn remove_tree(folder: &Path) -> io::Result<()> {
     parent.remove_empty(&name)
 }
 
-/// Removes the files of a folder that `is_ours` names, and the folder once it is empty. The names
-/// that stay, and the folder with them; none where there is no folder.
+/// Removes the files of a folder that `is_ours` accepts, and the folder if it is empty then. Returns
+/// the remaining names, for which the folder remains too; none if there is no folder.
 ///
 /// # Errors
-/// `NotADirectory` for a link or a file; those of the system.
+/// `NotADirectory` for a link or a file; errors of the system.
 pub fn remove_matching(
     folder: &Path,
     is_ours: impl Fn(&FolderEntry) -> bool,
@@ -252,7 +254,7 @@ pub fn remove_matching(
     Ok(foreign)
 }
 
-/// Empties a folder that this program made; the folder itself stays.
+/// Removes the content of a folder that this program made, but not the folder itself.
 ///
 /// # Errors
 /// As [`remove_tree`].
@@ -260,7 +262,7 @@ pub fn clear_tree(folder: &Path) -> io::Result<()> {
     FolderHandle::open(folder)?.empty()
 }
 
-/// Gives a file that this program wrote the name of an earlier version of it.
+/// Renames a file that this program wrote over an earlier version of it.
 ///
 /// # Errors
 /// Errors of the system.
@@ -268,12 +270,12 @@ pub fn replace(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)
 }
 
-/// Gives a file or folder a name that must be free.
+/// Renames a file or folder to a name that must be free.
 ///
-/// A look at the name comes first on file systems that cannot refuse it in one step.
+/// Not atomic on file systems that do not support it: there the name is checked first.
 ///
 /// # Errors
-/// `AlreadyExists` where the name is taken; those of the system.
+/// `AlreadyExists` if the name is taken; errors of the system.
 pub fn rename_exclusive(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
@@ -286,15 +288,14 @@ pub fn rename_exclusive(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// A folder that this process made under a name that was free; removed with everything in it when
-/// dropped.
+/// A folder that this process made under a free name; removed with its content when dropped.
 #[derive(Debug)]
 pub struct ScratchFolder {
     path: PathBuf,
 }
 
 impl ScratchFolder {
-    /// Makes a folder in `parent`, which is made where it is missing; its name begins with `stem`.
+    /// Creates a folder in `parent`, which is created if missing; its name begins with `stem`.
     ///
     /// # Errors
     /// Errors of the system.
@@ -305,7 +306,7 @@ impl ScratchFolder {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("{stem}-{}-{number}", std::process::id()));
             match std::fs::create_dir(&path) {
-                // A process of the same number, on another node or killed earlier, has that one.
+                // A process of the same number, on another node or killed earlier, made this folder.
                 Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => (),
                 made => return made.map(|()| Self { path }),
             }
@@ -318,7 +319,7 @@ impl ScratchFolder {
         &self.path
     }
 
-    /// Removes it now, where a failure is to be known.
+    /// Removes the folder now, so that a failure can be reported.
     ///
     /// # Errors
     /// As [`remove_tree`].

@@ -1,9 +1,9 @@
-//! The contract of distributed work. A [`Leader`] plans rounds, one after the other; an engine has
-//! the tasks of each done by [`Worker`]s, wherever and in whatever order, and gives the leader what
-//! they found. A workload writes both, once; an engine knows no workload.
+//! The contract of distributed work. A [`Leader`] plans rounds, one at a time; an engine has
+//! [`Worker`]s do the tasks of each round, on any node and in any order, and passes their results
+//! to the leader. A workload implements both, once; an engine knows no workload.
 //!
-//! In a round with parts, tasks send blocks to parts; each part then is a task of its own, which
-//! gets all that was sent to it. Whatever travels is bytes.
+//! In a round with parts, tasks send blocks to parts (a shuffle); each part then is a task of its
+//! own, which receives all blocks that were sent to it. All messages are bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,66 +15,67 @@ use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
 
-/// Tasks for each slot, so that all slots end at about the same time.
+/// Tasks per slot: more than one, so that all slots end at about the same time.
 pub const TASKS_PER_SLOT: u64 = 3;
 
-/// What an engine offers to a run.
+/// Resources and abilities that an engine offers to a run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resources {
-    /// How many tasks run at once, at least 1.
+    /// Number of tasks that run at once, at least 1.
     pub slots: usize,
-    /// Nodes that they are on; 0 is one.
+    /// Number of nodes that the slots are on; 0 stands for 1.
     #[serde(default)]
     pub nodes: usize,
-    /// Memory of all that do tasks on a node; of what leads too until it is
-    /// [`split off`](Self::split_off_leader).
+    /// Memory of all workers on a node, in bytes; includes the leader's until it is
+    /// [split off](Self::split_off_leader).
     pub memory_bytes: u64,
-    /// How many tasks there shall be, and how many parts, where that has been said.
+    /// Requested number of tasks and of parts, if any.
     #[serde(default)]
     pub tasks: Option<usize>,
-    /// Bytes of the input that a task reads, about, where that has been said.
+    /// Requested size of the input of a task, about, in bytes, if any.
     #[serde(default)]
     pub task_bytes: Option<u64>,
-    /// Whether tasks and parts of one number are done by one worker in all rounds, so that they
-    /// find what they kept.
+    /// Whether the same worker does the tasks and parts of a number in all rounds, so that it finds
+    /// the state that it saved.
     #[serde(default)]
     pub keeps: bool,
-    /// Whether its shuffle takes pairs of text, see [`Round::is_text`].
+    /// Whether the shuffle of the engine accepts pairs of text, see [`Round::is_text`].
     #[serde(default)]
     pub text: bool,
-    /// Whether a task or part takes seconds to begin, so that few that are large do better.
+    /// Whether a task or part takes seconds to start, so that few large ones are faster.
     #[serde(default)]
     pub slow_to_begin: bool,
 }
 
 impl Resources {
-    /// How many tasks there are, of things of which each is one at least.
-    pub fn task_count(&self, things: u64) -> u64 {
+    /// Number of tasks for `items` indivisible items.
+    pub fn task_count(&self, items: u64) -> u64 {
         let most = TASKS_PER_SLOT * self.slots as u64;
-        self.tasks.map_or(things.clamp(1, most), |tasks| tasks as u64)
+        self.tasks.map_or(items.clamp(1, most), |tasks| tasks as u64)
     }
 
-    /// Gives what leads one part in `part` of the memory: the means without it, and its bytes.
-    pub fn split_off_leader(self, part: u64) -> (Self, u64) {
-        let leader_bytes = self.memory_bytes / part;
+    /// Reserves one part in `divisor` of the memory for the leader: the remaining resources, and
+    /// the leader's memory in bytes.
+    pub fn split_off_leader(self, divisor: u64) -> (Self, u64) {
+        let leader_bytes = self.memory_bytes / divisor;
         (Self { memory_bytes: self.memory_bytes - leader_bytes, ..self }, leader_bytes)
     }
 
-    /// Memory of one that does tasks.
+    /// Memory of a worker, in bytes.
     pub fn worker_bytes(&self) -> u64 {
         self.all_bytes() / self.slots as u64
     }
 
-    /// Memory of all that do tasks, on whatever nodes.
+    /// Memory of all workers on all nodes, in bytes.
     pub fn all_bytes(&self) -> u64 {
         self.memory_bytes.saturating_mul(self.nodes.max(1) as u64)
     }
 
-    /// Reads resources from JSON.
+    /// Reads the resources from JSON.
     ///
     /// # Errors
-    /// `Defect`: it is an engine that writes them.
+    /// `Defect` for invalid resources: only engines write them.
     pub fn from_json(text: &str) -> Result<Self> {
         let resources: Self =
             serde_json::from_str(text).map_err(|error| Error::defect("arguments", error))?;
@@ -85,73 +86,73 @@ impl Resources {
     }
 }
 
-/// Divides numbers below `count` among tasks, as evenly as can be; some may get none.
+/// Divides the numbers below `count` among tasks, as evenly as possible; some may receive none.
 pub fn shares(count: u64, tasks: u64) -> impl Iterator<Item = Range<u64>> {
     let first =
         move |task: u64| (u128::from(task) * u128::from(count) / u128::from(tasks.max(1))) as u64;
     (0..tasks).map(move |task| first(task)..first(task + 1))
 }
 
-/// Tasks that know nothing of each other.
+/// A round of independent tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Round {
-    /// The phase that it is in the run record.
+    /// Name of its phase in the run record.
     pub phase: String,
     /// Bytes that it reads or writes, whichever bounds it.
     pub bytes: u64,
-    /// Rows that it goes through.
+    /// Rows that it processes.
     pub rows: u64,
     /// Floating-point operations, where they bound it; else 0.
     pub flops: u64,
-    /// The measured ceiling that bounds it, by its name.
+    /// Name of the measured ceiling that bounds it.
     pub ceiling: Option<&'static str>,
-    /// Bytes that all tasks and parts get.
+    /// Bytes that all tasks and parts receive.
     pub shared: Vec<u8>,
     /// Bytes for each task.
     pub tasks: Vec<Vec<u8>>,
-    /// Parts that tasks send blocks to; 0 where they send none.
+    /// Number of parts that tasks send blocks to; 0 for a round without parts.
     pub parts: usize,
-    /// Whether blocks are pairs of text, which an engine that has [`Resources::text`] may sort by their
-    /// keys: lines of a key, a tab and a value. A part then is given lines of a key and one or more
-    /// of its values, a tab before each.
+    /// Whether blocks are pairs of text, which an engine with [`Resources::text`] may sort by key:
+    /// lines of a key, a tab and a value. A part then receives lines of a key and one or more of
+    /// its values, each preceded by a tab.
     pub is_text: bool,
-    /// Whether [`Worker::combine`] makes one of what all found, in any order and grouping. Else the
-    /// leader gets what each task found, in their order, or with parts what each part found.
+    /// Whether [`Worker::combine`] reduces all results to one, in any order and grouping. Else the
+    /// leader receives the result of each task, in their order, or with parts that of each part.
     pub combines: bool,
 }
 
-/// What plans the rounds of a run: it decides, and has no data.
+/// The planner of the rounds of a run; it holds no data.
 pub trait Leader: Send {
-    /// The next round, from what was `found` in the last one; `None` when the answer is written.
-    /// What it does itself it adds to the phases of `response`, and at the end the counts.
+    /// The next round, planned from the `results` of the last one; `None` when the answer is
+    /// written. Adds its own work to the phases of `response`, and at the end the counts.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        results: Vec<Vec<u8>>,
         response: &mut Response,
         progress: &Progress,
     ) -> Result<Option<Round>>;
 }
 
-/// What a task or a part is given.
+/// Input of a task or a part.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// Its number in the round.
     pub number: usize,
-    /// Bytes that all of the round get.
+    /// Bytes that all tasks of the round receive.
     pub shared: &'a [u8],
-    /// Its own bytes; a part has none.
+    /// Bytes of this task alone; empty for a part.
     pub input: &'a [u8],
 }
 
-/// Blocks for parts: that of part 0, that of part 1, and so on.
+/// Blocks that a task sends to parts, in the order of the parts.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
-    /// All of them, without a gap.
+    /// The blocks, without gaps.
     pub bytes: Vec<u8>,
-    /// Where each ends; empty where nothing is sent.
+    /// End of each block in `bytes`; empty if nothing is sent.
     pub ends: Vec<u64>,
 }
 
@@ -164,20 +165,20 @@ impl Blocks {
     }
 }
 
-/// Bytes of a block, wherever they lie.
+/// Bytes of a block, in memory of any kind.
 pub type Bytes = Box<dyn AsRef<[u8]> + Send + Sync>;
 
-/// What does tasks: the same whenever and wherever a task is done again. What it keeps from one
-/// round to the next may save work, and changes no answer.
+/// Executor of tasks. A task that is repeated, on any worker, has the same result. State that a
+/// worker saves from one round for the next may save work, but changes no answer.
 pub trait Worker: Send {
-    /// Does a task; returns what it found, and what it sends.
+    /// Does a task; returns its result and the blocks that it sends.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)>;
 
-    /// Takes a block for a part: that of task number `from`, or those of several tasks from there
-    /// on, in their order. Blocks come in any order.
+    /// Receives a block for a part: that of task number `from`, or those of several consecutive
+    /// tasks beginning with it, in their order. Blocks arrive in any order.
     ///
     /// # Errors
     /// As for a task.
@@ -186,7 +187,7 @@ pub trait Worker: Send {
         Err(no_such_round())
     }
 
-    /// Does a part, all of whose blocks it has; returns what it found.
+    /// Does a part, all of whose blocks it has received; returns its result.
     ///
     /// # Errors
     /// As for a task.
@@ -195,12 +196,12 @@ pub trait Worker: Send {
         Err(no_such_round())
     }
 
-    /// What two tasks found, or parts, as if one had found all of it.
+    /// Combines the results of two tasks, or of two parts, into one.
     ///
     /// # Errors
-    /// `Defect` for what none can have found.
-    fn combine(&self, shared: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
-        let _ = (shared, one, other);
+    /// `Defect` for a result that is invalid.
+    fn combine(&self, shared: &[u8], left: Vec<u8>, right: &[u8]) -> Result<Vec<u8>> {
+        let _ = (shared, left, right);
         Err(no_such_round())
     }
 }
@@ -210,64 +211,64 @@ fn no_such_round() -> Error {
 }
 
 /// An engine for tests, in one thread: does tasks in random order, some of them twice, some by
-/// workers that end in the middle of a round, and combines at random.
+/// workers that stop in the middle of a round, and combines results in random order.
 pub struct RandomEngine<'a> {
     /// Makes a worker.
     pub worker: &'a dyn Fn() -> Result<Box<dyn Worker>>,
-    /// What is drawn.
+    /// Source of all random choices.
     pub chance: Stream,
 }
 
 impl RandomEngine<'_> {
-    /// Goes through all rounds; the response of the leader.
+    /// Runs all rounds; returns the response of the leader.
     ///
     /// # Errors
-    /// Those of the leader and of the workers.
+    /// Errors of the leader and of the workers.
     pub fn run(&self, leader: &mut dyn Leader, progress: &Progress) -> Result<Response> {
         let mut response = Response::default();
-        let (mut found, mut number) = (Vec::new(), 0);
-        while let Some(round) = leader.next(found, &mut response, progress)? {
+        let (mut results, mut number) = (Vec::new(), 0);
+        while let Some(round) = leader.next(results, &mut response, progress)? {
             let chance = Stream::new(self.chance.bits(number), 0);
-            found = self.round(&round, chance, progress)?;
+            results = self.round(&round, chance, progress)?;
             number += 1;
         }
         Ok(response)
     }
 
     fn round(&self, round: &Round, chance: Stream, progress: &Progress) -> Result<Vec<Vec<u8>>> {
-        let of = |number: usize, input| Task { number, shared: &round.shared, input };
-        let (mut found, mut sent) = (BTreeMap::new(), BTreeMap::new());
+        let task_of = |number: usize, input| Task { number, shared: &round.shared, input };
+        let (mut results, mut sent) = (BTreeMap::new(), BTreeMap::new());
         for number in order(round.tasks.len(), chance) {
-            // Somebody who dies: what was done is done again elsewhere.
+            // A worker that fails: its task is repeated by another.
             let times = 1 + chance.below(1 << 20 | number as u64, 3) / 2;
             for _ in 0..times {
-                let task = of(number, &round.tasks[number]);
-                let (one, blocks) = (self.worker)()?.task(task, progress)?;
-                found.insert(number, one);
+                let task = task_of(number, &round.tasks[number]);
+                let (result, blocks) = (self.worker)()?.task(task, progress)?;
+                results.insert(number, result);
                 sent.insert(number, blocks);
             }
         }
         if round.parts > 0 {
-            found = BTreeMap::new();
+            results = BTreeMap::new();
             for part in order(round.parts, chance) {
                 let times = 1 + chance.below(2 << 20 | part as u64, 3) / 2;
                 for _ in 0..times {
                     let mut worker = (self.worker)()?;
                     for number in order(round.tasks.len(), Stream::new(chance.bits(1), times)) {
                         let block = sent[&number].of_part(part).to_vec();
-                        worker.take(of(part, &[]), number, Box::new(block))?;
+                        worker.take(task_of(part, &[]), number, Box::new(block))?;
                     }
-                    found.insert(part, worker.part(of(part, &[]), progress)?);
+                    results.insert(part, worker.part(task_of(part, &[]), progress)?);
                 }
             }
         }
-        let mut found: Vec<Vec<u8>> = found.into_values().collect();
-        while round.combines && found.len() > 1 {
-            let one = found.swap_remove(chance.below(3, found.len() as u64) as usize);
-            let other = found.swap_remove(chance.below(4, found.len() as u64) as usize);
-            found.push((self.worker)()?.combine(&round.shared, one, &other)?);
+        let mut results: Vec<Vec<u8>> = results.into_values().collect();
+        while round.combines && results.len() > 1 {
+            let left = results.swap_remove(chance.below(3, results.len() as u64) as usize);
+            let right = results.swap_remove(chance.below(4, results.len() as u64) as usize);
+            results.push((self.worker)()?.combine(&round.shared, left, &right)?);
         }
-        Ok(found)
+        Ok(results)
     }
 }
 
@@ -290,7 +291,7 @@ mod tests {
         for (count, tasks) in [(7, 3), (2, 5), (1_000_000_000_000, 7), (0, 2)] {
             let all: Vec<Range<u64>> = shares(count, tasks).collect();
             assert_eq!(all.len() as u64, tasks);
-            assert!(all.windows(2).all(|two| two[0].end == two[1].start));
+            assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start));
             assert_eq!((all[0].start, all[all.len() - 1].end), (0, count));
             let sizes = || all.iter().map(|share| share.end - share.start);
             assert!(sizes().max() <= sizes().min().map(|least| least + 1));
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_three_a_slot_at_most_unless_said() {
+    fn tasks_are_at_most_three_per_slot_unless_requested() {
         let resources = Resources { slots: 3, ..Resources::default() };
         assert_eq!(
             (resources.task_count(0), resources.task_count(5), resources.task_count(1000)),
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_read_and_none_of_nothing_are_taken() {
+    fn resources_are_read_and_zeros_are_refused() {
         let read = |text: &str| Resources::from_json(text);
         let resources =
             read(r#"{"slots": 2, "memory_bytes": 5, "tasks": 3, "keeps": true}"#).unwrap();
@@ -323,9 +324,9 @@ mod tests {
         assert!(read(r#"{"slots": 1, "memory_bytes": 5, "task": 1}"#).is_err());
     }
 
-    /// Sends its number to every part, and finds it; a part finds the sum of what it was sent.
+    /// A task returns its number and sends it to all parts; a part returns the sum of its blocks.
     struct Adder {
-        taken: u64,
+        sum: u64,
         done: Arc<AtomicU64>,
     }
 
@@ -343,41 +344,41 @@ mod tests {
 
         fn take(&mut self, _: Task<'_>, from: usize, block: Bytes) -> Result<()> {
             assert_eq!(number((*block).as_ref()), from as u64);
-            self.taken += from as u64;
+            self.sum += from as u64;
             Ok(())
         }
 
         fn part(&mut self, part: Task<'_>, _: &Progress) -> Result<Vec<u8>> {
-            Ok((self.taken + part.number as u64).to_le_bytes().to_vec())
+            Ok((self.sum + part.number as u64).to_le_bytes().to_vec())
         }
 
-        fn combine(&self, _: &[u8], one: Vec<u8>, other: &[u8]) -> Result<Vec<u8>> {
-            Ok((number(&one) + number(other)).to_le_bytes().to_vec())
+        fn combine(&self, _: &[u8], left: Vec<u8>, right: &[u8]) -> Result<Vec<u8>> {
+            Ok((number(&left) + number(right)).to_le_bytes().to_vec())
         }
     }
 
     #[test]
-    fn the_random_engine_does_every_task_and_some_again() {
+    fn the_random_engine_does_all_tasks_and_some_twice() {
         for (parts, combines) in [(0, false), (0, true), (5, false), (5, true)] {
             let done = Arc::new(AtomicU64::new(0));
-            let worker = || Ok(Box::new(Adder { taken: 0, done: done.clone() }) as Box<dyn Worker>);
+            let worker = || Ok(Box::new(Adder { sum: 0, done: done.clone() }) as Box<dyn Worker>);
             let chance = Stream::new(8, 0);
             let engine = RandomEngine { worker: &worker, chance };
             let tasks = (0..40u64).map(|number| number.to_le_bytes().to_vec()).collect();
             let round =
                 Round { shared: b"all".to_vec(), tasks, parts, combines, ..Round::default() };
-            let found = engine.round(&round, chance, &Progress::default()).unwrap();
-            let found: Vec<u64> = found.iter().map(|one| number(one)).collect();
+            let results = engine.round(&round, chance, &Progress::default()).unwrap();
+            let results: Vec<u64> = results.iter().map(|bytes| number(bytes)).collect();
             let expected: Vec<u64> =
                 if parts == 0 { (0..40).collect() } else { (780..785).collect() };
             let sum = vec![expected.iter().sum::<u64>()];
-            assert_eq!(found, if combines { sum } else { expected });
+            assert_eq!(results, if combines { sum } else { expected });
             assert!((41..80).contains(&done.load(Ordering::Relaxed)));
         }
     }
 
     #[test]
-    fn a_worker_has_the_rounds_alone_that_it_says() {
+    fn a_worker_refuses_rounds_that_it_does_not_implement() {
         struct Nothing;
         impl Worker for Nothing {
             fn task(&mut self, _: Task<'_>, _: &Progress) -> Result<(Vec<u8>, Blocks)> {
@@ -391,18 +392,18 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_divided_without_a_rest_that_nobody_counts() {
+    fn memory_is_divided_without_an_uncounted_rest() {
         let resources = Resources { slots: 3, memory_bytes: 1000, ..Resources::default() };
-        let (left, leader_bytes) = resources.split_off_leader(16);
-        assert_eq!((left.memory_bytes, leader_bytes), (938, 62));
-        assert_eq!(left.worker_bytes(), 312);
-        assert!(leader_bytes + 3 * left.worker_bytes() <= resources.memory_bytes);
-        let nodes = Resources { slots: 6, nodes: 2, ..left };
+        let (remaining, leader_bytes) = resources.split_off_leader(16);
+        assert_eq!((remaining.memory_bytes, leader_bytes), (938, 62));
+        assert_eq!(remaining.worker_bytes(), 312);
+        assert!(leader_bytes + 3 * remaining.worker_bytes() <= resources.memory_bytes);
+        let nodes = Resources { slots: 6, nodes: 2, ..remaining };
         assert_eq!((nodes.worker_bytes(), nodes.all_bytes()), (312, 2 * 938));
     }
 
     #[test]
-    fn blocks_are_told_apart() {
+    fn blocks_are_separated_by_part() {
         let blocks = Blocks { bytes: b"aabccc".to_vec(), ends: vec![2, 2, 3, 6] };
         let all: Vec<&[u8]> = (0..5).map(|part| blocks.of_part(part)).collect();
         assert_eq!(all, [&b"aa"[..], b"", b"b", b"ccc", b""]);

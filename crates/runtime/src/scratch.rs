@@ -1,4 +1,4 @@
-//! Room in the scratch folder, asked for before it is needed.
+//! Checks of the free space in the scratch folder, made before it is used.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use cuesta_core::{Error, Result};
 /// Refuses work that would fill the disk of `folder`: `size_bytes` must be free for `purpose`.
 ///
 /// # Errors
-/// `Input` naming the folder, the need and what is free; `System`.
+/// `Input` naming the folder, the needed and the free space; `System`.
 pub fn check_space(folder: &Path, size_bytes: u64, purpose: &str) -> Result<()> {
     let free_bytes = free_bytes(folder)?;
     if size_bytes <= free_bytes {
@@ -28,9 +28,9 @@ pub fn check_space(folder: &Path, size_bytes: u64, purpose: &str) -> Result<()> 
 /// # Errors
 /// `System`.
 pub fn free_bytes(folder: &Path) -> Result<u64> {
-    let sizes = rustix::fs::statvfs(folder)
+    let statistics = rustix::fs::statvfs(folder)
         .map_err(|cause| Error::system("scratch", "asking the size of", folder, &cause.into()))?;
-    Ok(sizes.f_bavail.saturating_mul(sizes.f_frsize))
+    Ok(statistics.f_bavail.saturating_mul(statistics.f_frsize))
 }
 
 #[cfg(test)]

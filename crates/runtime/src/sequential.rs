@@ -1,8 +1,8 @@
-//! Leaders written as sequential code: a function that has rounds done one after the other, as if
-//! it called them.
+//! Leaders written as sequential code: a function that runs rounds one after the other, as if it
+//! called them.
 //!
-//! The function runs on a thread of its own, which waits while an engine does a round, and the
-//! leader waits while the function works.
+//! The function runs on its own thread, which waits while an engine runs a round; the leader waits
+//! while the function works.
 
 use std::mem;
 use std::sync::Arc;
@@ -16,40 +16,39 @@ use cuesta_core::{Error, Result};
 
 use crate::rounds::{Leader, Round};
 
-/// How often a leader that waits for its function looks whether the run was stopped.
+/// Interval at which a leader that waits for its function checks whether the run was stopped.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What each task or part of a round found.
-type Found = Vec<Vec<u8>>;
+/// Results of the tasks or parts of a round.
+type RoundResults = Vec<Vec<u8>>;
 
-/// Has rounds done, for the function of a leader.
+/// Handle by which the function of a leader runs rounds.
 #[derive(Debug)]
 pub struct Rounds {
     planned: Sender<(Round, Vec<Phase>)>,
-    found: Receiver<Found>,
+    results: Receiver<RoundResults>,
     progress: Arc<Progress>,
 }
 
 impl Rounds {
-    /// Progress of the function, which says when the run was stopped.
+    /// Progress of the function, which is cancelled when the run is stopped.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// Has a round done; returns what it found. The phases of `response` go before that of the
-    /// round.
+    /// Runs a round; returns its results. The phases of `response` precede that of the round.
     ///
     /// # Errors
     /// `Cancelled` when the run has ended.
-    pub fn round(&self, round: Round, response: &mut Response) -> Result<Found> {
+    pub fn round(&self, round: Round, response: &mut Response) -> Result<RoundResults> {
         let phases = mem::take(&mut response.phases);
         self.planned.send((round, phases)).map_err(|_| Error::cancelled())?;
-        self.found.recv().map_err(|_| Error::cancelled())
+        self.results.recv().map_err(|_| Error::cancelled())
     }
 }
 
-/// A leader that does what `run` does, which returns its last phases and the counts. The thread
-/// ends with the leader at the latest.
+/// A leader that executes `run`, which returns its last phases and the counts. The thread ends with
+/// the leader at the latest.
 pub fn leader<F>(run: F) -> Box<dyn Leader>
 where
     F: FnOnce(&Rounds) -> Result<Response> + Send + 'static,
@@ -66,15 +65,15 @@ struct Sequential<F> {
 impl<F: FnOnce(&Rounds) -> Result<Response> + Send + 'static> Leader for Sequential<F> {
     fn next(
         &mut self,
-        found: Found,
+        results: RoundResults,
         response: &mut Response,
         progress: &Progress,
     ) -> Result<Option<Round>> {
         if let Some(run) = self.run.take() {
             self.running = Some(Running::start(run)?);
         } else if let Some(running) = &self.running {
-            // One that does not wait has ended, which is told below.
-            let _ = running.found.as_ref().map(|to| to.send(found));
+            // A function that does not wait has ended, which is reported below.
+            let _ = running.results.as_ref().map(|sender| sender.send(results));
         }
         let ended = || Error::defect("rounds", "a run that has ended has no more rounds");
         let running = self.running.as_mut().ok_or_else(ended)?;
@@ -83,11 +82,11 @@ impl<F: FnOnce(&Rounds) -> Result<Response> + Send + 'static> Leader for Sequent
             progress.advance(0)?;
             return Ok(Some(round));
         }
-        let end = self.running.take().and_then(|mut running| running.thread.take());
-        let told = end.ok_or_else(ended)?.join();
-        let told = told.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        response.phases.extend(told.phases);
-        response.counts.extend(told.counts);
+        let thread = self.running.take().and_then(|mut running| running.thread.take());
+        let outcome = thread.ok_or_else(ended)?.join();
+        let last = outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        response.phases.extend(last.phases);
+        response.counts.extend(last.counts);
         Ok(None)
     }
 }
@@ -95,25 +94,36 @@ impl<F: FnOnce(&Rounds) -> Result<Response> + Send + 'static> Leader for Sequent
 /// A function under way.
 struct Running {
     planned: Receiver<(Round, Vec<Phase>)>,
-    /// None once the function is to end.
-    found: Option<Sender<Found>>,
+    /// `None` once the function must end.
+    results: Option<Sender<RoundResults>>,
     progress: Arc<Progress>,
     thread: Option<JoinHandle<Result<Response>>>,
 }
 
 impl Running {
     fn start(run: impl FnOnce(&Rounds) -> Result<Response> + Send + 'static) -> Result<Self> {
-        let ((planned, of_leader), (found, of_function)) = (channel(), channel());
+        let ((plan_sender, plan_receiver), (result_sender, result_receiver)) =
+            (channel(), channel());
         let progress = Arc::new(Progress::default());
-        let rounds = Rounds { planned, found: of_function, progress: Arc::clone(&progress) };
+        let progress_of_function = Arc::clone(&progress);
+        let rounds = Rounds {
+            planned: plan_sender,
+            results: result_receiver,
+            progress: progress_of_function,
+        };
         let thread = thread::Builder::new().name("leader".to_owned()).spawn(move || run(&rounds));
         let thread = thread.map_err(|cause| {
             Error::input("rounds", format!("no thread for the leader: {cause}"))
         })?;
-        Ok(Self { planned: of_leader, found: Some(found), progress, thread: Some(thread) })
+        Ok(Self {
+            planned: plan_receiver,
+            results: Some(result_sender),
+            progress,
+            thread: Some(thread),
+        })
     }
 
-    /// The next round and the phases before it; none where the function has ended.
+    /// The next round and the phases before it; `None` if the function has ended.
     fn planned(&self, progress: &Progress) -> Option<(Round, Vec<Phase>)> {
         loop {
             match self.planned.recv_timeout(TICK) {
@@ -132,9 +142,9 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.progress.cancel();
-        self.found = None;
+        self.results = None;
         if let Some(thread) = self.thread.take() {
-            // Nobody waits for what it says.
+            // No caller waits for its result.
             let _ = thread.join();
         }
     }
@@ -221,7 +231,7 @@ mod tests {
         let _ = leader.next(Vec::new(), &mut Response::default(), &Progress::default());
     }
 
-    /// Tells when it is dropped, which is when its thread has ended.
+    /// Sets a flag when it is dropped, which is when its thread has ended.
     struct Ended(Arc<AtomicBool>);
 
     impl Drop for Ended {
@@ -231,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_that_is_dropped_takes_its_thread_along() {
+    fn a_dropped_leader_ends_its_thread() {
         let ended = Arc::new(AtomicBool::new(false));
         let guard = Ended(Arc::clone(&ended));
         let mut leader = leader(move |rounds: &Rounds| {
@@ -256,7 +266,7 @@ mod tests {
         });
         let progress = Progress::default();
         progress.cancel();
-        let found = leader.next(Vec::new(), &mut Response::default(), &progress);
-        assert_eq!(found.unwrap_err(), Error::cancelled());
+        let next = leader.next(Vec::new(), &mut Response::default(), &progress);
+        assert_eq!(next.unwrap_err(), Error::cancelled());
     }
 }

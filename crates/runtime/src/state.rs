@@ -1,4 +1,4 @@
-//! What the parts of a run keep from one round to the next.
+//! State that workers save from one round for the next.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,33 +11,34 @@ use cuesta_core::{Error, Result};
 use crate::atomic_file::AtomicFile;
 use crate::rounds::{Bytes, Resources};
 
-/// The folder in scratch that workers share.
+/// Name of the folder in scratch that workers share.
 const FOLDER: &str = "state";
 
-/// Values by name: in the memory of this worker where a number always comes to the same one, else
-/// in files of a folder that all workers share, where any of them finds them.
+/// Values by name: in the memory of this worker if a task number always runs on the same worker,
+/// else in files of a folder that all workers share.
 ///
-/// A task may be done twice: what it puts under a name must be the same each time, and what it
-/// needs must not be under that name. So a name has the number of the round in it.
+/// A task may be done twice: it must save the same value under a name each time, and must not read
+/// a value of the name that it saves. So a name contains the number of the round.
 #[derive(Debug)]
 pub struct State {
-    held: Option<BTreeMap<String, Arc<Vec<u8>>>>,
+    in_memory: Option<BTreeMap<String, Arc<Vec<u8>>>>,
     folder: PathBuf,
 }
 
 impl State {
-    /// What is kept by a run whose workers share `scratch`, or keep by `resources`.
+    /// The state of a run whose workers share `scratch`, or save values in memory if `resources`
+    /// allow it.
     pub fn new(resources: Resources, scratch: &Path) -> Self {
-        Self { held: resources.keeps.then(BTreeMap::new), folder: scratch.join(FOLDER) }
+        Self { in_memory: resources.keeps.then(BTreeMap::new), folder: scratch.join(FOLDER) }
     }
 
-    /// Keeps a value.
+    /// Saves a value.
     ///
     /// # Errors
     /// `System`.
     pub fn put(&mut self, name: &str, value: Vec<u8>) -> Result<()> {
-        if let Some(held) = &mut self.held {
-            held.insert(name.to_owned(), Arc::new(value));
+        if let Some(in_memory) = &mut self.in_memory {
+            in_memory.insert(name.to_owned(), Arc::new(value));
             return Ok(());
         }
         let path = self.folder.join(name);
@@ -48,22 +49,22 @@ impl State {
         file.finish()
     }
 
-    /// A value that was kept.
+    /// A saved value.
     ///
     /// # Errors
-    /// `Defect` where none was; `Input` where workers do not share the folder; `System`.
+    /// `Defect` if there is none; `Input` if workers do not share the folder; `System`.
     pub fn get(&self, name: &str) -> Result<Bytes> {
-        if let Some(held) = &self.held {
+        if let Some(in_memory) = &self.in_memory {
             let missing = || Error::defect("state", format!("nothing is kept as {name}"));
-            return Ok(Box::new(Shared(held.get(name).ok_or_else(missing)?.clone())));
+            return Ok(Box::new(Shared(in_memory.get(name).ok_or_else(missing)?.clone())));
         }
         let path = self.folder.join(name);
         match fs::read(&path) {
             Ok(value) => Ok(Box::new(value)),
             Err(cause) if cause.kind() == ErrorKind::NotFound => {
-                let place = self.folder.display();
+                let folder = self.folder.display();
                 let text = format!(
-                    "nothing is kept as {name} in {place}; give a --scratch that all nodes share"
+                    "nothing is kept as {name} in {folder}; give a --scratch that all nodes share"
                 );
                 Err(Error::input("state", text))
             }
@@ -71,13 +72,13 @@ impl State {
         }
     }
 
-    /// Forgets a value that no task of this round or of one to come needs, if it is there.
+    /// Removes a value, if it exists, that no task of this or a later round needs.
     ///
     /// # Errors
     /// `System`.
     pub fn forget(&mut self, name: &str) -> Result<()> {
-        if let Some(held) = &mut self.held {
-            held.remove(name);
+        if let Some(in_memory) = &mut self.in_memory {
+            in_memory.remove(name);
             return Ok(());
         }
         let path = self.folder.join(name);
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_found_until_it_is_forgotten() {
+    fn a_value_can_be_read_until_it_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         for keeps in [false, true] {
             let resources = Resources { keeps, ..Resources::default() };
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_that_share_a_folder_find_what_others_keep() {
+    fn workers_that_share_a_folder_read_each_others_values() {
         let folder = tempfile::tempdir().unwrap();
         let resources = Resources::default();
         State::new(resources, folder.path()).put("a", vec![1; 1000]).unwrap();

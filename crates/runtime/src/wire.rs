@@ -1,19 +1,19 @@
-//! Values as bytes between processes of one version: postcard's format.
+//! Serialisation of values between processes of the same version, in postcard's format.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use cuesta_core::{Error, Result};
 
-/// A value as bytes.
+/// Serialises a value.
 ///
 /// # Errors
-/// `Defect` for a value that has no such form, such as a path that is no text.
+/// `Defect` for a value that cannot be serialised, such as a path that is not UTF-8.
 pub fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>> {
     postcard::to_stdvec(value).map_err(|error| Error::defect("wire", error))
 }
 
-/// The value of [`to_bytes`], and the bytes after it.
+/// Deserialises a value of [`to_bytes`] at the start of `bytes`; returns it and the bytes after it.
 ///
 /// # Errors
 /// `Defect` for other bytes.
@@ -21,7 +21,7 @@ pub fn first_of_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8])> {
     postcard::take_from_bytes(bytes).map_err(|error| Error::defect("wire", error))
 }
 
-/// The value of [`to_bytes`].
+/// Deserialises a value of [`to_bytes`].
 ///
 /// # Errors
 /// `Defect` for other bytes.
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_comes_back_and_nothing_else_is_one() {
+    fn a_value_is_restored_and_other_bytes_are_refused() {
         let value = (vec![1.5f64, f64::MIN], vec![-3i64], "text".to_owned());
         let bytes = to_bytes(&value).expect("it has a form");
         assert_eq!(from_bytes::<(Vec<f64>, Vec<i64>, String)>(&bytes).expect("it is one"), value);
