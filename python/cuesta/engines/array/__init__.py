@@ -18,8 +18,8 @@ from cuesta.trial import Outcome, Trial
 class ArrayEngine:
     """Loads the inputs into arrays, then queries them.
 
-    Of the engine options it reads `array`, a folder in which loaded arrays are kept for later runs
-    (without it an array lives in the scratch folder and goes with the run), and those that shape an
+    Its engine options are `array`, a folder in which loaded arrays are stored for later runs
+    (without it an array is in the scratch folder and removed with the run), and those that shape an
     array and its queries: `tile`, `capacity` and `budget`, see `cuesta.engines.array.options`.
     """
 
@@ -28,13 +28,13 @@ class ArrayEngine:
     workloads: frozenset[str] = frozenset({"scan", "join", "degrees", "communities"})
 
     def missing(self) -> str | None:
-        """What to install, or None when TileDB is there."""
+        """Describe what to install, or return None when TileDB is installed."""
         if find_spec("tiledb") and find_spec("numpy"):
             return None
         return "engine array needs TileDB; install it with pip install 'cuesta[array]'"
 
     def with_progress(self, progress: Progress) -> Engine:
-        """The same engine, calling `progress` with the bytes of text loaded and their total."""
+        """Return a copy that calls `progress` with the bytes of text loaded and their total."""
         return ArrayEngine(progress=progress)
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:

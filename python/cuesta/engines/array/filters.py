@@ -1,4 +1,4 @@
-"""Which rows take part, as a query condition of TileDB."""
+"""Filters of rows, as query conditions of TileDB."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 MICRO = 1_000_000
 LIMIT = 2_000_000_000
-"""Scores are integers in millionths; this is the largest. A missing score lies below -`LIMIT`."""
+"""Largest score; scores are integers in millionths. A missing score is below -`LIMIT`."""
 
 NAN = -(2**31)
 
@@ -34,21 +34,21 @@ class Filter:
 
     @property
     def score(self) -> str:
-        """The attribute that decides."""
+        """Attribute with the score that is filtered."""
         return f"score{self.score_index}"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The attributes that the condition asks for."""
-        asked = {
+        """Attributes in the condition."""
+        is_used = {
             self.score: self._bounds_scores(),
             "cluster_samples": self.min_cluster_samples > 0,
             "missing": self.max_missing is not None,
         }
-        return tuple(name for name, wanted in asked.items() if wanted)
+        return tuple(name for name, used in is_used.items() if used)
 
     def condition(self) -> str | None:
-        """The condition for rows that have a score, None when all of them pass."""
+        """Return the condition for rows that have a score, None when all of them pass."""
         terms = [self._scores()] if self._bounds_scores() else []
         if self.min_cluster_samples > 0:
             terms.append(f"cluster_samples >= {self.min_cluster_samples}")
@@ -60,7 +60,7 @@ class Filter:
         return self.least > 0 or self.most < LIMIT
 
     def _scores(self) -> str:
-        """Two ranges, one on each side of zero; neither holds the missing score."""
+        """Return a condition of two ranges, on both sides of zero, without the missing score."""
         score, least, most = self.score, self.least, self.most
         if least <= 0:
             return f"({score} >= {-most} and {score} <= {most})"
@@ -70,7 +70,7 @@ class Filter:
 
 
 def make_filter(parameters: Mapping[str, Any]) -> Filter:
-    """The filter of checked parameters, rounded to millionths as the native engine does."""
+    """Make the filter of checked parameters, rounded to millionths as in the native engine."""
     most = parameters.get("max_abs_score")
     return Filter(
         score_index=parameters.get("score_index") or 0,
@@ -82,6 +82,6 @@ def make_filter(parameters: Mapping[str, Any]) -> Filter:
 
 
 def filter_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of the filter alone, as the native module takes them."""
-    found = {name: parameters.get(name) for name in PARAMETERS}
-    return {name: value for name, value in found.items() if value is not None}
+    """Return the parameters of the filter alone, for the native module."""
+    values = {name: parameters.get(name) for name in PARAMETERS}
+    return {name: value for name, value in values.items() if value is not None}

@@ -28,7 +28,7 @@ _LABELS = GENE_MAX - 1
 
 
 def run_degrees(run: Run) -> None:
-    """Reduce the array to a count along each of its two gene dimensions."""
+    """Count edges along each of the two gene dimensions of the array."""
     outward = inward = np.zeros(0, np.int64)
     edges = 0
     with run.clock.timed("count", FILE_READ) as measure, run.session(run.sizes.narrow):
@@ -56,19 +56,19 @@ def run_degrees(run: Run) -> None:
 
 
 def distribution(counts: list[Genes]) -> list[Genes]:
-    """The degrees that some gene has, ascending, and by each count the genes that have it."""
+    """Return the occurring degrees, ascending, and for each count the number of genes with each."""
     degrees = np.unique(np.concatenate([np.unique(count) for count in counts]))
-    found = [degrees]
+    columns = [degrees]
     for count in counts:
         having = np.zeros(len(degrees), np.int64)
         values, many = np.unique(count, return_counts=True)
         having[np.searchsorted(degrees, values)] = many
-        found.append(having)
-    return found
+        columns.append(having)
+    return columns
 
 
 def run_communities(run: Run) -> None:
-    """Components, or label propagation, on the adjacency."""
+    """Find communities by components, or by label propagation, on the adjacency."""
     method = str(run.trial.parameters.get("method") or "components")
     labels = _components(run) if method == "components" else _propagation(run)
     genes = network_genes(run.trial.parameters.get("genes"), len(labels), run.trial.inputs[0])
@@ -89,7 +89,7 @@ def run_communities(run: Run) -> None:
 
 
 def _components(run: Run) -> Genes:
-    """Join the components of one slab of the array after the other."""
+    """Join the components of the array slab by slab."""
     labels = np.zeros(0, np.int64)
     edges = 0
     with run.clock.timed("components", FILE_READ) as measure, run.session(run.sizes.narrow):
@@ -104,26 +104,26 @@ def _components(run: Run) -> Genes:
 
 
 def spread(labels: Genes, gene1: Genes, gene2: Genes) -> Genes:
-    """Labels after the edges have joined components; each is the smallest member.
+    """Return labels after the edges have joined components; a label is the smallest member.
 
-    The paper starts a breadth-first search at each unmarked vertex. Here all searches go on at
-    once: in a step every component takes the smallest label next to it, and edges within a
+    The paper starts a breadth-first search at each unmarked vertex. Here all searches proceed
+    together: in a step each component takes the smallest label next to it, and edges within a
     component are dropped, until none is left.
     """
-    one, other = labels[gene1], labels[gene2]
+    source, target = labels[gene1], labels[gene2]
     while True:
-        crossing = one != other
-        one, other = one[crossing], other[crossing]
-        if not len(one):
+        crossing = source != target
+        source, target = source[crossing], target[crossing]
+        if not len(source):
             return labels
         labels = labels.copy()
-        np.minimum.at(labels, np.maximum(one, other), np.minimum(one, other))
+        np.minimum.at(labels, np.maximum(source, target), np.minimum(source, target))
         labels = _settled(labels)
-        one, other = labels[one], labels[other]
+        source, target = labels[source], labels[target]
 
 
 def _settled(labels: Genes) -> Genes:
-    """Follow each label to the label that stands for itself."""
+    """Follow each label to its root, the label of itself."""
     while True:
         further = labels[labels]
         if np.array_equal(further, labels):
@@ -132,7 +132,7 @@ def _settled(labels: Genes) -> Genes:
 
 
 def _propagation(run: Run) -> Genes:
-    """Gather the adjacency, then supersteps in memory."""
+    """Gather the adjacency, then propagate labels in memory."""
     parts: list[tuple[NDArray[np.uint32], NDArray[np.uint32]]] = []
     edges = 0
     limit = run.trial.memory_bytes
@@ -156,36 +156,36 @@ def _propagation(run: Run) -> Genes:
 
 
 def propagate(gene1: NDArray[Any], gene2: NDArray[Any], rounds: int) -> tuple[Genes, int]:
-    """Labels after at most `rounds` rounds, as smallest members, and the rounds made.
+    """Return labels after at most `rounds` rounds, as smallest members, and the rounds made.
 
-    In each round every gene takes the label that most of its edges lead to, all at once; a tie
-    goes to the smallest label.
+    In each round all genes at once take the most frequent label of their neighbors; a tie goes to
+    the smallest label.
     """
     owners = np.concatenate([gene1, gene2])
-    others = np.concatenate([gene2, gene1])
+    neighbors = np.concatenate([gene2, gene1])
     labels = np.arange(int(owners.max()) + 1 if len(owners) else 0)
     for made in range(rounds):
-        following = _superstep(owners, others, labels)
+        following = _superstep(owners, neighbors, labels)
         if np.array_equal(following, labels):
             return _smallest_members(labels), made
         labels = following
     return _smallest_members(labels), rounds
 
 
-def _superstep(owners: NDArray[Any], others: NDArray[Any], labels: Genes) -> Genes:
-    """Sort the votes of each gene, count equal ones, take the best."""
+def _superstep(owners: NDArray[Any], neighbors: NDArray[Any], labels: Genes) -> Genes:
+    """Sort the votes of each gene, count equal votes, and take the most frequent."""
     if not len(owners):
         return labels
     votes = owners.astype(np.int64)
     votes <<= _LABEL_BITS
-    votes |= labels[others]
+    votes |= labels[neighbors]
     votes.sort()
     firsts = _run_starts(votes)
     many = np.diff(firsts, append=len(votes))
     kinds = votes[firsts]
     del votes
     genes = kinds >> _LABEL_BITS
-    # The most votes, and of those the smallest label.
+    # The most votes, and among those the smallest label.
     ranks = many << _LABEL_BITS | (_LABELS - (kinds & _LABELS))
     starts = _run_starts(genes)
     best = np.maximum.reduceat(ranks, starts)
@@ -195,21 +195,21 @@ def _superstep(owners: NDArray[Any], others: NDArray[Any], labels: Genes) -> Gen
 
 
 def _run_starts(values: Genes) -> Genes:
-    """Where a run of equal values starts."""
-    found: Genes = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-    return found
+    """Return the indices at which runs of equal values start."""
+    starts: Genes = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+    return starts
 
 
 def _smallest_members(labels: Genes) -> Genes:
-    """The same groups, each named by its smallest member."""
+    """Label each group by its smallest member."""
     smallest = np.zeros(len(labels), np.int64)
-    # The last of several writes to the same place stays.
+    # The last of several writes to the same index remains.
     smallest[labels[::-1]] = np.arange(len(labels))[::-1]
     return smallest[labels]
 
 
 def _edges(run: Run) -> Iterator[tuple[Genes, Genes]]:
-    """Both ends of the edges that pass the filter, from 0, a bounded number at a time."""
+    """Yield both ends of edges that pass the filter, numbered from 0, in bounded batches."""
     (loaded,) = run.arrays
     for batch in run.batches(loaded, ENDS, ANY):
         gene1, gene2 = (batch[name].astype(np.int64) - 1 for name in ENDS)
@@ -223,7 +223,7 @@ def _measure(run: Run, measure: Any) -> None:
 
 
 def _count(counts: Genes, genes: Genes) -> Genes:
-    """`counts` and how often each gene is in `genes`; longer when it has to be."""
+    """Add the occurrences of each gene in `genes` to `counts`, extended if necessary."""
     more = np.bincount(genes, minlength=len(counts))
     more[: len(counts)] += counts
     return more

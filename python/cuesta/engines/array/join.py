@@ -1,8 +1,8 @@
 """`join`: two versions matched by their dimensions.
 
-Both arrays are read in the order of the coordinates, slab by slab: as far as both have been read,
-their sorted keys are merged; the rest waits for the next slab. So a gene with any number of rows
-takes bounded memory.
+Both arrays are read in the order of the coordinates, slab by slab: their sorted keys are merged up
+to the last key that both have reached; later rows wait for the next slab. So a gene with any number
+of rows takes bounded memory.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Slab:
     scores: Scores
 
     def until(self, place: int) -> tuple[Slab, Slab]:
-        """The rows before a place, and those from there on."""
+        """Split the rows at index `place`."""
         before = Slab(keys=self.keys[:place], scores=self.scores[:place])
         return before, Slab(keys=self.keys[place:], scores=self.scores[place:])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Joined:
-    """Sorted rows of the answer; `side` is an index into `SIDES`, an absent score is 0."""
+    """Sorted rows of the answer; `side` indexes `SIDES`, an absent score is 0."""
 
     keys: Keys
     side: NDArray[np.int8]
@@ -56,7 +56,7 @@ EMPTY = Slab(keys=np.empty(0, np.uint64), scores=np.empty(0, np.int32))
 
 
 def run(run: Run) -> None:
-    """Merge, and write the answer file."""
+    """Merge the versions, and write the answer file."""
     how = str(run.trial.parameters.get("how") or "inner")
     columns = (*DIMENSIONS, run.filter.score)
     tally = np.zeros(3, np.int64)
@@ -69,10 +69,10 @@ def run(run: Run) -> None:
             slabs(run.sorted_batches(loaded, columns), run.filter, name)
             for loaded, name in zip(run.arrays, "ab", strict=True)
         ]
-        kept = [0, 0]
+        row_counts = [0, 0]
         file.write(HEADER)
         for left, right in aligned(*versions):
-            kept = [kept[0] + len(left.keys), kept[1] + len(right.keys)]
+            row_counts = [row_counts[0] + len(left.keys), row_counts[1] + len(right.keys)]
             rows = merge(left, right, how)
             tally += np.bincount(rows.side, minlength=3)
             for start in range(0, len(rows.keys), CHUNK_ROWS):
@@ -80,13 +80,13 @@ def run(run: Run) -> None:
         measure.bytes = sum(run.stored_bytes(loaded, columns) for loaded in run.arrays)
         measure.rows = sum(loaded.facts.rows for loaded in run.arrays)
         run.counts["answer_bytes"] = file.tell()
-    run.counts["rows_kept"] = sum(kept)
+    run.counts["rows_kept"] = sum(row_counts)
     for name, count in zip(("both", "left_only", "right_only"), tally, strict=True):
         run.counts[name] = int(count)
 
 
-def slabs(batches: Iterator[Batch], kept: Filter, version: str) -> Iterator[Slab]:
-    """Sorted rows, a slab at a time. Errors: `InputError` when a row is there twice."""
+def slabs(batches: Iterator[Batch], row_filter: Filter, version: str) -> Iterator[Slab]:
+    """Yield sorted rows, slab by slab. Errors: `InputError` for a duplicate row."""
     last: Keys = EMPTY.keys
     for batch in batches:
         keys = row_keys(batch)
@@ -101,32 +101,32 @@ def slabs(batches: Iterator[Batch], kept: Filter, version: str) -> Iterator[Slab
                 f"{cluster[0]} twice; remove one of them"
             )
         last = keys[-1:]
-        yield Slab(keys=keys, scores=batch[kept.score])
+        yield Slab(keys=keys, scores=batch[row_filter.score])
 
 
 def aligned(left: Iterator[Slab], right: Iterator[Slab]) -> Iterator[tuple[Slab, Slab]]:
-    """Pairs of slabs that end at the same place, whatever slabs the versions come in."""
+    """Yield pairs of slabs that end at the same key, from slabs with any ends."""
     streams = (left, right)
-    held = [EMPTY, EMPTY]
+    pending = [EMPTY, EMPTY]
     while True:
         ended = [False, False]
         for version, stream in enumerate(streams):
-            if not len(held[version].keys):
-                held[version] = next(stream, EMPTY)
-                ended[version] = held[version] is EMPTY
+            if not len(pending[version].keys):
+                pending[version] = next(stream, EMPTY)
+                ended[version] = pending[version] is EMPTY
         if all(ended):
             return
-        lasts = [slab.keys[-1] for slab in held if len(slab.keys)]
+        lasts = [slab.keys[-1] for slab in pending if len(slab.keys)]
         end = min(lasts)
-        places = [int(np.searchsorted(slab.keys, end, side="right")) for slab in held]
-        (before_left, held[0]), (before_right, held[1]) = (
-            slab.until(place) for slab, place in zip(held, places, strict=True)
+        places = [int(np.searchsorted(slab.keys, end, side="right")) for slab in pending]
+        (before_left, pending[0]), (before_right, pending[1]) = (
+            slab.until(place) for slab, place in zip(pending, places, strict=True)
         )
         yield before_left, before_right
 
 
 def merge(left: Slab, right: Slab, how: str) -> Joined:
-    """Match sorted rows without repeated keys: `inner`, `left` or `outer`."""
+    """Match sorted rows without duplicate keys: `inner`, `left` or `outer`."""
     places = np.searchsorted(right.keys, left.keys)
     inside = np.minimum(places, max(len(right.keys) - 1, 0))
     matched = np.zeros(len(left.keys), np.bool_)
@@ -147,7 +147,7 @@ def merge(left: Slab, right: Slab, how: str) -> Joined:
 
 
 def _with_rest(rows: Joined, right: Slab, matched: NDArray[Any]) -> Joined:
-    """The rows and those of `right` that matched none of them, in order."""
+    """Add the rows of `right` without a match, in order."""
     alone = np.ones(len(right.keys), np.bool_)
     alone[matched] = False
     keys = np.concatenate([rows.keys, right.keys[alone]])
@@ -163,19 +163,19 @@ def _with_rest(rows: Joined, right: Slab, matched: NDArray[Any]) -> Joined:
 
 
 def lines(rows: Joined, part: slice) -> bytes:
-    """Text of some rows of the answer."""
+    """Format some rows of the answer."""
     keys, side = rows.keys[part], rows.side[part]
     left, right = rows.left[part].astype(np.int64), rows.right[part].astype(np.int64)
-    found = Lines(len(keys))
+    output = Lines(len(keys))
     for number in split_keys(keys):
-        found.integers(number)
-        found.text(b"\t")
-    found.words(SIDES, side)
-    found.text(b"\t")
-    found.scores(left, side != 2)
-    found.text(b"\t")
-    found.scores(right, side != 1)
-    found.text(b"\t")
-    found.scores(right - left, side == 0)
-    found.text(b"\n")
-    return found.finish()
+        output.integers(number)
+        output.text(b"\t")
+    output.words(SIDES, side)
+    output.text(b"\t")
+    output.scores(left, side != 2)
+    output.text(b"\t")
+    output.scores(right, side != 1)
+    output.text(b"\t")
+    output.scores(right - left, side == 0)
+    output.text(b"\n")
+    return output.finish()

@@ -1,4 +1,4 @@
-"""Finds a loaded array for an input, or loads one: in scratch, or in a folder where it is kept."""
+"""Finds a loaded array for an input, or loads one: in scratch, or in a folder for later runs."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Loaded:
 
 
 def scratch_place(scratch: Path, number: int) -> Path:
-    """Where the array of an input lies in the scratch folder."""
+    """Return the path of the array of an input in the scratch folder."""
     return scratch / f"array-{number}"
 
 
 def load_in(scratch: Path, number: int, order: Order) -> Loaded:
-    """Load into the scratch folder."""
+    """Load an array into the scratch folder."""
     place = scratch_place(scratch, number)
     return Loaded(place=place, facts=load(order, place), reused=False)
 
 
 def load_or_reuse(folder: Path, inputs: list[str], order: Order) -> Loaded:
-    """The array of `inputs` kept in `folder`, loaded when there is none.
+    """Return the array of `inputs` in `folder`, loading it if there is none.
 
-    A load that is stopped leaves nothing that looks whole; two runs that want the same array load
-    it once. Errors: `InputError` when the array is not that of the inputs as they are now.
+    A load that is stopped leaves no array that appears complete; two runs with the same array load
+    it once. Errors: `InputError` when the array does not match the current inputs.
     """
     folder.mkdir(parents=True, exist_ok=True)
     name = _name(inputs)
@@ -71,7 +71,7 @@ def _checked(place: Path, inputs: list[str], order: Order) -> Facts:
             f"was loaded for --score-index {facts.score_index}, this run asks for "
             f"{order.score_index}"
         )
-    elif order.sizes.extents and facts.extents != order.extents.whole:
+    elif order.sizes.extents and facts.extents != order.extents.lengths:
         reason = f"was loaded in tiles of {'x'.join(map(str, facts.extents))}, not {order.extents}"
     elif order.sizes.capacity and facts.tile_rows != order.sizes.capacity:
         reason = f"was loaded with capacity {facts.tile_rows}, not {order.sizes.capacity}"
@@ -85,7 +85,7 @@ def _checked(place: Path, inputs: list[str], order: Order) -> Facts:
 
 
 def _name(inputs: list[str]) -> str:
-    """A name for a person, and a digest of where the inputs are."""
+    """Return a readable name with a digest of the paths of the inputs."""
     paths = [os.path.realpath(path) for path in inputs]
     digest = hashlib.blake2b("\0".join(paths).encode("utf-8", "surrogateescape"), digest_size=6)
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(paths[0]).name).strip("-")
@@ -94,7 +94,7 @@ def _name(inputs: list[str]) -> str:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock that ends with the process."""
+    """Hold a lock, which is released at the latest when the process ends."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

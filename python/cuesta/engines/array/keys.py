@@ -1,4 +1,4 @@
-"""64-bit keys that sort as (gene1, gene2, cluster), or as rows lie in an array with space tiles."""
+"""64-bit keys that sort as (gene1, gene2, cluster), or in the order of space tiles."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Keys = NDArray[np.uint64]
 
 _WIDTHS = (24, 24, 16)
 _SHIFTS = (np.uint64(40), np.uint64(16), np.uint64(0))
-"""24, 24 and 16 bits; each number is counted from 0, so that the largest one fits."""
+"""Positions of 24, 24 and 16 bits; numbers are from 0, so that the largest fits."""
 
 _MASKS = (np.uint64(0xFF_FFFF), np.uint64(0xFF_FFFF), np.uint64(0xFFFF))
-_ONE = np.uint64(1)
+_FIRST = np.uint64(1)
 
 
 def row_keys(columns: Batch) -> Keys:
-    """The key of each row."""
+    """Return the key of each row."""
     gene1, gene2, cluster = (
-        (columns[name].astype(np.uint64) - _ONE) << shift
+        (columns[name].astype(np.uint64) - _FIRST) << shift
         for name, shift in zip(DIMENSIONS, _SHIFTS, strict=True)
     )
     keys: Keys = gene1 | gene2 | cluster
@@ -31,14 +31,14 @@ def row_keys(columns: Batch) -> Keys:
 
 
 def order_keys(columns: Batch, extents: Extents) -> Keys:
-    """The key of each row that sorts as rows lie in an array with these space tiles.
+    """Return the key of each row that sorts in the order of an array with these space tiles.
 
-    The bits that name the tile come first, then those within it.
+    The bits of the tile's number are first, then those of the position in it.
     """
     if extents.keep_order:
         return row_keys(columns)
-    numbers = [columns[name].astype(np.uint64) - _ONE for name in DIMENSIONS]
-    within = [extent.bit_length() - 1 for extent in extents.whole]
+    numbers = [columns[name].astype(np.uint64) - _FIRST for name in DIMENSIONS]
+    within = [extent.bit_length() - 1 for extent in extents.lengths]
     parts = [(number >> np.uint64(bits), width - bits)
              for number, bits, width in zip(numbers, within, _WIDTHS, strict=True)]  # fmt: skip
     parts += [(number & np.uint64((1 << bits) - 1), bits)
@@ -50,5 +50,5 @@ def order_keys(columns: Batch, extents: Extents) -> Keys:
 
 
 def split_keys(keys: Keys) -> list[NDArray[Any]]:
-    """gene1, gene2 and cluster of each key."""
-    return [((keys >> shift) & mask) + _ONE for shift, mask in zip(_SHIFTS, _MASKS, strict=True)]
+    """Return gene1, gene2 and cluster of each key."""
+    return [((keys >> shift) & mask) + _FIRST for shift, mask in zip(_SHIFTS, _MASKS, strict=True)]

@@ -1,8 +1,8 @@
 """Loads text into an array: the paper's loading phase (its Figure 2).
 
-Rows that come in the order of the array go into one fragment as they come. Rows that do not are
-gathered, sorted, and written as a fragment of their own; fragments that overlap are merged when a
-query could not do that within its memory, or when the array is kept.
+Rows in the order of the array are written to one fragment as they arrive. Other rows are gathered,
+sorted, and written as a separate fragment; overlapping fragments are merged when a query could not
+do so within its memory, or when the array is for later runs.
 """
 
 from __future__ import annotations
@@ -29,40 +29,40 @@ if TYPE_CHECKING:
     from cuesta.engines.array.loaders import Loaders
 
 FORMAT = 2
-"""Version of the schema; a kept array of another one is refused."""
+"""Version of the schema; a stored array of another version is refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What to load and how.
+    """A request to load text into an array.
 
     Attributes
     ----------
     text
         The source.
     score_index
-        Rows without this score are left out, because no workload keeps them.
+        Index of the score; rows without it are left out, since no workload uses them.
     threads, sizes
         Limits.
     loaders
-        Processes that load and send rows to each other; None to load in this one.
-    kept
-        Whether the array is for later runs too.
+        Processes that load and send rows to each other; None to load in this process.
+    is_permanent
+        Whether the array is also for later runs.
     progress
-        Told the bytes of the files.
+        Called with the bytes of the files.
     """
 
     text: Text
     score_index: int
     threads: int
     sizes: Sizes
-    kept: bool
+    is_permanent: bool
     loaders: Loaders | None = None
     progress: Progress | None = None
 
     @property
     def extents(self) -> Extents:
-        """Of the space tiles of a new array."""
+        """Extents of the space tiles of a new array."""
         return self.sizes.extents or Extents()
 
 
@@ -72,14 +72,14 @@ def load(order: Order, place: Path) -> Facts:
     with store.session(order.threads, session_settings(sizes)):
         facts = _write_apart(order, place) if order.loaders else _write(order, place)
         overlap = store.overlapping(place)
-        if overlap > 1 and (order.kept or store.merge_bytes(overlap, facts) > sizes.query):
+        if overlap > 1 and (order.is_permanent or store.merge_bytes(overlap, facts) > sizes.query):
             store.consolidate(place, sizes.query // store.merge_bytes(1, facts))
         store.write_facts(place, facts)
     return facts
 
 
 def session_settings(sizes: Sizes) -> dict[str, int | str]:
-    """Of a session that loads: half of the budget goes to the reader when TileDB merges."""
+    """Return settings of a loading session: when TileDB merges, its reader uses half the budget."""
     return {
         "sm.mem.total_budget": 2 * sizes.query,
         "sm.consolidation.buffer_size": max(sizes.tile, MIB),
@@ -87,7 +87,7 @@ def session_settings(sizes: Sizes) -> dict[str, int | str]:
 
 
 def _write_apart(order: Order, place: Path) -> Facts:
-    """Write the rows by several processes."""
+    """Write the rows in several processes."""
     assert order.loaders is not None
     sources = order.text.fingerprint()
     shape, done = order.loaders.load(order, place)
@@ -95,7 +95,7 @@ def _write_apart(order: Order, place: Path) -> Facts:
 
 
 def _write(order: Order, place: Path) -> Facts:
-    """Write the rows; create the array as soon as the first row has told its shape."""
+    """Write the rows; create the array once the first row determines its shape."""
     text, sizes = order.text, order.sizes
     rows = rows_read = text_bytes = done = 0
     total = text.size_bytes
@@ -125,7 +125,7 @@ def _write(order: Order, place: Path) -> Facts:
 
 
 def _facts(order: Order, shape: Shape, sources: str, counts: tuple[int, int, int]) -> Facts:
-    """Of an array with these rows, out of so many rows read and bytes of text."""
+    """Return the facts of an array; `counts` are its rows, rows read and bytes of text."""
     rows, rows_read, text_bytes = counts
     return Facts(
         format=FORMAT,
@@ -137,12 +137,12 @@ def _facts(order: Order, shape: Shape, sources: str, counts: tuple[int, int, int
         score_index=order.score_index,
         sources=sources,
         tile_rows=order.sizes.tile_rows(shape.samples),
-        extents=order.extents.whole,
+        extents=order.extents.lengths,
     )
 
 
 def create(place: Path, shape: Shape, order: Order) -> None:
-    """Make the array. Errors: `InputError` when a data tile does not fit in a query's memory."""
+    """Create the array. Errors: `InputError` when a data tile does not fit in a query's memory."""
     rows = order.sizes.tile_rows(shape.samples)
     needed = store.tile_merge_bytes(rows, shape)
     if order.sizes.capacity and needed > order.sizes.query:
@@ -155,7 +155,7 @@ def create(place: Path, shape: Shape, order: Order) -> None:
 
 
 def check_piece(piece: Piece, shape: Shape) -> None:
-    """Errors: `InputError` when rows have another number of scores than the array."""
+    """Check the number of scores. Errors: `InputError` when rows and array differ in it."""
     if piece.score_count != shape.score_count:
         raise InputError(
             f"input.kinc: {piece.path} has rows with {piece.score_count} scores, the rows before "
@@ -165,16 +165,16 @@ def check_piece(piece: Piece, shape: Shape) -> None:
 
 @dataclass(kw_only=True)
 class Writer:
-    """Writes rows as few fragments, each in the order of the array.
+    """Writer of rows as few fragments, each in the order of the array.
 
     Attributes
     ----------
     place
         The array.
     batch_bytes
-        Rows that are out of order are gathered until they have this many bytes.
+        Limit of bytes of unordered rows that are gathered for a fragment.
     extents
-        Of the array's space tiles.
+        Extents of the array's space tiles.
     """
 
     place: Path
@@ -185,7 +185,7 @@ class Writer:
     _fragment: _Fragment | None = None
 
     def add(self, columns: Batch) -> None:
-        """Take rows in any order."""
+        """Add rows in any order."""
         keys = order_keys(columns, self.extents)
         if not self._waiting and _ascending(keys) and self._follows(keys[0]):
             self._submit(columns, keys)
@@ -196,7 +196,7 @@ class Writer:
             self._write_waiting()
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
         self._write_waiting()
         self._end_fragment()
 
@@ -211,8 +211,8 @@ class Writer:
         ordered = keys[places]
         columns = {}
         for name in list(self._waiting[0]):
-            # Column by column, so that only one of them is there three times.
-            columns[name] = np.concatenate([one.pop(name) for one in self._waiting])[places]
+            # Column by column, so that only one column has three copies in memory.
+            columns[name] = np.concatenate([batch.pop(name) for batch in self._waiting])[places]
         self._waiting, self._waiting_bytes = [], 0
         if not self._follows(ordered[0]):
             self._end_fragment()
@@ -230,10 +230,10 @@ class Writer:
 
 
 class _Fragment:
-    """A write in global order that goes on until it is ended.
+    """A write in global order that continues until `end`.
 
     TileDB's Python arrays offer only writes that sort every batch and end a fragment with it,
-    which takes twice the time; hence its lower layer.
+    which takes twice the time; hence the use of its lower layer.
     """
 
     def __init__(self, place: Path) -> None:
@@ -247,7 +247,7 @@ class _Fragment:
 
     def write(self, columns: Batch, last: np.uint64) -> None:
         """Append rows in the order of the array; `last` is the key of the last one."""
-        # TileDB reads the buffers until it has been submitted to, so they must live that long.
+        # TileDB reads the buffers during the submission, so they must exist until its end.
         buffers = {name: np.ascontiguousarray(column) for name, column in columns.items()}
         buffers["mask"] = buffers["mask"].view(np.uint8)
         for name, buffer in buffers.items():

@@ -1,8 +1,8 @@
 """Loads text by several processes, as the instances of a distributed array database do.
 
-Each parses a part of the text and sends every row to the process that owns its chunk, a stretch of
-genes; that one writes the rows it has as fragments of its own. This is the paper's *Distributed
-SciDB* (its Figure 2), whose instances lie on several machines.
+Each parses a part of the text and sends each row to the process that owns its chunk, a range of
+genes; the owner writes its rows as separate fragments. This is the paper's *Distributed SciDB* (its
+Figure 2), whose instances are on several machines.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from cuesta.engines.array.text_source import Piece, Text, pieces
 from cuesta.errors import CuestaError, EngineError
 
 CHUNK_GENES = 64
-"""Genes of a chunk, whose rows one process owns; chunks are dealt out in turn."""
+"""Genes of a chunk, whose rows one process owns; chunks are assigned round-robin."""
 WAITING_PIECES = 4
-"""Batches that may wait for a process before those that send to it wait too."""
+"""Batches in the queue of a process; senders wait while it is full."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """What one process does: its number, how many there are, and its part of the text."""
+    """The work of a loading process: its number, the number of processes, and its part of text."""
 
     number: int
     count: int
@@ -44,8 +44,8 @@ class Share:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
-    """What a process has read and written."""
+class LoadCounts:
+    """The amounts that a process has read and written."""
 
     rows: int
     rows_read: int
@@ -53,9 +53,9 @@ class Done:
 
 
 class Loaders:
-    """Processes that load, ready for one text after the other; a context manager.
+    """Loading processes, which load texts one by one; a context manager.
 
-    Errors on entering: `EngineError` when one of them does not come up.
+    Errors on entering: `EngineError` when a process does not start.
     """
 
     def __init__(self, count: int) -> None:
@@ -68,13 +68,15 @@ class Loaders:
         self._queues = [context.Queue(WAITING_PIECES) for _ in range(self._count)]
         try:
             for _ in range(self._count):
-                ours, theirs = context.Pipe()
-                process = context.Process(target=_serve, args=(self._queues, theirs), daemon=True)
+                leader_end, loader_end = context.Pipe()
+                process = context.Process(
+                    target=_serve, args=(self._queues, loader_end), daemon=True
+                )
                 process.start()
-                theirs.close()
-                self._running.append((process, ours))
-            for one in self._running:
-                _heard(*one)
+                loader_end.close()
+                self._running.append((process, leader_end))
+            for running in self._running:
+                _received(*running)
         except BaseException:
             self._end()
             raise
@@ -88,15 +90,15 @@ class Loaders:
             process.kill()
             process.join()
 
-    def load(self, order: Order, place: Path) -> tuple[Shape, Done]:
-        """Write the rows of a text into a new array; its shape, and what they did in all.
+    def load(self, order: Order, place: Path) -> tuple[Shape, LoadCounts]:
+        """Write the rows of a text into a new array; return its shape and total amounts.
 
-        Errors: as `load`; `EngineError` when a process ends before its time.
+        Errors: as `load`; `EngineError` when a process ends unexpectedly.
         """
         shape = _shape(order)
         create(place, shape, order)
-        for number, (_, ours) in enumerate(self._running):
-            own = replace(
+        for number, (_, leader_end) in enumerate(self._running):
+            part_order = replace(
                 order,
                 text=_part(order.text, number, self._count),
                 threads=1,
@@ -105,19 +107,21 @@ class Loaders:
                 progress=None,
             )
             count = self._count
-            # One that has ended is told of when it is listened to.
+            # The end of a process is reported when its messages are read.
             with contextlib.suppress(BrokenPipeError):
-                ours.send(Share(number=number, count=count, order=own, place=place, shape=shape))
-        found = _gathered(self._running, order)
-        return shape, Done(
-            rows=sum(one.rows for one in found),
-            rows_read=sum(one.rows_read for one in found),
-            text_bytes=sum(one.text_bytes for one in found),
+                leader_end.send(
+                    Share(number=number, count=count, order=part_order, place=place, shape=shape)
+                )
+        counts = _gathered(self._running, order)
+        return shape, LoadCounts(
+            rows=sum(part.rows for part in counts),
+            rows_read=sum(part.rows_read for part in counts),
+            text_bytes=sum(part.text_bytes for part in counts),
         )
 
 
 def _shape(order: Order) -> Shape:
-    """Of the first row that there is."""
+    """Return the shape of the first row, or a default without rows."""
     for piece in pieces(order.text, 1, order.sizes.split):
         if piece.rows:
             return Shape(samples=order.text.samples, score_count=piece.score_count)
@@ -125,57 +129,57 @@ def _shape(order: Order) -> Shape:
 
 
 def _part(text: Text, number: int, count: int) -> Text:
-    """Every so-manieth split."""
+    """Return every `count`-th split from `number` on."""
     return replace(text, splits=text.splits[number::count])
 
 
-def _gathered(running: Sequence[tuple[BaseProcess, Connection]], order: Order) -> list[Done]:
-    """What the processes tell: bytes now and then, and in the end what they did."""
-    waiting = {ours: process for process, ours in running}
-    found: list[Done] = []
+def _gathered(running: Sequence[tuple[BaseProcess, Connection]], order: Order) -> list[LoadCounts]:
+    """Receive progress in bytes, and at the end the amounts of all processes."""
+    waiting = {leader_end: process for process, leader_end in running}
+    counts: list[LoadCounts] = []
     done = 0
     while waiting:
         for ready in wait(list(waiting)):
             assert isinstance(ready, Connection)
-            told = _heard(waiting[ready], ready)
-            if isinstance(told, Done):
-                found.append(told)
+            message = _received(waiting[ready], ready)
+            if isinstance(message, LoadCounts):
+                counts.append(message)
                 del waiting[ready]
                 continue
-            done += told
+            done += message
             if order.progress:
                 order.progress(done, order.text.size_bytes)
-    return found
+    return counts
 
 
-def _heard(process: BaseProcess, ours: Connection) -> Any:
-    """What a process tells next. Errors: its own; `EngineError` when it has ended."""
+def _received(process: BaseProcess, leader_end: Connection) -> Any:
+    """Receive a message. Errors: those of the process; `EngineError` when it has ended."""
     try:
-        told = ours.recv()
+        message = leader_end.recv()
     except (EOFError, ConnectionError):
         process.join()
         raise EngineError(
             f"array: a process that loads ended with code {process.exitcode}; "
             "give it more memory, or load with fewer"
         ) from None
-    if isinstance(told, CuestaError):
-        raise told
-    return told
+    if isinstance(message, CuestaError):
+        raise message
+    return message
 
 
-def _serve(queues: Sequence[Queue[Any]], theirs: Connection) -> None:
-    """One process: load shares until it is ended."""
-    theirs.send(0)
+def _serve(queues: Sequence[Queue[Any]], loader_end: Connection) -> None:
+    """Load shares until the process is ended."""
+    loader_end.send(0)
     while True:
         try:
-            share = theirs.recv()
+            share = loader_end.recv()
         except EOFError:
             return
-        _load(share, queues, theirs)
+        _load(share, queues, loader_end)
 
 
-def _load(share: Share, queues: Sequence[Queue[Any]], told: Connection) -> None:
-    """Read, send, and meanwhile write what the others send."""
+def _load(share: Share, queues: Sequence[Queue[Any]], leader: Connection) -> None:
+    """Read and send rows, and meanwhile write rows of this process's chunks."""
     failed: list[CuestaError] = []
     rows: list[int] = []
 
@@ -184,22 +188,22 @@ def _load(share: Share, queues: Sequence[Queue[Any]], told: Connection) -> None:
             rows.append(_written(share, queues[share.number]))
         except CuestaError as error:
             failed.append(error)
-            told.send(error)
+            leader.send(error)
 
     try:
         with store.session(1, session_settings(share.order.sizes)):
             writer = threading.Thread(target=receive, daemon=True)
             writer.start()
-            read = _sent(share, queues, told)
+            read = _sent(share, queues, leader)
             writer.join()
         if rows:
-            told.send(replace(read, rows=rows[0]))
+            leader.send(replace(read, rows=rows[0]))
     except CuestaError as error:
-        told.send(error)
+        leader.send(error)
 
 
-def _sent(share: Share, queues: Sequence[Queue[Any]], told: Connection) -> Done:
-    """Send every row of this part to its owner; None says that no more comes."""
+def _sent(share: Share, queues: Sequence[Queue[Any]], leader: Connection) -> LoadCounts:
+    """Send each row of this part to its owner; None marks the end."""
     rows_read = text_bytes = 0
     for piece in pieces(share.order.text, 1, share.order.sizes.split):
         rows_read += piece.rows_read
@@ -208,23 +212,23 @@ def _sent(share: Share, queues: Sequence[Queue[Any]], told: Connection) -> Done:
             check_piece(piece, share.shape)
             for owner, columns in _divided(piece, share.count):
                 queues[owner].put(columns)
-        told.send(piece.disk_bytes)
+        leader.send(piece.disk_bytes)
     for queue in queues:
         queue.put(None)
-    return Done(rows=0, rows_read=rows_read, text_bytes=text_bytes)
+    return LoadCounts(rows=0, rows_read=rows_read, text_bytes=text_bytes)
 
 
 def _divided(piece: Piece, count: int) -> Iterator[tuple[int, Batch]]:
-    """The rows of a piece by the process that owns their chunk."""
+    """Divide the rows of a piece by the process that owns their chunk."""
     owners = (piece.columns["gene1"] - 1) // CHUNK_GENES % count
     for owner in range(count):
-        mine = np.flatnonzero(owners == owner)
-        if len(mine):
-            yield owner, {name: column[mine] for name, column in piece.columns.items()}
+        rows = np.flatnonzero(owners == owner)
+        if len(rows):
+            yield owner, {name: column[rows] for name, column in piece.columns.items()}
 
 
 def _written(share: Share, queue: Queue[Any]) -> int:
-    """Write the rows that this process owns; how many there were."""
+    """Write the rows that this process owns; return their number."""
     sizes = share.order.sizes
     writer = Writer(place=share.place, batch_bytes=sizes.batch, extents=share.order.extents)
     rows = 0

@@ -1,7 +1,7 @@
-"""Engine options of `array` (`--engine-option KEY=VALUE`) in their own types.
+"""Engine options of `array` (`--engine-option KEY=VALUE`), parsed.
 
-They are for studies of how an array is laid out and how much memory its database has; no answer
-depends on them.
+They are for studies of the layout of an array and the memory of its database; no answer depends on
+them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from cuesta.trial import Trial
 from cuesta.units import format_bytes, parse_size
 
 KEEP_OPTION = "array"
-"""The folder in which arrays are kept."""
+"""Option for the folder in which arrays are stored for later runs."""
 
 LOADERS_OPTION = "loaders"
 LOADERS_MAX = 64
 PAGES_OPTION = "pages"
-"""Whether queries find the pages of a loaded array in the page cache."""
+"""Option for whether the pages of a loaded array are in the page cache before queries."""
 
 TILE_OPTION = "tile"
 CAPACITY_OPTION = "capacity"
@@ -36,21 +36,21 @@ _LARGEST = (GENE_MAX, GENE_MAX, CLUSTER_MAX)
 
 
 def chosen(trial: Trial, default: Sizes) -> Sizes:
-    """The sizes that the options of `trial` ask for. Errors: `InputError` naming the option."""
-    given = trial.engine_options
+    """Return the sizes by the options of `trial`. Errors: `InputError` naming the option."""
+    options = trial.engine_options
     changes: dict[str, object] = {}
-    if TILE_OPTION in given:
-        changes["extents"] = _extents(given[TILE_OPTION])
-    if CAPACITY_OPTION in given:
-        changes["capacity"] = _capacity(given[CAPACITY_OPTION])
-    if BUDGET_OPTION in given:
-        budget = _budget(given[BUDGET_OPTION], trial.memory_bytes)
+    if TILE_OPTION in options:
+        changes["extents"] = _extents(options[TILE_OPTION])
+    if CAPACITY_OPTION in options:
+        changes["capacity"] = _capacity(options[CAPACITY_OPTION])
+    if BUDGET_OPTION in options:
+        budget = _budget(options[BUDGET_OPTION], trial.memory_bytes)
         changes |= {"query": budget, "enough": budget}
     return replace(default, **changes)  # type: ignore[arg-type]
 
 
 def loader_count(trial: Trial) -> int:
-    """How many processes load. Errors: `InputError`."""
+    """Return the number of loading processes. Errors: `InputError`."""
     text = trial.engine_options.get(LOADERS_OPTION, "1")
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= LOADERS_MAX:
         raise InputError(f"--engine-option {LOADERS_OPTION} is {text}, give 1 to {LOADERS_MAX}")
@@ -58,7 +58,7 @@ def loader_count(trial: Trial) -> int:
 
 
 def drops_pages(trial: Trial) -> bool:
-    """Whether the array is to leave the page cache before it is queried. Errors: `InputError`."""
+    """Whether to evict the array from the page cache before queries. Errors: `InputError`."""
     text = trial.engine_options.get(PAGES_OPTION, "kept")
     if text not in ("kept", "dropped"):
         raise InputError(f"--engine-option {PAGES_OPTION} is {text}, give kept or dropped")
@@ -66,7 +66,7 @@ def drops_pages(trial: Trial) -> bool:
 
 
 def _extents(text: str) -> Extents:
-    """Of `512`, `512x512` or `512x512x1`; what is not said is the whole dimension."""
+    """Parse `512`, `512x512` or `512x512x1`; missing extents are complete dimensions."""
     try:
         numbers = [int(part) for part in text.split("x")]
     except ValueError:
@@ -94,7 +94,7 @@ def _capacity(text: str) -> int:
 
 def _budget(text: str, memory_bytes: int) -> int:
     size_bytes = parse_size(text, f"--engine-option {BUDGET_OPTION}")
-    # A load gives TileDB twice the budget of a query: one half reads what the other merges.
+    # A load allows TileDB twice the budget of a query: half to read, half to merge.
     if not MIB <= size_bytes <= memory_bytes // 2:
         raise InputError(
             f"--engine-option {BUDGET_OPTION} is {text}, give {format_bytes(MIB)} to half of "

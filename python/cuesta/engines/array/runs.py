@@ -1,4 +1,4 @@
-"""What a workload of this engine is given, and where it leaves its times and counts."""
+"""The input of a workload of this engine, and its times and counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILE_READ = "file_read_warm_bytes_per_s"
 
 @dataclass(kw_only=True)
 class Measure:
-    """What a phase is and moved; filled in while it runs."""
+    """Name and amounts of a phase; filled in while it runs."""
 
     name: str
     bytes: int | None = None
@@ -37,7 +37,7 @@ class Measure:
 
 @dataclass(kw_only=True)
 class Clock:
-    """The phases so far."""
+    """Timer of phases, with those that have ended."""
 
     phases: list[Phase] = field(default_factory=list)
 
@@ -72,23 +72,23 @@ class Run:
     counts: dict[str, int]
 
     def session(self, column_bytes: int) -> Any:
-        """A session in which all arrays are queried at once; see `store.query_session`."""
+        """Return a session to query all arrays at once; see `store.query_session`."""
         needed = max(self.sizes.enough, *(2 * _merge_bytes(loaded) for loaded in self.arrays))
         share = min(self.sizes.query // len(self.arrays), needed)
         return store.query_session(self.trial.threads, share, column_bytes)
 
     def batches(self, loaded: Loaded, columns: tuple[str, ...], order: str) -> Iterator[Batch]:
-        """The rows that pass the filter, within a session, in an order of `store`."""
+        """Query rows that pass the filter, within a session, in an order of `store`."""
         if not loaded.facts.rows:
             return iter(())
-        if order == store.LIE:
+        if order == store.GLOBAL:
             self._check_merge(loaded)
         return store.batches(loaded.place, columns, self.filter.condition(), order)
 
     def sorted_batches(self, loaded: Loaded, columns: tuple[str, ...]) -> Iterator[Batch]:
-        """The rows that pass the filter in the order of their coordinates, within a session."""
+        """Query rows that pass the filter in order of coordinates, within a session."""
         if loaded.facts.keep_order or not loaded.facts.rows:
-            yield from self.batches(loaded, columns, store.LIE)
+            yield from self.batches(loaded, columns, store.GLOBAL)
             return
         band_bytes = self.sizes.batch // len(self.arrays)
         condition = self.filter.condition()
@@ -97,12 +97,12 @@ class Run:
             yield {name: column[order] for name, column in batch.items()}
 
     def stored_bytes(self, loaded: Loaded, columns: tuple[str, ...]) -> int:
-        """Bytes on disk of `columns` and of those the filter asks for."""
+        """Return bytes on disk of `columns` and of the filter's columns."""
         wanted = (*columns, *self.filter.columns)
         return store.stored_bytes(loaded.place, loaded.facts.shape, wanted)
 
     def _check_merge(self, loaded: Loaded) -> None:
-        """With less memory TileDB reads the same tiles over and over, for hours.
+        """Check the memory for a merge: with less, TileDB reads the same tiles again for hours.
 
         Errors: `InputError`.
         """
@@ -123,7 +123,7 @@ def _merge_bytes(loaded: Loaded) -> int:
 
 
 def network_genes(genes: object, largest: int, name: str) -> int:
-    """Genes of the network: those asked for, else up to the largest. Errors: `InputError`."""
+    """Return the genes of the network: requested, else up to the largest. Errors: `InputError`."""
     if not isinstance(genes, int):
         return largest
     if largest > genes:

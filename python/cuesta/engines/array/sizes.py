@@ -1,4 +1,4 @@
-"""Every bound of the engine, from the memory it may use."""
+"""Limits of the engine, derived from its memory."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ MIB = 1 << 20
 GENE_MAX = 1 << 24
 CLUSTER_MAX = 1 << 16
 LINE_BYTES_MAX = 4 * MIB
-"""The same as of the native readers."""
+"""Limit of a line; equal to that of the native readers."""
 
 TILE_ROWS_MAX = 10_000
-"""Rows of a data tile where nobody asks for a capacity."""
+"""Rows of a data tile without the option `capacity`, at most."""
 
 CAPACITY_MAX = 10_000_000
 
 QUERY_BYTES_ENOUGH = 256 * MIB
-"""A query that merges few fragments is not faster with more."""
+"""Memory beyond which a query that merges few fragments is not faster."""
 
 COLUMN_BYTES = 12 * 4
-"""Of the columns beside the mask, at most: three dimensions, six counts, some scores."""
+"""Bytes of a row's columns without the mask, at most: three dimensions, six counts, scores."""
 
 CHUNK_BYTES = 512 * KIB
 CHUNK_ROWS = 1 << 14
-"""Text is made of so many rows at a time."""
+"""Rows that are formatted as text at once."""
 
 EDGE_BYTES = 144
-"""Memory that label propagation takes for an edge, at its peak."""
+"""Peak memory of label propagation for an edge."""
 
 
 @dataclass(frozen=True)
 class Extents:
-    """How many coordinates of each dimension a space tile has; powers of two.
+    """Lengths of a space tile in each dimension; powers of two.
 
-    Rows lie in the array space tile by space tile, the tiles and the rows of each in the order of
+    Rows are stored space tile by space tile, both tiles and rows within a tile in the order of
     (gene1, gene2, cluster).
     """
 
@@ -47,16 +47,16 @@ class Extents:
 
     @property
     def keep_order(self) -> bool:
-        """Whether rows lie in the order of their coordinates: tiles are as wide as the array."""
+        """Whether rows are stored in the order of coordinates: tiles are as wide as the array."""
         return self.gene2 == GENE_MAX and self.cluster == CLUSTER_MAX
 
     @property
-    def whole(self) -> tuple[int, int, int]:
-        """All three."""
+    def lengths(self) -> tuple[int, int, int]:
+        """Lengths in all three dimensions."""
         return self.gene1, self.gene2, self.cluster
 
     def __str__(self) -> str:
-        return "x".join(map(str, self.whole))
+        return "x".join(map(str, self.lengths))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,13 +72,13 @@ class Sizes:
     tile
         Masks in one data tile of the array.
     query
-        What TileDB may hold for one query (`sm.mem.total_budget`).
+        Memory of TileDB for a query (`sm.mem.total_budget`).
     wide, narrow
-        One column of a result, for queries with and without the mask.
+        A column of a result, for queries with and without the mask.
     enough
-        More than this a query does not get, unless it has to merge fragments.
+        Limit of a query's memory, unless it has to merge fragments.
     extents, capacity
-        Of the space tiles, and rows of a data tile; None where nobody asked for one.
+        Extents of space tiles, and rows of a data tile; None unless chosen.
     """
 
     split: int
@@ -92,12 +92,12 @@ class Sizes:
     capacity: int | None = None
 
     def tile_rows(self, samples: int) -> int:
-        """Rows of a data tile of rows with so many samples."""
+        """Return the rows of a data tile, for rows with `samples` samples."""
         return self.capacity or _within(self.tile // samples, 1, TILE_ROWS_MAX)
 
 
 def sizes(memory_bytes: int, threads: int) -> Sizes:
-    """The buffers of a run in `memory_bytes`."""
+    """Return the buffer sizes of a run in `memory_bytes`."""
     return Sizes(
         split=_within(memory_bytes // (16 * (threads + 1)), 256 * KIB, 4 * MIB),
         batch=max(memory_bytes // 12, MIB),
@@ -109,7 +109,7 @@ def sizes(memory_bytes: int, threads: int) -> Sizes:
 
 
 def too_little(what: str, needed_bytes: int, memory_bytes: int) -> str:
-    """The sentence for memory that does not suffice."""
+    """Return the message for insufficient memory."""
     return (
         f"memory: {what} needs {format_bytes(needed_bytes)}, the limit is "
         f"{format_bytes(memory_bytes)}; raise --memory"

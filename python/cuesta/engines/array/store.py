@@ -1,10 +1,10 @@
-"""The array: its schema, its queries, and what is stored of it.
+"""The array: its schema, its queries, and its size on disk.
 
-A sparse array with the dimensions (gene1, gene2, cluster), row-major. Unless somebody asks for
-smaller ones there is one space tile, so that TileDB's global order is the order of the coordinates:
-a query in global order needs no sort, and a slab of genes is a range of neighbouring data tiles.
-With smaller tiles rows in that order are had by bands of genes that are sorted in memory. A row may
-be there twice, as in the text.
+A sparse array with the dimensions (gene1, gene2, cluster), row-major. Unless smaller space tiles
+are chosen there is one, so that TileDB's global order is the order of the coordinates: a query in
+global order needs no sort, and a slab of genes is a range of neighbouring data tiles. With smaller
+tiles a query in the order of coordinates sorts bands of genes in memory. Duplicate rows are
+possible, as in the text.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ COUNTS = (
     "threshold",
 )
 
-LIE = "G"
+GLOBAL = "G"
 ANY = "U"
-"""Orders of rows: as they lie in the array, and none, as TileDB names them."""
+"""TileDB's names for orders of rows: global order, as stored, and none."""
 
 _META = "cuesta"
 _ZSTD_LEVEL = 1
@@ -48,14 +48,14 @@ _ZSTD_LEVEL = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What all rows share."""
+    """Numbers of samples and of scores, equal for all rows."""
 
     samples: int
     score_count: int
 
     @property
     def scores(self) -> tuple[str, ...]:
-        """The attributes that hold scores, in millionths."""
+        """Attributes with scores, in millionths."""
         return tuple(f"score{index}" for index in range(self.score_count))
 
     @property
@@ -66,7 +66,7 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known of a loaded array; kept with it as metadata.
+    """Facts about a loaded array; stored with it as metadata.
 
     Attributes
     ----------
@@ -79,13 +79,13 @@ class Facts:
     rows_read, text_bytes
         Rows and bytes of the text it was loaded from.
     score_index
-        Rows without this score were left out.
+        Index of the score; rows without it were left out.
     sources
         Fingerprint of the files it was loaded from.
     tile_rows
         Rows of a data tile.
     extents
-        Of the space tiles, by dimension.
+        Lengths of the space tiles, by dimension.
     """
 
     format: int
@@ -106,15 +106,15 @@ class Facts:
 
     @property
     def keep_order(self) -> bool:
-        """Whether rows lie in the order of their coordinates."""
+        """Whether rows are stored in the order of their coordinates."""
         return Extents(*self.extents).keep_order
 
 
 @contextmanager
 def session(threads: int, settings: dict[str, int | str]) -> Iterator[Any]:
-    """A TileDB context of so many threads, in which all else of this module is called.
+    """Open a TileDB context with `threads`, in which all other functions here are called.
 
-    Errors: TileDB's own become `InputError` when a disk is full, else `EngineError`.
+    Errors: TileDB's errors become `InputError` when a disk is full, else `EngineError`.
     """
     config = {
         "sm.compute_concurrency_level": threads,
@@ -136,13 +136,13 @@ def session(threads: int, settings: dict[str, int | str]) -> Iterator[Any]:
 
 
 def query_session(threads: int, query_bytes: int, column_bytes: int) -> Any:
-    """A session for queries that hold `query_bytes` and give columns of `column_bytes` at once."""
+    """Open a session for queries with `query_bytes` that return columns of `column_bytes`."""
     settings = {"sm.mem.total_budget": query_bytes, "py.init_buffer_bytes": column_bytes}
     return session(threads, dict(settings))
 
 
 def create(place: Path, shape: Shape, extents: Extents, tile_rows: int) -> None:
-    """Make an empty array with these space tiles, and so many rows in a data tile."""
+    """Create an empty array with these space tiles, and `tile_rows` rows in a data tile."""
     zstd = tiledb.ZstdFilter(_ZSTD_LEVEL)
     numbers = tiledb.FilterList([tiledb.ByteShuffleFilter(), zstd])
 
@@ -154,7 +154,7 @@ def create(place: Path, shape: Shape, extents: Extents, tile_rows: int) -> None:
         return tiledb.Attr(name=name, dtype=dtype, filters=numbers)
 
     largest = (GENE_MAX, GENE_MAX, CLUSTER_MAX)
-    domain = tiledb.Domain(*map(dimension, DIMENSIONS, largest, extents.whole))
+    domain = tiledb.Domain(*map(dimension, DIMENSIONS, largest, extents.lengths))
     mask = tiledb.Attr(name="mask", dtype=f"S{shape.samples}", filters=tiledb.FilterList([zstd]))
     schema = tiledb.ArraySchema(
         domain=domain,
@@ -173,13 +173,13 @@ def create(place: Path, shape: Shape, extents: Extents, tile_rows: int) -> None:
 
 
 def write_facts(place: Path, facts: Facts) -> None:
-    """Keep `facts` with the array."""
+    """Store `facts` with the array."""
     with tiledb.open(str(place), "w") as array:
         array.meta[_META] = json.dumps(asdict(facts))
 
 
 def read_facts(place: Path) -> Facts | None:
-    """The facts of the array, None when it has none of this version."""
+    """Return the facts of the array, None when it has none of this version."""
     if not tiledb.array_exists(str(place)):
         return None
     with tiledb.open(str(place)) as array:
@@ -194,9 +194,9 @@ def read_facts(place: Path) -> Facts | None:
 def batches(
     place: Path, columns: tuple[str, ...], condition: str | None, order: str
 ) -> Iterator[Batch]:
-    """The rows that pass `condition`, a bounded batch at a time, as they `LIE` or in `ANY` order.
+    """Yield rows that pass `condition` in bounded batches, in `GLOBAL` or `ANY` order.
 
-    A query that TileDB calls incomplete is continued until it is complete.
+    A query that TileDB reports as incomplete is continued until it is complete.
     """
     dimensions = [name for name in columns if name in DIMENSIONS]
     attributes = [name for name in columns if name not in DIMENSIONS]
@@ -216,10 +216,9 @@ def batches(
 def bands(
     place: Path, columns: tuple[str, ...], condition: str | None, band_bytes: int
 ) -> Iterator[Batch]:
-    """The rows that pass `condition`, in no order within a batch but by bands of gene1 ascending.
+    """Yield rows that pass `condition` in bands of ascending gene1, unordered within a band.
 
-    A band has at most `band_bytes` of rows, or one gene; where it would have more it is read again
-    as halves.
+    A band has at most `band_bytes` of rows, or one gene; a larger one is read again as halves.
     """
     attributes = [name for name in columns if name not in DIMENSIONS]
     with tiledb.open(str(place)) as array:
@@ -244,7 +243,7 @@ def bands(
 
 
 def _within(batches: Iterator[Batch], limit_bytes: int | None) -> Batch | None:
-    """All rows of a query, None where they have more than so many bytes."""
+    """Return all rows of a query, None where they exceed `limit_bytes`."""
     parts: list[Batch] = []
     size_bytes = 0
     for batch in batches:
@@ -256,7 +255,7 @@ def _within(batches: Iterator[Batch], limit_bytes: int | None) -> Batch | None:
 
 
 def stored_bytes(place: Path, shape: Shape, columns: tuple[str, ...] | None = None) -> int:
-    """Bytes on disk of `columns`, or of the whole array."""
+    """Return the bytes on disk of `columns`, or of the complete array."""
     files = {name: f"d{index}.tdb" for index, name in enumerate(DIMENSIONS)}
     files |= {name: f"a{index}.tdb" for index, name in enumerate(shape.attributes)}
     wanted = None if columns is None else {files[name] for name in columns}
@@ -269,7 +268,7 @@ def stored_bytes(place: Path, shape: Shape, columns: tuple[str, ...] | None = No
 
 
 def drop_pages(place: Path) -> None:
-    """Bring the files of an array to the device, and take their pages out of the page cache."""
+    """Write the files of an array to the device, and evict their pages from the page cache."""
     for folder, _, names in os.walk(place):
         for name in names:
             with Path(folder, name).open("rb") as file:
@@ -278,9 +277,9 @@ def drop_pages(place: Path) -> None:
 
 
 def overlapping(place: Path) -> int:
-    """How many fragments at most hold rows of the same gene1.
+    """Return the largest number of fragments with rows of the same gene1.
 
-    That many data tiles TileDB merges at once to give rows in the order of the coordinates.
+    TileDB merges this many data tiles at once to return rows in the order of the coordinates.
     """
     ends = []
     for fragment in tiledb.FragmentInfoList(str(place)):
@@ -294,12 +293,12 @@ def overlapping(place: Path) -> int:
 
 
 def merge_bytes(overlap: int, facts: Facts) -> int:
-    """Memory of a query that merges `overlap` fragments without reading a tile twice."""
+    """Return memory of a query that merges `overlap` fragments without reading a tile twice."""
     return overlap * tile_merge_bytes(facts.tile_rows, facts.shape)
 
 
 def tile_merge_bytes(tile_rows: int, shape: Shape) -> int:
-    """Memory of a query for a data tile, all columns: it holds two."""
+    """Return memory of a query for a data tile, all columns: TileDB has two in memory."""
     return 2 * tile_rows * (shape.samples + COLUMN_BYTES)
 
 

@@ -1,7 +1,7 @@
 """Rows of numbers as lines of text, many at a time.
 
-Every column gives a block of characters of equal width and a block that says which of them count;
-side by side, and without those that do not count, they are the lines.
+Each column adds a block of characters of equal width, and a mask of those that are used; the used
+characters of all blocks, side by side, are the lines.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ class Lines:
         self._present: list[Present] = []
 
     def text(self, characters: bytes) -> None:
-        """The same text in every row."""
+        """Add the same text to each row."""
         row = np.frombuffer(characters, np.uint8)
         self._add(np.broadcast_to(row, (self._rows, len(row))), None)
 
     def words(self, words: Iterable[bytes], choice: Numbers) -> None:
-        """In every row the word that `choice` tells, counted from 0."""
+        """Add to each row the word that `choice` indexes, from 0."""
         table = np.array(list(words), "S")
         characters = table.view(np.uint8).reshape(len(table), -1)[choice]
         self._add(characters, characters != 0)
 
     def integers(self, values: Numbers) -> None:
-        """Decimal integers, not negative."""
+        """Add decimal integers, not negative."""
         width = len(str(int(values.max(initial=0))))
         self._add(_digits(values, width), _leading(values, width))
 
     def scores(self, values: Numbers, present: Present | None = None) -> None:
-        """Millionths with six decimals, or `nan`; nothing where `present` is false."""
+        """Add millionths with six decimals, or `nan`; nothing where `present` is false."""
         size = np.abs(values.astype(np.int64))
         missing = values == NAN
         size[missing] = 0
-        whole, places = np.divmod(size, MICRO)
-        width = len(str(int(whole.max(initial=0))))
+        units, places = np.divmod(size, MICRO)
+        width = len(str(int(units.max(initial=0))))
         characters = np.empty((self._rows, width + 8), np.uint8)
         characters[:, 0] = ord("-")
-        characters[:, 1 : width + 1] = _digits(whole, width)
+        characters[:, 1 : width + 1] = _digits(units, width)
         characters[:, width + 1] = ord(".")
         characters[:, width + 2 :] = _digits(places, 6)
         keep = np.ones(characters.shape, np.bool_)
         keep[:, 0] = values < 0
-        keep[:, 1 : width + 1] = _leading(whole, width)
+        keep[:, 1 : width + 1] = _leading(units, width)
         if missing.any():
             characters[missing, -3:] = np.frombuffer(b"nan", np.uint8)
             keep[missing, :-3] = False
@@ -69,7 +69,7 @@ class Lines:
         self._add(characters, keep)
 
     def finish(self) -> bytes:
-        """All lines; each column has to have ended in its own separator."""
+        """Return all lines; each column must have its own separator at the end."""
         characters = np.concatenate(self._characters, axis=1)
         return characters[np.concatenate(self._present, axis=1)].tobytes()
 
@@ -96,18 +96,18 @@ def write_table(path: Path, header: bytes, columns: list[Numbers]) -> int:
 
 
 def _digits(values: Numbers, width: int) -> Characters:
-    """The last `width` digits of each value, leading zeros and all."""
+    """Return the last `width` digits of each value, including leading zeros."""
     fours = -(-width // 4)
-    found = np.empty((len(values), fours), "<u4")
+    groups = np.empty((len(values), fours), "<u4")
     rest = values
     for place in reversed(range(fours)):
         rest, low = np.divmod(rest, 10_000)
-        found[:, place] = _four_digits()[low]
-    return found.view(np.uint8)[:, 4 * fours - width :]
+        groups[:, place] = _four_digits()[low]
+    return groups.view(np.uint8)[:, 4 * fours - width :]
 
 
 def _leading(values: Numbers, width: int) -> Present:
-    """Which of `width` digits of each value are no leading zeros; the last one always counts."""
+    """Mask the leading zeros of `width` digits of each value; the last digit always counts."""
     powers = [10**place for place in range(width - 1, 0, -1)]
     least: Numbers = np.array([*powers, 0], np.int64).astype(values.dtype)
     counts: Present = values[:, None] >= least
@@ -116,8 +116,8 @@ def _leading(values: Numbers, width: int) -> Present:
 
 @cache
 def _four_digits() -> NDArray[np.uint32]:
-    """The four characters of 0000 to 9999, each as one number."""
+    """Return the four characters of 0000 to 9999, each as one number."""
     numbers = np.arange(10_000)[:, None] // np.array([1000, 100, 10, 1]) % 10
     characters = (numbers + ord("0")).astype(np.uint8)
-    found: NDArray[np.uint32] = characters.view("<u4").reshape(-1)
-    return found
+    words: NDArray[np.uint32] = characters.view("<u4").reshape(-1)
+    return words

@@ -1,6 +1,6 @@
-"""Reads KINC text through the native splits: pieces of rows as columns, in the order of the text.
+"""Reads KINC text by the native splits: pieces of rows as columns, in the order of the text.
 
-Threads parse ahead; at most `threads + 1` pieces are held.
+Threads parse ahead; at most `threads + 1` pieces are in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cuesta.errors import InputError
 from cuesta.native import from_response, native_module
 
 WHOLE_FILE = (1 << 64) - 1
-"""Bytes of the split that is a whole gzipped file."""
+"""Size of a split that stands for a complete gzipped file."""
 
 _IN_BLOCK = re.compile(r"line (\d+) of a block of text ")
 
@@ -44,7 +44,7 @@ class Text:
 
     @property
     def paths(self) -> list[str]:
-        """The files, each once."""
+        """Distinct files, in their order."""
         return list(dict.fromkeys(path for path, _, _ in self.splits))
 
     @property
@@ -53,7 +53,7 @@ class Text:
         return sum(Path(path).stat().st_size for path in self.paths)
 
     def fingerprint(self) -> str:
-        """Changes when a file does: from the path, size and time of change of each."""
+        """Return a hash of the path, size and modification time of each file."""
         digest = hashlib.blake2b(digest_size=16)
         for path in self.paths:
             status = Path(path).stat()
@@ -64,7 +64,7 @@ class Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """Rows of one stretch of text, all of the same length, no row without its score."""
+    """Rows of a range of text, all of the same length, all with the requested score."""
 
     path: str
     columns: Batch
@@ -74,7 +74,7 @@ class Piece:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
         return len(self.columns["gene1"])
 
     @property
@@ -85,7 +85,7 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """A stretch of text still to be parsed by `parse`."""
+    """A range of text to be parsed by `parse`."""
 
     path: str
     parse: Callable[[], Columns]
@@ -113,7 +113,7 @@ def open_text(inputs: list[str], score_index: int, split_bytes: int) -> Text:
 
 
 def pieces(text: Text, threads: int, split_bytes: int) -> Iterator[Piece]:
-    """Parse all of the text. Errors: `InputError` naming file and line."""
+    """Yield pieces of the text in order. Errors: `InputError` naming file and line."""
     running: deque[tuple[_Task, Future[Columns]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
@@ -130,26 +130,26 @@ def pieces(text: Text, threads: int, split_bytes: int) -> Iterator[Piece]:
 
 def _finished(running: deque[tuple[_Task, Future[Columns]]], samples: int) -> Piece:
     task, future = running.popleft()
-    found = future.result()
+    columns = future.result()
     return Piece(
         path=task.path,
-        columns=_arrays(found, samples),
-        rows_read=int.from_bytes(found["rows_read"], "little"),
+        columns=_arrays(columns, samples),
+        rows_read=int.from_bytes(columns["rows_read"], "little"),
         text_bytes=task.text_bytes,
         disk_bytes=task.disk_bytes,
     )
 
 
-def _arrays(found: Columns, samples: int) -> Batch:
-    """The columns as arrays on the bytes of the native module; scores one array each."""
-    numbers = {name: np.frombuffer(found[name], "<u4") for name in (*DIMENSIONS, *COUNTS)}
+def _arrays(columns: Columns, samples: int) -> Batch:
+    """Return arrays on the bytes of the native module, with an array for each score."""
+    numbers = {name: np.frombuffer(columns[name], "<u4") for name in (*DIMENSIONS, *COUNTS)}
     rows = len(numbers["gene1"])
-    scores = np.frombuffer(found["scores"], "<i4")
+    scores = np.frombuffer(columns["scores"], "<i4")
     if rows:
         table = scores.reshape(rows, -1)
         for index in range(table.shape[1]):
             numbers[f"score{index}"] = np.ascontiguousarray(table[:, index])
-    numbers["mask"] = np.frombuffer(found["mask"], f"S{samples}")
+    numbers["mask"] = np.frombuffer(columns["mask"], f"S{samples}")
     return numbers
 
 
@@ -164,7 +164,7 @@ def _tasks(text: Text, split_bytes: int) -> Iterator[_Task]:
 
 
 def _gzip_tasks(path: str, text: Text, split_bytes: int) -> Iterator[_Task]:
-    """Blocks of whole lines, so that a gzipped file of any size takes bounded memory."""
+    """Yield tasks of complete lines, so that a gzipped file of any size takes bounded memory."""
     lines = 0
     place = 0
     for block, position in _gzip_blocks(path, split_bytes):
@@ -175,7 +175,7 @@ def _gzip_tasks(path: str, text: Text, split_bytes: int) -> Iterator[_Task]:
 
 
 def _gzip_blocks(path: str, split_bytes: int) -> Iterator[tuple[bytes, int]]:
-    """Whole lines and how far the file has been read. Errors: `InputError` when it is damaged."""
+    """Yield complete lines, and the position in the file. Errors: `InputError` for damage."""
     rest = b""
     try:
         with Path(path).open("rb") as file, gzip.open(file) as stream:
@@ -203,11 +203,11 @@ def _gzip_blocks(path: str, split_bytes: int) -> Iterator[tuple[bytes, int]]:
 
 def _parse_block(path: str, lines_before: int, parameters: str, block: bytes) -> Columns:
     try:
-        found: Columns = native_module().map_bytes(parameters, block)
+        columns: Columns = native_module().map_bytes(parameters, block)
     except InputError as error:
         place = _IN_BLOCK.search(str(error))
         if place is None:
             raise
         number = int(place[1]) + lines_before
         raise InputError(_IN_BLOCK.sub(f"line {number} of {path} ", str(error))) from None
-    return found
+    return columns

@@ -1,4 +1,4 @@
-"""One run: find or load the arrays, answer by queries, say how long each part took."""
+"""A run: finds or loads the arrays, queries them, and times each phase."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(trial: Trial, output: Path, scratch: Path, progress: Progress | None) ->
     clock = Clock()
     try:
         with _loaders(loader_count(trial), clock) as loaders:
-            arrays = _load(trial, scratch, limits, Hears(clock, progress, loaders))
+            arrays = _load(trial, scratch, limits, Loading(clock, progress, loaders))
         work = Run(
             trial=trial,
             output=output,
@@ -62,8 +62,8 @@ def run(trial: Trial, output: Path, scratch: Path, progress: Progress | None) ->
     return Outcome(phases=tuple(clock.phases), counts=work.counts, versions=versions)
 
 
-class Hears(NamedTuple):
-    """What takes part in loading beside the text."""
+class Loading(NamedTuple):
+    """Context of loading: clock, progress, and loading processes."""
 
     clock: Clock
     progress: Progress | None
@@ -72,7 +72,7 @@ class Hears(NamedTuple):
 
 @contextmanager
 def _loaders(count: int, clock: Clock) -> Iterator[Loaders | None]:
-    """Processes that load, none where one is enough; bringing them up is a phase."""
+    """Start loading processes, none for a count of 1; the start is a phase."""
     if count == 1:
         yield None
         return
@@ -85,16 +85,16 @@ def _loaders(count: int, clock: Clock) -> Iterator[Loaders | None]:
 
 
 def _check(trial: Trial) -> None:
-    """Refuse what can be refused before any work. Errors: `InputError`."""
+    """Check a trial before any work. Errors: `InputError`."""
     if trial.parameters.get("method") == "louvain":
         raise InputError("array: engine array does not offer --method louvain; use --engine native")
-    # The native module says what is wrong with a filter in the words of every engine.
+    # The native module checks a filter with the same messages for all engines.
     native_module().map_bytes(json.dumps(filter_parameters(trial.parameters)), b"")
 
 
-def _load(trial: Trial, scratch: Path, limits: Sizes, hears: Hears) -> list[Loaded]:
-    """An array of each version for `join`, else one of all inputs."""
-    clock, progress, loaders = hears
+def _load(trial: Trial, scratch: Path, limits: Sizes, loading: Loading) -> list[Loaded]:
+    """Load an array of each version for `join`, else one of all inputs."""
+    clock, progress, loaders = loading
     score_index = make_filter(trial.parameters).score_index
     folder = trial.engine_options.get(KEEP_OPTION)
     joins = trial.workload == "join"
@@ -108,7 +108,7 @@ def _load(trial: Trial, scratch: Path, limits: Sizes, hears: Hears) -> list[Load
                 score_index=score_index,
                 threads=trial.threads,
                 sizes=limits,
-                kept=folder is not None,
+                is_permanent=folder is not None,
                 loaders=loaders,
                 progress=progress,
             )
@@ -129,10 +129,10 @@ def _load(trial: Trial, scratch: Path, limits: Sizes, hears: Hears) -> list[Load
 
 
 def _counts(arrays: list[Loaded]) -> dict[str, int]:
-    sizes_on_disk = [store.stored_bytes(one.place, one.facts.shape) for one in arrays]
+    sizes_on_disk = [store.stored_bytes(loaded.place, loaded.facts.shape) for loaded in arrays]
     return {
-        "rows_read": sum(one.facts.rows_read for one in arrays),
-        "rows_loaded": sum(one.facts.rows for one in arrays),
+        "rows_read": sum(loaded.facts.rows_read for loaded in arrays),
+        "rows_loaded": sum(loaded.facts.rows for loaded in arrays),
         "array_bytes": sum(sizes_on_disk),
-        "arrays_reused": sum(one.reused for one in arrays),
+        "arrays_reused": sum(loaded.reused for loaded in arrays),
     }
