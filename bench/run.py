@@ -71,15 +71,15 @@ REPEATS_REAL = 9
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what was asked for; 1 when answers differ or a contestant breaks, 2 for bad words."""
+    """Run the requested benches; 1 when answers differ or a contestant breaks, 2 for bad words."""
     options = parser().parse_args(arguments)
     if options.tables:
         tables()
         return 0
     names = options.names or list(BENCHES)
     if len(names) == 1:
-        return 0 if one(names[0], size_of(options), options.results) else 1
-    # Each in a process of its own, so that none finds another's threads, memory or JVM.
+        return 0 if run_bench(names[0], size_of(options), options.results) else 1
+    # Each bench runs in a process of its own, without threads, memory or a JVM of another.
     words = [word for word in arguments if word not in names]
     failed = [name for name in names if not alone([name, *words])]
     if failed:
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The words of the command."""
+    """The parser of the command."""
     summary, _, more = (__doc__ or "").partition("\n\n")
     made = argparse.ArgumentParser(prog="bench/run.py", description=summary, epilog=more)
     made.add_argument("names", nargs="*", choices=[[], *BENCHES], metavar="NAME")
@@ -106,7 +106,7 @@ def alone(words: Sequence[str]) -> bool:
 
 
 def size_of(options: argparse.Namespace) -> Size:
-    """What the benches may spend."""
+    """The size of the benches that the options select."""
     return Size(
         smoke=options.smoke,
         repeats=options.repeats or (REPEATS_SMOKE if options.smoke else REPEATS_REAL),
@@ -115,8 +115,8 @@ def size_of(options: argparse.Namespace) -> Size:
     )
 
 
-def one(name: str, size: Size, elsewhere: Path | None) -> bool:
-    """Run one bench and keep its record; False after saying why not."""
+def run_bench(name: str, size: Size, elsewhere: Path | None) -> bool:
+    """Run a bench and store its record; return False after printing why not."""
     print(f"bench {name}", file=sys.stderr, flush=True)
     started = time.perf_counter()
     # Before any library that reads them is loaded, and the machine before it is busy with us.
@@ -142,7 +142,7 @@ def one(name: str, size: Size, elsewhere: Path | None) -> bool:
 
 
 def tables() -> None:
-    """Write the tables of the results that are kept."""
+    """Write the tables of the stored results."""
     records = results.read_all(RESULTS)
     table.rewrite(HERE / "README.md", records)
     headlines.rewrite(HERE.parent / "README.md", HERE / "headlines.toml", records)

@@ -1,4 +1,4 @@
-"""Write `python/cuesta/__init__.pyi`: the calls of Python, typed for every workload.
+"""Write `python/cuesta/__init__.pyi`: the calls of Python, typed for each workload.
 
     python tools/generate_api.py [--check]
 

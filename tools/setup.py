@@ -61,7 +61,7 @@ archive.make(print)
 ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session")
 EXTRAS_BUILD = ("spark", "array")
 COMPILED_EXTRA = "assess"
-"""The extra with a package that is compiled with zlib's headers: not for every machine."""
+"""The extra with a package that is compiled with zlib's headers: not for all machines."""
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -183,7 +183,7 @@ def pinned(name: str, requirements: Path) -> str:
 
 def pip(*words: str) -> None:
     """Install packages into `.venv`, of which only archives with the hashes that are pinned."""
-    # Not with uv: it is twice as fast, but keeps 1 to 2 GB of pyspark anew for every install.
+    # Not with uv: it is twice as fast, but stores 1 to 2 GB of pyspark anew for each install.
     command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*command, "--require-hashes", *words])
 

@@ -1,1 +1,1 @@
-"""One file a bench; `cases(size)` gives what is to be measured."""
+"""Benches, a file each; `cases(size)` yields the cases to measure."""

@@ -1,6 +1,4 @@
-"""`advise` chooses by small runs; then its choices are run on more, and the first is held to the
-best of them.
-"""
+"""Choices of `advise` by small runs, measured on more data: the first against the best."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ from harness.size import Size
 from harness.studies import Trial
 
 WITHIN = 1.1
-"""The first choice takes at most so many times the best."""
+"""Largest ratio of the first choice's time to the best time."""
 QUESTION = "Which choice is the fastest?"
 
 
@@ -52,9 +50,9 @@ class Question:
     Attributes
     ----------
     workload, parameters
-        What is done.
+        The job.
     small, asked
-        Inputs that every choice is run on before, and the one it is about.
+        Small inputs that each choice is run on first, and the input of the job.
     choices
         Settings by the name of a choice.
     """
@@ -62,12 +60,12 @@ class Question:
     workload: str
     parameters: dict[str, Any]
     small: Sequence[Path]
-    asked: Path
+    target: Path
     choices: dict[str, dict[str, Any]]
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """One a job."""
+    """A case for each job."""
     for question in questions(size):
         yield case(size, question)
 
@@ -76,66 +74,70 @@ def case(size: Size, question: Question) -> Case:
     """The choices of a job, the one that was advised before the others."""
     folder = size.folder / f"advise-{size.pick('smoke', 'real')}" / question.workload
     repeats = size.pick(1, 3)
-    able = {name: own for name, own in question.choices.items() if not size.left_out(own["engine"])}
+    able = {
+        name: settings
+        for name, settings in question.choices.items()
+        if not size.left_out(settings["engine"])
+    }
     small = [
-        _trial(question, f"{name}-{number}", own, path)
-        for name, own in able.items()
+        _trial(question, f"{name}-{number}", settings, path)
+        for name, settings in able.items()
         for number, path in enumerate(question.small, 1)
     ]
     known = studies.run(folder / "small", QUESTION, small, repeats)
     advised, refused = _advised(question, known)
-    asked = [_trial(question, name, own, question.asked) for name, own in able.items()]
-    found = studies.run(folder / "asked", QUESTION, asked, repeats)
-    order = sorted(found.places, key=[*advised, *able].index)
-    contestants = [_contestant(found, name, advised.get(name), refused) for name in order]
+    target = [_trial(question, name, settings, question.target) for name, settings in able.items()]
+    results = studies.run(folder / "asked", QUESTION, target, repeats)
+    order = sorted(results.places, key=[*advised, *able].index)
+    contestants = [_contestant(results, name, advised.get(name), refused) for name in order]
     best = min(contestants, key=_seconds)
     left_out = {
-        name: size.left_out(own["engine"]) or ""
-        for name, own in question.choices.items()
+        name: size.left_out(settings["engine"]) or ""
+        for name, settings in question.choices.items()
         if name not in able
     }
     return Case(
-        name=f"{question.workload}, {question.asked.stat().st_size / 1e6:,.0f} MB",
+        name=f"{question.workload}, {question.target.stat().st_size / 1e6:,.0f} MB",
         contestants=tuple(contestants),
         bars=(
             Ratio(
                 ours=contestants[0].name,
-                theirs=best.name,
+                peer=best.name,
                 at_least=1 / WITHIN,
                 text="the first choice is within 10 % of the best",
             ),
             PredictionError(at_most=None, text="median error of the times advised, shown"),
             PredictionShare(which=INSIDE, text="inside the intervals advised, shown"),
         ),
-        amount=float(question.asked.stat().st_size),
+        amount=float(question.target.stat().st_size),
         unit="B",
-        absent={**found.absent, **left_out},
+        absent={**results.absent, **left_out},
     )
 
 
-def _trial(question: Question, name: str, own: dict[str, Any], path: Path) -> Trial:
+def _trial(question: Question, name: str, settings: dict[str, Any], path: Path) -> Trial:
     common = {"workload": question.workload, "parameters": question.parameters}
-    return Trial(name=name, settings={**common, "memory": "4GiB", **own}, inputs=(path,))
+    return Trial(name=name, settings={**common, "memory": "4GiB", **settings}, inputs=(path,))
 
 
-def _advised(question: Question, known: studies.Ran) -> tuple[dict[str, Choice], str]:
-    """By name of a choice what `advise --runs` says of it, the first choice first.
+def _advised(question: Question, known: studies.StudyRuns) -> tuple[dict[str, Choice], str]:
+    """The choices of `advise --runs` by name, the first choice first.
 
-    Also why it says nothing at all, where it does.
+    Also the reason, where it has none.
     """
-    places = [place for own in known.places.values() for place in own]
-    size_bytes = float(question.asked.stat().st_size)
-    names = {str(place / "run.json"): _choice_of(name) for name, own in known.places.items()
-             for place in own}  # fmt: skip
+    places = [place for settings in known.places.values() for place in settings]
+    size_bytes = float(question.target.stat().st_size)
+    names = {str(place / "run.json"): _choice_of(name) for name, settings in known.places.items()
+             for place in settings}  # fmt: skip
     try:
-        found = here.choices(question.workload, size_bytes, places)
+        possible = here.choices(question.workload, size_bytes, places)
         job = Job(size_bytes=size_bytes, years=1.0)
-        told = among(question.workload, job, found)
+        advice = among(question.workload, job, possible)
     except CuestaError as error:
         return {}, str(error)
-    first = told["best"][0]["choice"]["runs"]
-    found = sorted(found, key=lambda one: (one.runs != first, _time(one)))
-    return {names[one.runs[0]]: one for one in found}, ""
+    first = advice["best"][0]["choice"]["runs"]
+    possible = sorted(possible, key=lambda choice: (choice.runs != first, _time(choice)))
+    return {names[choice.runs[0]]: choice for choice in possible}, ""
 
 
 def _choice_of(trial: str) -> str:
@@ -147,8 +149,10 @@ def _time(choice: Choice) -> float:
     return choice.seconds.value if choice.seconds else float("inf")
 
 
-def _contestant(found: studies.Ran, name: str, advised: Choice | None, refused: str) -> Contestant:
-    runs = found.records(name)
+def _contestant(
+    results: studies.StudyRuns, name: str, advised: Choice | None, refused: str
+) -> Contestant:
+    runs = results.records(name)
     recorded = Recorded(
         samples=tuple(
             Sample(
@@ -190,7 +194,7 @@ def questions(size: Size) -> Iterator[Question]:
 
 
 def scan(size: Size) -> Question:
-    """Lines that pass."""
+    """A scan of lines."""
     genes = size.pick((60, 90, 200), (700, 1400, 2800))
     small = [pairs_text(size.folder, Pairs(genes=count)) for count in genes]
     jvm = {"spark-scala": {"engine": "spark-scala"}} if not size.smoke else {}
@@ -198,20 +202,20 @@ def scan(size: Size) -> Question:
         workload="scan",
         parameters={"min_abs_score": 0.8},
         small=small[:-1],
-        asked=small[-1],
+        target=small[-1],
         choices={**_on_cores(), **_processes(), **jvm},
     )
 
 
 def sort(size: Size) -> Question:
-    """In memory, beyond it, and on ranks."""
+    """A sort in memory, beyond it, and on ranks."""
     rows = size.pick((10_000, 20_000, 100_000), (625_000, 2_500_000, 10_000_000))
     small = [tera_records(size.folder, count) for count in rows]
     return Question(
         workload="sort",
         parameters={},
         small=small[:-1],
-        asked=small[-1],
+        target=small[-1],
         choices={
             **_on_cores(),
             "native-in-256mib": {"engine": "native", "memory": "256MiB"},
@@ -230,7 +234,7 @@ def kmeans(size: Size) -> Question:
         workload="kmeans",
         parameters={"clusters": 10, "iterations": 10},
         small=points[:-1],
-        asked=points[-1],
+        target=points[-1],
         choices={**_on_cores(), **_processes(), "dask": {"engine": "dask"}},
     )
 
@@ -242,7 +246,7 @@ def correlate(size: Size) -> Question:
         workload="correlate",
         parameters={"min_abs_score": 0.8},
         small=matrices[:-1],
-        asked=matrices[-1],
+        target=matrices[-1],
         choices={**_on_cores(), **_processes(), "dask": {"engine": "dask"}},
     )
 
@@ -254,7 +258,7 @@ def assemble(size: Size) -> Question:
         workload="assemble",
         parameters={"kmer_sizes": "31"},
         small=reads[:-1],
-        asked=reads[-1],
+        target=reads[-1],
         choices={**_on_cores(), **_processes()},
     )
 

@@ -35,13 +35,13 @@ UNLIMITED_BYTES = assemblers.UNLIMITED_BYTES
 ONE_LINE = "2\t1\t1\t1\t3\t0\t0\t0\t0\t0.9\t111\n"
 START_MOST = 1.2
 TEXT_MOST, COMPUTED_MOST = 3.0, 1.0
-"""How often the time of the work its verification may take: of a pass over text, of the rest."""
+"""Most time of the verification, by the time of the work: of a pass over text, of the rest."""
 SHAPE = ("-k", "31", "--min-count", "3")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Typed:
-    """A command of ours and what it is held to.
+    """A command of ours and its limits.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Typed:
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
-    """What a user would run instead, and how often its speed ours shall be."""
+    """A program that a user would run instead, and the least ratio of ours to its speed."""
 
     name: str
     how: str
@@ -227,10 +227,10 @@ def images(size: Size) -> Case:
 
 def assembly(size: Size) -> Iterator[Case]:
     """Unitigs, contigs and graph of reads, beside Cuttlefish, which stops at unitigs."""
-    genomes = (reads.mates(size.folder, smoke=size.smoke), reads.with_repeats(size))
+    genomes = (reads.read_pairs(size.folder, smoke=size.smoke), reads.with_repeats(size))
     for name, made in zip(("E. coli", "26 Mbp with repeats"), genomes, strict=True):
         ours = Typed(
-            name=f"assemble, {name}" if not size.smoke else f"assemble, small, {made.one.stem}",
+            name=f"assemble, {name}" if not size.smoke else f"assemble, small, {made.first.stem}",
             words=("assemble", *map(str, made.files), *SHAPE),
             inputs=made.files,
             answer=_recorded,
@@ -272,7 +272,7 @@ def start(size: Size) -> Case:
 def against(size: Size, ours: Typed, *peers: Peer) -> Case:
     """A command and its peers; the parts of its time take part, from the same repeats."""
     last = _Last()
-    there = [peer for peer in peers if not (peer.absent or size.left_out(peer.name))]
+    present = [peer for peer in peers if not (peer.absent or size.left_out(peer.name))]
     parts = ((WORK, last.work_seconds), (VERIFICATION, last.verification_seconds))
     return Case(
         name=ours.name,
@@ -286,19 +286,19 @@ def against(size: Size, ours: Typed, *peers: Peer) -> Case:
             *(Contestant(name=name, how="of its record", work=work) for name, work in parts),
             *(
                 Contestant(
-                    name=one.name, how=one.how, work=one.work, answer=one.answer,
-                    repeats_max=one.repeats_max,
+                    name=peer.name, how=peer.how, work=peer.work, answer=peer.answer,
+                    repeats_max=peer.repeats_max,
                 )
-                for one in there
+                for peer in present
             ),
         ),
         bars=(
             *(
-                Ratio(ours=CUESTA, theirs=peer.name, at_least=peer.at_least, text=_bar(peer))
+                Ratio(ours=CUESTA, peer=peer.name, at_least=peer.at_least, text=_bar(peer))
                 for peer in peers
             ),
             Ratio(
-                ours=VERIFICATION, theirs=WORK, at_least=1 / ours.most,
+                ours=VERIFICATION, peer=WORK, at_least=1 / ours.most,
                 text=f"verification takes at most {ours.most:g} times the work",
             ),
         ),

@@ -20,7 +20,7 @@ CUESTA = "cuesta"
 K = 31
 UNITIGS = "unitigs.fa"
 FILES = ("contigs.fa", UNITIGS, "graph.gfa", "spectrum.tsv", "stats.json")
-"""Of an answer, those that are the same bytes however it was come by."""
+"""Files of an answer that are the same bytes on any engine."""
 
 _PLACES = bytes.maketrans(b"ACGT", b"TGCA")
 
@@ -32,7 +32,7 @@ class Command:
     Attributes
     ----------
     files, options, threads
-        What it is told.
+        Arguments of the command.
     limit_bytes
         Memory that the system lets it have.
     """
@@ -57,12 +57,12 @@ class Done:
 
     @property
     def phases(self) -> list[dict[str, Any]]:
-        """What the work consisted of: the phases but `start`."""
+        """The phases of the work: all but `start`."""
         return [phase for phase in self.record["phases"] if phase["name"] != "start"]
 
 
 def run(command: Command, folder: Path) -> Done:
-    """Leave the answer in `folder/answer`. Errors: `RuntimeError` with what the command said."""
+    """Run the command, its answer in `folder/answer`. Errors: `RuntimeError` with its output."""
     output = folder / "answer"
     words = [sys.executable, "-m", "cuesta", "run", "assemble", *map(str, command.files)]
     words += [*command.options, "--threads", str(command.threads), "-o", str(output)]
@@ -70,10 +70,10 @@ def run(command: Command, folder: Path) -> Done:
     return Done(seconds=ran.seconds, record=json.loads((output / "run.json").read_text()))
 
 
-def whole(
+def typed_command(
     command: Command, answer: Callable[[Path], Answer] | None = None, name: str = CUESTA
 ) -> Contestant:
-    """The whole process but for the verification, which others do not have."""
+    """Contestant of the complete process but for the verification, which others do not have."""
 
     def seconds(done: Done) -> float:
         return done.seconds - float(done.record["verification"]["seconds"])
@@ -108,12 +108,12 @@ def _read(answer: Callable[[Path], Answer] | None) -> Callable[[Path], Answer] |
 def files(answer: Path) -> Answer:
     """Every byte of `FILES`."""
     sums = {name: hashlib.sha256((answer / name).read_bytes()).hexdigest() for name in FILES}
-    found = digest(f"{name} {text}".encode() for name, text in sums.items())
-    return Answer(digest=found.digest, rows=found.rows, values=sums)
+    combined = digest(f"{name} {text}".encode() for name, text in sums.items())
+    return Answer(digest=combined.digest, rows=combined.rows, values=sums)
 
 
 def same_files(answer: Answer, other: Answer) -> str | None:
-    """Which files differ, or None."""
+    """The names of files that differ, or None."""
     names = [name for name in FILES if answer.values[name] != other.values[name]]
     return f"other bytes in {', '.join(names)}" if names else None
 
@@ -133,6 +133,6 @@ def form(sequence: bytes) -> bytes:
     """A unitig on the strand and, where circular, in the rotation that is least."""
     turned = sequence.translate(_PLACES)[::-1]
     if len(sequence) > K - 1 and sequence[: K - 1] == sequence[1 - K :]:
-        circles = [one[: 1 - K] for one in (sequence, turned)]
+        circles = [strand[: 1 - K] for strand in (sequence, turned)]
         return min(circle[at:] + circle[:at] for circle in circles for at in range(len(circle)))
     return min(sequence, turned)

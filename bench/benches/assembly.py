@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from benches import assembly_engines
-from benches.assemble_command import CUESTA, Command, K, unitig_set, unitigs, whole
+from benches.assemble_command import CUESTA, Command, K, typed_command, unitig_set, unitigs
 from benches.assembly_engines import SHAPE, case, with_peers
 from benches.assembly_genome import genome
 from harness.model import Case, Contestant, MemoryLimit, Ratio
-from harness.reads import Mates, mates
+from harness.reads import ReadPairs, read_pairs
 from harness.size import Size
 from peers import assemblers
 from peers.quast import QUAST, report
@@ -22,7 +22,7 @@ CUTTLEFISH_BYTES = 620 << 20
 
 def cases(size: Size) -> Iterator[Case]:
     """Unitigs beside BCALM, contigs of one and of several sizes of k-mers beside assemblers."""
-    reads = mates(size.folder, smoke=size.smoke)
+    reads = read_pairs(size.folder, smoke=size.smoke)
     first = unitigs_of_31(size, reads)
     yield replace(first, notes=(f"reads: {reads.how}",))
     yield genome(size, reads)
@@ -33,7 +33,7 @@ def cases(size: Size) -> Iterator[Case]:
     yield several(size, reads)
 
 
-def unitigs_of_31(size: Size, reads: Mates) -> Case:
+def unitigs_of_31(size: Size, reads: ReadPairs) -> Case:
     """Exactly BCALM's unitigs, at the speed of Cuttlefish."""
     peers = [
         Contestant(
@@ -50,10 +50,10 @@ def unitigs_of_31(size: Size, reads: Mates) -> Case:
             repeats_max=5,
         ),
     ]
-    ours = whole(Command(files=reads.files, options=SHAPE), unitigs)
+    ours = typed_command(Command(files=reads.files, options=SHAPE), unitigs)
     bars = (
-        Ratio(ours=CUESTA, theirs="cuttlefish", at_least=1.0, text="1.0x Cuttlefish's time"),
-        Ratio(ours=CUESTA, theirs="bcalm", at_least=None, text="beside BCALM, equal unitigs"),
+        Ratio(ours=CUESTA, peer="cuttlefish", at_least=1.0, text="1.0x Cuttlefish's time"),
+        Ratio(ours=CUESTA, peer="bcalm", at_least=None, text="beside BCALM, equal unitigs"),
         MemoryLimit(
             ours=CUESTA,
             below_bytes=CUTTLEFISH_BYTES * 7 // 10,
@@ -63,19 +63,19 @@ def unitigs_of_31(size: Size, reads: Mates) -> Case:
     return with_peers(size, case(f"unitigs, k = {K}", reads.files, (ours,), bars), peers)
 
 
-def contigs(size: Size, reads: Mates) -> Case:
+def contigs(size: Size, reads: ReadPairs) -> Case:
     """Contigs of 31-mers, beside Minia."""
     how = "minia -kmer-size 31 -abundance-min 3 -nb-cores 2"
     peer = Contestant(
         name="minia", how=how, work=lambda folder: assemblers.minia(reads, folder), repeats_max=3
     )
-    ours = whole(Command(files=reads.files, options=SHAPE))
-    bar = Ratio(ours=CUESTA, theirs="minia", at_least=1.0, text="as fast as Minia")
+    ours = typed_command(Command(files=reads.files, options=SHAPE))
+    bar = Ratio(ours=CUESTA, peer="minia", at_least=1.0, text="as fast as Minia")
     made = with_peers(size, case(f"contigs, k = {K}", reads.files, (ours,), (bar,)), [peer])
     return _judged(size, made, reads, {"minia": ("out.contigs.fa",)})
 
 
-def several(size: Size, reads: Mates) -> Case:
+def several(size: Size, reads: ReadPairs) -> Case:
     """Contigs of several sizes of k-mers, beside MEGAHIT, which has five times as long."""
     peer = Contestant(
         name="megahit",
@@ -83,14 +83,14 @@ def several(size: Size, reads: Mates) -> Case:
         work=lambda folder: assemblers.megahit(reads, folder, pairs=False),
         repeats_max=1,
     )
-    ours = whole(Command(files=reads.files))
-    bar = Ratio(ours=CUESTA, theirs="megahit", at_least=5.0, text="5x MEGAHIT")
+    ours = typed_command(Command(files=reads.files))
+    bar = Ratio(ours=CUESTA, peer="megahit", at_least=5.0, text="5x MEGAHIT")
     made = case("contigs, k chosen, single reads", reads.files, (ours,), (bar,))
-    found = {"megahit": ("out/final.contigs.fa",)}
-    return _judged(size, with_peers(size, made, [peer]), reads, found)
+    sequences = {"megahit": ("out/final.contigs.fa",)}
+    return _judged(size, with_peers(size, made, [peer]), reads, sequences)
 
 
-def _judged(size: Size, case: Case, reads: Mates, peers: Mapping[str, tuple[str, ...]]) -> Case:
+def _judged(size: Size, case: Case, reads: ReadPairs, peers: Mapping[str, tuple[str, ...]]) -> Case:
     """The case with notes on how good the sequences of its last repeats are, by QUAST."""
     why = assemblers.missing(QUAST)
     if size.smoke or why:
@@ -101,20 +101,20 @@ def _judged(size: Size, case: Case, reads: Mates, peers: Mapping[str, tuple[str,
     def judged(contestant: Contestant) -> Contestant:
         def remark(folder: Path) -> str:
             paths = [folder / name for name in sequences[contestant.name]]
-            found = [
+            qualities = [
                 f"{path.stem} {_quality(path, reads, folder)}" for path in paths if path.exists()
             ]
-            return f"{case.name}, QUAST of {contestant.name}: {'; '.join(found)}"
+            return f"{case.name}, QUAST of {contestant.name}: {'; '.join(qualities)}"
 
         return replace(contestant, remark=remark)
 
     return replace(case, contestants=tuple(map(judged, case.contestants)))
 
 
-def _quality(path: Path, reads: Mates, folder: Path) -> str:
+def _quality(path: Path, reads: ReadPairs, folder: Path) -> str:
     """NGA50, misassemblies and genome fraction."""
-    found = report(path, reads.genome, folder / "quast")
+    measures = report(path, reads.genome, folder / "quast")
     return (
-        f"NGA50 {int(found['NGA50']):,}, misassemblies {found['# misassemblies']}, "
-        f"genome fraction {found['Genome fraction (%)']} %"
+        f"NGA50 {int(measures['NGA50']):,}, misassemblies {measures['# misassemblies']}, "
+        f"genome fraction {measures['Genome fraction (%)']} %"
     )

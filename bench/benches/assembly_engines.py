@@ -18,8 +18,8 @@ from benches.assemble_command import (
     phases,
     run,
     same_files,
+    typed_command,
     unitigs,
-    whole,
 )
 from harness.data import warm
 from harness.model import (
@@ -30,7 +30,7 @@ from harness.model import (
     MemoryLimit,
     Ratio,
 )
-from harness.reads import Mates, shuffled
+from harness.reads import ReadPairs, shuffled
 from harness.size import Size
 from peers import assemblers
 
@@ -40,7 +40,7 @@ ENGINES: dict[str, tuple[str, ...]] = {
     "mpi": ("--engine", "mpi"),
     "spark": ("--engine", "spark", "--memory", f"{MEMORY_BYTES >> 30}GiB"),
 }
-"""Besides native, with what they are told."""
+"""Engines besides native, with their options."""
 
 SMALL_MIB = (256, 384, 512, 768)
 """Limits of memory to try, the smallest first."""
@@ -58,7 +58,7 @@ FLOOR = (
 def case(
     name: str, inputs: Sequence[Path], contestants: Sequence[Contestant], bars: Sequence[Bar]
 ) -> Case:
-    """One computation on these files, whose bytes are its work; a file may be there twice."""
+    """A computation on these files, whose bytes are its work; a file may be there twice."""
     size_bytes = sum(path.stat().st_size for path in inputs)
     return Case(
         name=f"{name}, {size_bytes / 1e6:.0f} MB",
@@ -83,28 +83,28 @@ def with_peers(size: Size, made: Case, peers: Sequence[Contestant]) -> Case:
     )
 
 
-def engines(size: Size, reads: Mates) -> Case:
-    """The same unitigs on ranks and on Spark, without the start of Spark."""
+def engines(size: Size, reads: ReadPairs) -> Case:
+    """Unitigs on ranks and on Spark, without the start of Spark."""
     absent = _absent(size)
     native = Command(files=reads.files, options=SHAPE)
-    others = {
+    by_engine = {
         name: replace(native, options=(*SHAPE, *words))
         for name, words in ENGINES.items()
         if _called(name) not in absent
     }
-    ours = [phases(one, unitigs, _called(name)) for name, one in others.items()]
+    ours = [phases(command, unitigs, _called(name)) for name, command in by_engine.items()]
     bars = [
-        Ratio(ours=CUESTA, theirs=our.name, at_least=None, text=f"beside {our.name}, shown")
+        Ratio(ours=CUESTA, peer=our.name, at_least=None, text=f"beside {our.name}, shown")
         for our in ours
     ]
     made = case(f"engines, k = {K}", reads.files, [phases(native, unitigs), *ours], bars)
     notes = [_stages(size, native, reads.bases), FLOOR]
-    if "spark" in others:
-        notes.append(_shuffle(size, others["spark"], reads.bases))
+    if "spark" in by_engine:
+        notes.append(_shuffle(size, by_engine["spark"], reads.bases))
     return replace(made, repeats_max=3, absent=absent, notes=tuple(notes))
 
 
-def identical(size: Size, reads: Mates) -> Case:
+def identical(size: Size, reads: ReadPairs) -> Case:
     """Every file of the answer is the same bytes for any threads, memory, order and engine."""
     absent = _absent(size)
     mixed = (shuffled(reads),)
@@ -139,7 +139,7 @@ def _three_times(file: Path) -> Path:
     return made
 
 
-def beyond_memory(reads: Mates) -> Case:
+def beyond_memory(reads: ReadPairs) -> Case:
     """Three times the reads within a limit that holds a part of them, and without one."""
     files = tuple(_three_times(file) for file in reads.files)
     free = Command(files=files, options=("-k", str(K), "--min-count", "9"))
@@ -149,13 +149,13 @@ def beyond_memory(reads: Mates) -> Case:
     bars = (
         Ratio(
             ours=name,
-            theirs=CUESTA,
+            peer=CUESTA,
             at_least=1 / 1.6,
             text="1.6 times as long as without a limit",
         ),
         MemoryLimit(ours=name, below_bytes=LIMIT_BYTES, text="within the limit"),
     )
-    contestants = (whole(free, unitigs), whole(limited, unitigs, name))
+    contestants = (typed_command(free, unitigs), typed_command(limited, unitigs, name))
     title = f"three times the reads in {LIMIT_BYTES >> 20} MiB"
     return case(title, free.files, contestants, bars)
 
@@ -167,11 +167,11 @@ def _called(engine: str) -> str:
 def _absent(size: Size) -> dict[str, str]:
     """Why engines cannot take part."""
     reasons = {engine: size.left_out(engine) or installed.missing(engine) for engine in ENGINES}
-    return {_called(one): why for one, why in reasons.items() if why}
+    return {_called(engine): why for engine, why in reasons.items() if why}
 
 
-def _smallest(size: Size, reads: Mates) -> tuple[int, tuple[str, ...]]:
-    """The first of `SMALL_MIB` with which a run passes, and what those before it said.
+def _smallest(size: Size, reads: ReadPairs) -> tuple[int, tuple[str, ...]]:
+    """The first of `SMALL_MIB` with which a run passes, and the refusals of smaller ones.
 
     Errors: `RuntimeError` when the last one is refused too.
     """
@@ -183,21 +183,21 @@ def _smallest(size: Size, reads: Mates) -> tuple[int, tuple[str, ...]]:
         except RuntimeError as error:
             if limit == SMALL_MIB[-1]:
                 raise
-            said = str(error).rpartition("cuesta: ")[2]
-            refused = (*refused, f"identical files: {limit} MiB is too little: {said}")
+            reason = str(error).rpartition("cuesta: ")[2]
+            refused = (*refused, f"identical files: {limit} MiB is too little: {reason}")
         else:
             break
     return limit, refused
 
 
 def _tried(size: Size, command: Command) -> Done:
-    """One run beside the measured ones."""
+    """Run the command once, without measuring."""
     with tempfile.TemporaryDirectory(dir=size.folder) as folder:
         return run(command, Path(folder))
 
 
 def _shuffle(size: Size, command: Command, bases: int) -> str:
-    """What Spark's event log says of the shuffle."""
+    """Bytes of the shuffle by Spark's event log, in words."""
     written = _tried(size, command).record["engine_log"]["shuffle_write_bytes"]
     return f"spark writes {written / bases:.2f} bytes of shuffle a base of the reads"
 
@@ -210,7 +210,7 @@ def _stages(size: Size, command: Command, bases: int) -> str:
     lines = []
     total_ns = 0.0
     for runs in zip(*tried, strict=True):
-        seconds = statistics.median(one["seconds"] for one in runs)
+        seconds = statistics.median(run["seconds"] for run in runs)
         ns = command.threads * seconds / bases * 1e9
         total_ns += ns
         lines.append(_stage(runs[0]["name"], ns, runs[0].get("bytes", 0) / bases))

@@ -14,19 +14,19 @@ from pathlib import Path
 
 import numpy as np
 
-from benches.assemble_command import CUESTA, Command, K, form, unitig_set, unitigs, whole
+from benches.assemble_command import CUESTA, Command, K, form, typed_command, unitig_set, unitigs
 from benches.assembly_engines import case, with_peers
 from harness.answers import digest
 from harness.model import Answer, Case, Contestant, Ratio
-from harness.reads import Mates
+from harness.reads import ReadPairs
 from harness.size import Size
 from peers import assemblers
 
 SHARED = K - 1
 
 
-def genome(size: Size, reads: Mates) -> Case:
-    """The same unitigs as BCALM's, and as Cuttlefish's where the definitions meet."""
+def genome(size: Size, reads: ReadPairs) -> Case:
+    """Unitigs of a genome, equal to BCALM's, and to Cuttlefish's where the definitions meet."""
     peers = [
         Contestant(
             name="bcalm",
@@ -42,11 +42,9 @@ def genome(size: Size, reads: Mates) -> Case:
         ),
     ]
     options = ("-k", str(K), "--min-count", "1", "--profile", "none")
-    ours = whole(Command(files=(reads.genome,), options=options), unitigs)
+    ours = typed_command(Command(files=(reads.genome,), options=options), unitigs)
     bars = [
-        Ratio(
-            ours=CUESTA, theirs=peer.name, at_least=None, text=f"beside {peer.name}, equal unitigs"
-        )
+        Ratio(ours=CUESTA, peer=peer.name, at_least=None, text=f"beside {peer.name}, equal unitigs")
         for peer in peers
     ]
     made = case(f"unitigs of the genome, k = {K}", (reads.genome,), (ours,), bars)
@@ -74,8 +72,8 @@ def _pieces(fasta: bytes) -> Iterator[bytes]:
 
 
 def _branches(lines: bytes) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Where k - 1 bases begin that are there more than once, on either strand, or are their own
-    other strand."""
+    """Places where k - 1 bases begin that occur more than once, on either strand, or are their own
+    reverse complement."""
     text = np.frombuffer(lines, dtype=np.uint8)
     codes = np.searchsorted(np.frombuffer(b"ACGT", dtype=np.uint8), text).astype(np.uint64)
     count = len(text) - SHARED + 1

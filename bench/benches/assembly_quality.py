@@ -15,7 +15,7 @@ from pathlib import Path
 from benches.assemble_command import CUESTA, Command, run
 from benches.assembly_engines import with_peers
 from harness.model import Bar, Case, Contestant, Quality, Ratio, Sample
-from harness.reads import ART, GENOME, Mates, mates, mates_of, plasmids
+from harness.reads import ART, GENOME, ReadPairs, plasmids, read_pairs, read_pairs_of
 from harness.size import Size
 from peers import assemblers
 from peers.quast import QUAST, report
@@ -28,14 +28,14 @@ FILES: Mapping[str, Mapping[str, str]] = {
 }
 NGA50, MISASSEMBLIES, FRACTION = "NGA50", "misassemblies", "genome fraction"
 COLUMNS = {NGA50: "NGA50", MISASSEMBLIES: "# misassemblies", FRACTION: "Genome fraction (%)"}
-"""What QUAST calls them."""
+"""QUAST's names of the measures."""
 FRACTION_POINTS = 0.1
 EXAMPLES = Path("/usr/share/doc")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Genome:
-    """One that is assembled from `depth` times its bases.
+    """A genome that is assembled from `depth` times its bases.
 
     Attributes
     ----------
@@ -101,22 +101,24 @@ def cases(size: Size) -> Iterator[Case]:
     """
     reasons = [why for genome in GENOMES if (why := genome.missing())]
     if size.smoke or reasons:
-        drawn = _case(size, "drawn", mates(size.folder, smoke=True), of_spades=1.0, repeats=1)
+        drawn = _case(size, "drawn", read_pairs(size.folder, smoke=True), of_spades=1.0, repeats=1)
         yield drawn if size.smoke else replace(drawn, notes=(*drawn.notes, *reasons))
     if size.smoke:
         return
     for genome in GENOMES:
         if not genome.missing():
-            reads = mates_of(size.folder, genome.path, genome.depth, genome.last)
+            reads = read_pairs_of(size.folder, genome.path, genome.depth, genome.last)
             yield _case(
                 size, genome.name, reads, of_spades=genome.of_spades, repeats=genome.repeats
             )
-    found = plasmids()
-    if found:
-        yield _case(size, "plasmids", found, of_spades=None, repeats=PLASMIDS_REPEATS)
+    plasmid_reads = plasmids()
+    if plasmid_reads:
+        yield _case(size, "plasmids", plasmid_reads, of_spades=None, repeats=PLASMIDS_REPEATS)
 
 
-def _case(size: Size, name: str, reads: Mates, *, of_spades: float | None, repeats: int) -> Case:
+def _case(
+    size: Size, name: str, reads: ReadPairs, *, of_spades: float | None, repeats: int
+) -> Case:
     spades = _contestant(SPADES, "spades.py --isolate -1 -2 -t 2", reads, assemblers.spades)
     megahit = partial(assemblers.megahit, pairs=True)
     peers = [
@@ -124,10 +126,10 @@ def _case(size: Size, name: str, reads: Mates, *, of_spades: float | None, repea
         _contestant(MEGAHIT, "megahit -1 -2 -t 2", reads, megahit),
     ]
     command = Command(files=reads.files, options=("--pairs",))
-    ours = _contestant(CUESTA, f"{command.text}, verified", reads, partial(_whole, command))
+    ours = _contestant(CUESTA, f"{command.text}, verified", reads, partial(_our_sample, command))
     bars: list[Bar] = [
-        Ratio(ours=CUESTA, theirs=SPADES, at_least=10.0, text="10x SPAdes"),
-        Ratio(ours=CUESTA, theirs=MEGAHIT, at_least=6.0, text="6x MEGAHIT"),
+        Ratio(ours=CUESTA, peer=SPADES, at_least=10.0, text="10x SPAdes"),
+        Ratio(ours=CUESTA, peer=MEGAHIT, at_least=6.0, text="6x MEGAHIT"),
         *(_plasmid_bars() if of_spades is None else _genome_bars(of_spades)),
     ]
     size_bytes = sum(path.stat().st_size for path in reads.files)
@@ -153,19 +155,19 @@ def _genome_bars(of_spades: float) -> Iterator[Bar]:
             f"{kind} {NGA50}",
             (SPADES,),
             f"at least {of_spades:g} of SPAdes's",
-            lambda ours, theirs: ours >= of_spades * max(theirs),
+            lambda ours, peers: ours >= of_spades * max(peers),
         )
         yield _quality(
             f"{kind} {MISASSEMBLIES}",
             (SPADES,),
             "not more than SPAdes",
-            lambda ours, theirs: ours <= min(theirs),
+            lambda ours, peers: ours <= min(peers),
         )
     yield _quality(
         f"contigs {FRACTION}",
         (SPADES, MEGAHIT),
         f"within {FRACTION_POINTS} points of the better one",
-        lambda ours, theirs: ours >= max(theirs) - FRACTION_POINTS,
+        lambda ours, peers: ours >= max(peers) - FRACTION_POINTS,
     )
 
 
@@ -174,24 +176,24 @@ def _plasmid_bars() -> Iterator[Bar]:
         f"contigs {FRACTION}",
         (SPADES,),
         "at least SPAdes's",
-        lambda ours, theirs: ours >= max(theirs),
+        lambda ours, peers: ours >= max(peers),
     )
     yield _quality(f"contigs {MISASSEMBLIES}", (SPADES,), "none", lambda ours, _: ours == 0)
 
 
 def _quality(
     name: str,
-    theirs: tuple[str, ...],
+    peers: tuple[str, ...],
     text: str,
     holds: Callable[[float, list[float]], bool],
 ) -> Quality:
-    return Quality(ours=CUESTA, theirs=theirs, name=name, text=f"{name}: {text}", holds=holds)
+    return Quality(ours=CUESTA, peers=peers, name=name, text=f"{name}: {text}", holds=holds)
 
 
 def _contestant(
-    name: str, how: str, reads: Mates, work: Callable[[Mates, Path], Sample]
+    name: str, how: str, reads: ReadPairs, work: Callable[[ReadPairs, Path], Sample]
 ) -> Contestant:
-    """A whole process, whose sequences are judged after it has ended."""
+    """A contestant that is a complete process; its sequences are judged after it has ended."""
 
     def judged(folder: Path) -> Sample:
         sample = work(reads, folder)
@@ -200,21 +202,21 @@ def _contestant(
     return Contestant(name=name, how=how, work=judged)
 
 
-def _whole(command: Command, _: Mates, folder: Path) -> Sample:
+def _our_sample(command: Command, _: ReadPairs, folder: Path) -> Sample:
     done = run(command, folder)
     return Sample(seconds=done.seconds, peak_resident_bytes=done.record["peak_resident_bytes"])
 
 
-def _judged(found: Mapping[str, str], reads: Mates, folder: Path) -> dict[str, float]:
-    """What QUAST says of each file, such as `contigs NGA50`; nothing where it is not installed."""
+def _judged(files: Mapping[str, str], reads: ReadPairs, folder: Path) -> dict[str, float]:
+    """Measures of QUAST for each file, such as `contigs NGA50`; none without QUAST."""
     if assemblers.missing(QUAST):
         return {}
     figures = {}
-    for kind, name in found.items():
+    for kind, name in files.items():
         if (folder / name).exists():
-            said = report(folder / name, reads.genome, folder / f"quast-{kind}")
+            measured = report(folder / name, reads.genome, folder / f"quast-{kind}")
             # NGA50 is "-" where less than half of the genome is aligned.
-            for ours, theirs in COLUMNS.items():
-                text = said.get(theirs, "-")
+            for ours, peers in COLUMNS.items():
+                text = measured.get(peers, "-")
                 figures[f"{kind} {ours}"] = 0.0 if text == "-" else float(text)
     return figures

@@ -47,14 +47,14 @@ def cases(size: Size) -> Iterator[Case]:
     bars: list[Ratio | MemoryLimit] = [
         Ratio(
             ours=CUESTA,
-            theirs=smaller.name,
+            peer=smaller.name,
             at_least=1 / LINEAR,
             text=f"at most {LINEAR} times as long for each base as of a tenth of it",
         ),
         MemoryLimit(ours=CUESTA, below_bytes=memory, text="within its memory"),
     ]
     if not why:
-        bars.append(Ratio(ours=MPI, theirs=CUESTA, at_least=None, text="on two ranks, shown"))
+        bars.append(Ratio(ours=MPI, peer=CUESTA, at_least=None, text="on two ranks, shown"))
     yield Case(
         name=f"genome of {bases[1]:.0e} bases, {DEPTH}x, k = {K}, in {memory >> 30} GiB",
         contestants=(ours, smaller, *(() if why else (ranks,))),
@@ -86,18 +86,20 @@ def _contestant(
 
     def remark(folder: Path) -> str:
         record = json.loads((folder / "answer" / "run.json").read_text())
-        return f"{name}: {_told(record)}; {peaks[-1] / 1e9:.1f} GB of disk at most, with reads"
+        return (
+            f"{name}: {_phases_text(record)}; {peaks[-1] / 1e9:.1f} GB of disk at most, with reads"
+        )
 
     answer = (lambda folder: files(folder / "answer")) if times == 1 else None
     how = f"{command.text}, verified{f', {times} times' if times > 1 else ''}"
     return Contestant(name=name, how=how, work=work, answer=answer, remark=remark)
 
 
-def _told(record: dict[str, Any]) -> str:
-    found = measures(record).items()
+def _phases_text(record: dict[str, Any]) -> str:
+    values = measures(record).items()
     phases = ", ".join(
         f"{name.removeprefix(PHASE)} {taken:.0f} s"
-        for name, taken in found
+        for name, taken in values
         if name.startswith(PHASE)
     )
     return f"{phases}, verification {record['verification']['seconds']:.0f} s"

@@ -29,7 +29,7 @@ def components(path: Path, min_abs_score: float, no_spark: str | None) -> Case:
     """Union-find in the stream against graphs made in memory."""
     parameters = {"min_abs_score": min_abs_score, "method": "components"}
     job = Job(workload="communities", inputs=(path,), parameters=parameters)
-    spark = () if no_spark else (graphx(path, min_abs_score, "components", _theirs),)
+    spark = () if no_spark else (graphx(path, min_abs_score, "components", _peer_answer),)
     return Case(
         name=f"components, |score| >= {min_abs_score}",
         contestants=(
@@ -51,9 +51,9 @@ def components(path: Path, min_abs_score: float, no_spark: str | None) -> Case:
     )
 
 
-def bar(theirs: str, at_least: float | None, text: str) -> Ratio:
-    """Ours against one of the others."""
-    return Ratio(ours=ours.CUESTA, theirs=theirs, at_least=at_least, text=text)
+def bar(peer: str, at_least: float | None, text: str) -> Ratio:
+    """The bar of ours against a peer."""
+    return Ratio(ours=ours.CUESTA, peer=peer, at_least=at_least, text=text)
 
 
 def label_propagation(path: Path, min_abs_score: float, no_spark: str | None) -> Case:
@@ -69,10 +69,10 @@ def label_propagation(path: Path, min_abs_score: float, no_spark: str | None) ->
     def ours_within(folder: Path) -> Answer:
         return rows.within(folder / "communities.tsv", connected, header=True)
 
-    def theirs_within(folder: Path) -> Answer:
+    def peer_within(folder: Path) -> Answer:
         return rows.within(folder / "communities.tsv", connected)
 
-    peer = graphx(path, min_abs_score, "label-propagation", theirs_within)
+    peer = graphx(path, min_abs_score, "label-propagation", peer_within)
     return Case(
         name=f"label propagation, {LABEL_ROUNDS} rounds, |score| >= {min_abs_score}",
         contestants=(ours.cuesta(job, ours_within), *(() if no_spark else (peer,))),
@@ -97,8 +97,8 @@ def in_memory(
 
     def work(folder: Path) -> None:
         edges = duckdb_sql.to_arrays(connection, query)
-        found = find(edges["gene1"], edges["gene2"])
-        numpy_arrays.labels(found, folder / "communities.tsv")
+        labels = find(edges["gene1"], edges["gene2"])
+        numpy_arrays.labels(labels, folder / "communities.tsv")
 
     return Contestant(
         name=f"duckdb + {name}",
@@ -112,9 +112,9 @@ def component_of_genes(path: Path, min_abs_score: float) -> dict[int, int]:
     """The component of every gene that has an edge, by SciPy."""
     query = duckdb_sql.edges(duckdb_sql.text(path), min_abs_score)
     edges = duckdb_sql.to_arrays(duckdb_sql.connect(), query)
-    found = scipy_graph.components(edges["gene1"], edges["gene2"])
+    labels = scipy_graph.components(edges["gene1"], edges["gene2"])
     genes = {*edges["gene1"].tolist(), *edges["gene2"].tolist()}
-    return {gene: int(found[gene]) for gene in genes}
+    return {gene: int(labels[gene]) for gene in genes}
 
 
 def graphx(
@@ -134,5 +134,5 @@ def _ours(folder: Path) -> Answer:
     return rows.communities(folder / "communities.tsv", header=True)
 
 
-def _theirs(folder: Path) -> Answer:
+def _peer_answer(folder: Path) -> Answer:
     return rows.communities(folder / "communities.tsv")

@@ -30,7 +30,7 @@ TOLERANCE_MICRO = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation:
-    """What is correlated; the threshold keeps the answer small beside the product."""
+    """Shape of the correlated matrix; the threshold keeps the answer small."""
 
     name: str
     path: Path
@@ -83,17 +83,17 @@ def case(correlation: Correlation, product_size: int) -> Case:
         bars=(
             Ratio(
                 ours=MULTIPLY,
-                theirs=PRODUCT,
+                peer=PRODUCT,
                 at_least=0.6,
                 text="0.6 of the single-precision GEMM rate",
             ),
             Ratio(
                 ours=WHOLE,
-                theirs=PRODUCT,
+                peer=PRODUCT,
                 at_least=None,
                 text="the same with reading the matrix, shown",
             ),
-            Ratio(ours=MULTIPLY, theirs=NUMPY, at_least=None, text="NumPy in memory, shown"),
+            Ratio(ours=MULTIPLY, peer=NUMPY, at_least=None, text="NumPy in memory, shown"),
         ),
         amount=float(samples) * genes * (genes - 1),
         unit="flop",
@@ -129,13 +129,13 @@ def registers(flops: float) -> Contestant:
 
 def numpy(scores: dict[str, Any]) -> Contestant:
     """Standardise, multiply block by block, take what scores enough; all of it in memory."""
-    found: list[Any] = []
+    columns: list[Any] = []
 
     def work(_: Path) -> None:
-        found[:] = numpy_arrays.correlate(scores["expressions"], scores["min_abs_score"])
+        columns[:] = numpy_arrays.correlate(scores["expressions"], scores["min_abs_score"])
 
     def answer(_: Path) -> Answer:
-        genes1, genes2, values = found
+        genes1, genes2, values = columns
         micro = np.rint(values.astype(float) * 1e6).astype(int)
         pairs = zip((genes1 + 1).tolist(), (genes2 + 1).tolist(), strict=True)
         return as_answer(dict(zip(pairs, micro.tolist(), strict=True)))

@@ -50,16 +50,18 @@ def fused(size: Size, job: Job, vectors: int) -> Iterator[Case]:
     }
     spark = SparkEngine()
     shape = (BLOCKS, vectors, SHIFT)
-    found = [ours.cuesta(job, _table)]
-    found += [peer(program, shape) for program in mpi_c.PROGRAMS if program.name not in absent]
+    contestants = [ours.cuesta(job, _table)]
+    contestants += [
+        peer(program, shape) for program in mpi_c.PROGRAMS if program.name not in absent
+    ]
     if MPI not in absent:
-        found.append(on_ranks(job))
+        contestants.append(on_ranks(job))
     if SPARK not in absent:
         how = "our kernels in mapInArrow; session up"
-        found += [engines.contestant(spark, job, _table, how), floor(spark, job)]
+        contestants += [engines.contestant(spark, job, _table, how), floor(spark, job)]
     yield Case(
         name=f"dataflow, fused, {BLOCKS} x {vectors} vectors",
-        contestants=tuple(found),
+        contestants=tuple(contestants),
         bars=fused_bars(),
         amount=float(BLOCKS * vectors),
         unit="vectors",
@@ -74,14 +76,12 @@ def fused(size: Size, job: Job, vectors: int) -> Iterator[Case]:
 def fused_bars() -> tuple[Ratio, ...]:
     """The bars of the issue, each also beside the C program that fuses its loops."""
     return (
-        Ratio(ours=ours.CUESTA, theirs=STRAIGHT, at_least=1.0, text="1.0x MPI/C"),
-        Ratio(ours=ours.CUESTA, theirs=FUSED, at_least=1.0, text="1.0x MPI/C, fused"),
-        Ratio(ours=ours.CUESTA, theirs=TUNED, at_least=None, text="MPI/C for this CPU, shown"),
-        Ratio(ours=MPI, theirs=STRAIGHT, at_least=1 / 1.1, text="1.1x the time of MPI/C"),
-        Ratio(ours=MPI, theirs=FUSED, at_least=1 / 1.1, text="1.1x the time of MPI/C, fused"),
-        Ratio(
-            ours=SPARK, theirs=FLOOR, at_least=1 / 1.5, text="1.5x native plus an empty Spark job"
-        ),
+        Ratio(ours=ours.CUESTA, peer=STRAIGHT, at_least=1.0, text="1.0x MPI/C"),
+        Ratio(ours=ours.CUESTA, peer=FUSED, at_least=1.0, text="1.0x MPI/C, fused"),
+        Ratio(ours=ours.CUESTA, peer=TUNED, at_least=None, text="MPI/C for this CPU, shown"),
+        Ratio(ours=MPI, peer=STRAIGHT, at_least=1 / 1.1, text="1.1x the time of MPI/C"),
+        Ratio(ours=MPI, peer=FUSED, at_least=1 / 1.1, text="1.1x the time of MPI/C, fused"),
+        Ratio(ours=SPARK, peer=FLOOR, at_least=1 / 1.5, text="1.5x native plus an empty Spark job"),
     )
 
 
@@ -94,7 +94,7 @@ def in_scala(engine: Engine, job: Job, vectors: int) -> Case:
             ours.cuesta(job, _table),
             engines.contestant(engine, job, _table, how),
         ),
-        bars=(Ratio(ours=SCALA, theirs=ours.CUESTA, at_least=None, text="beside native, shown"),),
+        bars=(Ratio(ours=SCALA, peer=ours.CUESTA, at_least=None, text="beside native, shown"),),
         amount=float(BLOCKS * vectors),
         unit="vectors",
         inputs=(),
@@ -128,7 +128,7 @@ def on_ranks(job: Job) -> Contestant:
 
 
 def floor(engine: SparkEngine, job: Job) -> Contestant:
-    """What our Spark engine cannot be faster than: the native time, and a job that does nothing."""
+    """Bound of our Spark engine: the native time, and a job that does nothing."""
 
     def work(folder: Path) -> None:
         native.run(job, folder)
@@ -149,8 +149,8 @@ def _empty_job(engine: SparkEngine) -> None:
 
 
 def stages(job: Job, vectors: int) -> Case:
-    """Shift and average over blocks that are kept in memory."""
-    kept = Job(
+    """Shift and average over blocks that remain in memory."""
+    separate = Job(
         workload="dataflow",
         inputs=(),
         parameters={**job.parameters, "stages": "separate", "keep": "memory"},
@@ -159,7 +159,7 @@ def stages(job: Job, vectors: int) -> Case:
     return Case(
         name=f"dataflow, stage by stage, {BLOCKS} x {vectors} vectors",
         contestants=(
-            *(stage(kept, name) for name in (SHIFT_PHASE, AVERAGE_PHASE)),
+            *(stage(separate, name) for name in (SHIFT_PHASE, AVERAGE_PHASE)),
             Contestant(
                 name=COPY,
                 how="as many bytes read and written elsewhere, 2 threads",
@@ -172,8 +172,8 @@ def stages(job: Job, vectors: int) -> Case:
             ),
         ),
         bars=(
-            Ratio(ours=SHIFT_PHASE, theirs=COPY, at_least=0.8, text="0.8 of the memory ceiling"),
-            Ratio(ours=AVERAGE_PHASE, theirs=READ, at_least=0.8, text="0.8 of the memory ceiling"),
+            Ratio(ours=SHIFT_PHASE, peer=COPY, at_least=0.8, text="0.8 of the memory ceiling"),
+            Ratio(ours=AVERAGE_PHASE, peer=READ, at_least=0.8, text="0.8 of the memory ceiling"),
         ),
         amount=float(BLOCKS * vectors),
         unit="vectors",
@@ -186,12 +186,12 @@ def _copied(size_bytes: int, _folder: Path) -> Sample:
 
 
 def stage(job: Job, name: str) -> Contestant:
-    """One phase of our run."""
+    """Contestant of a phase of our run."""
     phase = name.split()[-1]
 
     def work(folder: Path) -> Sample:
-        found = native.run(job, folder)["phases"]
-        return Sample(seconds=next(one["seconds"] for one in found if one["name"] == phase))
+        phases = native.run(job, folder)["phases"]
+        return Sample(seconds=next(each["seconds"] for each in phases if each["name"] == phase))
 
     return Contestant(name=name, how=f"{job.text}; the phase `{phase}`", work=work, answer=_table)
 

@@ -28,10 +28,10 @@ def cases(size: Size) -> Iterator[Case]:
                 polars(path, min_abs_score),
             ),
             bars=(
-                Ratio(ours=ours.CUESTA, theirs="duckdb", at_least=4.0, text="4x DuckDB"),
+                Ratio(ours=ours.CUESTA, peer="duckdb", at_least=4.0, text="4x DuckDB"),
                 Ratio(
                     ours=ours.CUESTA,
-                    theirs="duckdb + numpy",
+                    peer="duckdb + numpy",
                     at_least=4.0,
                     text="4x DuckDB + NumPy",
                 ),

@@ -42,8 +42,8 @@ def timed(engine: Engine, job: Job, folder: Path) -> Sample:
     started = time.perf_counter()
     outcome = run(engine, job, folder)
     seconds = time.perf_counter() - started
-    beside = sum(phase.seconds for phase in outcome.phases if phase.name in NOT_THE_WORK)
-    return Sample(seconds=seconds - beside)
+    setup_seconds = sum(phase.seconds for phase in outcome.phases if phase.name in NOT_THE_WORK)
+    return Sample(seconds=seconds - setup_seconds)
 
 
 def run(engine: Engine, job: Job, folder: Path) -> Outcome:

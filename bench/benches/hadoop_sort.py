@@ -29,7 +29,7 @@ PLACE = "place"
 BLOCK_BYTES = 128 << 20
 COPIED_BYTES = 1 << 20
 ROWS_EMPTY = 1000
-"""Of a job whose time is that of jobs alone."""
+"""Rows of a job whose time is that of the jobs alone."""
 MEMORY = "6GiB"
 HOWS = {
     OURS: f"cuesta run sort --engine hadoop --memory {MEMORY} --verify none, a whole process",
@@ -61,7 +61,7 @@ class Cluster:
             (folder / PLACE).write_text(target)
         return seconds
 
-    def whole(self, name: str, source: str) -> Callable[[Path], Sample]:
+    def complete_run(self, name: str, source: str) -> Callable[[Path], Sample]:
         """A contestant that sorts what is at a URI."""
 
         def work(folder: Path) -> Sample:
@@ -72,7 +72,7 @@ class Cluster:
         return work
 
     def beyond(self, name: str, empty: str) -> Callable[[Path], Sample]:
-        """The same runs, one after the other, less what a job without records takes now."""
+        """The measured runs, one after the other, less the time of a job without records."""
 
         def work(folder: Path) -> Sample:
             # The first run of each was not measured.
@@ -89,18 +89,18 @@ def cases(size: Size) -> Iterator[Case]:
     empty = tera_records(size.folder, ROWS_EMPTY)
     why = size.left_out("hadoop") or terasort.missing()
     absent = dict.fromkeys((OURS, THEIRS), why) if why else {}
-    given = f"{path.stat().st_size / 1e9:.2g} GB"
+    input_size = f"{path.stat().st_size / 1e9:.2g} GB"
     with started(bool(absent)) as cluster:
         source, small = cluster.put(path), cluster.put(empty)
         for how, times, work in (
-            ("as typed", 1.3, lambda name: cluster.whole(name, source)),
+            ("as typed", 1.3, lambda name: cluster.complete_run(name, source)),
             ("less an empty job", 2.0, lambda name: cluster.beyond(name, small)),
         ):
             text = f"{times:g}x TeraSort"
             yield Case(
-                name=f"sort, {given}, on YARN, {how}",
+                name=f"sort, {input_size}, on YARN, {how}",
                 contestants=contestants(absent, work),
-                bars=(Ratio(ours=OURS, theirs=THEIRS, at_least=times, text=text),),
+                bars=(Ratio(ours=OURS, peer=THEIRS, at_least=times, text=text),),
                 amount=float(path.stat().st_size),
                 unit="B",
                 inputs=(path, empty),
@@ -112,7 +112,7 @@ def cases(size: Size) -> Iterator[Case]:
 def contestants(
     absent: dict[str, str], work: Callable[[str], Callable[[Path], Sample]]
 ) -> tuple[Contestant, ...]:
-    """Who can take part."""
+    """Contestants that can take part."""
     return tuple(
         Contestant(name=name, how=how, work=work(name), answer=answer)
         for name, how in HOWS.items()

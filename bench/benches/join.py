@@ -16,7 +16,7 @@ from peers import duckdb_sql, polars_frames
 
 @dataclass(frozen=True, kw_only=True)
 class Join:
-    """What is joined with what."""
+    """The tables of a join."""
 
     inputs: tuple[Path, Path]
     min_abs_score: float
@@ -42,7 +42,7 @@ def cases(size: Size) -> Iterator[Case]:
                 duckdb(join),
                 polars(join),
             ),
-            bars=(Ratio(ours=ours.CUESTA, theirs="duckdb", at_least=4.0, text="4x DuckDB"),),
+            bars=(Ratio(ours=ours.CUESTA, peer="duckdb", at_least=4.0, text="4x DuckDB"),),
             amount=float(sum(path.stat().st_size for path in inputs)),
             unit="B",
             inputs=inputs,

@@ -28,11 +28,11 @@ ARITHMETIC = "multiply-adds"
 MLLIB = "spark mllib"
 ENGINE = "cuesta spark"
 TOLERANCE = 1e-4
-"""Of the largest coordinate: scikit-learn sums single-precision points in single precision."""
+"""Tolerance, by the largest coordinate: scikit-learn sums single-precision points in it."""
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """One case: from the file to the files of the answer, and the iterations alone."""
+    """A case: from the file to the files of the answer, and the iterations alone."""
     path = points_array(size.folder, Points(rows=size.pick(20_000, 4_000_000)))
     points = np.load(path)
     job = Job(
@@ -76,12 +76,12 @@ def cases(size: Size) -> Iterator[Case]:
 def bars() -> tuple[Ratio, ...]:
     """The bars of the issue, and how near the iterations are to what bounds them."""
     return (
-        Ratio(ours=ours.CUESTA, theirs=SKLEARN, at_least=3.0, text="3x scikit-learn, file to file"),
-        Ratio(ours=PASSES, theirs=SKLEARN_FIT, at_least=3.0, text="3x scikit-learn, in memory"),
-        Ratio(ours=PASSES, theirs=MLLIB, at_least=30.0, text="30x Spark MLlib, in memory"),
-        Ratio(ours=ENGINE, theirs=MLLIB, at_least=None, text="our kernels on Spark, shown"),
-        Ratio(ours=PASSES, theirs=MEMORY, at_least=None, text="fraction of the memory ceiling"),
-        Ratio(ours=PASSES, theirs=ARITHMETIC, at_least=None, text="fraction of the FLOP ceiling"),
+        Ratio(ours=ours.CUESTA, peer=SKLEARN, at_least=3.0, text="3x scikit-learn, file to file"),
+        Ratio(ours=PASSES, peer=SKLEARN_FIT, at_least=3.0, text="3x scikit-learn, in memory"),
+        Ratio(ours=PASSES, peer=MLLIB, at_least=30.0, text="30x Spark MLlib, in memory"),
+        Ratio(ours=ENGINE, peer=MLLIB, at_least=None, text="our kernels on Spark, shown"),
+        Ratio(ours=PASSES, peer=MEMORY, at_least=None, text="fraction of the memory ceiling"),
+        Ratio(ours=PASSES, peer=ARITHMETIC, at_least=None, text="fraction of the FLOP ceiling"),
     )
 
 
@@ -166,12 +166,12 @@ def same_centres(answer: Answer, other: Answer) -> str | None:
 
 
 def our_centres(folder: Path) -> Answer:
-    """Of `centres.tsv`."""
+    """Answer of `centres.tsv`."""
     return _answer(np.loadtxt(folder / "centres.tsv", skiprows=1)[:, 3:])
 
 
 def their_centres(folder: Path) -> Answer:
-    """Of `centres.npy`."""
+    """Answer of `centres.npy`."""
     return _answer(np.load(folder / "centres.npy"))
 
 

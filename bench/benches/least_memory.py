@@ -51,7 +51,7 @@ class Work:
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """One a workload."""
+    """A case for each workload."""
     base_bytes = interpreter_bytes(size)
     for work in works(size):
         yield case(size, work, base_bytes)
@@ -76,7 +76,7 @@ def works(size: Size) -> Iterator[Work]:
     blocks, vectors = size.pick(4, 32), size.pick(1 << 12, 1 << 18)
     yield _work("dataflow", (), "--blocks", str(blocks), "--block-vectors", str(vectors))
     yield _work("images", (images_stack(size.folder, size.pick(4, 64)),))
-    yield _work("assemble", reads.mates(size.folder, smoke=size.smoke).files, "-k", "31")
+    yield _work("assemble", reads.read_pairs(size.folder, smoke=size.smoke).files, "-k", "31")
 
 
 def _work(workload: str, inputs: tuple[Path, ...], *options: str) -> Work:

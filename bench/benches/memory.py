@@ -52,7 +52,7 @@ def cases(size: Size) -> Iterator[Case]:
 
 
 def case(command: Command, path: Path) -> Case:
-    """One command on one file."""
+    """A command on a file."""
     bytes_ = path.stat().st_size
     job = Job(
         workload=command.workload,

@@ -1,4 +1,4 @@
-"""The same scan on the loaded pair matrix, in pairs a second, and what the loading costs."""
+"""Scans of the loaded pair matrix, in pairs a second, and the cost of loading."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def loading(path: Path) -> Case:
         bars=(
             Ratio(
                 ours=ours.CUESTA,
-                theirs="duckdb to parquet",
+                peer="duckdb to parquet",
                 at_least=3.0,
                 text="3x DuckDB to Parquet",
             ),
@@ -83,7 +83,7 @@ def scan(
     on_matrix = Job(workload="scan", inputs=(loaded,), parameters=parameters)
     connection = duckdb_sql.connect()
     query = duckdb_sql.scan(duckdb_sql.parquet(parquet), min_abs_score)
-    found = [
+    contestants = [
         ours.cuesta(on_matrix, _answer),
         ours.cuesta(on_text, _answer, TEXT),
         Contestant(
@@ -95,14 +95,14 @@ def scan(
     ]
     if not no_array:
         how = "query condition on the loaded TileDB array; loading not timed"
-        found.append(engines.contestant(get_engine("array"), on_text, _answer, how))
+        contestants.append(engines.contestant(get_engine("array"), on_text, _answer, how))
     return Case(
         name=f"scan, |score| >= {min_abs_score}",
-        contestants=tuple(found),
+        contestants=tuple(contestants),
         bars=(
             Ratio(
                 ours=ours.CUESTA,
-                theirs=TEXT,
+                peer=TEXT,
                 at_least=10.0,
                 text="10x the text scan in pairs/s",
             ),
@@ -116,9 +116,9 @@ def scan(
     )
 
 
-def shown(theirs: str, text: str) -> Ratio:
+def shown(peer: str, text: str) -> Ratio:
     """A row without a bar."""
-    return Ratio(ours=ours.CUESTA, theirs=theirs, at_least=None, text=text)
+    return Ratio(ours=ours.CUESTA, peer=peer, at_least=None, text=text)
 
 
 def load_into(path: Path, loaded: Path) -> None:

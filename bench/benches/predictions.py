@@ -81,18 +81,18 @@ class _Named:
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """One case: all trials that were held out."""
+    """A case of all trials that were held out."""
     named = _Named()
     for grid in grids(size):
-        for number, own in enumerate(grid.known, 1):
-            named.known.append(_trial(f"{grid.name}-{number}", grid, own))
-        for number, (what, own) in enumerate(grid.held, 1):
-            trial = _trial(f"{grid.name}-held-{number}", grid, own)
+        for number, settings in enumerate(grid.known, 1):
+            named.known.append(_trial(f"{grid.name}-{number}", grid, settings))
+        for number, (what, settings) in enumerate(grid.held, 1):
+            trial = _trial(f"{grid.name}-held-{number}", grid, settings)
             named.held.append((f"{grid.name}, {what}", trial))
     repeats = size.pick(1, 3)
     folder = size.folder / f"predictions-{size.pick('smoke', 'real')}"
     known = studies.run(folder / "known", QUESTION, named.known, repeats)
-    places = [place for own in known.places.values() for place in own]
+    places = [place for settings in known.places.values() for place in settings]
     model = fit.fit(records.observed(places), [folder.name], seed=0)
     (folder / "model.json").write_text(json.dumps(model, indent=1))
     trials = [trial for _, trial in named.held]
@@ -116,44 +116,46 @@ def cases(size: Size) -> Iterator[Case]:
     )
 
 
-def _trial(name: str, grid: Grid, own: dict[str, Any]) -> Trial:
-    whole = {**grid.common, **own}
-    inputs = tuple(whole.pop("inputs", ()))
-    return Trial(name=name, settings=whole, inputs=inputs)
+def _trial(name: str, grid: Grid, settings: dict[str, Any]) -> Trial:
+    merged = {**grid.common, **settings}
+    inputs = tuple(merged.pop("inputs", ()))
+    return Trial(name=name, settings=merged, inputs=inputs)
 
 
-def _contestant(name: str, trial: Trial, held: studies.Ran, model: dict[str, Any]) -> Contestant:
-    """A trial that was held out: what was predicted of it, and what it took."""
-    asked = records.observed(held.places[trial.name])
+def _contestant(
+    name: str, trial: Trial, held: studies.StudyRuns, model: dict[str, Any]
+) -> Contestant:
+    """Contestant of a trial that was held out: its prediction, and its measured time."""
+    observed_runs = records.observed(held.places[trial.name])
     recorded = Recorded(
-        samples=tuple(Sample(seconds=one.seconds or 0.0) for one in asked),
-        predicted=predict(model, asked[0]),
+        samples=tuple(Sample(seconds=run.seconds or 0.0) for run in observed_runs),
+        predicted=predict(model, observed_runs[0]),
     )
     settings = ", ".join(f"{name} {value}" for name, value in trial.settings.items())
     return Contestant(
         name=name,
         how=f"{predictions.words(recorded)}; {settings}",
-        amount=_bytes(trial, asked[0]),
+        amount=_bytes(trial, observed_runs[0]),
         recorded=recorded,
     )
 
 
 def _bytes(trial: Trial, observed: Observed) -> float:
-    """Of the input, or of the vectors that are made in its place."""
+    """Bytes of the input, or of the vectors that are made in its place."""
     vectors = trial.settings.get("parameters", {}).get("block_vectors", 0)
     return observed.data_bytes or observed.amount * vectors * VECTOR_BYTES
 
 
 def _known(group: dict[str, Any]) -> str:
-    """How many runs a model was fitted to, and what it takes their time for."""
+    """Sentence with the number of runs that a model was fitted to, and its terms."""
     words = f"{group['group']['workload']}, {group['group']['engine']}"
     if group["group"]["cache"] != "as-is":
         words += f", {group['group']['cache']}"
-    told = f"fitted to {len(group['runs'])} runs of {words}"
+    head = f"fitted to {len(group['runs'])} runs of {words}"
     if group["refused"]:
-        return f"{told}: refused, {group['refused']}"
+        return f"{head}: refused, {group['refused']}"
     form = group["views"]["overall"][0]
-    return f"{told}: {' + '.join(form['terms'])}, weight {form['weight']:.0%}"
+    return f"{head}: {' + '.join(form['terms'])}, weight {form['weight']:.0%}"
 
 
 def grids(size: Size) -> Iterator[Grid]:

@@ -1,4 +1,4 @@
-"""What the lab's probe takes of a run: its own processor time, and the run's time beside it."""
+"""Cost of the lab's probe for a run: its processor time, and the run's time with it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def case(name: str, job: Job) -> Case:
             Share(
                 ours=PROBED, name=COST, at_most=0.01, text="the probe takes at most 1 % of a run"
             ),
-            Ratio(ours=PROBED, theirs=PLAIN, at_least=None, text="the run beside it, shown"),
+            Ratio(ours=PROBED, peer=PLAIN, at_least=None, text="the run beside it, shown"),
         ),
         amount=1.0,
         unit="runs",
@@ -101,11 +101,11 @@ def processes(count: int) -> Iterator[int]:
     command = [sys.executable, "-c", _CHILD]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(count)]
     try:
-        for one in running:
-            assert one.stdout
-            one.stdout.readline()
+        for process in running:
+            assert process.stdout
+            process.stdout.readline()
         yield count
     finally:
-        for one in running:
-            one.kill()
-            one.communicate()
+        for process in running:
+            process.kill()
+            process.communicate()

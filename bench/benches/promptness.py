@@ -134,7 +134,7 @@ def started(size: Size) -> Case:
         bars=(
             Ratio(
                 ours="cuesta",
-                theirs="duckdb",
+                peer="duckdb",
                 at_least=1 / 1.2,
                 text="takes at most 1.2 times the import of a database",
             ),

@@ -21,7 +21,7 @@ MIN_ABS_SCORES = (0.8, 0.5)
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """One case a threshold; the first is the one with the bars."""
+    """A case for each threshold; the first has the bars."""
     pairs = Pairs(genes=size.pick(200, 2000))
     path = pairs_text(size.folder, pairs)
     for min_abs_score in MIN_ABS_SCORES:
@@ -44,18 +44,18 @@ def cases(size: Size) -> Iterator[Case]:
 
 
 def bars() -> tuple[Ratio, ...]:
-    """What the scan is held to."""
+    """Bars of the scan."""
     return (
-        Ratio(ours=ours.CUESTA, theirs="duckdb", at_least=4.0, text="4x DuckDB"),
+        Ratio(ours=ours.CUESTA, peer="duckdb", at_least=4.0, text="4x DuckDB"),
         Ratio(
             ours=ours.CUESTA,
-            theirs=ours.READ,
+            peer=ours.READ,
             at_least=0.8,
             text="0.8 of a plain 2-thread pread",
         ),
         Ratio(
             ours=ours.CUESTA,
-            theirs=READ_AND_WRITE,
+            peer=READ_AND_WRITE,
             at_least=None,
             text="plain pread and one write of the answer, shown",
         ),
@@ -66,12 +66,12 @@ def read_and_write(job: Job, path: Path) -> Contestant:
     """The plain read and, after it, one write of the answer: what no scan can do without."""
     folder = Path(tempfile.mkdtemp(dir=path.parent))
     native.run(job, folder)
-    rows_kept = (folder / "pairs.txt").read_bytes()
+    answer_bytes = (folder / "pairs.txt").read_bytes()
     shutil.rmtree(folder)
 
     def work(folder: Path) -> Sample:
         started = time.perf_counter()
-        (folder / "pairs.txt").write_bytes(rows_kept)
+        (folder / "pairs.txt").write_bytes(answer_bytes)
         written = time.perf_counter() - started
         return Sample(seconds=native.read_warm(path).seconds + written)
 

@@ -63,19 +63,19 @@ def in_memory(size: Size, held: Sequence[Engine]) -> Case:
         )
         if why
     }
-    found = [ours.cuesta(job, _sorted), copied(path)]
+    contestants = [ours.cuesta(job, _sorted), copied(path)]
     for engine in held:
         if f"cuesta {engine.name}" not in absent:
             how = f"our kernels in the tasks of {engine.name}"
-            found.append(engines.contestant(engine, job, _sorted, how))
-    found += [one for one in spark(path) if one.name not in absent]
+            contestants.append(engines.contestant(engine, job, _sorted, how))
+    contestants += [sorter for sorter in spark(path) if sorter.name not in absent]
     return Case(
         name=f"sort, {_gigabytes(path)}, in memory",
-        contestants=tuple(found),
+        contestants=tuple(contestants),
         bars=(
-            Ratio(ours=ours.CUESTA, theirs=COPY, at_least=0.5, text="2x reading and writing"),
-            Ratio(ours=ours.CUESTA, theirs=SPARK_SORT, at_least=8.0, text="8x Spark's sort"),
-            Ratio(ours=ours.CUESTA, theirs=BY_KEY, at_least=8.0, text="8x PySpark's sortByKey"),
+            Ratio(ours=ours.CUESTA, peer=COPY, at_least=0.5, text="2x reading and writing"),
+            Ratio(ours=ours.CUESTA, peer=SPARK_SORT, at_least=8.0, text="8x Spark's sort"),
+            Ratio(ours=ours.CUESTA, peer=BY_KEY, at_least=8.0, text="8x PySpark's sortByKey"),
         ),
         amount=float(path.stat().st_size),
         unit="B",
@@ -104,7 +104,7 @@ def spark(path: Path) -> tuple[Contestant, Contestant]:
 
 
 def copied(path: Path) -> Contestant:
-    """What every sort does at least."""
+    """Contestant of the least work of any sort."""
     return Contestant(
         name=COPY,
         how="2 threads, pread and pwrite of 1 MiB, page cache warm",
@@ -144,7 +144,7 @@ def beyond(size: Size) -> Case:
             ),
         ),
         bars=(
-            Ratio(ours=LIMITED, theirs=COPY_TWICE, at_least=0.4, text="2.5x two reads and writes"),
+            Ratio(ours=LIMITED, peer=COPY_TWICE, at_least=0.4, text="2.5x two reads and writes"),
             MemoryLimit(ours=LIMITED, below_bytes=limit_bytes, text=f"under {limit}"),
         ),
         amount=float(path.stat().st_size),
@@ -169,10 +169,10 @@ def _limited(path: Path, limit_bytes: int) -> Callable[[Path], Sample]:
 
 
 def _rows_that_fit(folder: Path) -> int:
-    """As many as there is room for three times, the input being kept from an earlier run or not."""
+    """Rows for which there is room three times, with or without the input of an earlier run."""
     folder.mkdir(parents=True, exist_ok=True)
-    kept = sum(path.stat().st_size for path in folder.glob("tera-*.dat"))
-    room = max(0, shutil.disk_usage(folder).free + kept - DISK_KEPT_BYTES)
+    existing = sum(path.stat().st_size for path in folder.glob("tera-*.dat"))
+    room = max(0, shutil.disk_usage(folder).free + existing - DISK_KEPT_BYTES)
     fit = room // (DISK_TIMES * RECORD_BYTES) // 5_000_000 * 5_000_000
     return max(5_000_000, min(LARGE_ROWS, fit))
 

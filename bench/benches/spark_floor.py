@@ -1,4 +1,4 @@
-"""What Spark costs where there is nothing to do: a session and a round, ours and plain Spark's."""
+"""Cost of Spark without work: a session and a round, ours and plain Spark's."""
 
 from __future__ import annotations
 
@@ -36,31 +36,33 @@ def cases(size: Size) -> Iterator[Case]:
     job = Job(workload="scan", inputs=(path,), parameters={"min_abs_score": 0.0})
     why = size.left_out("spark") or engines.missing("spark")
     absent = dict.fromkeys((OURS, BARE, PLAIN), why) if why else {}
-    # Of its own, so that whoever is measured without an archive has what else a cache has.
-    own = Path(tempfile.mkdtemp(prefix="cuesta-bench-cache-"))
+    # A new cache, so that a contestant without an archive has all else that a cache has.
+    cache_folder = Path(tempfile.mkdtemp(prefix="cuesta-bench-cache-"))
     if not absent and archive.make(lambda what: print(f"making {what}", file=sys.stderr)) is None:
         absent[OURS] = "this Java can have no archive"
-    everybody = (
+    contestants = (
         ours(OURS, job, {}, "the whole command, from an archive of Spark's classes"),
-        ours(BARE, job, {"XDG_CACHE_HOME": str(own)}, "the same without one"),
+        ours(BARE, job, {"XDG_CACHE_HOME": str(cache_folder)}, "the same without one"),
         plain(),
     )
     yield Case(
         name="session and one round",
-        contestants=tuple(one for one in everybody if one.name not in absent),
+        contestants=tuple(
+            contestant for contestant in contestants if contestant.name not in absent
+        ),
         bars=(
-            Ratio(ours=OURS, theirs=PLAIN, at_least=1.0, text="at most plain Spark's time"),
-            Ratio(ours=BARE, theirs=PLAIN, at_least=1.0, text="the same without an archive"),
+            Ratio(ours=OURS, peer=PLAIN, at_least=1.0, text="at most plain Spark's time"),
+            Ratio(ours=BARE, peer=PLAIN, at_least=1.0, text="the same without an archive"),
         ),
         amount=1,
         unit="sessions",
         absent=absent,
         repeats_max=PAIRS,
         # They compute nothing in common.
-        same=lambda _one, _other: None,
+        same=lambda _left, _right: None,
     )
     if not why:
-        yield parts(size, own)
+        yield parts(size, cache_folder)
 
 
 def ours(name: str, job: Job, variables: Mapping[str, str], how: str) -> Contestant:
@@ -104,9 +106,9 @@ def plain() -> Contestant:
     )
 
 
-def parts(size: Size, own: Path) -> Case:
-    """A session of the engine in this process, and what of its start was what."""
-    told: dict[str, list[Mapping[str, float]]] = {OURS: [], BARE: []}
+def parts(size: Size, cache_folder: Path) -> Case:
+    """A session of the engine in this process, and the parts of its start."""
+    start_seconds: dict[str, list[Mapping[str, float]]] = {OURS: [], BARE: []}
 
     def contestant(name: str, variables: Mapping[str, str]) -> Contestant:
         def work(folder: Path) -> Sample:
@@ -133,12 +135,17 @@ def parts(size: Size, own: Path) -> Case:
             seconds = time.perf_counter() - begun
             begun = time.perf_counter()
             session.stop()
-            told[name].append({**session.start_seconds, "stop": time.perf_counter() - begun})
+            start_seconds[name].append(
+                {**session.start_seconds, "stop": time.perf_counter() - begun}
+            )
             return Sample(seconds=seconds)
 
         def remark(_folder: Path) -> str:
-            spent = {part: median([one[part] for one in told[name]]) for part in (*PARTS, "stop")}
-            words = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in spent.items())
+            medians = {
+                part: median([start[part] for start in start_seconds[name]])
+                for part in (*PARTS, "stop")
+            }
+            words = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in medians.items())
             return f"{name}, medians of its parts: {words}"
 
         return Contestant(
@@ -151,8 +158,8 @@ def parts(size: Size, own: Path) -> Case:
 
     return Case(
         name="a session's start",
-        contestants=(contestant(OURS, {}), contestant(BARE, {"XDG_CACHE_HOME": str(own)})),
-        bars=(Ratio(ours=OURS, theirs=BARE, at_least=None, text="what an archive saves, shown"),),
+        contestants=(contestant(OURS, {}), contestant(BARE, {"XDG_CACHE_HOME": str(cache_folder)})),
+        bars=(Ratio(ours=OURS, peer=BARE, at_least=None, text="what an archive saves, shown"),),
         amount=1,
         unit="sessions",
         repeats_max=size.pick(1, PAIRS),

@@ -18,7 +18,7 @@ ENGINE = "cuesta spark"
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """One case; both sides share a session, which is up."""
+    """A case; both sides share a session, which is up."""
     path = pairs_text(size.folder, Pairs(genes=size.pick(200, 2000)))
     job = Job(workload="scan", inputs=(path,), parameters={"min_abs_score": MIN_ABS_SCORE})
     absent = {
@@ -30,19 +30,19 @@ def cases(size: Size) -> Iterator[Case]:
         if why
     }
     engine = None if ENGINE in absent else get_engine("spark")
-    found = [ours.cuesta(job, _answer)]
+    contestants = [ours.cuesta(job, _answer)]
     if engine:
         # Before Spark SQL, which then takes the session that the engine has started.
         how = "the Rust kernel on splits inside mapInArrow; session up"
-        found.append(engines.contestant(engine, job, _answer, how))
+        contestants.append(engines.contestant(engine, job, _answer, how))
     if "spark sql" not in absent:
-        found.append(plain(path, MIN_ABS_SCORE))
+        contestants.append(plain(path, MIN_ABS_SCORE))
     yield Case(
         name=f"scan, |score| >= {MIN_ABS_SCORE}",
-        contestants=tuple(found),
+        contestants=tuple(contestants),
         bars=(
-            Ratio(ours=ENGINE, theirs="spark sql", at_least=2.0, text="2x plain Spark SQL"),
-            Ratio(ours=ours.CUESTA, theirs="spark sql", at_least=None, text="native, shown"),
+            Ratio(ours=ENGINE, peer="spark sql", at_least=2.0, text="2x plain Spark SQL"),
+            Ratio(ours=ours.CUESTA, peer="spark sql", at_least=None, text="native, shown"),
         ),
         amount=float(path.stat().st_size),
         unit="B",

@@ -19,7 +19,7 @@ PIECE = "1 MiB at a time into one buffer"
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
-    """Where the reader is written in, its words, or why it cannot run, and its bars."""
+    """A reader's language, its command, or why it cannot run, and its bars."""
 
     name: str
     words: list[str]
@@ -32,8 +32,8 @@ class Language:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
-    """A contestant of a case: its name, what the reader is asked, and how that is done."""
+class ReadMethod:
+    """A contestant of a case: its name, the request to the reader, and how that is done."""
 
     name: str
     kind: str
@@ -47,7 +47,7 @@ class Shape:
     """A case of a language: ours first."""
 
     name: str
-    ways: tuple[Way, ...]
+    methods: tuple[ReadMethod, ...]
     bars: tuple[Bar, ...]
     amount: float
     unit: str = "B"
@@ -73,12 +73,12 @@ def languages() -> tuple[Language, Language]:
 
 
 def door_of(language: str) -> str:
-    """How a reader in a language copies bytes of a file."""
+    """Call by which a reader in a language copies bytes of a file."""
     return "StoredFile::read_at" if language.startswith("Rust") else "fsspec, open(), readinto"
 
 
-def found_languages() -> list[Language]:
-    """Those whose readers can run here."""
+def runnable_languages() -> list[Language]:
+    """Languages whose readers can run here."""
     return [language for language in languages() if language.missing is None]
 
 
@@ -100,31 +100,33 @@ def cases(size: Size) -> Iterator[Case]:
 
 def case(shape: Shape, language: Language, reader: Reader, path: Path) -> Case:
     """A case, or its row without figures where the language cannot run."""
-    found = () if language.missing else shape.ways
+    present = () if language.missing else shape.methods
     return Case(
         name=f"{shape.name}, {language.name}",
-        contestants=tuple(contestant(way, reader) for way in found),
+        contestants=tuple(contestant(method, reader) for method in present),
         bars=shape.bars,
         amount=shape.amount,
         unit=shape.unit,
         inputs=(path,),
-        absent={way.name: language.missing for way in shape.ways} if language.missing else {},
+        absent={method.name: language.missing for method in shape.methods}
+        if language.missing
+        else {},
     )
 
 
-def contestant(way: Way, reader: Reader) -> Contestant:
+def contestant(method: ReadMethod, reader: Reader) -> Contestant:
     """Asks the reader."""
-    ask = reader.ask_new if way.is_new else reader.ask
+    ask = reader.ask_new if method.is_new else reader.ask
     return Contestant(
-        name=way.name,
-        how=way.how,
-        work=lambda folder: ask(way.kind, folder),
-        answer=stores.summed if way.has_answer else None,
+        name=method.name,
+        how=method.how,
+        work=lambda folder: ask(method.kind, folder),
+        answer=stores.summed if method.has_answer else None,
     )
 
 
 def shapes(language: Language, size_bytes: int) -> Iterator[Shape]:
-    """What is measured in a language."""
+    """Cases of a language."""
     yield scan_touched(language, size_bytes)
     yield scan_first(size_bytes)
     yield buffered(language, size_bytes)
@@ -133,7 +135,7 @@ def shapes(language: Language, size_bytes: int) -> Iterator[Shape]:
 
 def scan_touched(language: Language, size_bytes: int) -> Shape:
     """A pass over mapped blocks whose pages are there."""
-    huge = Way(
+    huge = ReadMethod(
         name="private memory, huge pages",
         kind="private",
         how="an array of NumPy, which asks the system for huge pages",
@@ -141,9 +143,9 @@ def scan_touched(language: Language, size_bytes: int) -> Shape:
     kind = "private" if language.name == "Rust" else "private small"
     return Shape(
         name=f"scan of mapped blocks, touched, {stated(size_bytes)}",
-        ways=(
-            Way(name="cuesta", kind="mapped", how="sum of the words of all blocks"),
-            Way(name="private memory", kind=kind, how="the same of memory of the process"),
+        methods=(
+            ReadMethod(name="cuesta", kind="mapped", how="sum of the words of all blocks"),
+            ReadMethod(name="private memory", kind=kind, how="the same of memory of the process"),
             *((huge,) if language.name == "Python" else ()),
         ),
         bars=(
@@ -158,14 +160,14 @@ def scan_first(size_bytes: int) -> Shape:
     """The first pass of a new process, its page faults in the time."""
     return Shape(
         name=f"first scan of a new process, {stated(size_bytes)}",
-        ways=(
-            Way(
+        methods=(
+            ReadMethod(
                 name="cuesta",
                 kind="first",
                 how="connect, lease and map all blocks, sum of their words",
                 is_new=True,
             ),
-            Way(
+            ReadMethod(
                 name="page cache",
                 kind="pread",
                 how=f"pread of {PIECE}, sum of its words",
@@ -182,10 +184,10 @@ def buffered(language: Language, size_bytes: int) -> Shape:
     door = door_of(language.name)
     return Shape(
         name=f"read into a buffer, {stated(size_bytes)}",
-        ways=(
-            Way(name="cuesta", kind="read", how=f"{door}, {PIECE}"),
-            Way(name="memcpy", kind="memcpy", how=f"from memory of the process, {PIECE}"),
-            Way(name="page cache", kind="raw", how=f"pread of {PIECE}"),
+        methods=(
+            ReadMethod(name="cuesta", kind="read", how=f"{door}, {PIECE}"),
+            ReadMethod(name="memcpy", kind="memcpy", how=f"from memory of the process, {PIECE}"),
+            ReadMethod(name="page cache", kind="raw", how=f"pread of {PIECE}"),
         ),
         bars=(ratio("cuesta", "memcpy", 0.9), shown("cuesta", "page cache")),
         amount=size_bytes,
@@ -194,7 +196,7 @@ def buffered(language: Language, size_bytes: int) -> Shape:
 
 def small(language: Language) -> Iterator[Shape]:
     """Requests of 4 KiB."""
-    by_read = Way(
+    by_read = ReadMethod(
         name="cuesta read_at",
         kind="hit by read",
         how="the same by StoredFile::read_at, which finds the lease",
@@ -203,8 +205,8 @@ def small(language: Language) -> Iterator[Shape]:
     limit = TimeLimit(ours="cuesta", below_seconds=HIT_SECONDS, text="p50 under 1 us")
     yield Shape(
         name="4 KiB at random, mapped, p50",
-        ways=(
-            Way(name="cuesta", kind="hit", how="copied from a block that is mapped"),
+        methods=(
+            ReadMethod(name="cuesta", kind="hit", how="copied from a block that is mapped"),
             *((by_read,) if is_rust else ()),
         ),
         bars=(limit,),
@@ -213,14 +215,14 @@ def small(language: Language) -> Iterator[Shape]:
     )
     yield Shape(
         name="4 KiB at random, socket, p50",
-        ways=(
-            Way(name="cuesta", kind="socket", how="the question `read`"),
-            Way(name="round trip", kind="ping", how="the question `ping`", has_answer=False),
+        methods=(
+            ReadMethod(name="cuesta", kind="socket", how="the question `read`"),
+            ReadMethod(name="round trip", kind="ping", how="the question `ping`", has_answer=False),
         ),
         bars=(
             Ratio(
                 ours="cuesta",
-                theirs="round trip",
+                peer="round trip",
                 at_least=1 / 1.5,
                 text="at most 1.5 times an empty round trip",
             ),
@@ -230,14 +232,14 @@ def small(language: Language) -> Iterator[Shape]:
     )
 
 
-def ratio(ours: str, theirs: str, at_least: float) -> Ratio:
+def ratio(ours: str, peer: str, at_least: float) -> Ratio:
     """A bar that names the other."""
-    return Ratio(ours=ours, theirs=theirs, at_least=at_least, text=f"{at_least:.3g} of {theirs}")
+    return Ratio(ours=ours, peer=peer, at_least=at_least, text=f"{at_least:.3g} of {peer}")
 
 
-def shown(ours: str, theirs: str) -> Ratio:
+def shown(ours: str, peer: str) -> Ratio:
     """A figure without a bar."""
-    return Ratio(ours=ours, theirs=theirs, at_least=None, text=f"beside {theirs}, shown")
+    return Ratio(ours=ours, peer=peer, at_least=None, text=f"beside {peer}, shown")
 
 
 def stated(size_bytes: int) -> str:

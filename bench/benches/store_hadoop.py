@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from benches.store import Way, contestant, languages, ratio, shown, stated
+from benches.store import ReadMethod, contestant, languages, ratio, shown, stated
 from harness import stores
 from harness.model import Bar, Case, Contestant, Sample
 from harness.size import Size
@@ -22,22 +22,24 @@ PIECE = "1 MiB at a time"
 WARM_UP = 5
 """Passes of the others before the one that is timed, as `HadoopReader.java` makes some: the client
 in Rust maps a block once its bytes were copied four times, and Java at once."""
-JAVA_WAYS = {
+JAVA_METHODS = {
     "scan of mapped blocks": (
-        Way(name=CUESTA, kind="mapped", how="HasEnhancedByteBufferAccess, sum of all words"),
-        Way(name="private memory", kind="private", how="the same of direct buffers"),
+        ReadMethod(name=CUESTA, kind="mapped", how="HasEnhancedByteBufferAccess, sum of all words"),
+        ReadMethod(name="private memory", kind="private", how="the same of direct buffers"),
     ),
     "read into a ByteBuffer": (
-        Way(name=CUESTA, kind="buffer", how=f"FSDataInputStream.read(ByteBuffer), {PIECE}"),
-        Way(name=MEMCPY, kind="memcpy buffer", how=f"ByteBuffer.put of direct buffers, {PIECE}"),
-        Way(name=PAGE_CACHE, kind="raw buffer", how=f"FileChannel.read, {PIECE}"),
+        ReadMethod(name=CUESTA, kind="buffer", how=f"FSDataInputStream.read(ByteBuffer), {PIECE}"),
+        ReadMethod(
+            name=MEMCPY, kind="memcpy buffer", how=f"ByteBuffer.put of direct buffers, {PIECE}"
+        ),
+        ReadMethod(name=PAGE_CACHE, kind="raw buffer", how=f"FileChannel.read, {PIECE}"),
     ),
     "read into an array": (
-        Way(name=CUESTA, kind="array", how=f"FSDataInputStream.read(byte[]), {PIECE}"),
-        Way(name=MEMCPY, kind="memcpy", how=f"System.arraycopy, {PIECE}"),
+        ReadMethod(name=CUESTA, kind="array", how=f"FSDataInputStream.read(byte[]), {PIECE}"),
+        ReadMethod(name=MEMCPY, kind="memcpy", how=f"System.arraycopy, {PIECE}"),
     ),
 }
-OTHER_WAYS = {
+OTHER_METHODS = {
     "scan of mapped blocks": "mapped",
     "read into a ByteBuffer": "read",
     "read into an array": "read",
@@ -71,7 +73,7 @@ def cases(size: Size) -> Iterator[Case]:
         absent = {name: why for name, why in lacking.items() if why}
         readers = {name: Reader(one, store, path) for name, one in words.items()}
         try:
-            for name in JAVA_WAYS:
+            for name in JAVA_METHODS:
                 yield case(name, path, readers, absent)
         finally:
             for reader in readers.values():
@@ -80,18 +82,26 @@ def cases(size: Size) -> Iterator[Case]:
 
 def case(name: str, path: Path, readers: dict[str, Reader], absent: dict[str, str]) -> Case:
     """Java first, then the others by their own door."""
-    kind = OTHER_WAYS[name]
-    others = [Way(name=one, kind=kind, how="their own door") for one in (RUST, PYTHON)]
-    missing = {way.name: absent[CUESTA] for way in JAVA_WAYS[name]} if CUESTA in absent else {}
+    kind = OTHER_METHODS[name]
+    other_methods = [
+        ReadMethod(name=language, kind=kind, how="their own door") for language in (RUST, PYTHON)
+    ]
+    missing = (
+        {method.name: absent[CUESTA] for method in JAVA_METHODS[name]} if CUESTA in absent else {}
+    )
     if RUST in absent:
         missing[RUST] = absent[RUST]
-    java = () if CUESTA in absent else JAVA_WAYS[name]
-    found = [contestant(way, readers[CUESTA]) for way in java]
-    found += [warmed(way, readers[way.name]) for way in others if way.name not in absent]
+    java = () if CUESTA in absent else JAVA_METHODS[name]
+    contestants = [contestant(method, readers[CUESTA]) for method in java]
+    contestants += [
+        warmed(method, readers[method.name])
+        for method in other_methods
+        if method.name not in absent
+    ]
     size_bytes = path.stat().st_size
     return Case(
         name=f"{name}, {stated(size_bytes)}, Java",
-        contestants=tuple(found),
+        contestants=tuple(contestants),
         bars=BARS[name],
         amount=size_bytes,
         unit="B",
@@ -100,12 +110,12 @@ def case(name: str, path: Path, readers: dict[str, Reader], absent: dict[str, st
     )
 
 
-def warmed(way: Way, reader: Reader) -> Contestant:
+def warmed(method: ReadMethod, reader: Reader) -> Contestant:
     """Asks the reader, after passes that do not count."""
 
     def work(folder: Path) -> Sample:
         for _ in range(WARM_UP):
-            reader.ask(way.kind, folder)
-        return reader.ask(way.kind, folder)
+            reader.ask(method.kind, folder)
+        return reader.ask(method.kind, folder)
 
-    return replace(contestant(way, reader), work=work)
+    return replace(contestant(method, reader), work=work)

@@ -1,4 +1,4 @@
-"""How long a store takes to start and to stop, and what its daemon takes beside its blocks."""
+"""Time that a store takes to start and to stop, and memory of its daemon besides blocks."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def started(size: Size, memory_bytes: int) -> Case:
     folder = stores.new_folder()
 
     def work(answers: Path) -> Sample:
-        found = answers / "memory"
+        memory_file = answers / "memory"
         begun = time.perf_counter()
         control.start(stores.settings(size, memory_bytes), folder)
         seconds = time.perf_counter() - begun
-        found.write_text(str(control.status(folder)["memory_bytes"]))
+        memory_file.write_text(str(control.status(folder)["memory_bytes"]))
         control.stop(folder)
         return Sample(seconds=seconds)
 
@@ -95,7 +95,7 @@ def stopped_dirty(size: Size, memory_bytes: int, path: Path) -> Case:
     """With a file that was written back a moment ago: all of it is on the disk in the end."""
     folder = stores.new_folder()
     content = memoryview(path.read_bytes())[: size.pick(8 << 20, 1 << 30)]
-    ours, theirs = (size.folder / f"dirty-{who}.bin" for who in ("ours", "raw"))
+    our_path, raw_path = (size.folder / f"dirty-{who}.bin" for who in ("ours", "raw"))
 
     def by_store(_: Path) -> Sample:
         control.start(stores.settings(size, memory_bytes, preallocate=True), folder)
@@ -103,7 +103,7 @@ def stopped_dirty(size: Size, memory_bytes: int, path: Path) -> Case:
         store.wait_for_memory()
         stores.forget(path, size)
         system = CuestaFileSystem(str(folder), skip_instance_cache=True)
-        with system.open(store.path(ours), "wb", write_mode="back") as file:
+        with system.open(store.path(our_path), "wb", write_mode="back") as file:
             file.write(content)
         begun = time.perf_counter()
         control.stop(folder)
@@ -112,7 +112,7 @@ def stopped_dirty(size: Size, memory_bytes: int, path: Path) -> Case:
     def by_hand(_: Path) -> Sample:
         stores.forget(path, size)
         begun = time.perf_counter()
-        write_durably(theirs, content)
+        write_durably(raw_path, content)
         return Sample(seconds=time.perf_counter() - begun)
 
     return Case(
@@ -122,16 +122,16 @@ def stopped_dirty(size: Size, memory_bytes: int, path: Path) -> Case:
                 name="cuesta",
                 how="control.stop right after the file was closed in mode back; --preallocate",
                 work=by_store,
-                answer=lambda _: taken(ours),
+                answer=lambda _: taken(our_path),
             ),
             Contestant(
                 name="raw",
                 how="write of 1 MiB, fsync, rename, fsync of the folder",
                 work=by_hand,
-                answer=lambda _: taken(theirs),
+                answer=lambda _: taken(raw_path),
             ),
         ),
-        bars=(Ratio(ours="cuesta", theirs="raw", at_least=1.0, text="no slower than writing it"),),
+        bars=(Ratio(ours="cuesta", peer="raw", at_least=1.0, text="no slower than writing it"),),
         amount=len(content),
         unit="B",
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benches.store import PIECE, Language, door_of, found_languages, stated
+from benches.store import PIECE, Language, door_of, runnable_languages, stated
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
 from harness import limits, stores
@@ -23,7 +23,7 @@ from harness.stores import Reader, RunningStore
 
 PIECE_BYTES = 1 << 20
 MEMORY_PART = 0.1
-"""Of the rate at which one thread copies memory: what slow reads are held to."""
+"""Part of the rate at which a thread copies memory: the rate of slow reads."""
 RAW = "raw"
 
 
@@ -48,11 +48,11 @@ def cases(size: Size) -> Iterator[Case]:
     """Misses in each language, then writes."""
     path = stores.records(size)
     block_bytes = stores.block_bytes(size)
-    for language in found_languages():
+    for language in runnable_languages():
         memory_bytes = 2 * path.stat().st_size + 4 * block_bytes
         with stores.running(size, memory_bytes, preallocate=True) as store:
             yield from freely_and_slowly(missed, size, language, store, path)
-    for language in found_languages():
+    for language in runnable_languages():
         with stores.running(size, block_bytes) as store:
             fill_up(store, block_bytes)
             yield from freely_and_slowly(bypassed, size, language, store, path)
@@ -133,7 +133,7 @@ def missed(size: Size, language: str, running: tuple[RunningStore, Reader], path
             ),
             Contestant(name=RAW, how=f"pread of {PIECE}; {twice}", work=raw, answer=stores.summed),
         ),
-        bars=(Ratio(ours="cuesta", theirs=RAW, at_least=0.95, text="0.95 of raw, cache emptied"),),
+        bars=(Ratio(ours="cuesta", peer=RAW, at_least=0.95, text="0.95 of raw, cache emptied"),),
         amount=path.stat().st_size,
         unit="B",
         notes=(stores.forgotten_how(),),
@@ -155,7 +155,7 @@ def cold(
 
 
 def bypassed(size: Size, language: str, running: tuple[RunningStore, Reader], path: Path) -> Case:
-    """The same past a store whose memory is pinned."""
+    """A file read past a store whose memory is pinned."""
     return Case(
         name=f"bypass, {stated(path.stat().st_size)}, {language}",
         contestants=(
@@ -172,7 +172,7 @@ def bypassed(size: Size, language: str, running: tuple[RunningStore, Reader], pa
                 answer=stores.summed,
             ),
         ),
-        bars=(Ratio(ours="cuesta", theirs=RAW, at_least=0.98, text="0.98 of raw, cache emptied"),),
+        bars=(Ratio(ours="cuesta", peer=RAW, at_least=0.98, text="0.98 of raw, cache emptied"),),
         amount=path.stat().st_size,
         unit="B",
         notes=(stores.forgotten_how(),),
@@ -181,7 +181,7 @@ def bypassed(size: Size, language: str, running: tuple[RunningStore, Reader], pa
 
 def missed_plainly(size: Size, path: Path) -> Iterator[Case]:
     """As a store is by default: it takes memory from the system when a block is filled."""
-    language = found_languages()[0]
+    language = runnable_languages()[0]
     size_bytes = path.stat().st_size
     with stores.running(size, size_bytes + 4 * stores.block_bytes(size)) as store:
         reader = language.reader(store, path)
@@ -202,7 +202,7 @@ def missed_plainly(size: Size, path: Path) -> Iterator[Case]:
                     answer=stores.summed,
                 ),
             ),
-            bars=(Ratio(ours="cuesta", theirs=RAW, at_least=None, text="shown, beside raw"),),
+            bars=(Ratio(ours="cuesta", peer=RAW, at_least=None, text="shown, beside raw"),),
             amount=size_bytes,
             unit="B",
         )
@@ -212,14 +212,14 @@ def missed_plainly(size: Size, path: Path) -> Iterator[Case]:
 def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Case:
     """A file written whole from memory, on the disk and under its name at the end."""
     content = memoryview(path.read_bytes())[: size.pick(8 << 20, 1 << 30)]
-    ours, theirs = (size.folder / f"written-{who}.bin" for who in ("ours", "raw"))
+    our_path, raw_path = (size.folder / f"written-{who}.bin" for who in ("ours", "raw"))
 
     def by_store(_: Path) -> Sample:
         store.wait_for_memory()
         stores.forget(path, size)
         started = time.perf_counter()
         system = CuestaFileSystem(str(store.folder))
-        with system.open(store.path(ours), "wb", write_mode=mode.name) as file:
+        with system.open(store.path(our_path), "wb", write_mode=mode.name) as file:
             _write(file, content)
         if mode.is_flushed:
             control.ask("flush", store.folder)
@@ -229,11 +229,11 @@ def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Cas
         store.wait_for_memory()
         stores.forget(path, size)
         started = time.perf_counter()
-        write_durably(theirs, content)
+        write_durably(raw_path, content)
         return Sample(seconds=time.perf_counter() - started)
 
     text = f"{mode.at_least} of" if mode.at_least else "shown, beside"
-    bar = Ratio(ours="cuesta", theirs=RAW, at_least=mode.at_least, text=f"{text} raw with fsync")
+    bar = Ratio(ours="cuesta", peer=RAW, at_least=mode.at_least, text=f"{text} raw with fsync")
     return Case(
         name=f"write {mode.name}, {stated(len(content))}",
         contestants=(
@@ -241,13 +241,13 @@ def written(size: Size, store: RunningStore, mode: WriteMode, path: Path) -> Cas
                 name="cuesta",
                 how=f"fsspec, open(mode 'wb'), write of 1 MiB, close; {mode.name}, --preallocate",
                 work=by_store,
-                answer=lambda _: taken(ours),
+                answer=lambda _: taken(our_path),
             ),
             Contestant(
                 name=RAW,
                 how="write of 1 MiB, fsync, rename, fsync of the folder",
                 work=by_hand,
-                answer=lambda _: taken(theirs),
+                answer=lambda _: taken(raw_path),
             ),
         ),
         bars=(bar,),
@@ -274,9 +274,9 @@ def _write(file: Any, content: memoryview) -> None:
 
 
 def taken(path: Path) -> Answer:
-    """What a file holds. It is removed, so that the next one is a new file."""
+    """Answer with the content of a file, which is removed, so that the next one is new."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    found = Answer(digest=digest, rows=path.stat().st_size)
+    answer = Answer(digest=digest, rows=path.stat().st_size)
     path.unlink()
-    return found
+    return answer

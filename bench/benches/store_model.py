@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from benches.store import PIECE, door_of, found_languages, stated
+from benches.store import PIECE, door_of, runnable_languages, stated
 from benches.store_misses import fill_up
 from cuesta.model.storage import StorageRates, two_level_read
 from cuesta.store import control
@@ -35,22 +35,22 @@ class Measured:
 
     @property
     def bytes(self) -> int:
-        """Of the file."""
+        """Bytes of the file."""
         return self.path.stat().st_size
 
     def blocks(self, quarter: int) -> int:
-        """How many of the file are in memory."""
+        """Number of blocks of the file that are in memory."""
         return -(-self.bytes // self.block_bytes) * quarter // 4
 
     def predicted(self, quarter: int) -> float:
         """Seconds by the equation, of the rates with nothing and with all in memory."""
-        below, memory = (self.bytes / self.seconds[one] for one in (QUARTERS[0], QUARTERS[-1]))
+        below, memory = (self.bytes / self.seconds[end] for end in (QUARTERS[0], QUARTERS[-1]))
         in_memory = min(1.0, self.blocks(quarter) * self.block_bytes / self.bytes)
         return self.bytes / rate_of_both(below, memory, in_memory)
 
 
 def rate_of_both(below: float, memory: float, in_memory: float) -> float:
-    """Equation (7) for one client: bytes a second, of those from below and from memory."""
+    """Bytes a second by equation (7) for a client, of the rates from below and from memory."""
     rates = StorageRates(
         network=below,
         disk_read=below,
@@ -66,7 +66,7 @@ def rate_of_both(below: float, memory: float, in_memory: float) -> float:
 def cases(size: Size) -> Iterator[Case]:
     """A client that does not compute, the disk held to a rate where we may do so."""
     measured = Measured(path=stores.records(size), block_bytes=stores.block_bytes(size))
-    language = found_languages()[0]
+    language = runnable_languages()[0]
     with ExitStack() as stack:
         put_in = None
         if not size.smoke:
@@ -126,16 +126,16 @@ def case(size: Size, language: str, readers: dict[int, Reader], measured: Measur
         for quarter in QUARTERS[1:-1]
     ]
     pairs = [
-        (one.name, other.name)
-        for mine, theirs in zip(ours[1:-1], equations, strict=True)
-        for one, other in ((mine, theirs), (theirs, mine))
+        (faster.name, slower.name)
+        for timed, predicted in zip(ours[1:-1], equations, strict=True)
+        for faster, slower in ((timed, predicted), (predicted, timed))
     ]
     return Case(
         name=f"reading {stated(measured.bytes)} with a part in memory, {language}",
         contestants=(*ours, *equations),
         bars=tuple(
-            Ratio(ours=one, theirs=other, at_least=WITHIN, text=f"{WITHIN} of {other}")
-            for one, other in pairs
+            Ratio(ours=faster, peer=slower, at_least=WITHIN, text=f"{WITHIN} of {slower}")
+            for faster, slower in pairs
         ),
         amount=measured.bytes,
         unit="B",

@@ -1,4 +1,4 @@
-"""One cached file, read in Python by way of the store and of what others use instead."""
+"""A cached file, read in Python through the store and through its alternatives."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHOWN = (PAGE_CACHE, JUICEFS_KEPT)
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """Who opens the file in Python, and what is done before each sample."""
+    """A library that opens the file in Python, and its preparation before each sample."""
 
     name: str
     how: str
@@ -58,7 +58,7 @@ def cases(size: Size) -> Iterator[Case]:
     reasons[JUICEFS_KEPT] = reasons[JUICEFS]
     absent = {name: why for name, why in reasons.items() if why}
     with ExitStack() as stack:
-        found = list(doors(size, path, stack, has_juicefs=JUICEFS not in absent))
+        all_doors = list(doors(size, path, stack, has_juicefs=JUICEFS not in absent))
         cluster = None
         if ALLUXIO not in absent:
             place = stores.new_folder("alluxio")
@@ -67,7 +67,10 @@ def cases(size: Size) -> Iterator[Case]:
         buffer = np.ones(size_bytes, np.uint8).data
         yield Case(
             name=f"cached file, all of it, {stated(size_bytes)}",
-            contestants=(*(whole(door, buffer) for door in found), *in_java(cluster, size_bytes)),
+            contestants=(
+                *(complete_file(door, buffer) for door in all_doors),
+                *in_java(cluster, size_bytes),
+            ),
             bars=bars(),
             amount=size_bytes,
             unit="B",
@@ -76,7 +79,7 @@ def cases(size: Size) -> Iterator[Case]:
         )
         yield Case(
             name="cached file, 4 KiB at random, p50",
-            contestants=(*(small(door, size_bytes) for door in found), *small_in_java(cluster)),
+            contestants=(*(small(door, size_bytes) for door in all_doors), *small_in_java(cluster)),
             bars=bars(),
             amount=1,
             unit="reads",
@@ -88,7 +91,7 @@ def cases(size: Size) -> Iterator[Case]:
 def bars() -> tuple[Ratio, ...]:
     """Ahead of all but the page cache."""
     return (
-        *(Ratio(ours=CUESTA, theirs=name, at_least=1.0, text=f"ahead of {name}") for name in AHEAD),
+        *(Ratio(ours=CUESTA, peer=name, at_least=1.0, text=f"ahead of {name}") for name in AHEAD),
         *(shown(CUESTA, name) for name in SHOWN),
     )
 
@@ -133,7 +136,7 @@ def doors(size: Size, path: Path, stack: ExitStack, *, has_juicefs: bool) -> Ite
         )
 
 
-def whole(door: Door, buffer: memoryview) -> Contestant:
+def complete_file(door: Door, buffer: memoryview) -> Contestant:
     """The file into memory that is there already."""
 
     def work(_: Path) -> Sample:
@@ -146,9 +149,9 @@ def whole(door: Door, buffer: memoryview) -> Contestant:
         return Sample(seconds=time.perf_counter() - started)
 
     def answer(_: Path) -> Answer:
-        found = Answer(digest=hashlib.sha256(buffer).hexdigest(), rows=len(buffer))
+        content = Answer(digest=hashlib.sha256(buffer).hexdigest(), rows=len(buffer))
         buffer[:] = bytes(len(buffer))
-        return found
+        return content
 
     return Contestant(name=door.name, how=f"{door.how}; readinto, 1 MiB", work=work, answer=answer)
 

@@ -42,12 +42,12 @@ class Far:
 
     @property
     def bytes(self) -> int:
-        """Of the file."""
+        """Bytes of the file."""
         return self.source.stat().st_size
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """One case: all blocks of a file, from one node to the other."""
+    """A case of all blocks of a file, from one node to the other."""
     why = machines.refusal(LINK)
     with far(size, is_held=why is None) as pair:
         yield case(pair, why)
@@ -56,10 +56,10 @@ def cases(size: Size) -> Iterator[Case]:
 @contextmanager
 def far(size: Size, is_held: bool) -> Iterator[Far]:
     """Bring both up, over one folder; on one node where we may not make links."""
-    whole = stores.records(size)
-    count = min(whole.stat().st_size, size.pick(8 << 20, 256 << 20))
+    records = stores.records(size)
+    count = min(records.stat().st_size, size.pick(8 << 20, 256 << 20))
     source = stores.new_folder("remote-source")
-    with whole.open("rb") as file:
+    with records.open("rb") as file:
         source.write_bytes(file.read(count))
     folders = (stores.new_folder("near"), stores.new_folder("far"))
     processes: list[subprocess.Popen[str]] = []
@@ -67,8 +67,8 @@ def far(size: Size, is_held: bool) -> Iterator[Far]:
         with machines.apply(LINK if is_held else {}, Place(folder=size.folder)) as place:
             nodes = (place.nodes[0], place.nodes[-1])
             names = [f"{node.address}:{PORT + index}" for index, node in enumerate(nodes)]
-            make_secret(_beside(size, "secret"))
-            write_members(_beside(size, "members"), names)
+            make_secret(_file_of(size, "secret"))
+            write_members(_file_of(size, "members"), names)
             for node, name, folder in zip(nodes, names, folders, strict=True):
                 processes.append(started(size, (node, name), folder, count))
             wait_until_met(folders[1])
@@ -92,31 +92,31 @@ def far(size: Size, is_held: bool) -> Iterator[Far]:
             shutil.rmtree(folder, ignore_errors=True)
         source.unlink(missing_ok=True)
         for name in ("secret", "members"):
-            _beside(size, name).unlink(missing_ok=True)
+            _file_of(size, name).unlink(missing_ok=True)
 
 
-def _beside(size: Size, name: str) -> Path:
+def _file_of(size: Size, name: str) -> Path:
     return size.folder / f"remote-{name}"
 
 
 def started(size: Size, which: tuple[Node, str], folder: Path, count: int) -> subprocess.Popen[str]:
     """The store of a node, once clients can connect. Errors: `RuntimeError`."""
     node, name = which
-    secret, members = _beside(size, "secret"), _beside(size, "members")
+    secret, members = _file_of(size, "secret"), _file_of(size, "members")
     peers = PeerSettings(listen=name, secret=secret, members_file=members)
     settings = stores.settings(size, count + 4 * stores.block_bytes(size), preallocate=True)
     request = control.to_request(replace(settings, peers=peers), folder)
     words = [*node.prefix(), sys.executable, "-m", "cuesta.store.serve", request]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    said = process.stdout.readline().strip()
-    if said != "ready":
-        raise RuntimeError(said)
+    first_line = process.stdout.readline().strip()
+    if first_line != "ready":
+        raise RuntimeError(first_line)
     return process
 
 
 def wait_until_met(folder: Path) -> None:
-    """Until the store reaches the other. Errors: `TimeoutError`."""
+    """Wait until the store reaches the other. Errors: `TimeoutError`."""
     limit = time.monotonic() + READY_SECONDS
     while not all(member["is_live"] for member in control.status(folder)["peers"]["members"]):
         if time.monotonic() > limit:
@@ -125,7 +125,7 @@ def wait_until_met(folder: Path) -> None:
 
 
 def case(pair: Far, why: str | None) -> Case:
-    """The same bytes by both; shown only, `why` the link is not held to a rate."""
+    """Equal bytes by both; shown only, `why` the link is not held to a rate."""
     near, far_folder = pair.nodes[1], pair.folders[1]
 
     def by_store(_: Path) -> Sample:
@@ -136,26 +136,26 @@ def case(pair: Far, why: str | None) -> Case:
         return Sample(seconds=time.perf_counter() - begun)
 
     def taken(_: Path) -> Answer:
-        found = CuestaFileSystem(str(far_folder)).cat_file(NAME)
-        return Answer(digest=hashlib.sha256(found).hexdigest(), rows=len(found))
+        content = CuestaFileSystem(str(far_folder)).cat_file(NAME)
+        return Answer(digest=hashlib.sha256(content).hexdigest(), rows=len(content))
 
     def by_stream(folder: Path) -> Sample:
         words = ["receive", pair.nodes[0].address, str(pair.port), str(pair.bytes)]
-        said = subprocess.run(
+        fields = subprocess.run(
             [*near.prefix(), sys.executable, tcp_stream.__file__, *words],
             check=True,
             capture_output=True,
             text=True,
         ).stdout.split()
-        (folder / "digest").write_text(said[1])
-        return Sample(seconds=float(said[0]))
+        (folder / "digest").write_text(fields[1])
+        return Sample(seconds=float(fields[0]))
 
     def streamed(folder: Path) -> Answer:
         return Answer(digest=(folder / "digest").read_text(), rows=pair.bytes)
 
     bar = Ratio(
         ours="cuesta",
-        theirs="tcp",
+        peer="tcp",
         at_least=None if why else OF_STREAM,
         text="shown" if why else f"{OF_STREAM} of a plain TCP stream over the same link",
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from benches.store import Way, contestant, ratio, stated
+from benches.store import ReadMethod, contestant, ratio, stated
 from cuesta.errors import EngineMissing
 from cuesta.store import hadoop_jar
 from harness import data, stores
@@ -40,10 +40,10 @@ def cases(size: Size) -> Iterator[Case]:
         words = [sys.executable, spark_tables.__file__]
         reader = Reader(words, store, path, alluxio(size, path, size_bytes, stack, absent))
         stack.callback(reader.close)
-        ways = [Way(name=name, kind=name, how=how) for name, how in HOWS.items()]
+        methods = [ReadMethod(name=name, kind=name, how=how) for name, how in HOWS.items()]
         yield Case(
             name=f"Spark SQL, all columns of a Parquet table, {stated(size_bytes)}",
-            contestants=tuple(contestant(w, reader) for w in ways if w.name not in absent),
+            contestants=tuple(contestant(w, reader) for w in methods if w.name not in absent),
             bars=(ratio(CUESTA, PAGE_CACHE, 0.95), ratio(CUESTA, ALLUXIO, 1.0)),
             amount=size_bytes,
             unit="B",
@@ -53,7 +53,7 @@ def cases(size: Size) -> Iterator[Case]:
 
 
 def lacking(size: Size) -> dict[str, str]:
-    """Who cannot take part, and why."""
+    """Contestants that cannot take part, with reasons."""
     why = spark_sql.missing()
     try:
         hadoop_jar.current()

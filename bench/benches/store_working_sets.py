@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from benches.store import PIECE, door_of, found_languages, stated
+from benches.store import PIECE, door_of, runnable_languages, stated
 from harness import stores
 from harness.model import Answer, Case, Contestant, Ratio, Sample
 from harness.size import Size
@@ -40,7 +40,7 @@ def cases(size: Size) -> Iterator[Case]:
     for times in TIMES:
         memory_bytes = max(2 * block_bytes, path.stat().st_size // times)
         for pattern in (cyclic, by_block, *((by_piece,) if times == TIMES[0] else ())):
-            for language in found_languages():
+            for language in runnable_languages():
                 with (
                     stores.running(size, memory_bytes) as store,
                     closing(language.reader(store, path)) as reader,
@@ -70,16 +70,16 @@ class Drawn:
             self.pieces = self._chance.choices(self._all, k=len(self._all))
 
     def places(self) -> Iterator[int]:
-        """Of each 1 MiB of the pieces."""
+        """Offsets of each 1 MiB of the pieces."""
         for piece in self.pieces:
             yield from range(piece, piece + self._pattern.piece_bytes, PIECE_BYTES)
 
     def answer(self, folder: Path) -> Answer:
-        """Whether a reader has found what is there: places differ from pass to pass."""
-        found = int((folder / "sum").read_text())
+        """Answer that is right or not: places differ from pass to pass."""
+        sum_read = int((folder / "sum").read_text())
         wanted = sum(self._words[place // PIECE_BYTES] for place in self.places()) % LANES
-        is_right = found == wanted
-        return Answer(digest="as the file" if is_right else str(found), rows=len(self.pieces))
+        is_right = sum_read == wanted
+        return Answer(digest="as the file" if is_right else str(sum_read), rows=len(self.pieces))
 
 
 def working_set(
@@ -134,7 +134,7 @@ def working_set(
                 answer=drawn.answer,
             ),
         ),
-        bars=(Ratio(ours="cuesta", theirs=RAW, at_least=0.95, text="0.95 of raw, cache emptied"),),
+        bars=(Ratio(ours="cuesta", peer=RAW, at_least=0.95, text="0.95 of raw, cache emptied"),),
         amount=drawn.bytes,
         unit="B",
     )

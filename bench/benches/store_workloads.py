@@ -54,8 +54,8 @@ def named(store: RunningStore) -> Iterator[None]:
 def scan(store: RunningStore, path: Path) -> Case:
     """The rows of text that pass, written."""
 
-    def contestant(name: str, given: str) -> Contestant:
-        job = Job(workload="scan", inputs=(given,), parameters={"min_abs_score": MIN_ABS_SCORE})
+    def contestant(name: str, source: str) -> Contestant:
+        job = Job(workload="scan", inputs=(source,), parameters={"min_abs_score": MIN_ABS_SCORE})
 
         def work(folder: Path) -> None:
             native.run(job, folder)
@@ -73,7 +73,7 @@ def scan(store: RunningStore, path: Path) -> Case:
             contestant(STORE, f"cuesta://{store.path(path)}"),
             contestant(PAGE_CACHE, str(path)),
         ),
-        bars=(Ratio(ours=STORE, theirs=PAGE_CACHE, at_least=0.95, text="0.95 of the page cache"),),
+        bars=(Ratio(ours=STORE, peer=PAGE_CACHE, at_least=0.95, text="0.95 of the page cache"),),
         amount=path.stat().st_size,
         unit="B",
         inputs=(path,),
@@ -83,10 +83,10 @@ def scan(store: RunningStore, path: Path) -> Case:
 def kmeans(store: RunningStore, path: Path) -> Case:
     """Iterations that read their points anew, beside those on points that stay in memory."""
 
-    def contestant(name: str, given: str, keep: str) -> Contestant:
+    def contestant(name: str, source: str, keep: str) -> Contestant:
         job = Job(
             workload="kmeans",
-            inputs=(given,),
+            inputs=(source,),
             parameters={"clusters": CLUSTERS, "iterations": ITERATIONS, "keep": keep},
         )
 
@@ -107,7 +107,7 @@ def kmeans(store: RunningStore, path: Path) -> Case:
             contestant(ANEW, str(path), "none"),
         ),
         bars=(
-            Ratio(ours=STORE, theirs=RESIDENT, at_least=0.9, text="0.9 of points in memory"),
+            Ratio(ours=STORE, peer=RESIDENT, at_least=0.9, text="0.9 of points in memory"),
             shown(STORE, ANEW),
         ),
         amount=float(path.stat().st_size) * ITERATIONS,

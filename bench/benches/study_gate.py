@@ -1,4 +1,4 @@
-"""What the gate of regressions finds: by simulation, and of real runs with work added to them."""
+"""Findings of the gate of regressions: by simulation, and of real runs with added work."""
 
 from __future__ import annotations
 
@@ -43,29 +43,29 @@ NOISES: tuple[tuple[str, Callable[[float], Noise], float], ...] = (
 )
 COMBINATIONS = 12
 REPEATS_MAX = 100
-"""Of a combination of real runs, however much they scatter."""
+"""Most repeats of a combination of real runs, however much they scatter."""
 
 
 @dataclass
 class Tally:
-    """How often the gate did what."""
+    """Counts of the gate's findings."""
 
     false: int = 0
-    found: int = 0
+    caught: int = 0
     cleared: int = 0
     times: int = 0
 
     def add(self, same: gate.Gate, slower: gate.Gate, which: str) -> None:
-        """One pair of runs in which nothing changed, and one in which combination `which` did."""
+        """Add a pair of runs without a change, and a pair in which combination `which` changed."""
         slow = next(change for change in slower.changes if change.levels["size"] == which)
         self.times += 1
         self.false += bool(same.of(gate.SLOWER))
-        self.found += slow.verdict == gate.SLOWER
+        self.caught += slow.verdict == gate.SLOWER
         self.cleared += slow.verdict == gate.NO_SLOWER
 
     def sample(self, seconds: float) -> Sample:
         """As a repeat of a contestant: the time of one gate."""
-        counts = {FALSE: self.false, FOUND: self.found, CLEARED: self.cleared}
+        counts = {FALSE: self.false, FOUND: self.caught, CLEARED: self.cleared}
         return Sample(
             seconds=seconds / (2 * self.times),
             counts={name: (count, self.times) for name, count in counts.items()},
@@ -93,7 +93,7 @@ def simulated(name: str, noise: Noise, size: Size) -> Case:
             before, same = (drawn.drawn(source, noises, repeats, {}) for _ in range(2))
             slower = drawn.drawn(source, noises, repeats, {0: 1 + SLOW_DOWN})
             tally.add(gate.check(before, same), gate.check(before, slower), "0")
-        return _told(tally, folder, time.perf_counter() - begun)
+        return _sample_of(tally, folder, time.perf_counter() - begun)
 
     how = f"{trials} pairs of {COMBINATIONS} combinations x {repeats} repeats, drift 1 %"
     return _case(f"simulated, {name}", how, work, ())
@@ -116,27 +116,27 @@ def real(size: Size) -> Iterator[Case]:
         scatters = [
             Turns(tried.before[name], tried.same[name]).scatter for name in sorted(tried.before)
         ]
-        asked = min(REPEATS_MAX, gate.pairs_for(max(scatters), len(jobs)))
-        repeats = size.pick(6, asked)
+        needed = min(REPEATS_MAX, gate.pairs_for(max(scatters), len(jobs)))
+        repeats = size.pick(6, needed)
         runs = [turns(jobs, repeats, source, number % len(jobs)) for number in range(trials + 1)]
         return Real(scatters=scatters, repeats=repeats, runs=runs)
 
     def by_turns(folder: Path) -> Sample:
-        found = made()
+        series = made()
         (folder / "remark").write_text(
-            f"real runs by turns: the ratio of two scatters by {min(found.scatters):.1%} to "
-            f"{max(found.scatters):.1%}, so {found.repeats} repeats"
+            f"real runs by turns: the ratio of two scatters by {min(series.scatters):.1%} to "
+            f"{max(series.scatters):.1%}, so {series.repeats} repeats"
         )
-        return _gated([(run, run, (0, 1)) for run in found.runs[:-1]], folder)
+        return _gated([(run, run, (0, 1)) for run in series.runs[:-1]], folder)
 
     def apart(folder: Path) -> Sample:
-        found = made()
-        drifts = drift([run.before for run in found.runs])
+        series = made()
+        drifts = drift([run.before for run in series.runs])
         (folder / "remark").write_text(
-            f"real runs, one after the other: {found.repeats} repeats; the ratio of two runs "
+            f"real runs, one after the other: {series.repeats} repeats; the ratio of two runs "
             f"drifts by {drifts:.2%} beyond what their scatter makes"
         )
-        pairs = [(before, after, (None, None)) for before, after in pairwise(found.runs)]
+        pairs = [(before, after, (None, None)) for before, after in pairwise(series.runs)]
         return _gated(pairs, folder)
 
     how = (
@@ -148,7 +148,7 @@ def real(size: Size) -> Iterator[Case]:
 
 
 def _jobs(size: Size) -> list[Job]:
-    """Of three workloads: one that reads, one that iterates, one that multiplies."""
+    """Jobs of three workloads: one that reads, one that iterates, one that multiplies."""
     folder = size.folder
     matrix = matrix_text(folder, Matrix(genes=size.pick(100, 1000), samples=100))
     points = points_array(folder, Points(rows=size.pick(2000, 50_000)))
@@ -173,13 +173,13 @@ class Real:
 def _gated(
     pairs: Sequence[tuple[Versions, Versions, tuple[int | None, int | None]]], folder: Path
 ) -> Sample:
-    """What the gate says of each pair of runs."""
+    """The gate's findings for each pair of runs."""
     tally, begun = Tally(), time.perf_counter()
     for before, after, (first, second) in pairs:
         old = drawn.result(before.before, turn=first)
-        same, slow = (drawn.result(one, turn=second) for one in (after.same, after.slower))
+        same, slow = (drawn.result(samples, turn=second) for samples in (after.same, after.slower))
         tally.add(gate.check(old, same), gate.check(old, slow), after.which)
-    return _told(tally, folder, time.perf_counter() - begun)
+    return _sample_of(tally, folder, time.perf_counter() - begun)
 
 
 @dataclass
@@ -195,21 +195,25 @@ class Versions:
 def turns(jobs: Sequence[Job], repeats: int, source: random.Random, which: int) -> Versions:
     """So many repeats of each version by turns; one job of the slower one is slower.
 
-    One alone: what comes after a job that leaves a core idle for a while is faster.
+    Only one is slower: a job that follows one with an idle core is faster.
     """
-    every = [str(index) for index in range(len(jobs))]
-    found = Versions(
+    names = [str(index) for index in range(len(jobs))]
+    versions_run = Versions(
         which=str(which),
-        before={name: [] for name in every},
-        same={name: [] for name in every},
-        slower={name: [] for name in every},
+        before={name: [] for name in names},
+        same={name: [] for name in names},
+        slower={name: [] for name in names},
     )
-    versions = [(found.before, 0.0), (found.same, 0.0), (found.slower, SLOW_DOWN)]
+    versions = [
+        (versions_run.before, 0.0),
+        (versions_run.same, 0.0),
+        (versions_run.slower, SLOW_DOWN),
+    ]
     for _ in range(repeats):
         for samples, more in source.sample(versions, len(versions)):
             for index, job in enumerate(jobs):
                 samples[str(index)].append(timed(job, more * (index == which)))
-    return found
+    return versions_run
 
 
 def timed(job: Job, more: float) -> float:
@@ -225,19 +229,21 @@ def timed(job: Job, more: float) -> float:
 
 def drift(runs: Sequence[dict[str, list[float]]]) -> float:
     """Deviation of the logarithm of the ratio of two runs, beyond what their scatter makes."""
-    found = []
+    logarithms = []
     for before, after in pairwise(runs):
         for name, samples in before.items():
             ratio = math.log(median(after[name]) / median(samples))
             of_scatter = (
-                math.pi / 2 * sum(scatter(one) ** 2 / len(one) for one in (samples, after[name]))
+                math.pi / 2 * sum(scatter(run) ** 2 / len(run) for run in (samples, after[name]))
             )
-            found.append((ratio, of_scatter))
-    beyond = stdev([ratio for ratio, _ in found]) ** 2 - sum(one for _, one in found) / len(found)
+            logarithms.append((ratio, of_scatter))
+    beyond = stdev([ratio for ratio, _ in logarithms]) ** 2 - sum(
+        expected for _, expected in logarithms
+    ) / len(logarithms)
     return math.sqrt(max(0.0, beyond))
 
 
-def _told(tally: Tally, folder: Path, seconds: float) -> Sample:
+def _sample_of(tally: Tally, folder: Path, seconds: float) -> Sample:
     (folder / "times").write_text(str(tally.times))
     return tally.sample(seconds)
 

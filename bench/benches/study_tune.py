@@ -1,4 +1,4 @@
-"""`study tune` on Spark: what it takes, beside the best of all settings, which are run too.
+"""Time of `study tune` on Spark, and its choice against the best of all settings.
 
 It begins once with a setting that is bad on purpose, and once with what Cuesta itself chooses.
 """
@@ -22,12 +22,12 @@ from harness.studies import Trial
 
 QUESTION = "Which settings are the fastest?"
 REGAINED = 0.8
-"""Of the time between a bad setting and the best of the grid."""
+"""Part regained of the time between a bad setting and the best of the grid."""
 OWN, PLANTED = "own-kept", "100-new"
-"""What Cuesta chooses itself; many small tasks, each in a Python process of its own."""
+"""Names of trials: the choice of Cuesta; many small tasks, each in its own Python process."""
 PARTITIONS = ("own", "4", "100")
 WORKERS = {"kept": "true", "new": "false"}
-"""Whether the Python of one task does the next one too."""
+"""Values of the option by which the Python of a task also runs the next one."""
 MINUTES = 8
 """Budget of time of a search."""
 TAKEN, BEST, DEFAULT = "taken", "best of the grid", "default"
@@ -36,7 +36,7 @@ AGREES = "agrees"
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """Two a workload: from a bad setting, and from our own."""
+    """Two cases for each workload: from a bad setting, and from our own."""
     text = pairs_text(size.folder, Pairs(genes=size.pick(100, 1000)))
     records = tera_records(size.folder, size.pick(10_000, 2_500_000))
     jobs = [("scan", text, {"min_abs_score": 0.8}), ("sort", records, {})]
@@ -50,8 +50,10 @@ def cases(size: Size) -> Iterator[Case]:
         folder = size.folder / f"tune-{size.pick('smoke', 'real')}" / workload
         grid = _measured(folder / "grid", trials, size.pick(2, 5))
         for default in (PLANTED, OWN)[: size.pick(1, 2)]:
-            said = studies.tuned(folder / default, QUESTION, trials, default, size.pick(1, MINUTES))
-            yield held(workload, path, said, grid)
+            tuned = studies.tuned(
+                folder / default, QUESTION, trials, default, size.pick(1, MINUTES)
+            )
+            yield held(workload, path, tuned, grid)
 
 
 def _grid(workload: str, path: Path, parameters: dict[str, Any]) -> Iterator[Trial]:
@@ -75,32 +77,32 @@ def _measured(folder: Path, trials: Sequence[Trial], repeats: int) -> dict[str, 
     }
 
 
-def held(workload: str, path: Path, said: dict[str, Any], grid: dict[str, list[float]]) -> Case:
-    """What a search took, by the runs of the grid, which it has not seen."""
-    default, winner = (said[key][studies.FACTOR] for key in ("default", "winner"))
-    taken = winner if said["verdict"] == BETTER else default
+def held(workload: str, path: Path, tuned: dict[str, Any], grid: dict[str, list[float]]) -> Case:
+    """Case of a search, judged by the runs of the grid, which it has not seen."""
+    default, winner = (tuned[key][studies.FACTOR] for key in ("default", "winner"))
+    taken = winner if tuned["verdict"] == BETTER else default
     best = min(grid, key=lambda name: median(grid[name]))
-    runs = sum(len(one["seconds"]) for key in ("chosen_from", "held_out") for one in said[key])
-    how = f"{taken} by {runs} runs, {said['verdict']}"
-    if said["gain"]:
-        gain = said["gain"]
+    runs = sum(len(run["seconds"]) for key in ("chosen_from", "held_out") for run in tuned[key])
+    how = f"{taken} by {runs} runs, {tuned['verdict']}"
+    if tuned["gain"]:
+        gain = tuned["gain"]
         how += f", gain {gain['median']:.3g} ({gain['low']:.3g} to {gain['high']:.3g})"
-    agrees = _agrees(said["verdict"], grid[default], grid[winner], grid[best])
+    agrees = _agrees(tuned["verdict"], grid[default], grid[winner], grid[best])
     rows = [
         _recorded(TAKEN, how, grid[taken], agrees),
         _recorded(BEST, best, grid[best]),
         _recorded(DEFAULT, default, grid[default]),
     ]
     bars: list[Ratio | Share] = [
-        Ratio(ours=TAKEN, theirs=BEST, at_least=None, text="beside the best of the grid, shown"),
-        Ratio(ours=TAKEN, theirs=DEFAULT, at_least=None, text="beside the default, shown"),
+        Ratio(ours=TAKEN, peer=BEST, at_least=None, text="beside the best of the grid, shown"),
+        Ratio(ours=TAKEN, peer=DEFAULT, at_least=None, text="beside the default, shown"),
     ]
     if default == PLANTED:
         pairs = zip(grid[default], grid[best], strict=True)
         allowed = [bad - REGAINED * (bad - good) for bad, good in pairs]
         rows.append(_recorded(ALLOWED, f"that much nearer to {best} than {default} is", allowed))
         text = f"regains {REGAINED:.0%} of the gap to the best of the grid"
-        bars.append(Ratio(ours=TAKEN, theirs=ALLOWED, at_least=1.0, text=text))
+        bars.append(Ratio(ours=TAKEN, peer=ALLOWED, at_least=1.0, text=text))
     else:
         text = "what it says of a gain agrees with the grid"
         bars.append(Share(ours=TAKEN, name=AGREES, text=text, at_least=1.0))
@@ -123,9 +125,10 @@ def _recorded(
     seconds: Sequence[float],
     agrees: bool = False,
 ) -> Contestant:
-    said = [(int(agrees), 1), *[(0, 0)] * len(seconds)]  # It is said once.
+    counts = [(int(agrees), 1), *[(0, 0)] * len(seconds)]  # It is said once.
     samples = tuple(
-        Sample(seconds=one, counts={AGREES: own}) for one, own in zip(seconds, said, strict=False)
+        Sample(seconds=time, counts={AGREES: pair})
+        for time, pair in zip(seconds, counts, strict=False)
     )
     return Contestant(name=name, how=how, recorded=Recorded(samples=samples))
 

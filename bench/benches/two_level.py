@@ -26,7 +26,7 @@ from harness import stores, studies
 from harness.data import Points, points_array, tera_records
 from harness.model import Answer, Case, Contestant, Ratio, Recorded, Sample
 from harness.size import Size
-from harness.studies import Ran, Trial
+from harness.studies import StudyRuns, Trial
 
 QUESTION = "What does a part of the input in memory save?"
 QUARTERS = range(5)
@@ -36,28 +36,29 @@ HOW = "GlusterFS, two nodes of a disk held to 100 MB/s"
 NODE_MEMORY = "96MiB"
 DIRTY = "16MiB"
 SHARD = "4MiB"
-"""The shortest there are: who reads one file gets something of each disk."""
+"""Size of a shard, the smallest: the reader of a single file then uses all disks."""
 CLIENT_MEMORY = "128MiB"
-"""Of the process that reads anew, with the pages of files. A quarter of a file, which is what is
-read with three quarters in memory, has to be more than it and both nodes keep of it together."""
+"""Memory of the process that reads anew, with the pages of files. A quarter of a file, which is
+what is read with three quarters in memory, has to be more than it and both nodes cache of it
+together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Something that reads its input.
+    """Work that reads its input.
 
     Attributes
     ----------
     name
-        Of its trials, in small letters and hyphens.
+        Name of its trials, in small letters and hyphens.
     what
         In words, for the table.
     phase
-        Whose time is looked at: one reading of all of the input.
+        Phase that is timed: a reading of all of the input.
     near
         The prediction and the measured time differ by no more than this factor.
     settings
-        Of all of its trials.
+        Settings of all of its trials.
     """
 
     name: str
@@ -102,7 +103,7 @@ COMPUTES = (iterations(10), iterations(200), MAPS)
 class Measured:
     """The repeats of all trials, and the bytes of each work's input."""
 
-    ran: Ran
+    ran: StudyRuns
     inputs: Mapping[str, Path]
     seconds: dict[tuple[str, int], list[float]] = field(default_factory=dict)
 
@@ -115,12 +116,12 @@ class Measured:
         return self.seconds[key]
 
     def answer(self, work: Work, quarter: int) -> Answer:
-        """What all repeats found: the study itself holds them equal."""
-        found = self.ran.records(trial_name(work, quarter))[0]["answer"]
-        return Answer(digest=found["digest"], rows=0)
+        """Answer of all repeats: the study itself requires that they are equal."""
+        answer_fields = self.ran.records(trial_name(work, quarter))[0]["answer"]
+        return Answer(digest=answer_fields["digest"], rows=0)
 
     def bytes(self, work: Work) -> int:
-        """Of the input."""
+        """Bytes of the input."""
         return self.inputs[work.name].stat().st_size
 
     def in_memory(self, work: Work, quarter: int) -> float:
@@ -131,7 +132,7 @@ class Measured:
     def predicted(self, work: Work, quarter: int) -> list[float]:
         """Seconds by the equation, at least those of the work with all of its input in memory."""
         below, memory = (
-            self.bytes(READS) / median(self.of(READS, one)) for one in (NOTHING, EVERYTHING)
+            self.bytes(READS) / median(self.of(READS, end)) for end in (NOTHING, EVERYTHING)
         )
         reading = self.bytes(work) / rate_of_both(below, memory, self.in_memory(work, quarter))
         if work is READS:
@@ -140,7 +141,7 @@ class Measured:
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """One a work, on one file system."""
+    """A case for each work, on one file system."""
     works = (READS, *(COMPUTES[:1] if size.smoke else COMPUTES))
     with file_system(size) as (folder, why):
         if why:
@@ -191,8 +192,8 @@ def run(size: Size, folder: Path, works: Sequence[Work]) -> Measured:
         work.name: copies[points if work.name.startswith("kmeans") else records] for work in works
     }
     trials = [trial(work, quarter, inputs[work.name]) for work in works for quarter in QUARTERS]
-    kept = size.folder / f"two-level-{size.pick('smoke', 'real')}"
-    ran = studies.run(kept, QUESTION, trials, size.pick(1, 3))
+    study_folder = size.folder / f"two-level-{size.pick('smoke', 'real')}"
+    ran = studies.run(study_folder, QUESTION, trials, size.pick(1, 3))
     return Measured(ran=ran, inputs=inputs)
 
 
@@ -209,17 +210,17 @@ def trial(work: Work, quarter: int, path: Path) -> Trial:
 
 
 def trial_name(work: Work, quarter: int) -> str:
-    """Of a work with so many quarters in memory."""
+    """Name of the trial of a work with so many quarters in memory."""
     return f"{work.name}-{25 * quarter}"
 
 
 def blocks(size_bytes: int, quarter: int) -> int:
-    """How many of a file's blocks so many quarters are, one at least."""
+    """Number of a file's blocks in so many quarters, one at least."""
     return max(1, -(-size_bytes // control.BLOCK_BYTES) * quarter // 4) if quarter else 0
 
 
 def case(work: Work, measured: Measured, where: str) -> Case:
-    """What was measured with each part in memory, and what was predicted of it."""
+    """Case with the measured times for each part in memory, and the predictions."""
     ours, equations = [], []
     for quarter in QUARTERS:
         name, predicted = _names(quarter)
@@ -237,7 +238,7 @@ def case(work: Work, measured: Measured, where: str) -> Case:
             *(_near(*pair, work.near) for names in pairs for pair in (names, names[::-1])),
             Ratio(
                 ours=_names(EVERYTHING)[0],
-                theirs=_names(NOTHING)[0],
+                peer=_names(NOTHING)[0],
                 at_least=None,
                 text="beside nothing in memory, shown",
             ),
@@ -247,26 +248,24 @@ def case(work: Work, measured: Measured, where: str) -> Case:
     )
 
 
-def _near(ours: str, theirs: str, near: float) -> Ratio:
-    return Ratio(
-        ours=ours, theirs=theirs, at_least=1 / near, text=f"within {near - 1:.0%} of {theirs}"
-    )
+def _near(ours: str, peer: str, near: float) -> Ratio:
+    return Ratio(ours=ours, peer=peer, at_least=1 / near, text=f"within {near - 1:.0%} of {peer}")
 
 
 def _names(quarter: int = NOTHING) -> tuple[str, str]:
-    """Who was measured, and who was predicted."""
+    """Names of the measured and of the predicted contestant."""
     return f"{quarter / 4:g} in memory", f"predicted, {quarter / 4:g}"
 
 
 def _recorded(
     name: str, how: str, seconds: Sequence[float], answer: Answer | None = None
 ) -> Contestant:
-    samples = tuple(Sample(seconds=one) for one in seconds)
+    samples = tuple(Sample(seconds=time) for time in seconds)
     return Contestant(name=name, how=how, recorded=Recorded(samples=samples, answer=answer))
 
 
 def _equation(work: Work) -> str:
-    """How a prediction is made."""
+    """Description of a prediction."""
     if work is READS:
         return "equation (7) of the rates with nothing and with all in memory"
     return "the larger of equation (7), rates of reading alone, and its time with all in memory"

@@ -1,1 +1,1 @@
-"""What every bench shares: data, interleaved repeats, equal answers, results, the table."""
+"""Parts that all benches share: data, interleaved repeats, equal answers, results, tables."""

@@ -1,4 +1,4 @@
-"""Results of studies that were never run: samples as machines make them, drawn by seed."""
+"""Results of studies that were never run: samples like those of machines, drawn by seed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 DRIFT_OF_A_RUN = 0.007
-"""Of two such runs the ratio drifts by 0.01."""
+"""Deviation of a run's drift: the ratio of two such runs drifts by 0.01."""
 
 Noise = Callable[[random.Random, int], list[float]]
 """Repeats of a run about 1, so many."""
@@ -18,7 +18,7 @@ Noise = Callable[[random.Random, int], list[float]]
 def result(
     samples: Mapping[str, Sequence[float]], *, turn: int | None = None, **more: Any
 ) -> dict[str, Any]:
-    """A result with a combination a name, whose `work` took these seconds.
+    """A result with a combination for each name, whose `work` took these seconds.
 
     Two whose `turn` is 0 and 1 were run by turns.
     """
@@ -67,7 +67,7 @@ def skewed(deviation: float) -> Noise:
 
 
 def spiked(deviation: float) -> Noise:
-    """One repeat in twenty is disturbed and takes a tenth to four tenths longer."""
+    """Each twentieth repeat is disturbed and takes a tenth to four tenths longer."""
 
     def draw(source: random.Random, count: int) -> list[float]:
         spikes = [source.uniform(0.1, 0.4) * (source.random() < 0.05) for _ in range(count)]
@@ -97,7 +97,8 @@ def drawn(
     drift = math.exp(source.gauss(0, DRIFT_OF_A_RUN))
     seconds = {
         str(index): [
-            (index + 1) * drift * slower.get(index, 1.0) * one for one in noise(source, repeats)
+            (index + 1) * drift * slower.get(index, 1.0) * factor
+            for factor in noise(source, repeats)
         ]
         for index, noise in enumerate(noises)
     }

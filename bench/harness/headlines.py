@@ -11,7 +11,7 @@ from harness.table import between, row
 
 NOT_MEASURED = "not measured"
 SLOWER = 1.0
-"""A figure below is bold, unless it is a fraction of a ceiling."""
+"""Ratio below which a figure is bold, unless it is a fraction of a ceiling."""
 
 
 def rewrite(readme: Path, headlines: Path, records: Sequence[Json]) -> None:
@@ -26,16 +26,16 @@ def table(wanted: Json, records: Sequence[Json]) -> Iterator[str]:
     yield "|---|---|---|"
     for part in wanted["part"]:
         yield row([f"***{part['title']}***", "", ""])
-        for one in part["row"]:
-            found = [_figure(bar(records, words), part) for words in one["figures"]]
-            yield row([one["job"], one["beside"], " and ".join(found)])
+        for entry in part["row"]:
+            figures = [_figure(bar(records, words), part) for words in entry["figures"]]
+            yield row([entry["job"], entry["beside"], " and ".join(figures)])
 
 
 def missed(records: Sequence[Json]) -> str:
-    """How many bars of all benches are missed, and where they are."""
-    bars = [one for record in records for case in record["cases"] for one in case["bars"]]
-    judged = [one for one in bars if one["met"] is not None]
-    count = sum(not one["met"] for one in judged)
+    """Sentence with the number of missed bars of all benches, and their place."""
+    bars = [each for record in records for case in record["cases"] for each in case["bars"]]
+    judged = [each for each in bars if each["met"] is not None]
+    count = sum(not each["met"] for each in judged)
     return (
         f"Of the {len(judged)} aims of all benches {count} are missed: the rows with **missed**"
         " in\n[bench/README.md](bench/README.md)."
@@ -43,24 +43,24 @@ def missed(records: Sequence[Json]) -> str:
 
 
 def bar(records: Sequence[Json], words: Sequence[str]) -> Json | None:
-    """The bar of a bench, a case, and who stands beside whom; None where there is none."""
-    bench, name, theirs, *ours = words
+    """The bar of a bench, a case and two contestants; None where there is none."""
+    bench, name, peer, *ours = words
     return next(
         (
-            one
+            row
             for record in records
             if record["bench"] == bench
             for case in record["cases"]
             if case["name"] == name
-            for one in case["bars"]
-            if one.get("theirs") == theirs and one["ours"] in (ours or [one["ours"]])
+            for row in case["bars"]
+            if row.get("theirs") == peer and row["ours"] in (ours or [row["ours"]])
         ),
         None,
     )
 
 
 def _figure(ratio: Json | None, part: Json) -> str:
-    """Two digits, bold where we are slower or below what was aimed at, which follows."""
+    """Two digits, bold where we are slower or below the aim, which follows."""
     if ratio is None or ratio["figure"] is None:
         return NOT_MEASURED
     figure: float = ratio["figure"]

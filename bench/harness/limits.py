@@ -18,7 +18,7 @@ from harness.model import Sample
 
 _GROUPS = Path("/sys/fs/cgroup")
 ENDING_SECONDS = 5.0
-"""How long processes of a group may take to end behind the command."""
+"""Seconds that processes of a group may take to end behind the command."""
 _LAUNCHER = """
 import os, resource, sys, time
 limit, data, group = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -36,7 +36,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def run(words: Sequence[str], limit_bytes: int, *, data_segment: bool = True) -> Sample:
-    """Run a command; its time and its peak. Errors: `RuntimeError` with what it said.
+    """Run a command; return its time and peak. Errors: `RuntimeError` with its output.
 
     Without `data_segment` only the control group holds it, so that stacks and heaps that are
     reserved but not used do not count.
@@ -58,7 +58,7 @@ def run(words: Sequence[str], limit_bytes: int, *, data_segment: bool = True) ->
 
 @contextmanager
 def control_group(limit_bytes: int) -> Iterator[Path | None]:
-    """A new group inside our own with this limit, or None where we may not make one."""
+    """Make a group inside our own with this limit; yield None where we may not make one."""
     group = _made(limit_bytes)
     try:
         yield group
@@ -69,11 +69,12 @@ def control_group(limit_bytes: int) -> Iterator[Path | None]:
 
 @contextmanager
 def slow_reads(path: Path, bytes_per_s: int) -> Iterator[Callable[[int], None] | None]:
-    """Puts processes, by their ids, into a group that reads so much from the disk of `path`.
+    """Yield a function that moves processes, by id, into a group with a limited read rate.
 
-    None where we may not make one. At the end they are back where we are.
+    The rate is of the disk of `path`. None where we may not make such a group. At the end the
+    processes are back in our group.
     """
-    made = next((found for found in _disk_groups(path, bytes_per_s)), None)
+    made = next((group for group in _disk_groups(path, bytes_per_s)), None)
     if made is None:
         yield None
         return
@@ -110,10 +111,10 @@ def _disk_groups(path: Path, bytes_per_s: int) -> Iterator[Path]:
 def _disk(path: Path) -> str:
     """The numbers of the disk that a file is on, `254:0`: limits are for disks, not their parts."""
     device = path.stat().st_dev
-    found = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
-    whole = found.parent if (found / "partition").exists() else found
+    block_device = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
+    disk = block_device.parent if (block_device / "partition").exists() else block_device
     try:
-        return (whole / "dev").read_text().strip()
+        return (disk / "dev").read_text().strip()
     except OSError:
         return f"{os.major(device)}:{os.minor(device)}"
 

@@ -1,4 +1,4 @@
-"""Runs a case: everybody in turn, again and again, each answer held against the first."""
+"""Runs a case: all contestants in turn, again and again; compares each answer with the first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.size import Size
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Every sample of a case by contestant, in the order of the repeats."""
+    """All samples of a case by contestant, in the order of the repeats."""
 
     case: Case
     samples: dict[str, list[Sample]]
@@ -28,7 +28,7 @@ class Measured:
 
 @dataclass
 class _Referee:
-    """Holds every answer against the first one seen."""
+    """Compares each answer with the first."""
 
     case: Case
     first: tuple[str, Answer] | None = None
@@ -56,10 +56,10 @@ def measure(case: Case, size: Size) -> Measured:
     for path in case.inputs:
         warm(path)
     referee = _Referee(case)
-    samples: dict[str, list[Sample]] = {one.name: [] for one in case.contestants}
+    samples: dict[str, list[Sample]] = {each.name: [] for each in case.contestants}
     repeats = min(size.repeats, case.repeats_max or size.repeats)
     folder = size.folder / "answers"
-    times = {one.name: _times(one, repeats) for one in case.contestants}
+    times = {each.name: _times(each, repeats) for each in case.contestants}
     remarks = []
     for contestant in case.contestants:
         if contestant.recorded:
@@ -86,20 +86,20 @@ def measure(case: Case, size: Size) -> Measured:
 
 
 def _times(contestant: Contestant, repeats: int) -> int:
-    """How often it takes a turn."""
+    """Number of turns of a contestant."""
     return 0 if contestant.recorded else min(contestant.repeats_max or repeats, repeats)
 
 
 @contextmanager
 def _once(contestant: Contestant, folder: Path, referee: _Referee) -> Iterator[Sample]:
-    """A repeat, while what it left in `folder` is there."""
+    """Run a repeat; yield its sample while its files are in `folder`."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     gc.collect()
     started = time.perf_counter()
-    own = contestant.work(folder)
+    measured = contestant.work(folder)
     seconds = time.perf_counter() - started
     if contestant.answer is not None:
         referee.judge(contestant.name, contestant.answer(folder))
-    yield own or Sample(seconds=seconds)
+    yield measured or Sample(seconds=seconds)
     shutil.rmtree(folder)

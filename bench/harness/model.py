@@ -1,4 +1,4 @@
-"""The words of a bench: contestants that do the same work, and the bars they are held to."""
+"""Types of a bench: contestants that do the same work, and the bars that judge them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from cuesta.model.predict import Prediction
 
 THREADS = 2
-"""Every contestant gets so many, whatever the machine has."""
+"""Threads of each contestant, whatever the machine has."""
 
 MEMORY_BYTES = 4 << 30
 """Memory that our own runs may take."""
 
 
 class DifferentAnswer(Exception):
-    """Two contestants of a case disagree; nothing of the bench is kept."""
+    """Two contestants of a case have different answers; the bench stores nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a contestant found, so that it can be compared.
+    """Answer of a contestant, for comparison.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One repeat, where the contestant has measured it itself.
+    """A repeat that the contestant has measured itself.
 
     Attributes
     ----------
     counts
-        How often something came, of so many times, by its name.
+        Number of times that an event occurred, and of trials, by name.
     figures
-        How good what it found is, by the name of the measure.
+        Quality of the answer, by the name of the measure.
     """
 
     seconds: float
@@ -63,7 +63,7 @@ Work = Callable[[Path], Sample | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """Repeats that were made before, by a study.
+    """Repeats that a study has made before.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Recorded:
     answer
         Of all of them; None where there is nothing to compare it with.
     predicted
-        What was said of them before they were made; None where nothing was.
+        Prediction that was made before them; None where there was none.
     """
 
     samples: tuple[Sample, ...]
@@ -86,14 +86,14 @@ def nothing(_: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Contestant:
-    """Somebody who does the work of a case.
+    """A program that does the work of a case.
 
     Attributes
     ----------
     name
         Short, unique in the case: `cuesta`, `duckdb`.
     how
-        What exactly it is told to do: the statement, the call.
+        Exact instruction: the statement, the call.
     work
         The timed part.
     answer
@@ -104,7 +104,7 @@ class Contestant:
     repeats_max
         Fewer repeats than the others, for the slow; with one there is no unmeasured round.
     remark
-        What is to be noted of what the last repeat left in its folder, outside the timed part.
+        Note on the files of the last repeat, outside the timed part.
     recorded
         Its repeats, where they were made before: then it takes no turns.
     """
@@ -121,10 +121,10 @@ class Contestant:
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """`ours` must be `at_least` times as fast as `theirs`, repeat by repeat; None: just shown."""
+    """`ours` must be `at_least` times as fast as `peer`, repeat by repeat; None: just shown."""
 
     ours: str
-    theirs: str
+    peer: str
     at_least: float | None
     text: str
 
@@ -160,10 +160,10 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """`name` of the figures of `ours`, in the last repeat, must hold beside those of `theirs`."""
+    """`name` of the figures of `ours`, in the last repeat, must hold against those of `peers`."""
 
     ours: str
-    theirs: tuple[str, ...]
+    peers: tuple[str, ...]
     name: str
     text: str
     holds: Callable[[float, list[float]], bool]
@@ -179,7 +179,7 @@ class PredictionError:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionShare:
-    """Which part of the predictions of a case are `INSIDE` their intervals, or `REFUSED`: shown."""
+    """Share of a case's predictions that are `INSIDE` their intervals, or `REFUSED`: shown."""
 
     which: str
     text: str
@@ -191,7 +191,7 @@ Bar = Ratio | MemoryLimit | TimeLimit | Share | Quality | PredictionError | Pred
 
 
 def same_digest(answer: Answer, other: Answer) -> str | None:
-    """What is different, or None."""
+    """The difference, or None."""
     if answer.digest == other.digest:
         return None
     return f"{answer.rows} rows with digest {answer.digest}, {other.rows} rows with {other.digest}"
@@ -199,7 +199,7 @@ def same_digest(answer: Answer, other: Answer) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One computation on one input, and everybody who does it.
+    """A computation on an input, and all its contestants.
 
     Attributes
     ----------
@@ -216,9 +216,9 @@ class Case:
     absent
         Contestants that cannot run here, with the reason.
     repeats_max
-        Fewer repeats than other cases, for one that is slow.
+        Most repeats, for a slow case.
     same
-        Says what is different between two answers.
+        Names the difference between two answers, or None.
     notes
         Facts worth a line under the table, such as the time a load took.
     """

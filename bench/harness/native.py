@@ -1,4 +1,4 @@
-"""Our own side: the native module in this process, and the whole command as users start it."""
+"""Our contestants: the native module in this process, and the complete command."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Job:
 def run(job: Job, folder: Path) -> dict[str, Any]:
     """Run `job` in this process, its answer in `folder`; return its phases and counts."""
     response = native_module().run(job.workload, request(job, folder))
-    found: dict[str, Any] = json.loads(response)
-    return found
+    parsed: dict[str, Any] = json.loads(response)
+    return parsed
 
 
 def request(job: Job, folder: Path) -> str:
-    """What the native module is asked."""
+    """The request for the native module."""
     return json.dumps(
         {
             "inputs": [str(path) for path in job.inputs],
@@ -84,13 +84,13 @@ def command(job: Job, folder: Path, *options: str) -> Sample:
 
 
 def read_warm(path: Path) -> Sample:
-    """One pass of a loop of `pread` over a file that the page cache holds."""
+    """Time a pass of a loop of `pread` over a file that the page cache holds."""
     rate = _ceiling("file_read_warm", seconds_min=0.0, path=str(path))
     return Sample(seconds=path.stat().st_size / rate)
 
 
 def memory_pass(size_bytes: int, passes: int) -> Sample:
-    """So many passes over so much memory that only add up what is there."""
+    """Time `passes` passes over so much memory that only add up its numbers."""
     rate = _ceiling("memory_read", seconds_min=0.2, bytes=max(size_bytes, 64 << 20))
     return Sample(seconds=passes * size_bytes / rate)
 
@@ -108,6 +108,6 @@ def multiply_adds(flops: float) -> Sample:
 
 def _ceiling(kind: str, **more: object) -> float:
     """Units a second of one repeat of a ceiling of the machine."""
-    asked = {"threads": THREADS, "repeats": 1, **more}
-    rate: float = json.loads(native_module().ceiling(kind, json.dumps(asked)))["per_s"][0]
+    options = {"threads": THREADS, "repeats": 1, **more}
+    rate: float = json.loads(native_module().ceiling(kind, json.dumps(options)))["per_s"][0]
     return rate

@@ -1,4 +1,4 @@
-"""How near what was predicted of a case's contestants came to what they took."""
+"""Distance between the predicted and the measured times of a case's contestants."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ Json = dict[str, Any]
 
 
 def words(recorded: Recorded) -> str:
-    """What was predicted, and how far the median repeat was from it."""
-    one = recorded.predicted
-    if one is None:
+    """The prediction in words, and its distance from the median repeat."""
+    prediction = recorded.predicted
+    if prediction is None:
         return ""
-    if one.refused:
-        return f"refused: {one.refused}"
-    away = error(one, recorded)
-    where = "inside" if is_inside(one, recorded) else "outside"
-    return (
-        f"predicted {format_seconds(one.predicted_s or 0.0)} ({format_seconds(one.low_s or 0.0)} to"
-        f" {format_seconds(one.high_s or 0.0)}), {100 * away:+.0f} %, {where}"
-    )
+    if prediction.refused:
+        return f"refused: {prediction.refused}"
+    away = error(prediction, recorded)
+    where = "inside" if is_inside(prediction, recorded) else "outside"
+    times = (prediction.predicted_s, prediction.low_s, prediction.high_s)
+    middle, low, high = (format_seconds(seconds or 0.0) for seconds in times)
+    return f"predicted {middle} ({low} to {high}), {100 * away:+.0f} %, {where}"
 
 
 def error(prediction: Prediction, recorded: Recorded) -> float:
@@ -42,13 +41,13 @@ def is_inside(prediction: Prediction, recorded: Recorded) -> bool:
 
 
 def figure(bar: PredictionError | PredictionShare, measured: Measured) -> Json:
-    """The row of a bar, over all contestants of whom something was predicted."""
+    """The row of a bar, over all contestants that have a prediction."""
     pairs = list(_pairs(measured))
-    given = [(one, recorded) for one, recorded in pairs if not one.refused]
+    predicted = [(each, recorded) for each, recorded in pairs if not each.refused]
     row: Json = {"text": bar.text}
     if isinstance(bar, PredictionError):
         row["at_most"] = bar.at_most
-        errors = [abs(error(one, recorded)) for one, recorded in given]
+        errors = [abs(error(each, recorded)) for each, recorded in predicted]
         if not errors:
             return row | {"figure": None, "why": "nothing was predicted", "met": None}
         interval = median_interval(errors)
@@ -60,16 +59,19 @@ def figure(bar: PredictionError | PredictionShare, measured: Measured) -> Json:
             "met": None if bar.at_most is None else median(errors) <= bar.at_most,
         }
     if bar.which == REFUSED:
-        found, times = len(pairs) - len(given), len(pairs)
+        counted, times = len(pairs) - len(predicted), len(pairs)
     else:
-        found, times = sum(is_inside(one, recorded) for one, recorded in given), len(given)
+        counted, times = (
+            sum(is_inside(each, recorded) for each, recorded in predicted),
+            len(predicted),
+        )
     if not times:
         return row | {"figure": None, "why": "nothing was predicted", "met": None}
-    low, high = wilson(found, times)
+    low, high = wilson(counted, times)
     return row | {
-        "counted": found,
+        "counted": counted,
         "times": times,
-        "figure": round(found / times, 4),
+        "figure": round(counted / times, 4),
         "low": round(low, 4),
         "high": round(high, 4),
         "confidence": CONFIDENCE,
@@ -78,7 +80,7 @@ def figure(bar: PredictionError | PredictionShare, measured: Measured) -> Json:
 
 
 def to_row(prediction: Prediction) -> Json:
-    """As a record of a bench has it."""
+    """The prediction in the form of a record of a bench."""
     if prediction.refused:
         return {"refused": prediction.refused}
     return {

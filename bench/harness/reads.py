@@ -1,4 +1,4 @@
-"""Reads of a genome, made once: by ART from a real one where both are installed, else by seed."""
+"""Reads of a genome, made once: by ART from a real one where both are there, else by seed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import numpy as np
 from harness.size import Size
 
 GENOME = Path("/usr/share/doc/bowtie/examples/genomes/NC_008253.fna.gz")
-"""E. coli 536, of Debian's bowtie-examples."""
+"""The genome of E. coli 536, of Debian's bowtie-examples."""
 ART = "art_illumina"
 ART_WORDS = "-ss HS20 -p -l 100 -m 300 -s 30 -rs 42 -na"
 PLASMIDS = Path("/usr/share/unicycler-data/sample_data")
@@ -37,22 +37,22 @@ DRAWN_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mates:
-    """Two files of mates, the genome that they come from, and how they were made."""
+class ReadPairs:
+    """Two files of read pairs, their genome, and how they were made."""
 
-    one: Path
-    two: Path
+    first: Path
+    second: Path
     genome: Path
     how: str
 
     @property
     def files(self) -> tuple[Path, Path]:
         """Both files."""
-        return self.one, self.two
+        return self.first, self.second
 
     @property
     def bases(self) -> int:
-        """Of all reads, which have `READ_BASES` each."""
+        """Bases of all reads, which have `READ_BASES` each."""
         lines = 0
         for path in self.files:
             with path.open("rb") as file:
@@ -60,20 +60,20 @@ class Mates:
         return lines // 4 * READ_BASES
 
 
-def mates(folder: Path, *, smoke: bool) -> Mates:
-    """50x of mates of 100 bases, 300 bases apart. Errors: `CalledProcessError` of ART."""
+def read_pairs(folder: Path, *, smoke: bool) -> ReadPairs:
+    """Make read pairs of 50x, 100 bases each, 300 apart. Errors: `CalledProcessError` of ART."""
     if not smoke and GENOME.exists() and shutil.which(ART) is not None:
-        return mates_of(folder, GENOME, DEPTH)
+        return read_pairs_of(folder, GENOME, DEPTH)
     bases = SMOKE_BASES if smoke else REAL_BASES
-    found = _named(folder, f"drawn-{bases}-{DEPTH}x", "drawn by seed, 0.5 % errors")
-    if not found.two.exists():
+    drawn = _named(folder, f"drawn-{bases}-{DEPTH}x", "drawn by seed, 0.5 % errors")
+    if not drawn.second.exists():
         chance = np.random.default_rng(1)
-        _draw(found, chance.integers(0, 4, bases, dtype=np.uint8), chance, DEPTH)
-    return found
+        _draw(drawn, chance.integers(0, 4, bases, dtype=np.uint8), chance, DEPTH)
+    return drawn
 
 
-def mates_of(folder: Path, genome: Path, depth: int, last: int | None = None) -> Mates:
-    """Mates that ART makes of a gzipped genome, or of its last sequences, once.
+def read_pairs_of(folder: Path, genome: Path, depth: int, last: int | None = None) -> ReadPairs:
+    """Make read pairs by ART from a gzipped genome, or from its last sequences, once.
 
     Errors: `CalledProcessError` of ART.
     """
@@ -81,38 +81,40 @@ def mates_of(folder: Path, genome: Path, depth: int, last: int | None = None) ->
     name = f"{genome.name.split('.')[0]}{part}-{depth}x"
     words = [*ART_WORDS.split(), "-f", str(depth)]
     taken = f"last {last} sequences of {genome.name}" if last else genome.name
-    found = _named(folder, name, f"{ART} {' '.join(words)}, {taken}")
-    if not found.two.exists():
+    made = _named(folder, name, f"{ART} {' '.join(words)}, {taken}")
+    if not made.second.exists():
         sequences = gzip.decompress(genome.read_bytes()).split(b">")[1:]
-        kept = sequences[-last:] if last else sequences
-        found.genome.write_bytes(b"".join(b">" + one for one in kept))
+        selected = sequences[-last:] if last else sequences
+        made.genome.write_bytes(b"".join(b">" + sequence for sequence in selected))
         prefix = folder / f"partial-{name}-"
-        words = [ART, *words, "-i", str(found.genome), "-o", str(prefix)]
+        words = [ART, *words, "-i", str(made.genome), "-o", str(prefix)]
         subprocess.run(words, check=True, capture_output=True)
-        for path in found.files:
+        for path in made.files:
             path.with_name(f"partial-{path.name}").rename(path)
-    return found
+    return made
 
 
-def plasmids() -> Mates | None:
+def plasmids() -> ReadPairs | None:
     """The short reads of Debian's unicycler-data and the plasmids that they are of, if there."""
     names = ("short_reads_1.fastq.gz", "short_reads_2.fastq.gz", "reference.fasta")
-    one, two, genome = (PLASMIDS / name for name in names)
+    first, second, genome = (PLASMIDS / name for name in names)
     how = "Debian's unicycler-data"
-    return Mates(one=one, two=two, genome=genome, how=how) if genome.exists() else None
+    return (
+        ReadPairs(first=first, second=second, genome=genome, how=how) if genome.exists() else None
+    )
 
 
-def _named(folder: Path, name: str, how: str) -> Mates:
-    one, two = (folder / f"{name}-{end}.fq" for end in (1, 2))
-    return Mates(one=one, two=two, genome=folder / f"{name}.fa", how=how)
+def _named(folder: Path, name: str, how: str) -> ReadPairs:
+    first, second = (folder / f"{name}-{end}.fq" for end in (1, 2))
+    return ReadPairs(first=first, second=second, genome=folder / f"{name}.fa", how=how)
 
 
-def shuffled(reads: Mates, seed: int = 1) -> Path:
-    """One file with the reads of both, made once, in an order that `seed` draws from all orders.
+def shuffled(reads: ReadPairs, seed: int = 1) -> Path:
+    """Make a file with the reads of both, once, in an order that `seed` draws from all orders.
 
     Reads are dealt to parts at random, and each part is shuffled in memory.
     """
-    made = reads.one.with_name(f"{reads.one.stem}-shuffled-{seed}.fq")
+    made = reads.first.with_name(f"{reads.first.stem}-shuffled-{seed}.fq")
     if made.exists():
         return made
     chance = random.Random(seed)
@@ -123,13 +125,13 @@ def shuffled(reads: Mates, seed: int = 1) -> Path:
             for path in reads.files:
                 for record in _records(path):
                     outs[chance.randrange(SHUFFLE_PARTS)].write(record)
-        whole = Path(name, "whole.fq")
-        with whole.open("wb") as out:
+        complete = Path(name, "whole.fq")
+        with complete.open("wb") as out:
             for path in parts:
                 records = list(_records(path))
                 chance.shuffle(records)
                 out.writelines(records)
-        whole.rename(made)
+        complete.rename(made)
     return made
 
 
@@ -139,16 +141,16 @@ def _records(path: Path) -> Iterator[bytes]:
             yield record
 
 
-def with_repeats(size: Size) -> Mates:
-    """30x of mates of a genome of 26 Mbp (or a small one), a fifth of it in families of repeats.
+def with_repeats(size: Size) -> ReadPairs:
+    """Make read pairs of 30x of a genome of 26 Mbp (or a small one), a fifth of it repeats.
 
-    Made once, by seed: families of 500 to 6,000 bases, each with copies that differ from it in up
-    to 3 % of their bases, at random places and on either strand.
+    Made once, by seed: families of repeats of 500 to 6,000 bases, each with copies that differ from
+    it in up to 3 % of their bases, at random places and on either strand.
     """
     bases = size.pick(SMOKE_BASES, REPEATS_BASES)
     how = f"{bases:,} bases by seed, a fifth in repeats; {REPEATS_DEPTH}x, 0.5 % errors"
     repeats = _named(size.folder, f"repeats-{bases}-{REPEATS_DEPTH}x", how)
-    if not repeats.two.exists():
+    if not repeats.second.exists():
         chance = np.random.default_rng(2)
         genome = chance.integers(0, 4, bases, dtype=np.uint8)
         _repeat(genome, chance)
@@ -170,14 +172,14 @@ def _repeat(genome: Any, chance: np.random.Generator) -> None:
             written += len(copy)
 
 
-def _draw(made: Mates, genome: Any, chance: np.random.Generator, depth: int) -> None:
+def _draw(made: ReadPairs, genome: Any, chance: np.random.Generator, depth: int) -> None:
     """Write a genome and its reads: `depth` times its bases, 300 apart, `ERRORS` of them wrong."""
     letters = np.frombuffer(b"ACGT", dtype=np.uint8)
     made.genome.write_bytes(b">drawn\n" + letters[genome].tobytes() + b"\n")
     pairs = depth * len(genome) // (2 * READ_BASES)
     partial = [path.with_name(f"partial-{path.name}") for path in made.files]
     along = np.arange(READ_BASES)
-    with partial[0].open("wb") as one, partial[1].open("wb") as two:
+    with partial[0].open("wb") as file_1, partial[1].open("wb") as file_2:
         for first in range(0, pairs, DRAWN_AT_ONCE):
             count = min(DRAWN_AT_ONCE, pairs - first)
             spans = np.clip(chance.normal(300, 30, count).round().astype(int), READ_BASES, 500)
@@ -185,8 +187,8 @@ def _draw(made: Mates, genome: Any, chance: np.random.Generator, depth: int) -> 
             left = genome[starts[:, None] + along]
             right = 3 - genome[(starts + spans - 1)[:, None] - along]
             turned = (chance.random(count) < 0.5)[:, None]
-            mates = np.where(turned, right, left), np.where(turned, left, right)
-            for file, bases in zip((one, two), mates, strict=True):
+            pair_bases = np.where(turned, right, left), np.where(turned, left, right)
+            for file, bases in zip((file_1, file_2), pair_bases, strict=True):
                 wrong = chance.random(bases.shape) < ERRORS
                 drawn = chance.integers(0, 4, bases.shape, dtype=np.uint8)
                 file.write(_fastq(first, letters[np.where(wrong, drawn, bases)]))

@@ -1,4 +1,4 @@
-"""What came of a bench as one JSON file: every sample, the bars, the machine, the versions."""
+"""Results of a bench as a JSON file: all samples, the bars, the machine, the versions."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def head(bench: str, command: str, size: Size) -> Json:
 
 
 def versions() -> dict[str, str]:
-    """Python and every package that takes part, where it is installed."""
-    found = {"python": platform.python_version()}
+    """Versions of Python and of all packages that take part, where installed."""
+    installed = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def of_case(measured: Measured) -> Json:
@@ -135,8 +135,8 @@ def _bar(measured: Measured, bar: Bar) -> Json:
         return predictions.figure(bar, measured)
     if not isinstance(bar, Ratio):
         return _limit(bar, measured)
-    row = {"ours": bar.ours, "theirs": bar.theirs, "text": bar.text, "at_least": bar.at_least}
-    missing = [name for name in (bar.ours, bar.theirs) if name not in measured.samples]
+    row = {"ours": bar.ours, "theirs": bar.peer, "text": bar.text, "at_least": bar.at_least}
+    missing = [name for name in (bar.ours, bar.peer) if name not in measured.samples]
     if missing:
         reason = measured.case.absent.get(missing[0], "not measured")
         return row | {"figure": None, "why": f"{missing[0]}: {reason}", "met": None}
@@ -152,29 +152,29 @@ def _bar(measured: Measured, bar: Bar) -> Json:
 
 
 def _ratios(measured: Measured, bar: Ratio) -> list[float]:
-    """Rate of ours by rate of theirs, repeat by repeat."""
+    """Rate of ours divided by the rate of the peer, repeat by repeat."""
     amounts = {
         contestant.name: contestant.amount or measured.case.amount
         for contestant in measured.case.contestants
     }
-    pairs = zip(measured.samples[bar.ours], measured.samples[bar.theirs], strict=False)
+    pairs = zip(measured.samples[bar.ours], measured.samples[bar.peer], strict=False)
     return [
-        (amounts[bar.ours] / ours.seconds) / (amounts[bar.theirs] / theirs.seconds)
-        for ours, theirs in pairs
+        (amounts[bar.ours] / ours.seconds) / (amounts[bar.peer] / peer.seconds)
+        for ours, peer in pairs
     ]
 
 
 def _share(bar: Share, measured: Measured) -> Json:
     """The part, with the interval of Wilson."""
-    counts = [one.counts[bar.name] for one in measured.samples[bar.ours]]
-    found, times = (sum(column) for column in zip(*counts, strict=True))
-    part, (low, high) = found / times, wilson(found, times)
+    counts = [sample.counts[bar.name] for sample in measured.samples[bar.ours]]
+    counted, times = (sum(column) for column in zip(*counts, strict=True))
+    part, (low, high) = counted / times, wilson(counted, times)
     bounded = bar.at_most is not None or bar.at_least is not None
     met = part <= (1.0 if bar.at_most is None else bar.at_most) and part >= (bar.at_least or 0.0)
     return {
         "ours": bar.ours,
         "text": bar.text,
-        "counted": found,
+        "counted": counted,
         "times": times,
         "figure": round(part, 4),
         "low": round(low, 4),
@@ -186,15 +186,15 @@ def _share(bar: Share, measured: Measured) -> Json:
 
 def _quality(bar: Quality, measured: Measured) -> Json:
     row: Json = {"ours": bar.ours, "text": bar.text, "name": bar.name}
-    found = {}
-    for name in (bar.ours, *bar.theirs):
+    figures = {}
+    for name in (bar.ours, *bar.peers):
         samples = measured.samples.get(name)
         if not samples or bar.name not in samples[-1].figures:
             why = measured.case.absent.get(name, "not judged")
             return row | {"figure": None, "why": f"{name}: {why}", "met": None}
-        found[name] = samples[-1].figures[bar.name]
-    ours = found.pop(bar.ours)
-    return row | {"figure": ours, "beside": found, "met": bar.holds(ours, list(found.values()))}
+        figures[name] = samples[-1].figures[bar.name]
+    ours = figures.pop(bar.ours)
+    return row | {"figure": ours, "beside": figures, "met": bar.holds(ours, list(figures.values()))}
 
 
 def _limit(bar: MemoryLimit | TimeLimit, measured: Measured) -> Json:
@@ -203,14 +203,14 @@ def _limit(bar: MemoryLimit | TimeLimit, measured: Measured) -> Json:
     if isinstance(bar, MemoryLimit):
         limit = float(bar.below_bytes)
         row["below_bytes"] = bar.below_bytes
-        found = [float(sample.peak_resident_bytes or 0) for sample in samples or ()]
+        values = [float(sample.peak_resident_bytes or 0) for sample in samples or ()]
     else:
         limit = row["below_seconds"] = bar.below_seconds
-        found = [sample.seconds for sample in samples or ()]
-    if not found:
+        values = [sample.seconds for sample in samples or ()]
+    if not values:
         reason = measured.case.absent.get(bar.ours, "not measured")
         return row | {"figure": None, "why": f"{bar.ours}: {reason}", "met": None}
-    interval = median_interval(found)
+    interval = median_interval(values)
     return row | {
         "figure": interval.median,
         "low": interval.low,

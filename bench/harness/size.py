@@ -1,4 +1,4 @@
-"""How big a bench is run: the real size, or a smoke size of seconds."""
+"""Size of a bench: the real size, or a smoke size of seconds."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """What a bench may spend.
+    """Limits of a bench.
 
     Attributes
     ----------
     smoke
-        Whether only the working of the bench is tried.
+        Whether the run only checks that the bench works.
     repeats
         Measured repeats of every contestant.
     folder
-        Where data is kept between runs, and answers during one.
+        Folder of data between runs, and of answers during one.
     without
         Peers that are left out, e.g. `spark`.
     """

@@ -21,7 +21,7 @@ from harness.size import Size
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RECORDS_REAL = 21_474_838
-"""2 GiB and a little: no cache of a processor holds them."""
+"""Records of the file: 2 GiB and a little, too large for any processor cache."""
 RECORDS_SMOKE = 100_000
 DROP = Path("/proc/sys/vm/drop_caches")
 FORGET_SECONDS = 5.0
@@ -35,15 +35,15 @@ class RunningStore:
     under: Path
 
     def path(self, file: Path) -> str:
-        """What the store calls a file of the under level."""
+        """Name of a file of the under level in the store."""
         return f"/{file.relative_to(self.under)}"
 
     def status(self) -> dict[str, Any]:
-        """What it is and has done."""
+        """The status of the store."""
         return control.status(self.folder)
 
     def wait_for_memory(self) -> None:
-        """Until a store that takes its memory beforehand has what is free of it.
+        """Wait until a store that preallocates has all of its memory.
 
         Errors: `TimeoutError` where that takes a minute.
         """
@@ -66,12 +66,12 @@ class RunningStore:
 
 
 def block_bytes(size: Size) -> int:
-    """Of the stores of the benches: the default, or small ones for small files."""
+    """Block size of the stores: the default, or a small one for small files."""
     return size.pick(1 << 20, control.BLOCK_BYTES)
 
 
 def settings(size: Size, memory_bytes: int, preallocate: bool = False) -> StoreSettings:
-    """Of a store over the folder of the data."""
+    """Settings of a store over the folder of the data."""
     return StoreSettings(
         under=size.folder,
         memory_bytes=memory_bytes,
@@ -81,7 +81,7 @@ def settings(size: Size, memory_bytes: int, preallocate: bool = False) -> StoreS
 
 
 def new_folder(name: str = "store") -> Path:
-    """For a store, in the system's memory."""
+    """Make a folder for a store, in the system's memory."""
     return control.MEMORY_ROOT / f"cuesta-bench-{os.getpid()}-{name}"
 
 
@@ -106,12 +106,11 @@ def records(size: Size) -> Path:
 
 
 def forget(path: Path, size: Size) -> None:
-    """Take a file out of the page cache: by advice, and at the real size all files, where we may.
+    """Evict a file from the page cache: by advice, and at the real size all files, where allowed.
 
-    It is read first, so that everybody who is measured next finds as much memory that became free
-    a moment ago: the host of a virtual machine takes back what is free for seconds, and gives it
-    again at the speed of a disk. Pages that somebody still reads ahead stay at first. Errors:
-    `RuntimeError` where the system keeps them.
+    The file is read first, so that each contestant finds as much recently freed memory: the host of
+    a virtual machine reclaims memory that is free for seconds, and returns it at the speed of a
+    disk. Pages in read-ahead remain at first. Errors: `RuntimeError` where the system keeps them.
     """
     until = time.monotonic() + FORGET_SECONDS
     piece = memoryview(bytearray(1 << 20))
@@ -134,7 +133,7 @@ def forget(path: Path, size: Size) -> None:
 
 
 def forgotten_how() -> str:
-    """How `forget` does it here, for a note."""
+    """Method of `forget` on this machine, for a note."""
     both = " and drop_caches" if os.access(DROP, os.W_OK) else ""
     return f"the page cache is emptied before each sample by POSIX_FADV_DONTNEED{both}"
 
@@ -150,9 +149,10 @@ def _is_cached(descriptor: int) -> bool:
 
 
 class Reader:
-    """A process that reads a file through a store or beside it, and takes the time itself.
+    """A process that reads a file through a store or directly, and measures the time itself.
 
-    It is asked by lines, `crates/store/examples/speed.rs` or `bench/peers/store_reader.py`.
+    It answers requests of a line each: `crates/store/examples/speed.rs` or
+    `bench/peers/store_reader.py`.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Reader:
         self._process: subprocess.Popen[str] | None = None
 
     def pid(self) -> int:
-        """Of the process, which is started where it is not."""
+        """The id of the process, which is started where needed."""
         return self._started().pid
 
     def _started(self) -> subprocess.Popen[str]:
@@ -173,20 +173,20 @@ class Reader:
         return self._process
 
     def ask(self, kind: str, folder: Path) -> Sample:
-        """One measurement; what was read is summed in `folder`. Errors: `RuntimeError`."""
+        """Make a measurement; its sum is written to `folder`. Errors: `RuntimeError`."""
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(f"{kind}\n")
         process.stdin.flush()
-        said = process.stdout.readline().split()
-        if len(said) != 2:
+        answer = process.stdout.readline().split()
+        if len(answer) != 2:
             raise RuntimeError(f"{self._words[0]} ended when it was asked to measure {kind}")
-        (folder / "sum").write_text(said[1])
-        return Sample(seconds=float(said[0]))
+        (folder / "sum").write_text(answer[1])
+        return Sample(seconds=float(answer[0]))
 
     def ask_new(self, kind: str, folder: Path) -> Sample:
-        """One measurement of a process that has measured nothing before."""
+        """Make a measurement by a new process."""
         self.close()
         try:
             return self.ask(kind, folder)
@@ -201,12 +201,12 @@ class Reader:
 
 
 def summed(folder: Path) -> Answer:
-    """What a reader found."""
+    """Answer of a reader."""
     return Answer(digest=(folder / "sum").read_text(), rows=1)
 
 
 def rust_reader() -> Path | str:
-    """The program that reads in Rust, compiled where it is not; or why it cannot be."""
+    """The reader in Rust, compiled where needed; or why it cannot be."""
     cargo = shutil.which("cargo")
     if cargo is None:
         return "the program is compiled by cargo, which is not installed"

@@ -1,4 +1,4 @@
-"""Trials that are made by `cuesta study run`, and where their records are."""
+"""Trials that `cuesta study run` makes, and the places of their records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """Something to run.
+    """A trial to run.
 
     Attributes
     ----------
@@ -39,15 +39,15 @@ class Trial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ran:
-    """What came of trials.
+class StudyRuns:
+    """Results of trials.
 
     Attributes
     ----------
     places
         By name of a trial, the folders of its records.
     absent
-        By name, why others were not run.
+        By name, why a trial was not run.
     """
 
     places: Mapping[str, tuple[Path, ...]]
@@ -55,45 +55,45 @@ class Ran:
 
     def records(self, name: str) -> list[Json]:
         """The run records of a trial, one a repeat."""
-        return [json.loads((one / "run.json").read_text()) for one in self.places[name]]
+        return [json.loads((place / "run.json").read_text()) for place in self.places[name]]
 
 
-def run(folder: Path, question: str, trials: Sequence[Trial], repeats: int) -> Ran:
+def run(folder: Path, question: str, trials: Sequence[Trial], repeats: int) -> StudyRuns:
     """Run the trials in a drawn order, verified, into `folder`, which is made anew.
 
     Errors: `RuntimeError` with what the command said, where an answer is wrong or a trial fails.
     """
     _study("run", folder, text(question, trials, repeats))
-    found = json.loads((folder / "study.json").read_text())
-    cells = {cell["levels"][FACTOR]: cell for cell in found["cells"]}
-    return Ran(
+    result = json.loads((folder / "study.json").read_text())
+    cells = {cell["levels"][FACTOR]: cell for cell in result["cells"]}
+    return StudyRuns(
         places={
-            name: tuple(folder / place for place in one["runs"])
-            for name, one in cells.items()
-            if not one["left_out"]
+            name: tuple(folder / place for place in cell["runs"])
+            for name, cell in cells.items()
+            if not cell["left_out"]
         },
-        absent={name: one["left_out"] for name, one in cells.items() if one["left_out"]},
+        absent={name: cell["left_out"] for name, cell in cells.items() if cell["left_out"]},
     )
 
 
 def tuned(folder: Path, question: str, trials: Sequence[Trial], default: str, minutes: int) -> Json:
-    """What `study tune` says of the trials, one of which is the default: its `tuned.json`.
+    """The `tuned.json` of `study tune` on the trials, one of which is the default.
 
     `folder` is made anew. Errors: as `run`.
     """
     words = ["--default", f"{FACTOR}={default}", "--minutes", str(minutes)]
     _study("tune", folder, text(question, trials, repeats=1), *words)
-    found: Json = json.loads((folder / "tuned.json").read_text())
-    return found
+    tuned_fields: Json = json.loads((folder / "tuned.json").read_text())
+    return tuned_fields
 
 
-def _study(verb: str, folder: Path, given: str, *options: str) -> None:
+def _study(verb: str, folder: Path, study_text: str, *options: str) -> None:
     """Write a study and do something with it, as its user would."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # A study goes on only in a folder that is its own.
+    # A study is continued only in a folder of its own.
     file = folder.with_name(f"{folder.name}.toml")
-    file.write_text(given)
+    file.write_text(study_text)
     words = [sys.executable, "-m", "cuesta", "study", verb, str(file), "-o", str(folder), *options]
     done = subprocess.run(
         words, capture_output=True, text=True, check=False, env=os.environ | {"NO_COLOR": "1"}

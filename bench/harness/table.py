@@ -26,7 +26,7 @@ _NAMES = {
 
 
 def generated(records: Sequence[Json]) -> str:
-    """Everything between the markers."""
+    """All lines between the markers."""
     if not records:
         return "Nothing has been measured yet.\n"
     parts = ["### The bars", "", *bars(records)]
@@ -51,7 +51,7 @@ def between(readme: Path, written: str) -> None:
 
 
 def bars(records: Iterable[Json]) -> list[str]:
-    """One row a bar, met or missed."""
+    """Rows of all bars, met or missed."""
     rows = ["| bench | case | bar | figure | spread | verdict | command |"]
     rows.append("|---|---|---|---|---|---|---|")
     for record in records:
@@ -64,7 +64,7 @@ def bars(records: Iterable[Json]) -> list[str]:
 
 
 def everybody(record: Json) -> list[str]:
-    """Every contestant of every case with its median, then what was run where."""
+    """All contestants of all cases with their medians, then the circumstances."""
     rows = [
         "| case | who | median | spread | rate | the first is | how |",
         "|---|---|---|---|---|---|---|",
@@ -110,14 +110,14 @@ def _circumstances(record: Json) -> list[str]:
 
 
 def _wrapped(line: str) -> str:
-    """One item of a list, at most a hundred columns wide."""
+    """An item of a list, at most a hundred columns wide."""
     return textwrap.fill(f"- {line}", 100, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _against(ours: Json | None, contestant: Json) -> str:
-    """How many times the first contestant's rate is that of another, repeat by repeat.
+    """Ratio of the first contestant's rate to that of another, repeat by repeat.
 
-    Nothing of trials of which each computes something else.
+    Empty for trials that compute different things.
     """
     if (
         ours is None
@@ -126,7 +126,7 @@ def _against(ours: Json | None, contestant: Json) -> str:
     ):
         return ""
     pairs = zip(ours["seconds"], contestant["seconds"], strict=False)
-    ratios = [(ours["amount"] / mine) / (contestant["amount"] / other) for mine, other in pairs]
+    ratios = [(ours["amount"] / left) / (contestant["amount"] / right) for left, right in pairs]
     return f"{number(median_interval(ratios).median)}x"
 
 
@@ -135,8 +135,8 @@ def _figure(bar: Json, *, judged: bool) -> list[str]:
         return ["not measured", bar["why"], ""]
     verdict = {True: "met", False: "**missed**", None: ""}[bar["met"] if judged else None]
     if "beside" in bar:
-        beside = (f"{name} {figure:,.10g}" for name, figure in bar["beside"].items())
-        return [f"{bar['figure']:,.10g}", ", ".join(beside), verdict]
+        peers = (f"{name} {figure:,.10g}" for name, figure in bar["beside"].items())
+        return [f"{bar['figure']:,.10g}", ", ".join(peers), verdict]
     sure = f"({bar['confidence']:.0%})"
     if "times" in bar:
         counted = f"{bar['counted']} of {bar['times']}"
@@ -155,7 +155,7 @@ def _figure(bar: Json, *, judged: bool) -> list[str]:
 
 
 def row(cells: Sequence[str]) -> str:
-    """One row of a table."""
+    """A row of a table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

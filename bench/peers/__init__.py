@@ -1,1 +1,1 @@
-"""The others: one file a peer, told to do the same work as well as it can."""
+"""Peers: a file for each, which does the same work as well as the peer can."""

@@ -76,9 +76,9 @@ class Cluster:
         self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
         # Its libraries write to standard output as well.
-        for said in self._process.stdout:
-            if said.startswith("> "):
-                return said[2:].strip()
+        for line_read in self._process.stdout:
+            if line_read.startswith("> "):
+                return line_read[2:].strip()
         raise RuntimeError(f"Alluxio ended when it was asked to {line}")
 
     def close(self) -> None:

@@ -41,22 +41,22 @@ def parquet(path: Path) -> str:
     return f"read_parquet('{path}')"
 
 
-def kept(min_abs_score: float) -> str:
-    """The condition; as two ranges, so that a score that is no number is not kept."""
+def score_filter(min_abs_score: float) -> str:
+    """The filter of rows; as two ranges, so that a score that is no number does not pass."""
     if min_abs_score == 0.0:
         return f"{SCORE} BETWEEN -1 AND 1"
     return f"({SCORE} BETWEEN {min_abs_score} AND 1 OR {SCORE} BETWEEN -1 AND -{min_abs_score})"
 
 
 def scan(table: str, min_abs_score: float) -> str:
-    """Every column of the rows that are kept."""
-    return f"SELECT * FROM {table} WHERE {kept(min_abs_score)}"
+    """All columns of the rows that pass."""
+    return f"SELECT * FROM {table} WHERE {score_filter(min_abs_score)}"
 
 
 def join(tables: tuple[str, str], min_abs_score: float, how: str) -> str:
     """Both versions matched, with the difference; in no order, where ours is sorted."""
     sides = [
-        f"(SELECT gene1, gene2, cluster, {SCORE} FROM {table} WHERE {kept(min_abs_score)})"
+        f"(SELECT gene1, gene2, cluster, {SCORE} FROM {table} WHERE {score_filter(min_abs_score)})"
         for table in tables
     ]
     kind = {"inner": "INNER", "outer": "FULL"}[how]
@@ -69,8 +69,8 @@ def join(tables: tuple[str, str], min_abs_score: float, how: str) -> str:
 
 
 def edges(table: str, min_abs_score: float) -> str:
-    """Both genes of the rows that are kept."""
-    return f"SELECT gene1, gene2 FROM {table} WHERE {kept(min_abs_score)}"
+    """Both genes of the rows that pass."""
+    return f"SELECT gene1, gene2 FROM {table} WHERE {score_filter(min_abs_score)}"
 
 
 def degrees(table: str, min_abs_score: float) -> str:

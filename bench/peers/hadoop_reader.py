@@ -38,5 +38,5 @@ def words(size_bytes: int) -> list[str]:
     bytes_max = HEAP_BYTES + size_bytes
     classes = f"{hadoop_jar.JAR}:{Path(spec.origin).parent}/jars/*"
     options = [f"-Xmx{bytes_max}", f"-XX:MaxDirectMemorySize={bytes_max}", "-cp", classes]
-    # Its libraries say what they miss on the standard error, and nobody waits for that.
+    # Its libraries report missing parts on the standard error, which nobody needs here.
     return [str(java.home / "bin" / "java"), *options, str(PROGRAM)]

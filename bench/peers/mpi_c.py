@@ -20,15 +20,15 @@ class Program:
 
     @property
     def how(self) -> str:
-        """What it is, in a few words."""
+        """The program in a few words."""
         loops = "one loop a block" if self.stages == "fused" else "three loops a block"
         return f"mpicc {' '.join(self.flags)}, {THREADS} ranks, {loops}; its phases"
 
     def plan(self, shape: tuple[int, int, str]) -> Plan:
-        """What it is asked: blocks, vectors of a block and shift."""
+        """The plan for blocks, vectors of a block and shift."""
         blocks, block_vectors, shift = shape
-        asked = {"blocks": blocks, "block_vectors": block_vectors, "shift": shift}
-        return plan(asked | {"stages": self.stages, "keep": "none"}, 0, ())
+        options = {"blocks": blocks, "block_vectors": block_vectors, "shift": shift}
+        return plan(options | {"stages": self.stages, "keep": "none"}, 0, ())
 
 
 PROGRAMS = (

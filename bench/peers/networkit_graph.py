@@ -19,6 +19,6 @@ def components(genes1: Any, genes2: Any) -> Any:
     count = int(max(genes1.max(), genes2.max())) + 1
     pairs = (genes1.astype(np.uint64), genes2.astype(np.uint64))
     graph = networkit.GraphFromCoo(pairs, n=count)
-    found = networkit.components.ParallelConnectedComponents(graph, True)
-    found.run()
-    return np.asarray(found.getPartition().getVector())
+    algorithm = networkit.components.ParallelConnectedComponents(graph, True)
+    algorithm.run()
+    return np.asarray(algorithm.getPartition().getVector())

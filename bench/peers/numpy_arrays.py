@@ -42,15 +42,15 @@ def correlate(expressions: Any, min_abs_score: float) -> tuple[Any, Any, Any]:
     """
     centred = expressions - expressions.mean(axis=1, keepdims=True)
     unit = (centred / np.linalg.norm(centred, axis=1, keepdims=True)).astype(np.float32)
-    found: list[tuple[Any, Any, Any]] = []
+    blocks: list[tuple[Any, Any, Any]] = []
     for first in range(0, len(unit), _BLOCK_GENES):
         block = unit[first : first + _BLOCK_GENES]
         products = block @ unit[: first + len(block)].T
         genes1, genes2 = np.nonzero(np.abs(products) >= min_abs_score)
         below = genes2 < genes1 + first
         genes1, genes2 = genes1[below], genes2[below]
-        found.append((genes1 + first, genes2, products[genes1, genes2]))
-    genes1, genes2, scores = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        blocks.append((genes1 + first, genes2, products[genes1, genes2]))
+    genes1, genes2, scores = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
     return genes1, genes2, scores
 
 

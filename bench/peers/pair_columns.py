@@ -1,4 +1,4 @@
-"""The columns of KINC version-1 text, as every peer is told them."""
+"""The columns of KINC version-1 text, as all peers receive them."""
 
 INTEGERS = (
     "gene1",

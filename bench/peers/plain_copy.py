@@ -23,7 +23,7 @@ def copy(source: Path, target: Path) -> None:
     descriptors = os.open(source, os.O_RDONLY), os.open(target, os.O_WRONLY | os.O_CREAT, 0o644)
     size_bytes = source.stat().st_size
 
-    def every_other(first: int) -> None:
+    def copy_pieces(first: int) -> None:
         piece = memoryview(bytearray(PIECE_BYTES))
         for offset in range(first * PIECE_BYTES, size_bytes, THREADS * PIECE_BYTES):
             count = os.preadv(descriptors[0], [piece], offset)
@@ -31,7 +31,7 @@ def copy(source: Path, target: Path) -> None:
 
     try:
         with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(every_other, range(THREADS)))
+            list(pool.map(copy_pieces, range(THREADS)))
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

@@ -30,7 +30,7 @@ def text(path: Path) -> pl.LazyFrame:
 
 
 def scan(frame: pl.LazyFrame, min_abs_score: float) -> pl.LazyFrame:
-    """Every column of the rows that are kept."""
+    """All columns of the rows that pass."""
     return frame.filter(pl.col(SCORE).abs().is_between(min_abs_score, 1.0))
 
 

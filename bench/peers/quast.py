@@ -1,4 +1,4 @@
-"""QUAST, which holds contigs against the genome that their reads are of."""
+"""QUAST, which compares contigs with the genome of their reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MIN_CONTIG_BASES = 500
 
 
 def report(sequences: Path, genome: Path, folder: Path) -> dict[str, str]:
-    """What it says of a file, by its own names, such as `NGA50`. Errors: `CalledProcessError`."""
+    """QUAST's report of a file, by its own names, such as `NGA50`. Errors: `CalledProcessError`."""
     words = [QUAST, "--fast", "-t", str(THREADS), "-r", str(genome), "-o", str(folder)]
     words += ["--min-contig", str(MIN_CONTIG_BASES), str(sequences)]
     subprocess.run(words, check=True, capture_output=True)

@@ -29,7 +29,7 @@ def from_file(path: Path, shape: tuple[int, int], folder: Path) -> None:
 
 
 def seconds(points: Any, shape: tuple[int, int], folder: Path) -> float:
-    """How long the fit alone takes; what comes of it is saved afterwards."""
+    """Seconds of the fit alone; the model is saved afterwards."""
     started = time.perf_counter()
     model = fit(points, *shape)
     taken = time.perf_counter() - started

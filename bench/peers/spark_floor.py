@@ -1,4 +1,4 @@
-"""What a user of plain PySpark writes to see that it works: a session, a job of two tasks, an end.
+"""Minimal program of plain PySpark: a session, a job of two tasks, an end.
 
 python bench/peers/spark_floor.py FOLDER
 """

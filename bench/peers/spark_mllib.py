@@ -32,13 +32,13 @@ def vectors(path: Path) -> Any:
         return map(DenseVector, chunk.astype(np.float64))
 
     starts = context.parallelize(range(0, count, CHUNK_POINTS), 2 * THREADS)
-    found = _py2java(context, starts.flatMap(rows)).cache()
-    found.count()
-    return found
+    cached = _py2java(context, starts.flatMap(rows)).cache()
+    cached.count()
+    return cached
 
 
 def seconds(points: Any, first: Any, iterations: int, folder: Path) -> float:
-    """How long the training takes from `first`; saves the centres afterwards."""
+    """Seconds of the training from `first`; saves the centres afterwards."""
     context = spark_sql.session().sparkContext
     linalg = context._jvm.org.apache.spark.mllib.linalg
     clustering = context._jvm.org.apache.spark.mllib.clustering

@@ -54,21 +54,21 @@ def text(path: Path) -> Any:
     return session().read.schema(schema).options(sep="\t", quote="", header=False).csv(str(path))
 
 
-def kept(min_abs_score: float) -> str:
-    """The condition of a row that is kept."""
+def score_filter(min_abs_score: float) -> str:
+    """The condition of a row that passes."""
     return f"{SCORE} BETWEEN {min_abs_score} AND 1 OR {SCORE} BETWEEN -1 AND -{min_abs_score}"
 
 
 def scan(path: Path, min_abs_score: float, output: Path) -> None:
-    """Write the rows that are kept as text."""
-    frame = text(path).where(kept(min_abs_score))
+    """Write the rows that pass as text."""
+    frame = text(path).where(score_filter(min_abs_score))
     frame.write.options(sep="\t", quote="", header=False).csv(str(output))
 
 
 def communities(path: Path, min_abs_score: float, method: str, folder: Path) -> None:
-    """Communities of the rows that are kept, by GraphX, as text: gene, community."""
+    """Communities of the rows that pass, by GraphX, as text: gene, community."""
     spark = session()
-    edges = text(path).where(kept(min_abs_score)).select("gene1", "gene2")
+    edges = text(path).where(score_filter(min_abs_score)).select("gene1", "gene2")
     edges.write.options(sep=" ").csv(str(folder / "edges"))
     jvm = spark.sparkContext._jvm
     graphx = jvm.org.apache.spark.graphx
@@ -78,10 +78,10 @@ def communities(path: Path, min_abs_score: float, method: str, folder: Path) -> 
     )
     tag = jvm.scala.reflect.ClassTag.Int()
     if method == "components":
-        found = graphx.lib.ConnectedComponents.run(graph, tag, tag)
+        result = graphx.lib.ConnectedComponents.run(graph, tag, tag)
     else:
-        found = graphx.lib.LabelPropagation.run(graph, 10, tag)
-    found.vertices().saveAsTextFile(str(folder / "vertices"))
+        result = graphx.lib.LabelPropagation.run(graph, 10, tag)
+    result.vertices().saveAsTextFile(str(folder / "vertices"))
     graph.unpersist(True)
     _joined(folder)
 

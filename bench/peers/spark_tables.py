@@ -1,4 +1,4 @@
-"""Scans a Parquet table by Spark SQL through a store or beside it, and takes the time itself.
+"""Scans a Parquet table by Spark SQL through a store or directly, and measures the time.
 
     python spark_tables.py FOLDER NAME UNDER [ALLUXIO JAR]
 
@@ -20,7 +20,7 @@ from cuesta.store import hadoop_jar
 THREADS = 2
 WARM_UP = 2
 SCALE = 1000
-"""Of the columns that have a fraction, so that sums are whole."""
+"""Factor of the columns that have a fraction, so that sums are integers."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -37,8 +37,8 @@ def main(words: Sequence[str]) -> int:
             scan(spark, place)
         known.add(place)
         started = time.perf_counter()
-        found = scan(spark, place)
-        print(f"{time.perf_counter() - started:.9f} {found}", flush=True)
+        total = scan(spark, place)
+        print(f"{time.perf_counter() - started:.9f} {total}", flush=True)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Reads a file through a store or beside it in Python, and takes the time itself.
+"""Reads a file through a store or directly in Python, and measures the time itself.
 
     python store_reader.py FOLDER NAME UNDER
 
@@ -34,7 +34,7 @@ Outcome = tuple[float, int]
 
 
 class Reader:
-    """What is measured. Each measurement has the name that it is asked by."""
+    """Measurements, each a method by the name of its request."""
 
     def __init__(self, folder: str, name: str, under: str) -> None:
         self.folder = Path(folder)
@@ -73,11 +73,11 @@ class Reader:
         piece = memoryview(bytearray(PIECE))
 
         def work() -> int:
-            found = 0
+            total = 0
             with system.open(self.name, "rb") as file:
                 while file.readinto(piece):
-                    found += first_word(piece)
-            return found % LANES
+                    total += first_word(piece)
+            return total % LANES
 
         return timed(work)
 
@@ -91,18 +91,18 @@ class Reader:
         piece = np.zeros(PIECE, np.uint8)
 
         def work() -> int:
-            found = 0
+            total = 0
             for begin in range(0, len(array), PIECE):
                 part = array[begin : begin + PIECE]
                 piece[: len(part)] = part
-                found += first_word(piece)
-            return found % LANES
+                total += first_word(piece)
+            return total % LANES
 
         return timed(work)
 
-    def places(self, given: str) -> Outcome:
+    def places(self, places_file: str) -> Outcome:
         """The pieces at the places that a file names, a line each, by way of fsspec."""
-        places = [int(line) for line in Path(given).read_text().splitlines()]
+        places = [int(line) for line in Path(places_file).read_text().splitlines()]
 
         def work() -> int:
             with CuestaFileSystem(str(self.folder)).open(self.name, "rb") as file:
@@ -110,9 +110,9 @@ class Reader:
 
         return timed(work)
 
-    def raw_places(self, given: str) -> Outcome:
-        """The same pieces of the file of the under level."""
-        places = [int(line) for line in Path(given).read_text().splitlines()]
+    def raw_places(self, places_file: str) -> Outcome:
+        """The pieces at the places that a file names, of the file of the under level."""
+        places = [int(line) for line in Path(places_file).read_text().splitlines()]
 
         def work() -> int:
             with Path(self.under).open("rb", buffering=0) as file:
@@ -139,8 +139,8 @@ class Reader:
 
         def ask(offset: int) -> bytes:
             reply = connection.ask("read", number=number, offset=offset, bytes=SMALL)
-            found: bytes = reply["payload"]
-            return found
+            payload: bytes = reply["payload"]
+            return payload
 
         return median(TRIPS, opened["version"]["size_bytes"], ask)
 
@@ -174,7 +174,7 @@ class Reader:
 
 
 def blocks(file: CachedFile) -> Iterator[memoryview]:
-    """All blocks of a file. Errors: `RuntimeError` for one that is not in memory."""
+    """Yield all blocks of a file. Errors: `RuntimeError` for a block that is not in memory."""
     for index in range(-(-file.size_bytes // file.block_bytes)):
         block = file.block(index)
         if block is None:
@@ -206,25 +206,25 @@ def at_places(file: Any, places: Sequence[int]) -> int:
 
 
 def sum_of(data: Any) -> int:
-    """Of all whole words."""
+    """Sum of all complete words."""
     return int(np.frombuffer(data, WORD, len(data) // WORD.itemsize).sum(dtype=WORD))
 
 
 def total(sums: Iterator[int]) -> int:
-    """Of sums, in one word."""
+    """Sum of sums, in a word."""
     return sum(sums) % LANES
 
 
 def first_word(data: Any) -> int:
-    """As a number."""
+    """The first word as a number."""
     return int.from_bytes(data[: WORD.itemsize], "little")
 
 
 def timed(work: Callable[[], int]) -> Outcome:
-    """How long it takes, and what it finds."""
+    """Seconds of the work, and its result."""
     started = time.perf_counter()
-    found = work()
-    return time.perf_counter() - started, found
+    result = work()
+    return time.perf_counter() - started, result
 
 
 def median(count: int, size_bytes: int, ask: Callable[[int], bytes]) -> Outcome:

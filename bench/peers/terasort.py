@@ -9,12 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = "org.apache.hadoop:hadoop-mapreduce-examples:3.3.6"
-"""The newest that is served; it runs on newer clusters."""
+"""The newest version that Maven Central has; it runs on newer clusters."""
 MAIN = "org.apache.hadoop.examples.terasort.TeraSort"
 SPLIT_BYTES = 128 << 20
 REDUCES = 2
 HEAP_MIB = 1024
-"""Of a task: with less, it spills more than once."""
+"""Heap of a task: with less, it spills more than once."""
 ERROR_CHARACTERS = 2000
 
 

@@ -1,4 +1,4 @@
-"""What a user would run in place of a command of ours: a Python process a job, file to file.
+"""Jobs that a user would run instead of ours: a Python process a job, file to file.
 
     python bench/peers/whole_process.py JOB INPUT... FOLDER [WORD...]
 
@@ -50,8 +50,8 @@ def components(path: Path, folder: Path, min_abs_score: str) -> None:
 
     query = duckdb_sql.edges(duckdb_sql.text(path), float(min_abs_score))
     edges = duckdb_sql.to_arrays(duckdb_sql.connect(), query)
-    found = networkit_graph.components(edges["gene1"], edges["gene2"])
-    numpy_arrays.labels(found, folder / "communities.tsv")
+    labels = networkit_graph.components(edges["gene1"], edges["gene2"])
+    numpy_arrays.labels(labels, folder / "communities.tsv")
 
 
 def load(path: Path, folder: Path) -> None:

@@ -38,6 +38,6 @@ def several(files: Iterable[SourceFile]) -> dict[str, list[tuple[SourceFile, int
     places: dict[str, list[tuple[SourceFile, int]]] = defaultdict(list)
     for file in files:
         if file.suffix == ".rs" and file.path.startswith("crates/") and "/src/" in file.path:
-            for found in _TYPE.finditer(file.code_without_tests):
-                places[found[1]].append((file, line_of(file.code, found.start())))
+            for match in _TYPE.finditer(file.code_without_tests):
+                places[match[1]].append((file, line_of(file.code, match.start())))
     return {name: found for name, found in places.items() if len({f.path for f, _ in found}) > 1}

@@ -255,7 +255,7 @@ def _processors(run: Run) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class _Pressure:
-    """Time that tasks of the machine waited for one resource in one interval, in wall seconds.
+    """Time that tasks of the machine waited for a resource in an interval, in wall seconds.
 
     Attributes
     ----------

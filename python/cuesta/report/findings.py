@@ -111,7 +111,7 @@ def busy_share(run: Run) -> float | None:
 
 
 def spread(run: Run) -> float:
-    """Range of the work's samples over their median; 0 for one sample."""
+    """Range of the work's samples over their median; 0 for a single sample."""
     samples = [sample.work_seconds for sample in run.samples]
     median = run.work.median
     return (max(samples) - min(samples)) / median if median > 0 else 0.0
