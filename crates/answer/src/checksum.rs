@@ -1,4 +1,4 @@
-//! BLAKE3 of the files of an answer, which `b3sum` computes too.
+//! BLAKE3 checksums of the files of an answer, as `b3sum` computes them.
 //!
 //! Source: O'Connor, Aumasson, Neves, Wilcox-O'Hearn, BLAKE3: one function, fast everywhere (2021).
 
@@ -18,27 +18,27 @@ use serde::Serialize;
 
 use crate::{OPERATION, sorted_entries, walk};
 
-/// Bytes that one thread reads and hashes at once: they stay in its cache.
+/// Bytes that a thread reads and hashes at once: they remain in its cache.
 const BLOCK_BYTES: usize = 1 << 18;
 
-/// Bytes for each thread where several hash a file.
+/// Bytes per thread where several threads hash a file.
 const SHARE_BYTES: usize = 1 << 20;
 
-/// A file of an answer, or a folder, which counts as one.
+/// A file or folder of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// Its name in the answer folder.
     pub name: String,
-    /// Its bytes; of a folder, those of all files in it.
+    /// Its size in bytes; for a folder, the total of its files.
     pub bytes: u64,
-    /// BLAKE3 in hexadecimal digits; of a folder, that of what `b3sum` prints for its files, named
-    /// by their paths within the folder and sorted by the bytes of these.
+    /// BLAKE3 in hexadecimal digits; for a folder, the checksum of the output of `b3sum` for its
+    /// files, named by their paths in the folder and sorted by the bytes of these.
     pub blake3: String,
 }
 
-/// The entries of an answer folder `apart` from some names, sorted by name.
+/// Returns the entries of an answer folder, except the names in `apart`, sorted by name.
 ///
-/// Arguments: `threads` hash a large file together; there may be more of them later. `progress`
+/// `threads` threads hash a large file together; the number may grow during the call. `progress`
 /// counts bytes.
 ///
 /// # Errors
@@ -50,20 +50,20 @@ pub fn entries(
     progress: &Progress,
 ) -> Result<Vec<Entry>> {
     let mut reader = Reader { threads, buffer: vec![0; BLOCK_BYTES], pool: None };
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for path in sorted_entries(folder)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if !apart.contains(&name) {
             let (bytes, hash) = reader.entry(&path, progress)?;
-            found.push(Entry { name, bytes, blake3: hash.to_hex().to_string() });
+            results.push(Entry { name, bytes, blake3: hash.to_hex().to_string() });
         }
     }
-    Ok(found)
+    Ok(results)
 }
 
-/// Reads files into one buffer, which a pool of its own hashes where there are several threads.
+/// Reader of files into a buffer, which a separate pool hashes where there are several threads.
 ///
-/// The pool is never rayon's global one, which a forked process would wait for without end.
+/// It does not use rayon's global pool, for which a forked process would wait for ever.
 struct Reader<'t> {
     threads: &'t AtomicUsize,
     buffer: Vec<u8>,
@@ -71,7 +71,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// Has a pool from when there are several threads on.
+    /// Creates the pool once there are several threads.
     fn look_for_threads(&mut self) -> Result<()> {
         let threads = self.threads.load(Ordering::Relaxed);
         if threads > 1 && self.pool.is_none() {
@@ -135,7 +135,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads from a place on until the buffer is full or the file ends; returns how many bytes.
+/// Reads from an offset on until the buffer is full or the file ends; returns the number of bytes.
 fn fill(file: &impl FileExt, buffer: &mut [u8], place: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -149,18 +149,18 @@ fn fill(file: &impl FileExt, buffer: &mut [u8], place: u64) -> io::Result<usize>
     Ok(filled)
 }
 
-/// Every file under `folder`, with its path within it, sorted by the bytes of that.
+/// Returns all files under `folder`, with their paths in it, sorted by the bytes of these.
 fn files_by_path(folder: &Path) -> Result<Vec<(Vec<u8>, std::path::PathBuf)>> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     walk(folder, &mut |path, is_folder| {
         if !is_folder {
             let inner = path.strip_prefix(folder).unwrap_or(path);
-            found.push((inner.as_os_str().as_bytes().to_vec(), path.to_owned()));
+            files.push((inner.as_os_str().as_bytes().to_vec(), path.to_owned()));
         }
         Ok(())
     })?;
-    found.sort_unstable();
-    Ok(found)
+    files.sort_unstable();
+    Ok(files)
 }
 
 #[cfg(test)]
@@ -211,7 +211,8 @@ mod tests {
         assert_eq!(of(folder.path(), 1), [expected]);
     }
 
-    /// Reads three bytes at a time, and is interrupted before each but the first; then fails.
+    /// File that returns three bytes at a time, is interrupted before each read but the first, and
+    /// then fails.
     struct Halting(AtomicU8);
 
     impl FileExt for Halting {
@@ -259,11 +260,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_is_named() {
+    fn a_missing_file_is_named() {
         let folder = tempfile::tempdir().expect("folder");
         std::os::unix::fs::symlink("nowhere", folder.path().join("link")).expect("link");
-        let one = AtomicUsize::new(1);
-        let error = entries(folder.path(), &[], &one, &Progress::default()).expect_err("no file");
+        let threads = AtomicUsize::new(1);
+        let error =
+            entries(folder.path(), &[], &threads, &Progress::default()).expect_err("no file");
         assert!(error.message.contains("link"), "{}", error.message);
     }
 }

@@ -1,8 +1,8 @@
-//! The files of an answer, whatever wrote them: how they come to the disk, and their checksums.
+//! Durability and checksums of the files of an answer, whatever engine wrote them.
 //!
-//! While an engine runs, [`writeback::WriteBack`] has what it has written so far put on the disk.
-//! When it has ended, [`settle::Settling`] waits for the disk and computes checksums, while the
-//! answer is verified.
+//! While an engine runs, [`writeback::WriteBack`] starts to write its output to the disk. When it
+//! has ended, [`settle::Settling`] waits for the disk and computes checksums, while the answer is
+//! verified.
 
 pub mod checksum;
 pub mod settle;
@@ -15,7 +15,7 @@ use cuesta_core::{Error, Result};
 
 const OPERATION: &str = "answer";
 
-/// The entries of a folder, sorted by the bytes of their names.
+/// Returns the entries of a folder, sorted by the bytes of their names.
 fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error: &io::Error| Error::system(OPERATION, "listing", folder, error);
     let mut paths = Vec::new();
@@ -26,7 +26,7 @@ fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Calls `visit` with every file under `path`, and then with every folder, innermost first.
+/// Calls `visit` with all files under `path`, and with all folders, innermost first.
 fn walk(path: &Path, visit: &mut impl FnMut(&Path, bool) -> Result<()>) -> Result<()> {
     if path.is_dir() {
         for entry in sorted_entries(path)? {

@@ -1,5 +1,5 @@
-//! What remains to be done to an answer when the engine has ended: its bytes on the disk, and their
-//! checksums. Done beside its verification.
+//! Completion of an answer after its engine has ended: files are synchronised to the disk and their
+//! checksums computed, in parallel with the verification.
 
 use std::fs::File;
 use std::io;
@@ -16,28 +16,28 @@ use serde::Serialize;
 use crate::checksum::{Entry, entries};
 use crate::{OPERATION, sorted_entries, walk};
 
-/// What came of it.
+/// Result of the completion.
 #[derive(Clone, Debug, Serialize)]
 pub struct Settled {
     /// The files, sorted by name.
     pub files: Vec<Entry>,
     /// Seconds until all of them were on the disk.
     pub disk_seconds: f64,
-    /// Seconds until all checksums were known.
+    /// Seconds until all checksums were computed.
     pub checksum_seconds: f64,
 }
 
-/// So many files are waited for together.
+/// Files that are synchronised in parallel.
 const TOGETHER: usize = 16;
 
-/// What a thread computes, and the seconds it took.
+/// Thread that returns a value and the seconds it took.
 type Timed<T> = JoinHandle<Result<(T, f64)>>;
 
-/// Two threads that work on an answer folder; dropping it stops them at their next step.
+/// Two threads that work on an answer folder; dropping this stops them at their next step.
 #[derive(Debug)]
 pub struct Settling {
     progress: Arc<Progress>,
-    /// Those that hash.
+    /// Number of threads that hash.
     threads: Arc<AtomicUsize>,
     disk: Option<Timed<()>>,
     checksums: Option<Timed<Vec<Entry>>>,
@@ -47,31 +47,31 @@ impl Settling {
     /// Starts with the files that are in `folder` now.
     ///
     /// # Errors
-    /// `System` when there can be no more threads.
+    /// `System` when no more threads can be started.
     pub fn start(folder: &Path) -> Result<Self> {
         let progress = Arc::new(Progress::default());
         let failed = |error: &io::Error| Error::system(OPERATION, "writing", folder, error);
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let (own, told) = (folder.to_owned(), Arc::clone(&progress));
+        let (path, thread_progress) = (folder.to_owned(), Arc::clone(&progress));
         let disk = thread("cuesta-disk")
-            .spawn(move || timed(|| synchronise(&own, &told)))
+            .spawn(move || timed(|| synchronise(&path, &thread_progress)))
             .map_err(|error| failed(&error))?;
-        let (own, told): (PathBuf, _) = (folder.to_owned(), Arc::clone(&progress));
+        let (path, thread_progress): (PathBuf, _) = (folder.to_owned(), Arc::clone(&progress));
         let threads = Arc::new(AtomicUsize::new(1));
         let hashing = Arc::clone(&threads);
         let checksums = thread("cuesta-checksum")
-            .spawn(move || timed(|| entries(&own, &[], &hashing, &told)))
+            .spawn(move || timed(|| entries(&path, &[], &hashing, &thread_progress)))
             .map_err(|error| failed(&error))?;
         Ok(Self { progress, threads, disk: Some(disk), checksums: Some(checksums) })
     }
 
-    /// Has so many threads hash from now on, at most one a core: nothing else is to be done.
+    /// Sets the number of threads that hash, at most one a core, once there is nothing else to do.
     pub fn hurry(&self, threads: usize) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.store(threads.min(cores), Ordering::Relaxed);
     }
 
-    /// Whether both threads have ended, so that [`Settling::finish`] would not wait.
+    /// Returns whether both threads have ended, so that [`Settling::finish`] would not wait.
     pub fn is_finished(&self) -> bool {
         self.disk.as_ref().is_none_or(JoinHandle::is_finished)
             && self.checksums.as_ref().is_none_or(JoinHandle::is_finished)
@@ -98,9 +98,9 @@ fn joined<T>(thread: JoinHandle<Result<T>>) -> Result<T> {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Brings every file and folder in `folder` to the disk, each once, files first; not the folder
-/// itself, which gets its record yet. Several at once, because the system brings files to the disk
-/// together that are waited for together.
+/// Synchronises all files and folders in `folder` to the disk, files first; but not the folder
+/// itself, which does not have its record yet. Several in parallel, because the system then writes
+/// them together.
 ///
 /// # Errors
 /// `System` when the disk is full or broken; `Cancelled`.
@@ -121,26 +121,26 @@ fn synchronise_all(paths: &[PathBuf], progress: &Progress) -> Result<()> {
     let work = || {
         while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
             progress.advance(0)?;
-            synchronise_one(path)?;
+            synchronise_path(path)?;
         }
         Ok(())
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..paths.len().min(TOGETHER)).map(|_| scope.spawn(work)).collect();
-        let own = work();
-        others
+        let helpers: Vec<_> = (1..paths.len().min(TOGETHER)).map(|_| scope.spawn(work)).collect();
+        let result = work();
+        helpers
             .into_iter()
-            .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .fold(own, Result::and)
+            .map(|helper| helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .fold(result, Result::and)
     })
 }
 
-fn synchronise_one(path: &Path) -> Result<()> {
-    told(path, File::open(path).and_then(|file| file.sync_all()))
+fn synchronise_path(path: &Path) -> Result<()> {
+    check_synchronised(path, File::open(path).and_then(|file| file.sync_all()))
 }
 
-/// The error of a file or folder; some file systems do not synchronise folders.
-fn told(path: &Path, synchronised: io::Result<()>) -> Result<()> {
+/// Returns the error of a file or folder; some file systems cannot synchronise folders.
+fn check_synchronised(path: &Path, synchronised: io::Result<()>) -> Result<()> {
     match synchronised {
         Err(error) if error.kind() != io::ErrorKind::InvalidInput => {
             Err(Error::system(OPERATION, "writing", path, &error))
@@ -168,7 +168,7 @@ mod tests {
         let settling = Settling::start(folder.path()).expect("start");
         settling.hurry(2);
         let settled = settling.finish().expect("finish");
-        let names: Vec<&str> = settled.files.iter().map(|one| one.name.as_str()).collect();
+        let names: Vec<&str> = settled.files.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(names, ["a", "pairs.zarr"]);
         assert_eq!(settled.files[0].blake3, blake3::hash(b"a").to_hex().to_string());
     }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_dropped_stops() {
+    fn a_dropped_completion_stops() {
         let folder = tempfile::tempdir().expect("folder");
         let settling = Settling::start(folder.path()).expect("start");
         let progress = Arc::clone(&settling.progress);
@@ -207,22 +207,22 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_synchronised_alone_is_let_pass() {
+    fn an_unsupported_synchronisation_is_no_error() {
         let path = Path::new("a");
-        assert!(told(path, Err(io::ErrorKind::InvalidInput.into())).is_ok());
-        assert!(told(path, Err(io::ErrorKind::StorageFull.into())).is_err());
-        assert!(synchronise_one(Path::new("/nowhere/at/all")).is_err());
+        assert!(check_synchronised(path, Err(io::ErrorKind::InvalidInput.into())).is_ok());
+        assert!(check_synchronised(path, Err(io::ErrorKind::StorageFull.into())).is_err());
+        assert!(synchronise_path(Path::new("/nowhere/at/all")).is_err());
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_an_error_that_names_it() {
+    fn a_missing_folder_is_an_error_that_names_it() {
         let settling = Settling::start(Path::new("/nowhere/at/all")).expect("start");
         let error = settling.finish().expect_err("no folder");
         assert!(error.message.contains("/nowhere/at/all"), "{}", error.message);
     }
 
     #[test]
-    fn a_cancelled_one_ends_without_its_checksums() {
+    fn a_cancelled_completion_has_no_checksums() {
         let folder = tempfile::tempdir().expect("folder");
         fs::write(folder.path().join("a"), vec![0; 1 << 20]).expect("write");
         let progress = Progress::default();

@@ -1,4 +1,4 @@
-//! Has the system write files to the disk while they grow, rather than all at once at the end.
+//! Early write-back: files are written to the disk while they grow, rather than all at the end.
 //!
 //! The only file of this crate with `unsafe`.
 #![allow(unsafe_code)]
@@ -14,36 +14,36 @@ use cuesta_core::{Error, Result};
 
 use crate::{OPERATION, walk};
 
-/// How often the files are looked at.
+/// Interval between two looks at the files.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A file that has grown by less since the last time is left alone.
+/// Least growth of a file since the last look before it is written.
 const LEAST_BYTES: u64 = 4 << 20;
 
-/// Looks after the files of a folder until it is dropped.
+/// Writes back the files of a folder in the background until it is dropped.
 ///
-/// It changes no byte and fails in silence: whether the bytes are on the disk is what
-/// [`crate::settle`] asks and waits for.
+/// It changes no byte and ignores errors: [`crate::settle`] waits for the disk and checks the
+/// result.
 #[derive(Debug)]
 pub struct WriteBack {
     _stop: Sender<()>,
 }
 
 impl WriteBack {
-    /// Starts to look after `folder`, on a thread of its own.
+    /// Starts to watch `folder`, on a separate thread.
     ///
     /// # Errors
-    /// `System` when there can be no more threads.
+    /// `System` when no more threads can be started.
     pub fn start(folder: &Path) -> Result<Self> {
         let (stop, stopped) = mpsc::channel();
-        let own = folder.to_owned();
-        // Not joined: the system may hold a thread up for as long as the disk is busy.
+        let watched_folder = folder.to_owned();
+        // The thread is not joined: the system may block it for as long as the disk is busy.
         std::thread::Builder::new()
             .name("cuesta-writeback".to_owned())
             .spawn(move || {
                 let mut begun = HashMap::new();
                 while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                    look(&own, &mut begun);
+                    look(&watched_folder, &mut begun);
                 }
             })
             .map_err(|error| Error::system(OPERATION, "watching", folder, &error))?;
@@ -51,20 +51,20 @@ impl WriteBack {
     }
 }
 
-/// What a file was when its pages were last sent to the disk: blocks may be written in any order,
+/// State of a file when its pages were last sent to the disk: blocks may be written in any order,
 /// so the time counts as well as the size.
-type Seen = (u64, Option<SystemTime>);
+type FileState = (u64, Option<SystemTime>);
 
-fn look(folder: &Path, begun: &mut HashMap<PathBuf, Seen>) {
-    // A folder that changes meanwhile is looked at again.
+fn look(folder: &Path, begun: &mut HashMap<PathBuf, FileState>) {
+    // A folder that changes meanwhile is read again at the next look.
     let _ = walk(folder, &mut |path, is_folder| {
         if is_folder {
             return Ok(());
         }
         if let Ok(facts) = fs::metadata(path) {
-            let seen = (facts.len(), facts.modified().ok());
-            if facts.len() >= LEAST_BYTES && begun.get(path) != Some(&seen) {
-                begun.insert(path.to_owned(), seen);
+            let state = (facts.len(), facts.modified().ok());
+            if facts.len() >= LEAST_BYTES && begun.get(path) != Some(&state) {
+                begun.insert(path.to_owned(), state);
                 begin(path);
             }
         }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_does_no_harm() {
+    fn a_missing_folder_does_no_harm() {
         let mut begun = HashMap::new();
         look(Path::new("/nowhere/at/all"), &mut begun);
         assert!(begun.is_empty());

@@ -1,4 +1,4 @@
-//! Whether pages of a file that grows are on the disk, as the system tells.
+//! The pages of a growing file are written to the disk, as the system reports them.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,7 +10,7 @@ use cuesta_answer::writeback::WriteBack;
 const CACHESTAT: libc::c_long = 451;
 const PAGE_BYTES: u64 = 4096;
 
-/// What `cachestat(2)` tells: pages in memory, of them not on the disk, and on their way there.
+/// Result of `cachestat(2)`: pages in memory, pages not on the disk, and pages being written.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct Pages {
@@ -21,20 +21,20 @@ struct Pages {
     recently_evicted: u64,
 }
 
-/// None where the system is older than Linux 6.5.
+/// Returns `None` where the system is older than Linux 6.5.
 #[allow(unsafe_code)]
 fn pages(file: &File) -> Option<Pages> {
-    let whole = [0_u64; 2];
+    let range = [0_u64; 2];
     let mut pages = Pages::default();
     // SAFETY: both pointers are to values of the sizes that the call reads and writes.
     let code = unsafe {
-        libc::syscall(CACHESTAT, file.as_raw_fd(), whole.as_ptr(), &raw mut pages, 0_u32)
+        libc::syscall(CACHESTAT, file.as_raw_fd(), range.as_ptr(), &raw mut pages, 0_u32)
     };
     (code == 0).then_some(pages)
 }
 
 #[test]
-fn a_file_that_grows_is_written_before_anybody_waits_for_it() {
+fn a_file_that_grows_is_written_before_the_end() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("folder");
     let mut file = File::create(folder.path().join("grows")).expect("file");
     let size_bytes = 16_u64 << 20;

@@ -1,4 +1,4 @@
-//! The one file with `unsafe`: loops compiled for the vector units this machine turns out to have.
+//! Arithmetic loops compiled for the vector units of this machine; the only file with `unsafe`.
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
@@ -10,8 +10,8 @@ use crate::{Request, Response, team};
 /// Multiply-adds of each accumulator in a pass.
 const STEPS: usize = 1 << 16;
 
-/// Arithmetic: fused multiply-adds of f32 on registers, as many chains as hide their latency.
-/// The bound of every matrix product; a multiply-add counts as two operations.
+/// Measures fused multiply-adds of f32 on registers, with enough chains to hide their latency. They
+/// bound every matrix product; a multiply-add counts as two operations.
 pub fn fma(request: &Request) -> Result<Response> {
     let (name, kernel) = fma_kernel();
     let per_s = team::rates(request, |index| {
@@ -21,7 +21,7 @@ pub fn fma(request: &Request) -> Result<Response> {
     Ok(Response { unit: "flops", per_s, detail: format!("multiply-adds in registers, {name}") })
 }
 
-/// A loop that returns how many operations it did.
+/// A loop that returns the number of its operations.
 type Kernel = fn(f32) -> u64;
 
 #[cfg(target_arch = "x86_64")]
@@ -65,7 +65,7 @@ fn fma_portable(start: f32) -> u64 {
     (2 * STEPS * PORTABLE_LANES) as u64
 }
 
-/// The sum of the words, wrapping, read with the widest vectors there are.
+/// Returns the wrapping sum of the words, read with the widest vectors available.
 pub fn sum(words: &[u64]) -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
@@ -81,7 +81,7 @@ pub fn sum(words: &[u64]) -> u64 {
     sum_lanes::<8>(words)
 }
 
-/// The plain loop that every width is compiled from; `LANES` sums run side by side.
+/// The plain loop that is compiled for each width; `LANES` sums run side by side.
 #[inline(always)]
 fn sum_lanes<const LANES: usize>(words: &[u64]) -> u64 {
     let mut sums = [0_u64; LANES];
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_width_adds_up_the_same() {
+    fn all_widths_have_the_same_sum() {
         for length in [0, 1, 7, 8, 63, 64, 65, 1000, 4099] {
             let words: Vec<u64> =
                 (0..length).map(|word: u64| word.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();

@@ -1,4 +1,4 @@
-//! Files: how fast threads read one that the page cache holds, and one that it must not serve.
+//! Files: write rate, and read rates with and without the page cache.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -24,7 +24,7 @@ const PAGE_BYTES: usize = 4096;
 const RANDOM_READS: usize = 64;
 const OPERATION: &str = "ceiling";
 
-/// Writing: makes the file, anew each repeat, and waits until it is on the device.
+/// Measures writing: writes the file anew at each repeat, and waits until it is on the device.
 pub fn write(request: &Request) -> Result<Response> {
     let blocks = team::share(request.bytes, 1, DIRECT_READ_BYTES as u64)? as usize;
     let blocks = blocks / DIRECT_READ_BYTES;
@@ -43,7 +43,7 @@ pub fn write(request: &Request) -> Result<Response> {
 fn write_blocks(path: &Path, blocks: usize, block: &mut [u8]) -> std::io::Result<()> {
     let mut out = File::create(path)?;
     for index in 0..blocks {
-        // No two blocks alike, or a file system might store one.
+        // All blocks differ, or a file system might store only one of them.
         for (offset, page) in block.chunks_exact_mut(PAGE_BYTES).enumerate() {
             page[..8].copy_from_slice(&((index << 32 | offset) as u64).to_le_bytes());
         }
@@ -52,14 +52,14 @@ fn write_blocks(path: &Path, blocks: usize, block: &mut [u8]) -> std::io::Result
     out.sync_all()
 }
 
-/// Bytes that do not compress; `count` is a multiple of 8.
+/// Returns bytes that do not compress; `count` is a multiple of 8.
 fn noise(count: usize) -> Vec<u8> {
     let stream = Stream::new(0, 0);
     (0..count as u64).step_by(8).flat_map(|word| stream.bits(word).to_le_bytes()).collect()
 }
 
-/// Warm: each thread reads its own part of the file again and again, from the page cache. This is
-/// what a scan of text can hope for.
+/// Measures warm reads: each thread reads its part of the file repeatedly, from the page cache.
+/// This bounds a scan of text.
 pub fn read_warm(request: &Request) -> Result<Response> {
     let part = part_of(request, WARM_READ_BYTES)?;
     let per_s = team::rates(request, |index| {
@@ -78,7 +78,7 @@ pub fn read_warm(request: &Request) -> Result<Response> {
     Ok(Response { unit: "bytes", per_s, detail })
 }
 
-/// Direct: each thread reads on through its own part of the file, past the page cache.
+/// Measures direct reads: each thread reads its part of the file in order, without the page cache.
 pub fn read_direct(request: &Request) -> Result<Response> {
     let part = part_of(request, DIRECT_READ_BYTES)?;
     let per_s = team::rates(request, |index| {
@@ -97,7 +97,8 @@ pub fn read_direct(request: &Request) -> Result<Response> {
     Ok(Response { unit: "bytes", per_s, detail })
 }
 
-/// Random: each thread reads pages all over the file, past the page cache, one at a time.
+/// Measures random reads: each thread reads pages all over the file, without the page cache, one at
+/// a time.
 pub fn read_random(request: &Request) -> Result<Response> {
     let part = part_of(request, PAGE_BYTES)?;
     let pages = part * request.threads as u64 / PAGE_BYTES as u64;
@@ -118,7 +119,7 @@ pub fn read_random(request: &Request) -> Result<Response> {
     Ok(Response { unit: "bytes", per_s, detail })
 }
 
-/// Bytes of the file that belong to a thread.
+/// Returns the bytes of the file for each thread.
 fn part_of(request: &Request, grain: usize) -> Result<u64> {
     let size = std::fs::metadata(&request.path)
         .map_err(|cause| Error::system(OPERATION, "reading", &request.path, &cause))?
@@ -141,7 +142,7 @@ fn read(file: &File, buffer: &mut [u8], offset: u64, path: &Path) -> Result<()> 
     Ok(())
 }
 
-/// A buffer that begins at a multiple of a page, as direct reads demand.
+/// A buffer aligned to a page, as direct reads require.
 struct Aligned {
     store: Vec<u8>,
     start: usize,

@@ -1,7 +1,8 @@
-//! Ceilings: how fast this machine reads memory, copies it, reads files and multiplies.
+//! Ceilings: the rates at which this machine reads and copies memory, reads and writes files, and
+//! multiplies.
 //!
-//! Every phase of a run is compared with one of them. A measurement repeats a loop that does
-//! nothing else, on a number of threads, each on its own data, and returns every repeat.
+//! Each phase of a run is compared with one of them. A measurement repeats a loop that does nothing
+//! else, on a number of threads, each on its own data, and returns the rate of each repeat.
 
 mod arithmetic;
 mod file;
@@ -12,7 +13,7 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The kinds of [`measure`].
+/// Kinds of ceilings for [`measure`].
 pub const KINDS: [&str; 7] = [
     "memory_read",
     "memory_copy",
@@ -23,7 +24,7 @@ pub const KINDS: [&str; 7] = [
     "random_read",
 ];
 
-/// Bounds of a request.
+/// Limits of a request.
 mod limits {
     /// Most threads.
     pub const THREADS_MAX: usize = 4096;
@@ -33,32 +34,32 @@ mod limits {
     pub const SECONDS_MAX: f64 = 60.0;
 }
 
-/// What to measure it on.
+/// Request of a measurement.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
-    /// Threads that measure at once.
+    /// Number of threads that measure in parallel.
     threads: usize,
-    /// Repeats to return.
+    /// Number of repeats to return.
     repeats: usize,
-    /// A repeat lasts at least this long.
+    /// Shortest time of a repeat in seconds.
     seconds_min: f64,
-    /// Memory kinds: bytes of all threads together. `file_write`: size of the file.
+    /// Memory kinds: bytes of all threads together; `file_write`: size of the file.
     #[serde(default)]
     bytes: u64,
-    /// File kinds: the file, which `file_write` makes.
+    /// File kinds: the file, which `file_write` creates.
     #[serde(default)]
     path: PathBuf,
 }
 
-/// What came of it.
+/// Result of a measurement.
 #[derive(Debug, Serialize)]
 struct Response {
-    /// What is counted: `bytes` or `flops`.
+    /// Unit that is counted: `bytes` or `flops`.
     unit: &'static str,
-    /// Units a second, of every repeat.
+    /// Units a second, for each repeat.
     per_s: Vec<f64>,
-    /// What was measured in words, e.g. the instruction set.
+    /// Description of the measured operation, e.g. the instruction set.
     detail: String,
 }
 
@@ -119,7 +120,7 @@ mod tests {
         let answer: serde_json::Value =
             serde_json::from_str(&measure(kind, &request).unwrap()).unwrap();
         let mut per_s: Vec<f64> =
-            answer["per_s"].as_array().unwrap().iter().map(|one| one.as_f64().unwrap()).collect();
+            answer["per_s"].as_array().unwrap().iter().map(|rate| rate.as_f64().unwrap()).collect();
         assert_eq!(per_s.len(), 3);
         per_s.sort_by(f64::total_cmp);
         (per_s[1], answer)
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn arithmetic_is_not_optimised_away() {
-        // One core does at most 64 multiply-adds of f32 a cycle, below 6 GHz.
+        // A core does at most 64 multiply-adds of f32 a cycle, below 6 GHz.
         let (rate, answer) = quick("fma_f32", 1, "");
         assert!((1e8..128.0 * 6e9).contains(&rate), "{rate}");
         assert_eq!(answer["unit"], "flops");

@@ -1,4 +1,4 @@
-//! Memory: how fast threads read it, and copy it.
+//! Memory: read and copy rates.
 
 use std::hint::black_box;
 
@@ -7,10 +7,10 @@ use cuesta_core::Result;
 use crate::arithmetic::sum;
 use crate::{Request, Response, team};
 
-/// Words that a pass of a thread is a multiple of: a page.
+/// Bytes that a pass of a thread is a multiple of: a page.
 const GRAIN_BYTES: u64 = 4096;
 
-/// Reading: each thread adds up its own array of words.
+/// Measures reading: each thread sums a separate array of words.
 pub fn read(request: &Request) -> Result<Response> {
     let words = team::share(request.bytes, request.threads, GRAIN_BYTES)? as usize / 8;
     let per_s = team::rates(request, |index| {
@@ -26,7 +26,8 @@ pub fn read(request: &Request) -> Result<Response> {
     Ok(Response { unit: "bytes", per_s, detail })
 }
 
-/// Copying: each thread copies one half of its memory to the other; bytes read and written count.
+/// Measures copying: each thread copies half of its memory to the other half; bytes read and bytes
+/// written both count.
 pub fn copy(request: &Request) -> Result<Response> {
     let words = team::share(request.bytes, request.threads, 2 * GRAIN_BYTES)? as usize / 16;
     let per_s = team::rates(request, |index| {
@@ -44,7 +45,7 @@ pub fn copy(request: &Request) -> Result<Response> {
     Ok(Response { unit: "bytes", per_s, detail })
 }
 
-/// An array whose pages exist: one that is only zeroed may be one shared page.
+/// Returns an array whose pages exist: a zeroed array may consist of a single shared page.
 fn touched(words: usize, salt: u64) -> Vec<u64> {
     (0..words as u64).map(|word| word ^ salt.rotate_left(32)).collect()
 }

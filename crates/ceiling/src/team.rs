@@ -1,4 +1,4 @@
-//! Threads that start together, and the clock around them.
+//! Threads that start together, and the timing of their work.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -9,11 +9,11 @@ use cuesta_core::{Error, Result};
 
 use crate::Request;
 
-/// Units a second of every repeat, all threads together.
+/// Returns the units a second of each repeat, over all threads.
 ///
-/// `make` prepares the worker of a thread, on that thread, so that its memory lies near. A worker
-/// does the given number of passes and returns the units it moved. The number of passes is chosen
-/// such that a repeat lasts `seconds_min`; the repeats that find it out also warm up.
+/// `make` prepares the worker of a thread, on that thread, so that its memory is local. A worker
+/// does the requested number of passes and returns the units it moved. The number of passes is
+/// chosen so that a repeat lasts `seconds_min`; the repeats that determine it also warm up.
 pub fn rates<W, M>(request: &Request, make: M) -> Result<Vec<f64>>
 where
     M: Fn(usize) -> Result<W> + Sync,
@@ -32,7 +32,7 @@ where
     })
 }
 
-/// As a number of passes: go home.
+/// Number of passes that tells a thread to end.
 const STOP: usize = usize::MAX;
 /// Most passes of a repeat.
 const PASSES_MAX: usize = 1 << 30;
@@ -40,7 +40,7 @@ const PASSES_MAX: usize = 1 << 30;
 struct Team {
     gate: Barrier,
     passes: AtomicUsize,
-    /// Units of the last repeat, or what went wrong first.
+    /// Units of the last repeat, or the first error.
     units: Mutex<Result<u64>>,
 }
 
@@ -74,7 +74,8 @@ impl Team {
 
     fn repeat(&self, passes: usize) -> Result<(f64, u64)> {
         self.passes.store(passes, Ordering::SeqCst);
-        // Before the gate: behind it, on a busy machine, this thread may be the last to go on.
+        // The clock starts before the gate: behind it, on a busy machine, this thread may be the
+        // last to continue.
         let start = Instant::now();
         self.gate.wait();
         self.gate.wait();
@@ -116,7 +117,7 @@ impl Team {
     }
 }
 
-/// An even share of `total` for a thread, rounded down to a multiple of `grain`.
+/// Returns an even share of `total` for a thread, rounded down to a multiple of `grain`.
 pub fn share(total: u64, threads: usize, grain: u64) -> Result<u64> {
     let part = total / threads as u64 / grain * grain;
     if part == 0 {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn one_failing_thread_fails_the_measurement_and_ends_the_others() {
+    fn a_failing_thread_fails_the_measurement_and_ends_all_threads() {
         let failed = rates(&request(3), |index| {
             Ok(
                 move |_: usize| {

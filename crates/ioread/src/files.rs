@@ -1,4 +1,4 @@
-//! Files and the requests in them, numbered through all files.
+//! Files and their requests, numbered across all files.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use crate::params::IoreadParams;
 
 const OPERATION: &str = "input.read";
 
-/// The files, and where the requests of each begin.
+/// The files, with the numbers of the requests in each.
 #[derive(Debug)]
 pub struct Files {
     params: IoreadParams,
     files: Vec<ReadFile>,
-    /// Requests in all files.
+    /// Number of requests in all files.
     pub requests: u64,
-    /// Bytes that all requests ask for.
+    /// Total bytes of all requests.
     pub size_bytes: u64,
 }
 
@@ -31,21 +31,21 @@ struct ReadFile {
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileRequest {
-    /// Which file.
+    /// Index of the file.
     pub file: usize,
-    /// Where in it.
+    /// Offset in the file.
     pub offset: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub size_bytes: usize,
 }
 
 impl Files {
-    /// Looks at the files.
+    /// Reads the sizes of the files.
     ///
     /// # Errors
-    /// `Input` for a folder, or what is no regular file; `System`.
+    /// `Input` for a path that is not a regular file; `System`.
     pub fn open(paths: &[PathBuf], params: IoreadParams) -> Result<Self> {
-        let mut found = Self { params, files: Vec::new(), requests: 0, size_bytes: 0 };
+        let mut files = Self { params, files: Vec::new(), requests: 0, size_bytes: 0 };
         for path in paths {
             let facts = storage::metadata(path)
                 .map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
@@ -54,35 +54,35 @@ impl Files {
                 let text = format!("{} is {what}; give the files to read", path.display());
                 return Err(Error::input(OPERATION, text));
             }
-            found.add(path, facts.size_bytes);
+            files.add(path, facts.size_bytes);
         }
-        Ok(found)
+        Ok(files)
     }
 
     fn add(&mut self, path: &Path, size_bytes: u64) {
         let count = size_bytes.div_ceil(self.params.stride_bytes());
         if count > 0 {
-            let whole = (count - 1) * self.params.request_bytes;
+            let full_requests_bytes = (count - 1) * self.params.request_bytes;
             let last = size_bytes - (count - 1) * self.params.stride_bytes();
-            self.size_bytes += whole + last.min(self.params.request_bytes);
+            self.size_bytes += full_requests_bytes + last.min(self.params.request_bytes);
         }
         let requests = self.requests..self.requests + count;
         self.requests = requests.end;
         self.files.push(ReadFile { path: path.to_owned(), size_bytes, requests });
     }
 
-    /// How many files.
+    /// Returns the number of files.
     pub fn count(&self) -> usize {
         self.files.len()
     }
 
-    /// Bytes of the longest request.
+    /// Returns the bytes of the longest request.
     pub fn longest_bytes(&self) -> u64 {
         let sizes = self.files.iter().map(|file| file.size_bytes);
         sizes.max().unwrap_or(0).min(self.params.request_bytes)
     }
 
-    /// The request of a number; none beyond the last.
+    /// Returns the request of a number; `None` beyond the last.
     pub fn place(&self, request: u64) -> Option<FileRequest> {
         let file = self.files.partition_point(|file| file.requests.end <= request);
         let of = self.files.get(file)?;
@@ -103,9 +103,9 @@ impl Files {
     }
 }
 
-/// One open file.
+/// An open file.
 pub struct FileReader<'a> {
-    /// Which of the files.
+    /// Index of the file.
     pub file: usize,
     path: &'a Path,
     input: Input,
@@ -135,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_numbered_through_all_files() {
+    fn requests_are_numbered_across_all_files() {
         let files = of_sizes(&[10, 0, 3], 4, 1);
-        let places: Vec<_> = (0..files.requests).filter_map(|one| files.place(one)).collect();
+        let places: Vec<_> = (0..files.requests).filter_map(|number| files.place(number)).collect();
         let place = |file, offset, size_bytes| FileRequest { file, offset, size_bytes };
         assert_eq!(places, [place(0, 0, 4), place(0, 5, 4), place(2, 0, 3)]);
         assert_eq!((files.size_bytes, files.longest_bytes()), (11, 4));

@@ -1,10 +1,10 @@
-//! `ioread`: reads files in requests of one size with gaps of one size between them
-//! (`spec/workloads/ioread`), to find what a storage gives.
+//! `ioread`: reads files in requests of a fixed size with gaps of a fixed size between them
+//! (`spec/workloads/ioread`), to measure a storage system.
 //!
-//! Every request is a call of its own for a place in the file, as a program makes them that reads
-//! through a buffer; of what comes the CRC-32C is taken, at a rate above that of a copy. Checksums
-//! of neighbours are joined (`crc32_combine` of zlib), so the answer does not depend on who reads
-//! what. Cost: one pass over what is asked for; bound by the storage.
+//! Each request is a separate call at an offset, as in a program that reads through a buffer. The
+//! bytes are summarised by their CRC-32C, which is faster than a copy. Checksums of neighbouring
+//! requests are combined (`crc32_combine` of zlib), so the answer does not depend on which thread
+//! reads which request. Cost: one pass over the requested bytes; bound by the storage.
 
 pub mod files;
 pub mod params;

@@ -8,11 +8,11 @@ pub const REQUEST_BYTES_MAX: u64 = 1 << 30;
 /// Most bytes between two requests.
 pub const SKIP_BYTES_MAX: u64 = 1 << 40;
 
-/// Parameters as they come from the command line.
+/// Parameters from the command line.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct IoreadParams {
-    /// Bytes that are asked for at once, 1 to [`REQUEST_BYTES_MAX`].
+    /// Bytes of a request, 1 to [`REQUEST_BYTES_MAX`].
     pub request_bytes: u64,
     /// Bytes between the end of a request and the start of the next, 0 to [`SKIP_BYTES_MAX`].
     pub skip_bytes: u64,
@@ -25,7 +25,7 @@ impl Default for IoreadParams {
 }
 
 impl IoreadParams {
-    /// Checks the ranges.
+    /// Checks that the parameters are in range.
     ///
     /// # Errors
     /// `Input` naming the option and its range.
@@ -42,7 +42,7 @@ impl IoreadParams {
         Ok(())
     }
 
-    /// Bytes from the start of a request to that of the next.
+    /// Returns the bytes from the start of a request to the start of the next.
     pub fn stride_bytes(&self) -> u64 {
         self.request_bytes + self.skip_bytes
     }

@@ -1,28 +1,28 @@
-//! What was read of one file by neighbouring requests, and how such parts are joined.
+//! Results of neighbouring requests in a file, and how they are combined.
 
 use serde::{Deserialize, Serialize};
 
-/// What neighbouring requests have read of one file.
+/// Combined result of neighbouring requests in a file.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct ReadPart {
-    /// Which file, from 0.
+    /// Index of the file, from 0.
     pub file: u64,
-    /// How many requests.
+    /// Number of requests.
     pub requests: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub size_bytes: u64,
-    /// CRC-32C of these bytes, one after the other.
+    /// CRC-32C of these bytes in sequence.
     pub crc: u32,
 }
 
 impl ReadPart {
-    /// What one request has read.
+    /// Creates the result of a single request.
     pub fn of(file: usize, bytes: &[u8]) -> Self {
         let size_bytes = bytes.len() as u64;
         Self { file: file as u64, requests: 1, size_bytes, crc: crc32c::crc32c(bytes) }
     }
 
-    /// Adds what the next requests have read of the same file.
+    /// Adds the result of the next requests in the same file.
     pub fn join(&mut self, next: &Self) {
         self.crc = crc32c::crc32c_combine(self.crc, next.crc, next.size_bytes as usize);
         self.requests += next.requests;
@@ -30,7 +30,7 @@ impl ReadPart {
     }
 }
 
-/// Adds parts at the end of others, each joined with the last where that is of its file.
+/// Appends results, each combined with the last one if that is of the same file.
 pub fn extend(parts: &mut Vec<ReadPart>, more: &[ReadPart]) {
     for next in more {
         match parts.last_mut().filter(|last| last.file == next.file) {
@@ -40,7 +40,7 @@ pub fn extend(parts: &mut Vec<ReadPart>, more: &[ReadPart]) {
     }
 }
 
-/// A part of each of so many files, of some of which there may be none.
+/// Returns a result for each of `files` files, which is empty for a file without requests.
 pub fn of_all_files(parts: &[ReadPart], files: usize) -> Vec<ReadPart> {
     let mut all: Vec<_> =
         (0..files as u64).map(|file| ReadPart { file, ..ReadPart::default() }).collect();
@@ -63,15 +63,15 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_joined_where_they_are_of_one_file() {
+    fn results_of_the_same_file_are_combined() {
         let mut parts = Vec::new();
         extend(
             &mut parts,
             &[ReadPart::of(0, b"12"), ReadPart::of(0, b"345"), ReadPart::of(2, b"6")],
         );
         extend(&mut parts, &[ReadPart::of(2, b"789")]);
-        let whole = |file, bytes, requests| ReadPart { requests, ..ReadPart::of(file, bytes) };
-        assert_eq!(parts, [whole(0, b"12345", 2), whole(2, b"6789", 2)]);
+        let combined = |file, bytes, requests| ReadPart { requests, ..ReadPart::of(file, bytes) };
+        assert_eq!(parts, [combined(0, b"12345", 2), combined(2, b"6789", 2)]);
         let all = of_all_files(&parts, 3);
         assert_eq!(all[1], ReadPart { file: 1, ..ReadPart::default() });
         assert_eq!((all[0], all[2]), (parts[0], parts[1]));

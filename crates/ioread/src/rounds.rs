@@ -1,4 +1,4 @@
-//! The workload in rounds: one of them, in which every task reads its share of the requests.
+//! The workload as a single round, in which each task reads its share of the requests.
 
 use std::ops::Range;
 
@@ -12,42 +12,42 @@ use crate::files::Files;
 use crate::part::{self, ReadPart};
 use crate::run;
 
-/// What leads a run in rounds.
+/// Creates the leader of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
 pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     run::params(request)?;
-    Ok(Box::new(Steps { request: request.clone(), resources, files: None }))
+    Ok(Box::new(ReadLeader { request: request.clone(), resources, files: None }))
 }
 
-/// What does the tasks of a run.
+/// Creates a worker of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
 pub fn work(request: &Request, _: Resources) -> Result<Box<dyn Worker>> {
     let files = Files::open(&request.inputs, run::params(request)?)?;
-    Ok(Box::new(Work { files, request: request.clone() }))
+    Ok(Box::new(ReadWorker { files, request: request.clone() }))
 }
 
-struct Steps {
+struct ReadLeader {
     request: Request,
     resources: Resources,
-    /// How many, once the round is planned.
+    /// Number of files, once the round is planned.
     files: Option<usize>,
 }
 
-impl Leader for Steps {
+impl Leader for ReadLeader {
     fn next(
         &mut self,
-        found: Vec<Vec<u8>>,
+        outputs: Vec<Vec<u8>>,
         response: &mut Response,
         _: &Progress,
     ) -> Result<Option<Round>> {
         if let Some(files) = self.files {
             let mut parts = Vec::new();
-            for of_task in &found {
-                part::extend(&mut parts, &wire::from_bytes::<Vec<ReadPart>>(of_task)?);
+            for output in &outputs {
+                part::extend(&mut parts, &wire::from_bytes::<Vec<ReadPart>>(output)?);
             }
             run::write(&self.request, &part::of_all_files(&parts, files), response)?;
             return Ok(None);
@@ -56,24 +56,24 @@ impl Leader for Steps {
         self.files = Some(files.count());
         let most = files.size_bytes.div_ceil(run::TASK_BYTES).min(files.requests);
         let tasks = self.resources.task_count(most);
-        let own = |share: Range<u64>| wire::to_bytes(&(share.start, share.end));
+        let encoded = |share: Range<u64>| wire::to_bytes(&(share.start, share.end));
         Ok(Some(Round {
             phase: "read".to_owned(),
             bytes: files.size_bytes,
             rows: files.requests,
             ceiling: Some("file_read_warm_bytes_per_s"),
-            tasks: rounds::shares(files.requests, tasks).map(own).collect::<Result<_>>()?,
+            tasks: rounds::shares(files.requests, tasks).map(encoded).collect::<Result<_>>()?,
             ..Round::default()
         }))
     }
 }
 
-struct Work {
+struct ReadWorker {
     request: Request,
     files: Files,
 }
 
-impl Worker for Work {
+impl Worker for ReadWorker {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         let (first, end): (u64, u64) = wire::from_bytes(task.input)?;
         let parts = run::read(&self.files, first..end, &self.request, run::at_once, progress)?;

@@ -1,4 +1,4 @@
-//! Runs the workload on threads: a task is some neighbouring requests.
+//! Run of the workload on threads: a task is a range of neighbouring requests.
 
 use std::ops::Range;
 
@@ -13,20 +13,20 @@ use crate::params::IoreadParams;
 use crate::part::{self, ReadPart};
 use crate::table;
 
-/// Bytes of the requests of a task, about: long enough for what a file system reads ahead.
+/// Approximate bytes of a task: long enough to benefit from the read-ahead of a file system.
 pub const TASK_BYTES: u64 = 32 << 20;
 
-/// What a task makes of a request: reads it by way of a buffer.
-type ReadOne = fn(&FileReader<'_>, FileRequest, &mut [u8]) -> Result<ReadPart>;
+/// Function that performs a request, with a buffer.
+type ReadRequest = fn(&FileReader<'_>, FileRequest, &mut [u8]) -> Result<ReadPart>;
 
-/// What a thread reads with.
+/// State of a thread: its buffer, file and results.
 #[derive(Default)]
 struct TaskReader<'a> {
     room: Vec<u8>,
     /// The file that was read last.
     reader: Option<FileReader<'a>>,
-    /// By task, the parts that it has read.
-    found: Vec<(usize, Vec<ReadPart>)>,
+    /// Results by task.
+    results: Vec<(usize, Vec<ReadPart>)>,
 }
 
 /// Runs the workload.
@@ -45,7 +45,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     Ok(response)
 }
 
-/// The checked parameters of a request.
+/// Returns the checked parameters of a request.
 ///
 /// # Errors
 /// `Input` naming the option.
@@ -56,7 +56,7 @@ pub fn params(request: &Request) -> Result<IoreadParams> {
     Ok(params)
 }
 
-/// Looks at the files.
+/// Reads the sizes of the files.
 ///
 /// # Errors
 /// `Input`, `System`.
@@ -65,15 +65,15 @@ pub fn open(request: &Request, response: &mut Response) -> Result<Files> {
     timed(response, "open", || Ok((Files::open(&request.inputs, params)?, 0, 0)))
 }
 
-/// Reads requests of some numbers, on all threads; the parts are in the order of the files.
+/// Performs a range of requests on all threads; returns results in the order of the files.
 ///
 /// # Errors
-/// `Input` where memory is too little for a request on each thread; `System`; `Cancelled`.
+/// `Input` where memory is too small for a request on each thread; `System`; `Cancelled`.
 pub fn read<'f>(
     files: &'f Files,
     range: Range<u64>,
     request: &Request,
-    one: ReadOne,
+    perform: ReadRequest,
     progress: &Progress,
 ) -> Result<Vec<ReadPart>> {
     let budget = Budget::new(request.memory_bytes);
@@ -82,7 +82,7 @@ pub fn read<'f>(
     let each = (TASK_BYTES / room_bytes.max(1)).max(1);
     let tasks = (range.end - range.start).div_ceil(each) as usize;
     let task = |worker: &mut TaskReader<'f>, task: usize| {
-        let TaskReader { room, reader, found } = worker;
+        let TaskReader { room, reader, results } = worker;
         room.resize(room_bytes as usize, 0);
         let first = range.start + task as u64 * each;
         let mut parts = Vec::new();
@@ -92,23 +92,23 @@ pub fn read<'f>(
                 Some(open) => open,
                 None => files.reader(place.file)?,
             };
-            let read = one(&of, place, &mut room[..place.size_bytes])?;
+            let read = perform(&of, place, &mut room[..place.size_bytes])?;
             *reader = Some(of);
             part::extend(&mut parts, &[read]);
             progress.advance(place.size_bytes as u64)?;
         }
-        found.push((task, parts));
+        results.push((task, parts));
         Ok(())
     };
     let workers = parallel::run(request.threads, tasks, TaskReader::default, task, |_| {})?;
-    let mut found: Vec<_> = workers.into_iter().flat_map(|worker| worker.found).collect();
-    found.sort_unstable_by_key(|&(task, _)| task);
+    let mut results: Vec<_> = workers.into_iter().flat_map(|worker| worker.results).collect();
+    results.sort_unstable_by_key(|&(task, _)| task);
     let mut all = Vec::new();
-    found.iter().for_each(|(_, parts)| part::extend(&mut all, parts));
+    results.iter().for_each(|(_, parts)| part::extend(&mut all, parts));
     Ok(all)
 }
 
-/// Reads a request by one call.
+/// Performs a request with a single call.
 ///
 /// # Errors
 /// `System`.
@@ -117,7 +117,7 @@ pub fn at_once(reader: &FileReader<'_>, place: FileRequest, room: &mut [u8]) -> 
     Ok(ReadPart::of(place.file, room))
 }
 
-/// Writes the answer, and counts it.
+/// Writes the answer, and its counts to the response.
 ///
 /// # Errors
 /// `System`.
@@ -129,7 +129,7 @@ pub fn write(request: &Request, parts: &[ReadPart], response: &mut Response) -> 
     Ok(())
 }
 
-/// What is counted of an answer.
+/// Returns the counts of an answer.
 pub fn counts(parts: &[ReadPart]) -> [(&'static str, u64); 3] {
     let sum = |of: fn(&ReadPart) -> u64| parts.iter().map(of).sum();
     [

@@ -7,12 +7,12 @@ use cuesta_core::{Error, Result};
 
 use crate::part::ReadPart;
 
-/// The answer file.
+/// Name of the answer file.
 pub const READ_FILE: &str = "read.tsv";
 /// Its header.
 pub const HEADER: &str = "input\trequests\tbytes\tcrc32c\n";
 
-/// Writes the table; returns its bytes.
+/// Writes the table; returns its size in bytes.
 ///
 /// # Errors
 /// `System`.
@@ -24,7 +24,7 @@ pub fn write(folder: &Path, parts: &[ReadPart]) -> Result<u64> {
     Ok(text.len() as u64)
 }
 
-/// Reads the table; `None` where it is not one that [`write`] wrote.
+/// Reads the table; `None` for a table that [`write`] would not have written.
 ///
 /// # Errors
 /// `System`.

@@ -1,5 +1,5 @@
-//! Proves an answer by reading it anew, every request in two parts, the second one first, whose
-//! checksums are joined.
+//! Verifies an answer by reading the files again, each request in two parts, the second one first,
+//! and combining their checksums.
 
 use cuesta_core::Result;
 use cuesta_core::digest::{Digest, Tag};
@@ -11,7 +11,7 @@ use crate::part::{self, ReadPart};
 use crate::{run, table};
 
 const METHOD: &str = "every request read again in two parts, their checksums joined";
-/// The first bytes of the name, which tell its records from those of other workloads.
+/// Prefix of the digest's records, which distinguishes them from those of other workloads.
 const TAG: Tag = Tag::Named(*b"ioread\0\0");
 
 /// Verifies the answer in `request.output`.
@@ -24,8 +24,8 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let parts = run::read(&files, 0..files.requests, request, in_halves, progress)?;
     let expected = part::of_all_files(&parts, files.count());
     let answer = table::read(&request.output)?;
-    let found = answer.as_deref().map_or_else(Digest::default, digest);
-    let mut verdict = Verdict::new(found, digest(&expected), METHOD).covers(&[table::READ_FILE]);
+    let actual = answer.as_deref().map_or_else(Digest::default, digest);
+    let mut verdict = Verdict::new(actual, digest(&expected), METHOD).covers(&[table::READ_FILE]);
     let remark = "the table is not the row of each file, in the order of the files";
     verdict.require(answer.is_some_and(|answer| answer == expected), remark);
     verdict.counts.extend(run::counts(&expected));
@@ -37,9 +37,9 @@ fn in_halves(reader: &FileReader<'_>, place: FileRequest, room: &mut [u8]) -> Re
     reader.fill(place.offset + first.len() as u64, second)?;
     let second = ReadPart::of(place.file, second);
     reader.fill(place.offset, first)?;
-    let mut whole = ReadPart::of(place.file, first);
-    whole.join(&second);
-    Ok(ReadPart { requests: 1, ..whole })
+    let mut combined = ReadPart::of(place.file, first);
+    combined.join(&second);
+    Ok(ReadPart { requests: 1, ..combined })
 }
 
 fn digest(parts: &[ReadPart]) -> Digest {

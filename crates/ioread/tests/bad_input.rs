@@ -1,4 +1,4 @@
-//! Every defect of an input is one line with file and remedy.
+//! Each kind of bad input leads to a message of one line with file and remedy.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use cuesta_core::progress::Progress;
 use serde_json::json;
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_inputs_are_named() {
     let place = Place::new();
     let refused = |request| {
         let text = cuesta_ioread::run(&request, &Progress::default()).unwrap_err().message;
@@ -40,6 +40,6 @@ fn a_request_that_has_no_room_is_refused() {
     let place = Place::new();
     let mut request = place.request(&[vec![1; 3 << 20]], 1 << 20, 0);
     request.memory_bytes = 1 << 20;
-    let told = cuesta_ioread::run(&request, &Progress::default()).unwrap_err().message;
-    assert!(told.contains("a request of each thread"), "{told}");
+    let message = cuesta_ioread::run(&request, &Progress::default()).unwrap_err().message;
+    assert!(message.contains("a request of each thread"), "{message}");
 }

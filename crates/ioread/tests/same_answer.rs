@@ -1,4 +1,4 @@
-//! The answer is that of the reference, for any threads, tasks and files, and no other one passes.
+//! The answer equals the reference for any threads, tasks and files, and no other answer passes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,14 +17,14 @@ use proptest::prelude::*;
 
 const MUTANTS: u64 = 400;
 
-/// CRC-32C bit by bit.
+/// Computes CRC-32C bit by bit.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ ((crc & 1) * 0x82F6_3B78))
     })
 }
 
-/// The table of the answer, from bytes in memory.
+/// Returns the table of the answer, computed from bytes in memory.
 fn reference(files: &[Vec<u8>], request: usize, skip: usize) -> String {
     let mut text = table::HEADER.to_owned();
     for (number, file) in files.iter().enumerate() {
@@ -40,7 +40,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn an_answer_is_that_of_the_reference_however_it_is_run(
+    fn an_answer_equals_the_reference_in_all_engines(
         files in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3000), 1..4),
         request_bytes in 1usize..700,
         skip_bytes in 0usize..900,
@@ -98,7 +98,7 @@ fn no_mutant_of_an_answer_passes() {
 }
 
 #[test]
-fn another_byte_of_a_file_is_told() {
+fn a_changed_byte_of_a_file_is_detected() {
     let place = Place::new();
     let request = place.request(&[vec![7; 5000]], 700, 50);
     run(&request);

@@ -1,5 +1,5 @@
-//! What the tests of every workload share: the golden cases of `spec/workloads/<w>/cases`, run
-//! natively and in rounds by an engine that does tasks at random.
+//! Test support shared by all workloads: the golden cases of `spec/workloads/<w>/cases`, run
+//! natively and in rounds by an engine that runs tasks in random order.
 #![allow(clippy::unwrap_used)]
 
 pub mod ranks;
@@ -24,15 +24,15 @@ pub struct Workload {
     pub name: &'static str,
     /// Computes an answer.
     pub run: fn(&Request, &Progress) -> Result<Response>,
-    /// Judges it.
+    /// Verifies it.
     pub verify: fn(&Request, &Progress) -> Result<Verdict>,
-    /// What leads it in rounds.
+    /// Creates its leader for runs in rounds.
     pub lead: fn(&Request, Resources) -> Result<Box<dyn Leader>>,
-    /// What does the tasks of its rounds.
+    /// Creates a worker for its tasks.
     pub work: fn(&Request, Resources) -> Result<Box<dyn Worker>>,
 }
 
-/// A question whose answer is known.
+/// A golden case: a request with its expected answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -42,16 +42,16 @@ struct Case {
     seed: u64,
     digest: String,
     counts: BTreeMap<String, u64>,
-    /// Whether no engine but native has it.
+    /// Whether only the native engine supports it.
     #[serde(default)]
     native_only: bool,
 }
 
-/// Holds a workload against all of its golden cases: natively on some threads, in rounds by
-/// [`RandomEngine`] with some numbers of slots and tasks, and by [`ranks`].
+/// Checks a workload against all of its golden cases: natively on several numbers of threads, in
+/// rounds by [`RandomEngine`] with several numbers of slots and tasks, and by [`ranks`].
 ///
 /// # Panics
-/// Where an answer is not the one of the case, or there is no case.
+/// If an answer differs from the case, or there is no case.
 pub fn golden(workload: &Workload) {
     let cases = cases(workload.name);
     assert!(!cases.is_empty(), "{} has no golden case", workload.name);
