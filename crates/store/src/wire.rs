@@ -46,7 +46,7 @@ pub enum Question {
     Lease { number: u64, index: u64 },
     /// Ends a lease of this connection.
     Release { number: u64, index: u64 },
-    /// Bytes of an open file, through the socket.
+    /// Reads bytes of an open file, through the socket.
     Read { number: u64, offset: u64, bytes: u32 },
     /// Asks for the metadata of a path.
     Stat { path: StorePath },
@@ -55,7 +55,7 @@ pub enum Question {
     /// Asks for the stores of the job that have blocks of a file in memory: `count` blocks, at most
     /// [`PLACES_MAX`], from `first` on.
     Places { path: StorePath, first: u64, count: u64 },
-    /// Brings a file into memory.
+    /// Loads a file into memory.
     Load { path: StorePath },
     /// Loads a file into memory and pins it.
     Pin { path: StorePath },

@@ -78,7 +78,7 @@ impl Connection {
     /// Waits for an answer to begin, at most `wait`; fails as [`is_late`] where it does not.
     fn receive(&mut self, wait: Duration) -> io::Result<Reply> {
         self.stream.set_read_timeout(Some(wait))?;
-        let mut from = Begun { stream: &self.stream, has_begun: false };
+        let mut from = StartedStream { stream: &self.stream, has_begun: false };
         let received = wire::receive(&mut from, &mut self.payload);
         let has_begun = from.has_begun;
         match received {
@@ -102,12 +102,12 @@ fn is_late(error: &io::Error) -> bool {
 }
 
 /// A stream that records whether any bytes have arrived.
-struct Begun<'a> {
+struct StartedStream<'a> {
     stream: &'a UnixStream,
     has_begun: bool,
 }
 
-impl Read for Begun<'_> {
+impl Read for StartedStream<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.stream.read(into) {

@@ -39,7 +39,7 @@ pub struct OpenFile {
 #[derive(Clone, Copy, Debug)]
 pub struct ServedFile {
     /// Index of the connection that it is open on.
-    pub line: usize,
+    pub slot: usize,
     /// Its number.
     pub number: u64,
     /// Bytes of a block.
@@ -190,11 +190,11 @@ impl OpenFile {
     /// Leases a block, of which `count` bytes are to be read; `None` where they are to be read from
     /// the under level.
     fn leased(&self, index: u64, count: u64) -> io::Result<Option<Arc<StoredBlock>>> {
-        let Some(ServedFile { line, number, block_bytes }) = self.served else { return Ok(None) };
+        let Some(ServedFile { slot, number, block_bytes }) = self.served else { return Ok(None) };
         if lock(&self.refused).take(index, count) {
             return Ok(None);
         }
-        match self.session.lease(line, BlockKey { file: number, index })? {
+        match self.session.lease(slot, BlockKey { file: number, index })? {
             Leased::Block(block) => return Ok(Some(block)),
             Leased::NoRoom => {
                 let size_bytes =
@@ -224,7 +224,7 @@ impl OpenFile {
     fn read_past(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
         match self.served {
             Some(served) if self.version.device == 0 => {
-                let is_read = self.session.read(served.line, served.number, into, offset)?;
+                let is_read = self.session.read(served.slot, served.number, into, offset)?;
                 if is_read { Ok(()) } else { Err(alone()) }
             }
             _ => self.past()?.read(into, offset),
@@ -239,12 +239,12 @@ fn alone() -> io::Error {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        let Some(ServedFile { line, number, .. }) = self.served else { return };
+        let Some(ServedFile { slot, number, .. }) = self.served else { return };
         let mut files = lock(&self.session.files);
         if files.get(&number).is_some_and(|file| file.strong_count() == 0) {
             files.remove(&number);
         }
         drop(files);
-        self.session.close(line, number, *self.opens.get_mut());
+        self.session.close(slot, number, *self.opens.get_mut());
     }
 }

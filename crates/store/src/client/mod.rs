@@ -111,10 +111,10 @@ impl Client {
     /// `NotFound` and other errors of the under level; `TimedOut` where that does not answer.
     pub fn open(&self, path: &StorePath) -> io::Result<StoredFile> {
         let session = self.session();
-        let line = line_of(path);
-        let file = match session.ask(line, &Question::Open { path: path.clone() })? {
+        let slot = slot_of(path);
+        let file = match session.ask(slot, &Question::Open { path: path.clone() })? {
             Some(Reply::Opened { number, block_bytes, version, .. }) => {
-                let served = ServedFile { line, number, block_bytes };
+                let served = ServedFile { slot, number, block_bytes };
                 let mut files = lock(&session.files);
                 // A file opened under another name, or before its flush, would be read from another
                 // place of the under level.
@@ -143,7 +143,7 @@ impl Client {
     /// As [`open`](Self::open).
     pub fn facts(&self, path: &StorePath) -> io::Result<StoredFacts> {
         let session = self.session();
-        match session.ask(line_of(path), &Question::Stat { path: path.clone() })? {
+        match session.ask(slot_of(path), &Question::Stat { path: path.clone() })? {
             Some(Reply::Entries { entries }) if entries.len() == 1 => Ok(facts_of(&entries[0])),
             Some(Reply::Refused { error, is_input: true, .. }) => Err(refused(&error)),
             _ => session.under.facts(path).map(of_under),
@@ -156,7 +156,7 @@ impl Client {
     /// As [`open`](Self::open).
     pub fn list(&self, folder: &StorePath) -> io::Result<Vec<String>> {
         let session = self.session();
-        match session.ask(line_of(folder), &Question::List { path: folder.clone() })? {
+        match session.ask(slot_of(folder), &Question::List { path: folder.clone() })? {
             Some(Reply::Entries { entries }) => {
                 Ok(entries.into_iter().map(|entry| entry.name).collect())
             }
@@ -175,7 +175,7 @@ impl Client {
         for first in blocks.clone().step_by(PLACES_MAX as usize) {
             let count = (blocks.end - first).min(PLACES_MAX);
             let question = Question::Places { path: path.clone(), first, count };
-            let places = match session.ask(line_of(path), &question)? {
+            let places = match session.ask(slot_of(path), &question)? {
                 Some(Reply::Places(places)) => places,
                 _ => BlockPlaces::default(),
             };
@@ -221,7 +221,7 @@ fn refused(error: &str) -> io::Error {
 }
 
 /// Returns the index of the connection for a path.
-fn line_of(path: &StorePath) -> usize {
+fn slot_of(path: &StorePath) -> usize {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);
     (hasher.finish() % CONNECTIONS as u64) as usize

@@ -44,7 +44,7 @@ struct LeasedBlocks {
 #[derive(Debug)]
 struct CachedLease {
     block: Arc<StoredBlock>,
-    line: usize,
+    slot: usize,
     used: u64,
 }
 
@@ -113,15 +113,15 @@ impl Session {
     ///
     /// # Errors
     /// As [`Connection::ask`].
-    pub fn ask(&self, line: usize, question: &Question) -> io::Result<Option<Reply>> {
-        self.ask_with(line, question, |_| ())
+    pub fn ask(&self, slot: usize, question: &Question) -> io::Result<Option<Reply>> {
+        self.ask_with(slot, question, |_| ())
     }
 
     /// Fills `into` with bytes of an open file from the store itself; returns whether it has them.
     ///
     /// # Errors
     /// As [`ask`](Self::ask); the store's error where it refuses.
-    pub fn read(&self, line: usize, number: u64, into: &mut [u8], offset: u64) -> io::Result<bool> {
+    pub fn read(&self, slot: usize, number: u64, into: &mut [u8], offset: u64) -> io::Result<bool> {
         for (place, piece) in into.chunks_mut(PIECE_BYTES).enumerate() {
             let offset = offset + (place * PIECE_BYTES) as u64;
             let question = Question::Read { number, offset, bytes: piece.len() as u32 };
@@ -132,7 +132,7 @@ impl Session {
                     piece.copy_from_slice(payload);
                 }
             };
-            match self.ask_with(line, &question, take)? {
+            match self.ask_with(slot, &question, take)? {
                 Some(Reply::Moved { .. }) if is_read => (),
                 Some(Reply::Refused { error, .. }) => return Err(refused(&error)),
                 _ => return Ok(false),
@@ -143,14 +143,14 @@ impl Session {
 
     fn ask_with(
         &self,
-        line: usize,
+        slot: usize,
         question: &Question,
         take: impl FnOnce(&[u8]),
     ) -> io::Result<Option<Reply>> {
         if self.is_lost() || !self.is_of_this_process() {
             return Ok(None);
         }
-        let mut connection = lock(&self.connections[line]);
+        let mut connection = lock(&self.connections[slot]);
         // The thread that held the lock may have lost the store meanwhile.
         if self.is_lost() {
             return Ok(None);
@@ -173,12 +173,12 @@ impl Session {
     ///
     /// # Errors
     /// `InvalidData` where the file was changed; as [`ask`](Self::ask).
-    pub fn lease(&self, line: usize, key: BlockKey) -> io::Result<Leased> {
+    pub fn lease(&self, slot: usize, key: BlockKey) -> io::Result<Leased> {
         if let Some(block) = lock(&self.leased).get(key) {
             return Ok(Leased::Block(block));
         }
         let question = Question::Lease { number: key.file, index: key.index };
-        let Some(reply) = self.ask(line, &question)? else { return Ok(Leased::Lost) };
+        let Some(reply) = self.ask(slot, &question)? else { return Ok(Leased::Lost) };
         let (path, size_bytes) = match reply {
             Reply::Leased { path: Some(path), size_bytes, .. } => (path, size_bytes),
             Reply::Leased { path: None, .. } => {
@@ -195,28 +195,28 @@ impl Session {
             _ => return Ok(Leased::NoRoom),
         };
         let Ok(block) = StoredBlock::open(&path, size_bytes) else {
-            self.ask(line, &Question::Release { number: key.file, index: key.index })?;
+            self.ask(slot, &Question::Release { number: key.file, index: key.index })?;
             return Ok(Leased::NoRoom);
         };
         let block = Arc::new(block);
-        let displaced = lock(&self.leased).put(key, line, &block, self.leases_max);
+        let displaced = lock(&self.leased).put(key, slot, &block, self.leases_max);
         self.release_all(displaced);
         Ok(Leased::Block(block))
     }
 
     /// Releases the blocks of a file, and closes it as often as it was opened.
-    pub fn close(&self, line: usize, number: u64, opens: u64) {
+    pub fn close(&self, slot: usize, number: u64, opens: u64) {
         let leased = lock(&self.leased).of(number);
         self.release_all(leased);
         for _ in 0..opens {
-            let _ = self.ask(line, &Question::Close { number });
+            let _ = self.ask(slot, &Question::Close { number });
         }
     }
 
     fn release_all(&self, leases: Vec<(BlockKey, usize)>) {
-        for (key, line) in leases {
+        for (key, slot) in leases {
             // A store that does not receive it sees the connection closed at the end.
-            let _ = self.ask(line, &Question::Release { number: key.file, index: key.index });
+            let _ = self.ask(slot, &Question::Release { number: key.file, index: key.index });
         }
     }
 }
@@ -233,29 +233,29 @@ impl LeasedBlocks {
     fn put(
         &mut self,
         key: BlockKey,
-        line: usize,
+        slot: usize,
         block: &Arc<StoredBlock>,
         most: usize,
     ) -> Vec<(BlockKey, usize)> {
         self.clock += 1;
-        let leased = CachedLease { block: Arc::clone(block), line, used: self.clock };
+        let leased = CachedLease { block: Arc::clone(block), slot, used: self.clock };
         // Two threads may have leased the block at the same time: one of the leases is released.
-        let twice = self.blocks.insert(key, leased).map(|before| (key, before.line));
+        let twice = self.blocks.insert(key, leased).map(|before| (key, before.slot));
         let mut displaced = Vec::from_iter(twice);
         while self.blocks.len() > most {
             let oldest = self.blocks.iter().min_by_key(|(_, leased)| leased.used);
             let Some((&key, _)) = oldest else { break };
-            displaced.extend(self.blocks.remove(&key).map(|leased| (key, leased.line)));
+            displaced.extend(self.blocks.remove(&key).map(|leased| (key, leased.slot)));
         }
         displaced
     }
 
     fn of(&mut self, number: u64) -> Vec<(BlockKey, usize)> {
         let all = self.blocks.extract_if(|key, _| key.file == number);
-        all.map(|(key, leased)| (key, leased.line)).collect()
+        all.map(|(key, leased)| (key, leased.slot)).collect()
     }
 
     fn all(&mut self) -> Vec<(BlockKey, usize)> {
-        self.blocks.drain().map(|(key, leased)| (key, leased.line)).collect()
+        self.blocks.drain().map(|(key, leased)| (key, leased.slot)).collect()
     }
 }

@@ -14,7 +14,7 @@ use super::names::{self, BLOCKS, FILES, LOCK, ROOT_NAMES, WRITES};
 use super::open::{failed, is_foreign, read_marker};
 use super::{OPERATION, REMEDY};
 
-/// State of a folder before it is taken over.
+/// State of a folder before it is claimed.
 pub(super) enum FolderState {
     /// Empty, or only with files that a store writes first.
     New,
@@ -25,7 +25,7 @@ pub(super) enum FolderState {
 }
 
 /// Returns the state of a folder, by everything in it.
-pub(super) fn looked_at(folder: &FolderHandle) -> Result<FolderState> {
+pub(super) fn state_of(folder: &FolderHandle) -> Result<FolderState> {
     if let Some(marker) = read_marker(folder)? {
         for name in ROOT_NAMES.map(OsStr::new) {
             if let Ok(stat) = folder.stat_of(name) {

@@ -19,7 +19,7 @@ use cuesta_runtime::removal::{FolderEntry, FolderHandle};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 
 use crate::store::record::{WriteRecord, clear_hidden, unflushed};
-use look::{FolderState, is_inner, looked_at};
+use look::{FolderState, is_inner, state_of};
 use marker::{FolderMarker, MARKER, UnderFolder};
 use names::{FOLDERS, LOCK, LOCK_TEXT, ROOT_NAMES};
 use open::{failed, is_foreign, made, read_marker, write_marker};
@@ -225,7 +225,7 @@ impl StoreFolder {
 fn claim_once(path: &Path, under: &UnderFolder, block_bytes: u64) -> Result<StoreFolder> {
     let made = made(path)?;
     let folder = opened(path)?;
-    let (is_ours, mut before) = match looked_at(&folder)? {
+    let (is_ours, mut before) = match state_of(&folder)? {
         FolderState::Marked(marker) => (marker.made_folder, Some(marker)),
         // Stores of older versions made their folders, too.
         FolderState::Unmarked => (true, None),

@@ -30,7 +30,7 @@ pub struct NodeFacts {
 pub struct ListedName {
     pub number: Option<u64>,
     pub kind: FileType,
-    /// As in [`crate::name_text`].
+    /// The name, in the text form of [`crate::name_text`].
     pub name: String,
 }
 

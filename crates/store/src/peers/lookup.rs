@@ -30,13 +30,13 @@ pub(crate) enum NameLookup {
     Lost {
         /// The member.
         owner: String,
-        /// When the file was closed.
+        /// Time when the file was closed, in nanoseconds since 1970.
         closed_ns: i64,
     },
 }
 
 impl NameLookup {
-    /// When the file was closed.
+    /// Returns the time when the file was closed; `None` without a file.
     pub(crate) fn closed_ns(&self) -> Option<i64> {
         match self {
             Self::Nothing => None,

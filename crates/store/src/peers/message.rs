@@ -89,7 +89,7 @@ pub struct AloneFile {
     pub id: FileId,
     /// Its size.
     pub size_bytes: u64,
-    /// When it was closed, in nanoseconds since 1970.
+    /// Time when it was closed, in nanoseconds since 1970.
     pub closed_ns: i64,
     /// Its permission bits.
     pub permissions: u32,
@@ -220,7 +220,6 @@ pub enum PeerReply {
     Heard { superseded: Vec<(StorePath, FileId)> },
     /// To [`PeerQuestion::Where`].
     Places { places: BlockPlaces },
-    /// To [`PeerQuestion::Find`] and [`PeerQuestion::Own`]; `all_by` is the view by which all live
     /// To [`PeerQuestion::Find`] and [`PeerQuestion::Own`]; `all_by` is the view by which the
     /// directory is complete, if it is.
     Known { known: NameState, all_by: Option<u64> },

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::limits::LOG_BYTES_MAX;
 use crate::folder::names::REFUSED_LOG;
 
-/// Why a connection was refused.
+/// Reason for which a connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalReason {

@@ -17,7 +17,7 @@ use crate::memory::SealedBlock;
 use crate::path::StorePath;
 
 impl Store {
-    /// Recovers promised files, with their blocks out of `found`, and discards the others.
+    /// Recovers promised files, with their blocks out of `blocks_by_file`, and discards the others.
     pub(super) fn recover(
         &self,
         blocks_by_file: &mut HashMap<u64, Vec<SealedBlock>>,

@@ -45,7 +45,7 @@ fn rename_by_link(from: &Place, to: &Place) -> io::Result<()> {
     }
 }
 
-/// Exchanges two names in one step.
+/// Exchanges two names atomically.
 pub(super) fn exchange(
     under: &PosixUnder,
     first: &StorePath,
