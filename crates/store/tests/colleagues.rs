@@ -1,5 +1,5 @@
-//! Files that a colleague writes while the store brings its own to the folder: none is lost,
-//! whenever it comes, and wherever the store is killed.
+//! Files that another program writes during a write-back: none is lost, whenever it is written, and
+//! wherever the store is killed.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -11,8 +11,8 @@ use cuesta_store::steps::Steps;
 use cuesta_store::store::promise::WriteMode::{Back, Bypass, Memory, Through};
 use cuesta_store::under::model::{Crash, ModelUnder};
 
-/// Scenarios in which somebody else writes the last path while the actions are done, and after so
-/// many operations the store is not to replace that file.
+/// Scenarios in which another program writes the last path during the actions; after this many
+/// operations the store must not replace that file.
 const MEDDLED: &[(&[Action], &[Action], &str)] = &[
     (&[Write("a", 1, Back)], &[FlushAll], "a"),
     (&[Write("a", 1, Through), Write("a", 2, Back)], &[FlushAll], "a"),
@@ -32,8 +32,8 @@ const MEDDLED: &[(&[Action], &[Action], &str)] = &[
 
 const STRANGER: &[u8] = b"of somebody else";
 
-/// Operations of the actions before it is known what they replace: a file that is written is
-/// closed only after its bytes are there.
+/// Returns the number of operations before the store determines which file an action replaces: a
+/// written file is closed only after its bytes are written.
 fn before_close(before: &[Action], action: Action) -> u64 {
     let (setting, store) = Setting::new(before);
     setting.steps.fail(0);
@@ -41,16 +41,16 @@ fn before_close(before: &[Action], action: Action) -> u64 {
         Write(path, seed, mode) => {
             let number = store.create(&at(path), mode).unwrap();
             write_blocks(&store, number, &content(seed).unwrap()).unwrap();
-            // Its closing looks at the name twice.
+            // The close checks the name twice.
             setting.steps.done() + 2
         }
         Rename(..) => 1,
-        // A removal is of the file that has the name when it looks there.
+        // A removal applies to the file that has the name when it is checked.
         _ => 0,
     }
 }
 
-/// Somebody else writes a file before an operation, and the store is killed after `kill` more.
+/// Writes a file as another program before an operation, and kills the store after `kill` more.
 struct Meddling {
     setting: Setting,
     is_done: bool,
@@ -80,8 +80,8 @@ fn has_content(under: &ModelUnder, content: &[u8]) -> bool {
     under.paths().iter().any(|path| under.content(path).as_deref() == Some(content))
 }
 
-/// `flush` looked at a name, copied the bytes, and renamed the file over whatever had the name by
-/// then. A colleague who wrote the file meanwhile lost it.
+/// `flush` checked a name, copied the bytes, and renamed the file over any file that had the name
+/// by then. A file that another program wrote meanwhile was lost.
 #[test]
 fn a_file_of_a_colleague_is_not_lost_whenever_it_comes_and_the_store_is_killed() {
     let mut tried = 0;
@@ -89,7 +89,7 @@ fn a_file_of_a_colleague_is_not_lost_whenever_it_comes_and_the_store_is_killed()
         let protected = before_close(scenario.0, scenario.1[0]);
         for step in protected + 1.. {
             let mut has_ended = false;
-            // All pairs take minutes; `make soak` has them.
+            // All pairs take minutes; `make soak` tests them.
             let stride = if std::env::var_os("CUESTA_SOAK").is_some() { 1 } else { 11 };
             let kills = (1 + step % stride..60).step_by(stride as usize).map(Some);
             for kill in kills.chain([None]) {
@@ -123,10 +123,10 @@ fn check_meddled(meddling: &Meddling, place: &str) {
         let _ = store.flush(None);
         let paths = under.paths();
         assert!(has_content(&under, STRANGER), "{place}, {crash:?}: {paths:?}");
-        // A removal that was not on the disk is undone by a loss of power: that is for `sweep`.
+        // A power failure undoes a removal that was not on the disk: `sweep` handles that.
         let has_parts = paths.iter().any(|path| path.contains("cuesta-part"));
         assert!(!has_parts || crash != Crash::Nothing, "{place}: {paths:?}");
-        // What was in memory alone and not brought to the disk is read as before.
+        // A memory-only file that was not written back is read as before.
         if !meddling.is_done {
             for (path, contents) in &allowed.in_all {
                 let content = match store.facts(&at(path)) {

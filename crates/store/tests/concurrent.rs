@@ -1,4 +1,5 @@
-//! Many threads read, change, pin and free files at once: whoever reads gets one version whole.
+//! Threads read, change, pin and free files concurrently: each read returns a single complete
+//! version.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -65,7 +66,7 @@ fn run(policy: PolicyName, blocks: u64, seed: u64) {
         fillers.into_iter().for_each(|filler| filler.join().unwrap());
         ended.into_iter().for_each(|user| user.unwrap());
     });
-    // All are leased: where there is room for all, none passes by.
+    // All blocks are leased: where there is room for all, no read bypasses the memory.
     assert!(blocks < 100 || store.counts().bypassed == 0);
     assert!(right.load(Ordering::Relaxed) > refused.load(Ordering::Relaxed));
     FILES.iter().for_each(|name| _ = store.free(&at(name)).unwrap());

@@ -1,4 +1,4 @@
-//! The folder of a store: nothing that no store made is removed or changed, whatever is in it.
+//! The folder of a store: no file is removed or changed that a store did not create.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 const BLOCK: u64 = 1000;
 const TREES: u64 = 1000;
-/// Names that a store uses itself, and names that look like them.
+/// Names that a store uses, and names that look like them.
 const NAMES: [&str; 18] = [
     "blocks",
     "files",
@@ -59,7 +59,7 @@ fn options() -> StoreOptions {
     }
 }
 
-/// A folder for a store, a folder for its files, and a folder of a stranger.
+/// Folders for a store and its files, and a folder of another program.
 struct Place {
     root: TempDir,
 }
@@ -82,7 +82,7 @@ impl Place {
         self.path("memory")
     }
 
-    /// Starts a store over `under`, lets it be used, and ends it in peace.
+    /// Starts a store over `under`, calls `used`, and ends it normally.
     fn serve(&self, under: &str, used: impl FnOnce()) -> Result<()> {
         let progress = Progress::default();
         let ready = || {
@@ -92,13 +92,13 @@ impl Place {
         serve(&self.memory(), &self.path(under), serving(options()), &progress, ready)
     }
 
-    /// A store that is used and then killed.
+    /// Opens a store, calls `used`, and ends it as by a kill.
     fn kill_after(&self, used: impl FnOnce(&Store)) {
         let claimed = StoreFolder::claim(&self.memory(), &self.path("under"), BLOCK).unwrap();
         claimed.check().unwrap();
         let store = self.open("under").unwrap();
         used(&store);
-        // A process that is killed drops nothing.
+        // A killed process drops nothing.
         std::mem::forget(store);
     }
 
@@ -112,7 +112,7 @@ impl Place {
     }
 }
 
-/// Facts of a path: kind and mode, and the contents of a file or the target of a link.
+/// Kind and mode of a path, and the contents of a file or the target of a link.
 type Entry = (u32, Vec<u8>);
 
 fn listing(folder: &Path) -> BTreeMap<PathBuf, Entry> {
@@ -144,7 +144,7 @@ fn assert_unchanged(before: &BTreeMap<PathBuf, Entry>, folder: &Path, place: &st
     }
 }
 
-/// Random numbers below a limit.
+/// Random numbers.
 struct Draw(Stream, u64);
 
 impl Draw {
@@ -154,7 +154,7 @@ impl Draw {
     }
 }
 
-/// Fills folders with what a stranger may put there; the paths.
+/// Fills folders with files of another program; returns their paths.
 fn plant(draw: &mut Draw, mut parents: Vec<PathBuf>, outside: &Path) -> Vec<PathBuf> {
     let mut planted = Vec::new();
     for number in 0..1 + draw.below(10) {
@@ -197,7 +197,7 @@ fn plant(draw: &mut Draw, mut parents: Vec<PathBuf>, outside: &Path) -> Vec<Path
 
 #[test]
 fn a_folder_with_files_of_a_stranger_is_refused_unchanged() {
-    // A store that was started over a home directory deleted all of it when it was stopped:
+    // A store started over a home directory deleted all of it when it was stopped:
     // `CUESTA_STORE=home cuesta store start ...; store stop`.
     let mut draw = Draw(Stream::new(38, 0), 0);
     for tree in 0..TREES {
@@ -214,8 +214,8 @@ fn a_folder_with_files_of_a_stranger_is_refused_unchanged() {
 
 #[test]
 fn what_a_stranger_put_into_the_folder_of_a_store_outlives_start_kill_and_stop() {
-    // Adopting a killed store removed files in `files`, `blocks` and `writes` that no store made;
-    // stopping it removed the rest.
+    // Adopting the folder of a killed store removed files in `files`, `blocks` and `writes` that no
+    // store had made; stopping it removed the rest.
     let mut draw = Draw(Stream::new(39, 0), 0);
     let mut starts = 0;
     for tree in 0..TREES {
@@ -235,7 +235,7 @@ fn what_a_stranger_put_into_the_folder_of_a_store_outlives_start_kill_and_stop()
         check();
         match started {
             Ok(()) => starts += 1,
-            // What a store needs has the name of something else: nothing was touched at all.
+            // A foreign file has a name that the store needs: nothing was changed at all.
             Err(_) => assert_unchanged(&all, place.root.path(), &name),
         }
         assert_eq!(fs::read(place.path("outside/precious")).unwrap(), b"must stay");
@@ -252,7 +252,7 @@ fn a_store_removes_all_that_it_made() {
     let place = Place::new();
     place.serve("under", || assert!(place.memory().join("store.json").exists())).unwrap();
     assert!(!place.memory().exists());
-    // A folder that was there, and empty, is the user's.
+    // A folder that existed before, and was empty, is the user's.
     place.make_memory();
     place.serve("under", || ()).unwrap();
     assert_eq!(listing(&place.memory()), BTreeMap::new());
@@ -261,7 +261,7 @@ fn a_store_removes_all_that_it_made() {
 
 #[test]
 fn links_in_the_place_of_folders_are_refused() {
-    // `DirBuilder` went through a link that was planted as `blocks`, or as the folder itself.
+    // `DirBuilder` followed a link that was planted as `blocks`, or as the folder itself.
     for name in ["memory", "memory/blocks", "memory/files", "memory/writes"] {
         let place = Place::new();
         place.kill_after(|_| ());
@@ -282,8 +282,8 @@ fn links_in_the_place_of_folders_are_refused() {
 
 #[test]
 fn a_store_over_another_folder_does_not_flush_what_was_written_for_the_first() {
-    // A store was killed with a dirty file and started again with another --under: the file went
-    // into the wrong folder, the audit said "lost", and a part of it stayed behind.
+    // A store was killed with a dirty file and restarted with another --under: the file was flushed
+    // to the wrong folder, the audit reported "lost", and a part of it remained.
     let place = Place::new();
     let content = bytes(4, 3000);
     place.kill_after(|store| write(store, "a", &content, WriteMode::Back).unwrap());
@@ -313,7 +313,7 @@ fn a_store_that_holds_nothing_for_another_folder_may_be_started_over_it() {
     let place = Place::new();
     place.kill_after(|store| {
         write(store, "a", &bytes(4, 3000), WriteMode::Through).unwrap();
-        // Nobody closed it: its hidden file is all that there is.
+        // The file was not closed: only its hidden file exists.
         store.create(&at("b"), WriteMode::Through).unwrap();
     });
     assert_eq!(fs::read_dir(place.path("under")).unwrap().count(), 2);
@@ -358,7 +358,7 @@ fn a_folder_of_another_host_is_taken_up_and_a_newer_version_is_refused() {
     assert!(error.message.contains("newer version"), "{error}");
 }
 
-/// A marker whose schema comes first.
+/// Formats a marker with its schema first.
 fn marker_text(facts: &serde_json::Value) -> Vec<u8> {
     let mut facts = facts.clone();
     let schema = facts.as_object_mut().unwrap().remove("schema").unwrap();

@@ -113,8 +113,8 @@ fn read_mapped(memory: &Path, name: &str) -> std::io::Result<Vec<u8>> {
 
 #[test]
 fn a_file_with_holes_is_read_mapped_when_the_memory_is_full() {
-    // A writer made a block longer without writing it, and /dev/shm was full when a reader touched
-    // its mapping: SIGBUS.
+    // A writer extended a block without writing it, and /dev/shm was full when a reader touched its
+    // mapping: SIGBUS.
     let Some(small) = SmallMemory::new() else { return };
     small.with_daemon(|memory| {
         for (name, mode) in

@@ -1,5 +1,5 @@
-//! The power of the node and of its disk fails while a store writes: after the memory is lost too,
-//! each file that was acknowledged on the disk is there, and nothing half-written has a name.
+//! Power failure of the node and its disk while a store writes: after the loss of the memory, all
+//! files acknowledged on the disk exist, and no partial file has a name.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -22,13 +22,13 @@ const MODES: [WriteMode; 4] =
 const ACTIONS: usize = 12;
 const CHANGES_MAX: u64 = 150;
 
-/// The seed of a file's bytes; `None` is no file.
+/// The seed of a file's bytes; `None` for no file.
 type Content = Option<u64>;
 
-/// Contents that a name may have on the disk.
+/// Contents that a name may have.
 #[derive(Debug)]
 struct Permitted {
-    /// In the store that runs.
+    /// In the running store.
     now: BTreeMap<&'static str, Content>,
     disk: BTreeMap<&'static str, Vec<Content>>,
 }
@@ -39,12 +39,12 @@ impl Permitted {
         Self { now, disk: NAMES.map(|name| (name, vec![None])).into() }
     }
 
-    /// From now on a name may have this content.
+    /// Permits a content for a name from now on.
     fn may(&mut self, name: &'static str, content: Content) {
         self.disk.get_mut(name).unwrap().push(content);
     }
 
-    /// From now on a name has this content in the store, and on the disk if that was promised.
+    /// Requires a content for a name in the store from now on, and on the disk if `is_durable`.
     fn has(&mut self, name: &'static str, content: Content, is_durable: bool) {
         self.now.insert(name, content);
         if is_durable {
@@ -53,7 +53,8 @@ impl Permitted {
     }
 }
 
-/// Does a random action; its outcome is permitted before, and demanded after it was acknowledged.
+/// Performs a random action; its outcome is permitted before it, and required once it is
+/// acknowledged.
 fn act(store: &Store, permitted: &mut Permitted, draw: &mut impl FnMut() -> u64) -> Result<()> {
     let name = NAMES[draw() as usize % NAMES.len()];
     let present = permitted.now[name];
@@ -73,7 +74,7 @@ fn act(store: &Store, permitted: &mut Permitted, draw: &mut impl FnMut() -> u64)
             if target == name {
                 return Ok(());
             }
-            // What has the new name is flushed before it is replaced.
+            // The file of the new name is flushed before it is replaced.
             let replaced = permitted.now[target];
             permitted.may(target, replaced);
             permitted.may(target, present);
@@ -113,7 +114,7 @@ fn open(place: &Path, memory: &Path) -> Result<Store> {
     Store::open(Box::new(PosixUnder::open(place)?), memory, options)
 }
 
-/// Checks that a store has a permitted content under a name.
+/// Checks that a store has a permitted content for a name.
 fn check(
     store: &Store,
     name: &'static str,
@@ -133,7 +134,7 @@ fn check(
 }
 
 #[test]
-fn what_was_acknowledged_on_the_disk_survives_a_loss_of_power() {
+fn files_acknowledged_on_the_disk_survive_a_power_failure() {
     let runs = if std::env::var_os("CUESTA_SOAK").is_some() { 2000 } else { 60 };
     let (mut cuts, mut changes) = (0, 0);
     for seed in 0..runs {
@@ -163,7 +164,7 @@ fn what_was_acknowledged_on_the_disk_survives_a_loss_of_power() {
 }
 
 #[test]
-fn a_disk_without_power_forgets_what_was_not_synchronised() {
+fn a_disk_without_power_loses_unsynchronised_changes() {
     let mut outcomes = std::collections::BTreeSet::new();
     for seed in 0..64 {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Parts of files that dead stores left on the under level: found, told apart from those that are
-//! written still, and removed; nothing else is.
+//! Sweep of part files that dead stores left on the under level: they are distinguished from parts
+//! that are still being written, and removed; no other file is.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -15,7 +15,7 @@ use cuesta_store::store::Store;
 use cuesta_store::store::names::sweep::{SweepOptions, SweepOutcome};
 use cuesta_store::store::promise::WriteMode;
 
-/// Numbers in the name of a part that a store of this process writes: host, boot, process space,
+/// Returns the numbers in the name of a part of a store of this process: host, boot, process space,
 /// process, its start, file, time.
 fn numbers(setting: &Setting, store: &Store) -> Vec<u64> {
     let number = store.create(&at("probe"), WriteMode::Through).unwrap();
@@ -32,8 +32,8 @@ fn part(numbers: &[u64]) -> String {
     format!(".{}.cuesta-part", numbers.join("-"))
 }
 
-/// Names of parts: of a store that runs, of one whose process is gone, of one of another host with
-/// the same name, in another container, and of an older version.
+/// Returns names of parts: of a running store, of a store whose process has ended, of another host
+/// with the same name, in another container, and of an older version.
 fn parts(numbers: &[u64]) -> [String; 5] {
     let changed = |place: usize| {
         let mut numbers = numbers.to_vec();
@@ -50,8 +50,8 @@ fn left(folder: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
     files.map(|e| (e.file_name().as_bytes().to_vec(), fs::read(e.path()).unwrap())).collect()
 }
 
-/// A store whose node died left the hidden file that it was writing for ever, and its folder could
-/// not be removed: it was not empty, and nothing was in it.
+/// A store whose node died left its hidden file for ever, and the folder could not be removed: it
+/// was not empty, although it showed no file.
 #[test]
 fn a_part_is_swept_where_its_store_is_certainly_dead_and_nowhere_else() {
     let setting = Setting::new(10);
@@ -63,7 +63,7 @@ fn a_part_is_swept_where_its_store_is_certainly_dead_and_nowhere_else() {
         fs::write(folder.join(name), name).unwrap();
     }
     assert!(store.list(&at("d")).unwrap().is_empty());
-    // What is only listed stays.
+    // A listed part is not removed.
     let dry = SweepOptions { is_dry: true, ..SweepOptions::default() };
     let listed = store.sweep(&at(""), dry).unwrap();
     assert_eq!((listed.len(), left(&folder).len()), (5, 5));
@@ -73,7 +73,7 @@ fn a_part_is_swept_where_its_store_is_certainly_dead_and_nowhere_else() {
     assert!(refused.message.contains("cuesta store sweep"), "{}", refused.message);
     let now: Vec<Vec<u8>> = left(&folder).into_keys().collect();
     assert!(!now.contains(&names[1].clone().into_bytes()));
-    // Those that nobody can tell go by their age or by name; that of a store that runs does not.
+    // Unknown parts are removed by their age or by name; the part of a running store is not.
     let old = SweepOptions { is_dry: false, older_than: Some(Duration::from_secs(3600)) };
     let outcomes = |swept: Vec<_>| -> Vec<SweepOutcome> {
         swept.into_iter().map(|p: cuesta_store::store::names::sweep::SweptPart| p.outcome).collect()
@@ -85,14 +85,14 @@ fn a_part_is_swept_where_its_store_is_certainly_dead_and_nowhere_else() {
     store.sweep(&at(""), all).unwrap();
     assert_eq!(left(&folder).into_keys().collect::<Vec<_>>(), [names[0].clone().into_bytes()]);
     fs::remove_file(folder.join(&names[0])).unwrap();
-    // A folder that has nothing but parts of dead stores is empty.
+    // A folder with only parts of dead stores is empty.
     fs::write(folder.join(&names[1]), "").unwrap();
     store.remove_name(&at("d")).unwrap();
     assert!(!folder.exists());
 }
 
-/// A store that dies while it looks at what it has exchanged leaves another file under its hidden
-/// name: that of a colleague, perhaps.
+/// A store that dies while it checks an exchange leaves another file under its hidden name, such as
+/// that of another program.
 #[test]
 fn a_file_that_was_taken_out_by_an_exchange_has_a_name_again() {
     let setting = Setting::new(10);
@@ -115,7 +115,7 @@ fn a_file_that_was_taken_out_by_an_exchange_has_a_name_again() {
 }
 
 #[test]
-fn of_a_thousand_foreign_folders_nothing_is_swept() {
+fn nothing_is_swept_in_a_thousand_foreign_folders() {
     let setting = Setting::new(10);
     let store = setting.store();
     let numbers = numbers(&setting, &store);
@@ -144,7 +144,7 @@ fn of_a_thousand_foreign_folders_nothing_is_swept() {
         let all = SweepOptions { is_dry: false, older_than: Some(Duration::ZERO) };
         assert!(store.sweep(&at(&format!("t{tree}")), all).unwrap().is_empty(), "{before:?}");
         assert_eq!(left(&folder), before);
-        // A file that is no part is in the list, whatever its name ends with.
+        // A file that is no part is listed, whatever its name ends with.
         assert_eq!(store.list(&at(&format!("t{tree}"))).unwrap().len(), before.len());
     }
     assert!(made > 2000, "{made} files");

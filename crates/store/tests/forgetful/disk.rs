@@ -1,4 +1,4 @@
-//! The bytes and names of the disk: as processes see them, and as they are durable.
+//! Bytes and names of the disk: as processes see them, and as they are durable.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -40,7 +40,7 @@ impl Node {
         }
     }
 
-    /// Leaves each sector that was not synchronised old or new, and a size of either.
+    /// Leaves each unsynchronised sector old or new, and the size of either.
     fn tear(&mut self, draw: &mut dyn FnMut() -> u64) {
         if self.bytes == self.durable_bytes {
             return;
@@ -59,7 +59,7 @@ impl Node {
     }
 }
 
-/// A change of names that happens as one: folder, name, and the node that has the name then.
+/// An atomic change of names: folder, name, and the node that has the name afterwards.
 type Change = Vec<(u64, OsString, Option<u64>)>;
 
 /// The disk.
@@ -68,7 +68,7 @@ pub struct Disk {
     pub changes: u64,
     nodes: HashMap<u64, Node>,
     next: u64,
-    /// Changes of names that are not durable, in their order.
+    /// Changes of names that are not durable, in order.
     pending: Vec<Change>,
 }
 
@@ -225,7 +225,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes all changes durable that have to do with a folder.
+    /// Makes all changes of a folder durable.
     pub fn sync_names(&mut self, folder: u64) -> Result<(), Errno> {
         self.change()?;
         let touches = |change: &Change| change.iter().any(|(place, ..)| *place == folder);
@@ -246,7 +246,7 @@ impl Disk {
         }
     }
 
-    /// Leaves what is durable, and of all else what chance decides.
+    /// Leaves the durable state, with a random subset of the other changes.
     pub fn power_off(&mut self, draw: &mut dyn FnMut() -> u64) {
         for change in std::mem::take(&mut self.pending) {
             if draw().is_multiple_of(2) {

@@ -1,9 +1,8 @@
-//! A file system in memory that loses, when its power fails, what was not synchronised.
+//! A FUSE file system in memory that loses unsynchronised changes when its power fails.
 //!
-//! A file's bytes are durable after `fsync` of the file, a name after `fsync` of its folder. When
-//! the power fails, each sector that was not synchronised is old or new, and each change of names
-//! since then has happened or not, whatever came before or after it: the weakest disk that POSIX
-//! permits.
+//! A file's bytes are durable after `fsync` of the file, a name after `fsync` of its folder. At a
+//! power failure, each unsynchronised sector is old or new, and each change of names has happened
+//! or not, independently of the changes before and after it: the weakest disk that POSIX permits.
 #![allow(clippy::unwrap_used)]
 
 mod disk;
@@ -37,17 +36,17 @@ impl ForgetfulDisk {
         Session::new(self.clone(), place, &config).and_then(Session::spawn).ok()
     }
 
-    /// Fails every request from the `count`-th change of the disk on, which changes no more then.
+    /// Fails all requests from the `count`-th change of the disk on, which then no longer changes.
     pub fn fail_after(&self, count: u64) {
         self.0.lock().unwrap().changes_left = Some(count);
     }
 
-    /// Leaves what the disk has after its power failed and came back.
+    /// Resets the disk to its state after a power failure.
     pub fn power_off(&self, draw: &mut dyn FnMut() -> u64) {
         self.0.lock().unwrap().power_off(draw);
     }
 
-    /// Changes of bytes and names since the disk was made.
+    /// Returns the number of changes of bytes and names since the disk was created.
     pub fn changes(&self) -> u64 {
         self.0.lock().unwrap().changes
     }
@@ -88,7 +87,7 @@ impl ForgetfulDisk {
     }
 }
 
-/// Random numbers of a seed, one after another.
+/// Sequence of random numbers of a seed.
 pub fn draws(seed: u64) -> impl FnMut() -> u64 {
     let stream = Stream::new(seed, 0);
     let mut place = 0;
