@@ -1,4 +1,4 @@
-"""Work beside other work: on a thread, its result or its error later."""
+"""Background work on a thread, with its result or error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 class BackgroundTask(Generic[Result]):
-    """Starts `work` at once; `result` waits for it. Nobody waits for it where nobody asks."""
+    """Starts `work` at once; only `result` waits for it."""
 
     def __init__(self, work: Callable[[], Result]) -> None:
         self._work = work
@@ -20,7 +20,7 @@ class BackgroundTask(Generic[Result]):
         self._thread.start()
 
     def result(self) -> Result:
-        """What `work` returned. Errors: those of `work`."""
+        """Wait for the result of `work`. Errors: those of `work`."""
         self._thread.join()
         if self._error is not None:
             raise self._error

@@ -1,8 +1,8 @@
-"""Holds what a record from elsewhere says to be data: it starts no code and fetches nothing.
+"""Check of a record from elsewhere: it starts no code and fetches nothing without permission.
 
 A record names an engine and its options, inputs, a file of names. Of these only files and folders
-of this machine are read; a person who trusts the record may have remote inputs read as well, by the
-means of this machine.
+of this machine are read. A user who trusts the record may allow remote inputs, which this machine's
+clients read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COUNTS_MAX = 1 << 64
 
 
 def check_shape(fields: Mapping[str, Any], source: Path) -> None:
-    """Errors: `InputError` where a record of an answer lacks what its verification reads."""
+    """Raise `InputError` for a record that lacks fields which the verification reads."""
     fault = next(_faults(fields), None)
     if fault:
         raise InputError(f"{source}: not a whole record of a run: {fault}")
@@ -37,9 +37,9 @@ def check_shape(fields: Mapping[str, Any], source: Path) -> None:
 
 
 def check_reach(trial: Trial, *, may_fetch: bool) -> None:
-    """Errors: `InputError` where what a record names is not of this machine, or no file or folder.
+    """Raise `InputError` for a place in a record that is remote, or no file or folder.
 
-    Arguments: `may_fetch` is whether a person has asked for remote inputs to be read.
+    Arguments: `may_fetch` is whether the user allows reading remote inputs.
     """
     away = list(remote_places(trial))
     if away and not may_fetch:
@@ -58,9 +58,9 @@ def check_reach(trial: Trial, *, may_fetch: bool) -> None:
 
 
 def remote_places(trial: Trial) -> Iterator[str]:
-    """The URIs that a trial names: its inputs, its names of genes, and in its parameters.
+    """Yield the URIs of a trial: inputs, names of genes, and values of parameters.
 
-    Paths in the store of this machine are not among them: it is this user's own.
+    Paths in the store of this machine are excluded: the store belongs to this user.
     """
     named = (*trial.inputs, trial.names, *trial.parameters.values())
     texts = (place for place in named if isinstance(place, str))

@@ -1,6 +1,6 @@
-"""What this machine can do at most: measured once, kept per machine, compared with every phase.
+"""Ceilings of this machine: measured once, saved per machine, compared with each phase.
 
-A ceiling's name says what it counts: `memory_read_bytes_per_s`, `memory_copy_bytes_per_s` (bytes
+A ceiling's name has its unit: `memory_read_bytes_per_s`, `memory_copy_bytes_per_s` (bytes
 read and bytes written), `file_read_warm_bytes_per_s` (page cache), `file_read_direct_bytes_per_s`
 (device, in order), `random_read_bytes_per_s` (device, 4 KiB), `file_write_bytes_per_s` (with
 fsync), `fma_f32_flops_per_s` (multiply-adds in registers) and `gemm_f32_flops_per_s` (NumPy's
@@ -34,17 +34,17 @@ FILE_BYTES_MIN = 64 << 20
 MEMORY_BYTES_MIN = 256 << 20
 GEMM_ROWS = 3072
 SPREAD_MAX = 0.25
-"""A width of the interval, relative to the median, above which a measurement is doubted."""
+"""Width of an interval relative to its median above which a measurement gets a warning."""
 
 BUSY_CORES_MAX = 0.3
-"""Cores in use by others above which everything is doubted."""
+"""Cores in use by other programs above which all measurements get a warning."""
 
 BUSY_SECONDS = 0.5
 
 Native = Callable[[str, str], str]
 """`_native.ceiling`: kind and request to response, both JSON."""
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 _MEMORY_KINDS = ("memory_read", "memory_copy")
 _FILE_KINDS = ("file_read_warm", "file_read_direct", "random_read")
@@ -52,7 +52,7 @@ _FILE_KINDS = ("file_read_warm", "file_read_direct", "random_read")
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One ceiling at one number of threads: every repeat, and their median with its interval."""
+    """A ceiling at a number of threads: its repeats, and their median with its interval."""
 
     name: str
     threads: int
@@ -70,7 +70,7 @@ class Measurement:
 
 @dataclass(frozen=True, kw_only=True)
 class Ceilings:
-    """Everything that was measured on a machine; `warnings` are sentences for a person."""
+    """Measurements of a machine; `warnings` are sentences for the user."""
 
     measured: str
     machine: Mapping[str, object]
@@ -81,39 +81,39 @@ class Ceilings:
     schema: str = SCHEMA
 
     def at(self, threads: int) -> dict[str, float]:
-        """By name, the median at `threads` threads, or at the nearest fewer that was measured."""
+        """Medians by name at `threads` threads, or at the next lower number that was measured."""
         chosen: dict[str, Measurement] = {}
-        for one in sorted(self.measurements, key=lambda one: one.threads):
-            if one.threads <= threads or one.name not in chosen:
-                chosen[one.name] = one
-        return {name: one.median for name, one in chosen.items()}
+        for measurement in sorted(self.measurements, key=lambda measurement: measurement.threads):
+            if measurement.threads <= threads or measurement.name not in chosen:
+                chosen[measurement.name] = measurement
+        return {name: measurement.median for name, measurement in chosen.items()}
 
     def scaling(self) -> dict[str, float]:
-        """By name, how many times one thread all threads are; what was measured at one is left out.
+        """Speed-up of all threads over one thread, by name; with n threads, n is perfect.
 
-        With n threads, n is perfect.
+        Ceilings that were measured at one thread only are left out.
         """
         alone, together = self.at(1), self.at(sys.maxsize)
-        several = {one.name for one in self.measurements if one.threads > 1}
+        several = {measurement.name for measurement in self.measurements if measurement.threads > 1}
         return {name: together[name] / alone[name] for name in together if name in several}
 
 
 def load(threads: int | None = None) -> dict[str, float] | None:
-    """The ceilings of this machine by name, or None when they were never measured.
+    """Load the ceilings of this machine by name, or None if they were not measured.
 
-    Arguments: `threads` of the run to compare; all usable cores when None.
+    Arguments: `threads` of the run to compare; None for all usable cores.
     """
     known = read(cache_file()) if machine.cache_folder().is_dir() else None
     return known.at(threads or machine.cores_usable()) if known else None
 
 
 def cache_file() -> Path:
-    """Where the ceilings of this machine are kept."""
+    """Path of the saved ceilings of this machine."""
     return machine.cache_folder() / f"ceilings-{fingerprint()}.json"
 
 
 def fingerprint() -> str:
-    """A name for machines of this kind: processor, usable cores and memory."""
+    """Hash of the kind of this machine: processor, usable cores and memory."""
     import hashlib
 
     memory_mib = machine.memory_bytes() >> 20
@@ -122,7 +122,7 @@ def fingerprint() -> str:
 
 
 def read(path: Path) -> Ceilings | None:
-    """What `write` wrote, or None when there is nothing usable."""
+    """Read ceilings that `write` wrote, or None if there are none usable."""
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
         if fields.pop("schema") != SCHEMA:
@@ -136,7 +136,7 @@ def read(path: Path) -> Ceilings | None:
 
 
 def write(ceilings: Ceilings, path: Path) -> None:
-    """Keep the ceilings, in one step."""
+    """Write ceilings atomically."""
     import tempfile
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,43 +146,45 @@ def write(ceilings: Ceilings, path: Path) -> None:
     removal.put(Path(name), path)
 
 
-def measure(native: Native, scratch: Path, say: Say, engines: Sequence[Engine] = ()) -> Ceilings:
-    """Measure everything, in about half a minute; `say` gets a line before each part.
+def measure(
+    native: Native, scratch: Path, report: Report, engines: Sequence[Engine] = ()
+) -> Ceilings:
+    """Measure all ceilings, in about half a minute; `report` gets a line before each part.
 
     Arguments: `scratch` is a folder on the file system of interest, where a file of up to 1 GiB is
-    written and removed; `engines` are asked for their own limits, some seconds each.
-    Errors: `InputError` when it can't be written.
+    written and removed; the limits of `engines` are measured too, some seconds each.
+    Errors: `InputError` if the file cannot be written.
     """
     busy = cores_busy()
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     warnings: list[str] = []
     threads = thread_counts(machine.cores_usable())
     for count in threads:
-        say(f"memory and arithmetic, {_threads(count)}")
+        report(f"memory and arithmetic, {_threads(count)}")
         for kind in _MEMORY_KINDS:
-            found.append(_ask(native, kind, count, {"bytes": memory_bytes()}))
-        found.append(_ask(native, "fma_f32", count, {}))
+            measurements.append(_ask(native, kind, count, {"bytes": memory_bytes()}))
+        measurements.append(_ask(native, "fma_f32", count, {}))
     for count in threads if find_spec("numpy") else ():
-        say(f"matrix product, {_threads(count)}")
-        found += _gemm(count, warnings)
-    found += _measure_files(native, scratch, say, warnings)
-    found += _measure_limits(engines, scratch, say, warnings)
+        report(f"matrix product, {_threads(count)}")
+        measurements += _gemm(count, warnings)
+    measurements += _measure_files(native, scratch, report, warnings)
+    measurements += _measure_limits(engines, scratch, report, warnings)
     if busy > BUSY_CORES_MAX:
         text = f"others kept {busy:.1f} cores busy; measure again when the machine is idle"
         warnings.append(text)
-    warnings += doubts(found)
+    warnings += doubts(measurements)
     return Ceilings(
         measured=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         machine=machine.describe({}),
         scratch=str(scratch.resolve()),
         filesystem=machine.filesystem(scratch),
-        measurements=tuple(found),
+        measurements=tuple(measurements),
         warnings=tuple(warnings),
     )
 
 
 def _measure_files(
-    native: Native, scratch: Path, say: Say, warnings: list[str]
+    native: Native, scratch: Path, report: Report, warnings: list[str]
 ) -> list[Measurement]:
 
     size = min(
@@ -191,38 +193,42 @@ def _measure_files(
     if size < FILE_BYTES_MIN:
         warnings.append(f"files were not measured: {scratch} has too little room")
         return []
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     with removal.temporary_folder(prefix="cuesta-ceilings-", folder=scratch) as folder:
         path = {"path": str(Path(folder) / "file")}
-        say(f"files on {machine.filesystem(scratch)}, {size >> 20} MiB")
-        found.append(_ask(native, "file_write", 1, path | {"bytes": size, "repeats": 3}))
+        report(f"files on {machine.filesystem(scratch)}, {size >> 20} MiB")
+        measurements.append(_ask(native, "file_write", 1, path | {"bytes": size, "repeats": 3}))
         for count in thread_counts(machine.cores_usable()):
             for kind in _FILE_KINDS:
                 try:
-                    found.append(_ask(native, kind, count, path))
+                    measurements.append(_ask(native, kind, count, path))
                 except CuestaError as error:
                     warnings.append(f"{kind} was not measured: {error}")
-    return found
+    return measurements
 
 
 def _measure_limits(
-    engines: Sequence[Engine], scratch: Path, say: Say, warnings: list[str]
+    engines: Sequence[Engine], scratch: Path, report: Report, warnings: list[str]
 ) -> list[Measurement]:
-    from cuesta.lab import limits  # Nothing for every run, which loads this module.
+    from cuesta.lab import limits  # Not at the top: each run loads this module, but not `limits`.
 
-    say("the network within this machine")
+    report("the network within this machine")
     samples = limits.of_network(REPEATS)
-    found = [_measurement(name, 1, one, limits.NETWORK_DETAIL) for name, one in samples.items()]
+    measurements = [
+        _measurement(name, 1, rates, limits.NETWORK_DETAIL) for name, rates in samples.items()
+    ]
     for engine in engines:
-        say(f"engine {engine.name}, tasks without work")
+        report(f"engine {engine.name}, tasks without work")
         try:
             samples = limits.of_engine(engine, scratch, REPEATS)
         except CuestaError as error:
             warnings.append(f"engine {engine.name} was not measured: {error}")
             continue
         threads, detail = machine.cores_usable(), f"engine {engine.name} on all cores"
-        found += [_measurement(name, threads, one, detail) for name, one in samples.items()]
-    return found
+        measurements += [
+            _measurement(name, threads, rates, detail) for name, rates in samples.items()
+        ]
+    return measurements
 
 
 def _ask(native: Native, kind: str, threads: int, more: Mapping[str, object]) -> Measurement:
@@ -263,7 +269,7 @@ print(json.dumps(per_s))
 
 
 def _gemm(threads: int, warnings: list[str]) -> list[Measurement]:
-    """NumPy's product of square f32 matrices, in a process that has so many BLAS threads."""
+    """Measure NumPy's product of square f32 matrices, in a process with `threads` BLAS threads."""
     import subprocess
 
     names = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")
@@ -278,14 +284,17 @@ def _gemm(threads: int, warnings: list[str]) -> list[Measurement]:
     return [_measurement("gemm_f32_flops_per_s", threads, json.loads(done.stdout), detail)]
 
 
-def doubts(found: Sequence[Measurement]) -> list[str]:
-    """Sentences about results that do not agree with themselves or with each other."""
+def doubts(measurements: Sequence[Measurement]) -> list[str]:
+    """Describe measurements that vary or contradict each other."""
     sentences = [
-        f"{one.name} at {_threads(one.threads)} varied by {one.spread:.0%} between repeats"
-        for one in found
-        if one.spread > SPREAD_MAX
+        f"{measurement.name} at {_threads(measurement.threads)} varied by"
+        f" {measurement.spread:.0%} between repeats"
+        for measurement in measurements
+        if measurement.spread > SPREAD_MAX
     ]
-    by_place = {(one.name, one.threads): one.median for one in found}
+    by_place = {
+        (measurement.name, measurement.threads): measurement.median for measurement in measurements
+    }
     for (name, threads), rate in by_place.items():
         for lower, upper, factor in _ORDER:
             bound = by_place.get((upper, threads))
@@ -319,14 +328,14 @@ def memory_bytes() -> int:
 
 
 def cores_busy() -> float:
-    """Cores in use right now by everyone, looked at for half a second in which we sleep."""
+    """Cores in use by all programs, over half a second in which this process sleeps."""
     before = _busy_seconds()
     time.sleep(BUSY_SECONDS)
     return max(0.0, (_busy_seconds() - before) / BUSY_SECONDS)
 
 
 def _busy_seconds() -> float:
-    """Processor seconds of the machine since it started, without idle and waiting ones."""
+    """Processor seconds of the machine since its start, without idle and waiting time."""
     try:
         words = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     except OSError:

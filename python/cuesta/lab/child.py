@@ -1,4 +1,4 @@
-"""Runs a piece of work in a forked process, so that its memory and services are its own."""
+"""Runs of work in a forked process, with separate memory and services."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from cuesta.errors import CuestaError, Defect, EngineError, InputError, is_defec
 from cuesta.processes import die_with_parent
 
 STOP_SECONDS = 10.0
-"""How long a child may take to clean up before it is killed."""
+"""Seconds that a child has to clean up before it is killed."""
 
 
 def run_in_child(name: str, work: Callable[[], None]) -> None:
-    """Call `work` in a child process and wait; its `CuestaError` is raised here again.
+    """Call `work` in a child process and wait; re-raise its `CuestaError` here.
 
-    `name` says what it is where it dies, such as `engine native`. Ctrl-C or SIGTERM stops the
+    `name` identifies the work in errors, such as `engine native`. Ctrl-C or SIGTERM stops the
     child first and waits for it to clean up.
-    Errors: `EngineError` when the child dies of something else, e.g. a signal, and at once when
-    this process cannot be forked.
+    Errors: `EngineError` if the child dies of another cause, e.g. a signal, and at once if this
+    process cannot be forked.
     """
     _require_forkable()
     context = multiprocessing.get_context("fork")
@@ -39,14 +39,14 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
     args = (work, sender, held, os.getpid())
     process = context.Process(target=_child, args=args, name=name)
     try:
-        # Inside: a signal may come right when its handler is back, before the next line.
+        # Inside: a signal may arrive when its handler is restored, before the next line.
         with held:
             process.start()
             sender.close()
         held.deliver()
-        # One whose error is long waits until it is read.
+        # A child with a long error waits until it is read.
         wait([receiver, process.sentinel])
-        said = _said(receiver)
+        report = _report(receiver)
         process.join()
     except BaseException:
         if process.pid is not None:
@@ -54,13 +54,13 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
             process.join(STOP_SECONDS)
             process.kill()
         raise
-    _raise_again(name, process.exitcode or 0, said)
+    _raise_again(name, process.exitcode or 0, report)
 
 
 class HeldSignals:
-    """Context manager in which Ctrl-C and SIGTERM wait, so that no child is born unseen.
+    """Context manager that defers Ctrl-C and SIGTERM, so that no child starts unnoticed.
 
-    Of the main thread: in others Python raises nothing.
+    It acts in the main thread only; in other threads Python raises nothing.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class HeldSignals:
             signal.signal(number, handler)
 
     def deliver(self) -> None:
-        """Let the first one that waited arrive."""
+        """Raise the first deferred signal."""
         for number in self._caught[:1]:
             signal.raise_signal(number)
 
@@ -120,18 +120,18 @@ def _stop(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _said(receiver: Connection) -> tuple[str, str] | None:
-    """The error of a child that has ended, or waits for that to be read: its class and text."""
+def _report(receiver: Connection) -> tuple[str, str] | None:
+    """Receive the error of a child, which has ended or waits for that: its class and text."""
     try:
-        found: tuple[str, str] | None = receiver.recv() if receiver.poll() else None
+        report: tuple[str, str] | None = receiver.recv() if receiver.poll() else None
     except EOFError:
         return None
-    return found
+    return report
 
 
-def _raise_again(name: str, exit_code: int, said: tuple[str, str] | None) -> None:
-    if said:
-        class_name, message = said
+def _raise_again(name: str, exit_code: int, report: tuple[str, str] | None) -> None:
+    if report:
+        class_name, message = report
         raise getattr(cuesta.errors, class_name, InputError)(message)
     if exit_code < 0:
         died_of = signal.Signals(-exit_code).name

@@ -1,4 +1,4 @@
-"""Runs the same trial on several engines and holds their answers against each other."""
+"""Comparison of a trial on several engines, and of their answers."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ FILE_NAME = "compare.json"
 def compare(
     engines: Sequence[Engine], trial: Trial, plan: Plan, observer: Observer | None = None
 ) -> Record:
-    """Run `trial` on each of `engines` in turn, each in a process of its own.
+    """Run `trial` on each of `engines` in turn, each in its own process.
 
-    `plan.output` becomes a folder with an answer folder an engine and `compare.json`, which is
-    returned. All engines are checked before the first one runs. Errors: as `run_trial`;
-    `VerificationError` when two digests differ.
+    `plan.output` becomes a folder with an answer folder for each engine and `compare.json`, which
+    is returned. All engines are checked before the first one runs. Errors: as `run_trial`;
+    `VerificationError` if two digests differ.
     """
     observer = observer or Silent()
     names = [engine.name for engine in engines]
@@ -49,7 +49,7 @@ def compare(
     with AnswerFolder(plan.output, overwrite=plan.overwrite, inputs=trial.inputs) as folder:
         for engine in engines:
             observer.note(f"{trial.workload} on {engine.name}")
-            _run_one(engine, trial, replace(plan, output=folder.answer / engine.name), observer)
+            _run_engine(engine, trial, replace(plan, output=folder.answer / engine.name), observer)
         result = summary([record.read(folder.answer / name) for name in names])
         text = json.dumps(result, indent=2, ensure_ascii=False)
         (folder.answer / FILE_NAME).write_text(f"{text}\n", encoding="utf-8")
@@ -62,8 +62,8 @@ def compare(
 
 
 def summary(records: Sequence[Record]) -> Record:
-    """What `compare.json` says about these run records of one trial."""
-    digests = {one["engine"]: one["answer"]["digest"] for one in records}
+    """Content of `compare.json` for these run records of a trial."""
+    digests = {run_record["engine"]: run_record["answer"]["digest"] for run_record in records}
     return {
         "schema": SCHEMA,
         "workload": records[0]["workload"],
@@ -71,20 +71,23 @@ def summary(records: Sequence[Record]) -> Record:
         "records": {name: f"{name}/{record.FILE_NAME}" for name in digests},
         "digests": digests,
         "equal": len(set(digests.values())) == 1,
-        "verified": all(one["verified"] for one in records),
+        "verified": all(run_record["verified"] for run_record in records),
         "wall_seconds": {
-            one["engine"]: one["statistics"]["wall_seconds"]["median"] for one in records
+            run_record["engine"]: run_record["statistics"]["wall_seconds"]["median"]
+            for run_record in records
         },
-        "as_typed_seconds": {one["engine"]: record.single_run_seconds(one) for one in records},
+        "as_typed_seconds": {
+            run_record["engine"]: record.single_run_seconds(run_record) for run_record in records
+        },
     }
 
 
-def _run_one(engine: Engine, trial: Trial, plan: Plan, observer: Observer) -> None:
-    own = replace(trial, engine=engine.name)
+def _run_engine(engine: Engine, trial: Trial, plan: Plan, observer: Observer) -> None:
+    engine_trial = replace(trial, engine=engine.name)
 
     def work() -> None:
         try:
-            run_trial(engine, own, plan, observer)
+            run_trial(engine, engine_trial, plan, observer)
         finally:
             observer.close()
 
@@ -97,5 +100,5 @@ def _differ(result: Record) -> str:
 
 
 def records_of(result: Record, folder: Path) -> list[Record]:
-    """The run records that a `compare.json` of `folder` names."""
+    """Read the run records that a `compare.json` of `folder` names."""
     return [record.read(within(folder, str(path))) for path in result["records"].values()]

@@ -1,8 +1,8 @@
-"""Fingerprints of inputs: of the bytes that their verification read, kept in the record.
+"""Fingerprints of inputs, of the bytes that the verification read, for the record.
 
 The verification reads the inputs in this process, whichever engine computed the answer, so its
-readers make the fingerprint at no reading of its own. It is of the very bytes by which the answer
-was fresh right.
+readers make the fingerprint without another read. It covers exactly the bytes by which the answer
+was verified.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from cuesta.lab.inputs import InputFacts
 from cuesta.native import native_module
 
 WHOLE = "whole"
-"""Every byte of the input."""
+"""Fingerprint of all bytes of the input."""
 READ = "read"
-"""The bytes that the verification had to read, such as some chunks of a pair matrix."""
+"""Fingerprint of the bytes that the verification needed, e.g. some chunks of a pair matrix."""
 CONVERTED = "converted"
-"""Every byte of a copy in a form that kernels read, which was made of the input."""
+"""Fingerprint of all bytes of a converted copy of the input, which the kernels read."""
 NONE = "none"
-"""Nobody looked: the answer was not verified, or only in part."""
+"""No fingerprint: the answer was not verified, or only in part."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
-    """The content of an input: the `sum` of so many `bytes` in so many `files`."""
+    """Fingerprint of an input: the hash `sum` of `bytes` bytes in `files` files."""
 
     kind: str = NONE
     bytes: int = 0
@@ -46,7 +46,7 @@ class Watched:
 
 @contextmanager
 def watching(inputs: Sequence[str], readable: Sequence[str]) -> Iterator[Watched]:
-    """Watch what this process reads of `readable`, the `inputs` themselves or copies."""
+    """Watch the reads by this process of `readable`, the `inputs` themselves or copies."""
     watched = Watched()
     watch = native_module().InputWatch(list(readable))
     yield watched
@@ -57,14 +57,14 @@ def watching(inputs: Sequence[str], readable: Sequence[str]) -> Iterator[Watched
 
 
 def now(path: str) -> Fingerprint:
-    """The fingerprint of all bytes of an input, which are read for it. Errors: `InputError`."""
+    """Read all bytes of an input and return its fingerprint. Errors: `InputError`."""
     watch = native_module().InputWatch([path])
     watch.complete()
     return _fingerprint(json.loads(watch.fingerprints())[0], WHOLE)
 
 
 def recorded(facts: Sequence[InputFacts], fresh: Sequence[Fingerprint]) -> list[dict[str, Any]]:
-    """The inputs as a record has them: sizes, and the fingerprint of each that has one."""
+    """Rows of the inputs in a record: sizes, and fingerprints where they exist."""
     padded = [*fresh, *[Fingerprint()] * (len(facts) - len(fresh))]
     return [
         asdict(row) | {"fingerprint": asdict(_named(fingerprint, row))}
@@ -73,10 +73,10 @@ def recorded(facts: Sequence[InputFacts], fresh: Sequence[Fingerprint]) -> list[
 
 
 def check(path: str, row: Mapping[str, Any], fresh: Fingerprint | None) -> None:
-    """Hold an input against its row of a record; `fresh` is what a verification read of it now.
+    """Compare an input with its row of a record; `fresh` is the fingerprint by a verification now.
 
-    Without `fresh`, as after a verification that failed, all bytes are read where the record's
-    fingerprint is of all of them. Errors: `InputError` where the input is another one now.
+    Without `fresh`, as after a failed verification, all bytes are read if the record's fingerprint
+    covers all of them. Errors: `InputError` if the input has changed.
     """
     known = row.get("fingerprint")
     if not isinstance(known, dict) or not known.get("sum"):
@@ -87,7 +87,7 @@ def check(path: str, row: Mapping[str, Any], fresh: Fingerprint | None) -> None:
     if fresh is None or fresh.sum is None or fresh.kind == NONE:
         return
     if kind != WHOLE and fresh.bytes != size_bytes:
-        return  # Other parts were read: nothing follows from another sum.
+        return  # Other parts were read, so a different sum proves nothing.
     if fresh.sum != known["sum"]:
         raise InputError(
             f"{path}: the input changed; its content has the fingerprint {fresh.sum}, it was "
@@ -102,7 +102,7 @@ def is_known(row: Mapping[str, Any]) -> bool:
 
 
 def _named(fresh: Fingerprint, facts: InputFacts) -> Fingerprint:
-    """The fingerprint with the kind that follows from what was read of an input of this size."""
+    """Set the kind of a fingerprint to `WHOLE` if it covers all bytes of the input."""
     if fresh.sum is None:
         return Fingerprint()
     if fresh.kind == READ and fresh.bytes == facts.bytes:

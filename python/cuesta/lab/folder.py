@@ -1,11 +1,11 @@
-"""An answer folder that exists is complete: it is made under another name and renamed at the end.
+"""Answer folders, which are made under a temporary name and renamed once they are complete.
 
-While a run lasts, everything it writes is in `NAME.partial-PID` next to the answer, and in
-`cuesta-scratch.partial-PID` of a folder that was given for it. A run that fails, or is ended by
-Ctrl-C or SIGTERM, removes these; one that is killed leaves them, under names that nobody takes for
-an answer, and the next run to the same output or with the same scratch folder removes them. One
-that cannot be known to have ended, or whose answer was kept, stays, and the next run whose process
-has the same number takes another name.
+A running run writes only to `NAME.partial-PID` next to the answer, and to
+`cuesta-scratch.partial-PID` in its folder for scratch. A run that fails, or is ended by Ctrl-C or
+SIGTERM, removes these. A killed run leaves them, under names that are no answer's, and the next run
+to the same output or with the same scratch folder removes them. A folder whose run may not have
+ended, or whose answer was saved, remains, and the next run whose process has the same number uses
+another name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cuesta.lab.leftovers import (
 from cuesta.removal import Identity
 
 MARKS = ("run.json", "compare.json")
-"""Records of answers."""
+"""Names of the records of answers."""
 _ANSWER, _SCRATCH, _STREAMS = "answer", "scratch", "streams"
 
 
@@ -43,14 +43,14 @@ class AnswerFolder:
     Attributes
     ----------
     answer
-        Empty folder for what shall become the answer.
+        Empty folder for the answer.
     scratch
-        Empty folder for temporary files, in one that is the run's own, so that an engine may have
-        another beside it.
+        Empty folder for temporary files, in a folder of this run alone, so that an engine may have
+        another folder next to it.
     streams
-        Where inputs that can be read only once are to be kept; nobody has made it yet.
+        Path of the folder for inputs that can be read only once; not made yet.
 
-    Scratch and streams are gone at the end in any case.
+    Scratch and streams are always removed at the end.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class AnswerFolder:
         self._name(str(os.getpid()))
 
     def _name(self, tag: str) -> None:
-        """Call all folders after `tag`; without a folder for scratch, all is in the partial one."""
+        """Name all folders by `tag`; without a folder for scratch, all are in the partial one."""
         self._partial = partial_of(self.output, tag)
         self._replaced = replaced_of(self.output, tag)
         self._room = scratch_of(self._within, tag) if self._within else self._partial
@@ -93,7 +93,7 @@ class AnswerFolder:
     def _make(self) -> None:
         """Make all folders, by the first tag whose names are free.
 
-        Errors: `InputError` where a living run has the first of them; `OSError`.
+        Errors: `InputError` if a living run has the first of them; `OSError`.
         """
         for tag in tags(os.getpid()):
             self._name(tag)
@@ -113,9 +113,9 @@ class AnswerFolder:
         )
 
     def _fill(self) -> bool:
-        """Make what is in the new temporary folder, and the one in that for scratch.
+        """Make the subfolders of the temporary folder, and the run's folder for scratch.
 
-        False where another run has the name of one of them, which stays. Errors: `OSError`.
+        Return False if a folder of another run has one of these names. Errors: `OSError`.
         """
         if self._replaced.exists():
             return False
@@ -142,18 +142,18 @@ class AnswerFolder:
             raise disk_error(error, str(self.output)) from error
 
     def empty(self) -> None:
-        """Remove what an earlier run left in `answer` and `scratch`."""
+        """Empty `answer` and `scratch` of the files of an earlier run."""
         for place in (self.answer, self.scratch):
             if any(place.iterdir()):
                 removal.remove_made(place)
                 place.mkdir()
 
     def finish(self) -> list[str]:
-        """Give the answer its name, in one step for anyone who looks.
+        """Rename the answer to its final name, atomically.
 
-        Its record is made durable here; its other files must be on the disk already. An answer
-        that is replaced is removed by the names that its record lists. Returns a sentence where
-        something of it remains.
+        Its record is made durable here; its other files must be on the disk already. A replaced
+        answer is removed by the names that its record lists. Return a sentence if any of its files
+        remain.
         """
         for mark in MARKS:
             if (self.answer / mark).exists():
@@ -174,7 +174,7 @@ class AnswerFolder:
         return notes
 
     def _publish(self) -> None:
-        """Errors: `InputError` where the name is in use by now, and the answer stays."""
+        """Rename the answer. Errors: `InputError` if the name is in use; the answer remains."""
         try:
             removal.put_new(self.answer, self.output)
         except FileExistsError:
@@ -182,9 +182,9 @@ class AnswerFolder:
             raise
 
     def _replace(self) -> None:
-        """Swap the answer with the old one, which has the name of a replaced one then.
+        """Swap the answer with the old one, which then has the name of a replaced answer.
 
-        Whoever could not enter the old one cannot enter the new one.
+        The new answer gets the access rights of the old one.
         """
         self.answer.chmod(stat.S_IMODE(self.output.stat().st_mode))
         removal.put_new(self.answer, self._replaced)
@@ -197,7 +197,7 @@ class AnswerFolder:
             raise
 
     def _replace_in_two_steps(self) -> None:
-        """Two renames, for file systems that cannot swap: for a moment there is no answer."""
+        """Replace by two renames, without a swap: for a moment there is no answer."""
         removal.put_new(self._replaced, self.answer)
         removal.put_new(self.output, self._replaced)
         try:
@@ -208,21 +208,21 @@ class AnswerFolder:
             raise
 
     def _check_output_again(self) -> None:
-        """Look at the output as it is now. Errors: `InputError`, and the answer stays."""
+        """Check the output again. Errors: `InputError`; the answer remains."""
         try:
             self._old = check_output(self.output, overwrite=self._overwrite, known=self._old)
         except InputError as error:
             raise InputError(f"{error}; this answer is in {self.keep()}") from None
 
     def keep(self) -> Path:
-        """Leave what was written under its temporary name, for a person to look at."""
+        """Retain the written files under their temporary name, for inspection."""
         self._keep = True
         return self.answer
 
     def _remove(self) -> None:
-        """Remove everything but what is to be kept; the locks last, they say whose folders it is.
+        """Remove all folders but a retained answer; the locks last, since they name the owner.
 
-        Only in folders that were made here: others of these names are of other runs.
+        Only folders that were made here are removed: others of these names are of other runs.
         """
         for folder in self._made:
             removal.discard(folder / _SCRATCH)
@@ -238,7 +238,7 @@ class AnswerFolder:
 
 
 def forget(old: Path, content: Mapping[PurePosixPath, Identity]) -> list[str]:
-    """Remove an answer by the names of its content; a sentence where something remains."""
+    """Remove an answer by the names of its content; return a sentence if something remains."""
     try:
         remaining = removal.remove_listed(old, content)
     except OSError as error:
@@ -255,10 +255,10 @@ def check_output(
     inputs: Iterable[str] = (),
     known: Mapping[PurePosixPath, Identity] | None = None,
 ) -> dict[PurePosixPath, Identity]:
-    """Return the content of the answer that one of `inputs` at `output` would replace.
+    """Return the content of the answer at `output` that an answer of `inputs` would replace.
 
-    Arguments: content as in `known` is not hashed anew. Errors: `InputError` with what to do where
-    no answer may be written there.
+    Arguments: content as in `known` is not hashed anew. Errors: `InputError`, with a remedy, if no
+    answer may be written there.
     """
     outputs.check_local(output)
     if os.path.lexists(output) and not overwrite:
@@ -273,9 +273,9 @@ def check_output(
 def replaceable(
     output: Path, known: Mapping[PurePosixPath, Identity] | None = None
 ) -> dict[PurePosixPath, Identity]:
-    """Return the content of an answer folder of which all is Cuesta's, or of an empty folder.
+    """Return the content of an answer folder that Cuesta wrote entirely, or of an empty folder.
 
-    Errors: `InputError` naming what is not Cuesta's.
+    Errors: `InputError` with a foreign file.
     """
     refusal = f"{output} is not an answer folder, so --overwrite will not replace it"
     if not output.is_dir():
@@ -296,14 +296,14 @@ def replaceable(
 
 
 def _first(names: Iterable[str]) -> str:
-    """The first name, printable, and how many more there are."""
+    """Format the first name, printable, and the number of the rest."""
     first, *more = names
     text = first if first.isprintable() else first.encode("unicode_escape").decode()
     return f"{text} (and {len(more)} more)" if more else text
 
 
 def disk_error(error: OSError, place: str) -> CuestaError:
-    """An operating system's error as one line for the user."""
+    """Convert an error of the operating system to one line for the user."""
     where = error.filename or place
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return InputError(f"{where}: the disk is full; free some space or choose another folder")
@@ -311,12 +311,12 @@ def disk_error(error: OSError, place: str) -> CuestaError:
 
 
 def synchronise(path: Path) -> None:
-    """Bring a file, or the names in a folder, to the disk."""
+    """Flush a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some file systems do not synchronise folders; a full or broken disk must be heard.
+        # Some file systems do not synchronise folders; errors of a full or broken disk are raised.
         if error.errno != errno.EINVAL:
             raise
     finally:

@@ -1,4 +1,4 @@
-"""The files behind the inputs of a trial: their sizes, and their pages in the page cache."""
+"""Files of a trial's inputs: their sizes, and their pages in the page cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 
 @dataclass(frozen=True, kw_only=True)
 class InputFacts:
-    """One input as it was given, and what is behind it."""
+    """An input by its path, with the size and number of its files."""
 
     path: str
     bytes: int
@@ -27,7 +27,7 @@ class InputFacts:
 
 
 def describe(path: str) -> InputFacts:
-    """Size of a file, or of all files under a folder. Errors: `InputError` when unreadable."""
+    """Size of a file, or of all files under a folder. Errors: `InputError` if unreadable."""
     sizes = [file.stat().st_size for file in files_of(path)]
     return InputFacts(path=path, bytes=sum(sizes), files=len(sizes))
 
@@ -36,7 +36,7 @@ Marks = dict[Path, tuple[int, int, int, int]]
 
 
 def marks(paths: Iterable[str]) -> Marks:
-    """Return size, time and number of each local file of the inputs; a writer changes them.
+    """Return size, time and inode of each local file of the inputs; a write changes them.
 
     Errors: `InputError` when unreadable.
     """
@@ -50,7 +50,7 @@ def marks(paths: Iterable[str]) -> Marks:
 
 
 def changed(before: Marks, paths: Iterable[str]) -> Path | None:
-    """A file of the inputs that was written, replaced, added or removed since, or None."""
+    """Return a file of the inputs that was written, replaced, added or removed since, or None."""
     try:
         after = marks(paths)
     except (InputError, OSError):
@@ -62,7 +62,7 @@ def changed(before: Marks, paths: Iterable[str]) -> Path | None:
 def drop_cached(paths: Iterable[str], cache: str) -> None:
     """Bring the page cache into the state `cache` before a run.
 
-    Errors: `InputError` when the whole cache should go and this is not root.
+    Errors: `InputError` if the complete cache is to be dropped and the user is not root.
     """
     if cache == CACHE_INPUT_DROPPED:
         for path in paths:
@@ -82,7 +82,7 @@ def drop_cached(paths: Iterable[str], cache: str) -> None:
 def _drop_file(file: Path) -> None:
     descriptor = os.open(file, os.O_RDONLY)
     try:
-        # A page that was never written back stays, whatever the advice.
+        # A page that was not written back remains, whatever the advice.
         os.fdatasync(descriptor)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:

@@ -1,11 +1,10 @@
-"""What a run that was killed has left beside its output and in `--scratch`: told from what a living
-run is making.
+"""Folders that killed runs left next to their output and in `--scratch`, and their removal.
 
-A living run holds a lock on the file `lock` in each of its folders, so that the system itself lets
-go of it. The file says on which machine the run is, which process it is, and where else it writes:
-a lock on a shared file system may not be seen by other machines, and some know no locks. A folder
-without such a file, or from a machine that is not this one for certain, is never removed. A host
-name does not identify a machine.
+A living run holds a lock on the file `lock` in each of its folders, so that the system itself
+releases it. The file names the machine and the process of the run, and its other folders: a lock on
+a shared file system may not be visible on other machines, and some file systems have no locks. A
+folder without such a file, or from a machine that is not certainly this one, is never removed. A
+host name does not identify a machine.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ LOCK_NAME = "lock"
 SCRATCH_NAME = "cuesta-scratch.partial-"
 SCHEMA = "cuesta.lock/1"
 NAMES_MAX = 100
-"""Names for the folders of a run whose process has the number of processes that left theirs."""
+"""Most names for a run's folders, if folders of earlier processes of the same number remain."""
 
 Facts = dict[str, object]
 _FACTS = frozenset({"host", "boot", "numbers", "process", "scratch"})
@@ -35,33 +34,33 @@ _PROCESS = re.compile(r"\d+:\d+")
 
 
 def tags(pid: int) -> Iterator[str]:
-    """What process `pid` may call its folders after: its number, then `NUMBER.2` and so on.
+    """Tags for the names of the folders of process `pid`: its number, then `NUMBER.2` and so on.
 
-    In containers all runs may have one number.
+    In containers all runs may have the same number.
     """
     yield str(pid)
     yield from (f"{pid}.{number}" for number in range(2, NAMES_MAX + 1))
 
 
 def partial_of(output: Path, tag: str) -> Path:
-    """The temporary folder of a run to `output`."""
+    """Path of the temporary folder of a run to `output`."""
     return output.with_name(f"{output.name}.partial-{tag}")
 
 
 def replaced_of(output: Path, tag: str) -> Path:
-    """Where a run puts an answer that it replaces, for a moment."""
+    """Path to which a run moves the answer that it replaces, for a moment."""
     return output.with_name(f"{output.name}.replaced-{tag}")
 
 
 def scratch_of(folder: Path, tag: str) -> Path:
-    """The folder of a run in the folder of `--scratch`."""
+    """Path of a run's folder in the folder of `--scratch`."""
     return folder / f"{SCRATCH_NAME}{tag}"
 
 
 def make_partial(partial: Path) -> bool:
-    """Make a temporary folder; False where one is there that nobody writes to any more.
+    """Make a temporary folder; False if one exists that is no longer in use.
 
-    Errors: `InputError` where that of a living run is there; `OSError`.
+    Errors: `InputError` if it is of a living run; `OSError`.
     """
     try:
         make_private(partial)
@@ -76,7 +75,7 @@ def make_partial(partial: Path) -> bool:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder for its owner alone, and missing ones above it. Errors: `OSError`."""
+    """Make a folder for its owner alone, and its missing parents. Errors: `OSError`."""
     try:
         folder.mkdir(mode=0o700)
     except FileNotFoundError:
@@ -85,14 +84,14 @@ def make_private(folder: Path) -> None:
 
 
 def hold(folder: Path, scratch: Path) -> int:
-    """Mark a folder as that of a living run, until the descriptor is closed.
+    """Mark a folder as that of a living run, until the returned descriptor is closed.
 
     Arguments: `scratch` is the folder of that run in `--scratch`.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
-    # Before there is anything to read, so that nobody takes it for left over. Whoever looks at it
-    # just now lets go of it at once.
+    # Before there is content to read, so that no run takes it for left over. A run that checks it
+    # at this moment releases it at once.
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     facts = {
@@ -109,50 +108,53 @@ def hold(folder: Path, scratch: Path) -> int:
 
 
 def sweep(output: Path, scratch: Path | None = None) -> Iterator[str]:
-    """Remove what runs to `output`, and any runs in `scratch`, left that were killed here.
+    """Remove the folders of killed runs to `output`, and of any killed runs in `scratch`.
 
-    Yields a sentence about each. What a living run writes to is never touched, nor a folder that
-    cannot be told from one.
+    Yields a sentence about each. Folders of living runs, and folders that may be of one, are never
+    touched.
     """
     beginning = partial_of(output, "").name
-    for partial in _found(output.parent, beginning):
-        yield from _sweep_one(partial, output)
-    for left in _found(scratch, SCRATCH_NAME) if scratch else ():
-        yield from _sweep_one(left, None)
+    for partial in _run_folders(output.parent, beginning):
+        yield from _sweep_folder(partial, output)
+    for leftover in _run_folders(scratch, SCRATCH_NAME) if scratch else ():
+        yield from _sweep_folder(leftover, None)
 
 
-def _found(folder: Path, beginning: str) -> list[Path]:
-    """Folders of runs, by how their names begin."""
+def _run_folders(folder: Path, beginning: str) -> list[Path]:
+    """List folders of runs by the beginning of their names."""
     try:
         names = sorted(path.name for path in folder.iterdir())
     except OSError:
         return []
     tagged = (name for name in names if name.startswith(beginning))
-    return [folder / one for one in tagged if _TAG.fullmatch(one.removeprefix(beginning))]
+    return [folder / name for name in tagged if _TAG.fullmatch(name.removeprefix(beginning))]
 
 
-def _sweep_one(left: Path, output: Path | None) -> Iterator[str]:
-    """Remove a folder of a run that has ended, and with `output` what else it has left."""
-    with _lock(left) as descriptor:
-        facts = _facts(left)
+def _sweep_folder(leftover: Path, output: Path | None) -> Iterator[str]:
+    """Remove a folder of an ended run and its scratch; with `output` also a replaced answer."""
+    with _lock(leftover) as descriptor:
+        facts = _facts(leftover)
         if descriptor is None or not _is_here(facts) or not _has_ended(facts, descriptor):
             return
         if output:
-            yield from _sweep_replaced(replaced_of(output, left.name.rpartition("-")[2]), output)
-        scratch = _scratch_folders(left, facts)
-        foreign = [entry for folder in [*scratch, left] for entry in _foreign(folder)]
+            yield from _sweep_replaced(
+                replaced_of(output, leftover.name.rpartition("-")[2]), output
+            )
+        scratch = _scratch_folders(leftover, facts)
+        foreign = [entry for folder in [*scratch, leftover] for entry in _foreign(folder)]
         if foreign:
-            yield f"{left} remains: {foreign[0]} is not of a run; move it away"
+            yield f"{leftover} remains: {foreign[0]} is not of a run; move it away"
             return
-        size_bytes = sum(map(_size_bytes, [*scratch, left]))
+        size_bytes = sum(map(_size_bytes, [*scratch, leftover]))
         try:
-            for folder in [*scratch, left]:
+            for folder in [*scratch, leftover]:
                 removal.remove_made(folder, last=LOCK_NAME)
         except OSError as error:
-            yield f"{left} remains: {error.filename}: {(error.strerror or str(error)).lower()}"
+            yield f"{leftover} remains: {error.filename}: {(error.strerror or str(error)).lower()}"
             return
         yield (
-            f"removed {left.name}, {format_bytes(size_bytes)}, which a run that was killed had left"
+            f"removed {leftover.name}, {format_bytes(size_bytes)},"
+            " which a run that was killed had left"
         )
 
 
@@ -162,9 +164,9 @@ def _foreign(folder: Path) -> list[Path]:
 
 
 def _sweep_replaced(replaced: Path, output: Path) -> Iterator[str]:
-    """Give an answer its name again that was about to be replaced; remove one that was.
+    """Restore the name of an answer that was about to be replaced; remove a replaced one.
 
-    Where it holds anything that is not of an answer, it stays.
+    An answer folder with foreign files remains.
     """
     from cuesta.lab import ownership
     from cuesta.lab.folder import forget, replaceable
@@ -184,7 +186,7 @@ def _sweep_replaced(replaced: Path, output: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[int | None]:
-    """Open the lock file of a folder; None where there is none, or it is a link."""
+    """Open the lock file of a folder; None if there is none, or it is a link."""
     try:
         descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -197,10 +199,10 @@ def _lock(folder: Path) -> Iterator[int | None]:
 
 
 def _scratch_folders(partial: Path, facts: Facts) -> list[Path]:
-    """Scratch folders of the run, and of those that it made an answer with, where they still are.
+    """List the existing scratch folders of a run, and of the inner runs of its answer.
 
-    Whatever a lock file says, only a folder is one whose own lock file says that it is of the same
-    run, and which nobody holds.
+    Whatever a lock file says, a folder counts only if its own lock file names the same run, and if
+    no process holds it.
     """
     inner = [path for path in partial.glob("answer/*.partial-*") if not path.is_symlink()]
     runs = [facts, *map(_facts, inner)]
@@ -218,12 +220,12 @@ def _scratch_folders(partial: Path, facts: Facts) -> list[Path]:
 
 
 def _run_of(facts: Facts) -> tuple[object, ...]:
-    """The run that a lock file is of: the same in its folder and in that for scratch."""
+    """Identity of the run of a lock file: the same in its folder and in its scratch folder."""
     return tuple(facts.get(name) for name in ("boot", "numbers", "process"))
 
 
 def _is_of_living(partial: Path) -> bool:
-    """Whether a run that has not ended makes its answer there, as far as can be seen from here."""
+    """Whether a living run uses the folder, as far as this machine can determine."""
     with _lock(partial) as descriptor:
         facts = _facts(partial)
         if descriptor is None or not facts:
@@ -232,30 +234,30 @@ def _is_of_living(partial: Path) -> bool:
 
 
 def _has_ended(facts: Facts, descriptor: int) -> bool:
-    """Whether nobody holds the lock, which is ours then.
+    """Whether no process holds the lock, which this process then acquires.
 
-    Where the file system knows no locks: whether the process that wrote these facts, on this
-    machine since its last start, is gone.
+    On a file system without locks: whether the process that wrote these facts, on this machine
+    since its last start, has exited.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        seen = (facts.get("boot"), facts.get("numbers")) == (
+        is_from_here = (facts.get("boot"), facts.get("numbers")) == (
             markers.boot(),
             processes.number_space(),
         )
         known = str(facts.get("process") or "")
-        return seen and bool(_PROCESS.fullmatch(known)) and not processes.lives(known)
+        return is_from_here and bool(_PROCESS.fullmatch(known)) and not processes.lives(known)
     return True
 
 
 def _is_here(facts: Facts) -> bool:
-    """Whether a run was on this machine, be it before its last start.
+    """Whether a run was on this machine, even before its last start.
 
-    Machines that were made from one image may have one name, and even one number: where that is
-    empty, or the name is another, only the start of the system counts.
+    Machines from the same image may have the same name, and even the same number: if that is empty,
+    or the name differs, only the start of the system counts.
     """
     if facts.get("boot") == markers.boot() != "":
         return True
@@ -264,7 +266,7 @@ def _is_here(facts: Facts) -> bool:
 
 
 def _facts(folder: Path) -> Facts:
-    """The content of a lock file that a run of this account wrote, else nothing."""
+    """Read a lock file that a run of this account wrote; empty for any other."""
     with contextlib.suppress(OSError):
         if folder.lstat().st_uid != os.geteuid():
             return {}
@@ -273,7 +275,7 @@ def _facts(folder: Path) -> Facts:
 
 
 def _machine() -> str:
-    """The number that this machine was given when its system was installed."""
+    """Machine number that the installation of the system assigned."""
     try:
         return Path("/etc/machine-id").read_text(encoding="ascii").strip()
     except (OSError, ValueError):

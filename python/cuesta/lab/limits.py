@@ -1,8 +1,8 @@
-"""Ceilings beside memory, files and arithmetic: the network, and what engines themselves take.
+"""Ceilings of the network, and of the overhead of engines.
 
 Of the network: `network_send_bytes_per_s`, `network_receive_bytes_per_s` and
-`network_round_trips_per_s`, TCP between two processes of this machine. Of an engine, by its own
-name and words: tasks without work and its transport, `NAME_tasks_per_s`.
+`network_round_trips_per_s`, TCP between two processes of this machine. Of an engine, with its name
+as prefix: tasks without work, `NAME_tasks_per_s`, and its transport.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Samples = Mapping[str, Sequence[float]]
 
 
 def of_network(repeats: int) -> Samples:
-    """Samples of the connection between two processes of this machine."""
+    """Measure the connection between two processes of this machine."""
     command = [sys.executable, "-m", "cuesta.lab.network", LOOPBACK, "0"]
     listens = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -38,23 +38,27 @@ def of_network(repeats: int) -> Samples:
 
 
 def of_connection(host: str, port: int, repeats: int) -> Samples:
-    """Samples of the connection to one who listens. Errors: `InputError` when nobody does."""
-    seen = [network.probe(host, port, SECONDS) for _ in range(repeats)]
+    """Measure the connection to a listener. Errors: `InputError` if there is none."""
+    connections = [network.probe(host, port, SECONDS) for _ in range(repeats)]
     return {
-        "network_send_bytes_per_s": [one.sent_bytes_per_s for one in seen],
-        "network_receive_bytes_per_s": [one.received_bytes_per_s for one in seen],
-        "network_round_trips_per_s": [1 / one.round_trip_seconds for one in seen],
+        "network_send_bytes_per_s": [connection.sent_bytes_per_s for connection in connections],
+        "network_receive_bytes_per_s": [
+            connection.received_bytes_per_s for connection in connections
+        ],
+        "network_round_trips_per_s": [
+            1 / connection.round_trip_seconds for connection in connections
+        ],
     }
 
 
 def of_engine(engine: Engine, scratch: Path, repeats: int) -> Samples:
-    """Samples of what an engine itself takes, with its name before each; none where it says none.
+    """Measure the limits of an engine, with its name as prefix; none if it reports none.
 
-    It runs in a process of its own. Errors: those of the engine.
+    It runs in its own process. Errors: those of the engine.
     """
     if not isinstance(engine, HasLimits) or engine.missing():
         return {}
-    asks = engine
+    limited = engine
     if isinstance(engine, Prepares):
         engine.prepare(lambda _: None)
     threads = machine.cores_usable()
@@ -63,13 +67,13 @@ def of_engine(engine: Engine, scratch: Path, repeats: int) -> Samples:
 
         def work() -> None:
             try:
-                found = asks.limits(threads, Path(folder), repeats)
+                samples_of = limited.limits(threads, Path(folder), repeats)
             finally:
                 if isinstance(engine, HoldsSession):
                     engine.close()
-            answer.write_text(json.dumps({name: list(one) for name, one in found.items()}))
+            answer.write_text(json.dumps({name: list(one) for name, one in samples_of.items()}))
 
         run_in_child(f"engine {engine.name}", work)
-        found: Samples = json.loads(answer.read_text())
-    own = engine.name.replace("-", "_")
-    return {f"{own}_{name}": samples for name, samples in found.items()}
+        samples_of: Samples = json.loads(answer.read_text())
+    prefix = engine.name.replace("-", "_")
+    return {f"{prefix}_{name}": samples for name, samples in samples_of.items()}

@@ -1,8 +1,8 @@
-"""Names of genes: given with `--genes FILE`, or found beside the inputs; put into an answer.
+"""Names of genes in an answer, from `--genes FILE` or from files next to the inputs.
 
-Found are the array of a pair matrix, an edge list, and a `genes.tsv` such as runs write, in the
-folder of an input. Names that were found change nothing that is computed; a file that was given
-also says how many genes there are, where a workload has that number and nobody gave it.
+Sources are the array of a pair matrix, an edge list, and a `genes.tsv` as runs write it, in the
+folder of an input. Names from these do not change the computation; a file of `--genes` also sets
+the number of genes, if the workload has that parameter and the user did not set it.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from cuesta.workloads import GENES, edges, get_workload
 
 FILE_NAME = "genes.tsv"
 HEADER = b"gene\tname\n"
-"""The first line of that file; without it a file of that name is another program's."""
+"""First line of that file; without it the file is of another program."""
 
 NO_GRAPH = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """Names as a record has them.
+    """Names of genes as in a record.
 
     Attributes
     ----------
     path
-        The file, or the pair matrix.
+        Path of the file, or of the pair matrix.
     genes
-        How many genes it names.
+        Number of genes that it names.
     sha256
-        Of the names in the order of the genes, a line feed behind each.
+        Hash of the names in the order of the genes, each followed by a line feed.
     """
 
     path: str
@@ -47,40 +47,40 @@ class Names:
 
 @dataclass(frozen=True, kw_only=True)
 class Naming:
-    """What names and a graph in an answer took, and counts of them."""
+    """Cost of the names and the graph in an answer, and their counts."""
 
     usage: Usage
     counts: Mapping[str, int]
 
 
 def read(path: str) -> Names:
-    """The facts of a file that names genes. Errors: `InputError`."""
+    """Read the facts of a file that names genes. Errors: `InputError`."""
     return _facts(path, _list(path))
 
 
 def resolve(trial: Trial) -> tuple[Trial, Names | None]:
-    """The trial with its names, given or found, and with the number of genes that they tell.
+    """Return the trial with its names of genes, and their number if the names set it.
 
-    Errors: `InputError` when a file can't be read, or two inputs name genes differently.
+    Errors: `InputError` if a file cannot be read, or two inputs name genes differently.
     """
     workload = get_workload(trial.workload)
     if not workload.names:
         return trial, None
     if trial.names is None:
-        found = _agreed(_found(trial.inputs))
-        return (replace(trial, names=found.path) if found else trial), found
+        adjacent = _agreed(_sources(trial.inputs))
+        return (replace(trial, names=adjacent.path) if adjacent else trial), adjacent
     if not Path(trial.names).exists():
         count = ", or how many there are" if GENES in trial.parameters else ""
         raise InputError(f"--genes {trial.names}: no such file; give one that names genes{count}")
-    given = read(trial.names)
+    chosen = read(trial.names)
     if trial.parameters.get(GENES, 0) is not None:
-        return trial, given
-    parameters = workload.check({**trial.parameters, GENES: given.genes})
-    return replace(trial, parameters=parameters), given
+        return trial, chosen
+    parameters = workload.check({**trial.parameters, GENES: chosen.genes})
+    return replace(trial, parameters=parameters), chosen
 
 
-def hold(recorded: Mapping[str, object]) -> None:
-    """Errors: `InputError` when the names of a record are not what they were."""
+def check(recorded: Mapping[str, object]) -> None:
+    """Raise `InputError` if the names of a record have changed."""
     path = str(recorded["path"])
     if read(path).sha256 != recorded["sha256"]:
         raise InputError(
@@ -90,9 +90,9 @@ def hold(recorded: Mapping[str, object]) -> None:
 
 
 def annotate(trial: Trial, answer: Path, scratch: Path, observer: Observer) -> Naming | None:
-    """Put names, and a graph where one is asked for, into the answer of any engine.
+    """Add names, and a graph if the trial requests it, to the answer of any engine.
 
-    None where there was nothing to do. Errors: `InputError`, such as for a gene without a name.
+    Return None if there is nothing to do. Errors: `InputError`, e.g. for a gene without a name.
     """
     if not get_workload(trial.workload).names or not (trial.names or wants_graph(trial)):
         return None
@@ -105,18 +105,18 @@ def annotate(trial: Trial, answer: Path, scratch: Path, observer: Observer) -> N
 
 
 def wants_graph(trial: Trial) -> bool:
-    """Whether the answer shall have its network in a file."""
+    """Whether the trial requests a file of the network."""
     return trial.parameters.get("graph", NO_GRAPH) != NO_GRAPH
 
 
-def _found(inputs: Iterable[str]) -> list[str]:
-    """What names the genes of the inputs, each once."""
-    places = (_beside(Path(path)) for path in inputs if not is_remote(path))
+def _sources(inputs: Iterable[str]) -> list[str]:
+    """List the distinct sources of names of the inputs' genes."""
+    places = (_source(Path(path)) for path in inputs if not is_remote(path))
     return list(dict.fromkeys(str(place) for place in places if place))
 
 
-def _beside(path: Path) -> Path | None:
-    """The pair matrix or edge list that has names, else the file in its folder, if there is one."""
+def _source(path: Path) -> Path | None:
+    """Source of names for an input: itself, the file in its folder, or None."""
     if _is_named_matrix(path) or edges.layout(str(path)) is not None:
         return path
     file = path.parent / FILE_NAME
@@ -136,7 +136,7 @@ def _is_named_matrix(path: Path) -> bool:
 
 
 def _agreed(places: Sequence[str]) -> Names | None:
-    """The names of all places, which must be the same. Errors: `InputError`."""
+    """Read the names of all sources, which must be the same. Errors: `InputError`."""
     if not places:
         return None
     first = _list(places[0])
@@ -152,10 +152,10 @@ def _agreed(places: Sequence[str]) -> Names | None:
 
 def _difference(first: Sequence[str], other: Sequence[str]) -> str:
     pairs = enumerate(zip(first, other, strict=False), start=1)
-    found = next(((gene, one, two) for gene, (one, two) in pairs if one != two), None)
-    if found is None:
+    difference = next(((gene, left, right) for gene, (left, right) in pairs if left != right), None)
+    if difference is None:
         return f" ({len(first):,} and {len(other):,} genes)"
-    return f" (gene {found[0]} is {found[1]} and {found[2]})"
+    return f" (gene {difference[0]} is {difference[1]} and {difference[2]})"
 
 
 def _facts(path: str, names: Sequence[str]) -> Names:
@@ -166,6 +166,6 @@ def _facts(path: str, names: Sequence[str]) -> Names:
 
 
 def _list(path: str) -> list[str]:
-    """The names, that of gene 1 first."""
+    """Read the names, that of gene 1 first."""
     names: list[str] = native_module().gene_names(path)
     return names

@@ -1,10 +1,10 @@
-"""How much a connection carries, and how long an answer takes: TCP from one process to another.
+"""Throughput and round-trip time of a TCP connection between two processes.
 
     python -m cuesta.lab.network HOST PORT
 
-listens until it is ended, on a free port for PORT 0, and prints the port; with the word `probe`
-behind it, it measures the connection to who listens there, and prints JSON. A client says in one
-byte what it wants: to send until it closes, to be sent until it closes, or its bytes back.
+listens until it is ended, on a free port for PORT 0, and prints the port. With the argument `probe`
+added, it measures the connection to the listener there, and prints JSON. The first byte of a client
+is its request: to send until it closes, to receive until it closes, or to get its bytes back.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cuesta.errors import InputError
 CHUNK_BYTES = 256 << 10
 SECONDS = 0.5
 SECONDS_MAX = 60.0
-"""How long one who listens sends at most."""
+"""Most seconds for which a listener sends."""
 
 ECHO_SECONDS = 0.2
 ECHOES_MAX = 1000
@@ -43,7 +43,7 @@ class Connection:
 
 
 def probe(host: str, port: int, seconds: float = SECONDS) -> Connection:
-    """Measure the connection to one who listens. Errors: `InputError` when nobody does."""
+    """Measure the connection to a listener. Errors: `InputError` if there is none."""
     try:
         return Connection(
             sent_bytes_per_s=_sent(host, port, seconds),
@@ -59,7 +59,7 @@ def probe(host: str, port: int, seconds: float = SECONDS) -> Connection:
 
 @contextmanager
 def listening(host: str, port: int = 0) -> Iterator[int]:
-    """Listen beside what is done meanwhile; the port. Errors: `InputError`."""
+    """Listen in the background; yield the port. Errors: `InputError`."""
     try:
         server = socket.create_server((host, port))
     except OSError as error:
@@ -68,7 +68,7 @@ def listening(host: str, port: int = 0) -> Iterator[int]:
     try:
         yield server.getsockname()[1]
     finally:
-        # Closing alone leaves a thread that waits in it.
+        # Closing alone would leave a thread waiting in `accept`.
         with suppress(OSError):
             server.shutdown(socket.SHUT_RDWR)
         server.close()
@@ -95,12 +95,12 @@ def _answer(connection: socket.socket) -> None:
             while time.monotonic() < end:
                 connection.sendall(chunk)  # An error where the other end has had enough.
         elif wanted == _ECHO:
-            while one := connection.recv(1):
-                connection.sendall(one)
+            while byte := connection.recv(1):
+                connection.sendall(byte)
 
 
 def _drain(connection: socket.socket) -> int:
-    """Bytes that come until the other end says that there are no more."""
+    """Count the bytes received until the other end closes."""
     room, received = bytearray(CHUNK_BYTES), 0
     while count := connection.recv_into(room):
         received += count

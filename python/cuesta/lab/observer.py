@@ -1,4 +1,4 @@
-"""How the lab tells somebody what it is doing, without knowing about terminals."""
+"""Interface through which the lab reports its progress, independent of terminals."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from typing import Protocol
 
 
 class Observer(Protocol):
-    """Hears what happens while a trial runs."""
+    """Receiver of events while a trial runs."""
 
     def note(self, text: str) -> None:
-        """A sentence worth a line."""
+        """Receive a sentence for the user."""
         ...
 
     def stage(self, name: str) -> None:
-        """What is being done from now on: `reading`, `verifying`... in one or a few words."""
+        """Begin a stage: `reading`, `verifying`... in one or a few words."""
         ...
 
     def progress(self, done: int, total: int) -> None:
-        """How far the stage is, in bytes; total 0 means unknown. Called from any thread."""
+        """Receive the progress of the stage in bytes, total 0 if unknown; from any thread."""
         ...
 
     def close(self) -> None:
-        """Nothing more comes for now."""
+        """End the reports for now."""
         ...
 
 
 class Silent:
-    """Hears nothing."""
+    """Observer that ignores all events."""
 
     def note(self, text: str) -> None:
-        """Nothing."""
+        """Ignore it."""
 
     def stage(self, name: str) -> None:
-        """Nothing."""
+        """Ignore it."""
 
     def progress(self, done: int, total: int) -> None:
-        """Nothing."""
+        """Ignore it."""
 
     def close(self) -> None:
-        """Nothing."""
+        """Ignore it."""

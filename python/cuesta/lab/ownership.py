@@ -1,4 +1,4 @@
-"""The content of an answer folder that Cuesta wrote: its record lists it, or it has a mark."""
+"""Content of an answer folder that Cuesta wrote: its record lists it, or it has a mark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cuesta.removal import Identity, identity
 
 COMPARISON = "compare.json"
 HASHED_BYTES = 64 << 20
-"""Files up to this size are always hashed; larger ones where they are younger than their record."""
+"""Size up to which files are always hashed; larger ones only if younger than their record."""
 _SCHEMAS = {record.FILE_NAME: "cuesta.run/", COMPARISON: "cuesta.compare/"}
 
 Content = dict[PurePosixPath, Identity]
@@ -25,14 +25,14 @@ Content = dict[PurePosixPath, Identity]
 
 @dataclass(kw_only=True)
 class Holdings:
-    """The content of an answer folder.
+    """Content of an answer folder.
 
     Attributes
     ----------
     owned
-        Files and folders that Cuesta wrote and that nobody has changed.
+        Files and folders that Cuesta wrote and that are unchanged.
     foreign
-        The rest, a sentence each.
+        Sentences about all other files.
     """
 
     owned: Content = field(default_factory=dict)
@@ -42,9 +42,9 @@ class Holdings:
 def holdings(
     folder: Path, known: Mapping[PurePosixPath, Identity] | None = None
 ) -> Holdings | None:
-    """Return the content of an answer folder, or None where no record of Cuesta's is in it.
+    """Return the content of an answer folder, or None without a record of Cuesta in it.
 
-    Content as in `known` is not hashed anew. Where anything is foreign by its name, nothing is
+    Content as in `known` is not hashed anew. If any file is foreign by its name, nothing is
     hashed. Errors: `OSError`.
     """
     if _record(folder / record.FILE_NAME) is not None:
@@ -68,7 +68,7 @@ def holdings(
 
 
 def is_answer(folder: Path) -> bool:
-    """Whether a record of Cuesta's is in a folder."""
+    """Whether a folder has a record of Cuesta."""
     return any(_record(folder / name) is not None for name in _SCHEMAS)
 
 
@@ -99,7 +99,7 @@ def _of_run(
             if not content.items() <= known.items() and _is_doubtful(content, written_ns):
                 doubtful[name] = content
     if doubtful and not result.foreign:
-        _hold(folder, listed, doubtful, result)
+        _check_hashes(folder, listed, doubtful, result)
     return result
 
 
@@ -110,7 +110,7 @@ def _is_doubtful(content: Content, written_ns: int) -> bool:
     return is_small or any(max(entry.modified_ns, entry.changed_ns) > written_ns for entry in files)
 
 
-def _hold(
+def _check_hashes(
     folder: Path, listed: Mapping[str, Mapping[str, object]], doubtful: dict[str, Content],
     result: Holdings,
 ) -> None:  # fmt: skip
@@ -127,7 +127,7 @@ def _hold(
 
 
 def _judge(place: Path, path: PurePosixPath, facts: os.stat_result, result: Holdings) -> None:
-    """Content that no record lists: Cuesta's with a mark, else foreign."""
+    """Classify content that no record lists: owned with a mark of Cuesta, else foreign."""
     if stat.S_ISREG(facts.st_mode) and generated.is_generated(place):
         result.owned[path] = identity(facts)
     else:
@@ -135,7 +135,7 @@ def _judge(place: Path, path: PurePosixPath, facts: os.stat_result, result: Hold
 
 
 def _content(place: Path, path: PurePosixPath, facts: os.stat_result) -> Content:
-    """Return all that is at a name: a file, or a folder with what is in it."""
+    """Return the content at a name: a file, or a folder and its content."""
     content = {path: identity(facts)}
     if stat.S_ISDIR(facts.st_mode):
         for name, inner in _entries(place):

@@ -1,4 +1,4 @@
-"""Measures a stretch of work: wall and CPU time, peak memory, bytes read and written."""
+"""Measurement of work: wall and CPU time, peak memory, bytes read and written."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from cuesta.processes import Use, descendants, peak_resident_bytes, reset_peak, 
 from cuesta.trial import RemoteUse
 
 POLL_SECONDS = 0.05
-"""How often the tree of processes is looked at, where that is cheap."""
+"""Interval of samples of the process tree, if sampling is cheap."""
 
 COST_MAX = 0.003
-"""Processor time for looking, per time: where a look takes longer, they come less often."""
+"""Largest share of processor time for sampling; slower samples are taken less often."""
 
 SEARCH_COST_MAX = 0.002
-"""Likewise for the search for new processes, which takes long where there are many threads."""
+"""Likewise for the search for new processes, which is slow if there are many threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a stretch of work used, of this process and all it started.
+    """Resources that work used, in this process and its descendants.
 
     `read_bytes` and `written_bytes` passed through system calls; the `device_` ones reached the
     block layer.
@@ -45,7 +45,7 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class CountedUsage:
-    """As `Usage`, with the processes elsewhere; None is for what could not be counted of them."""
+    """`Usage` including processes elsewhere; None for values that could not be counted there."""
 
     wall_seconds: float
     cpu_seconds: float | None
@@ -59,7 +59,7 @@ class CountedUsage:
 
 
 def with_remote(usage: Usage, remote: RemoteUse | None) -> CountedUsage:
-    """Usage together with that of processes elsewhere; None where that was not counted."""
+    """Add the usage of processes elsewhere; None for values that were not counted there."""
     totals = asdict(usage)
     if remote is not None:
         for name in {field.name for field in fields(RemoteUse)} & totals.keys():
@@ -69,11 +69,11 @@ def with_remote(usage: Usage, remote: RemoteUse | None) -> CountedUsage:
 
 
 class Probe:
-    """Context manager around the work; `usage` is there once it has ended without an error.
+    """Context manager around the work; `usage` is set once it has ended without an error.
 
-    Memory is the kernel's high-water mark, exact for this process; with other processes in play
-    also the largest sum over the tree seen by a thread that looks every `POLL_SECONDS`. With
-    `timeline`, the columns of the record's `timeline` are there too.
+    Memory is the kernel's high-water mark, exact for this process; with other processes also the
+    largest sum over the tree that a thread samples every `POLL_SECONDS`. With `timeline`, the
+    columns of the record's `timeline` are set too.
     """
 
     usage: Usage
@@ -108,7 +108,7 @@ class Probe:
         wall_seconds = time.perf_counter() - self._started
         self._done.set()
         self._watcher.join()
-        own_peak_bytes = peak_resident_bytes() if self._exact else 0
+        process_peak_bytes = peak_resident_bytes() if self._exact else 0
         self._search()
         last = self._look()
         used = self._difference(last)
@@ -116,7 +116,7 @@ class Probe:
         self.usage = Usage(
             wall_seconds=wall_seconds,
             cpu_seconds=max(0.0, used.cpu_seconds),
-            peak_resident_bytes=max(own_peak_bytes, self._tree_peak_bytes),
+            peak_resident_bytes=max(process_peak_bytes, self._tree_peak_bytes),
             resident_before_bytes=self._first[os.getpid()].resident_bytes,
             read_bytes=used.read_bytes,
             written_bytes=used.written_bytes,
@@ -137,15 +137,15 @@ class Probe:
             seconds = time.perf_counter() - self._started
             if self._line and self._line.due(seconds):
                 self._add_row(tree, seconds)
-            spent_seconds = time.thread_time() - began
-            self._cost_seconds += spent_seconds
-            pause_seconds = max(POLL_SECONDS, spent_seconds / COST_MAX)
+            sample_seconds = time.thread_time() - began
+            self._cost_seconds += sample_seconds
+            pause_seconds = max(POLL_SECONDS, sample_seconds / COST_MAX)
 
     def _search(self) -> float:
-        """Find the processes of the tree; how much processor time that took."""
+        """Find the processes of the tree; return the processor seconds that it took."""
         began = time.thread_time()
-        own = os.getpid()
-        self._known = [own, *descendants(own)]
+        pid = os.getpid()
+        self._known = [pid, *descendants(pid)]
         return time.thread_time() - began
 
     def _add_row(self, tree: Mapping[int, Use], seconds: float) -> None:
@@ -168,9 +168,9 @@ class Probe:
             self.timeline = cost | self._line.columns()
 
     def _look(self) -> dict[int, Use]:
-        """The known processes now; remembers their largest sum of resident bytes."""
-        seen = {pid: use_of(pid) for pid in self._known}
-        tree = {pid: use for pid, use in seen.items() if use is not None}
+        """Sample the known processes; record their largest sum of resident bytes."""
+        samples = {pid: use_of(pid) for pid in self._known}
+        tree = {pid: use for pid, use in samples.items() if use is not None}
         resident_bytes = sum(use.resident_bytes for use in tree.values())
         self._resident_bytes = max(self._resident_bytes, resident_bytes)
         if len(tree) > 1 or not self._exact:
@@ -178,10 +178,10 @@ class Probe:
         return tree
 
     def _difference(self, last: Mapping[int, Use]) -> Use:
-        """Used between first and last look, summed over the tree.
+        """Usage between the first and the last sample, summed over the tree.
 
-        What a process used is in its parent's totals once it has ended and the parent has waited
-        for it, so only living ones are added; what an ended one used before the work is taken off.
+        The totals of a parent include a process that has ended and that it has waited for, so only
+        living processes are added; the usage of an ended one before the work is subtracted.
         """
         totals = {
             field.name: sum(getattr(use, field.name) for use in last.values())

@@ -1,4 +1,4 @@
-"""Builds a run record and reads one back; the format is `spec/formats/run-record.md`."""
+"""Run records: building, writing and reading; the format is `spec/formats/run-record.md`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SCHEMA = "cuesta.run/1"
 FILE_NAME = "run.json"
 
 SETUP_PHASES = ("start", "load")
-"""Phases that prepare an engine; all others are the work itself."""
+"""Phases that prepare an engine; all other phases are the work itself."""
 
 Record = dict[str, Any]
 
 _COLUMN = re.compile(r"\[\n[\s\d.,e+-]*\]")
-"""Numbers of a column, each on a line of its own; a text has no line feed in JSON."""
+"""Numbers of a column, a line each; a text has no line feed in JSON."""
 _COLUMNS_IN = ("stages", "timeline")
 
 _MEASURES = {"_bytes_per_s": "bytes", "_rows_per_s": "rows", "_flops_per_s": "flops"}
@@ -47,9 +47,10 @@ _TOTALS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One repeat: what the engine said, what the probe saw, and what the engine's log holds.
+    """A repeat: the engine's outcome, the measurements of the probe, and the engine's log.
 
-    `stages` began so many seconds after the run; `timeline` are columns as the record has them.
+    The starts of `stages` are in seconds since the start of the run; `timeline` has the columns of
+    the record.
     """
 
     outcome: Outcome
@@ -62,7 +63,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """Everything around a trial that its record keeps."""
+    """Circumstances of a trial for its record."""
 
     inputs: tuple[InputFacts, ...]
     machine: Mapping[str, object]
@@ -76,18 +77,18 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """What became of an answer when the engine had ended.
+    """Verification and completion of an answer after the engine has ended.
 
     Attributes
     ----------
     files
-        Name, bytes and checksum of each.
+        Name, bytes and checksum of each file.
     usage
-        What verifying them took, and what went on beside it.
+        Usage of the verification, and of the work concurrent with it.
     disk_seconds
-        How long the disk and the checksums were waited for after the verification.
+        Wait for the disk and the checksums after the verification.
     naming
-        What names of genes and a graph in the answer took; None where there are none.
+        Cost of names of genes and a graph in the answer; None without these.
     """
 
     verification: Verification
@@ -98,7 +99,7 @@ class Ending:
 
 
 def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending) -> Record:
-    """The record of `samples` of `trial`, whose last one wrote the files of the answer."""
+    """Build the record of `samples` of `trial`, whose last sample wrote the answer files."""
     walls = [sample.usage.wall_seconds for sample in samples]
     chosen = samples[representative(walls)]
     verification = ending.verification
@@ -137,7 +138,7 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
         **_counted(usage),
         **({"remote": _counted(asdict(chosen.remote))} if chosen.remote else {}),
         "engine_log": dict(chosen.log),
-        "stages": [asdict(one) for one in chosen.stages],
+        "stages": [asdict(stage) for stage in chosen.stages],
         "cache": context.cache,
         "repeats": len(samples),
         "samples": [
@@ -156,41 +157,45 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
 
 
 def _counted(measures: Mapping[str, Any]) -> Record:
-    """Measures without those that could not be counted."""
+    """Drop measures that could not be counted."""
     return {name: value for name, value in measures.items() if value is not None}
 
 
 def times(samples: list[Sample], ending: Ending, as_typed_seconds: float) -> Record:
-    """What the whole took, by what it was spent on; `as_typed_seconds` until now."""
-    spent = {
+    """Split the time of a command by its parts; `as_typed_seconds` is the time until now."""
+    seconds_of = {
         "work_seconds": sum(sample.usage.wall_seconds for sample in samples),
         "naming_seconds": ending.naming.usage.wall_seconds if ending.naming else 0.0,
         "verification_seconds": ending.verification.seconds,
         "disk_seconds": ending.disk_seconds,
     }
-    rest = max(0.0, as_typed_seconds - sum(spent.values()))
-    return {**spent, "rest_seconds": rest, "as_typed_seconds": as_typed_seconds}
+    rest = max(0.0, as_typed_seconds - sum(seconds_of.values()))
+    return {**seconds_of, "rest_seconds": rest, "as_typed_seconds": as_typed_seconds}
 
 
 def single_run_seconds(record: Record) -> float:
-    """What a command of one run takes as typed, with its work at the median of the repeats.
+    """Time of a command of a single run as typed, with its work at the median of the repeats.
 
-    A session that is kept is started, and an array loaded, in one of the repeats only.
+    A reused session is started, and an array loaded, in one of the repeats only.
     """
-    spent = record["time"]
+    durations = record["time"]
     setups = [
-        {one["name"]: one["seconds"] for one in sample["phases"] if one["name"] in SETUP_PHASES}
+        {
+            phase["name"]: phase["seconds"]
+            for phase in sample["phases"]
+            if phase["name"] in SETUP_PHASES
+        }
         for sample in record["samples"]
     ]
     walls = [sample["wall_seconds"] for sample in record["samples"]]
     pairs = zip(walls, setups, strict=True)
     work = median_interval([wall - sum(setup.values()) for wall, setup in pairs]).median
     work += sum(max(setup.get(name, 0.0) for setup in setups) for name in SETUP_PHASES)
-    return float(spent["as_typed_seconds"] - spent["work_seconds"] + work)
+    return float(durations["as_typed_seconds"] - durations["work_seconds"] + work)
 
 
 def phase_row(phase: Phase, ceilings: Mapping[str, float] | None) -> Record:
-    """A phase as the record has it, with its fraction of the ceiling where that is known."""
+    """Row of a phase in the record, with its fraction of the ceiling if that is known."""
     row = {name: value for name, value in asdict(phase).items() if value is not None}
     ceiling = (ceilings or {}).get(phase.ceiling or "")
     measure = next((row.get(_MEASURES[end]) for end in _MEASURES if _ends(phase, end)), None)
@@ -201,26 +206,26 @@ def phase_row(phase: Phase, ceilings: Mapping[str, float] | None) -> Record:
 
 
 def write(record: Record, folder: Path) -> None:
-    """Write the record into an answer folder, each column of its time line on one line.
+    """Write the record into an answer folder.
 
-    So is each column of its tasks, and each view of its preview.
+    Each column of its time line and tasks, and each view of its preview, is on a line.
     """
     apart = {name: record[name] for name in ("preview", *_COLUMNS_IN) if name in record}
-    others = {name: value for name, value in record.items() if name not in apart}
-    text = json.dumps(others, indent=2, ensure_ascii=False).removesuffix("\n}")
+    fields = {name: value for name, value in record.items() if name not in apart}
+    text = json.dumps(fields, indent=2, ensure_ascii=False).removesuffix("\n}")
     for name, value in apart.items():
         if name == "preview":
             views = (json.dumps(view, ensure_ascii=False) for view in value)
             shown = "[" + ",".join(f"\n    {view}" for view in views) + "\n  ]"
         else:
             columns = json.dumps(value, indent=2, ensure_ascii=False)
-            shown = _COLUMN.sub(_on_one_line, columns)
+            shown = _COLUMN.sub(_join_lines, columns)
         text += f',\n  "{name}": {shown}'
     (folder / FILE_NAME).write_text(f"{text}\n}}\n", encoding="utf-8")
 
 
 def read(path: Path) -> Record:
-    """The record of an answer folder, or in a file. Errors: `InputError` when there is none."""
+    """Read the record of an answer folder, or in a file. Errors: `InputError` if there is none."""
     file = path / FILE_NAME if path.is_dir() else path
     try:
         record = json.loads(untrusted.read_text(file))
@@ -234,15 +239,15 @@ def read(path: Path) -> Record:
 
 
 def trial_of(record: Record) -> Trial:
-    """The trial of a record, without options of its engine: these could name code.
+    """Return the trial of a record, without its engine options: these could name code.
 
-    Errors: `InputError` where it is not whole.
+    Errors: `InputError` for an incomplete record.
     """
     try:
         return Trial(
             workload=record["workload"],
             engine=record["engine"],
-            inputs=tuple(one["path"] for one in record["inputs"]),
+            inputs=tuple(entry["path"] for entry in record["inputs"]),
             parameters=record["parameters"],
             threads=record["threads"],
             memory_bytes=record["memory_bytes"],
@@ -253,7 +258,7 @@ def trial_of(record: Record) -> Trial:
         raise InputError(f"{FILE_NAME} is not a whole record of a run ({error})") from None
 
 
-def _on_one_line(column: re.Match[str]) -> str:
+def _join_lines(column: re.Match[str]) -> str:
     return "".join(column[0].split())
 
 
@@ -262,10 +267,10 @@ def _ends(phase: Phase, end: str) -> bool:
 
 
 def _phase_rows(sample: Sample, context: Context) -> list[Record]:
-    """All phases; when the cache was dropped, reading is held against the device."""
+    """Rows of all phases; if the cache was dropped, reading is compared with the device."""
     cold = context.cache != CACHE_AS_IS
     phases = (
-        replace(one, ceiling=_DEVICE_READ) if cold and one.ceiling == _WARM_READ else one
-        for one in sample.outcome.phases
+        replace(phase, ceiling=_DEVICE_READ) if cold and phase.ceiling == _WARM_READ else phase
+        for phase in sample.outcome.phases
     )
-    return [phase_row(one, context.ceilings) for one in phases]
+    return [phase_row(phase, context.ceilings) for phase in phases]

@@ -1,7 +1,7 @@
-"""Inputs that are no files of this machine but at URIs.
+"""Inputs at URIs rather than in files of this machine.
 
-What the tasks of an engine read is verified where it is; for an engine with a client of its own it
-is copied, outside the timed part.
+Inputs that Cuesta reads are verified in place; for an engine with its own client they are copied,
+outside the timed part.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from cuesta.trial import Trial, is_remote, is_stored
 
 
 def check(engine: Engine, paths: Iterable[str], cache: str) -> None:
-    """Errors: `InputError` when `engine` can't read a URI, or its pages can't be dropped;
-    `EngineMissing` when what reads it is not installed, or no store runs.
+    """Raise `InputError` if `engine` cannot read a URI, or its pages cannot be dropped.
+
+    Errors: also `EngineMissing` if the reader of a URI is not installed, or no store runs.
     """
     for path in filter(is_remote, paths):
         if not isinstance(engine, ReadsRemote | ReadsUris):
@@ -48,14 +49,14 @@ def check(engine: Engine, paths: Iterable[str], cache: str) -> None:
 
 
 def describe(engine: Engine, trial: Trial, scratch: Path) -> tuple[InputFacts, ...]:
-    """Sizes of all inputs. Errors: `InputError` when one can't be read."""
+    """Return the sizes of all inputs. Errors: `InputError` if one cannot be read."""
     return tuple(_describe(engine, trial, path, scratch) for path in trial.inputs)
 
 
 def with_copies(engine: Engine, trial: Trial, facts: Iterable[InputFacts], scratch: Path) -> Trial:
-    """The trial with copies in `scratch` for what only its engine reads; itself without such.
+    """Replace the inputs of a trial that only its engine reads by copies in `scratch`.
 
-    Errors: `InputError` when there is no room for the copies.
+    Errors: `InputError` if there is no room for the copies.
     """
     if not isinstance(engine, ReadsRemote) or not any(map(is_remote, trial.inputs)):
         return trial
@@ -69,7 +70,7 @@ def with_copies(engine: Engine, trial: Trial, facts: Iterable[InputFacts], scrat
 
 
 def note_copies(verification: Verification, trial: Trial, readable: Trial) -> Verification:
-    """The verification, saying that it was done on copies where it was."""
+    """Mention in the method of a verification that it used copies, if it did."""
     if verification.verified is None or readable.inputs == trial.inputs:
         return verification
     return replace(verification, method=f"{verification.method}, on copies of the inputs")

@@ -1,4 +1,4 @@
-"""Runs one trial: prepare, repeat, verify, record, and only then give the answer its name."""
+"""Run of a trial: prepare, repeat, verify, record, and only then name the answer."""
 
 from __future__ import annotations
 
@@ -55,23 +55,23 @@ if TYPE_CHECKING:
 
 REPEATS_MAX = 1000
 SEEDS = 1 << 64
-"""Seeds are whole numbers below this."""
+"""Exclusive upper bound of seeds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How a trial is to be run; none of it can change the answer.
+    """Options of a run that cannot change the answer.
 
     Attributes
     ----------
     output
         The answer folder to make.
     overwrite
-        Whether an answer that is there may be replaced.
+        Whether an existing answer may be replaced.
     repeats
-        How often to run, 1 to `REPEATS_MAX`; the last run's files are the answer.
+        Number of runs, 1 to `REPEATS_MAX`; the files of the last run are the answer.
     cache
-        State of the page cache before every repeat, a `CACHE_` word of `cuesta.lab.inputs`.
+        State of the page cache before each repeat, a `CACHE_` constant of `cuesta.lab.inputs`.
     scratch
         Folder for temporary files; next to the output when None.
     ceilings
@@ -79,13 +79,13 @@ class Plan:
     command
         Words of the command line, for the record.
     verifier
-        Judges the answer.
+        Function that verifies the answer.
     verify
-        How much of the answer is held against its input, one of `cuesta.lab.verify.LEVELS`.
+        Level of the verification, one of `cuesta.lab.verify.LEVELS`.
     now
-        When this is, in seconds since 1970.
+        Current time in seconds since 1970.
     startup_seconds
-        How long the command had lasted before, e.g. to start Python.
+        Time of the command so far, e.g. to start Python.
     """
 
     output: Path
@@ -104,9 +104,9 @@ class Plan:
 def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | None = None) -> Record:
     """Run `trial` on `engine` and write the answer folder; return its run record.
 
-    Errors: `InputError`, `EngineMissing`, `EngineError`; `VerificationError` when the answer is
-    wrong, which then stays under its temporary name. Whatever happens, `plan.output` is complete
-    or not there.
+    Errors: `InputError`, `EngineMissing`, `EngineError`; `VerificationError` if the answer is
+    wrong, which then remains under its temporary name. In all cases `plan.output` is complete or
+    does not exist.
     """
     began = time.perf_counter()
     machine.raise_limit_of_files()
@@ -117,16 +117,16 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         engine.prepare(observer.note)
     for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
         observer.note(sentence)
-    given, has_streams = trial, bool(streams.of(trial))
+    original, has_streams = trial, bool(streams.of(trial))
     if not has_streams:
         _announce(trial, plan, observer)
     if isinstance(engine, ReportsProgress):
         engine = engine.with_progress(observer.progress)
     with (
         AnswerFolder(
-            plan.output, overwrite=plan.overwrite, scratch=plan.scratch, inputs=given.inputs
+            plan.output, overwrite=plan.overwrite, scratch=plan.scratch, inputs=original.inputs
         ) as folder,
-        streams.saved(given, folder.streams, observer) as trial,
+        streams.saved(original, folder.streams, observer) as trial,
     ):
         if has_streams:
             _announce(trial, plan, observer)
@@ -139,22 +139,24 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             with _unchanged(before, trial.inputs):
                 samples, files = _repeats(engine, converted, plan, folder, observer)
             facts = remote.describe(engine, trial, folder.scratch)
-            context = replace(context, inputs=streams.with_given_paths(facts, given))
+            context = replace(context, inputs=streams.restore_paths(facts, original))
             readable = trial
             if plan.verify != NONE or names.wants_graph(trial):
                 readable = remote.with_copies(engine, trial, facts, folder.scratch)
         finally:
             if isinstance(engine, HoldsSession):
                 engine.close()
-        # Names and verification have the memory that the session had.
+        # Names and verification use the memory that the session has freed.
         naming = names.annotate(readable, folder.answer, folder.scratch, observer)
         files.settle()
         with _unchanged(before, trial.inputs):
             ending, views = _end(readable, plan, folder, files, observer)
-        told = [sample.outcome.counts for sample in samples]
-        told += [naming.counts] if naming else []
+        reported_counts = [sample.outcome.counts for sample in samples]
+        reported_counts += [naming.counts] if naming else []
         verification = strictly(
-            remote.note_copies(ending.verification, trial, readable), _files(ending), told
+            remote.note_copies(ending.verification, trial, readable),
+            _files(ending),
+            reported_counts,
         )
         ending = replace(ending, verification=verification, naming=naming)
         result = record.build(trial, context, samples, ending)
@@ -173,9 +175,9 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
 
 
 def check(engine: Engine, trial: Trial, plan: Plan) -> None:
-    """Everything that can be refused before any work.
+    """Check all conditions that can be checked before any work.
 
-    Errors: `InputError`; `EngineMissing` when the engine is not installed here.
+    Errors: `InputError`; `EngineMissing` if the engine is not installed here.
     """
     workload = get_workload(trial.workload)
     workload.check(trial.parameters)
@@ -203,19 +205,19 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
         _check_resume(trial, plan)
     check_output(plan.output, overwrite=plan.overwrite, inputs=_read_by(trial))
     if plan.scratch:
-        # A folder of its own in that for scratch, which may well contain an input.
+        # A subfolder, since the folder for scratch may contain an input.
         outputs.check_apart(plan.scratch / leftovers.SCRATCH_NAME, _read_by(trial), "--scratch")
 
 
 def _read_by(trial: Trial) -> list[str]:
-    """All that a trial may read: inputs, names of genes, and paths among its parameters."""
+    """List the paths that a trial may read: inputs, names of genes, and paths in parameters."""
     words = [value for value in trial.parameters.values() if isinstance(value, str)]
     paths = [word for word in words if "/" in word]
     return [*trial.inputs, *([trial.names] if trial.names else []), *paths]
 
 
 def lacking(engine: Engine, trial: Trial) -> str | None:
-    """What to install for an engine and the options that `trial` gives it, or None."""
+    """Packages to install for an engine with the options of `trial`, or None."""
     missing = engine.missing()
     if missing or not isinstance(engine, HasVariants):
         return missing
@@ -223,7 +225,7 @@ def lacking(engine: Engine, trial: Trial) -> str | None:
 
 
 def _check_resume(trial: Trial, plan: Plan) -> None:
-    """Errors: `InputError` where going on from what was kept would time or find something else."""
+    """Raise `InputError` if resuming from checkpoints would change the timing or the answer."""
     if plan.repeats > 1:
         raise InputError(
             f"--repeat {plan.repeats} with --resume: a run would go on from what the one before "
@@ -237,15 +239,15 @@ def _check_resume(trial: Trial, plan: Plan) -> None:
 
 
 def _announce(trial: Trial, plan: Plan, observer: Observer) -> None:
-    """Say what the run will need, before it begins.
+    """Report the needs of a run before it begins.
 
-    Errors: `InputError` when a disk is full, or an input is not there.
+    Errors: `InputError` if a disk is full, or an input does not exist.
     """
     facts = tuple(inputs.describe(path) for path in trial.inputs if not is_remote(path))
     scratch = plan.scratch or plan.output
-    found = preflight.estimate(trial, facts, plan.output, scratch, plan.ceilings)
-    preflight.check(found, plan.output, scratch)
-    for sentence in preflight.sentences(found):
+    needs = preflight.estimate(trial, facts, plan.output, scratch, plan.ceilings)
+    preflight.check(needs, plan.output, scratch)
+    for sentence in preflight.sentences(needs):
         observer.note(sentence)
     for sentence in [*recognised.sentences(trial), *doubts.before(trial)]:
         observer.note(sentence)
@@ -254,7 +256,7 @@ def _announce(trial: Trial, plan: Plan, observer: Observer) -> None:
 def _repeats(
     engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder, observer: Observer
 ) -> tuple[list[Sample], AnswerFiles]:
-    """All measured runs, and the files of the last one, which may yet be changed."""
+    """Make all measured runs; return them and the files of the last one, not yet final."""
     samples: list[Sample] = []
     for number in range(1, plan.repeats + 1):
         observer.stage("running" if plan.repeats == 1 else f"run {number} of {plan.repeats}")
@@ -267,14 +269,14 @@ def _repeats(
 
 
 def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> Sample:
-    """One measured run into an empty answer folder."""
+    """Make a measured run into an empty answer folder."""
     inputs.drop_cached(trial.inputs, plan.cache)
     with Probe(timeline=True) as probe:
         began = time.time()
         outcome = engine.run(trial, folder.answer, folder.scratch)
     log = engine.log_totals() if isinstance(engine, KeepsLog) else {}
     stages = engine.stages() if isinstance(engine, HasStages) else ()
-    stages = tuple(replace(one, began=one.began - began) for one in stages)
+    stages = tuple(replace(stage, began=stage.began - began) for stage in stages)
     remote = engine.remote_use(trial) if isinstance(engine, RunsElsewhere) else None
     return Sample(
         outcome=outcome,
@@ -289,9 +291,9 @@ def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> S
 def _end(
     trial: Trial, plan: Plan, folder: AnswerFolder, files: AnswerFiles, observer: Observer
 ) -> tuple[Ending, list[View]]:
-    """Verify the answer and draw it, while its files go to the disk; `trial` has readable inputs.
+    """Verify and preview the answer while its files are written; `trial` has readable inputs.
 
-    Errors: `InputError` when the disk is full, or when files or inputs cannot be read.
+    Errors: `InputError` if the disk is full, or if files or inputs cannot be read.
     """
     with Probe() as probe:
         views = BackgroundTask(lambda: preview(trial.workload, folder.answer, trial.parameters))
@@ -303,12 +305,12 @@ def _end(
             )
         observer.stage("writing to the disk")
         verified = time.perf_counter()
-        found = json.loads(files.finish(trial.threads))["files"]
+        files_written = json.loads(files.finish(trial.threads))["files"]
         disk_seconds = time.perf_counter() - verified
         drawn = views.result()
     ending = Ending(
         verification=verification,
-        files=tuple(found),
+        files=tuple(files_written),
         usage=probe.usage,
         disk_seconds=disk_seconds,
     )
@@ -316,11 +318,11 @@ def _end(
 
 
 def _files(ending: Ending) -> list[str]:
-    return [str(one["name"]) for one in ending.files]
+    return [str(file["name"]) for file in ending.files]
 
 
 def _context(trial: Trial, plan: Plan) -> Context:
-    """Everything around the trial but the sizes of its inputs."""
+    """Context of a trial, except the sizes of its inputs."""
     places = {"output": plan.output}
     if trial.inputs and not is_remote(trial.inputs[0]):
         places["input"] = Path(trial.inputs[0])
@@ -338,7 +340,7 @@ def _context(trial: Trial, plan: Plan) -> Context:
 
 @contextlib.contextmanager
 def _unchanged(before: inputs.Marks, paths: Sequence[str]) -> Iterator[None]:
-    """Name the change of an input as the cause of an error, where it changed meanwhile."""
+    """Report the change of an input as the cause of an error, if one changed meanwhile."""
     try:
         yield
     except (InputError, EngineError) as error:
@@ -354,7 +356,7 @@ def _unchanged(before: inputs.Marks, paths: Sequence[str]) -> Iterator[None]:
 def _refusal(
     trial: Trial, verification: Verification, answer: Path, changed: Path | None
 ) -> CuestaError:
-    """Return the error of an answer that is wrong; `changed` is an input that did not last."""
+    """Return the error of a wrong answer; `changed` is an input that changed meanwhile."""
     if changed is not None:
         return _changed(changed, answer)
     return VerificationError(

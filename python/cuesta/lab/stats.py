@@ -23,8 +23,9 @@ def median_interval(samples: Sequence[float]) -> Statistic:
     """Median and order-statistic interval of at least one sample.
 
     The interval runs from the k-th smallest to the k-th largest sample with the largest k that
-    gives 95 % confidence; fewer than six samples cannot, then it is all of them and says what it
-    gives: 0 for one sample, 0.75 for three. Source: Hahn and Meeker, Statistical Intervals, 5.2.
+    gives 95 % confidence. Fewer than six samples cannot give it: then it spans all of them, with
+    the confidence of that: 0 for a single sample, 0.75 for three. Source: Hahn and Meeker,
+    Statistical Intervals, 5.2.
     """
     if not samples:
         raise ValueError("no samples")

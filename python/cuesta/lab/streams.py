@@ -1,7 +1,7 @@
-"""Inputs that can be read only once: standard input (`-`) and pipes, kept in scratch for a run.
+"""Inputs that can be read only once, standard input (`-`) and pipes, saved in scratch for a run.
 
-An answer and its verification read the same bytes, and so does every repeat, so a stream is written
-to a file first. That file goes when the run ends.
+An answer, its verification and each repeat read the same bytes, so a stream is written to a file
+first. That file is removed at the end of the run.
 """
 
 from __future__ import annotations
@@ -33,83 +33,83 @@ _STANDARD_INPUT = "standard input"
 
 
 def check(trial: Trial) -> None:
-    """Errors: `InputError` where the trial has streams that cannot be read, or not so often."""
-    found = of(trial)
-    if not found:
+    """Raise `InputError` for streams that the trial cannot read, or not as often as needed."""
+    streams = of(trial)
+    if not streams:
         return
-    name = _called(found[0])
+    name = _called(streams[0])
     if not get_workload(trial.workload).streams:
         raise InputError(f"{trial.workload} reads files and folders, not {name}; give a file")
-    if found.count(STANDARD_INPUT) > 1:
+    if streams.count(STANDARD_INPUT) > 1:
         raise InputError("- is given twice, but standard input can be read only once; give files")
     if ranks.is_inside():
         raise InputError(f"{name}: only one of the ranks can read it; give files")
     if trial.parameters.get("resume"):
         raise InputError(f"--resume with {name}: it is gone after a run; give files")
-    if STANDARD_INPUT in found and sys.stdin is not None and sys.stdin.isatty():
+    if STANDARD_INPUT in streams and sys.stdin is not None and sys.stdin.isatty():
         raise InputError(f"standard input is a terminal; send reads to it, as {_EXAMPLE} does")
 
 
 def of(trial: Trial) -> list[str]:
-    """The inputs that can be read only once; pipes only where a workload takes them."""
+    """List the inputs that can be read only once; pipes only if the workload accepts them."""
     takes = get_workload(trial.workload).streams
     return [path for path in trial.inputs if path == STANDARD_INPUT or (takes and _is_pipe(path))]
 
 
 def refuse(trial: Trial, why: str) -> None:
-    """Errors: `InputError` with `why` where the trial has a stream."""
+    """Raise `InputError` with the reason `why` if the trial has a stream."""
     for path in of(trial)[:1]:
         raise InputError(f"{_called(path)}: {why}")
 
 
 @contextmanager
 def saved(trial: Trial, folder: Path, observer: Observer) -> Iterator[Trial]:
-    """The trial with files in `folder`, made here, in place of its streams.
+    """Save the streams of a trial in `folder`; yield the trial with these files as inputs.
 
-    Errors that are raised in this context name the streams, not those files. Errors: `InputError`
-    when one of them is empty; `OSError` when the disk is full.
+    Errors that are raised in this context name the streams, not the files. Errors: `InputError` if
+    a stream is empty; `OSError` if the disk is full.
     """
-    found = of(trial)
-    if not found:
+    stream_paths = of(trial)
+    if not stream_paths:
         yield trial
         return
     folder.mkdir()
-    streams = {index: path for index, path in enumerate(trial.inputs) if path in found}
-    files = _keep_all(streams, folder, observer)
+    streams = {index: path for index, path in enumerate(trial.inputs) if path in stream_paths}
+    files = _save_all(streams, folder, observer)
     paths = [files.get(index, path) for index, path in enumerate(trial.inputs)]
     try:
         yield replace(trial, inputs=tuple(paths))
     except CuestaError as error:
-        error.args = (_in_words_of(trial, paths, str(error)),)
+        error.args = (_with_stream_names(trial, paths, str(error)),)
         raise
 
 
-def with_given_paths(facts: Sequence[InputFacts], given: Trial) -> tuple[InputFacts, ...]:
-    """Facts about inputs under the names that they were given by."""
-    named = zip(facts, given.inputs, strict=True)
-    return tuple(replace(one, path=path) for one, path in named)
+def restore_paths(facts: Sequence[InputFacts], trial: Trial) -> tuple[InputFacts, ...]:
+    """Replace the paths in facts about inputs by those of `trial`."""
+    named = zip(facts, trial.inputs, strict=True)
+    return tuple(replace(fact, path=path) for fact, path in named)
 
 
-def _in_words_of(given: Trial, paths: Sequence[str], text: str) -> str:
-    """A message with the names of streams in the place of the paths that they are kept at."""
-    for path, name in zip(paths, given.inputs, strict=True):
+def _with_stream_names(trial: Trial, paths: Sequence[str], text: str) -> str:
+    """Replace the paths of saved streams in a message by the names of the streams."""
+    for path, name in zip(paths, trial.inputs, strict=True):
         text = text if path == name else text.replace(path, _called(name))
     return text
 
 
-def _keep_all(streams: Mapping[int, str], folder: Path, observer: Observer) -> dict[int, str]:
-    """Write all streams to files at once, since one program may fill several pipes in turn."""
+def _save_all(streams: Mapping[int, str], folder: Path, observer: Observer) -> dict[int, str]:
+    """Write all streams to files concurrently, since a program may fill several pipes in turn."""
     ended: Queue[tuple[int, str | BaseException]] = Queue()
 
-    def keep(index: int, path: str) -> None:
+    def save(index: int, path: str) -> None:
         try:
-            ended.put((index, _keep(path, folder / str(index), observer)))
+            ended.put((index, _save(path, folder / str(index), observer)))
         except BaseException as error:
             ended.put((index, error))
 
     for index, path in streams.items():
-        # A pipe that nobody writes to must not hold the command when another one fails.
-        Thread(target=keep, args=(index, path), daemon=True).start()
+        # A pipe without a writer must not block the command when another one fails.
+        Thread(target=save, args=(index, path), daemon=True).start()
     files: dict[int, str] = {}
     while len(files) < len(streams):
         index, result = ended.get()
@@ -119,8 +119,8 @@ def _keep_all(streams: Mapping[int, str], folder: Path, observer: Observer) -> d
     return files
 
 
-def _keep(path: str, file: Path, observer: Observer) -> str:
-    """Write a stream to a file, whose name says if it is gzipped, as needs are told by names."""
+def _save(path: str, file: Path, observer: Observer) -> str:
+    """Write a stream to a file, with the suffix `.gz` if it is gzipped."""
     name = _called(path)
     observer.stage(f"reading {name}")
     begin = b""

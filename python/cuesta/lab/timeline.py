@@ -1,6 +1,6 @@
-"""What processes and the machine did over the time of a run: rows of the kernel's counters.
+"""Activity of processes and machine over a run: rows of the kernel's counters.
 
-A row is taken every `TICK_SECONDS`. When there are more than `ROWS_MAX`, each two become one and
+A row is taken every `TICK_SECONDS`. When there are more than `ROWS_MAX`, each two are merged and
 the tick is twice as long, so that a run of any length has about as many.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 TICK_SECONDS = 0.1
 EARLY_SECONDS = 0.025
-"""How much earlier than its tick a row may come."""
+"""Seconds by which a row may precede its tick."""
 
 ROWS_MAX = 600
 
@@ -27,14 +27,14 @@ _READ_BYTES = 1 << 17
 _PRESSURES = ("cpu", "io", "memory")
 
 Key = tuple[str, ...]
-"""Group and column, and between them the device where the group has several."""
+"""Group and column, and between them the device if the group has several."""
 
 Row = dict[Key, float]
 Read = Callable[[str], Iterator[tuple[Key, float]]]
 
 
 class Timeline:
-    """Rows from the first, at which everything is 0, to the last; `columns` are differences."""
+    """Rows from the first, the zero of all counters, to the last; `columns` are differences."""
 
     def __init__(self) -> None:
         self.tick_seconds = TICK_SECONDS
@@ -45,7 +45,7 @@ class Timeline:
         self._rows: list[Row] = []
 
     def add(self, seconds: float, tree: Mapping[str, float]) -> None:
-        """A row so long after the start; `tree` has what only the caller knows."""
+        """Add a row `seconds` after the start; `tree` has the values of the process tree."""
         row: Row = {(TREE, name): value for name, value in tree.items()}
         for name in (*_READERS, QUOTA):
             row.update(self._read(name))
@@ -55,27 +55,27 @@ class Timeline:
             self._halve()
 
     def due(self, seconds: float) -> bool:
-        """Whether the next row is to be taken."""
+        """Whether the next row is due."""
         return seconds - self._seconds[-1] >= self.tick_seconds - EARLY_SECONDS
 
     def close(self) -> None:
-        """Read nothing any more."""
+        """Close the files of the counters."""
         for descriptor in self._files.values():
             if descriptor is not None:
                 os.close(descriptor)
         self._files = {}
 
     def columns(self) -> dict[str, Any]:
-        """As the run record has it; columns of devices that did nothing are left out."""
-        found: dict[str, Any] = {"seconds": [_short(one) for one in self._seconds[1:]]}
+        """Return the columns of the run record, without those of idle devices."""
+        result: dict[str, Any] = {"seconds": [_short(seconds) for seconds in self._seconds[1:]]}
         for key in sorted({key for row in self._rows for key in row}):
             values = list(_gauge(self._rows, key) if key in _GAUGES else _steps(self._rows, key))
             if any(values) or key[0] in (TREE, MACHINE):
-                group = found
+                group = result
                 for name in key[:-1]:
                     group = group.setdefault(name, {})
-                group[key[-1]] = [_short(one) for one in values]
-        return found
+                group[key[-1]] = [_short(value) for value in values]
+        return result
 
     def _read(self, name: str) -> Iterator[tuple[Key, float]]:
         descriptor = self._files[name]
@@ -92,15 +92,15 @@ class Timeline:
                 yield key, value
 
     def _halve(self) -> None:
-        """Make one row of each two; the first stays, since differences begin there."""
+        """Merge each two rows; the first is retained, since differences begin there."""
         last = len(self._rows) - 1
-        kept = [0, *(index for index in range(1, last + 1) if (last - index) % 2 == 0)]
-        for index in kept[1:]:
+        retained = [0, *(index for index in range(1, last + 1) if (last - index) % 2 == 0)]
+        for index in retained[1:]:
             row, before = self._rows[index], self._rows[index - 1]
             for key in _GAUGES & row.keys() & before.keys() if index > 1 else ():
                 row[key] = max(row[key], before[key])
-        self._rows = [self._rows[index] for index in kept]
-        self._seconds = [self._seconds[index] for index in kept]
+        self._rows = [self._rows[index] for index in retained]
+        self._seconds = [self._seconds[index] for index in retained]
         self.tick_seconds *= 2
 
 
@@ -112,7 +112,7 @@ def _opened(path: Path | None) -> int | None:
 
 
 def _quota_file() -> Path | None:
-    """Where the kernel counts how long this process's group waited for its processor time."""
+    """Path of the kernel's count of how long this process's group was throttled."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -129,7 +129,7 @@ def _quota_file() -> Path | None:
 
 
 def _quota(text: str) -> Iterator[tuple[Key, float]]:
-    """Core seconds: each core whose tasks are held back counts by itself."""
+    """Parse core seconds: each core with throttled tasks counts separately."""
     units = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
     for line in text.splitlines():
         name, _, value = line.partition(" ")
@@ -138,7 +138,7 @@ def _quota(text: str) -> Iterator[tuple[Key, float]]:
 
 
 def _steps(rows: list[Row], key: Key) -> Iterator[float]:
-    """What a counter grew by, row by row; one that is not there at first begins at 0."""
+    """Yield the increments of a counter; one that is missing at first begins at 0."""
     before = rows[0].get(key, 0.0)
     for row in rows[1:]:
         now = max(before, row.get(key, before))
@@ -152,13 +152,13 @@ def _gauge(rows: list[Row], key: Key) -> Iterator[float]:
 
 
 def _short(value: float) -> float:
-    """Milliseconds are enough; whole numbers are written as such."""
+    """Round to milliseconds; whole numbers become integers."""
     rounded = round(value, 3)
     return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _cores(text: str) -> Iterator[tuple[Key, float]]:
-    """Core seconds, summed over all cores; `idle` is the rest."""
+    """Parse core seconds, summed over all cores; `idle` is the rest."""
     user, nice, system, idle, wait, *others = map(int, text[: text.index("\n")].split()[1:])
     yield (MACHINE, "user_seconds"), (user + nice) / _TICKS_PER_S
     yield (MACHINE, "system_seconds"), (system + sum(others[:3])) / _TICKS_PER_S
@@ -174,7 +174,7 @@ def _memory(text: str) -> Iterator[tuple[Key, float]]:
 
 
 def _pressure(resource: str) -> Read:
-    """Wall seconds, not more than have passed, on any number of cores."""
+    """Make a parser of pressure: wall seconds, at most the elapsed time, on any number of cores."""
 
     def read(text: str) -> Iterator[tuple[Key, float]]:
         for line in text.splitlines():
@@ -212,7 +212,7 @@ _READERS: dict[str, Read] = {
     "diskstats": _devices,
     "net/dev": _networks,
 }
-"""By file in `/proc`, what reads its text."""
+"""Parsers of the text of files in `/proc`, by file."""
 
 _GAUGES: frozenset[Key] = frozenset(
     {(TREE, "resident_bytes"), (MACHINE, "used_bytes"), (MACHINE, "page_cache_bytes")}

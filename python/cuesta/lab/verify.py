@@ -1,4 +1,4 @@
-"""Holds the answer files of any engine against another method on the same input."""
+"""Verification of the answer files of any engine by another method on the same input."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from cuesta.trial import Trial
 from cuesta.workloads import get_workload
 
 FULL, SAMPLE, NONE = LEVELS = ("full", "sample", "none")
-"""How much of an answer is held against its input: all; all that can be seen in the answer alone
+"""Levels of verification against the input: the full answer; all properties of the answer alone
 and a part of the rest, chosen at random; nothing."""
 
 Progress = Callable[[int, int], None]
-"""Called with what is done and what there is to do, in bytes or rows; 0 is not known."""
+"""Callback with the done and the total amount, in bytes or rows; a total of 0 is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What came of it.
+    """Result of a verification.
 
     Attributes
     ----------
     verified
-        None where nobody looked.
+        Whether the answer is right; None if it was not verified.
     digest, expected
-        Of the answer files, and by another method; None where nobody looked.
+        Digest of the answer files, and by the other method; None if not verified.
     method
         The other method, in one sentence.
     counts
-        Of the answer files.
+        Counts of the answer files.
     files
-        Files and folders of the answer that were looked at; empty where the verifier names none.
+        Files and folders of the answer that were read; empty if the verifier names none.
     remark
-        What is wrong with the answer beyond its digest; empty where nothing is.
+        Fault of the answer beyond its digest; empty if there is none.
     inputs
-        Fingerprints of what was read of each input; empty where not all was to be read.
+        Fingerprints of the bytes read of each input; empty for a partial verification.
     """
 
     verified: bool | None
@@ -56,13 +56,13 @@ class Verification:
 
     @property
     def fault(self) -> str:
-        """What is wrong, in words."""
+        """Description of the fault."""
         if self.digest == self.expected and self.remark:
             return self.remark
         return f"its digest is {self.digest}, {self.method} gives {self.expected}"
 
     def requiring(self, holds: bool, remark: str) -> Verification:
-        """The same, but wrong where a property of the answer does not hold."""
+        """Mark the answer as wrong, with `remark`, unless a property `holds`."""
         if holds or self.verified is not True:
             return self
         return replace(self, verified=False, remark=remark)
@@ -74,7 +74,7 @@ UNVERIFIED = Verification(
 
 
 class Verifier(Protocol):
-    """Judges an answer."""
+    """Verifies an answer."""
 
     def __call__(
         self,
@@ -99,7 +99,7 @@ def verify(
 ) -> Verification:
     """Verify the answer files in `answer`; the engine that wrote them does not matter.
 
-    Arguments: `level` is `full` or `sample`. Errors: `InputError` when the files or the inputs
+    Arguments: `level` is `full` or `sample`. Errors: `InputError` if the files or the inputs
     cannot be read.
     """
     started = time.perf_counter()
@@ -122,23 +122,24 @@ def verify(
 
 
 def strictly(
-    verification: Verification, names: Iterable[str], told: Iterable[Mapping[str, int]]
+    verification: Verification, names: Iterable[str], reported: Iterable[Mapping[str, int]]
 ) -> Verification:
-    """The verification, wrong also for a file that was not looked at or a count that differs.
+    """Mark the answer as wrong also for an unread file or a differing count.
 
-    Arguments: `names` of what is in the answer folder, and counts that were `told` of the answer.
+    Arguments: `names` are the entries of the answer folder, `reported` are counts of the answer by
+    the engine.
     """
-    found = verification
-    if found.files:
+    result = verification
+    if result.files:
         for name in names:
-            found = found.requiring(
-                name in found.files, f"{name} is no file of it: nothing says what it should be"
+            result = result.requiring(
+                name in result.files, f"{name} is no file of it: nothing says what it should be"
             )
-    for counts in told:
+    for counts in reported:
         for name, count in counts.items():
-            known = found.counts.get(name, count)
+            known = result.counts.get(name, count)
             words = name.replace("_", " ")
-            found = found.requiring(
+            result = result.requiring(
                 known == count, f"{words} was said to be {count:,}, its files have {known:,}"
             )
-    return found
+    return result

@@ -3,8 +3,8 @@
     with machines.apply({"disk-rate": "50MB/s"}, Place(folder=here, inputs=inputs)) as place:
         run_in_child(name, lambda: (place.enter(), work(place.inputs)))
 
-Whatever ends the trial, everything is undone in reverse; what a process that was itself killed has
-left is undone by the next one that comes.
+Whatever ends the trial, all changes are undone in reverse order; the changes of a killed process
+are undone by the next process that applies factors.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNDO: Mapping[str, Undo] = {
 
 
 def refusal(machine: Mapping[str, object]) -> str | None:
-    """Why this machine cannot hold a trial to `machine`, in one line, or None.
+    """Reason why this machine cannot hold a trial to `machine`, in one line, or None.
 
     Errors: `InputError` for an unknown factor, unit or value.
     """
@@ -62,16 +62,16 @@ def refusal(machine: Mapping[str, object]) -> str | None:
 
 @contextmanager
 def apply(machine: Mapping[str, object], place: Place) -> Iterator[Place]:
-    """Hold a place to factors until the end; what runs in it calls `Place.enter` first.
+    """Apply factors to a place until the end; a process that runs in it calls `Place.enter` first.
 
-    What still runs in its groups and networks at the end is killed. Not within another `apply` of
-    the same process. Errors: `InputError` where this machine cannot, or misses a rate by far;
-    `EngineError` where something could not be undone.
+    Processes that still run in its groups and networks at the end are killed. Calls cannot nest in
+    a process. Errors: `InputError` if this machine cannot apply the factors, or misses a rate by
+    far; `EngineError` if a change could not be undone.
     """
     why = refusal(machine)
     if why:
         raise InputError(why)
-    # A trial without factors, too, would be held to what another has left.
+    # A trial without factors, too, would be held to leftover factors of another.
     put_back()
     if not machine:
         yield place
@@ -87,28 +87,28 @@ def apply(machine: Mapping[str, object], place: Place) -> Iterator[Place]:
 
 
 def put_back() -> None:
-    """Undo what processes that were killed have left, where we may.
+    """Undo the changes of killed processes, if this process has the rights.
 
-    Errors: `EngineError` where something is left.
+    Errors: `EngineError` if a change remains.
     """
     if os.geteuid() == 0:
-        left = [told for told in sweep() if LEFT in told]
-        if left:
-            raise EngineError(left[0])
+        failures = [sentence for sentence in sweep() if LEFT in sentence]
+        if failures:
+            raise EngineError(failures[0])
 
 
 def holds_a_trial_alone() -> bool:
-    """Whether rates of disks are those of the trial's own group, as in version 2 of the groups."""
+    """Whether disk rates limit only the trial's group, as in version 2 of control groups."""
     return groups.second()
 
 
 def sweep() -> Iterator[str]:
-    """Undo what processes that were killed have left of the machine; a sentence about each."""
+    """Undo the changes of killed processes; yield a sentence about each process."""
     yield from Journal(_UNDO).sweep()
 
 
 def _refusals(wanted: Wanted) -> Iterator[str]:
-    found = [
+    reasons = [
         groups.refusal("memory-group") if wanted.memory_bytes is not None else None,
         groups.refusal("cpu-quota") if wanted.cores is not None else None,
         disks.refusal(wanted) if wanted.disks else None,
@@ -116,7 +116,7 @@ def _refusals(wanted: Wanted) -> Iterator[str]:
         memory.refusal_of_zram() if wanted.zram_bytes else None,
         links.refusal(wanted) if wanted.link_nodes else None,
     ]
-    yield from (why for why in found if why)
+    yield from (why for why in reasons if why)
 
 
 def _made(journal: Journal, wanted: Wanted, place: Place) -> Place:
@@ -126,7 +126,7 @@ def _made(journal: Journal, wanted: Wanted, place: Place) -> Place:
         memory.add_zram(journal, wanted.zram_bytes)
     if wanted.disks:
         place = disks.make(journal, wanted, place)
-    # After the disks, so that whoever uses them is killed before they are taken away.
+    # After the disks, so that processes that use them are killed before they are unmounted.
     several = range(max(1, wanted.link_nodes))
     nodes = tuple(Node(groups=groups.make(journal, wanted, index)) for index in several)
     place = replace(place, nodes=nodes)

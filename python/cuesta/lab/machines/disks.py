@@ -1,4 +1,4 @@
-"""Disks of a trial's own: files as block devices, each with a file system, a rate and folders."""
+"""Separate disks of a trial: files as block devices with a file system, a rate and folders."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from cuesta.lab.machines.system import find_command, output_of, succeeds, write
 from cuesta.units import format_bytes, format_rate
 
 SIZE_BYTES = 2 << 30
-"""Room of a disk beside its share of the inputs, unless said."""
+"""Default room of a disk in addition to its share of the inputs."""
 
 MISS_MAX = 0.3
-"""How far a rate may be from what was asked for."""
+"""Largest relative deviation of a rate from the requested one."""
 
 PROBE_SECONDS = 0.5
 PROBE_BYTES_MIN = 4 << 20
 PROBE_BYTES_MAX = 64 << 20
 PROBES_MAX = 12
-"""How often a rate is measured before it counts as missed. Others may use the machine too, and the
-kernel lets writers wait by what a device took of late: a loop device that was slow is slow for
-seconds, whatever it may write now."""
+"""Most measurements of a rate before it counts as missed. Other programs may use the machine too,
+and the kernel delays writers by the recent speed of a device: a loop device that was slow remains
+slow for seconds, whatever its limit is now."""
 
 FOLDER = "folder"
 LOOP = "loop"
 MOUNT = "mount"
 DIRTY = "dirty"
 _WRITEBACK = Path("/sys/class/bdi")
-"""By `MAJOR:MINOR` of a device, how the kernel writes to it what it has in memory."""
+"""Folder of the kernel's settings for writing back pages, by `MAJOR:MINOR` of a device."""
 _MAKE = {
     "ext2": ("-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0"),
     "ext3": ("-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0"),
@@ -46,13 +46,13 @@ _MAKE = {
     "xfs": ("-q", "-f", "-K"),
     "btrfs": ("-q", "-f", "-K"),
 }
-"""By file system, the options that leave nothing to be done later, beside the trial."""
+"""Options of each file system that leave no work for later, during the trial."""
 
 _PACKAGES = {"xfs": "xfsprogs", "btrfs": "btrfs-progs"}
 
 
 def refusal(wanted: Wanted) -> str | None:
-    """Why there can be no such disks here, or None."""
+    """Reason why such disks are impossible here, or None."""
     program = f"mkfs.{wanted.file_system}"
     if not Path("/dev/loop-control").exists():
         return "machine factor disks needs loop devices, and /dev/loop-control is not there"
@@ -68,13 +68,15 @@ def refusal(wanted: Wanted) -> str | None:
 
 
 def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
-    """The place with its disks, which hold its inputs. Errors: `InputError`."""
-    own = place.folder.absolute() / f"cuesta-disks.partial-{os.getpid()}"
+    """Add disks to a place, and copy its inputs to them. Errors: `InputError`."""
+    disks_folder = place.folder.absolute() / f"cuesta-disks.partial-{os.getpid()}"
     size = wanted.disk_bytes or SIZE_BYTES + 2 * _input_bytes(wanted, place) // wanted.disks
     _check_room(place.folder, size, wanted.disks)
-    journal.note(FOLDER, path=str(own))
-    removal.make_marked(own)
-    disks = tuple(_disk(journal, own / str(index), size, wanted) for index in range(wanted.disks))
+    journal.note(FOLDER, path=str(disks_folder))
+    removal.make_marked(disks_folder)
+    disks = tuple(
+        _disk(journal, disks_folder / str(index), size, wanted) for index in range(wanted.disks)
+    )
     place = replace(_with_folders(place, disks, wanted), disks=disks)
     if place.input_folders:
         place = replace(place, inputs=_put(place.inputs, place.input_folders))
@@ -82,13 +84,13 @@ def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
 
 
 def hold(journal: Journal, wanted: Wanted, place: Place) -> Place:
-    """The place with its disks held to their rate, which is measured.
+    """Limit the disks of a place to their rate, and measure it.
 
-    Errors: `InputError` where a disk misses its rate.
+    Errors: `InputError` if a disk misses its rate.
     """
-    every = tuple(group for node in place.nodes for group in node.groups)
+    all_groups = tuple(group for node in place.nodes for group in node.groups)
     for disk in place.disks if wanted.disk_bytes_per_s else ():
-        groups.throttle(journal, _number(disk), wanted.disk_bytes_per_s or 0, every)
+        groups.throttle(journal, _number(disk), wanted.disk_bytes_per_s or 0, all_groups)
     for disk in place.disks if wanted.dirty_bytes else ():
         _bound(journal, _WRITEBACK / _number(disk), wanted.dirty_bytes or 0)
     return replace(place, probed={**place.probed, **_probe(wanted, place)})
@@ -103,36 +105,36 @@ def undo_folder(step: Step) -> None:
 
 
 def undo_loop(step: Step) -> None:
-    """Let the device of a file go."""
+    """Detach the loop device of a file."""
     for line in output_of("disks", ["losetup", "-j", step["path"]]).splitlines():
         output_of("disks", ["losetup", "-d", line.partition(":")[0]])
 
 
 def undo_mount(step: Step) -> None:
-    """Unmount a disk, at the latest when nothing has a file of it open any more."""
+    """Unmount a disk, at the latest when none of its files is open."""
     path = step["path"]
     if os.path.ismount(path) and not succeeds(["umount", path]):
         output_of("disks", ["umount", "-l", path])
 
 
 def undo_dirty(step: Step) -> None:
-    """Let as much wait for a device as for any other."""
+    """Restore the default limits of dirty pages of a device."""
     for name, value in (("max_ratio", "100"), ("strict_limit", "0")):
         Path(step["path"], name).write_text(value)
 
 
 def _bound(journal: Journal, writeback: Path, most: int) -> None:
-    """Make whoever writes wait once `most` bytes are in memory only. Errors: `InputError`."""
+    """Block writers once `most` bytes are in memory only. Errors: `InputError`."""
     journal.note(DIRTY, path=str(writeback))
     write("disk-dirty", writeback / "strict_limit", "1")
     write("disk-dirty", writeback / "max_bytes", str(most))
 
 
 def _disk(journal: Journal, mount: Path, size: int, wanted: Wanted) -> Path:
-    """Where a new disk is mounted."""
+    """Make a disk and return its mount point."""
     file = mount.with_suffix(".disk")
     with file.open("wb") as out:
-        # Its room is taken now, so that the trial does not wait for it or find none.
+        # Its room is allocated now, so that the trial does not wait for it or lack it.
         os.posix_fallocate(out.fileno(), 0, size)
     journal.note(LOOP, path=str(file))
     device = _loop(file)
@@ -152,7 +154,7 @@ def _number(mount: Path) -> str:
 
 
 def _loop(file: Path) -> str:
-    """A device for a file, past the page cache of the file where its file system allows it."""
+    """Attach a loop device to a file, with direct I/O if its file system allows that."""
     command = ["losetup", "-f", "--show"]
     try:
         return output_of("disks", [*command, "--direct-io=on", str(file)])
@@ -175,36 +177,36 @@ def _with_folders(place: Place, disks: Sequence[Path], wanted: Wanted) -> Place:
 
 
 def _put(inputs: Sequence[str], folders: Sequence[Path]) -> tuple[str, ...]:
-    """Copies of the inputs, whose files go to the disks in turn.
+    """Copy the inputs, with their files on the disks in turn.
 
-    A folder stays one folder: on the first disk, with links to files on the others. What is not
-    here, as a URI, stays as it is.
+    A folder remains one folder: on the first disk, with links to files on the other disks. An input
+    that is not here, such as a URI, is unchanged.
     """
     turn = iter(range(1 << 62))
     copies = []
     for number, name in enumerate(inputs):
-        source, own = Path(name), f"{number}"
+        source, subfolder = Path(name), f"{number}"
         if not source.exists():
             copies.append(name)
             continue
         if not source.is_dir():
-            target = folders[next(turn) % len(folders)] / own / source.name
+            target = folders[next(turn) % len(folders)] / subfolder / source.name
             _copy(source, target)
             copies.append(str(target))
             continue
         for file in sorted(path for path in source.rglob("*") if path.is_file()):
-            inner = Path(own, source.name) / file.relative_to(source)
+            inner = Path(subfolder, source.name) / file.relative_to(source)
             folder = folders[next(turn) % len(folders)]
             _copy(file, folder / inner)
             if folder != folders[0]:
                 (folders[0] / inner).parent.mkdir(parents=True, exist_ok=True)
                 (folders[0] / inner).symlink_to(folder / inner)
-        copies.append(str(folders[0] / own / source.name))
+        copies.append(str(folders[0] / subfolder / source.name))
     return tuple(copies)
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file, and leave none of its pages in memory."""
+    """Copy a file, and drop its pages from memory."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         shutil.copyfile(source, target)
@@ -233,7 +235,7 @@ def _check_room(folder: Path, size: int, disks: int) -> None:
 
 
 def _probe(wanted: Wanted, place: Place) -> dict[str, float]:
-    """Measured rates of each disk. Errors: `InputError` where one is missed by far."""
+    """Measure the rates of each disk. Errors: `InputError` if one is missed by far."""
     rate = wanted.disk_bytes_per_s
     probed: dict[str, float] = {}
     for index, disk in enumerate(place.disks):
@@ -247,16 +249,16 @@ def _probe(wanted: Wanted, place: Place) -> dict[str, float]:
                 f"machine factor disk-rate: disk {index} {name}s {format_rate(measured[name])} "
                 f"where {format_rate(rate or 0)} is asked for; choose a rate that this machine has"
             )
-        probed |= {f"disk_{index}_{name}_bytes_per_s": one for name, one in measured.items()}
+        probed |= {f"disk_{index}_{name}_bytes_per_s": value for name, value in measured.items()}
     return probed
 
 
 def _missed(measured: Mapping[str, float], rate: int) -> list[str]:
-    return [name for name, one in measured.items() if abs(one - rate) > MISS_MAX * rate]
+    return [name for name, value in measured.items() if abs(value - rate) > MISS_MAX * rate]
 
 
 def _rates(place: Place, file: Path, rate: int | None) -> dict[str, float]:
-    """Bytes a second written and read, for about `PROBE_SECONDS` each."""
+    """Measure bytes per second written and read, for about `PROBE_SECONDS` each."""
     size = int(rate * PROBE_SECONDS) if rate else PROBE_BYTES_MAX
     mib = min(PROBE_BYTES_MAX, max(PROBE_BYTES_MIN, size)) >> 20
     return {name: (mib << 20) / seconds for name, seconds in _timed(place, file, mib)}

@@ -1,4 +1,4 @@
-"""The factors of a machine that a trial can be held to: their names, their units, their values."""
+"""Factors of a machine to which a trial can be held: names, units and values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INPUT = "input"
 SCRATCH = "scratch"
 OUTPUT = "output"
 HELD = (INPUT, SCRATCH, OUTPUT)
-"""What disks of a trial may hold."""
+"""Kinds of files that disks of a trial may hold."""
 
 PAGES = ("always", "madvise", "never")
 DISKS_MAX = 16
@@ -28,7 +28,7 @@ DISK_SIZE_MIN = 64 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Factor:
-    """One thing of a machine that a study may vary; `unit` as its values are written."""
+    """A factor of a machine that a study may vary; `unit` describes the form of its values."""
 
     name: str
     unit: str
@@ -99,8 +99,8 @@ _ALL = (
     ),
 )
 
-NAMES: Mapping[str, Factor] = {one.name: one for one in _ALL}
-"""Every factor by its name."""
+NAMES: Mapping[str, Factor] = {factor.name: factor for factor in _ALL}
+"""All factors by name."""
 
 OF_DISKS = frozenset({"disk-rate", "disk-dirty", "disks", "disk-size", "disk-holds", "file-system"})
 OF_LINKS = frozenset({"link-rate", "link-latency", "link-nodes"})
@@ -108,9 +108,9 @@ OF_LINKS = frozenset({"link-rate", "link-latency", "link-nodes"})
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What a mapping of factors says, in bytes, bits, seconds and numbers; None is not asked for.
+    """Parsed factors, in bytes, bits, seconds and numbers; None for a factor that is not set.
 
-    `disks` and `link_nodes` are 0 where nothing of theirs is asked for.
+    `disks` and `link_nodes` are 0 if no factor of disks or links is set.
     """
 
     memory_bytes: int | None = None
@@ -129,12 +129,12 @@ class Wanted:
 
     @property
     def grouped(self) -> bool:
-        """Whether the processes are counted as a group."""
+        """Whether the processes need a control group."""
         return self.memory_bytes is not None or self.cores is not None
 
 
 def parse(machine: Mapping[str, object]) -> Wanted:
-    """What `machine` asks for. Errors: `InputError` for an unknown factor, unit or value."""
+    """Parse factors. Errors: `InputError` for an unknown factor, unit or value."""
     read: dict[str, Any] = {}
     for name, value in machine.items():
         if name not in NAMES:
@@ -208,7 +208,7 @@ def _number(most: int) -> Callable[[str, str], int]:
     return read
 
 
-def _one_of(*words: str) -> Callable[[str, str], str]:
+def _choice(*words: str) -> Callable[[str, str], str]:
     def read(text: str, name: str) -> str:
         if text not in words:
             raise _wrong(name, text)
@@ -231,12 +231,12 @@ _READERS: dict[str, tuple[str, Callable[[str, str], object]]] = {
     "disks": ("disks", _number(DISKS_MAX)),
     "disk-size": ("disk_bytes", _size(DISK_SIZE_MIN)),
     "disk-holds": ("disk_holds", _holds),
-    "file-system": ("file_system", _one_of("ext2", "ext3", "ext4", "xfs", "btrfs")),
-    "huge-pages": ("huge_pages", _one_of(*PAGES)),
+    "file-system": ("file_system", _choice("ext2", "ext3", "ext4", "xfs", "btrfs")),
+    "huge-pages": ("huge_pages", _choice(*PAGES)),
     "zram": ("zram_bytes", _size(1 << 20)),
     "link-rate": ("link_bits_per_s", _link_rate),
     "link-latency": ("link_seconds", _latency),
     "link-nodes": ("link_nodes", _number(NODES_MAX)),
     "cpu-quota": ("cores", _cores),
 }
-"""By factor, the field of `Wanted` and what reads its value."""
+"""Field of `Wanted`, and parser of the value, by factor."""

@@ -1,6 +1,6 @@
 """Control groups of the kernel, version 1 or 2: a limit of memory, of processor time, of disks.
 
-Version 1 has a tree of groups for each kind, and throttles what was written to memory first only
+Version 1 has a tree of groups for each kind, and throttles buffered writes only
 in the root group of `blkio`. Version 2 has one tree, in which such writes belong to their writer.
 """
 
@@ -19,7 +19,7 @@ from cuesta.lab.machines.system import write
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 END_SECONDS = 10.0
-"""How long killed processes of a group may take to be gone."""
+"""Seconds that killed processes of a group have to exit."""
 
 GROUP = "group"
 RATE = "rate"
@@ -34,7 +34,7 @@ def second(root: Path = ROOT) -> bool:
 
 
 def refusal(factor: str, root: Path = ROOT) -> str | None:
-    """Why control groups cannot hold a trial to `factor` here, or None."""
+    """Reason why control groups cannot hold a trial to `factor` here, or None."""
     if second(root):
         kind = _SECOND_KINDS[factor]
         if kind in (root / "cgroup.controllers").read_text().split():
@@ -48,17 +48,17 @@ def refusal(factor: str, root: Path = ROOT) -> str | None:
 
 
 def make(journal: Journal, wanted: Wanted, node: int) -> tuple[Path, ...]:
-    """The groups of a node, with their limits. Errors: `InputError`."""
+    """Make the groups of a node, with their limits. Errors: `InputError`."""
     name = f"cuesta-{os.getpid()}-{node}"
     if second():
         return _make_second(journal, wanted, name)
     groups = []
     if wanted.memory_bytes is not None:
-        group = _make(journal, "memory-group", _own("memory") / name)
+        group = _make(journal, "memory-group", _current_group("memory") / name)
         write("memory-group", group / "memory.limit_in_bytes", str(wanted.memory_bytes))
         groups.append(group)
     if wanted.cores is not None:
-        group = _make(journal, "cpu-quota", _own("cpu") / name)
+        group = _make(journal, "cpu-quota", _current_group("cpu") / name)
         write("cpu-quota", group / "cpu.cfs_period_us", str(PERIOD_US))
         write("cpu-quota", group / "cpu.cfs_quota_us", str(int(wanted.cores * PERIOD_US)))
         groups.append(group)
@@ -66,7 +66,7 @@ def make(journal: Journal, wanted: Wanted, node: int) -> tuple[Path, ...]:
 
 
 def throttle(journal: Journal, device: str, bytes_per_s: int, groups: tuple[Path, ...]) -> None:
-    """Let a device, `MAJOR:MINOR`, read and write no faster. Errors: `InputError`."""
+    """Limit the rates of a device, `MAJOR:MINOR`. Errors: `InputError`."""
     if second():
         for group in groups:
             limits = f"{device} rbps={bytes_per_s} wbps={bytes_per_s}"
@@ -79,12 +79,12 @@ def throttle(journal: Journal, device: str, bytes_per_s: int, groups: tuple[Path
 
 
 def undo_rate(step: Step) -> None:
-    """Lift the rate of a device."""
+    """Remove the rate limit of a device."""
     Path(step["path"]).write_text(f"{step['device']} 0")
 
 
 def undo_group(step: Step) -> None:
-    """Kill what is left in a group, and remove it. Errors: `EngineError` when it stays."""
+    """Kill the processes of a group, and remove it. Errors: `EngineError` if it remains."""
     group = Path(step["path"])
     deadline = time.monotonic() + END_SECONDS
     while group.is_dir():
@@ -105,15 +105,15 @@ def _make_second(journal: Journal, wanted: Wanted, name: str) -> tuple[Path, ...
         "cpu-quota": wanted.cores is not None,
         "disk-rate": wanted.disk_bytes_per_s is not None,
     }
-    asked = [factor for factor, wants in kinds.items() if wants]
-    # What is written to memory first belongs to a group only where memory is counted by group too.
-    needed = {_SECOND_KINDS[factor] for factor in asked}
+    factors = [factor for factor, wants in kinds.items() if wants]
+    # A buffered write belongs to a group only if its memory is counted by group, too.
+    needed = {_SECOND_KINDS[factor] for factor in factors}
     needed |= {"memory"} if "io" in needed else set()
     for kind in sorted(needed):
-        write(asked[0], ROOT / "cgroup.subtree_control", f"+{kind}")
-    if not asked:
+        write(factors[0], ROOT / "cgroup.subtree_control", f"+{kind}")
+    if not factors:
         return ()
-    group = _make(journal, asked[0], ROOT / name)
+    group = _make(journal, factors[0], ROOT / name)
     if wanted.memory_bytes is not None:
         write("memory-group", group / "memory.max", str(wanted.memory_bytes))
     if wanted.cores is not None:
@@ -131,8 +131,8 @@ def _make(journal: Journal, factor: str, group: Path) -> Path:
     return group
 
 
-def _own(kind: str) -> Path:
-    """The group of this process: limits that it has hold for what is below it too."""
+def _current_group(kind: str) -> Path:
+    """Group of this process, whose limits also apply to groups below it."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, kinds, path = line.split(":", 2)
         folder = ROOT / kind / path.lstrip("/")

@@ -1,7 +1,7 @@
-"""What was changed of the machine, so that it is undone: at the end, or by whoever comes next.
+"""Journal of changes of the machine, which are undone at the end, or by the next process.
 
-A step is written down before it is done. A journal is named after the process that keeps it and
-when that one was started; one whose process no longer lives is undone by the next that looks.
+A step is written down before it is done. A journal is named after its process and the start time of
+that process. The journal of a process that has exited is undone by the next process that sweeps.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from cuesta import processes
 from cuesta.errors import CuestaError, EngineError
 
 FOLDER = Path("/run/cuesta/machines")
-"""In memory, as what the journals tell of is gone too when the machine is started again."""
+"""Folder in memory: a restart of the machine undoes the steps and loses the journals alike."""
 
 LEFT = "has left"
-"""In the sentence about what could not be undone."""
+"""Words in the sentence about a step that could not be undone."""
 
 _NAME = re.compile(r"(\d+)-(\d+)\.jsonl")
 
@@ -28,48 +28,48 @@ Undo = Callable[[Step], None]
 
 
 class Journal:
-    """The steps of this process, undone in reverse; `undo` says how, by kind of step."""
+    """Steps of this process, undone in reverse by the functions of `undo`, by kind of step."""
 
     def __init__(self, undo: Mapping[str, Undo], folder: Path = FOLDER) -> None:
         self._undo = undo
         self._folder = folder
-        own = processes.identity(os.getpid())
-        self._path = folder / f"{own.replace(':', '-')}.jsonl"
+        identity = processes.identity(os.getpid())
+        self._path = folder / f"{identity.replace(':', '-')}.jsonl"
 
     def note(self, kind: str, **facts: str) -> None:
-        """Write down a step that comes now; `kind` says how it is undone."""
+        """Write down a step before it is done; `kind` selects how it is undone."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as out:
             out.write(f"{json.dumps({'kind': kind, **facts})}\n")
 
     def undo(self) -> None:
-        """Undo every step, the last one first.
+        """Undo all steps, the last one first.
 
-        Errors: `EngineError` where something is left; it is tried again by `sweep`.
+        Errors: `EngineError` if a step fails; `sweep` tries it again.
         """
-        left = list(_undo_all(self._path, self._undo))
-        if left:
-            raise EngineError(f"the machine was not put back: {'; '.join(left)}")
+        failures = list(_undo_all(self._path, self._undo))
+        if failures:
+            raise EngineError(f"the machine was not put back: {'; '.join(failures)}")
 
     def sweep(self) -> Iterator[str]:
-        """Undo what processes have left that no longer live; yields a sentence about each."""
-        for path, pid in self._others():
+        """Undo the journals of exited processes; yield a sentence about each."""
+        for path, pid in self._foreign_journals():
             if not lives(path):
-                left = list(_undo_all(path, self._undo))
-                if left:
-                    yield f"process {pid} was killed and {LEFT} {'; '.join(left)}"
+                failures = list(_undo_all(path, self._undo))
+                if failures:
+                    yield f"process {pid} was killed and {LEFT} {'; '.join(failures)}"
                 else:
                     yield f"put back what process {pid}, now killed, had changed of the machine"
 
     def holders(self, kind: str) -> list[int]:
-        """Living processes that have done a step of `kind`."""
+        """List the living processes with a step of `kind`."""
         return [
             pid
-            for path, pid in self._others()
+            for path, pid in self._foreign_journals()
             if lives(path) and any(step["kind"] == kind for step in _steps(path))
         ]
 
-    def _others(self) -> list[tuple[Path, int]]:
+    def _foreign_journals(self) -> list[tuple[Path, int]]:
         if not self._folder.is_dir():
             return []
         named = [(path, _NAME.fullmatch(path.name)) for path in sorted(self._folder.iterdir())]
@@ -77,7 +77,7 @@ class Journal:
 
 
 def lives(journal: Path) -> bool:
-    """Whether the process that keeps a journal still runs."""
+    """Whether the process of a journal still runs."""
     match = _NAME.fullmatch(journal.name)
     return match is not None and processes.lives(f"{match[1]}:{match[2]}")
 
@@ -91,13 +91,13 @@ def _steps(path: Path) -> list[Step]:
 
 
 def _undo_all(path: Path, undo: Mapping[str, Undo]) -> Iterator[str]:
-    """What could not be undone, in words; where all was, the journal is removed."""
-    left = []
+    """Undo all steps and remove the journal; yield descriptions of steps that failed."""
+    failures = []
     for step in reversed(_steps(path)):
         try:
             undo[step["kind"]](step)
         except (OSError, CuestaError, KeyError) as error:
-            left.append(f"{' '.join(step.values())} ({error})")
-    if not left:
+            failures.append(f"{' '.join(step.values())} ({error})")
+    if not failures:
         path.unlink(missing_ok=True)
-    yield from left
+    yield from failures

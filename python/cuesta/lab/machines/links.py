@@ -1,4 +1,4 @@
-"""Nodes with networks of their own on one machine, and links of a rate and a delay between them."""
+"""Nodes with separate networks on a machine, and links of a rate and a delay between them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from cuesta.lab.machines.place import Node, Place
 from cuesta.lab.machines.system import find_command, output_of, succeeds
 
 MISS_MAX = 0.3
-"""How far a link may be from the rate that was asked for."""
+"""Largest relative deviation of a link from the requested rate."""
 
 PROBES_MAX = 3
-"""How often a link is measured before its rate counts as missed."""
+"""Most measurements of a link before its rate counts as missed."""
 
 QUEUE_SECONDS = 0.05
-"""What a link holds back at most before it drops."""
+"""Longest delay of a packet in a link's queue before packets are dropped."""
 
 BURST_BYTES_MIN = 128 << 10
 BURST_SECONDS = 0.002
@@ -36,7 +36,7 @@ _FACTOR = "link-nodes"
 
 
 def refusal(wanted: Wanted) -> str | None:
-    """Why there can be no such links here, or None; tries them in a network that nobody sees."""
+    """Reason why such links are impossible here, or None; tries them in an isolated network."""
     for command in ("ip", "tc", "unshare"):
         if not find_command(command):
             return f"machine factor link-nodes needs {command}: apt-get install iproute2"
@@ -54,9 +54,9 @@ def refusal(wanted: Wanted) -> str | None:
 
 
 def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
-    """The place with a network of its own for each node, with links that are measured.
+    """Add a separate network with a link to each node of a place, and measure a link.
 
-    Errors: `InputError` where a link misses its rate by far.
+    Errors: `InputError` if a link misses its rate by far.
     """
     net = _free_net()
     bridge = f"cu{os.getpid()}"
@@ -69,12 +69,12 @@ def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
         name, address = f"cuesta-{os.getpid()}-{index}", f"{net}.{index + 1}"
         _link(journal, wanted, (bridge, f"{bridge}n{index}", name, address))
         linked.append(replace(node, namespace=name, address=address))
-    seen = _probe(wanted, linked) if len(linked) > 1 else {}
-    return replace(place, nodes=tuple(linked), probed={**place.probed, **seen})
+    probed = _probe(wanted, linked) if len(linked) > 1 else {}
+    return replace(place, nodes=tuple(linked), probed={**place.probed, **probed})
 
 
 def undo_namespace(step: Step) -> None:
-    """Kill what runs in a network, and remove it with its end of the link."""
+    """Kill the processes in a network, and remove it with its end of the link."""
     name = step["name"]
     if not Path("/run/netns", name).exists():
         return
@@ -88,7 +88,7 @@ def undo_namespace(step: Step) -> None:
 
 
 def undo_bridge(step: Step) -> None:
-    """Remove what links the nodes."""
+    """Remove the bridge between the nodes."""
     if Path("/sys/class/net", step["name"]).exists():
         output_of(_FACTOR, ["ip", "link", "del", step["name"]])
 
@@ -110,7 +110,7 @@ def _link(journal: Journal, wanted: Wanted, names: tuple[str, str, str, str]) ->
 
 
 def _shape(control: list[str], device: str, wanted: Wanted, delay_seconds: float | None) -> None:
-    """Delay and hold back what leaves by a device."""
+    """Delay and throttle the packets that a device sends."""
     add, parent = [*control, "qdisc", "add", "dev", device], ["root", "handle", "1:"]
     if delay_seconds:
         delay = ["netem", "delay", f"{delay_seconds * 1e6:.0f}us", "limit", str(PACKETS_MAX)]
@@ -124,7 +124,7 @@ def _shape(control: list[str], device: str, wanted: Wanted, delay_seconds: float
 
 
 def _probe(wanted: Wanted, nodes: list[Node]) -> dict[str, float]:
-    """Rate and round trip between the first two nodes. Errors: `InputError`."""
+    """Measure rate and round trip between the first two nodes. Errors: `InputError`."""
     rate = wanted.link_bits_per_s or 0.0
     module = [sys.executable, "-m", "cuesta.lab.network"]
     listens = subprocess.Popen(
@@ -159,12 +159,12 @@ def _queues(*words: str) -> bool:
 
 
 def _free_net() -> str:
-    """The beginning of 254 addresses that no interface of the machine has."""
-    taken = output_of(_FACTOR, ["ip", "-o", "-4", "addr"])
+    """Find the prefix of 254 addresses that no interface of the machine has."""
+    addresses = output_of(_FACTOR, ["ip", "-o", "-4", "addr"])
     first = os.getpid() % 25_000
     for shift in range(25_000):
         number = (first + shift) % 25_000
         net = f"10.{100 + number // 250}.{number % 250}"
-        if f" {net}." not in taken:
+        if f" {net}." not in addresses:
             return net
     raise InputError("machine factor link-nodes: no free addresses")

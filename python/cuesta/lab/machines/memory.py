@@ -1,4 +1,4 @@
-"""Huge pages, and swap in compressed memory: both are of the whole machine while they last."""
+"""Huge pages, and swap in compressed memory; both affect the complete machine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CONTROL = Path("/sys/class/zram-control")
 
 
 def refusal_of_pages() -> str | None:
-    """Why huge pages cannot be chosen here, or None."""
+    """Reason why huge pages cannot be chosen here, or None."""
     if _PAGES.is_file():
         return None
     return f"machine factor huge-pages needs a kernel that has them: {_PAGES} is not there"
 
 
 def refusal_of_zram() -> str | None:
-    """Why there can be no compressed memory here, or None."""
+    """Reason why compressed memory is impossible here, or None."""
     if not _CONTROL.is_dir():
         return "machine factor zram needs the kernel's module zram: modprobe zram"
     for command in ("mkswap", "swapon", "swapoff"):
@@ -33,22 +33,22 @@ def refusal_of_zram() -> str | None:
 
 
 def choose_pages(journal: Journal, word: str) -> None:
-    """Say who gets huge pages. Errors: `InputError`, also while another process has chosen."""
-    others = journal.holders(HUGE_PAGES)
-    if others:
-        raise InputError(f"machine factor huge-pages: process {others[0]} has chosen; wait for it")
+    """Set the policy of huge pages. Errors: `InputError`, also while another process has set it."""
+    holders = journal.holders(HUGE_PAGES)
+    if holders:
+        raise InputError(f"machine factor huge-pages: process {holders[0]} has chosen; wait for it")
     before = re.search(r"\[(\w+)\]", _PAGES.read_text())
     journal.note(HUGE_PAGES, before=before[1] if before else "madvise")
     write("huge-pages", _PAGES, word)
 
 
 def undo_pages(step: Step) -> None:
-    """Choose what was chosen before."""
+    """Restore the policy of huge pages."""
     _PAGES.write_text(step["before"])
 
 
 def add_zram(journal: Journal, size_bytes: int) -> None:
-    """Have a swap device in compressed memory, used before any other. Errors: `InputError`."""
+    """Add a swap device in compressed memory, used before any other. Errors: `InputError`."""
     try:
         number = (_CONTROL / "hot_add").read_text().strip()
     except OSError as error:
@@ -60,7 +60,7 @@ def add_zram(journal: Journal, size_bytes: int) -> None:
 
 
 def undo_zram(step: Step) -> None:
-    """Take what was swapped back, and the device away."""
+    """Swap all pages back in, and remove the device."""
     number = step["number"]
     folder = Path(f"/sys/block/zram{number}")
     if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""Where a trial runs on a machine that is held to factors: its folders, its nodes, how to enter."""
+"""Place of a trial on a machine that is held to factors: its folders and its nodes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _NAMESPACES = Path("/run/netns")
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A part of the machine with limits of its own.
+    """A part of the machine with separate limits.
 
     Attributes
     ----------
     groups
-        Folders of the control groups that its processes are in.
+        Folders of the control groups of its processes.
     namespace
-        Its network's name for `ip netns`, None for that of the machine.
+        Name of its network for `ip netns`, None for that of the machine.
     address
-        Its own address, which the other nodes and the machine reach.
+        Its address, which the other nodes and the machine can reach.
     """
 
     groups: tuple[Path, ...] = ()
@@ -33,9 +33,9 @@ class Node:
     address: str = "127.0.0.1"
 
     def enter(self) -> None:
-        """Move this process here, before it has threads; all that it starts is here too.
+        """Move this process here, before it has threads; its descendants are here too.
 
-        It fits as `preexec_fn` of a process. Errors: `EngineError`.
+        It can be the `preexec_fn` of a process. Errors: `EngineError`.
         """
         try:
             for group in self.groups:
@@ -46,7 +46,7 @@ class Node:
             raise EngineError(f"the node {self.address} cannot be entered: {error}") from None
 
     def prefix(self) -> list[str]:
-        """Words that put a command here: `[*node.prefix(), "hostname"]`."""
+        """Prefix of a command that runs it here: `[*node.prefix(), "hostname"]`."""
         words = []
         if self.groups:
             moves = "".join(f"echo $$ > {group}/cgroup.procs && " for group in self.groups)
@@ -58,20 +58,20 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """What a trial finds; `apply` fills in what its factors change.
+    """Folders and nodes of a trial; `apply` fills in the changes by its factors.
 
     Attributes
     ----------
     folder
-        Where files behind the disks are kept while they are there.
+        Folder of the files behind the disks while these exist.
     inputs
-        What the trial reads; put on its disks where these hold inputs.
+        Inputs of the trial; copies on its disks if these hold inputs.
     disks
-        Where each disk of the trial is mounted.
+        Mount point of each disk of the trial.
     input_folders, scratch_folders, output_folders
-        One folder on each disk that holds such files; none where the disks do not hold them.
+        A folder on each disk for such files; none if the disks do not hold them.
     nodes
-        One, or as many as are linked.
+        One node, or as many as are linked.
     probed
         Measured rates and times of disks and links, by names that end in their units.
     """

@@ -1,4 +1,4 @@
-"""Commands and files of the system, whose refusals are told in one line."""
+"""Commands and files of the system, with errors in one line."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pathlib import Path
 from cuesta.errors import InputError
 
 COMMAND_SECONDS = 60.0
-"""A command of the system that takes longer has failed."""
+"""Seconds after which a command of the system counts as failed."""
 
 _SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 _CALM = {"LC_ALL": "C"}
 
 
 def find_command(command: str) -> str | None:
-    """Where a command of the system is, also one that only root usually looks for."""
+    """Path of a command of the system, including those in folders that only root searches."""
     return shutil.which(command, path=f"{os.environ.get('PATH', '')}:{_SYSTEM_PATH}")
 
 
 def output_of(factor: str, command: Sequence[str]) -> str:
-    """What a command prints. Errors: `InputError` that names the factor it was for."""
+    """Run a command and return its output. Errors: `InputError` with the factor it is for."""
     try:
         done = _run(command)
     except FileNotFoundError:
@@ -37,7 +37,7 @@ def output_of(factor: str, command: Sequence[str]) -> str:
 
 
 def succeeds(command: Sequence[str]) -> bool:
-    """Whether a command ended well."""
+    """Run a command; return whether it succeeded."""
     try:
         return _run(command).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
@@ -45,7 +45,7 @@ def succeeds(command: Sequence[str]) -> bool:
 
 
 def write(factor: str, path: Path, text: str) -> None:
-    """Tell the kernel something. Errors: `InputError` that names the factor it is for."""
+    """Write a setting of the kernel. Errors: `InputError` with the factor it is for."""
     try:
         path.write_text(text, encoding="ascii")
     except OSError as error:
