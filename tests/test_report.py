@@ -54,7 +54,7 @@ class Outline(HTMLParser):
         return " ".join(plain.split())
 
     def values(self, name: str) -> list[str]:
-        return [str(attributes[name]) for _, attributes in self.tags if name in attributes]
+        return [str(fields[name]) for _, fields in self.tags if name in fields]
 
 
 def runs_of(*records: kit.Record) -> Sequence[Group]:
@@ -142,16 +142,12 @@ def test_the_page_is_complete_well_formed_and_self_contained() -> None:
 
 def test_pictures_are_named_and_tables_have_scopes() -> None:
     outline = page(kit.native(), kit.spark(), kit.array())
-    charts = [
-        attributes for tag, attributes in outline.tags if tag == "svg" and "role" in attributes
-    ]
+    charts = [fields for tag, fields in outline.tags if tag == "svg" and "role" in fields]
     identifiers = set(outline.values("id"))
     assert len(charts) >= 5
     for chart in charts:
         assert set(str(chart["aria-labelledby"]).split()) <= identifiers
-    assert all(
-        attributes.get("scope") in ("row", "col") for tag, attributes in outline.tags if tag == "th"
-    )
+    assert all(fields.get("scope") in ("row", "col") for tag, fields in outline.tags if tag == "th")
 
 
 def test_the_same_records_give_the_same_bytes_in_any_process(tmp_path: Path) -> None:
@@ -292,9 +288,7 @@ def test_overlapping_intervals_are_no_difference() -> None:
 
 
 def test_an_engine_that_must_load_first_is_not_the_best_though_its_work_is_faster() -> None:
-    """An array whose query takes a fraction of the scan has to be filled even for a single
-    question.
-    """
+    """An array with a query in a fraction of a scan must still be filled for a single question."""
     quick = kit.record("array", kit.timings({"load": 2.0, "query": 0.05}, 7), 1 << 20)
     (runs,) = runs_of(quick, kit.native())
     assert find(runs).best_label == "native"
@@ -357,10 +351,9 @@ def test_a_folder_of_answers_is_searched_and_a_record_is_read_once(tmp_path: Pat
     kit.write_comparison(tmp_path / "deep" / "one", [kit.native(), kit.spark()])
     kit.write_run(tmp_path / "two", kit.degrees())
     record = tmp_path / "two" / "run.json"
-    assert sum(len(question.runs) for question in read_groups([tmp_path, record])) == 3
+    assert sum(len(section.runs) for section in read_groups([tmp_path, record])) == 3
     assert (
-        sum(len(question.runs) for question in read_groups([record, tmp_path / "deep" / "one"]))
-        == 3
+        sum(len(section.runs) for section in read_groups([record, tmp_path / "deep" / "one"])) == 3
     )
 
 
@@ -386,9 +379,7 @@ def test_missing_and_empty_paths_are_reported_in_a_single_line(tmp_path: Path) -
         write([], tmp_path / "report.html")
 
 
-def test_an_output_that_cannot_be_written_is_reported_in_a_single_line_and_leaves_nothing(
-    tmp_path: Path,
-) -> None:
+def test_a_failed_output_is_a_single_line_and_leaves_nothing(tmp_path: Path) -> None:
     folder = kit.write_run(tmp_path / "a", kit.native())
     (tmp_path / "report.html").mkdir()
     with pytest.raises(InputError, match=r"report\.html"):
@@ -399,9 +390,7 @@ def test_an_output_that_cannot_be_written_is_reported_in_a_single_line_and_leave
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "file", "report.html"]
 
 
-def test_a_comparison_that_names_a_missing_record_is_reported_in_a_single_line(
-    tmp_path: Path,
-) -> None:
+def test_a_comparison_that_names_a_missing_record_is_a_single_line(tmp_path: Path) -> None:
     folder = kit.write_comparison(tmp_path / "a", [kit.native(), kit.spark()])
     (folder / "spark" / "run.json").unlink()
     with pytest.raises(InputError, match=r"spark/run\.json"):

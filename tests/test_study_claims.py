@@ -27,11 +27,11 @@ def around(middle: float, part: float = 0.01) -> list[float]:
     return [middle * (1 - part), middle, middle * (1 + part)]
 
 
-def finding_of(levels: list[dict[str, Any]], keys: dict[str, Any], samples: Any) -> dict[str, Any]:
+def judge(levels: list[dict[str, Any]], keys: dict[str, Any], samples: Any) -> dict[str, Any]:
     made = result(levels, [claim(**keys)], samples)
     check_claims(made["file"], made["factors"])
-    (finding,) = judged(made)
-    return finding
+    (ruling,) = judged(made)
+    return ruling
 
 
 def test_faster_at_all_levels_holds() -> None:
@@ -39,11 +39,11 @@ def test_faster_at_all_levels_holds() -> None:
         size = {"small": 1.0, "medium": 2.0, "large": 4.0}[levels["size"]]
         return {"work": around(size if levels["tool"] == "ours" else 3 * size)}
 
-    finding = finding_of([TOOLS, SIZES], FASTER, samples)
-    assert finding["verdict"] == "holds"
-    assert [part["levels"]["size"] for part in finding["parts"]] == ["small", "medium", "large"]
-    assert all(part["holds"] for part in finding["parts"])
-    assert finding["said"].startswith(
+    ruling = judge([TOOLS, SIZES], FASTER, samples)
+    assert ruling["verdict"] == "holds"
+    assert [part["levels"]["size"] for part in ruling["parts"]] == ["small", "medium", "large"]
+    assert all(part["holds"] for part in ruling["parts"])
+    assert ruling["said"].startswith(
         "Time of work of theirs was 3 times that of ours at small (2.9"
     )
 
@@ -53,19 +53,19 @@ def test_slower_at_a_single_level_does_not_hold_and_the_sentence_names_it() -> N
         wins = (levels["tool"] == "ours") != (levels["size"] == "large")
         return {"work": around(1 if wins else 3)}
 
-    finding = finding_of([TOOLS, SIZES], FASTER, samples)
-    assert finding["verdict"] == "does not hold"
-    assert "0.33 at large (0." in finding["said"]
-    assert finding["said"].endswith("; claimed: more than 1.")
+    ruling = judge([TOOLS, SIZES], FASTER, samples)
+    assert ruling["verdict"] == "does not hold"
+    assert "0.33 at large (0." in ruling["said"]
+    assert ruling["said"].endswith("; claimed: more than 1.")
 
 
 def test_intervals_that_touch_leave_it_undecided_with_the_repeats_that_lack() -> None:
     def samples(levels: Levels) -> dict[str, list[float]]:
         return {"work": around(1 if levels["tool"] == "ours" else 1.2, 0.15)}
 
-    finding = finding_of([TOOLS, SIZES], FASTER, samples)
-    assert finding["verdict"] == "undecided"
-    assert "about 9 repeats would be needed to decide" in finding["said"]
+    ruling = judge([TOOLS, SIZES], FASTER, samples)
+    assert ruling["verdict"] == "undecided"
+    assert "about 9 repeats would be needed to decide" in ruling["said"]
 
 
 def test_a_level_that_was_not_run_leaves_it_undecided() -> None:
@@ -74,9 +74,9 @@ def test_a_level_that_was_not_run_leaves_it_undecided() -> None:
             return {}
         return {"work": around(1 if levels["tool"] == "ours" else 3)}
 
-    finding = finding_of([TOOLS, SIZES], FASTER, samples)
-    assert finding["verdict"] == "undecided"
-    assert "no verified run to compare at large" in finding["said"]
+    ruling = judge([TOOLS, SIZES], FASTER, samples)
+    assert ruling["verdict"] == "undecided"
+    assert "no verified run to compare at large" in ruling["said"]
 
 
 def test_a_combination_that_the_study_leaves_out_is_not_missed() -> None:
@@ -88,27 +88,27 @@ def test_a_combination_that_the_study_leaves_out_is_not_missed() -> None:
     made["cells"] = [cell for cell in made["cells"] if cell["levels"]["size"] != "large"]
     assert judged(made)[0]["verdict"] == "undecided"
     made["file"]["without"] = [{"where": {"size": ["large"], "tool": "theirs"}, "why": "big"}]
-    (finding,) = judged(made)
-    assert finding["verdict"] == "holds"
-    assert "large" not in finding["said"]
+    (ruling,) = judged(made)
+    assert ruling["verdict"] == "holds"
+    assert "large" not in ruling["said"]
 
 
 def test_two_levels_are_enough_where_no_more_exist() -> None:
     sizes = factor("size", ["small", "large"])
-    finding = finding_of(
+    ruling = judge(
         [TOOLS, sizes], FASTER, lambda levels: {"work": around(1 + (levels["tool"] == "theirs"))}
     )
-    assert finding["verdict"] == "holds"
+    assert ruling["verdict"] == "holds"
 
 
 def test_a_level_without_a_value_is_no_place_on_an_axis() -> None:
     kinds = factor("kind", ["scan", "join"])
-    finding = finding_of(
+    ruling = judge(
         [TOOLS, kinds],
         {**FASTER, "over": "kind"},
         lambda levels: {"work": around(1 + (levels["tool"] == "theirs"))},
     )
-    assert "Time of work of theirs was 2 times that of ours for scan (" in finding["said"]
+    assert "Time of work of theirs was 2 times that of ours for scan (" in ruling["said"]
 
 
 def test_a_claim_of_ours_may_compare_two_cells_alone() -> None:
@@ -117,46 +117,36 @@ def test_a_claim_of_ours_may_compare_two_cells_alone() -> None:
         "faster": {"tool": "ours", "size": "small"},
         "than": {"tool": "theirs", "size": "large"},
     }
-    finding = finding_of(
+    ruling = judge(
         [TOOLS, SIZES], keys, lambda levels: {"work": around(1 + 2 * (levels["tool"] == "theirs"))}
     )
-    assert finding["verdict"] == "holds"
-    assert finding["said"].startswith(
+    assert ruling["verdict"] == "holds"
+    assert ruling["said"].startswith(
         "Time of work of theirs, large was 3 times that of ours, small (2."
     )
-    assert finding_of([TOOLS, SIZES], keys, lambda _: {})["verdict"] == "undecided"
+    assert judge([TOOLS, SIZES], keys, lambda _: {})["verdict"] == "undecided"
 
 
 def test_at_least_and_at_most_bound_the_claimed_side() -> None:
     def samples(levels: Levels) -> dict[str, list[float]]:
         return {"work": around(1 if levels["tool"] == "ours" else 3)}
 
-    assert finding_of([TOOLS, SIZES], {**FASTER, "by": 2.5}, samples)["verdict"] == "holds"
-    assert finding_of([TOOLS, SIZES], {**FASTER, "by": 3.5}, samples)["verdict"] == "does not hold"
-    assert (
-        finding_of([TOOLS, SIZES], {**FASTER, "under": 2.5}, samples)["verdict"] == "does not hold"
-    )
-    assert finding_of([TOOLS, SIZES], {**FASTER, "by": 3}, samples)["verdict"] == "undecided"
+    assert judge([TOOLS, SIZES], {**FASTER, "by": 2.5}, samples)["verdict"] == "holds"
+    assert judge([TOOLS, SIZES], {**FASTER, "by": 3.5}, samples)["verdict"] == "does not hold"
+    assert judge([TOOLS, SIZES], {**FASTER, "under": 2.5}, samples)["verdict"] == "does not hold"
+    assert judge([TOOLS, SIZES], {**FASTER, "by": 3}, samples)["verdict"] == "undecided"
 
 
 def test_the_same_within_a_factor() -> None:
-    keys = {
-        "measure": "work",
-        "over": "size",
-        "same": [{"tool": "ours"}, {"tool": "theirs"}],
-        "within": 1.2,
-    }
+    sides = [{"tool": "ours"}, {"tool": "theirs"}]
+    keys = {"measure": "work", "over": "size", "same": sides, "within": 1.2}
     by_tool = {"ours": 1.0, "theirs": 1.05}
-    finding = finding_of(
-        [TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])}
-    )
-    assert finding["verdict"] == "holds"
-    assert "Time of work of theirs was 1.05 times that of ours at small (1.0" in finding["said"]
+    ruling = judge([TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])})
+    assert ruling["verdict"] == "holds"
+    assert "Time of work of theirs was 1.05 times that of ours at small (1.0" in ruling["said"]
     by_tool["theirs"] = 1.5
-    finding = finding_of(
-        [TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])}
-    )
-    assert finding["verdict"] == "does not hold"
+    ruling = judge([TOOLS, SIZES], keys, lambda levels: {"work": around(by_tool[levels["tool"]])})
+    assert ruling["verdict"] == "does not hold"
 
 
 @pytest.mark.parametrize(
@@ -174,25 +164,25 @@ def test_the_same_within_a_factor() -> None:
 )
 def test_trends(trend: str, middles: tuple[float, ...], verdict: str) -> None:
     by_size = dict(zip(("small", "medium", "large"), middles, strict=True))
-    finding = finding_of(
+    ruling = judge(
         [SIZES],
         {"measure": "work", "over": "size", "trend": trend},
         lambda levels: {"work": around(by_size[levels["size"]])},
     )
-    assert finding["verdict"] == verdict, finding["said"]
+    assert ruling["verdict"] == verdict, ruling["said"]
 
 
 def test_the_sentence_of_a_trend_names_its_steps() -> None:
-    finding = finding_of(
+    ruling = judge(
         [SIZES],
         {"measure": "peak", "over": "size", "trend": "rises"},
         lambda levels: {"peak": around({"small": 1, "medium": 2, "large": 4}[levels["size"]])},
     )
-    assert finding["said"].startswith(
+    assert ruling["said"].startswith(
         "Memory was, as a multiple of that a level before, 2 (1.95 to 2.05) at medium and 2 ("
     )
-    assert ", and 4 (3.9" in finding["said"]
-    assert "from small to large" in finding["said"]
+    assert ", and 4 (3.9" in ruling["said"]
+    assert "from small to large" in ruling["said"]
 
 
 def test_an_exponent_is_held_to_its_interval() -> None:
@@ -203,11 +193,11 @@ def test_an_exponent_is_held_to_its_interval() -> None:
             "work": around({"small": 1, "medium": 2, "large": 4}[levels["size"]] ** power)
         }
 
-    finding = finding_of([SIZES], keys, samples(1))
-    assert finding["verdict"] == "holds"
-    assert finding["said"].startswith("Time of work went with size to the power 1 (0.9")
-    assert finding_of([SIZES], keys, samples(2))["verdict"] == "does not hold"
-    assert finding_of([SIZES], keys, samples(1.2))["verdict"] == "undecided"
+    ruling = judge([SIZES], keys, samples(1))
+    assert ruling["verdict"] == "holds"
+    assert ruling["said"].startswith("Time of work went with size to the power 1 (0.9")
+    assert judge([SIZES], keys, samples(2))["verdict"] == "does not hold"
+    assert judge([SIZES], keys, samples(1.2))["verdict"] == "undecided"
 
 
 def test_a_record_produces_sums_over_its_time_line_and_those_of_the_devices_of_the_trial() -> None:
@@ -259,11 +249,11 @@ def test_two_measures_of_the_same_runs_are_compared() -> None:
         "than": {"measure": "phase reduce"},
         "by": 1.5,
     }
-    finding = finding_of(
+    ruling = judge(
         [TOOLS, SIZES], keys, lambda _: {"phase map": around(1), "phase reduce": around(2)}
     )
-    assert finding["verdict"] == "holds"
-    assert finding["said"].startswith("Ours: time in reduce was 2 times time in map at small (1.9")
+    assert ruling["verdict"] == "holds"
+    assert ruling["said"].startswith("Ours: time in reduce was 2 times time in map at small (1.9")
 
 
 def test_a_phase_that_a_cell_does_without_took_nothing() -> None:
@@ -272,25 +262,25 @@ def test_a_phase_that_a_cell_does_without_took_nothing() -> None:
         return {"work": around(1), **loads}
 
     keys = {**FASTER, "measure": "phase load", "by": 100}
-    finding = finding_of([TOOLS, SIZES], keys, samples)
-    assert finding["verdict"] == "holds"
-    assert finding["said"].startswith("Time in load of theirs was over 1000 times that of ours at")
-    finding = finding_of([TOOLS, SIZES], {**FASTER, "measure": "phase lod"}, samples)
-    assert finding["verdict"] == "undecided"
+    ruling = judge([TOOLS, SIZES], keys, samples)
+    assert ruling["verdict"] == "holds"
+    assert ruling["said"].startswith("Time in load of theirs was over 1000 times that of ours at")
+    ruling = judge([TOOLS, SIZES], {**FASTER, "measure": "phase lod"}, samples)
+    assert ruling["verdict"] == "undecided"
 
 
 def test_an_untested_claim_explains_why() -> None:
-    finding = finding_of([SIZES], {"untested": "needs twelve machines"}, lambda _: {"work": [1.0]})
-    assert (finding["verdict"], finding["said"]) == ("cannot be tested", "needs twelve machines")
+    ruling = judge([SIZES], {"untested": "needs twelve machines"}, lambda _: {"work": [1.0]})
+    assert (ruling["verdict"], ruling["said"]) == ("cannot be tested", "needs twelve machines")
 
 
 def test_a_single_repeat_decides_nothing() -> None:
-    finding = finding_of(
+    ruling = judge(
         [TOOLS, SIZES], FASTER, lambda levels: {"work": [1.0 + 9 * (levels["tool"] == "theirs")]}
     )
-    assert finding["verdict"] == "undecided"
-    assert "one run alone" in finding["said"]
-    assert all(math.isfinite(part["ratio"]["high"]) for part in finding["parts"])
+    assert ruling["verdict"] == "undecided"
+    assert "one run alone" in ruling["said"]
+    assert all(math.isfinite(part["ratio"]["high"]) for part in ruling["parts"])
 
 
 def test_a_result_is_judged_reproducibly() -> None:
@@ -374,9 +364,9 @@ def test_a_claim_about_three_needs_all_three() -> None:
         return {} if levels["tool"] == "nobody" else {"work": around(1)}
 
     for held in ({"where": {"size": "small"}}, {"over": "size"}):
-        finding = finding_of([third, SIZES], keys | held, samples)
-        assert finding["verdict"] == "undecided"
-        assert "no verified run to compare at" in finding["said"]
+        ruling = judge([third, SIZES], keys | held, samples)
+        assert ruling["verdict"] == "undecided"
+        assert "no verified run to compare at" in ruling["said"]
 
 
 def test_points_that_bend_are_no_power_of_anything() -> None:
@@ -385,15 +375,15 @@ def test_points_that_bend_are_no_power_of_anything() -> None:
     def bent(levels: Levels) -> dict[str, list[float]]:
         return {"work": around({"small": 1.0, "medium": 1.0, "large": 4.0}[levels["size"]])}
 
-    finding = finding_of([TOOLS, SIZES], keys, bent)
-    assert finding["verdict"] == "does not hold"
-    assert "but to 0.00 (" in finding["said"]
+    ruling = judge([TOOLS, SIZES], keys, bent)
+    assert ruling["verdict"] == "does not hold"
+    assert "but to 0.00 (" in ruling["said"]
 
 
 def test_nothing_has_no_exponent() -> None:
     keys = {"measure": "work", "over": "size", "exponent": [0.8, 1.2], "where": {"tool": "ours"}}
-    finding = finding_of([TOOLS, SIZES], keys, lambda _: {"work": [0.0, 0.0, 0.0]})
-    assert finding["verdict"] == "undecided"
+    ruling = judge([TOOLS, SIZES], keys, lambda _: {"work": [0.0, 0.0, 0.0]})
+    assert ruling["verdict"] == "undecided"
 
 
 def test_levels_of_the_file_that_were_not_run_are_missing() -> None:
@@ -404,6 +394,6 @@ def test_levels_of_the_file_that_were_not_run_are_missing() -> None:
         lambda levels: {"work": around(1 if levels["tool"] == "ours" else 3)},
     )
     part["file"] = complete["file"] | {"factor": [TOOLS, SIZES]}
-    (finding,) = judged(part)
-    assert finding["verdict"] == "undecided"
-    assert "no verified run to compare at small, large" in finding["said"]
+    (ruling,) = judged(part)
+    assert ruling["verdict"] == "undecided"
+    assert "no verified run to compare at small, large" in ruling["said"]
