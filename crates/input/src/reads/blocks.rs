@@ -1,5 +1,5 @@
-//! FASTQ in blocks of whole records: one thread after the other reads a block and counts its
-//! lines, and finds the records in it while others read.
+//! FASTQ in blocks of complete records: one thread at a time reads a block and counts its lines;
+//! threads parse the records of their blocks in parallel.
 
 use std::io::{self, Read};
 
@@ -11,47 +11,51 @@ use crate::block_buffer::BlockBuffer;
 
 const LINES: usize = 4;
 
-/// Files of FASTQ, whose records are cut off in groups: so many of each file.
+/// Files of FASTQ, whose records are cut off in groups of `reads_per_file` records of each file.
 pub(super) struct RecordBlocks {
     files: Vec<Text>,
-    each: usize,
+    reads_per_file: usize,
     block_bytes: usize,
 }
 
-/// A file, and what was read of it and not cut off.
+/// A file and its bytes that were read and not cut off yet.
 struct Text {
     input: Box<dyn Read + Send>,
     bytes: BlockBuffer,
-    /// Lines in it.
+    /// Lines in `bytes`.
     lines: usize,
     is_ended: bool,
 }
 
-/// What was cut off.
+/// Result of cutting off a block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BlockCut {
-    /// So many groups, one text a file.
+    /// This number of groups, in a text per file.
     Groups(u64),
-    /// Nothing is left.
+    /// The files have ended.
     End,
-    /// What is left is no group.
+    /// The remaining bytes are not a group.
     Fault,
 }
 
 impl RecordBlocks {
-    /// Groups of `each` records of each file, cut off in about `block_bytes`.
-    pub(super) fn new(inputs: Vec<Box<dyn Read + Send>>, each: usize, block_bytes: usize) -> Self {
+    /// Groups of `reads_per_file` records of each file, cut off in blocks of about `block_bytes`.
+    pub(super) fn new(
+        inputs: Vec<Box<dyn Read + Send>>,
+        reads_per_file: usize,
+        block_bytes: usize,
+    ) -> Self {
         let text = |input| Text { input, bytes: BlockBuffer::default(), lines: 0, is_ended: false };
-        Self { files: inputs.into_iter().map(text).collect(), each, block_bytes }
+        Self { files: inputs.into_iter().map(text).collect(), reads_per_file, block_bytes }
     }
 
-    /// Cuts off the next groups by their lines, whatever these are.
+    /// Cuts off the next groups by counting lines, without parsing them.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub(super) fn cut(&mut self, texts: &mut Vec<BlockBuffer>) -> io::Result<BlockCut> {
         texts.resize_with(self.files.len(), BlockBuffer::default);
-        let group_lines = LINES * self.each;
+        let group_lines = LINES * self.reads_per_file;
         let mut wanted = self.block_bytes.div_ceil(self.files.len());
         loop {
             let mut groups = usize::MAX;
@@ -78,7 +82,7 @@ impl RecordBlocks {
 }
 
 impl Text {
-    /// Reads until there are so many bytes, or the file ends.
+    /// Reads until there are `size_bytes` bytes, or the file ends.
     fn read_until(&mut self, size_bytes: usize) -> io::Result<()> {
         let more = size_bytes.saturating_sub(self.bytes.len());
         if self.is_ended || more == 0 {
@@ -93,19 +97,19 @@ impl Text {
         Ok(())
     }
 
-    /// The last line may lack its end, and blank lines may follow.
+    /// Completes the last line if it lacks its end, or removes blank lines at the end.
     fn end(&mut self) {
         let count = lines(&self.bytes);
-        let whole = place_after(&self.bytes, (count, count - count % LINES));
-        let mut rest = self.bytes[whole..].split(|&byte| byte == b'\n');
+        let records_end = place_after(&self.bytes, (count, count - count % LINES));
+        let mut rest = self.bytes[records_end..].split(|&byte| byte == b'\n');
         if count % LINES == LINES - 1 {
             self.bytes.extend_from_slice(b"\n");
         } else if rest.all(|line| line.is_empty() || line == b"\r") {
-            self.bytes.truncate(whole);
+            self.bytes.truncate(records_end);
         }
     }
 
-    /// Moves so many lines to `text`.
+    /// Moves the first `count` lines to `text`.
     fn cut(&mut self, count: usize, text: &mut BlockBuffer) {
         let place = place_after(&self.bytes, (self.lines, count));
         self.lines -= count;
@@ -120,7 +124,7 @@ fn lines(bytes: &[u8]) -> usize {
     memchr_iter(b'\n', bytes).count()
 }
 
-/// Where the first `wanted` of the `count` lines end.
+/// End of the first `wanted` of the `count` lines.
 fn place_after(bytes: &[u8], (count, wanted): (usize, usize)) -> usize {
     if wanted == 0 {
         return 0;
@@ -132,13 +136,13 @@ fn place_after(bytes: &[u8], (count, wanted): (usize, usize)) -> usize {
     end + 1
 }
 
-/// Appends the bases of groups of `each` records of each text in turn, and where those of each read
-/// end; false where a text is not so many groups. A text that was cut off by its lines and has a
-/// record of more lines has fewer records. Names of pairs are added to `mates`.
+/// Appends the bases and ends of groups of `reads_per_file` records of each text in turn; false if a
+/// text does not hold `groups` groups. A text that was cut off by its lines and has a record of more
+/// lines has fewer records. Names of pairs are added to `mate_counts`.
 pub(super) fn parse(
     batch: &mut ReadBatch,
-    (each, groups): (usize, u64),
-    mut mates: Option<&mut MateCounts>,
+    (reads_per_file, groups): (usize, u64),
+    mut mate_counts: Option<&mut MateCounts>,
 ) -> bool {
     let ReadBatch { texts, bases, ends, text_bytes, names, .. } = batch;
     *text_bytes = texts.iter().map(|text| text.len() as u64).sum();
@@ -147,7 +151,7 @@ pub(super) fn parse(
     for _ in 0..groups {
         let (mut of_group, mut index): ([&[u8]; 2], usize) = ([&[]; 2], 0);
         for rest in &mut rests {
-            for _ in 0..each {
+            for _ in 0..reads_per_file {
                 let Some((header, letters)) = record(rest) else { return false };
                 bases.extend_from_slice(letters);
                 ends.push(bases.len());
@@ -158,22 +162,22 @@ pub(super) fn parse(
                 }
             }
         }
-        if let Some(mates) = &mut mates {
+        if let Some(counts) = &mut mate_counts {
             let of_group = of_group.map(mates::name);
-            mates.add(of_group, before);
+            counts.add(of_group, before);
             before = Some(of_group[1]);
         }
     }
     rests.iter().all(|rest| rest.is_empty())
 }
 
-/// Takes a record off a text; its first line without the `@`, and its bases.
+/// Splits the first record off a text; returns its first line without the `@`, and its bases.
 #[inline(always)]
 fn record<'t>(text: &mut &'t [u8]) -> Option<(&'t [u8], &'t [u8])> {
     let rest = *text;
     let letters = memchr(b'\n', rest)? + 1;
     let separator = letters + memchr(b'\n', &rest[letters..])? + 1;
-    // Most have nothing after the +, so that there is no search.
+    // Most records have nothing after the +, so that no search is needed.
     let qualities = match rest.get(separator..separator + 2) {
         Some(b"+\n") => separator + 2,
         _ => separator + memchr(b'\n', &rest[separator..])? + 1,

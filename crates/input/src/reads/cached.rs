@@ -1,5 +1,5 @@
-//! Reads that several passes go over: the first pass keeps them in memory, four bases a byte, as
-//! far as there is room.
+//! Cache of reads that several passes read: the first pass stores them in memory, four bases a
+//! byte, if they fit.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use cuesta_core::budget::{Budget, Lease};
 
 use super::{Pairing, ReadBatch, Reads};
 
-/// The part of the memory that they take at most.
+/// Divisor of the memory limit that bounds the cache.
 const MEMORY_PART: u64 = 16;
-/// Bytes of text for a byte of reads: more of FASTQ, which has qualities, and of FASTA.
+/// Bytes of text per byte of cached reads, of FASTQ, which has qualities, and of FASTA.
 const TEXT_PARTS: [u64; 2] = [6, 3];
 const LETTERS: [u8; 4] = *b"ACGT";
-/// What is no base.
+/// Code of a letter that is not a base.
 const OTHER: u8 = 4;
-/// The numbers of letters, which bases are in either case.
+/// Codes of letters, in upper and lower case.
 const CODES: [u8; 256] = codes();
 /// The letters of a byte.
 const UNPACKED: [[u8; 4]; 256] = unpacked();
@@ -51,13 +51,13 @@ const fn unpacked() -> [[u8; 4]; 256] {
     all
 }
 
-/// Reads of the same files, in passes of which each is over before the next one begins.
+/// Reader of the same files in several passes, each of which ends before the next begins.
 pub struct CachedReads<'a> {
     shared: Option<Arc<ReadCache>>,
     _lease: Option<Lease<'a>>,
 }
 
-/// What threads keep together.
+/// The cache that threads share.
 pub(super) struct ReadCache {
     most_bytes: u64,
     state: RwLock<State>,
@@ -67,60 +67,61 @@ pub(super) struct ReadCache {
 struct State {
     batches: Vec<PackedBatch>,
     bytes: u64,
-    /// There are more than there is room for.
+    /// Whether the reads do not fit.
     is_refused: bool,
-    /// A pass has come to its end.
-    is_whole: bool,
+    /// Whether a pass has read all reads.
+    is_complete: bool,
 }
 
-/// A batch, as it was read, but for the case of its bases and for U, which is T.
+/// A packed batch: bases are upper case, and U is stored as T.
 struct PackedBatch {
     packed: Vec<u8>,
     ends: Vec<u32>,
-    /// Letters that are no bases, and their places.
-    others: Vec<(u32, u8)>,
+    /// Positions and letters that are not bases.
+    other_letters: Vec<(u32, u8)>,
     text_bytes: u64,
     source: usize,
     first: u64,
 }
 
 impl<'a> CachedReads<'a> {
-    /// None yet, of about so many bytes of text; none ever where there is too little memory.
+    /// An empty cache for reads of about `text_bytes` bytes of text; disabled if there is too little
+    /// memory.
     pub fn new(text_bytes: u64, budget: &'a Budget) -> Self {
-        let room = budget.limit_bytes() / MEMORY_PART;
+        let available_bytes = budget.limit_bytes() / MEMORY_PART;
         let [least, most] = TEXT_PARTS.map(|part| text_bytes / part);
-        if least > room {
+        if least > available_bytes {
             return Self::none();
         }
-        let most_bytes = most.min(room);
+        let most_bytes = most.min(available_bytes);
         let lease = budget.try_take(most_bytes);
         let shared = lease.is_some().then(|| Arc::new(ReadCache::new(most_bytes)));
         Self { shared, _lease: lease }
     }
 
-    /// None ever.
+    /// A disabled cache.
     pub fn none() -> Self {
         Self { shared: None, _lease: None }
     }
 
-    /// Begins a pass: over what is kept, where that is all, else over the files.
+    /// Begins a pass: over the cache if it holds all reads, else over the files.
     ///
     /// # Errors
     /// As [`Reads::open`].
     pub fn open(&self, paths: &[PathBuf], pairing: Pairing) -> Result<Reads> {
         let mut reads = Reads::open(paths, pairing)?;
-        if let Some(kept) = &self.shared {
-            let mut state = kept.change();
+        if let Some(cache) = &self.shared {
+            let mut state = cache.state_mut();
             if state.is_refused {
                 return Ok(reads);
             }
-            if state.is_whole {
+            if state.is_complete {
                 state.batches.sort_unstable_by_key(|batch| (batch.source, batch.first));
-                reads.again = Some(AtomicUsize::new(0));
+                reads.next_cached = Some(AtomicUsize::new(0));
             } else {
                 *state = State::default();
             }
-            reads.kept = Some(kept.clone());
+            reads.cache = Some(cache.clone());
         }
         Ok(reads)
     }
@@ -135,17 +136,17 @@ impl ReadCache {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self) -> RwLockWriteGuard<'_, State> {
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a batch, or forgets all where there is no room for it.
-    pub(super) fn keep(&self, batch: &ReadBatch) {
+    /// Adds a batch, or discards all batches if it does not fit.
+    pub(super) fn add(&self, batch: &ReadBatch) {
         if self.state().is_refused {
             return;
         }
         let packed = PackedBatch::of(batch);
-        let mut state = self.change();
+        let mut state = self.state_mut();
         let fits = |packed: &PackedBatch| state.bytes + packed.bytes() <= self.most_bytes;
         match packed.filter(|packed| !state.is_refused && fits(packed)) {
             Some(packed) => {
@@ -156,29 +157,29 @@ impl ReadCache {
         }
     }
 
-    /// A pass has given out all reads.
-    pub(super) fn end(&self) {
-        self.change().is_whole = true;
+    /// Marks the cache as complete: a pass has returned all reads.
+    pub(super) fn complete(&self) {
+        self.state_mut().is_complete = true;
     }
 
-    /// The numbers of the batches of a source, as they follow one another.
+    /// The indices of the batches of a source, in their order.
     pub(super) fn of_source(&self, source: usize) -> Range<usize> {
         let batches = &self.state().batches;
         batches.partition_point(|batch| batch.source < source)
             ..batches.partition_point(|batch| batch.source <= source)
     }
 
-    /// Fills `batch` with one by its number; `false` where there is none.
+    /// Fills `batch` from the cached batch at `index`; `false` if there is none.
     pub(super) fn fill(&self, index: usize, batch: &mut ReadBatch) -> bool {
         self.state().batches.get(index).map(|packed| packed.unpack(batch)).is_some()
     }
 }
 
 impl PackedBatch {
-    /// The same; nothing where it has too many bases to number.
+    /// Packs a batch; `None` if it has 2^32 bases or more.
     fn of(batch: &ReadBatch) -> Option<Self> {
         u32::try_from(batch.bases.len()).ok()?;
-        let mut others = Vec::new();
+        let mut other_letters = Vec::new();
         let mut packed = Vec::with_capacity(batch.bases.len().div_ceil(4));
         for (index, four) in batch.bases.chunks(4).enumerate() {
             let mut codes = [0; 4];
@@ -187,14 +188,18 @@ impl PackedBatch {
             }
             if codes.iter().fold(0, |all, code| all | code) & OTHER != 0 {
                 let places = (4 * index as u32..).zip(four).zip(&codes);
-                others.extend(places.filter(|one| *one.1 == OTHER).map(|one| (one.0.0, *one.0.1)));
+                other_letters.extend(
+                    places
+                        .filter(|(_, code)| **code == OTHER)
+                        .map(|((place, letter), _)| (place, *letter)),
+                );
             }
             packed.push(codes.iter().fold(0, |byte, code| byte << 2 | code & 3));
         }
         Some(Self {
             packed,
             ends: batch.ends.iter().map(|&end| end as u32).collect(),
-            others,
+            other_letters,
             text_bytes: batch.text_bytes,
             source: batch.source,
             first: batch.first,
@@ -202,8 +207,9 @@ impl PackedBatch {
     }
 
     fn bytes(&self) -> u64 {
-        let others = size_of::<(u32, u8)>() * self.others.capacity();
-        (size_of::<Self>() + self.packed.len() + size_of::<u32>() * self.ends.len() + others) as u64
+        let other_letters = size_of::<(u32, u8)>() * self.other_letters.capacity();
+        (size_of::<Self>() + self.packed.len() + size_of::<u32>() * self.ends.len() + other_letters)
+            as u64
     }
 
     fn unpack(&self, batch: &mut ReadBatch) {
@@ -211,7 +217,7 @@ impl PackedBatch {
         bases.clear();
         bases.extend(self.packed.iter().flat_map(|&byte| UNPACKED[usize::from(byte)]));
         bases.truncate(self.ends.last().map_or(0, |&end| end as usize));
-        for &(place, letter) in &self.others {
+        for &(place, letter) in &self.other_letters {
             bases[place as usize] = letter;
         }
         ends.clear();
@@ -227,8 +233,8 @@ mod tests {
     use proptest::prelude::*;
     use std::path::Path;
 
-    /// All that a pass gives out, in some order: where each read is, and its letters.
-    fn passed(reads: &Reads) -> Vec<(usize, u64, Vec<u8>)> {
+    /// All reads of a pass, sorted: source, record and letters of each.
+    fn all_reads(reads: &Reads) -> Vec<(usize, u64, Vec<u8>)> {
         let (mut all, mut batch) = (Vec::new(), ReadBatch::default());
         let mut text_bytes = 0;
         while reads.next(&mut batch).unwrap() {
@@ -243,7 +249,7 @@ mod tests {
         all
     }
 
-    /// The reads of each source, as they follow one another.
+    /// The reads of each source, in their order.
     fn firsts(reads: &Reads, pairing: Pairing) -> Vec<(usize, u64, Vec<u8>)> {
         let mut all = Vec::new();
         for source in 0..reads.sources() {
@@ -279,7 +285,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_later_pass_gives_out_the_same(
+        fn a_later_pass_returns_the_same_reads(
             reads in prop::collection::vec(("[ACGTUNacgtunRy]{0,90}", "[@+>I]{90}"), 1..20),
             [fasta, windows, are_pairs, has_room] in any::<[bool; 4]>(),
         ) {
@@ -288,21 +294,21 @@ mod tests {
             let paths = ["one", "two"].map(|name| written(folder.path(), name, &text));
             let pairing = if are_pairs { Pairing::IN_TWO_FILES } else { Pairing::NONE };
             let budget = Budget::new(if has_room { 1 << 24 } else { 160 });
-            let kept = CachedReads::new(1 << 18, &budget);
-            prop_assert_eq!(kept.shared.is_some(), has_room);
-            let plain = passed(&Reads::open(&paths, pairing).unwrap());
+            let cached = CachedReads::new(1 << 18, &budget);
+            prop_assert_eq!(cached.shared.is_some(), has_room);
+            let plain = all_reads(&Reads::open(&paths, pairing).unwrap());
             let first = firsts(&Reads::open(&paths, pairing).unwrap(), pairing);
             prop_assert_eq!(first.len() + 1, plain.len());
-            // One that is given up is no whole one.
-            let begun = kept.open(&paths, pairing).unwrap();
+            // A pass that is abandoned does not complete the cache.
+            let begun = cached.open(&paths, pairing).unwrap();
             prop_assert!(begun.next(&mut ReadBatch::default()).unwrap());
-            prop_assert_eq!(&passed(&kept.open(&paths, pairing).unwrap()), &plain);
+            prop_assert_eq!(&all_reads(&cached.open(&paths, pairing).unwrap()), &plain);
             for _ in 0..2 {
-                let again = kept.open(&paths, pairing).unwrap();
-                prop_assert_eq!(again.again.is_some(), has_room);
+                let again = cached.open(&paths, pairing).unwrap();
+                prop_assert_eq!(again.next_cached.is_some(), has_room);
                 let wanted = |all| if has_room { in_capitals(all) } else { all };
                 prop_assert_eq!(firsts(&again, pairing), wanted(first.clone()));
-                prop_assert_eq!(passed(&again), wanted(plain.clone()));
+                prop_assert_eq!(all_reads(&again), wanted(plain.clone()));
             }
         }
     }
@@ -321,32 +327,32 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = large(folder.path());
         let budget = Budget::new(1 << 30);
-        let kept = CachedReads::new(1 << 26, &budget);
-        let begun = kept.open(&paths, Pairing::NONE).unwrap();
+        let cached = CachedReads::new(1 << 26, &budget);
+        let begun = cached.open(&paths, Pairing::NONE).unwrap();
         let wanted = firsts(&begun, Pairing::NONE);
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| while begun.next(&mut ReadBatch::default()).unwrap() {});
             }
         });
-        let again = kept.open(&paths, Pairing::NONE).unwrap();
-        assert!(again.again.is_some());
-        assert!(again.kept.as_ref().unwrap().of_source(1).len() > 1);
+        let again = cached.open(&paths, Pairing::NONE).unwrap();
+        assert!(again.next_cached.is_some());
+        assert!(again.cache.as_ref().unwrap().of_source(1).len() > 1);
         assert_eq!(firsts(&again, Pairing::NONE), wanted);
         assert_eq!(wanted.len(), 1200);
     }
 
     #[test]
-    fn more_than_there_is_room_for_are_read_again() {
+    fn reads_that_do_not_fit_are_read_from_the_files_again() {
         let folder = tempfile::tempdir().unwrap();
         let paths = large(folder.path());
         let budget = Budget::new(1 << 20);
-        let kept = CachedReads::new(1 << 10, &budget);
+        let cached = CachedReads::new(1 << 10, &budget);
         for _ in 0..3 {
-            let reads = kept.open(&paths, Pairing::NONE).unwrap();
-            assert!(reads.again.is_none());
-            assert_eq!(passed(&reads).len(), 1201);
+            let reads = cached.open(&paths, Pairing::NONE).unwrap();
+            assert!(reads.next_cached.is_none());
+            assert_eq!(all_reads(&reads).len(), 1201);
         }
-        assert!(kept.shared.unwrap().state().batches.is_empty());
+        assert!(cached.shared.unwrap().state().batches.is_empty());
     }
 }

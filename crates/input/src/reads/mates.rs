@@ -1,10 +1,9 @@
-//! Whether the reads that are taken for pairs are, by their names.
+//! Check by their names that reads assumed to be pairs are pairs.
 //!
-//! The name of a read is the first word of its line. The reads of a pair have one name, but for
-//! `/1` and `/2` at its end; or all of them end in `.1` and `.2`, or `_1` and `_2`. Such an end may
-//! be the number of a read too, as in an archive's `X.1`, `X.2`, `X.3`, so that it is taken for
-//! that of a pair only where all pairs have it. Reads that follow one another and are just
-//! numbered say nothing of pairs.
+//! The name of a read is the first word of its line. The mates of a pair have the same name, except
+//! for `/1` and `/2` at its end; or all names end in `.1` and `.2`, or `_1` and `_2`. Such an end
+//! may also be the number of a read, as in an archive's `X.1`, `X.2`, `X.3`, so that it marks
+//! mates only if all pairs have it. Interleaved reads that are just numbered prove nothing.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,12 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memchr::memchr2;
 use serde::{Deserialize, Serialize};
 
-/// Likeness of the names of two reads.
+/// Similarity of the names of two reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameMatch {
-    /// They are equal, but for `/1` and `/2`.
+    /// They are equal, except for `/1` and `/2`.
     Equal,
-    /// They are equal but for `.1` and `.2`, or `_1` and `_2`.
+    /// They are equal except for `.1` and `.2`, or `_1` and `_2`.
     Numbered,
     /// They differ.
     Unlike,
@@ -27,18 +26,20 @@ pub(super) enum NameMatch {
 #[inline(always)]
 pub(super) fn name(line: &[u8]) -> &[u8] {
     let end = memchr2(b' ', b'\t', line).unwrap_or(line.len());
-    // Some carriage returns may be left of the line's end.
+    // Carriage returns may remain at the end of the line.
     line[..end].trim_ascii_end()
 }
 
-/// Returns the likeness of two names.
+/// Returns the similarity of two names.
 #[inline(always)]
-pub(super) fn matched(one: &[u8], two: &[u8]) -> NameMatch {
-    if one == two {
+pub(super) fn matched(first: &[u8], second: &[u8]) -> NameMatch {
+    if first == second {
         return NameMatch::Equal;
     }
-    match (one, two) {
-        ([one @ .., mark, b'1'], [two @ .., other, b'2']) if mark == other && one == two => {
+    match (first, second) {
+        ([stem1 @ .., mark, b'1'], [stem2 @ .., mark2, b'2'])
+            if mark == mark2 && stem1 == stem2 =>
+        {
             match mark {
                 b'/' => NameMatch::Equal,
                 b'.' | b'_' => NameMatch::Numbered,
@@ -49,35 +50,35 @@ pub(super) fn matched(one: &[u8], two: &[u8]) -> NameMatch {
     }
 }
 
-/// Pairs of a source by how their names go together.
+/// Counts of pairs of a source by the similarity of their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct MateCounts {
     equal: u64,
     numbered: u64,
     unlike: u64,
-    /// Second reads of a pair that have the name of the next one's first.
+    /// Second reads of a pair whose name matches the first read of the next pair.
     neighbours: u64,
 }
 
 impl MateCounts {
-    /// Adds the names of a pair, and that of the read before it in one file.
+    /// Adds the names of a pair; `before` is the name of the read before it in the same file.
     #[inline(always)]
-    pub(super) fn add(&mut self, [one, two]: [&[u8]; 2], before: Option<&[u8]>) {
-        match matched(one, two) {
+    pub(super) fn add(&mut self, [first, second]: [&[u8]; 2], before: Option<&[u8]>) {
+        match matched(first, second) {
             NameMatch::Equal => self.equal += 1,
             NameMatch::Numbered => self.numbered += 1,
             NameMatch::Unlike => {
                 self.unlike += 1;
-                let is_neighbour = |before| matched(before, one) != NameMatch::Unlike;
+                let is_neighbour = |before| matched(before, first) != NameMatch::Unlike;
                 self.neighbours += u64::from(before.is_some_and(is_neighbour));
             }
         }
     }
 
-    /// Whether some pairs are none. `in_turn`: they follow one another in a file.
-    pub(super) fn are_strangers(&self, in_turn: bool) -> bool {
+    /// Whether some pairs are not mates. `interleaved`: mates follow one another in a file.
+    pub(super) fn have_mismatch(&self, interleaved: bool) -> bool {
         let Self { equal, numbered, unlike, neighbours } = *self;
-        let is_named = !in_turn || equal > 0 || numbered > 1 || neighbours > 0;
+        let is_named = !interleaved || equal > 0 || numbered > 1 || neighbours > 0;
         unlike > 0 && is_named || numbered > 0 && equal > 0
     }
 }
@@ -87,7 +88,7 @@ impl MateCounts {
 pub(super) struct SharedCounts([AtomicU64; 4]);
 
 impl SharedCounts {
-    /// Adds those of a batch; all so far.
+    /// Adds the counts of a batch; returns the totals so far.
     pub(super) fn add(&self, counts: &MateCounts) -> MateCounts {
         let MateCounts { equal, numbered, unlike, neighbours } = *counts;
         for (shared, sum) in self.0.iter().zip([equal, numbered, unlike, neighbours]) {
@@ -99,9 +100,9 @@ impl SharedCounts {
     }
 }
 
-/// The first pair that is none, while a source is read from its beginning.
+/// Search for the first pair of reads that are not mates, from the beginning of a source.
 #[derive(Debug, Default)]
-pub(super) struct FirstStrangers {
+pub(super) struct FirstMismatch {
     counts: MateCounts,
     numbered: Option<Pair>,
     unlike: Option<Pair>,
@@ -111,7 +112,7 @@ pub(super) struct FirstStrangers {
 /// A pair by its number, from 0 on, and its names.
 pub(super) type Pair = (u64, [String; 2]);
 
-impl FirstStrangers {
+impl FirstMismatch {
     /// Adds the names of the next pair.
     pub(super) fn add(&mut self, number: u64, names: [&[u8]; 2]) {
         self.counts.add(names, self.before.as_deref());
@@ -126,10 +127,11 @@ impl FirstStrangers {
         before.extend_from_slice(names[1]);
     }
 
-    /// The pair, where some are none. A single one that is numbered is none where others are not.
-    pub(super) fn found(self, in_turn: bool) -> Option<Pair> {
+    /// The first pair that is not of mates, if any. A single pair of numbered names does not count
+    /// as mates if other pairs are not numbered.
+    pub(super) fn pair(self, interleaved: bool) -> Option<Pair> {
         let Self { counts, numbered, unlike, .. } = self;
-        if !counts.are_strangers(in_turn) {
+        if !counts.have_mismatch(interleaved) {
             return None;
         }
         let is_numbered = counts.equal == 0 && counts.numbered > 1;
@@ -138,8 +140,8 @@ impl FirstStrangers {
     }
 }
 
-/// Sums over the names of the reads of a share, which tell whether those of two files are equal
-/// and in one order, however the files are divided.
+/// Sums over the names of the reads of a share, which show whether the names of two files are equal
+/// and in the same order, independent of how the files are divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameSums {
     /// Number of reads.
@@ -148,11 +150,11 @@ pub struct NameSums {
     plain: [Sums; 2],
     /// Sums of names without their last two bytes, where these are `.1`, `.2`, `_1` or `_2`.
     short: [Sums; 2],
-    /// Names that end so in 1 and in 2, by the parity of the read's number.
+    /// Number of names with such an end in 1 and in 2, by the parity of the read's number.
     marks: [[u64; 2]; 2],
 }
 
-/// Hashes added up, and added up as often as the number of their pair says.
+/// Sum of hashes, and sum of hashes weighted by the number of their pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sums {
     sum: u64,
@@ -180,11 +182,11 @@ impl NameSums {
         self.reads += 1;
     }
 
-    /// Adds those of the next share.
+    /// Adds the sums of the next share.
     pub fn append(&mut self, next: &Self) {
         let (pairs, is_odd) = (self.reads / 2, self.reads % 2 == 1);
         for parity in [0, 1] {
-            // After an odd number of reads an even one becomes odd, and an odd one the next pair's.
+            // After an odd number of reads, even reads become odd, and odd reads join the next pair.
             let to = if is_odd { 1 - parity } else { parity };
             let from = pairs + u64::from(is_odd && parity == 1);
             self.plain[to].append(&next.plain[parity], from);
@@ -196,7 +198,7 @@ impl NameSums {
         self.reads += next.reads;
     }
 
-    /// Whether each read of a file is the mate of that at its place in another.
+    /// Whether each read of a file is the mate of the read at its position in another file.
     pub fn are_pairs(&self, other: &Self) -> bool {
         let all =
             |sums: &Self, mark: usize| sums.marks[0][mark] + sums.marks[1][mark] == sums.reads;
@@ -205,7 +207,7 @@ impl NameSums {
                 || all(self, 0) && all(other, 1) && self.short == other.short)
     }
 
-    /// Whether each two reads that follow one another are mates.
+    /// Whether each two consecutive reads are mates.
     pub fn are_interleaved_pairs(&self) -> bool {
         let pairs = self.reads / 2;
         self.reads.is_multiple_of(2)
@@ -240,12 +242,12 @@ mod tests {
         sums
     }
 
-    fn first(ones: &[String], twos: &[String]) -> Option<u64> {
-        let mut first = FirstStrangers::default();
-        for (number, (one, two)) in (0..).zip(ones.iter().zip(twos)) {
-            first.add(number, [name(one.as_bytes()), name(two.as_bytes())]);
+    fn first(names1: &[String], names2: &[String]) -> Option<u64> {
+        let mut first = FirstMismatch::default();
+        for (number, (name1, name2)) in (0..).zip(names1.iter().zip(names2)) {
+            first.add(number, [name(name1.as_bytes()), name(name2.as_bytes())]);
         }
-        first.found(false).map(|pair| pair.0)
+        first.pair(false).map(|pair| pair.0)
     }
 
     fn style() -> impl Strategy<Value = [&'static str; 2]> {
@@ -266,41 +268,41 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pairs_in_step_are_mates_and_the_first_out_of_step_is_named(
+        fn the_first_pair_out_of_step_is_reported_and_no_pair_in_step(
             style in style(),
             count in 2u64..60,
             lost in any::<prop::sample::Index>(),
         ) {
-            let [ones, twos] = style.map(|one| named(one, count));
-            prop_assert_eq!(first(&ones, &twos), None);
+            let [names1, names2] = style.map(|pattern| named(pattern, count));
+            prop_assert_eq!(first(&names1, &names2), None);
             let lost = lost.index(count as usize - 1);
-            let (mut ones, mut twos) = (ones, twos);
-            ones.remove(lost);
-            twos.pop();
-            // One pair that is numbered may be two reads of an archive.
+            let (mut names1, mut names2) = (names1, names2);
+            names1.remove(lost);
+            names2.pop();
+            // A single numbered pair may be two reads of an archive.
             let is_numbered = style[0].contains("}.1") || style[0].contains("}_1");
             let wanted = if is_numbered && lost == 1 { 0..2 } else { lost..lost + 1 };
-            let found = first(&ones, &twos).unwrap() as usize;
-            prop_assert!(wanted.contains(&found), "{} {}", found, lost);
+            let reported = first(&names1, &names2).unwrap() as usize;
+            prop_assert!(wanted.contains(&reported), "{} {}", reported, lost);
         }
 
         #[test]
-        fn sums_tell_mates_however_shares_are_cut(
+        fn sums_recognise_pairs_for_any_division_into_shares(
             style in style(),
             count in 2u64..40,
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
             lost in prop::option::of(any::<prop::sample::Index>()),
         ) {
-            let [mut ones, mut twos] = style.map(|one| named(one, count));
+            let [mut names1, mut names2] = style.map(|pattern| named(pattern, count));
             if let Some(lost) = lost {
-                ones.remove(lost.index(count as usize - 1));
-                twos.pop();
+                names1.remove(lost.index(count as usize - 1));
+                names2.pop();
             }
             let word = |line: String| String::from_utf8(name(line.as_bytes()).to_vec()).unwrap();
-            let ones: Vec<String> = ones.into_iter().map(word).collect();
-            let twos: Vec<String> = twos.into_iter().map(word).collect();
-            let in_turn: Vec<String> =
-                ones.iter().zip(&twos).flat_map(|(one, two)| [one.clone(), two.clone()]).collect();
+            let names1: Vec<String> = names1.into_iter().map(word).collect();
+            let names2: Vec<String> = names2.into_iter().map(word).collect();
+            let interleaved: Vec<String> =
+                names1.iter().zip(&names2).flat_map(|(name1, name2)| [name1.clone(), name2.clone()]).collect();
             let in_shares = |names: &[String]| {
                 let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(names.len())).collect();
                 ends.push(names.len());
@@ -312,21 +314,21 @@ mod tests {
                 }
                 all
             };
-            let [one, two, both] = [&ones, &twos, &in_turn].map(|names| in_shares(names));
-            prop_assert_eq!(one, sums(&ones));
-            prop_assert_eq!(one.are_pairs(&two), lost.is_none());
+            let [sums1, sums2, both] = [&names1, &names2, &interleaved].map(|names| in_shares(names));
+            prop_assert_eq!(sums1, sums(&names1));
+            prop_assert_eq!(sums1.are_pairs(&sums2), lost.is_none());
             prop_assert_eq!(both.are_interleaved_pairs(), lost.is_none());
         }
     }
 
     #[test]
     fn numbers_of_an_archive_are_no_marks_of_pairs() {
-        let [ones, twos] = [1, 2].map(|from| {
+        let [names1, names2] = [1, 2].map(|from| {
             (from..from + 9).map(|number| format!("SRR1.{number}")).collect::<Vec<_>>()
         });
-        assert_eq!(first(&ones, &twos), Some(0));
-        assert!(!sums(&ones).are_pairs(&sums(&twos)));
-        assert_eq!(first(&ones[..1], &twos[..1]), None);
+        assert_eq!(first(&names1, &names2), Some(0));
+        assert!(!sums(&names1).are_pairs(&sums(&names2)));
+        assert_eq!(first(&names1[..1], &names2[..1]), None);
     }
 
     #[test]
@@ -340,11 +342,11 @@ mod tests {
             }
             counts
         };
-        assert!(!counts(&["r.1", "r.2", "r.3", "r.4"]).are_strangers(true));
-        assert!(!counts(&["r0", "r1", "r2", "r3"]).are_strangers(true));
-        assert!(counts(&["a", "b", "b", "c"]).are_strangers(true));
-        assert!(counts(&["a/1", "b/1", "b/2", "c/1"]).are_strangers(true));
-        assert!(counts(&["a", "a", "b", "c"]).are_strangers(true));
-        assert!(counts(&["r0", "r1"]).are_strangers(false));
+        assert!(!counts(&["r.1", "r.2", "r.3", "r.4"]).have_mismatch(true));
+        assert!(!counts(&["r0", "r1", "r2", "r3"]).have_mismatch(true));
+        assert!(counts(&["a", "b", "b", "c"]).have_mismatch(true));
+        assert!(counts(&["a/1", "b/1", "b/2", "c/1"]).have_mismatch(true));
+        assert!(counts(&["a", "a", "b", "c"]).have_mismatch(true));
+        assert!(counts(&["r0", "r1"]).have_mismatch(false));
     }
 }

@@ -1,4 +1,4 @@
-//! Gzipped files of many members, one after the other (RFC 1952; those of bgzip among them), which
+//! Gzipped files of many consecutive members (RFC 1952; bgzip writes such files), which
 //! can be unpacked from any of them on.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -12,31 +12,31 @@ use crate::unpack::{CompressionFormat, GzipReader};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Bytes in which a member must begin; where none does, they are too large to be told apart.
+/// Bytes within which a member must begin; else members are too large to be located.
 const MEMBER_BYTES_MAX: usize = 4 << 20;
-/// Bytes that are read at once to find one.
+/// Bytes that are read at once to find a member.
 const SEARCHED_BYTES: u64 = 64 << 10;
 /// Bytes of a header without its optional fields.
 const HEADER_BYTES: usize = 10;
-/// Bytes that are unpacked to tell a member from bytes that look like the beginning of one.
+/// Bytes that are decompressed to distinguish a member from bytes that look like its beginning.
 const TRIED_BYTES: u64 = 64 << 10;
 
-/// Where members begin, about `step` bytes apart, in a file of `size_bytes`; the first is at 0.
+/// Offsets of members, about `step` bytes apart, in a file of `size_bytes`; the first is 0.
 ///
-/// What only looks like a member cannot pass unseen: whoever unpacks the bytes before it would find
-/// that they end within a member.
+/// Bytes that only look like a member cannot go unnoticed: decompression of the bytes before them
+/// would end within a member.
 ///
 /// # Errors
-/// Those of reading.
+/// Errors of reading.
 pub(super) fn starts(path: &Path, size_bytes: u64, step: u64) -> io::Result<Vec<u64>> {
     let mut file = Input::open(path)?;
-    let (mut found, mut last) = (Vec::new(), Some(0));
+    let (mut starts, mut last) = (Vec::new(), Some(0));
     while let Some(start) = last {
-        found.push(start);
+        starts.push(start);
         let wanted = start + step;
         last = if wanted < size_bytes { next(&mut file, wanted)? } else { None };
     }
-    Ok(found)
+    Ok(starts)
 }
 
 /// The first member that begins at `place` or soon after.
@@ -53,7 +53,7 @@ fn next(file: &mut Input, place: u64) -> io::Result<Option<u64>> {
                 return Ok(Some(start));
             }
         }
-        // The last bytes may be the first ones of a header.
+        // The last bytes may be the beginning of a header.
         searched = bytes.len().saturating_sub(HEADER_BYTES - 1);
     }
     Ok(None)

@@ -1,4 +1,4 @@
-//! Reads from FASTQ and FASTA files, plain or packed, given out in batches to many threads.
+//! Reads from FASTQ and FASTA files, plain or compressed, returned in batches to many threads.
 
 mod batch;
 mod blocks;
@@ -27,30 +27,30 @@ pub use mates::NameSums;
 use source::Source;
 
 const OPERATION: &str = "input.reads";
-/// Bases of a batch, of which the read that exceeds it is the last one, or bytes of a block of
-/// FASTQ: of all reads, and of the first alone.
+/// Bases after which a batch ends, or bytes of a block of FASTQ; [`FEW_BYTES`] if only the first
+/// reads are wanted.
 const BATCH_BYTES: usize = 1 << 20;
 const FEW_BYTES: usize = 1 << 16;
-/// Bytes of text that a byte of packed reads stands for, about.
+/// Bytes of text per byte of compressed reads, about.
 const PACKED_TIMES: u64 = 4;
 
-/// The files that reads come from. Shared by threads, which take batches until none is left.
+/// Reader of files of reads. Threads share it and take batches until none remains.
 pub struct Reads {
     sources: Vec<Source>,
-    /// Where they are kept for later passes.
-    kept: Option<Arc<ReadCache>>,
-    /// The next batch that was kept, where all were.
-    again: Option<AtomicUsize>,
+    /// Cache that later passes read.
+    cache: Option<Arc<ReadCache>>,
+    /// Next batch of the cache, if it holds all reads.
+    next_cached: Option<AtomicUsize>,
 }
 
-/// Which reads are pairs.
+/// Layout of read pairs in the input files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairing {
     /// Layout of the files.
     pub layout: PairLayout,
-    /// Number of files of single reads all the same, the last ones.
+    /// Number of files of single reads, which are the last ones.
     pub singles: usize,
-    /// Names are not compared.
+    /// Whether the names of mates are not compared.
     pub is_unchecked: bool,
 }
 
@@ -60,18 +60,18 @@ pub enum PairLayout {
     /// No reads are pairs.
     #[default]
     None,
-    /// At one place of two files.
+    /// The mates of a pair are at the same position of two files.
     InTwoFiles,
-    /// Reads of a pair follow one another.
+    /// The mates of a pair follow one another in one file.
     InTurn,
 }
 
 impl Pairing {
     /// No reads are pairs.
     pub const NONE: Self = Self::of(PairLayout::None);
-    /// Reads at one place of two files are.
+    /// Reads at the same position of two files are pairs.
     pub const IN_TWO_FILES: Self = Self::of(PairLayout::InTwoFiles);
-    /// Two that follow one another are.
+    /// Two consecutive reads of a file are a pair.
     pub const INTERLEAVED: Self = Self::of(PairLayout::InTurn);
 
     /// All reads in such a layout.
@@ -84,17 +84,17 @@ impl Pairing {
         self.layout != PairLayout::None
     }
 
-    /// Files that hold the reads of a pair.
+    /// Number of files that hold the reads of a pair.
     pub fn files(self) -> usize {
         if self.layout == PairLayout::InTwoFiles { 2 } else { 1 }
     }
 
-    /// Reads of a pair in a file.
+    /// Number of reads of a pair in each file.
     pub fn reads_per_file(self) -> usize {
         if self.layout == PairLayout::InTurn { 2 } else { 1 }
     }
 
-    /// The files of pairs, and those of single reads.
+    /// Splits files into those of pairs and those of single reads.
     pub fn split_files<T>(self, files: &[T]) -> (&[T], &[T]) {
         let pairs = if self.has_pairs() { files.len().saturating_sub(self.singles) } else { 0 };
         files.split_at(pairs)
@@ -102,11 +102,11 @@ impl Pairing {
 }
 
 impl Reads {
-    /// Opens the files. One that is empty is passed over among others.
+    /// Opens the files. Empty files are skipped.
     ///
     /// # Errors
-    /// `Input` where all are empty, for a file that is neither FASTA nor FASTQ, or without its
-    /// mate; `System`.
+    /// `Input` if all files are empty, for a file that is neither FASTA nor FASTQ, or if the second
+    /// file of a pair is missing; `System`.
     pub fn open(paths: &[PathBuf], pairing: Pairing) -> Result<Self> {
         let reads = Self::open_in(paths, pairing, BATCH_BYTES)?;
         if let [first, ..] = &reads.sources[..]
@@ -151,8 +151,8 @@ impl Reads {
         Ok(Self::of(of_pairs.chain(of_singles).collect::<Result<_>>()?))
     }
 
-    /// Gives `take` the reads of a source of pairs from the first on, in batches, until it returns
-    /// false: those that are kept, where all are, else from the files once more.
+    /// Passes the reads of a source to `take` from the first on, in batches, until it returns
+    /// false: from the cache if it holds all reads, else from the files again.
     ///
     /// # Errors
     /// As [`Reads::open`] and [`Reads::next`].
@@ -163,9 +163,9 @@ impl Reads {
         mut take: impl FnMut(&ReadBatch) -> bool,
     ) -> Result<()> {
         let mut batch = ReadBatch::default();
-        if let (Some(kept), Some(_)) = (&self.kept, &self.again) {
-            for index in kept.of_source(source) {
-                if !kept.fill(index, &mut batch) || !take(&batch) {
+        if let (Some(cache), Some(_)) = (&self.cache, &self.next_cached) {
+            for index in cache.of_source(source) {
+                if !cache.fill(index, &mut batch) || !take(&batch) {
                     break;
                 }
             }
@@ -177,21 +177,21 @@ impl Reads {
         Ok(())
     }
 
-    /// How many files there are, or pairs of files.
+    /// Number of files, or of pairs of files.
     pub fn sources(&self) -> usize {
         self.sources.len()
     }
 
-    /// Number of sources that have pairs: the first ones.
+    /// Number of sources that have pairs, which are the first ones.
     pub fn sources_of_pairs(&self, pairing: Pairing) -> usize {
         if pairing.has_pairs() { self.sources.len() - pairing.singles } else { 0 }
     }
 
     fn of(sources: Vec<Source>) -> Self {
-        Self { sources, kept: None, again: None }
+        Self { sources, cache: None, next_cached: None }
     }
 
-    /// Opens a text that is some records of a file, or none.
+    /// Opens a text of some records of a file, or of none.
     ///
     /// # Errors
     /// As [`Reads::open`].
@@ -199,26 +199,26 @@ impl Reads {
         Ok(Self::of(vec![Source::of_text(path.to_owned(), text, BATCH_BYTES)?]))
     }
 
-    /// Fills `batch` with the next reads of some source; `false` when all have been given out.
+    /// Fills `batch` with the next reads of some source; `false` when all have been returned.
     ///
     /// # Errors
     /// `Input` naming the file and the record; `System`.
     pub fn next(&self, batch: &mut ReadBatch) -> Result<bool> {
-        let Some(kept) = &self.kept else { return self.read(batch) };
-        let Some(next) = &self.again else {
+        let Some(cache) = &self.cache else { return self.read(batch) };
+        let Some(next) = &self.next_cached else {
             let is_read = self.read(batch)?;
             if is_read {
-                kept.keep(batch)
+                cache.add(batch)
             } else {
-                kept.end()
+                cache.complete()
             }
             return Ok(is_read);
         };
-        if !kept.fill(next.fetch_add(1, Ordering::Relaxed), batch) {
+        if !cache.fill(next.fetch_add(1, Ordering::Relaxed), batch) {
             return Ok(false);
         }
         let source = &self.sources[batch.source];
-        lock(&source.opened).given += (batch.len() / source.group()) as u64;
+        lock(&source.opened).returned += (batch.len() / source.group()) as u64;
         Ok(true)
     }
 
@@ -230,7 +230,7 @@ impl Reads {
                     Err(TryLockError::WouldBlock) if !waits => continue,
                     Err(_) => lock(&source.opened),
                 };
-                (batch.source, batch.first) = (index, opened.given);
+                (batch.source, batch.first) = (index, opened.returned);
                 if source.fill(opened, batch)? {
                     return Ok(true);
                 }
@@ -239,32 +239,33 @@ impl Reads {
         Ok(false)
     }
 
-    /// How many reads have been given out.
+    /// Number of reads that have been returned.
     pub fn returned_reads(&self) -> u64 {
-        let given = |source: &Source| lock(&source.opened).given * source.group() as u64;
-        self.sources.iter().map(given).sum()
+        let returned = |source: &Source| lock(&source.opened).returned * source.group() as u64;
+        self.sources.iter().map(returned).sum()
     }
 
-    /// The file of a read of a batch, and which of its records it is, from 1 on.
+    /// The file of a read of a batch, and the number of its record, counted from 1.
     pub fn place(&self, batch: &ReadBatch, read: usize) -> (&Path, u64) {
         let source = &self.sources[batch.source];
         let (group, within) = (batch.first + (read / source.group()) as u64, read % source.group());
-        let record = group * source.each as u64 + (within % source.each) as u64 + 1;
-        (&source.paths[within / source.each], record)
+        let record =
+            group * source.reads_per_file as u64 + (within % source.reads_per_file) as u64 + 1;
+        (&source.paths[within / source.reads_per_file], record)
     }
 }
 
-/// Bytes of the reads, those of packed files as they may be once unpacked.
+/// Size of the reads in bytes; for compressed files an estimate of the decompressed size.
 ///
 /// # Errors
 /// `System`.
 pub fn input_bytes(paths: &[PathBuf]) -> Result<u64> {
     let size = |path: &PathBuf| {
         let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
-        let facts = storage::metadata(path).map_err(failed)?;
-        let is_packed = facts.is_file
+        let metadata = storage::metadata(path).map_err(failed)?;
+        let is_compressed = metadata.is_file
             && unpack::compression_of(path).map_err(failed)? != CompressionFormat::Plain;
-        Ok(facts.size_bytes * if is_packed { PACKED_TIMES } else { 1 })
+        Ok(metadata.size_bytes * if is_compressed { PACKED_TIMES } else { 1 })
     };
     paths.iter().map(size).sum()
 }
@@ -275,11 +276,11 @@ mod tests {
     use cuesta_testkit::reads::reads_text;
     use proptest::prelude::*;
 
-    type Found = (Vec<Vec<u8>>, Vec<u64>, Option<String>);
+    type ReadResult = (Vec<Vec<u8>>, Vec<u64>, Option<String>);
 
-    /// All reads, which records they are, and the error at the end.
-    fn found(paths: &[PathBuf], pairing: Pairing, block_bytes: Option<usize>) -> Found {
-        let mut all = Found::default();
+    /// All reads, the numbers of their records, and the error at the end.
+    fn read_all(paths: &[PathBuf], pairing: Pairing, block_bytes: Option<usize>) -> ReadResult {
+        let mut all = ReadResult::default();
         let reads = Reads::open_in(paths, pairing, block_bytes.unwrap_or(1)).unwrap();
         if block_bytes.is_none() {
             for source in &reads.sources {
@@ -299,7 +300,7 @@ mod tests {
                 }
                 Err(error) => {
                     if block_bytes.is_some() {
-                        // Whoever comes next is told the same.
+                        // The next call returns the same error.
                         assert_eq!(reads.next(&mut batch).unwrap_err().message, error.message);
                     }
                     all.2 = Some(error.message);
@@ -348,8 +349,8 @@ mod tests {
                 false if equal => (&paths[..], Pairing::INTERLEAVED),
                 false => (&paths[..], Pairing::NONE),
             };
-            let blocks = found(paths, pairing, Some(block_bytes));
-            let parsed = found(paths, pairing, None);
+            let blocks = read_all(paths, pairing, Some(block_bytes));
+            let parsed = read_all(paths, pairing, None);
             prop_assert_eq!(&blocks.2, &parsed.2);
             if blocks.2.is_none() {
                 prop_assert_eq!(blocks, parsed);

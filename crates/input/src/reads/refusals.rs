@@ -1,4 +1,4 @@
-//! Why a file of reads is refused, in words for whoever gave it.
+//! Error messages for files of reads that are refused.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use super::mates::Pair;
 use super::{OPERATION, text};
 use crate::unpack;
 
-/// A record of a file, by how many are before it.
+/// A record of a file, by the number of records before it.
 pub(super) struct RecordPlace<'p> {
     pub(super) path: &'p Path,
     pub(super) before: u64,
 }
 
-/// A text whose failures are kept, and look like its end: the parser panics when it goes on after
-/// one.
+/// A text that records its failure and reports it as the end of the text: the parser panics when it
+/// continues after a failure.
 pub(super) struct Guarded {
     pub(super) text: Box<dyn Read + Send>,
     pub(super) fault: StorageFault,
@@ -29,10 +29,10 @@ pub(super) struct Guarded {
 pub(super) struct StorageFault(std::sync::Arc<Mutex<Option<io::Error>>>);
 
 impl StorageFault {
-    /// Refuses what was read of a file after its text has failed.
+    /// Returns the failure of the text of a file, if any.
     ///
     /// # Errors
-    /// `Input` for packed bytes that are cut or broken; `System`.
+    /// `Input` for compressed bytes that are truncated or damaged; `System`.
     pub(super) fn check(&self, path: &Path) -> Result<()> {
         let fault = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         fault.as_ref().map_or(Ok(()), |cause| Err(unpack::failure(OPERATION, path, cause)))
@@ -47,12 +47,12 @@ impl Read for Guarded {
                 fault.get_or_insert(error);
                 Ok(0)
             }
-            found => found,
+            result => result,
         }
     }
 }
 
-/// How many bases and qualities a record has, from the numbers in the parser's words.
+/// Numbers of bases and qualities of a record, extracted from the parser's message.
 fn unequal(message: &str) -> String {
     let mut numbers = message.split_whitespace().filter(|word| word.parse::<u64>().is_ok());
     match (numbers.next(), numbers.next()) {
@@ -89,7 +89,7 @@ pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
     Error::input(OPERATION, text)
 }
 
-/// The form that a file is in, with a remedy, where it is none of reads.
+/// The format of a file that does not hold reads, with a remedy.
 fn form_of(path: &Path) -> Option<&'static str> {
     let mut start = Vec::new();
     let text = unpack::open(path).ok()?;
@@ -97,19 +97,19 @@ fn form_of(path: &Path) -> Option<&'static str> {
     text::other_form(&start)
 }
 
-/// Two reads that are taken for a pair have names that do not go together.
-pub(super) fn strangers(paths: &[PathBuf], (pair, [one, two]): Pair) -> Error {
+/// The error of two reads assumed to be a pair whose names do not match.
+pub(super) fn mismatch(paths: &[PathBuf], (pair, [first, second]): Pair) -> Error {
     let remedy = "give reads that are in step, or --unchecked-mates if names say nothing of pairs";
     let text = match paths {
-        [one_file, two_file, ..] => format!(
-            "{}, record {}: its name differs from that of its mate in {} ({one:?}, {two:?}); \
+        [first_file, second_file, ..] => format!(
+            "{}, record {}: its name differs from that of its mate in {} ({first:?}, {second:?}); \
              {remedy}",
-            one_file.display(),
+            first_file.display(),
             pair + 1,
-            two_file.display(),
+            second_file.display(),
         ),
         _ => format!(
-            "{}, records {} and {}: the names of a pair differ ({one:?}, {two:?}); {remedy}",
+            "{}, records {} and {}: the names of a pair differ ({first:?}, {second:?}); {remedy}",
             paths.first().map(|path| path.display().to_string()).unwrap_or_default(),
             2 * pair + 1,
             2 * pair + 2,

@@ -1,4 +1,4 @@
-//! Shares of the reads, for tasks that read them.
+//! Division of reads into shares, which tasks read.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use crate::unpack::{self, CompressionFormat};
 
 const OPERATION: &str = "input.reads";
 
-/// Some reads of a file: those that begin in a range of its bytes. Of a gzipped file the range is
-/// of whole members, and the reads those that begin after the first line in them, or with the file.
+/// Some reads of a file: those that begin in a range of its bytes. In a gzipped file the range
+/// covers complete members, and the reads begin after the first line in them, or with the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// The file.
     pub path: PathBuf,
     /// First byte of the range.
     pub start: u64,
-    /// First byte after it.
+    /// First byte after the range.
     pub end: u64,
 }
 
-/// Shares of about `size_bytes` of text. A gzipped file has places to begin at only where it has
-/// many members; another packed one, such as gzip itself makes, is one share, and so is FASTQ that
-/// has not four lines a record.
+/// Divides files into shares of about `size_bytes` of text. A gzipped file can be divided only if it
+/// has many members; another compressed file, such as gzip itself writes, is a single share, and so
+/// is FASTQ without four lines per record.
 ///
 /// # Errors
 /// `System`.
@@ -35,17 +35,17 @@ pub fn split(paths: &[PathBuf], size_bytes: u64) -> Result<Vec<Share>> {
     let mut shares = Vec::new();
     for path in paths {
         let failed = |cause: io::Error| unpack::failure(OPERATION, path, &cause);
-        let whole = storage::metadata(path).map_err(failed)?.size_bytes;
+        let file_bytes = storage::metadata(path).map_err(failed)?.size_bytes;
         let mut places: Vec<u64> = match form_of(path).map_err(failed)? {
-            _ if whole == 0 => Vec::new(),
+            _ if file_bytes == 0 => Vec::new(),
             Form::Members => {
                 let step = (size_bytes / PACKED_TIMES).max(1);
-                members::starts(path, whole, step).map_err(failed)?
+                members::starts(path, file_bytes, step).map_err(failed)?
             }
-            Form::Lines => (0..whole).step_by(size_bytes.max(1) as usize).collect(),
+            Form::Lines => (0..file_bytes).step_by(size_bytes.max(1) as usize).collect(),
             Form::Whole => vec![0],
         };
-        places.push(whole);
+        places.push(file_bytes);
         let share = |ends: &[u64]| Share { path: path.clone(), start: ends[0], end: ends[1] };
         shares.extend(places.windows(2).map(share));
     }
@@ -80,16 +80,16 @@ fn form_of(path: &Path) -> io::Result<Form> {
     Ok(if text::is_irregular(&start[first..]) { Form::Whole } else { form })
 }
 
-/// Bytes of text that a share of a packed file may have, where they are more than `most`.
+/// Estimated bytes of text of a share of a compressed file, if more than `most`.
 ///
 /// # Errors
 /// `System`.
 pub fn unpacked_bytes(share: &Share, most: u64) -> Result<Option<u64>> {
     let failed = |cause| Error::system(OPERATION, "opening", &share.path, &cause);
     let text_bytes = (share.end - share.start).saturating_mul(PACKED_TIMES);
-    let is_packed =
+    let is_compressed =
         || Ok(unpack::compression_of(&share.path).map_err(failed)? != CompressionFormat::Plain);
-    Ok((text_bytes > most && is_packed()?).then_some(text_bytes))
+    Ok((text_bytes > most && is_compressed()?).then_some(text_bytes))
 }
 
 /// Opens the reads of a share.
@@ -116,14 +116,14 @@ pub fn open(share: &Share) -> Result<Reads> {
     Reads::open_text(&share.path, ReadText { text, first })
 }
 
-/// Text, and the first byte of the records of its file, which tells the format.
+/// Text, and the first byte of the records of its file, which determines the format.
 type Text = (Box<dyn Read + Send>, Option<u8>);
 
 fn is_last(share: &Share) -> io::Result<bool> {
     Ok(storage::metadata(&share.path)?.size_bytes <= share.end)
 }
 
-/// From the first record that begins in a share of plain text to the first one after it.
+/// Text from the first record that begins in a share of plain text to the first record after it.
 fn plain(share: &Share) -> io::Result<Text> {
     let mut file = Input::open(&share.path)?;
     let (leading, first) = beginning(&mut file)?;
@@ -131,7 +131,7 @@ fn plain(share: &Share) -> io::Result<Text> {
         if place <= leading {
             return Ok(leading);
         }
-        // The byte before tells whether a line begins here.
+        // The byte before shows whether a line begins here.
         let before = place - 1;
         let mut file = Input::open(&share.path)?;
         file.seek(SeekFrom::Start(before))?;
@@ -151,25 +151,25 @@ fn beginning(text: &mut impl Read) -> io::Result<(u64, Option<u8>)> {
     Ok((leading as u64, start.get(leading).copied()))
 }
 
-/// The same of members.
+/// Text from the first record that begins in a share of members to the first record after it.
 fn unpacked(share: &Share) -> io::Result<Text> {
     let path = &share.path;
     let (leading, first) = beginning(&mut members::text_from(path, 0)?)?;
     let before = |place| before_record(&mut members::text_from(path, place)?, first);
     let skipped = if share.start == 0 { leading } else { before(share.start)? };
-    // A record that begins in these members may end in others.
+    // A record that begins in these members may end in later ones.
     let more = if is_last(share)? { 0 } else { before(share.end)? };
-    let own = members::text_between(path, (share.start, share.end))?;
-    let mut text = own.chain(members::text_from(path, share.end)?.take(more));
+    let inner = members::text_between(path, (share.start, share.end))?;
+    let mut text = inner.chain(members::text_from(path, share.end)?.take(more));
     io::copy(&mut (&mut text).take(skipped), &mut io::sink())?;
     Ok((Box::new(text), first))
 }
 
-/// Bytes before the first record that begins after the line that a text begins within, or all of
-/// them. The file's first byte tells its format.
+/// Bytes before the first record that begins after the first, possibly partial, line of a text, or
+/// all bytes. `first`, the file's first byte, determines its format.
 ///
-/// Of FASTQ a record is a line with `@` whose next line but one has `+`: where `@` begins
-/// qualities, the bases of the next record are there instead.
+/// A record of FASTQ is a line with `@` whose next line but one has `+`: if `@` begins qualities,
+/// that line has the bases of the next record instead.
 fn before_record(text: &mut impl BufRead, first: Option<u8>) -> io::Result<u64> {
     let mut line = Vec::new();
     let mut at = text.read_until(b'\n', &mut line)? as u64;
@@ -212,18 +212,19 @@ mod tests {
     }
 
     fn all_reads(shares: &[Share]) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut sequences = Vec::new();
         for share in shares {
             let reads = open(share).unwrap();
             let mut batch = ReadBatch::default();
             while reads.next(&mut batch).unwrap() {
-                found.extend(batch.reads().map(|read| String::from_utf8_lossy(read).into_owned()));
+                sequences
+                    .extend(batch.reads().map(|read| String::from_utf8_lossy(read).into_owned()));
             }
         }
-        found
+        sequences
     }
 
-    /// A share that ended with such a record was refused as cut short; the whole file was read.
+    /// A share that ended with such a record was refused as truncated; the complete file was read.
     #[test]
     fn a_record_without_bases_may_end_a_share() {
         let (_folder, path) = written(">a\n>b\n\n>c\nAC\n");
@@ -235,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_have_every_read_once(
+        fn shares_have_each_read_once(
             reads in prop::collection::vec(("[ACGT]{1,30}", "[@+>I]{30}"), 1..12),
             fasta in any::<bool>(),
             windows in any::<bool>(),
@@ -248,7 +249,7 @@ mod tests {
         }
 
         #[test]
-        fn shares_of_members_have_every_read_once(
+        fn shares_of_members_have_each_read_once(
             reads in prop::collection::vec(("[ACGT]{1,30}", "[@+>I]{30}"), 1..12),
             (fasta, windows) in any::<(bool, bool)>(),
             size_bytes in 1u64..600,
@@ -265,7 +266,7 @@ mod tests {
         }
     }
 
-    /// A text cut anywhere into members of some levels; such as are empty may be among them.
+    /// A text cut at `cuts` into members of various compression levels; some may be empty.
     fn members(text: &[u8], cuts: Vec<(prop::sample::Index, u32)>) -> Vec<u8> {
         let mut cuts: Vec<(usize, u32)> =
             cuts.into_iter().map(|(place, level)| (place.index(text.len()), level)).collect();
@@ -298,7 +299,7 @@ mod tests {
 
     /// Text that was packed once more has bytes in it that look like a member.
     #[test]
-    fn what_only_looks_like_a_member_is_no_place_to_begin_at() {
+    fn bytes_that_only_look_like_a_member_do_not_begin_a_share() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("reads.fq.gz");
         let fake = [&GZIP_HEADER[..], b"no deflated text"].concat();

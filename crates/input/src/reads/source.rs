@@ -8,69 +8,69 @@ use cuesta_runtime::parallel::lock;
 use needletail::{FastxReader, parse_fastx_reader};
 
 use super::blocks::{self, BlockCut, RecordBlocks};
-use super::mates::{self, FirstStrangers, MateCounts, SharedCounts};
+use super::mates::{self, FirstMismatch, MateCounts, SharedCounts};
 use super::refusals::{self, Guarded, StorageFault};
 use super::text::{self, ReadText};
 use super::{OPERATION, Pairing, ReadBatch};
 use crate::unpack;
 
-/// A file, or two whose reads are pairs: a batch has the reads of a pair next to each other.
+/// A file, or two whose reads are pairs: a batch holds the reads of a pair next to each other.
 pub(super) struct Source {
     pub(super) paths: Vec<PathBuf>,
-    /// Reads of each file that are next to each other in a batch.
-    pub(super) each: usize,
+    /// Number of reads of each file that are next to each other in a batch.
+    pub(super) reads_per_file: usize,
     batch_bytes: usize,
-    /// There is no read in any of the files.
+    /// Whether the files have no reads.
     pub(super) is_empty: bool,
-    /// Names of pairs, where these are compared.
-    mates: Option<SharedCounts>,
+    /// Counts of the names of pairs, if these are compared.
+    mate_counts: Option<SharedCounts>,
     pub(super) opened: Mutex<Opened>,
 }
 
-/// The records of a source that were not given out.
+/// The records of a source that were not returned yet.
 pub(super) struct Opened {
     pub(super) records: RecordReader,
-    /// Groups so far, of so many reads of each file.
-    pub(super) given: u64,
-    /// What is wrong with it, once that is known.
+    /// Groups returned so far, each of `reads_per_file` reads of each file.
+    pub(super) returned: u64,
+    /// The error of the source, once it is determined.
     fault: Option<Error>,
 }
 
-/// What finds records.
+/// Reader of records.
 pub(super) enum RecordReader {
-    /// A parser for each file, of whatever it is; none once the source has ended.
+    /// A parser for each file, of any format; none once the source has ended.
     Parsed(Vec<Parser>),
-    /// Blocks of FASTQ, in which each thread finds them by itself.
+    /// Blocks of FASTQ, which threads parse in parallel.
     Cut(RecordBlocks),
 }
 
 /// The parser of a file.
 pub(super) struct Parser {
-    /// None where the file has no record.
+    /// `None` if the file has no record.
     reader: Option<Box<dyn FastxReader>>,
     fault: StorageFault,
 }
 
 impl Source {
-    /// Opens the files, `each` reads of which are next to each other. They may be empty.
+    /// Opens the files, which may be empty; `reads_per_file` reads of each are adjacent.
     ///
     /// # Errors
     /// `Input` for a file that is neither FASTA nor FASTQ; `System`.
     pub(super) fn open(
         paths: &[PathBuf],
-        (pairing, each): (Pairing, usize),
+        (pairing, reads_per_file): (Pairing, usize),
         batch_bytes: usize,
     ) -> Result<Self> {
         let texts: Vec<ReadText> = paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
         let is_empty = texts.iter().all(|text| text.first.is_none());
         let records = if texts.iter().all(|text| text.first.is_none_or(|first| first == b'@')) {
             let texts = texts.into_iter().map(|text| text.text).collect();
-            RecordReader::Cut(RecordBlocks::new(texts, each, batch_bytes))
+            RecordReader::Cut(RecordBlocks::new(texts, reads_per_file, batch_bytes))
         } else {
             RecordReader::Parsed(parsers(paths, texts)?)
         };
-        let is_checked = paths.len() * each == 2 && !pairing.is_unchecked;
-        let source = Self::of(paths.to_vec(), each, (batch_bytes, is_checked), records);
+        let is_checked = paths.len() * reads_per_file == 2 && !pairing.is_unchecked;
+        let source = Self::of(paths.to_vec(), reads_per_file, (batch_bytes, is_checked), records);
         Ok(Self { is_empty, ..source })
     }
 
@@ -90,21 +90,21 @@ impl Source {
 
     fn of(
         paths: Vec<PathBuf>,
-        each: usize,
+        reads_per_file: usize,
         (batch_bytes, is_checked): (usize, bool),
         records: RecordReader,
     ) -> Self {
-        let mates = is_checked.then(SharedCounts::default);
-        let opened = Mutex::new(Opened { records, given: 0, fault: None });
-        Self { paths, each, batch_bytes, is_empty: false, mates, opened }
+        let mate_counts = is_checked.then(SharedCounts::default);
+        let opened = Mutex::new(Opened { records, returned: 0, fault: None });
+        Self { paths, reads_per_file, batch_bytes, is_empty: false, mate_counts, opened }
     }
 
-    /// Reads that belong together.
+    /// Number of reads that belong together.
     pub(super) fn group(&self) -> usize {
-        self.paths.len() * self.each
+        self.paths.len() * self.reads_per_file
     }
 
-    /// Fills `batch` with the next reads; `false` where none is left.
+    /// Fills `batch` with the next reads; `false` if none remains.
     ///
     /// # Errors
     /// `Input` naming the file and the record; `System`.
@@ -119,13 +119,13 @@ impl Source {
         if let Some(fault) = &opened.fault {
             return Err(fault.clone());
         }
-        let Opened { records, given, .. } = &mut *opened;
+        let Opened { records, returned, .. } = &mut *opened;
         let groups = match records {
             RecordReader::Parsed(parsers) => {
-                let mut pass = Pass { given: *given, ..Pass::default() };
+                let mut pass = Pass { returned: *returned, ..Pass::default() };
                 let is_some = self.parse(parsers, &mut pass, batch)?;
-                *given = pass.given;
-                if self.are_strangers(&pass.counts) {
+                *returned = pass.returned;
+                if self.have_mismatch(&pass.counts) {
                     return Err(self.fault(&mut opened));
                 }
                 return Ok(is_some);
@@ -136,25 +136,27 @@ impl Source {
                 Ok(BlockCut::Fault) | Err(_) => return Err(self.fault(&mut opened)),
             },
         };
-        *given += groups;
+        *returned += groups;
         drop(opened);
         let mut counts = MateCounts::default();
-        let names = self.mates.is_some().then_some(&mut counts);
-        if blocks::parse(batch, (self.each, groups), names) && !self.are_strangers(&counts) {
+        let names = self.mate_counts.is_some().then_some(&mut counts);
+        if blocks::parse(batch, (self.reads_per_file, groups), names)
+            && !self.have_mismatch(&counts)
+        {
             return Ok(true);
         }
         Err(self.fault(&mut lock(&self.opened)))
     }
 
-    /// Whether pairs are none by their names, those of a batch and those before.
-    fn are_strangers(&self, counts: &MateCounts) -> bool {
+    /// Whether pairs are not mates by their names, including those of earlier batches.
+    fn have_mismatch(&self, counts: &MateCounts) -> bool {
         let is_any = *counts != MateCounts::default();
-        let all = self.mates.as_ref().filter(|_| is_any).map(|mates| mates.add(counts));
-        all.is_some_and(|all| all.are_strangers(self.each == 2))
+        let all = self.mate_counts.as_ref().filter(|_| is_any).map(|shared| shared.add(counts));
+        all.is_some_and(|all| all.have_mismatch(self.reads_per_file == 2))
     }
 
-    /// What is wrong with the first record that is no record: of the whole source, which blocks do
-    /// not see. The same for any number of threads.
+    /// The error of the first invalid record of the source, which needs a pass over the complete
+    /// source. Independent of the number of threads.
     fn fault(&self, opened: &mut Opened) -> Error {
         let fault = opened.fault.take().unwrap_or_else(|| match self.parse_all() {
             Err(fault) => fault,
@@ -170,9 +172,9 @@ impl Source {
     fn parse_all(&self) -> Result<()> {
         let texts = self.paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
         let mut parsers = parsers(&self.paths, texts)?;
-        let mut pass = Pass { first: Some(FirstStrangers::default()), ..Pass::default() };
+        let mut pass = Pass { first: Some(FirstMismatch::default()), ..Pass::default() };
         let mut batch = ReadBatch::default();
-        let found = loop {
+        let outcome = loop {
             match self.parse(&mut parsers, &mut pass, &mut batch) {
                 Ok(true) => {
                     batch.bases.clear();
@@ -182,13 +184,14 @@ impl Source {
                 Err(error) => break Err(error),
             }
         };
-        if (found.is_ok() || pass.is_odd)
-            && self.mates.is_some()
-            && let Some(pair) = pass.first.take().and_then(|first| first.found(self.each == 2))
+        if (outcome.is_ok() || pass.is_odd)
+            && self.mate_counts.is_some()
+            && let Some(pair) =
+                pass.first.take().and_then(|first| first.pair(self.reads_per_file == 2))
         {
-            return Err(refusals::strangers(&self.paths, pair));
+            return Err(refusals::mismatch(&self.paths, pair));
         }
-        found
+        outcome
     }
 
     fn parse(
@@ -200,8 +203,8 @@ impl Source {
         while batch.bases.len() < self.batch_bytes && !parsers.is_empty() {
             let mut ended = 0;
             for (file, path) in self.paths.iter().enumerate() {
-                for within in 0..self.each {
-                    let before = pass.given * self.each as u64 + within as u64;
+                for within in 0..self.reads_per_file {
+                    let before = pass.returned * self.reads_per_file as u64 + within as u64;
                     let place = refusals::RecordPlace { path, before };
                     if !parsers[file].next(&place, batch, &mut pass.names[(file + within) % 2])? {
                         ended += 1;
@@ -209,15 +212,15 @@ impl Source {
                 }
             }
             if ended == 0 {
-                if self.mates.is_some() {
+                if self.mate_counts.is_some() {
                     pass.add_names();
                 }
-                pass.given += 1;
+                pass.returned += 1;
             } else if ended == self.group() {
                 parsers.clear();
             } else {
                 pass.is_odd = true;
-                return Err(self.odd(pass.given));
+                return Err(self.odd(pass.returned));
             }
         }
         Ok(!batch.is_empty())
@@ -228,9 +231,9 @@ impl Source {
         names.join(" and ")
     }
 
-    /// A read has no mate after so many pairs.
+    /// The error of a read without a mate, after `pairs` pairs.
     fn odd(&self, pairs: u64) -> Error {
-        let what = if self.each == 1 {
+        let what = if self.reads_per_file == 1 {
             format!("do not have equally many reads: one ends after {pairs}")
         } else {
             format!("has an odd number of reads: the last, after {pairs} pairs, has no mate")
@@ -239,18 +242,18 @@ impl Source {
     }
 }
 
-/// A source as far as it was parsed.
+/// State of parsing a source.
 #[derive(Default)]
 struct Pass {
-    given: u64,
+    returned: u64,
     counts: MateCounts,
-    /// The first pair that is none, where that is looked for.
-    first: Option<FirstStrangers>,
+    /// Search for the first pair that is not of mates, if requested.
+    first: Option<FirstMismatch>,
     /// Names of the reads of the last pair, and of the read before it.
     names: [Vec<u8>; 2],
     before: Vec<u8>,
     has_before: bool,
-    /// A read has no mate.
+    /// Whether a read has no mate.
     is_odd: bool,
 }
 
@@ -258,7 +261,7 @@ impl Pass {
     fn add_names(&mut self) {
         let names = [&self.names[0][..], &self.names[1][..]].map(mates::name);
         if let Some(first) = &mut self.first {
-            first.add(self.given, names);
+            first.add(self.returned, names);
         } else {
             self.counts.add(names, self.has_before.then_some(mates::name(&self.before)));
             std::mem::swap(&mut self.before, &mut self.names[1]);
@@ -268,7 +271,7 @@ impl Pass {
 }
 
 impl Parser {
-    /// Adds the next record to a batch; `false` where none is left.
+    /// Adds the next record to a batch; `false` if none remains.
     fn next(
         &mut self,
         place: &refusals::RecordPlace<'_>,
@@ -276,9 +279,9 @@ impl Parser {
         name: &mut Vec<u8>,
     ) -> Result<bool> {
         let Some(reader) = &mut self.reader else { return Ok(false) };
-        let found = reader.next();
+        let record = reader.next();
         self.fault.check(place.path)?;
-        match found {
+        match record {
             Some(Ok(record)) => {
                 batch.bases.extend_from_slice(&record.seq());
                 batch.ends.push(batch.bases.len());
@@ -309,10 +312,10 @@ fn parsers(paths: &[PathBuf], texts: Vec<ReadText>) -> Result<Vec<Parser>> {
             return Ok(Parser { reader: None, fault });
         }
         let guarded = Guarded { text, fault: fault.clone() };
-        let found = parse_fastx_reader(guarded);
+        let parsed = parse_fastx_reader(guarded);
         fault.check(path)?;
         let place = refusals::RecordPlace { path, before: 0 };
-        let reader = found.map_err(|error| refusals::refusal(&place, &error))?;
+        let reader = parsed.map_err(|error| refusals::refusal(&place, &error))?;
         Ok(Parser { reader: Some(reader), fault })
     };
     paths.iter().zip(texts).map(parser).collect()

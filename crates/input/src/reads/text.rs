@@ -1,11 +1,11 @@
-//! The text of a file of reads: unpacked, without what may stand before the first record, and with
-//! four lines a record where FASTQ is wrapped or has blank lines.
+//! The text of a file of reads: decompressed, without bytes before the first record, and with four
+//! lines per record if FASTQ is wrapped or has blank lines.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use memchr::memchr;
 
-/// Bytes at the beginning that tell the form of a file.
+/// Bytes at the beginning of a file that determine its format.
 pub(super) const START_BYTES: usize = 64 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -13,14 +13,14 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub struct ReadText {
     /// The text.
     pub text: Box<dyn Read + Send>,
-    /// Its first byte; none where the file has no record.
+    /// Its first byte; `None` if the file has no record.
     pub first: Option<u8>,
 }
 
 /// The records of a text, which may have a byte order mark and blank lines before them.
 ///
 /// # Errors
-/// Those of reading.
+/// Errors of reading.
 pub fn records(mut text: impl Read + Send + 'static) -> io::Result<ReadText> {
     let mut start = Vec::new();
     (&mut text).take(START_BYTES as u64).read_to_end(&mut start)?;
@@ -28,9 +28,9 @@ pub fn records(mut text: impl Read + Send + 'static) -> io::Result<ReadText> {
     let first = start.get(skipped).copied();
     let is_irregular = is_irregular(&start[skipped..]);
     start.drain(..skipped);
-    let whole = Cursor::new(start).chain(text);
+    let text = Cursor::new(start).chain(text);
     let text: Box<dyn Read + Send> =
-        if is_irregular { Box::new(FourLines::new(whole)) } else { Box::new(whole) };
+        if is_irregular { Box::new(FourLines::new(text)) } else { Box::new(text) };
     Ok(ReadText { text, first })
 }
 
@@ -41,8 +41,8 @@ pub(super) fn leading_bytes(start: &[u8]) -> usize {
     mark + blank
 }
 
-/// Whether a text that begins with a record of FASTQ has one of more or fewer than four lines, or
-/// blank lines between two.
+/// Whether a text that begins with a record of FASTQ has a record of more or fewer than four lines,
+/// or blank lines between records.
 pub(super) fn is_irregular(start: &[u8]) -> bool {
     if !start.starts_with(b"@") {
         return false;
@@ -91,22 +91,22 @@ fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// FASTQ whose records have any number of lines, as one of four lines a record. A text that is no
-/// FASTQ stays none.
+/// Converts FASTQ whose records have any number of lines to four lines per record. A text that is
+/// not FASTQ is passed on.
 struct FourLines<R> {
     lines: BufReader<R>,
     record: Vec<u8>,
-    given: usize,
+    position: usize,
     line: Vec<u8>,
 }
 
 impl<R: Read> FourLines<R> {
     fn new(text: R) -> Self {
         let lines = BufReader::with_capacity(START_BYTES, text);
-        Self { lines, record: Vec::new(), given: 0, line: Vec::new() }
+        Self { lines, record: Vec::new(), position: 0, line: Vec::new() }
     }
 
-    /// Reads a line, without what ends it; `false` at the end.
+    /// Reads a line without its line end; `false` at the end.
     fn next_line(&mut self) -> io::Result<bool> {
         self.line.clear();
         let count = self.lines.read_until(b'\n', &mut self.line)?;
@@ -115,10 +115,10 @@ impl<R: Read> FourLines<R> {
         Ok(count > 0)
     }
 
-    /// Puts the next record in its four lines, or what there is of it.
+    /// Reads the next record into four lines; a truncated record as far as it exists.
     fn next_record(&mut self) -> io::Result<()> {
         self.record.clear();
-        self.given = 0;
+        self.position = 0;
         loop {
             if !self.next_line()? {
                 return Ok(());
@@ -158,18 +158,18 @@ impl<R: Read> FourLines<R> {
 
 impl<R: Read> Read for FourLines<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.record.len() {
+        if self.position == self.record.len() {
             self.next_record()?;
         }
-        let rest = &self.record[self.given..];
+        let rest = &self.record[self.position..];
         let count = rest.len().min(into.len());
         into[..count].copy_from_slice(&rest[..count]);
-        self.given += count;
+        self.position += count;
         Ok(count)
     }
 }
 
-/// The form that the beginning of a text is in, with a remedy, where it is none of reads.
+/// The format of a text that does not hold reads, by its beginning, with a remedy.
 pub(super) fn other_form(start: &[u8]) -> Option<&'static str> {
     if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
         return Some("is UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8 FILE`");
@@ -197,10 +197,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn all(text: &[u8]) -> (Vec<u8>, Option<u8>) {
-        let mut found = records(Cursor::new(text.to_vec())).unwrap();
+        let mut read_text = records(Cursor::new(text.to_vec())).unwrap();
         let mut all = Vec::new();
-        found.text.read_to_end(&mut all).unwrap();
-        (all, found.first)
+        read_text.text.read_to_end(&mut all).unwrap();
+        (all, read_text.first)
     }
 
     proptest! {
@@ -228,10 +228,10 @@ mod tests {
             if ending {
                 text.truncate(text.trim_end_matches(['\r', '\n']).len());
             }
-            let (found, first) = all(text.as_bytes());
+            let (converted, first) = all(text.as_bytes());
             prop_assert_eq!(first, Some(b'@'));
-            let found = String::from_utf8(found).unwrap().replace('\r', "");
-            prop_assert_eq!(found.trim_end(), expected.trim_end());
+            let converted = String::from_utf8(converted).unwrap().replace('\r', "");
+            prop_assert_eq!(converted.trim_end(), expected.trim_end());
         }
 
         #[test]
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fastq_is_left_alone() {
+    fn text_that_is_not_fastq_is_unchanged() {
         for text in [
             "@a\nAC\nGT\n@b\nAC\n+\nII\n",
             "@a\nAC\n+\nIII\n",
