@@ -1,4 +1,4 @@
-"""Files of a store as Python's own: `io` classes with buffers."""
+"""Files of a store as Python file objects: `io` classes with buffers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cuesta.store.client import CachedFile, Refusal
 from cuesta.store.writer import WrittenFile
 
 _SYSTEM = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY})
-"""Errors that Python's own files raise too, as `OSError`."""
+"""Errors that Python's files also raise, as `OSError`."""
 
 
 def as_system_error(error: Refusal, path: str, question: str) -> Exception:
-    """Return the exception of Python's own files for a refusal."""
+    """Return the exception that Python's files raise, for a refusal."""
     number = error.errno
     if number is None or number not in _SYSTEM:
         return error
@@ -27,17 +27,17 @@ def as_system_error(error: Refusal, path: str, question: str) -> Exception:
 
 
 class BufferedWrittenFile(io.BufferedWriter):
-    """A file that is written in pieces of 1 MiB; given up where it is left by an exception."""
+    """A file that is written in pieces of 1 MiB; discarded if an exception leaves its `with`."""
 
     def __init__(self, file: WrittenFile) -> None:
         super().__init__(file, 1 << 20)
         self._file = file
 
     def close(self) -> None:
-        """Give the file its name. Errors: `FileExistsError` for a new one whose name is taken.
+        """Commit the file under its name. Errors: `FileExistsError` for a new file's existing name.
 
-        The exception that is handled now, where it was raised after the file was opened; then the
-        file is given up.
+        Raises the exception that is being handled if it was raised after the file was opened; then
+        the file is discarded.
         """
         self._file.check_exception()
         try:
@@ -46,18 +46,18 @@ class BufferedWrittenFile(io.BufferedWriter):
             raise as_system_error(error, self._file.path, "commit") from None
 
     def ignore_exceptions(self) -> None:
-        """Take what is handled now for no reason to give the file up."""
+        """Ignore exceptions that are being handled, which would discard the file."""
         self._file.ignore_exceptions()
 
     def commit(self) -> None:
-        """Give a file of a transaction its name, unless it was given up. Errors: as `close`."""
+        """Commit a file of a transaction, unless it was discarded. Errors: as `close`."""
         try:
             self._file.commit()
         except Refusal as error:
             raise as_system_error(error, self._file.path, "commit") from None
 
     def discard(self) -> None:
-        """Give the file up."""
+        """Discard the file."""
         self._file.discard()
 
     def _dealloc_warn(self, source: Any) -> None:  # noqa: ARG002
@@ -65,7 +65,7 @@ class BufferedWrittenFile(io.BufferedWriter):
         self.discard()
 
     def __del__(self) -> None:
-        # One that nobody closed is not whole; Python's own buffer would close it here.
+        # A file without a `close` is incomplete; Python's buffer would close it here.
         with suppress(Exception):
             self.discard()
 
@@ -77,7 +77,7 @@ class BufferedWrittenFile(io.BufferedWriter):
 
 
 class CompressedWrittenFile(io.BufferedIOBase):
-    """A file of the store and the compressor in front of it, which are closed together."""
+    """A file of the store with a compressor in front of it, which are closed together."""
 
     def __init__(self, compressor: Any, file: BufferedWrittenFile) -> None:
         self._compressor = compressor
@@ -93,7 +93,7 @@ class CompressedWrittenFile(io.BufferedIOBase):
         return count
 
     def close(self) -> None:
-        """Give the file its name. Errors: as `BufferedWrittenFile.close`."""
+        """Commit the file under its name. Errors: as `BufferedWrittenFile.close`."""
         if self.closed:
             return
         try:
@@ -105,7 +105,7 @@ class CompressedWrittenFile(io.BufferedIOBase):
         super().close()
 
     def discard(self) -> None:
-        """Give the file up, unless it has its name."""
+        """Discard the file, unless it is committed."""
         self._file.discard()
         super().close()
 
@@ -126,11 +126,11 @@ class CompressedWrittenFile(io.BufferedIOBase):
 
 
 class StoredFile(io.RawIOBase):
-    """A file read through the store. `block` gives its blocks without a copy."""
+    """A file read through the store. `block` returns its blocks without a copy."""
 
     def __init__(self, file: CachedFile) -> None:
         self._file = file
-        # In the place of methods: a small read shall not pass through Python.
+        # They replace methods, so that a small read does not pass through Python.
         vars(self).update(seek=file.held.seek, tell=file.held.tell, readinto=file.held.readinto)
 
     @property
@@ -151,17 +151,17 @@ class StoredFile(io.RawIOBase):
         return True
 
     def readall(self) -> bytes:
-        """The rest of the file, copied once."""
+        """Return the rest of the file, copied once."""
         return self._bytes(max(0, self.size - self.tell()))
 
     def between(self, start: int | None, end: int | None) -> bytes:
-        """The bytes from `start` to `end`, of which those below 0 count from the end."""
+        """Return the bytes from `start` to `end`; values below 0 count from the end."""
         first, last, _ = slice(start, end).indices(self.size)
         self.seek(first)
         return self._bytes(max(0, last - first))
 
     def _bytes(self, count: int) -> bytes:
-        # Reads straight into the bytes that it returns: only one would pass through its buffer.
+        # Reads directly into the returned bytes: only a read of 1 byte passes through the buffer.
         reader = io.BufferedReader(self, 1)
         try:
             return reader.read(count)
@@ -169,7 +169,7 @@ class StoredFile(io.RawIOBase):
             reader.detach()
 
     def close(self) -> None:
-        """Give the blocks back."""
+        """Release the blocks, and close the file."""
         if not self.closed:
             self._file.close()
         super().close()

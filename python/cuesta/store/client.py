@@ -16,26 +16,26 @@ from cuesta.store.missing import StoreMissing, missing
 from cuesta.store.trusted_folder import connected
 
 ANSWER_SECONDS = 0.6
-"""An answer that takes longer has its reason in the store or in the under level."""
+"""Usual limit of an answer; a longer wait is due to the store or the under level."""
 PING_SECONDS = 0.3
-"""A store that has not answered a ping by then hangs."""
+"""Time after which a store without an answer to a ping counts as hung."""
 FILL_SECONDS = 30.0
-"""A read that takes longer is given up, though the store lives."""
+"""Time after which a read is abandoned, though the store answers pings."""
 RECEIVED_BYTES = 16 << 10
-"""Asked of the socket at once: most answers whole."""
+"""Bytes read from the socket at once: most answers fit."""
 LEASES_FEW = 16
 LEASES_MAX = 64
-"""Blocks of a file that stay leased: a few, then as many as this where that is not more than half
-of the memory's."""
+"""Limits of leased blocks of a file: a few at first, then `LEASES_MAX`, or half of the blocks that
+the memory holds if those are fewer."""
 _LENGTHS = struct.Struct("<II")
 PAYLOAD_BYTES = 16 << 20
-"""Most bytes of one answer."""
+"""Limit of the bytes in an answer."""
 _READS = frozenset({"open", "lease", "read", "stat", "list"})
-"""What takes no longer than the under level; other questions are about as much as there is."""
+"""Questions that take as long as the under level; others may take time for all their data."""
 
 
 class Refusal(InputError):
-    """A store did not do what it was asked; `errno` is the number of the system's error, if any."""
+    """A request that a store refused; `errno` is the number of the system's error, if any."""
 
     def __init__(self, text: str, errno: int | None = None) -> None:
         super().__init__(text)
@@ -43,7 +43,7 @@ class Refusal(InputError):
 
 
 class Connection:
-    """Questions to the daemon of a store, one after the other. Not shared by threads.
+    """A connection to the daemon of a store, for a question at a time. Not shared by threads.
 
     Errors: `EngineMissing` where none runs; `InputError` for a folder or daemon of another account,
     to which nothing is sent.
@@ -61,22 +61,22 @@ class Connection:
             raise missing(folder, error) from None
 
     def ask(self, question: str, **fields: Any) -> dict[str, Any]:
-        """What the daemon answers.
+        """Send a question, and return the daemon's answer.
 
-        Errors: `Refusal` where it refuses or could not; `EngineMissing` where it has ended or
-        hangs; `EngineError` where it lives, but the under level does not answer. After any but
-        `Refusal`, an interrupt too, the connection is closed: the answer may come yet, and would
-        be taken for that to another question.
+        Errors: `Refusal` where it refuses or fails; `EngineMissing` where it has ended or hangs;
+        `EngineError` where it runs, but the under level does not answer. After any error but
+        `Refusal`, also an interrupt, the connection is closed: the answer may still arrive, and
+        would be taken for that to another question.
         """
         if self._unanswered:
-            # Somebody was interrupted between a question and its answer.
+            # An interrupt came between a question and its answer.
             self.close()
             raise self._missing()
         self.send(question, **fields)
         return self.receive(question)
 
     def send(self, question: str, **fields: Any) -> None:
-        """Ask, and `receive` the answer later; answers come in the order of their questions.
+        """Send a question, to `receive` its answer later; answers are in the order of questions.
 
         Errors: `EngineMissing` where the store has ended.
         """
@@ -87,7 +87,7 @@ class Connection:
             self._socket.sendall(_LENGTHS.pack(len(text), 0) + text)
 
     def receive(self, question: str) -> dict[str, Any]:
-        """The answer to the first question that has none yet. Errors: as `ask`."""
+        """Return the answer to the first unanswered question. Errors: as `ask`."""
         self._check_process()
         with self._closed_by_errors():
             self._wait(question)
@@ -100,16 +100,16 @@ class Connection:
         return reply
 
     def _check_process(self) -> None:
-        """A process that was forked must not hear what its parent has asked.
+        """Check for a fork: a child must not receive answers to its parent's questions.
 
-        Errors: `EngineMissing`; whoever reads a file goes on past the store.
+        Errors: `EngineMissing`; a file is then read past the store.
         """
         if os.getpid() != self._process:
             raise self._missing()
 
     @contextmanager
     def _closed_by_errors(self) -> Iterator[None]:
-        """Close the connection after any error, an interrupt too. Errors: as `ask`."""
+        """Close the connection after any error, also an interrupt. Errors: as `ask`."""
         try:
             yield
         except (OSError, struct.error):
@@ -142,9 +142,9 @@ class Connection:
         while len(self._received) < count:
             self._receive_more(max(count - len(self._received), RECEIVED_BYTES))
         with memoryview(self._received) as received:
-            found = bytes(received[:count])
+            data = bytes(received[:count])
         del self._received[:count]
-        return found
+        return data
 
     def _receive_more(self, most: int) -> None:
         part = self._socket.recv(most)
@@ -153,12 +153,12 @@ class Connection:
         self._received += part
 
     def close(self) -> None:
-        """Give back all that this connection holds."""
+        """Close the connection; the daemon releases all that it holds."""
         self._socket.close()
 
 
 def _lives(folder: Path) -> bool:
-    """Whether a store answers somebody else."""
+    """Whether a store answers on another connection."""
     text = b'{"do":"ping"}'
     try:
         with connected(folder, PING_SECONDS) as connection:
@@ -169,7 +169,7 @@ def _lives(folder: Path) -> bool:
 
 
 class CachedFile:
-    """One version of a file of the store, whose blocks are mapped, not copied.
+    """A version of a file of the store, whose blocks are mapped, not copied.
 
     Not shared by threads. Errors: as `Connection.ask`.
     """
@@ -191,37 +191,37 @@ class CachedFile:
         self.block_bytes: int = opened["block_bytes"]
         self.held = _native.HeldBlocks(self.size_bytes, self.block_bytes, self._missed)
         self._most: int | None = None
-        """How many blocks may stay leased, once that is known."""
+        """Limit of leased blocks, once it is known."""
         self._is_lost = False
         """Whether the store has ended or hangs."""
         self._past: int | None = None
         """The file of the under level, where it is read past the store."""
         self._refused: dict[int, int] = {}
-        """Blocks without room, and how many bytes of each are still to be read past the store."""
+        """Blocks without room in memory, and bytes of each still to be read past the store."""
         self._last: int | None = None
-        """The block that was asked for last."""
+        """The block that was requested last."""
         self._early: int | None = None
-        """The next block of a file that is read in its order: its lease is asked for, and not
-        answered yet. The answer takes as long as some hundred KB are copied."""
+        """The next block of a file that is read sequentially, whose lease was requested and not
+        answered yet. The answer takes as long as a copy of some hundred KB."""
 
     @property
     def under(self) -> Path | None:
-        """The folder that the store is over; None for a file that is in memory alone."""
+        """Folder of the under level; None for a file that is in memory alone."""
         name = self._path.removeprefix("cuesta://").strip("/")
         root = self._file.removesuffix(name)
         is_listed = self._version["device"] != 0 and bool(name) and root != self._file
         return Path(root) if is_listed else None
 
     def block(self, index: int) -> memoryview | None:
-        """A block as it lies in memory; `None` where the memory has no room for it.
+        """Return a block in memory; `None` where the memory has no room for it.
 
-        The view stays as it is after the file is closed, also when the block leaves the store.
+        The view is valid after the file is closed, also after the eviction of the block.
         """
-        found = self.held.block(index) if self._lease(index) else None
-        return None if found is None else memoryview(found)
+        buffer = self.held.block(index) if self._lease(index) else None
+        return None if buffer is None else memoryview(buffer)
 
     def _lease(self, index: int) -> bool:
-        """Whether a block is held, now."""
+        """Lease a block unless it is leased; return whether it is."""
         if index in self.held:
             return True
         is_next, self._last = index - 1 == self._last, index
@@ -240,11 +240,11 @@ class CachedFile:
         return lease is not None and self._hold(index, lease)
 
     def _hold(self, index: int, lease: dict[str, Any]) -> bool:
-        """Map a block that is leased; whether there is one."""
+        """Map a leased block; return whether there is one."""
         if lease["path"] is None:
             size_bytes = min(self.block_bytes, self.size_bytes - index * self.block_bytes)
             self._refused[index] = size_bytes
-            # Blocks that are only held for later use may be what takes the room.
+            # Blocks that are only leased for later use may take the room.
             self._give_back(len(self.held))
             return False
         try:
@@ -265,9 +265,9 @@ class CachedFile:
             self._is_lost = True
 
     def _receive_early(self) -> None:
-        """Hold the block that was asked for early, if it was given.
+        """Map the block that was requested early, if its lease was granted.
 
-        What it was refused for is told to whoever asks for that block.
+        A later request for the block reports the reason of a refusal.
         """
         if self._early is None:
             return
@@ -297,13 +297,13 @@ class CachedFile:
                 self._ask("release", index=oldest)
 
     def _missed(self, buffer: Any, place: int) -> int:
-        """Fill a buffer with what is not all in one block that is held; how many bytes."""
+        """Fill a buffer that is not inside one leased block; return the bytes."""
         view = memoryview(buffer).cast("B")[: max(0, self.size_bytes - place)]
         self.read_into(view, place)
         return len(view)
 
     def read_into(self, buffer: memoryview, offset: int) -> None:
-        """Fill `buffer` from `offset` on; all of it lies in the file."""
+        """Fill `buffer` from `offset` on; the range must be inside the file."""
         done = 0
         while done < len(buffer):
             index, within = divmod(offset + done, self.block_bytes)
@@ -316,10 +316,10 @@ class CachedFile:
     def _read_past(self, piece: memoryview, place: int) -> int:
         """Fill a piece of a block from the under level, without the store."""
         if self._version["device"] == 0:
-            count = self._read_there(piece[:PAYLOAD_BYTES], place)
+            count = self._read_by_store(piece[:PAYLOAD_BYTES], place)
         else:
             if self._past is None:
-                # Another file may have the name by now, such as a pipe or a link.
+                # Another file may have replaced it under its name, such as a pipe or a link.
                 flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
                 self._past = os.open(self._file, flags)
                 self._check_version()
@@ -332,19 +332,19 @@ class CachedFile:
                 del self._refused[index]
         return count
 
-    def _read_there(self, piece: memoryview, place: int) -> int:
-        """Fill a piece of a file in memory alone, which another store of the job may have."""
-        found = self._ask("read", offset=place, bytes=len(piece))
-        if found is None:
+    def _read_by_store(self, piece: memoryview, place: int) -> int:
+        """Fill a piece of a file in memory alone, perhaps from another store of the job."""
+        reply = self._ask("read", offset=place, bytes=len(piece))
+        if reply is None:
             raise EngineMissing(
                 f"store: {self._path} is in memory alone, and the store has ended or hangs; start "
                 "it again"
             )
-        piece[:] = found["payload"]
+        piece[:] = reply["payload"]
         return len(piece)
 
     def _ask(self, question: str, **fields: int) -> dict[str, Any] | None:
-        """What the store answers about this file; `None` once it has ended or hangs."""
+        """Ask the store about this file; return `None` once it has ended or hangs."""
         self._receive_early()
         if not self._is_lost:
             try:
@@ -367,7 +367,7 @@ class CachedFile:
             raise InputError(f"store: {self._path} was changed while it was read; open it again")
 
     def close(self) -> None:
-        """Give the leases back."""
+        """Release the leases, and close the connection."""
         if self._past is not None:
             os.close(self._past)
             self._past = None

@@ -1,4 +1,4 @@
-"""Start, find and stop the daemon of a store."""
+"""Functions to start, query and stop the daemon of a store."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from cuesta.units import format_bytes
 
 BLOCK_BYTES = 64 << 20
 MARKER = "store.json"
-"""Marks the folder of a store."""
+"""File that marks the folder of a store."""
 NAMES_MAX = 3
-"""So many foreign files are named in a line."""
+"""Limit of foreign files that are named in a line."""
 STOP_SECONDS = 30.0
-"""A daemon that has not ended by then is told of."""
+"""Time for a daemon to end before an error is raised."""
 
 
 def default_folder() -> Path:
-    """`$CUESTA_STORE`, else this user's in the system's memory."""
+    """Return `$CUESTA_STORE`, else the user's folder in the system's memory."""
     named = os.environ.get(VARIABLE)
     return Path(named) if named else MEMORY_ROOT / f"cuesta-{os.getuid()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """How a store is to be: the folder it is over, and its memory.
+    """Settings of a store: the folder of its under level, and its memory.
 
-    `admission` keeps a block that is read from displacing others where that is not likely to pay.
-    `max_age_seconds` is how long a version is taken for the current one of a file: 0 asks each
-    time that it is opened, `None` never again. `write` is the mode of files that name none.
-    `grace_seconds` is how long, after a signal, dirty files may take to the under level.
-    So many `stripes` of a block, of `stripe_bytes` each, are read from the folder at once; `None`
-    is as many as the parallel file system has stripes of the file, of `stripe_bytes` at most.
-    `preallocate` takes all memory from the system before blocks need it. With `peers` it is one of
-    several stores of a job, which read from each other.
+    `admission` prevents a block from displacing others where that is unlikely to pay.
+    `max_age_seconds` is the time for which a version counts as the current one of a file: 0 checks
+    at each opening, `None` never again. `write` is the default mode of files. `grace_seconds` is
+    the time, after a signal, to write dirty files to the under level. `stripes` parts of a block,
+    of `stripe_bytes` each, are read from the folder at once; `None` is the number of stripes of the
+    file in the parallel file system, of `stripe_bytes` at most. `preallocate` allocates all memory
+    before blocks need it. With `peers` the store is one of several of a job, which read from each
+    other.
     """
 
     under: Path
@@ -67,29 +67,29 @@ class StoreSettings:
 
 
 def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]:
-    """Start a daemon that goes on after this process; its status once clients can connect.
+    """Start a daemon that outlives this process; return its status once clients can connect.
 
-    Errors: `InputError` for a memory that is not there or holds no block, a folder of another
-    user, or a store that runs already.
+    Errors: `InputError` for memory that is not available or too small for a block, a folder of
+    another user, or a store that runs already.
     """
     folder = folder or default_folder()
     outputs.check_name(folder.absolute(), "the folder of the store")
     outputs.check_name(settings.under.resolve(), "--under")
     _check_memory(folder, settings.memory_bytes)
-    said = launch("cuesta.store.serve", to_request(settings, folder))
-    if said != "ready":
-        raise InputError(said or "the store ended before it was ready")
+    line = launch("cuesta.store.serve", to_request(settings, folder))
+    if line != "ready":
+        raise InputError(line or "the store ended before it was ready")
     return status(folder)
 
 
 def to_request(settings: StoreSettings, folder: Path) -> str:
-    """The JSON that `_native.store_serve` takes."""
+    """Return the JSON request for `_native.store_serve`."""
     places = {"folder": str(folder.absolute()), "under": str(settings.under.resolve())}
     return json.dumps(asdict(settings) | places, default=os.fspath)
 
 
 def launch(module: str, *words: str) -> str:
-    """Start a process that goes on after this one; its line: `ready`, or why it has ended."""
+    """Start a process that outlives this one; return its line: `ready`, or its error."""
     process = subprocess.Popen(
         [sys.executable, "-m", module, *words],
         stdin=subprocess.DEVNULL,
@@ -98,12 +98,12 @@ def launch(module: str, *words: str) -> str:
         start_new_session=True,
     )
     assert process.stdout is not None
-    # Then it closes the pipe.
-    said = process.stdout.readline().decode(errors="replace").strip()
+    # After its line the process closes the pipe.
+    line = process.stdout.readline().decode(errors="replace").strip()
     process.stdout.close()
-    if said != "ready":
+    if line != "ready":
         process.wait()
-    return said
+    return line
 
 
 def _check_memory(folder: Path, memory_bytes: int) -> None:
@@ -119,17 +119,17 @@ def _check_memory(folder: Path, memory_bytes: int) -> None:
 
 
 def status(folder: Path | None = None) -> dict[str, Any]:
-    """What the store is and has done, as in `spec/formats/store-wire.md`.
+    """Return the store's settings and counters, as in `spec/formats/store-wire.md`.
 
     Errors: `EngineMissing` where none runs.
     """
-    found = ask("status", folder)
-    del found["payload"]
-    return found
+    reply = ask("status", folder)
+    del reply["payload"]
+    return reply
 
 
 def ask(question: str, folder: Path | None = None, **fields: Any) -> dict[str, Any]:
-    """One question to the store. Errors: as `Connection.ask`."""
+    """Ask the store one question. Errors: as `Connection.ask`."""
     connection = Connection(folder or default_folder())
     try:
         return connection.ask(question, **fields)
@@ -140,12 +140,12 @@ def ask(question: str, folder: Path | None = None, **fields: Any) -> dict[str, A
 def stop(
     folder: Path | None = None, discards: bool = False, discards_memory: bool = False
 ) -> list[str]:
-    """Bring what is dirty to the under level, stop the store, wait until its memory is given back.
+    """Write dirty files to the under level, stop the store, and wait until its memory is released.
 
-    With `discards_memory` files in memory alone end with the store; with `discards` also dirty
-    files are given up. Return the names that remain in the folder, since no store made them.
-    Errors: `EngineMissing` where none runs; `InputError` naming dirty files that could not be
-    written, or files in memory alone, then the store goes on; `EngineError` where it does not end.
+    With `discards_memory` files in memory alone are lost; with `discards` also dirty files. Return
+    the names that remain in the folder, since no store made them. Errors: `EngineMissing` where
+    none runs; `InputError` naming dirty files that could not be written, or files in memory alone,
+    then the store continues; `EngineError` where it does not end.
     """
     folder = folder or default_folder()
     pid = status(folder)["pid"]
@@ -159,7 +159,7 @@ def stop(
 
 
 def foreign_line(folder: Path, names: Sequence[str]) -> str:
-    """Return the line that names files in the folder of a store that no store made."""
+    """Return a line that names the files in a store's folder that no store made."""
     shown = ", ".join(ascii(name)[1:-1] for name in names[:NAMES_MAX])
     more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
     return f"{folder} keeps {shown}{more}, which no store made"

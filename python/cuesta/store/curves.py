@@ -22,72 +22,77 @@ from cuesta.store.simulate import Simulated, Simulation
 from cuesta.units import format_bytes
 
 GAIN_MIN = 0.01
-"""A larger memory that hits fewer bytes more than this share of those read gains nothing."""
+"""Least gain, as a share of the bytes read, for which a larger memory counts as better."""
 _UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1))
 
 
-def best(found: Simulation) -> Simulated | None:
-    """The policy that with the least memory hits what any hits; `None` where none hits anything.
+def best(simulation: Simulation) -> Simulated | None:
+    """Return the policy with the most hits at the least memory; `None` where none has hits.
 
-    Less than `GAIN_MIN` of the bytes that are read is no difference.
+    A difference below `GAIN_MIN` of the bytes that are read is ignored.
     """
-    most = max((one.hit_bytes for one in found.outcomes), default=0)
+    most = max((outcome.hit_bytes for outcome in simulation.outcomes), default=0)
     if most == 0:
         return None
-    enough = [one for one in found.outcomes if one.hit_bytes >= most - GAIN_MIN * found.read_bytes]
-    return min(enough, key=lambda one: (one.memory_bytes, -one.hit_bytes))
+    enough = [
+        outcome
+        for outcome in simulation.outcomes
+        if outcome.hit_bytes >= most - GAIN_MIN * simulation.read_bytes
+    ]
+    return min(enough, key=lambda outcome: (outcome.memory_bytes, -outcome.hit_bytes))
 
 
-def recommendation(found: Simulation) -> str:
-    """Which policy with how much memory, in one sentence."""
-    one = best(found)
-    if one is None:
+def recommendation(simulation: Simulation) -> str:
+    """Recommend a policy and its memory, in one sentence."""
+    chosen = best(simulation)
+    if chosen is None:
         return "No memory of these sizes holds a block until it is read again."
-    largest = max(each.memory_bytes for each in found.outcomes)
+    largest = max(outcome.memory_bytes for outcome in simulation.outcomes)
     more = (
         f"more memory gains less than {GAIN_MIN:.0%}"
-        if one.memory_bytes < largest
+        if chosen.memory_bytes < largest
         else "all blocks fit"
-        if one.memory_bytes >= found.blocks_bytes
+        if chosen.memory_bytes >= simulation.blocks_bytes
         else "it is the largest that was tried"
     )
+    hit_share = chosen.hit_bytes / simulation.read_bytes
     return (
-        f"Take {one.policy} with {format_bytes(one.memory_bytes)}: "
-        f"{one.hit_bytes / found.read_bytes:.1%} of the bytes are read from memory; {more}."
+        f"Take {chosen.policy} with {format_bytes(chosen.memory_bytes)}: "
+        f"{hit_share:.1%} of the bytes are read from memory; {more}."
     )
 
 
-def write(found: Simulation, trace: Path, output: Path) -> Path:
-    """Write the page of the simulation of a trace; its path.
+def write(simulation: Simulation, trace: Path, output: Path) -> Path:
+    """Write the page of the simulation of a trace; return its path.
 
     Errors: `InputError` where `output` cannot be written.
     """
-    names = list(dict.fromkeys(one.policy for one in found.outcomes))
+    names = list(dict.fromkeys(outcome.policy for outcome in simulation.outcomes))
     section = Section(
         identifier="curves",
         kind=f"Eviction policies of the store, on the trace {trace.name}",
         question="How much memory, and which policy?",
-        lead=(recommendation(found),),
+        lead=(recommendation(simulation),),
         verdict="",
         marks=(),
         alerts=(),
         facts=(
-            Pair(name="reads of blocks", text=f"{found.reads:,}"),
-            Pair(name="bytes of these", text=format_bytes(found.read_bytes)),
-            Pair(name="blocks", text=f"{found.blocks:,}"),
-            Pair(name="bytes of all blocks", text=format_bytes(found.blocks_bytes)),
+            Pair(name="reads of blocks", text=f"{simulation.reads:,}"),
+            Pair(name="bytes of these", text=format_bytes(simulation.read_bytes)),
+            Pair(name="blocks", text=f"{simulation.blocks:,}"),
+            Pair(name="bytes of all blocks", text=format_bytes(simulation.blocks_bytes)),
         ),
-        parts=(_picture(found, names), _numbers(found, names)),
+        parts=(_picture(simulation, names), _numbers(simulation, names)),
     )
     return write_section(section, output, "Made by `cuesta store simulate --report`.")
 
 
-def _miss_ratio(one: Simulated, found: Simulation) -> float:
-    return 1 - one.hit_bytes / found.read_bytes if found.read_bytes else 1.0
+def _miss_ratio(outcome: Simulated, simulation: Simulation) -> float:
+    return 1 - outcome.hit_bytes / simulation.read_bytes if simulation.read_bytes else 1.0
 
 
-def _picture(found: Simulation, names: list[str]) -> Part:
-    largest = max((one.memory_bytes for one in found.outcomes), default=1)
+def _picture(simulation: Simulation, names: list[str]) -> Part:
+    largest = max((outcome.memory_bytes for outcome in simulation.outcomes), default=1)
     unit, factor = next((each for each in _UNITS if largest >= 2 * each[1]), _UNITS[-1])
     axes = plots.Axes(
         across=scales.ending(
@@ -99,16 +104,16 @@ def _picture(found: Simulation, names: list[str]) -> Part:
     curves = []
     for index, name in enumerate(names, 1):
         ratios = [
-            (one.memory_bytes / factor, _miss_ratio(one, found))
-            for one in found.outcomes
-            if one.policy == name
+            (outcome.memory_bytes / factor, _miss_ratio(outcome, simulation))
+            for outcome in simulation.outcomes
+            if outcome.policy == name
         ]
         places = tuple(plots.Place(x=x, y=y, low=y, high=y) for x, y in ((0.0, 1.0), *ratios))
         curves.append(plots.Curve(name=name, tone=f"p{index}", places=places))
     frame = shapes.Frame(
         identifier="curves-ratio",
         title="Bytes missed by size of the memory",
-        description=recommendation(found),
+        description=recommendation(simulation),
     )
     keys = tuple(Key(tone=curve.tone, text=curve.name) for curve in curves)
     aside = "Of the bytes of all blocks that were read, those that were not in memory. "
@@ -117,13 +122,13 @@ def _picture(found: Simulation, names: list[str]) -> Part:
     return Part(title="Miss ratio", aside=(aside,), blocks=(figure,))
 
 
-def _numbers(found: Simulation, names: list[str]) -> Part:
-    chosen = best(found)
+def _numbers(simulation: Simulation, names: list[str]) -> Part:
+    chosen = best(simulation)
     rows: dict[int, list[Cell]] = {}
-    for one in found.outcomes:
-        tone = "key-figure" if one == chosen else ""
-        text = f"{_miss_ratio(one, found):.1%}"
-        rows.setdefault(one.memory_bytes, []).append(Cell(text=text, tone=tone))
+    for outcome in simulation.outcomes:
+        tone = "key-figure" if outcome == chosen else ""
+        text = f"{_miss_ratio(outcome, simulation):.1%}"
+        rows.setdefault(outcome.memory_bytes, []).append(Cell(text=text, tone=tone))
     table = Table(
         caption="Bytes missed",
         columns=(Column(title="memory", words=True), *(Column(title=name) for name in names)),
@@ -145,7 +150,7 @@ def _numbers(found: Simulation, names: list[str]) -> Part:
 
 
 def _size(size_bytes: int) -> str:
-    """A size as it is given to an option: not less."""
+    """Format a size for an option, rounded up."""
     for name, factor in _UNITS[:-1]:
         if size_bytes >= 16 * factor:
             return f"{-(-size_bytes // factor)}{name}"

@@ -1,4 +1,4 @@
-"""`cuesta://` for everything that opens files by fsspec: pandas, PyArrow, Polars, Zarr, Dask."""
+"""`cuesta://` for libraries that open files by fsspec: pandas, PyArrow, Polars, Zarr, Dask."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cuesta.store.permissions import OF_FILES, OF_FOLDERS, ask_to_make, masked
 from cuesta.store.writer import WrittenFile
 
 BUFFER_BYTES = 4 << 10
-"""What lines and single bytes are read by; reads of as much go past this buffer."""
+"""Buffer size for reads of lines and single bytes; larger reads bypass the buffer."""
 
 
 _OF_TEXTS = ("encoding", "errors", "newline")
@@ -35,12 +35,11 @@ _OF_TEXTS = ("encoding", "errors", "newline")
 
 
 class CuestaFileSystem(LiteralFileSystem):
-    """Files of the under level, read through the memory of the store that runs on this node.
+    """File system of the under level, read through the memory of the store of this node.
 
-    A file that is written has its name when it is closed, whole; what holds then is said by
-    `write_mode`, of the file system or of `open`: `memory`, `bypass`, `through` or `back`, the
-    store's own if not given. Folders are made as they are needed. `folder` is that of the store,
-    `$CUESTA_STORE` if not given.
+    A written file appears under its name when it is closed. `write_mode`, of the file system or of
+    `open`, is its guarantee then: `memory`, `bypass`, `through` or `back`, by default the store's.
+    Folders are created on demand. `folder` is the store's, by default `$CUESTA_STORE`.
     """
 
     protocol = "cuesta"
@@ -53,12 +52,12 @@ class CuestaFileSystem(LiteralFileSystem):
         self.folder = Path(folder) if folder else control.default_folder()
         self.write_mode = write_mode
         self._under: Path | None = None
-        """The under level, once a file was opened: it is read where the store has ended."""
+        """The under level, once a file was opened: it is read if the store has ended."""
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
         if isinstance(path, list):
-            return [cls._strip_protocol(one) for one in path]
+            return [cls._strip_protocol(item) for item in path]
         text = os.fspath(path).removeprefix("cuesta://")
         return "/" + text.strip("/")
 
@@ -68,34 +67,34 @@ class CuestaFileSystem(LiteralFileSystem):
         except Refusal as error:
             raise as_system_error(error, path, question) from None
         except EngineMissing as ended:
-            # What changes names needs a store that runs.
+            # Changes of names require a running store.
             if question not in ("stat", "list"):
                 raise
             lost = LostStore(self.folder, self._under, ended)
         return {"entries": [lost.entry(path)] if question == "stat" else lost.entries(path)}
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: ARG002
-        """The files and folders of a folder, or a file itself."""
+        """List the files and folders of a folder, or a file itself."""
         path = self._strip_protocol(path)
-        own = self.info(path)
-        if own["type"] == "file":
-            return [own] if detail else [path]
-        found = self._inside(path)
-        return found if detail else [one["name"] for one in found]
+        info = self.info(path)
+        if info["type"] == "file":
+            return [info] if detail else [path]
+        infos = self._inside(path)
+        return infos if detail else [entry["name"] for entry in infos]
 
     def _inside(self, folder: str) -> list[dict[str, Any]]:
-        """What is in a folder."""
+        """Return infos of the files and folders in a folder."""
         base = folder.rstrip("/")
         entries = self._ask("list", folder)["entries"]
         return [_info(f"{base}/{entry['name']}", entry) for entry in entries]
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:  # noqa: ARG002
-        """Size, type, time of change in seconds since 1970, and bytes in memory."""
+        """Return size, type, modification time (seconds since 1970), and bytes in memory."""
         path = self._strip_protocol(path)
         return _info(path, self._ask("stat", path)["entries"][0])
 
     def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
-        """Open a file. What is written has its name after a `close` without an exception."""
+        """Open a file. A written file has its name after a `close` without an exception."""
         compression = options.get("compression")
         if compression is not None and "r" not in mode:
             compression = get_compression(path, options.pop("compression"))
@@ -123,7 +122,7 @@ class CuestaFileSystem(LiteralFileSystem):
         raise ValueError(f"files of the store are opened by rb, wb or xb, not by {mode}")
 
     def _is_folder(self, path: str) -> bool:
-        """Whether a path is a folder; a file that was lost with its store is none."""
+        """Whether a path is a folder; false for a file that was lost with its store."""
         try:
             return bool(self.isdir(path))
         except Refusal as error:
@@ -132,7 +131,7 @@ class CuestaFileSystem(LiteralFileSystem):
             return False
 
     def _opened(self, path: str) -> StoredFile | PastFile:
-        """Open a file, past the store where that has ended or hangs, as files that are open."""
+        """Open a file, past the store if that has ended or hangs, as open files do."""
         path = self._strip_protocol(path)
         try:
             file = CachedFile(self.folder, path)
@@ -150,7 +149,7 @@ class CuestaFileSystem(LiteralFileSystem):
         end: int | None = None,
         **options: Any,  # noqa: ARG002
     ) -> bytes:
-        """The bytes of a file from `start` to `end`; below 0 they count from its end."""
+        """Return the bytes of a file from `start` to `end`; values below 0 count from its end."""
         with self._opened(path) as file:
             return file.between(start, end)
 
@@ -162,7 +161,7 @@ class CuestaFileSystem(LiteralFileSystem):
         max_gap: int | None = None,  # noqa: ARG002
         **options: Any,
     ) -> list[Any]:
-        """As `cat_file` for each of many ranges, with each file opened once.
+        """Return the bytes of many ranges, as `cat_file`, with each file opened once.
 
         `starts` and `ends` are lists as long as `paths`, or one value for all. Without
         `on_error="raise"` an exception takes the place of the bytes that could not be read.
@@ -171,22 +170,22 @@ class CuestaFileSystem(LiteralFileSystem):
         last = ends if isinstance(ends, list) else [ends] * len(paths)
         if len(first) != len(paths) or len(last) != len(paths):
             raise ValueError("paths, starts and ends are of different lengths")
-        found: list[Any] = [None] * len(paths)
+        contents: list[Any] = [None] * len(paths)
         places: dict[str, list[int]] = {}
         for at, path in enumerate(paths):
             places.setdefault(path, []).append(at)
-        for path, own in places.items():
+        for path, indices in places.items():
             try:
                 with self._opened(path) as file:
-                    for at in own:
-                        found[at] = file.between(first[at], last[at])
+                    for at in indices:
+                        contents[at] = file.between(first[at], last[at])
             except Exception as error:
                 if options.get("on_error") == "raise":
                     raise
-                for at in own:
-                    if found[at] is None:
-                        found[at] = error
-        return found
+                for at in indices:
+                    if contents[at] is None:
+                        contents[at] = error
+        return contents
 
     def mkdir(self, path: str, create_parents: bool = True, **options: Any) -> None:  # noqa: ARG002
         """Make a folder."""
@@ -205,7 +204,7 @@ class CuestaFileSystem(LiteralFileSystem):
             raise as_system_error(error, path, "make_folder") from None
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
-        """Make a folder and those that it is in."""
+        """Make a folder and its parents."""
         path = self._strip_protocol(path)
         if self.exists(path):
             if exist_ok and self.isdir(path):
@@ -226,7 +225,7 @@ class CuestaFileSystem(LiteralFileSystem):
     ) -> None:
         """Remove files and, with `recursive`, folders with all that is in them.
 
-        Names are literal, never patterns. A link to a folder is removed; what it leads to stays.
+        Names are literal, never patterns. A link to a folder is removed, not its target.
         Errors: `InputError` for the root.
         """
         for name in each(path):
@@ -238,9 +237,9 @@ class CuestaFileSystem(LiteralFileSystem):
             else:
                 self._rm(name)
 
-    def _remove_all(self, found: dict[str, Any], depth: int | None) -> None:
-        path = found["name"]
-        if found["type"] == "directory" and not found["islink"] and depth != 0:
+    def _remove_all(self, info: dict[str, Any], depth: int | None) -> None:
+        path = info["name"]
+        if info["type"] == "directory" and not info["islink"] and depth != 0:
             for inside in self._inside(path):
                 self._remove_all(inside, None if depth is None else depth - 1)
         self._rm(path)
@@ -258,8 +257,8 @@ class CuestaFileSystem(LiteralFileSystem):
     ) -> None:
         """Rename files and, with `recursive`, folders, or move them into a folder that exists.
 
-        Names are literal. A file is renamed in one step, and what comes into a folder meanwhile
-        is not removed. Errors: `IsADirectoryError` for a folder without `recursive`.
+        Names are literal. A file is renamed in one step, and files that are added to a folder
+        meanwhile are not removed. Errors: `IsADirectoryError` for a folder without `recursive`.
         """
         if maxdepth is not None:
             raise ValueError("mv moves all of a folder; it takes no maxdepth")
@@ -299,11 +298,11 @@ class CuestaFileSystem(LiteralFileSystem):
             return None
 
     def mv_file(self, path1: str, path2: str, **options: Any) -> None:  # noqa: ARG002
-        """Give a file another name."""
+        """Rename a file."""
         self._ask("rename", self._strip_protocol(path1), to=self._strip_protocol(path2))
 
     def cp_file(self, path1: str, path2: str, **options: Any) -> None:
-        """Copy a file, or make a folder like another."""
+        """Copy a file; for a folder, make an empty folder."""
         if self.isdir(path1):
             return self.makedirs(path2, exist_ok=True)
         bits = self.info(path1).get("mode", OF_FILES)
@@ -316,12 +315,12 @@ class CuestaFileSystem(LiteralFileSystem):
         return None
 
     def put_file(self, lpath: str, rpath: str, **options: Any) -> None:
-        """Copy a file into the store, with its permission bits that the umask leaves."""
+        """Copy a file into the store, with its permission bits less the umask."""
         bits = Path(lpath).stat().st_mode & OF_FOLDERS
         super().put_file(lpath, rpath, **{"permissions": bits} | options)
 
     def get_file(self, rpath: str, lpath: Any, **options: Any) -> None:
-        """Copy a file out of the store, with its permission bits that the umask leaves."""
+        """Copy a file out of the store, with its permission bits less the umask."""
         info = self.info(rpath)
         if "mode" in info and info["type"] == "file" and isinstance(lpath, str):
             Path(lpath).parent.mkdir(parents=True, exist_ok=True)
@@ -329,11 +328,11 @@ class CuestaFileSystem(LiteralFileSystem):
         super().get_file(rpath, lpath, **options)
 
     def created(self, path: str) -> Any:
-        """Not known."""
+        """Raise `NotImplementedError`: the creation time is unknown."""
         raise NotImplementedError("POSIX does not keep when a file was made")
 
     def modified(self, path: str) -> Any:
-        """When the bytes of a file were changed last."""
+        """Return the modification time of a file."""
         import datetime
 
         seconds = self.info(path)["mtime"]

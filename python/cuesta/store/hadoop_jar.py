@@ -12,7 +12,7 @@ ABSTRACT_FILE_SYSTEM = "cuesta.hadoop.CuestaFs"
 
 
 def current() -> Path:
-    """The jar; in a checkout, of its sources. Errors: as `jarfile.current`."""
+    """Return the jar; in a checkout, of the current sources. Errors: as `jarfile.current`."""
     return jarfile.current(JAR)
 
 
@@ -20,16 +20,16 @@ CLASSES = {
     "fs.cuesta.impl": FILE_SYSTEM,
     "fs.AbstractFileSystem.cuesta.impl": ABSTRACT_FILE_SYSTEM,
 }
-"""What Hadoop is to be told where each process finds its store by `$CUESTA_STORE`."""
+"""Hadoop's settings for processes that find their store by `$CUESTA_STORE`."""
 
 
 def settings(folder: Path) -> dict[str, str]:
-    """What Hadoop is to be told of the store in a folder."""
+    """Return Hadoop's settings for the store in a folder."""
     return CLASSES | {"fs.cuesta.store": str(folder.absolute())}
 
 
 def spark_lines(folder: Path) -> list[str]:
-    """Lines of a `spark-defaults.conf`."""
+    """Return lines of a `spark-defaults.conf`."""
     jar = current()
     options = {f"spark.{who}.extraClassPath": str(jar) for who in ("driver", "executor")}
     options |= {f"spark.hadoop.{name}": value for name, value in settings(folder).items()}
@@ -37,7 +37,7 @@ def spark_lines(folder: Path) -> list[str]:
 
 
 def hadoop_lines(folder: Path) -> list[str]:
-    """Lines of a `core-site.xml`."""
+    """Return lines of a `core-site.xml`."""
     from xml.sax.saxutils import escape
 
     lines = [f"<!-- export HADOOP_CLASSPATH={escape(str(current()))} -->", "<configuration>"]

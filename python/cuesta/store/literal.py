@@ -1,7 +1,7 @@
 """Sources and targets of a copy by the rules of fsspec, for names that look like patterns.
 
-fsspec takes `data[1].csv` for a pattern, which matches `data1.csv`. Here a name that exists is that
-file or folder alone.
+fsspec treats `data[1].csv` as a pattern, which matches `data1.csv`. Here an existing name denotes
+that file or folder only.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def copy_pairs(
 
 
 class LiteralFileSystem(AbstractFileSystem):  # type: ignore[misc]
-    """A file system of fsspec whose methods take a name that exists for that name alone."""
+    """A file system of fsspec whose methods never treat an existing name as a pattern."""
 
     def expand_path(
         self,
@@ -84,7 +84,7 @@ class LiteralFileSystem(AbstractFileSystem):  # type: ignore[misc]
         assume_literal: bool = False,
         **options: Any,
     ) -> list[str]:
-        """Return names and, with `recursive`, what is in folders; matches of what is no name."""
+        """Return names and, with `recursive`, contents of folders; for patterns, their matches."""
         options |= {"recursive": recursive, "maxdepth": maxdepth}
         if assume_literal:
             names: list[str] = super().expand_path(each(path), assume_literal=True, **options)
@@ -112,7 +112,7 @@ class LiteralFileSystem(AbstractFileSystem):  # type: ignore[misc]
         maxdepth: int | None = None,
         **options: Any,
     ) -> None:
-        """Copy within the store; a name that exists is never taken for a pattern."""
+        """Copy within the store; an existing name is never a pattern."""
         pairs = copy_pairs((self, path1), (self, path2), recursive, maxdepth)
         super().copy(*pairs, recursive=recursive, **options)
 
@@ -124,7 +124,7 @@ class LiteralFileSystem(AbstractFileSystem):  # type: ignore[misc]
         maxdepth: int | None = None,
         **options: Any,
     ) -> None:
-        """Copy out of the store; a name that exists is never taken for a pattern."""
+        """Copy out of the store; an existing name is never a pattern."""
         pairs = copy_pairs((self, rpath), (LocalFileSystem(), lpath), recursive, maxdepth)
         super().get(*pairs, recursive=recursive, **options)
 
@@ -136,11 +136,11 @@ class LiteralFileSystem(AbstractFileSystem):  # type: ignore[misc]
         maxdepth: int | None = None,
         **options: Any,
     ) -> None:
-        """Copy into the store; a name that exists is never taken for a pattern."""
+        """Copy into the store; an existing name is never a pattern."""
         pairs = copy_pairs((LocalFileSystem(), lpath), (self, rpath), recursive, maxdepth)
         super().put(*pairs, recursive=recursive, **options)
 
 
 def each(path: str | list[str]) -> list[str]:
-    """Return the paths that a path or a list is."""
+    """Return a path or a list of paths as a list."""
     return [path] if isinstance(path, str | os.PathLike) else list(path)

@@ -31,7 +31,7 @@ _METRICS: tuple[tuple[str, str, str, _Numbers], ...] = (
     ("connections", "gauge", "Connections, the page's own among them.", (("", "connections"),)),
     ("uptime_seconds", "gauge", "Seconds since the store began.", (("", "uptime_seconds"),)),
 )
-"""Name, type, help, and the numbers of the status by label."""
+"""Metrics: name, type, help, and fields of the status by label."""
 _MEMBERS = (
     ("peer_up", "gauge", "Whether another store answers, or is bypassed.", "is_live"),
     ("peer_read_blocks_total", "counter", "Blocks that came from another store.", "read_blocks"),
@@ -45,13 +45,13 @@ _MEMBERS = (
         "bytes_per_s",
     ),
 )
-"""Name, type, help, and the field of a member; where that is null there is no sample."""
+"""Metrics of peers: name, type, help, and field of a member; null fields have no sample."""
 
 _Family = tuple[str, str, str, list[tuple[str, float]]]
 
 
 def metrics(status: dict[str, Any]) -> str:
-    """All numbers of a status (`spec/formats/store-wire.md`), and what it is, as labels."""
+    """Return all numbers of a status (`spec/formats/store-wire.md`), and settings as labels."""
     started = {name: status[name] for name in ("under", "policy")}
     words = "What the store was started with."
     families: list[_Family] = [("info", "gauge", words, [(_labels(started), 1)])]
@@ -67,20 +67,20 @@ def metrics(status: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _peers(found: dict[str, Any]) -> Iterator[_Family]:
-    """What there is to say of the other stores of the job."""
-    members = found["members"]
+def _peers(peers: dict[str, Any]) -> Iterator[_Family]:
+    """Yield metrics of the other stores of the job."""
+    members = peers["members"]
     for name, kind, words, field in _MEMBERS:
-        values = {one["name"]: one[field] for one in members if one[field] is not None}
-        # What is true is written as 1.
+        values = {member["name"]: member[field] for member in members if member[field] is not None}
+        # Booleans are written as 0 and 1.
         yield name, kind, words, [(_labels({"peer": of}), +value) for of, value in values.items()]
-    refusals = [(_labels({"reason": name}), count) for name, count in found["refusals"].items()]
+    refusals = [(_labels({"reason": name}), count) for name, count in peers["refusals"].items()]
     yield "peer_refusals_total", "counter", "Connections of others that were refused.", refusals
     words = "Openings and reads that failed because what they want died with its store."
-    yield "peer_losses_total", "counter", words, [("", found["losses"])]
+    yield "peer_losses_total", "counter", words, [("", peers["losses"])]
     words = "Blocks of the job whose places are kept here."
-    yield "directory_blocks", "gauge", words, [("", found["directory_blocks"])]
-    if (rate := found["under_bytes_per_s"]) is not None:
+    yield "directory_blocks", "gauge", words, [("", peers["directory_blocks"])]
+    if (rate := peers["under_bytes_per_s"]) is not None:
         words = "How fast pieces of blocks came from the folder lately, one at a time."
         yield "under_read_rate_bytes_per_second", "gauge", words, [("", rate)]
 

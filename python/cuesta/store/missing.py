@@ -1,4 +1,4 @@
-"""Words for a store that is not there, in terms of stores."""
+"""Messages for a store that does not answer."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from cuesta.store.past import paths_alone
 MEMORY_ROOT = Path("/dev/shm")
 """A folder whose files the system has in memory."""
 VARIABLE = "CUESTA_STORE"
-"""Names the folder of the store that is used."""
+"""Variable with the folder of the store to use."""
 _PREFIX = "cuesta-"
 _PATHS_PREFIX = "cuesta-paths-"
-"""Begins the names of folders of `cuesta store mount --tmpfs`."""
+"""Prefix of the names of folders of `cuesta store mount --tmpfs`."""
 
 
 class StoreMissing(EngineMissing):
-    """No store answers; the message says where, and how to start one."""
+    """Error for a store that does not answer, with its folder and how to start one."""
 
 
 def missing(folder: Path, error: OSError) -> StoreMissing:
-    """Return the error for a folder in which no store answers, and what runs elsewhere."""
+    """Return the error for a folder in which no store answers, naming stores elsewhere."""
     if error.errno in (errno.EAGAIN, errno.EWOULDBLOCK) or isinstance(error, TimeoutError):
         return StoreMissing(f"the store in {folder} does not answer; try again, or start it again")
     if error.errno == errno.EACCES:
@@ -41,7 +41,7 @@ def missing(folder: Path, error: OSError) -> StoreMissing:
 
 
 def _elsewhere(folder: Path) -> str:
-    """Return words for a store in another folder of this machine's memory, if there is one."""
+    """Describe a store in another folder of this machine's memory, if there is one."""
     for path in sorted(MEMORY_ROOT.glob(f"{_PREFIX}*")):
         if path == folder.absolute() or path.name.startswith(_PATHS_PREFIX):
             continue

@@ -18,18 +18,18 @@ from cuesta.units import format_bytes
 DEVICE = Path("/dev/fuse")
 HELPER = "fusermount3"
 UNMOUNT_SECONDS = 10.0
-"""A helper that has not unmounted by then waits for something that does not come."""
+"""Time after which a helper that unmounts counts as hung."""
 SOURCE, MEMORY_SOURCE = "cuesta", "cuesta-paths"
-"""What the system says of mounts of stores, and of memory without one."""
+"""Sources in the system's list of mounts: of stores, and of memory without a store."""
 PREFIX = "cuesta-paths-"
-"""Begins the name of a folder in the system's memory that a link stands for."""
+"""Prefix of the names of folders in the system's memory that links lead to."""
 
 
 def mount(place: Path, write: str | None = None, folder: Path | None = None) -> None:
-    """Mount the store at an empty folder, in a process that goes on after this one.
+    """Mount the store at an empty folder, in a process that outlives this one.
 
-    `write` is the mode of files; `None` is the store's own. Errors: `EngineMissing` where no store
-    runs, or the system has no FUSE for this user; `InputError` for a place that cannot be one.
+    `write` is the mode of files; `None` is the store's. Errors: `EngineMissing` where no store
+    runs, or the system has no FUSE for this user; `InputError` for an unsuitable folder.
     """
     folder = (folder or default_folder()).absolute()
     place = check_place(place)
@@ -39,13 +39,13 @@ def mount(place: Path, write: str | None = None, folder: Path | None = None) -> 
             raise InputError(f"{place} lies in {other}, which the store reads; mount it elsewhere")
     _check_fuse(place)
     request = {"store": str(folder), "place": str(place), "write": write}
-    said = launch("cuesta.store.serve", json.dumps(request))
-    if said != "ready":
-        raise InputError(said or "the mount ended before it was ready")
+    line = launch("cuesta.store.serve", json.dumps(request))
+    if line != "ready":
+        raise InputError(line or "the mount ended before it was ready")
 
 
 def check_place(place: Path) -> Path:
-    """The folder to mount at, without links in its path. Errors: `InputError`."""
+    """Check a folder to mount at; return it without links in its path. Errors: `InputError`."""
     try:
         if not place.is_dir():
             raise InputError(f"{place} is no folder; make it")
@@ -76,9 +76,9 @@ def _check_fuse(place: Path) -> None:
 
 
 def unmount(place: Path) -> None:
-    """End a mount, or what stands for one, at a folder.
+    """End a mount at a folder, or a link in place of one.
 
-    Errors: `InputError` where none is, or a program has a file of it open.
+    Errors: `InputError` where there is none, or a program has a file of it open.
     """
     place = place.absolute()
     source = _source(place)
@@ -103,7 +103,7 @@ def unmount(place: Path) -> None:
 
 
 def _wait_for_end(place: Path) -> None:
-    """Wait until the process of the mount has ended: it has committed all files then."""
+    """Wait for the end of the process of the mount, which has then committed all files."""
     deadline = time.monotonic() + UNMOUNT_SECONDS
     while any(serving(place)):
         if time.monotonic() > deadline:
@@ -112,19 +112,19 @@ def _wait_for_end(place: Path) -> None:
 
 
 def serving(place: Path) -> list[int]:
-    """The processes that serve a mount at a folder."""
+    """Return the processes that serve a mount at a folder."""
     wanted = json.dumps({"place": str(place)})[1:-1].encode()
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (folder / "cmdline").read_bytes()
             if b"cuesta.store.serve" in words and wanted in words:
-                found.append(int(folder.name))
-    return found
+                pids.append(int(folder.name))
+    return pids
 
 
 def _source(place: Path) -> str | None:
-    """What the system says is mounted at a folder; `None` for nothing. Asks nothing of it."""
+    """Return the source of the mount at a folder; `None` for none. Does not access the mount."""
     sources = {}
     for line in Path("/proc/self/mounts").read_text().splitlines():
         source, where, *_ = line.split(" ")
@@ -135,12 +135,12 @@ def _source(place: Path) -> str | None:
 
 
 def take_memory(place: Path, size_bytes: int) -> str:
-    """Put a folder of the system's memory in the place, without the store; what was done.
+    """Make `place` a folder in the system's memory, without the store; return a description.
 
-    With root a file system of its own, which takes no more than `size_bytes`; else a link to a
-    folder that only this user may enter. Nothing of it goes to the under level.
+    As root it is a file system, limited to `size_bytes`; else a link to a folder that only this
+    user may enter. Its files are never written to the under level.
 
-    Errors: `InputError` for a place that cannot be one, or where so much is not free.
+    Errors: `InputError` for an unsuitable folder, or less free memory.
     """
     place = check_place(place)
     free = shutil.disk_usage(MEMORY_ROOT).free

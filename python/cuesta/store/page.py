@@ -1,7 +1,7 @@
 """A live page and metrics of a store on 127.0.0.1: `python -m cuesta.store.page FOLDER PORT`.
 
-Started by `start`. The process ends when the store does: it holds a connection to it. What it says
-is for who has its token, which lies in the store's folder, where others may not read.
+Started by `start`. The process ends when the store does: it has a connection to it. It answers
+clients with its token, which is in the store's folder, where other users may not read.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from cuesta.store import control
 from cuesta.store.client import Connection
 
 FILE = "page.json"
-"""In the folder of the store: port, token and process of its page."""
+"""File in the folder of the store with port, token and process of its page."""
 HISTORY_SAMPLES = 121
-"""Two minutes, one each second."""
+"""Samples of two minutes, one each second."""
 FRESH_SECONDS = 0.25
-"""Who asks more often gets the same status again."""
+"""Age up to which a status is returned again without a query."""
 
 
 def start(folder: Path, port: int) -> str:
-    """Start the page of a running store; its address. Port 0 is any that is free.
+    """Start the page of a running store; return its address. Port 0 is any free port.
 
-    Errors: `InputError` where the port is not to be had.
+    Errors: `InputError` where the port is not available.
     """
-    said = control.launch("cuesta.store.page", str(folder.absolute()), str(port))
-    found = address(folder)
-    if said != "ready" or found is None:
-        raise InputError(f"--page {port}: {said or 'the page ended before it was ready'}")
-    return found
+    line = control.launch("cuesta.store.page", str(folder.absolute()), str(port))
+    page_address = address(folder)
+    if line != "ready" or page_address is None:
+        raise InputError(f"--page {port}: {line or 'the page ended before it was ready'}")
+    return page_address
 
 
 def address(folder: Path) -> str | None:
-    """The address of a store's page, token included; `None` where it has none."""
+    """Return the address of a store's page with its token; `None` where it has none."""
     try:
-        found = json.loads((folder / FILE).read_text())
-        os.kill(found["pid"], 0)
+        facts = json.loads((folder / FILE).read_text())
+        os.kill(facts["pid"], 0)
     except (OSError, ValueError, KeyError):
         return None
-    return f"http://127.0.0.1:{found['port']}/?token={found['token']}"
+    return f"http://127.0.0.1:{facts['port']}/?token={facts['token']}"
 
 
 class Watch:
@@ -58,17 +58,17 @@ class Watch:
     def __init__(self, folder: Path) -> None:
         self._connection = Connection(folder)
         self._lock = threading.Lock()
-        self._asked = 0.0
+        self._queried_at = 0.0
         self._status: dict[str, Any] = {}
         self._history: deque[dict[str, Any]] = deque(maxlen=HISTORY_SAMPLES)
 
     def status(self) -> dict[str, Any]:
-        """Not older than `FRESH_SECONDS`. Errors: `EngineMissing` where the store has ended."""
+        """Return a status not older than `FRESH_SECONDS`. Errors: `EngineMissing`: it has ended."""
         with self._lock:
-            if time.monotonic() - self._asked > FRESH_SECONDS:
+            if time.monotonic() - self._queried_at > FRESH_SECONDS:
                 self._status = self._connection.ask("status")
                 del self._status["payload"]
-                self._asked = time.monotonic()
+                self._queried_at = time.monotonic()
             return self._status
 
     def remember(self) -> None:
@@ -78,14 +78,14 @@ class Watch:
         self._history.append(numbers)
 
     def history(self) -> list[dict[str, Any]]:
-        """The numbers of the status, one each second, the oldest first."""
+        """Return the numbers of the status, one sample each second, the oldest first."""
         return list(self._history)
 
 
 def main(folder: Path, port: int) -> int:
-    """Serve until the store ends; the exit code."""
+    """Serve until the store ends; return the exit code."""
     from cuesta.store.page_server import PageServer
-    from cuesta.store.serve import say, say_ready
+    from cuesta.store.serve import report, report_ready
 
     token = secrets.token_urlsafe(32)
     try:
@@ -93,31 +93,31 @@ def main(folder: Path, port: int) -> int:
         watch.remember()
         server = PageServer(port, token, watch)
     except (OSError, OverflowError, EngineMissing) as error:
-        say((getattr(error, "strerror", None) or str(error)).lower())
+        report((getattr(error, "strerror", None) or str(error)).lower())
         return 2
     facts = {"port": server.server_port, "token": token, "pid": os.getpid()}
-    _keep(folder / FILE, json.dumps(facts))
+    _write_private(folder / FILE, json.dumps(facts))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    say_ready()
+    report_ready()
     with suppress(EngineMissing, InputError, KeyboardInterrupt):
         while True:
             time.sleep(1)
             watch.remember()
             server.end_slow()
-    _forget(folder / FILE)
+    _remove_file(folder / FILE)
     return 0
 
 
-def _keep(path: Path, text: str) -> None:
-    """Write a file that nobody else may read, in one step."""
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that other users may not read, in one step."""
     partial = path.with_suffix(f".{os.getpid()}.part")
     partial.touch(0o600, exist_ok=False)
     partial.write_text(text)
     removal.put(partial, path)
 
 
-def _forget(path: Path) -> None:
-    """Remove the file of this page: a next store's page may have written another there."""
+def _remove_file(path: Path) -> None:
+    """Remove the file of this page, unless the page of a next store has replaced it."""
     with suppress(OSError, ValueError):
         if json.loads(path.read_text())["pid"] == os.getpid():
             path.unlink()

@@ -1,4 +1,4 @@
-"""What the page of a store answers to a browser and to Prometheus, and to whom."""
+"""The HTTP server of the page of a store, for browsers and Prometheus, with authentication."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from cuesta.store.page import Watch
 
 THREADS_MAX = 16
-"""Requests that are answered at the same time; a newer request ends the oldest of so many."""
+"""Limit of concurrent requests; a newer request ends the oldest."""
 REQUEST_SECONDS = 5.0
-"""A request that has not come by then is ended."""
+"""Time for a request to arrive before its connection is ended."""
 _JSON = "application/json"
 _HTML = "text/html; charset=utf-8"
 _STYLES = Path(__file__).parents[1] / "report/templates"
 
 
 class PageServer(ThreadingHTTPServer):
-    """Answers on 127.0.0.1 to who has the token.
+    """Answers clients with the token on 127.0.0.1.
 
-    Errors: those of the system, where the port is not to be had.
+    Errors: those of the system, where the port is not available.
     """
 
     daemon_threads = True
@@ -43,21 +43,21 @@ class PageServer(ThreadingHTTPServer):
     def __init__(self, port: int, token: str, watch: Watch) -> None:
         self.token = token
         self.watch = watch
-        # Browsers send a cookie to all ports of a host. It is good for this process alone.
+        # Browsers send a cookie to all ports of a host. It is valid for this process alone.
         self.cookie = secrets.token_urlsafe(32)
         self._open: dict[Any, float] = {}
         self._lock = threading.Lock()
         super().__init__(("127.0.0.1", port), _Handler)
 
     def server_bind(self) -> None:
-        """As the parent's, without a look at the names of this machine."""
+        """Bind the socket as the parent does, without a look-up of this machine's names."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for a request; of too many the oldest is ended, which has not come yet."""
+        """Start a thread for a request; beyond the limit, end the oldest unfinished request."""
         with self._lock:
             if len(self._open) >= THREADS_MAX:
                 _end(next(iter(self._open)))
@@ -72,7 +72,7 @@ class PageServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def end_slow(self) -> None:
-        """End the connections of requests that do not come."""
+        """End the connections of requests that have not arrived in time."""
         begun = time.monotonic() - REQUEST_SECONDS
         with self._lock:
             for request, at in self._open.items():
@@ -80,7 +80,7 @@ class PageServer(ThreadingHTTPServer):
                     _end(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no error, and nobody reads what would be printed."""
+        """Ignore errors: a client that disconnects is none, and printed ones have no reader."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -90,20 +90,20 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        asked = urlsplit(self.path)
+        url = urlsplit(self.path)
         if not self._is_local():
             self._send(421, "text/plain", "the address of this page is 127.0.0.1\n")
             return
-        tokens = parse_qs(asked.query).get("token", [])
+        tokens = parse_qs(url.query).get("token", [])
         if tokens and _same(tokens[0], self.server.token):
             self._admit()
         elif self._may_read():
-            self._answer(asked.path)
+            self._answer(url.path)
         else:
             self._send(401, "text/plain", "`cuesta store status` says the address to open\n")
 
     def _is_local(self) -> bool:
-        """Whether the browser means this address, and not a name that was led here."""
+        """Whether the request names this address, and not a domain that resolves to it."""
         port = self.server.server_port
         names = ("127.0.0.1", "localhost")
         allowed = {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())
@@ -117,17 +117,17 @@ class _Handler(BaseHTTPRequestHandler):
             cookies = SimpleCookie(self.headers.get("Cookie", ""))
         except CookieError:
             return False
-        found = cookies.get(self._cookie_name())
-        return found is not None and _same(found.value, self.server.cookie)
+        cookie = cookies.get(self._cookie_name())
+        return cookie is not None and _same(cookie.value, self.server.cookie)
 
     def _cookie_name(self) -> str:
         return f"cuesta-{self.server.server_port}"
 
     def _admit(self) -> None:
-        """Give the cookie, and lead to the address without the token.
+        """Set the cookie, and lead to the address without the token.
 
-        By a page, not by a redirect: after one, a browser that came by a link from elsewhere would
-        not send a strict cookie.
+        By a page, not by a redirect: after one, a browser that followed a link of another site
+        would not send a strict cookie.
         """
         cookie = f"{self._cookie_name()}={self.server.cookie}; Path=/; HttpOnly; SameSite=Strict"
         self._send(200, _HTML, "", {"Set-Cookie": cookie, "Refresh": "0; url=/"})
@@ -178,18 +178,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Requests are not logged: the first has the token."""
+        """Log no requests: the first has the token."""
 
 
 def _end(request: Any) -> None:
-    """Have the thread of a request find its connection at the end."""
+    """Shut down the connection of a request, which ends its thread."""
     with contextlib.suppress(OSError):
         request.shutdown(socket.SHUT_RDWR)
 
 
-def _same(one: str, other: str) -> bool:
-    """Whether two secrets are the same, in a time that tells nothing of them."""
-    return hmac.compare_digest(one.encode(errors="replace"), other.encode())
+def _same(received: str, secret: str) -> bool:
+    """Whether two secrets are equal, compared in constant time."""
+    return hmac.compare_digest(received.encode(errors="replace"), secret.encode())
 
 
 @cache
@@ -199,7 +199,7 @@ def _page() -> str:
 
 @cache
 def _style() -> str:
-    """The style sheet of the reports."""
+    """Return the style sheet of the reports."""
     chart = (_STYLES / "chart.css").read_text(encoding="utf-8")
     style = (_STYLES / "style.css").read_text(encoding="utf-8")
     return style.replace('{% include "chart.css" %}', chart)

@@ -1,6 +1,6 @@
 """The under level of a store that has ended or hangs, read without it.
 
-Paths stay below its root whatever links are on the way, as those of the daemon do.
+Paths remain below its root through any links, as in the daemon.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from cuesta.errors import EngineMissing, InputError
 from cuesta.store.trusted_folder import TrustedFolder
 
 MARKER = "store.json"
-"""Names the under level, in the folder of a store."""
+"""File in the folder of a store that names the under level."""
 SCHEMA = "cuesta.store-folder/"
 RECORDS = "writes"
-"""Files that were written and may not be on the under level, in the folder of a store."""
+"""Folder in that of a store with records of written files that may not be on the under level."""
 LINKS_MAX = 40
-"""Longer chains of symbolic links are loops."""
+"""Limit of symbolic links in a path; longer chains count as loops."""
 _CLOSED = frozenset({"memory", "dirty", "synced"})
 """States of files that were in memory alone."""
 _HIDDEN = ".cuesta-part"
 
 
 class LostStore:
-    """A store that does not answer: files of its under level, but those it had in memory alone.
+    """A store that does not answer: files of its under level, without those in memory alone.
 
     `under` is the under level of the store before, if known, and `ended` the error of its loss.
     Errors: `InputError` for a folder of another account; `ended` where no under level is known.
@@ -45,7 +45,7 @@ class LostStore:
                 self._alone = frozenset(paths_alone(checked.path))
                 under = _under(checked.path / MARKER) or under
         except FileNotFoundError:
-            # A store that was stopped has left nothing.
+            # A store that was stopped has removed its folder.
             pass
         if under is None:
             raise ended
@@ -63,7 +63,7 @@ class LostStore:
             return PastFile(os.dup(file), path)
 
     def entry(self, path: str) -> dict[str, Any]:
-        """Return what the store would say of a path. Errors: as `open`."""
+        """Return the store's entry of a path. Errors: as `open`."""
         self._check(path)
         try:
             with self._place(path, os.O_PATH) as (file, is_link):
@@ -73,7 +73,7 @@ class LostStore:
             raise
 
     def entries(self, path: str) -> list[dict[str, Any]]:
-        """Return what is in a folder. Errors: as `open`; for files in it in memory alone too."""
+        """Return the entries of a folder. Errors: as `open`; also for its files in memory alone."""
         self._check(path)
         self._check_inside(path)
         flags = os.O_RDONLY | os.O_DIRECTORY
@@ -86,7 +86,7 @@ class LostStore:
             try:
                 entries.append(self.entry(f"{path.rstrip('/')}/{name}"))
             except OSError:
-                # It was removed meanwhile, or is a link that leads nowhere or out of the root.
+                # It was removed meanwhile, or is a broken link, or one out of the root.
                 continue
         return entries
 
@@ -105,7 +105,7 @@ class LostStore:
 
     @contextmanager
     def _place(self, path: str, flags: int) -> Iterator[tuple[int, bool]]:
-        """Open what is at a path; with whether its last name is a link."""
+        """Open a path; yield the descriptor, and whether its last name is a link."""
         names = [name for name in path.split("/") if name]
         if any(name in (".", "..") for name in names):
             raise InputError(f"store: {path!r} leaves its root or has a step that is no name")
@@ -121,7 +121,7 @@ class LostStore:
 
 
 class _Walk:
-    """Folders from the root to a file, each open; to be closed."""
+    """Open folders from the root to a file; to be closed."""
 
     def __init__(self, root: Path, path: str) -> None:
         self._path = path
@@ -133,7 +133,7 @@ class _Walk:
         steps, remaining, links = names[::-1], len(names), 0
         while steps:
             name = steps.pop()
-            # Of the path itself, and not of a link.
+            # The last name of the path itself, and not of a link's target.
             is_last = not steps and remaining > 0
             remaining = min(remaining, len(steps))
             if name == "..":
@@ -159,7 +159,7 @@ class _Walk:
                 steps += target.split("/")[::-1]
         if flags & os.O_PATH:
             return self._open[-1]
-        # The file that was found, whatever has its name by now.
+        # The file that was found, even if another has replaced it under its name.
         self._file = os.open(f"/proc/self/fd/{self._open[-1]}", flags | os.O_CLOEXEC)
         return self._file
 
@@ -173,7 +173,7 @@ class _Walk:
 
 
 class PastFile(io.FileIO):
-    """A file of the under level: one version of it, or an error. Its store has no block of it."""
+    """A file of the under level: one version of it, or an error. No block is in memory."""
 
     def __init__(self, descriptor: int, path: str) -> None:
         super().__init__(descriptor, "rb")
@@ -186,7 +186,7 @@ class PastFile(io.FileIO):
         return self._version[2]
 
     def block(self, index: int) -> memoryview | None:  # noqa: ARG002
-        """None: no block is in memory."""
+        """Return None: no block is in memory."""
         return None
 
     def readinto(self, buffer: Any) -> int | None:
@@ -202,7 +202,7 @@ class PastFile(io.FileIO):
         return content
 
     def between(self, start: int | None, end: int | None) -> bytes:
-        """Return the bytes from `start` to `end`, of which those below 0 count from the end."""
+        """Return the bytes from `start` to `end`; values below 0 count from the end."""
         first, last, _ = slice(start, end).indices(self.size)
         self.seek(first)
         with io.BufferedReader(io.FileIO(os.dup(self.fileno()), "rb")) as reader:
@@ -234,12 +234,12 @@ def _entry(name: str, facts: os.stat_result, *, is_link: bool) -> dict[str, Any]
 
 
 def paths_alone(folder: Path) -> Iterator[str]:
-    """Return the files of a store that has ended, by its folder, that it had in memory alone."""
+    """Yield paths of files that an ended store had in memory alone, by its folder."""
     for record in (folder / RECORDS).glob("*.json"):
         try:
             write = json.loads(record.read_text())
         except FileNotFoundError:
-            # It is on the under level by now.
+            # The file is on the under level by now.
             continue
         if write["state"] in _CLOSED:
             yield write["path"]

@@ -1,4 +1,4 @@
-"""The other stores of a job: how one finds them, and the secret that they share."""
+"""The other stores of a job: their addresses, and the secret that they share."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from cuesta.private import write_private
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSettings:
-    """How a store finds the other stores of its job.
+    """Settings by which a store finds the other stores of its job.
 
     Attributes
     ----------
     listen
-        The address that the others reach it at, with a port, or with 0 for a free one.
+        The address of this store for the others, with a port, or 0 for a free one.
     members
-        The addresses of all.
+        The addresses of all stores.
     members_file
-        A file of addresses, one a line, that is read again when it has changed.
+        A file of addresses, one in a line, that is read again when it has changed.
     secret
-        The file of the secret of the job, for its user alone, as `make_secret` makes it.
+        The file of the secret of the job, private to its user, as `make_secret` makes it.
     """
 
     listen: str
@@ -36,9 +36,9 @@ class PeerSettings:
 def peer_settings(
     listen: str | None, peers: str | None, secret: Path | None
 ) -> PeerSettings | None:
-    """What the options `--listen`, `--peers` and `--secret` say; None where all are missing.
+    """Parse the options `--listen`, `--peers` and `--secret`; return None where all are missing.
 
-    Errors: `InputError` where one is missing, or the secret is.
+    Errors: `InputError` where an option is missing, or the file of the secret is.
     """
     if listen is None and peers is None and secret is None:
         return None
@@ -81,18 +81,18 @@ def _check_members(names: Sequence[str]) -> None:
 
 
 def write_members(path: Path, names: Sequence[str]) -> None:
-    """Replace a file of members, whole."""
+    """Replace a file of members atomically."""
     write_private(path, "".join(f"{name}\n" for name in names))
 
 
 def make_secret(path: Path) -> None:
-    """Make the secret of the stores of a job, or a new one that is taken beside the one before.
+    """Make the secret of the stores of a job, or a new one in addition to the previous one.
 
     Stores read the file again within a second. Do not replace it again before all of them have:
-    they take the current and the previous secret.
+    they accept the current and the previous secret.
     """
     try:
-        before = path.read_text().split()[:1]
+        previous = path.read_text().split()[:1]
     except FileNotFoundError:
-        before = []
-    write_private(path, "\n".join([secrets.token_hex(32), *before]) + "\n")
+        previous = []
+    write_private(path, "\n".join([secrets.token_hex(32), *previous]) + "\n")

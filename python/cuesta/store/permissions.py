@@ -1,4 +1,4 @@
-"""Permission bits of files and folders that are made in a store: those of the writer, or fewer."""
+"""Permission bits of files and folders that are made in a store, limited by the writer's umask."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from cuesta.store.client import Connection, Refusal
 
 OF_FILES = 0o666
 OF_FOLDERS = 0o777
-"""Bits that programs ask for where they have no other wish."""
+"""Default bits of folders and, in `OF_FILES`, of files."""
 _UMASK_PRIVATE = 0o077
 _UNKNOWN = "unknown field `permissions`"
-"""In the refusal of a daemon of a version before, which makes files with its own umask."""
+"""Text in the refusal of an older daemon, which makes files with its own umask."""
 
 
 def masked(bits: int) -> int:
-    """Return the bits that the umask of this process leaves.
+    """Return bits less the umask of this process.
 
-    The umask is read without changing it for a moment, since other threads make files meanwhile.
+    The umask is read without a temporary change, since other threads make files meanwhile.
     """
     try:
         for line in Path("/proc/thread-self/status").read_text().splitlines():
@@ -32,7 +32,7 @@ def masked(bits: int) -> int:
 def ask_to_make(
     connection: Connection, question: str, permissions: int, **fields: Any
 ) -> dict[str, Any]:
-    """Ask for a file or folder with these bits. Errors: as `Connection.ask`."""
+    """Request a file or folder with these bits. Errors: as `Connection.ask`."""
     try:
         return connection.ask(question, permissions=permissions, **fields)
     except Refusal as error:

@@ -1,4 +1,4 @@
-"""Which stores of a job have the blocks of a file in memory."""
+"""Number of a file's blocks in the memory of each store of a job."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pathlib import Path
 from cuesta.store import control
 
 PLACES_MAX = 1 << 16
-"""Most blocks whose places are asked for at once."""
+"""Limit of blocks whose places are requested at once."""
 
 
 def blocks_by_store(path: str, size_bytes: int, folder: Path | None = None) -> dict[str, int]:
-    """How many blocks of a file each store of the job has; nothing where there is one store alone.
+    """Return how many blocks of a file each store of the job has; empty for a single store.
 
     Errors: as `control.ask`.
     """
     status = control.status(folder)
     if status["peers"] is None:
         return {}
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     blocks = -(-size_bytes // status["block_bytes"])
     for first in range(0, blocks, PLACES_MAX):
         count = min(blocks - first, PLACES_MAX)
-        said = control.ask("places", folder, path=path, first=first, count=count)
-        found.update(said["stores"][store] for block in said["holders"] for store in block)
-    return dict(sorted(found.items()))
+        reply = control.ask("places", folder, path=path, first=first, count=count)
+        counts.update(reply["stores"][store] for block in reply["holders"] for store in block)
+    return dict(sorted(counts.items()))

@@ -1,4 +1,4 @@
-"""What holds for the files of folders of a store: how much memory, and whether they stay."""
+"""Rules for folders of a store: quotas of memory, and pinning of blocks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ USES = ("pin", "normal", "bypass")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderRule:
-    """What holds for the files below a folder: a quota of bytes, and what becomes of their blocks.
+    """A rule for the files below a folder: a quota of bytes, and the use of memory for blocks.
 
-    `use` is pin (they come as they are read, and stay), normal, or bypass (they come only where a
-    user loads or pins them); of several rules that of the longest folder holds.
+    `use` is pin (blocks are loaded as they are read, and are not evicted), normal, or bypass
+    (blocks are loaded only when a user loads or pins them); the rule of the longest folder applies.
     """
 
     folder: str
@@ -25,9 +25,9 @@ class FolderRule:
 
 
 def folder_rules(quotas: Iterable[str], uses: Iterable[str]) -> tuple[FolderRule, ...]:
-    """Rules from texts as `/folder=2GiB` and `/folder=pin`.
+    """Parse rules such as `/folder=2GiB` and `/folder=pin`.
 
-    Errors: `InputError` naming the option and what it is to be.
+    Errors: `InputError` naming the option and its format.
     """
     rules = []
     for text in quotas:

@@ -13,13 +13,13 @@ import sys
 from pathlib import Path
 
 REMAINING = "remaining"
-"""In the folder of a store: why files are left there."""
+"""File in the folder of a store with the reason why files remain there."""
 
 
 def main(request: str) -> int:
-    """Serve until a client stops the store, the mount is unmounted, or a signal comes.
+    """Serve until a client stops the store, the mount is unmounted, or a signal arrives.
 
-    The exit code.
+    Returns the exit code.
     """
     from cuesta import _native
 
@@ -27,26 +27,26 @@ def main(request: str) -> int:
         signal.signal(number, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        _native.store_serve(request, say_ready)
+        _native.store_serve(request, report_ready)
     except KeyboardInterrupt:
-        # What a store could not bring to the under level is in its folder still.
+        # Files that a store could not write to the under level remain in its folder.
         folder = json.loads(request).get("folder")
         return 2 if folder and Path(folder, REMAINING).is_file() else 0
     except Exception as error:
-        say(str(error))
+        report(str(error))
         return 2
     return 0
 
 
-def say(line: str) -> None:
-    """One line to who started this process."""
+def report(line: str) -> None:
+    """Write a line to the process that started this one."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def say_ready() -> None:
-    """Tell who started this process, and keep nothing of theirs open but a log."""
-    say("ready")
+def report_ready() -> None:
+    """Report `ready` to the starting process, and close its pipes, except a log file."""
+    report("ready")
     has_log = stat.S_ISREG(os.fstat(2).st_mode)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (1,) if has_log else (1, 2):

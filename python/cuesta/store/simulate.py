@@ -1,4 +1,4 @@
-"""What each eviction policy would have hit in a trace of reads."""
+"""Simulation of eviction policies on a trace of reads."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from cuesta.native import native_module
 
 STEPS = 8
-"""Memories that are tried where none is given: eighths of all blocks."""
+"""Default number of memory sizes to try: eighths of all blocks."""
 PICTURE_STEPS = 16
-"""As many for a picture."""
+"""Number of memory sizes for a picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """A policy with a memory of some bytes, and the reads and bytes that it would have hit.
+    """The simulated hits of a policy with a size of memory, in reads and bytes.
 
-    `filled_bytes` are those that came into memory.
+    `filled_bytes` are the bytes that were loaded into memory.
     """
 
     policy: str
@@ -32,7 +32,7 @@ class Simulated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """What is in a trace, and what policies would have made of it, by memory, then policy."""
+    """Totals of a trace, and outcomes of policies, by memory, then policy."""
 
     reads: int
     read_bytes: int
@@ -49,10 +49,10 @@ def simulate(
     steps: int = STEPS,
     admissions: Sequence[bool] = (False,),
 ) -> Simulation:
-    """Replay a trace (`spec/formats/store-trace.md`) under policies, all when none is named.
+    """Replay a trace (`spec/formats/store-trace.md`) with policies, by default all.
 
-    `memories` are in bytes; none means `steps` equal ones up to all blocks. `admissions` are
-    without admission, with it, or both. Cost: O(reads) a policy and memory.
+    `memories` are in bytes, by default `steps` equal steps up to all blocks. `admissions` are
+    without admission, with it, or both. Cost: O(reads) for each policy and memory.
     Errors: `InputError` naming the line of the trace, or the policy.
     """
     request = {
@@ -62,16 +62,16 @@ def simulate(
         "steps": 0 if memories else steps,
         "admissions": list(admissions),
     }
-    found = json.loads(native_module().store_simulate(json.dumps(request)))
+    report = json.loads(native_module().store_simulate(json.dumps(request)))
     outcomes = tuple(
         Simulated(
-            policy=one["policy"],
-            admission=one["admission"],
-            memory_bytes=one["memory_bytes"],
-            hit_reads=one["hits"]["reads"],
-            hit_bytes=one["hits"]["bytes"],
-            filled_bytes=one["hits"]["filled_bytes"],
+            policy=outcome["policy"],
+            admission=outcome["admission"],
+            memory_bytes=outcome["memory_bytes"],
+            hit_reads=outcome["hits"]["reads"],
+            hit_bytes=outcome["hits"]["bytes"],
+            filled_bytes=outcome["hits"]["filled_bytes"],
         )
-        for one in found.pop("outcomes")
+        for outcome in report.pop("outcomes")
     )
-    return Simulation(outcomes=outcomes, **found)
+    return Simulation(outcomes=outcomes, **report)

@@ -1,4 +1,4 @@
-"""The folder of a store, checked before anything in it is believed: of this account alone."""
+"""The folder of a store, whose ownership is checked before its content is trusted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CREDENTIALS = struct.Struct("iII")
 
 
 class TrustedFolder:
-    """A folder that stays the checked one when its name changes; to be closed.
+    """A checked folder, which remains the same when its name changes; to be closed.
 
     Errors: `InputError` for a folder that another account owns or may enter; `OSError` where there
     is none.
@@ -43,7 +43,7 @@ class TrustedFolder:
 
     @property
     def path(self) -> Path:
-        """A path to the folder that was checked, for this process alone."""
+        """Path to the folder that was checked, valid in this process alone."""
         return Path(f"/proc/self/fd/{self._folder}")
 
     def connect(self, timeout_seconds: float) -> socket.socket:
@@ -98,8 +98,8 @@ def connected(folder: Path, timeout_seconds: float) -> socket.socket:
 
 
 def open_block(path: str, flags: int) -> int:
-    """Open a file of a store's memory. Errors: `PermissionError` for that of another account."""
-    # Else opening a pipe would wait for its writer.
+    """Open a file of a store's memory. Errors: `PermissionError` for another account's."""
+    # Without O_NONBLOCK the opening of a pipe would wait for its writer.
     file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     facts = os.fstat(file)
     if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid():

@@ -17,12 +17,12 @@ from cuesta.store.trusted_folder import open_block
 
 
 class WrittenFile(io.RawIOBase):
-    """A file that has its name when it is closed; what holds then is what its mode promises.
+    """A file that is committed under its name when it is closed, with the guarantee of its mode.
 
-    `mode` is `memory`, `bypass`, `through` or `back`; `None` is the store's own. Closed while an
-    exception is on its way that was raised after it was opened, or by `discard`, it is given up.
-    One that `is_new` is refused where its name is taken by then. It has the `permissions` that the
-    umask leaves. After `defer_commit` a closed file has its name after `commit`. Not shared by
+    `mode` is `memory`, `bypass`, `through` or `back`; `None` is the store's. The file is discarded
+    by `discard`, and if it is closed during the handling of an exception that was raised after it
+    was opened. With `is_new` a commit fails if the name exists by then. It has the `permissions`
+    less the umask. After `defer_commit` a closed file is committed by `commit`. Not shared by
     threads.
 
     Errors: `InputError` naming the file; `EngineMissing` where the store has ended.
@@ -43,7 +43,7 @@ class WrittenFile(io.RawIOBase):
         self._is_complete = False
         """Whether it was closed, and waits for `commit`."""
         self._handled = _handled_exceptions()
-        """Exceptions that were handled while the file was opened."""
+        """Exceptions that were being handled when the file was opened."""
         self._connection = Connection(folder)
         try:
             bits = masked(permissions)
@@ -57,22 +57,22 @@ class WrittenFile(io.RawIOBase):
         self._size_bytes = 0
         self._place: _Place | None = None
         self._ended: _Place | None = None
-        """A block of memory that has all its bytes, which the store was not told yet."""
-        self._asked = 0
-        """Answers that are still to be received: a block is sealed while the next is written."""
+        """A complete block of memory that is not sealed yet."""
+        self._unanswered = 0
+        """Number of answers still to be received: a block is sealed while the next is written."""
         self._failure: BaseException | None = None
-        """Why bytes are missing. Buffers in front of this file close it even then."""
+        """Error of a failed write. Buffers in front of this file close it even then."""
 
     def writable(self) -> bool:
         """It is."""
         return True
 
     def tell(self) -> int:
-        """The place that is next."""
+        """Return the position of the next byte."""
         return self._size_bytes
 
     def write(self, data: Any) -> int:
-        """Write all of some bytes; how many. After an error the file is given up."""
+        """Write all bytes; return their number. After an error the file is discarded."""
         try:
             return self._write_all(memoryview(data).cast("B"))
         except BaseException as error:
@@ -98,20 +98,20 @@ class WrittenFile(io.RawIOBase):
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not place.is_memory:
                 raise InputError(f"store: writing {self.path} failed: {error.strerror}") from None
-        # The memory of the system is full: the block goes past it, as far as it has come.
-        before = os.pread(place.file, within, 0)
+        # The memory of the system is full: the written part of the block moves to the under level.
+        written = os.pread(place.file, within, 0)
         past = self._take_place(place.index, past_memory=True)
         place.close()
-        past.write_all(memoryview(before), 0)
+        past.write_all(memoryview(written), 0)
         return past.write(piece, within)
 
     def _take_place(self, index: int, past_memory: bool = False) -> _Place:
         self._receive_all()
-        found = self._connection.ask(
+        reply = self._connection.ask(
             "place", number=self._number, index=index, past_memory=past_memory
         )
-        start = 0 if found["is_memory"] else index * self._block_bytes
-        self._place = _Place(found["place"], index, start, found["is_memory"])
+        start = 0 if reply["is_memory"] else index * self._block_bytes
+        self._place = _Place(reply["place"], index, start, reply["is_memory"])
         self._seal_ended()
         return self._place
 
@@ -130,19 +130,19 @@ class WrittenFile(io.RawIOBase):
         begin = ended.index * self._block_bytes
         size_bytes = min(self._size_bytes - begin, self._block_bytes)
         self._connection.send("seal", number=self._number, index=ended.index, bytes=size_bytes)
-        self._asked += 1
+        self._unanswered += 1
 
     def _receive_all(self) -> None:
-        while self._asked:
-            self._asked -= 1
+        while self._unanswered:
+            self._unanswered -= 1
             self._connection.receive("seal")
 
     def close(self) -> None:
-        """Give the file its name, or, after `defer_commit`, complete it for `commit`.
+        """Commit the file under its name, or, after `defer_commit`, complete it for `commit`.
 
-        Errors: the exception that is handled now, where it was raised after the file was opened;
-        then the file is given up. A `with` or `finally` in between, of any library, does not say
-        whether an exception is on its way, but the interpreter does.
+        Errors: the exception that is being handled, if it was raised after the file was opened;
+        then the file is discarded. A `with` or `finally` in between, of any library, does not pass
+        the exception on, so the interpreter is asked.
         """
         if self.closed:
             return
@@ -162,7 +162,7 @@ class WrittenFile(io.RawIOBase):
         super().close()
 
     def check_exception(self) -> None:
-        """Give the file up and raise again what was raised since it was opened, if anything."""
+        """Discard the file and re-raise the exception that was raised since its opening, if any."""
         error = sys.exception()
         if self.closed or error is None or any(error is known for known in self._handled):
             return
@@ -175,15 +175,15 @@ class WrittenFile(io.RawIOBase):
         raise error
 
     def ignore_exceptions(self) -> None:
-        """Take what is handled now for no reason to give the file up."""
+        """Ignore exceptions that are being handled, which would discard the file."""
         self._handled = _handled_exceptions()
 
     def defer_commit(self) -> None:
-        """Let `close` leave the name to `commit`, of a transaction."""
+        """Have `close` leave the commit to `commit`, of a transaction."""
         self._is_deferred = True
 
     def commit(self) -> None:
-        """Give a complete file its name; one that was given up has none. Errors: as the class."""
+        """Commit a complete file, unless it was discarded. Errors: as the class."""
         if not self._is_complete:
             if self.closed:
                 return
@@ -197,13 +197,13 @@ class WrittenFile(io.RawIOBase):
             self.discard()
 
     def discard(self) -> None:
-        """Give the file up, unless it has its name."""
+        """Discard the file, unless it is committed."""
         self._is_complete = False
         self._handled = ()
         if self._place is not None:
             self._place.close()
             self._place = None
-        # The store gives up what its connection has not closed.
+        # The store discards files that its connection has not committed.
         self._connection.close()
         super().close()
 
@@ -214,17 +214,17 @@ class WrittenFile(io.RawIOBase):
         return super().__exit__(kind, *error)
 
     def __del__(self) -> None:
-        # A file that nobody closed is not whole.
+        # A file without a `close` is incomplete.
         with suppress(AttributeError, EngineMissing, InputError, OSError):
             self.discard()
 
     def _dealloc_warn(self, source: Any) -> None:  # noqa: ARG002
-        """Give the file up: buffers of Python's own call this before they are deallocated."""
+        """Discard the file: Python's buffers call this before they are deallocated."""
         self.discard()
 
 
 def _handled_exceptions() -> tuple[BaseException, ...]:
-    """Return the exceptions that are handled now, the last first."""
+    """Return the exceptions that are being handled, the last first."""
     errors: list[BaseException] = []
     error = sys.exception()
     while error is not None and all(error is not known for known in errors):
@@ -234,7 +234,7 @@ def _handled_exceptions() -> tuple[BaseException, ...]:
 
 
 class _Place:
-    """Where the bytes of a block go: a file, from `start` on."""
+    """Destination of the bytes of a block: a file, from `start` on."""
 
     def __init__(self, path: str, index: int, start: int, is_memory: bool) -> None:
         if is_memory:
