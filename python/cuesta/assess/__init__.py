@@ -1,8 +1,8 @@
-"""How good an assembly is: beside a reference genome, and beside its reads.
+"""Quality of an assembly, by a reference genome and by its reads.
 
 `assess` reads the contigs of an answer folder, aligns them to a reference and returns an
-assessment; `write` puts it beside the answer, where a report finds it. Terms and bounds are those
-of QUAST (Mikheenko et al. 2018), so the numbers can be compared with what others publish.
+assessment; `write` puts it next to the answer, where a report finds it. Terms and bounds are those
+of QUAST (Mikheenko et al. 2018), so the numbers can be compared with published ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An alignment of a part of a contig to a part of the reference, and how it is cut."""
+"""Alignment of a part of a contig to a part of the reference."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 Step = tuple[str, int]
-"""What a stretch is, and how long: `=` equal bases, `X` unequal ones, `N` a base that stands for
+"""Kind and length of a stretch: `=` equal bases, `X` unequal ones, `N` a base that stands for
 several, `+` bases of the contig alone, `-` bases of the reference alone."""
 
 SPLIT_BASES = 20
-"""Alignments that are too unequal are split where more bases than this fit to nothing."""
+"""Longest unmatched stretch at which an alignment of low identity is not split."""
 
 _TAG = re.compile(r":(\d+)|\*(\w)(\w)|([+-])(\w+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment:
-    """Places are 0-based and half open; `steps` go along the contig, whatever its strand.
+    """An alignment; places are 0-based and half open, `steps` follow the contig on either strand.
 
     Attributes
     ----------
     sequence
         Name of the sequence of the reference.
     begin, end
-        Place on it.
+        Place on the reference sequence.
     first, last
         Place on the contig: `first` is its first base, `last` the one after its last.
     forward
@@ -47,7 +47,7 @@ class Alignment:
 
     @property
     def identity(self) -> float:
-        """Equal bases of all columns."""
+        """Share of equal bases in all columns."""
         columns = sum(length for _, length in self.steps)
         return sum(length for kind, length in self.steps if kind == "=") / max(columns, 1)
 
@@ -57,33 +57,33 @@ class Alignment:
         return self.bases * self.identity
 
     def from_base(self, first: int) -> Alignment:
-        """What is left from base `first` of the contig on."""
-        gone, kept = _cut(self.steps, first - self.first)
-        moved = sum(length for kind, length in gone if kind != "+")
+        """Cut the alignment to the part from base `first` of the contig on."""
+        cut, rest = _cut(self.steps, first - self.first)
+        moved = sum(length for kind, length in cut if kind != "+")
         begin, end = (moved, 0) if self.forward else (0, moved)
         return replace(
             self,
             begin=self.begin + begin,
             end=self.end - end,
             first=max(first, self.first),
-            steps=kept,
+            steps=rest,
         )
 
     def up_to_base(self, last: int) -> Alignment:
-        """What is left up to base `last` of the contig, which is not in it."""
-        gone, kept = _cut(self.steps[::-1], self.last - last)
-        moved = sum(length for kind, length in gone if kind != "+")
+        """Cut the alignment to the part before base `last` of the contig."""
+        cut, rest = _cut(self.steps[::-1], self.last - last)
+        moved = sum(length for kind, length in cut if kind != "+")
         begin, end = (0, moved) if self.forward else (moved, 0)
         return replace(
             self,
             begin=self.begin + begin,
             end=self.end - end,
             last=min(last, self.last),
-            steps=kept[::-1],
+            steps=rest[::-1],
         )
 
     def split(self) -> Iterator[Alignment]:
-        """The parts between stretches of more than `SPLIT_BASES` that fit to nothing."""
+        """Split the alignment at unmatched stretches of more than `SPLIT_BASES`."""
         begin = place = self.first
         for kind, length in self.steps:
             bases = 0 if kind == "-" else length
@@ -97,35 +97,35 @@ class Alignment:
 
 
 def steps_of(tag: str, forward: bool) -> tuple[Step, ...]:
-    """The steps of minimap2's short `cs` tag, turned to go along the contig."""
-    found: list[Step] = []
-    for same, theirs, ours, sign, bases in _TAG.findall(tag):
+    """Parse the steps of minimap2's short `cs` tag, turned to follow the contig."""
+    steps: list[Step] = []
+    for same, reference_base, contig_base, sign, bases in _TAG.findall(tag):
         if same:
-            found.append(("=", int(same)))
+            steps.append(("=", int(same)))
         elif sign:
-            found.append((sign, len(bases)))
+            steps.append((sign, len(bases)))
         else:
-            kind = "N" if {theirs.upper(), ours.upper()} - set("ACGT") else "X"
-            if found and found[-1][0] == kind:
-                found[-1] = (kind, found[-1][1] + 1)
+            kind = "N" if {reference_base.upper(), contig_base.upper()} - set("ACGT") else "X"
+            if steps and steps[-1][0] == kind:
+                steps[-1] = (kind, steps[-1][1] + 1)
             else:
-                found.append((kind, 1))
-    return tuple(found if forward else found[::-1])
+                steps.append((kind, 1))
+    return tuple(steps if forward else steps[::-1])
 
 
 def _cut(steps: Sequence[Step], bases: int) -> tuple[list[Step], tuple[Step, ...]]:
-    """Steps that hold the first `bases` of the contig, and the rest, which begins with no gap."""
-    gone: list[Step] = []
-    left = bases
+    """Split steps after the first `bases` of the contig; the rest does not begin with a gap."""
+    cut: list[Step] = []
+    remaining = bases
     for index, (kind, length) in enumerate(steps):
-        if left <= 0 and kind != "-":
-            return gone, tuple(steps[index:])
+        if remaining <= 0 and kind != "-":
+            return cut, tuple(steps[index:])
         if kind == "-":
-            gone.append((kind, length))
-        elif length <= left:
-            gone.append((kind, length))
-            left -= length
+            cut.append((kind, length))
+        elif length <= remaining:
+            cut.append((kind, length))
+            remaining -= length
         else:
-            gone.append((kind, left))
-            return gone, ((kind, length - left), *steps[index + 1 :])
-    return gone, ()
+            cut.append((kind, remaining))
+            return cut, ((kind, length - remaining), *steps[index + 1 :])
+    return cut, ()

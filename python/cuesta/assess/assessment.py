@@ -1,4 +1,4 @@
-"""The assessment of an answer folder: made, and written beside the answer in one step.
+"""Assessment of an answer folder, written atomically next to the answer.
 
 The format is `spec/formats/assessment.md`.
 """
@@ -29,7 +29,7 @@ Assessment = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What an assembly is held against.
+    """References with which an assembly is compared.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class Plan:
     circular
         Whether the ends of each of its sequences are joined.
     reads
-        Whether to hold it against its own reads.
+        Whether to compare it with its own reads.
     min_contig
-        Shortest contig that is looked at, in bases.
+        Length of the shortest contig that is assessed, in bases.
     threads, memory_bytes
         For the index of the reference, and for counting k-mers.
     """
@@ -54,56 +54,59 @@ class Plan:
 
 
 def assess(folder: Path, plan: Plan, stage: Callable[[str], None]) -> Assessment:
-    """The assessment of the assembly in an answer folder; writes nothing.
+    """Assess the assembly in an answer folder; writes nothing.
 
-    `stage` is told what is being done. Errors: `InputError` when the folder is no answer of
+    `stage` gets the name of each stage. Errors: `InputError` if the folder is no answer of
     `assemble` or has no contig that is long enough, or the reference or the reads cannot be read;
-    `EngineMissing` when mappy or NumPy is not installed.
+    `EngineMissing` if mappy or NumPy is not installed.
     """
     if plan.reference is None and not plan.reads:
         raise InputError("assess: --no-reads leaves nothing to hold it against; give --reference")
-    found = record.read(folder)
+    fields = record.read(folder)
     generated.check(folder / FILE_NAME)
-    workload = found.get("workload")
+    workload = fields.get("workload")
     if workload != "assemble":
         raise InputError(f"{folder}: an answer of {workload}, not an assembly")
     sets = [_contigs(folder, plan.min_contig)]
-    made: Assessment = {
+    result: Assessment = {
         "schema": SCHEMA,
-        "digest": found["answer"]["digest"],
+        "digest": fields["answer"]["digest"],
         "min_contig": plan.min_contig,
         "versions": {"cuesta": __version__},
     }
     scaffolds: Assessment = {}
     if (folder / SCAFFOLDS_FILE).is_file():
-        sets.append(_long(folder / SCAFFOLDS_FILE, plan.min_contig))
+        sets.append(_read_long(folder / SCAFFOLDS_FILE, plan.min_contig))
         scaffolds = _of_scaffolds(sets[1])
     if plan.reference is not None:
         stage("aligning")
-        made |= _against_reference(sets, plan.reference, plan, scaffolds)
+        result |= _against_reference(sets, plan.reference, plan, scaffolds)
     if plan.reads:
         stage("counting k-mers")
-        belief.check_shape(found, folder)
-        trial = record.trial_of(found)
-        # URIs are refused with words of its own.
+        belief.check_shape(fields, folder)
+        trial = record.trial_of(fields)
+        # `reads.compare` refuses URIs with its own message.
         belief.check_reach(trial, may_fetch=True)
         trial = replace(trial, threads=plan.threads, memory_bytes=plan.memory_bytes)
         files = (CONTIGS_FILE, SCAFFOLDS_FILE)
-        around = [_around_ends(folder / name, one) for name, one in zip(files, sets, strict=False)]
-        made["reads"], *of_scaffolds = reads.compare(around, trial)
+        around = [
+            _around_ends(folder / name, bases_of)
+            for name, bases_of in zip(files, sets, strict=False)
+        ]
+        result["reads"], *of_scaffolds = reads.compare(around, trial)
         if of_scaffolds:
             scaffolds["reads"] = of_scaffolds[0]
-    return made | ({"scaffolds": scaffolds} if scaffolds else {})
+    return result | ({"scaffolds": scaffolds} if scaffolds else {})
 
 
 def write(folder: Path, assessment: Assessment) -> Path:
-    """Write the assessment into the answer folder, in one step or not at all.
+    """Write the assessment into the answer folder, atomically.
 
-    Errors: `InputError` when it cannot be written.
+    Errors: `InputError` if it cannot be written.
     """
     path = folder / FILE_NAME
-    made = {"schema": SCHEMA, "generator": generated.mark("assessment"), **assessment}
-    text = json.dumps(made, indent=2, ensure_ascii=False)
+    content = {"schema": SCHEMA, "generator": generated.mark("assessment"), **assessment}
+    text = json.dumps(content, indent=2, ensure_ascii=False)
     try:
         generated.put(f"{text}\n", path)
     except OSError as error:
@@ -113,7 +116,7 @@ def write(folder: Path, assessment: Assessment) -> Path:
 
 def _contigs(folder: Path, min_contig: int) -> Mapping[str, bytes]:
     path = folder / CONTIGS_FILE
-    long = _long(path, min_contig)
+    long = _read_long(path, min_contig)
     if not long:
         raise InputError(
             f"{path}: no contig has {min_contig:,} bases or more; give a smaller --min-contig"
@@ -121,24 +124,24 @@ def _contigs(folder: Path, min_contig: int) -> Mapping[str, bytes]:
     return long
 
 
-def _long(path: Path, least_bases: int) -> Mapping[str, bytes]:
-    """The sequences of a file that are so long."""
+def _read_long(path: Path, least_bases: int) -> Mapping[str, bytes]:
+    """Read the sequences of a file with at least `least_bases` bases."""
     empty = path.is_file() and not path.stat().st_size
-    found = {} if empty else sequences.read(path)
-    return {name: bases for name, bases in found.items() if len(bases) >= least_bases}
+    all_bases = {} if empty else sequences.read(path)
+    return {name: bases for name, bases in all_bases.items() if len(bases) >= least_bases}
 
 
-def _around_ends(path: Path, found: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """The sequences of a file with all their k-mers in a row: circles go on over their ends."""
+def _around_ends(path: Path, bases_of: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Extend circular sequences over their ends, so that they contain all their k-mers."""
     circles = sequences.circles(path)
     more = reads.K - 1
     return {
-        name: bases + bases[:more] if name in circles else bases for name, bases in found.items()
+        name: bases + bases[:more] if name in circles else bases for name, bases in bases_of.items()
     }
 
 
 def _of_scaffolds(scaffolds: Mapping[str, bytes]) -> Assessment:
-    """What scaffolds say of themselves."""
+    """Measures of scaffolds without a reference."""
     lengths = sorted(map(len, scaffolds.values()), reverse=True)
     gaps = [gap for bases in scaffolds.values() for gap in sequences.gaps(bases)]
     return {
@@ -154,12 +157,12 @@ def _of_scaffolds(scaffolds: Mapping[str, bytes]) -> Assessment:
 def _against_reference(
     sets: Sequence[Mapping[str, bytes]], path: Path, plan: Plan, scaffolds: Assessment
 ) -> Assessment:
-    """What a reference says of contigs; what it says of scaffolds is put with these."""
+    """Measures of contigs by a reference; those of scaffolds are added to `scaffolds`."""
     compared, *rest = compare(sets, path, circular=plan.circular, threads=plan.threads)
     previews = views.of_blocks(compared) + views.of_misassemblies(compared)
-    for one in rest:
-        scaffolds |= {"measures": one.measures, "misassemblies": one.misassemblies}
-        previews += views.of_misassemblies(one, "Misassemblies of scaffolds")
+    for comparison in rest:
+        scaffolds |= {"measures": comparison.measures, "misassemblies": comparison.misassemblies}
+        previews += views.of_misassemblies(comparison, "Misassemblies of scaffolds")
     return {
         "versions": {"cuesta": __version__, "mappy": version("mappy")},
         "reference": {

@@ -1,4 +1,4 @@
-"""What lies between two neighbouring alignments of a contig: nothing special, or a misassembly.
+"""Joints between two neighbouring alignments of a contig: consistent, or a misassembly.
 
 The rules are QUAST's. Two alignments are as far apart on the reference as on the contig, or else
 they are inconsistent by the difference: by more than `EXTENSIVE_BASES` it is a relocation, by at
@@ -25,21 +25,21 @@ LOCAL, INDEL, GAP = "local", "indel", "gap"
 
 
 Gaps = Sequence[tuple[int, int]]
-"""Where the gaps of a scaffold begin and end, 0-based and half open, in their order."""
+"""Begin and end of the gaps of a scaffold, 0-based and half open, in their order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Joint:
-    """What is between two alignments.
+    """A joint between two alignments.
 
     Attributes
     ----------
     kind
         One of `EXTENSIVE`, or `LOCAL`, or `INDEL`: a small difference, perhaps none; or `GAP`.
     gap
-        Bases of the contig between the two; negative where both have them.
+        Bases of the contig between the two; negative if they overlap.
     excess
-        Bases that the reference has more between them than the contig.
+        Bases of the reference between the two, minus those of the contig.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Joint:
 
 @dataclass(frozen=True, kw_only=True)
 class Genome:
-    """The lengths of the reference's sequences, and whether their ends are joined."""
+    """Lengths of the reference's sequences, and whether they are circular."""
 
     lengths: Mapping[str, int]
     circular: bool
@@ -62,9 +62,9 @@ def between(
     gaps: Gaps = (),
     bases_between: int | None = None,
 ) -> Joint:
-    """What is between `left` and `right`, which follow each other on a contig or scaffold.
+    """Classify the joint of `left` and `right`, which follow each other on a contig or scaffold.
 
-    `gaps` are those of the scaffold, `bases_between` the number of bases between the two where it
+    `gaps` are those of the scaffold, `bases_between` the number of bases between the two if it
     is not the difference of their places.
     """
     bases = right.first - left.last if bases_between is None else bases_between
@@ -94,6 +94,6 @@ def _has_gap(left: Alignment, right: Alignment, gaps: Gaps) -> bool:
 def _distance(left: Alignment, right: Alignment) -> int:
     """Bases of the reference between two alignments, in the direction of the contig."""
     if left.forward != right.forward:
-        low, high = sorted((left, right), key=lambda one: one.begin)
+        low, high = sorted((left, right), key=lambda alignment: alignment.begin)
         return high.begin - low.end
     return right.begin - left.end if left.forward else left.begin - right.end

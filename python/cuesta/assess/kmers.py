@@ -1,4 +1,4 @@
-"""K-mers of sequences as whole numbers, many at once, the same on either strand."""
+"""K-mers of sequences as integers, the same on either strand, in NumPy arrays."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     Codes = NDArray[np.uint64]
 
 K_MAX = 31
-"""Two bits a base: what fits in 64 bits."""
+"""Longest odd k at two bits a base in 64 bits."""
 
 BLOCK_BASES = 1 << 20
-"""So many bases are looked at at once, so that what is made of them stays in a cache."""
+"""Bases that are processed at once, so that their arrays fit in a cache."""
 
 PART_KMERS = 1 << 26
-"""So many k-mers are held at once; more are gone through in parts, by their remainder."""
+"""Most k-mers in memory; more are processed in parts, by their remainder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shared:
-    """K-mers that two sets of sequences have.
+    """Numbers of k-mers that two sets of sequences share.
 
     Attributes
     ----------
     solid
-        Different k-mers of the first set.
+        Distinct k-mers of the first set.
     held
-        Those of them that the second set has.
+        Distinct k-mers of the first set that the second set has.
     kmers
-        All k-mers of the second set, as often as they are there.
+        All k-mers of the second set, with multiplicity.
     strange
-        Those of them that the first set does not have.
+        K-mers of the second set, with multiplicity, that the first set lacks.
     """
 
     solid: int
@@ -47,9 +47,9 @@ class Shared:
 def shared(
     first: Callable[[], Iterable[bytes]], second: Callable[[], Iterable[bytes]], k: int
 ) -> Shared:
-    """Compare the k-mers of two sets of sequences, each given anew whenever it is asked for.
+    """Compare the k-mers of two sets of sequences, each from a function that iterates anew.
 
-    `k` is odd and at most `K_MAX`. Cost: O(n log n) for n k-mers, both gone through once for each
+    `k` is odd and at most `K_MAX`. Cost: O(n log n) for n k-mers, with a pass over both for each
     `PART_KMERS` of them.
     """
     import numpy as np
@@ -60,28 +60,30 @@ def shared(
     for part in range(parts):
         # With counts NumPy sorts; without them it hashes, which takes ten times as long.
         solid, _ = np.unique(_part(first(), k, part, parts), return_counts=True)
-        found, often = np.unique(_part(second(), k, part, parts), return_counts=True)
-        both = np.isin(found, solid, assume_unique=True)
-        news = (solid.size, both.sum(), often.sum(), often[~both].sum())
+        distinct, counts_of = np.unique(_part(second(), k, part, parts), return_counts=True)
+        both = np.isin(distinct, solid, assume_unique=True)
+        news = (solid.size, both.sum(), counts_of.sum(), counts_of[~both].sum())
         counts = [count + int(new) for count, new in zip(counts, news, strict=True)]
     return Shared(solid=counts[0], held=counts[1], kmers=counts[2], strange=counts[3])
 
 
 def _part(sequences: Iterable[bytes], k: int, part: int, parts: int) -> Codes:
-    """The k-mers whose remainder by `parts` is `part`."""
+    """Compute the k-mers whose remainder by `parts` is `part`."""
     import numpy as np
 
     made = [np.empty(0, dtype=np.uint64)]
     for block in _blocks(sequences, k):
-        found = codes(block, k)
-        made.append(found if parts == 1 else found[found % np.uint64(parts) == part])
+        block_codes = codes(block, k)
+        made.append(
+            block_codes if parts == 1 else block_codes[block_codes % np.uint64(parts) == part]
+        )
     return np.concatenate(made)
 
 
 def codes(bases: bytes, k: int) -> Codes:
-    """The k-mers of capital letters, each as the smaller number of its two strands.
+    """Compute the k-mers of capital letters, each as the smaller number of its two strands.
 
-    Those with a letter other than A, C, G and T are left out.
+    K-mers with a letter other than A, C, G and T are left out.
     """
     import numpy as np
 
@@ -97,24 +99,24 @@ def codes(bases: bytes, k: int) -> Codes:
     if known.all():
         return smaller
     before = np.concatenate([[0], np.cumsum(~known)])
-    whole: Codes = smaller[before[k:] == before[:-k]]
-    return whole
+    complete: Codes = smaller[before[k:] == before[:-k]]
+    return complete
 
 
 def _joined(letters: Codes, k: int, *, turned: bool) -> Codes:
-    """Every k letters as one number, the first one highest, or lowest when `turned`.
+    """Encode each k letters as a number, the first letter highest, or lowest if `turned`.
 
-    Made of two halves, and a last letter where k is odd.
+    It is composed of two halves, and a last letter if k is odd.
     """
     if k == 1:
         return letters
     half = _joined(letters, k // 2, turned=turned)
-    both = _beside(half, half[k // 2 :], (k // 2, k // 2), turned)
-    return _beside(both, letters[k - 1 :], (k - 1, 1), turned) if k % 2 else both
+    both = _concatenated(half, half[k // 2 :], (k // 2, k // 2), turned)
+    return _concatenated(both, letters[k - 1 :], (k - 1, 1), turned) if k % 2 else both
 
 
-def _beside(left: Codes, right: Codes, lengths: tuple[int, int], turned: bool) -> Codes:
-    """Stretches and those that follow them, of `lengths` letters, as one number each."""
+def _concatenated(left: Codes, right: Codes, lengths: tuple[int, int], turned: bool) -> Codes:
+    """Concatenate the codes of stretches of `lengths` letters with those that follow them."""
     import numpy as np
 
     high, low, behind = left[: right.size], right, lengths[1]
@@ -125,7 +127,7 @@ def _beside(left: Codes, right: Codes, lengths: tuple[int, int], turned: bool) -
 
 
 def _blocks(sequences: Iterable[bytes], k: int) -> Iterator[bytes]:
-    """Sequences with an N between two, in blocks that share k - 1 bases where one is cut."""
+    """Join sequences with an N between two, in blocks that share k - 1 bases at a cut."""
     gathered: list[bytes] = []
     bases = 0
     for sequence in sequences:

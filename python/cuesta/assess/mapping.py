@@ -12,17 +12,17 @@ from cuesta.errors import EngineMissing, InputError
 
 PRESET = "asm10"
 SCORING = [1, 5, 4, 2, 16, 1]
-"""Match, mismatch, opening and extending a gap, and the same for long gaps: as QUAST has them."""
+"""Match, mismatch, opening and extending a gap, also for long gaps: the values of QUAST."""
 
 BAND_BASES = 200
-"""What is further apart than this on the two sequences becomes two alignments."""
+"""Largest difference of distances on the two sequences within an alignment."""
 
 SCORE_MIN = 65
 _NO_LONG_JOIN = 0x400
 
 
 def require() -> None:
-    """Errors: `EngineMissing` with what to install when mappy is not there."""
+    """Raise `EngineMissing`, with a remedy, if mappy is not installed."""
     if find_spec("mappy") is None:
         raise EngineMissing(
             "assess: mappy (minimap2) is not installed; pip install 'cuesta[assess]', which "
@@ -33,7 +33,7 @@ def require() -> None:
 class Aligner:
     """Aligns to the reference in a FASTA file.
 
-    Errors: `InputError` when minimap2 cannot index the file. Needs mappy, see `require`.
+    Errors: `InputError` if minimap2 cannot index the file. Needs mappy, see `require`.
     """
 
     def __init__(self, reference: Path, threads: int) -> None:
@@ -53,7 +53,7 @@ class Aligner:
             raise InputError(f"{reference}: minimap2 cannot index it")
 
     def alignments(self, sequence: bytes, gaps: Gaps = ()) -> Iterator[Alignment]:
-        """All alignments of a contig, or of the parts of a scaffold between its gaps."""
+        """Yield all alignments of a contig, or of the parts of a scaffold between its gaps."""
         begins = [0, *(end for _, end in gaps)]
         ends = [*(begin for begin, _ in gaps), len(sequence)]
         for begin, end in zip(begins, ends, strict=True):

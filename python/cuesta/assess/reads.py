@@ -1,7 +1,7 @@
-"""An assembly beside its own reads: completeness and consensus quality, without a reference.
+"""Comparison of an assembly with its reads: completeness and consensus quality.
 
-The k-mers of the reads are counted anew, of a size of their own, so nothing that the assembly did
-with them is believed. After Merqury (Rhie et al. 2020).
+It needs no reference. The k-mers of the reads are counted anew, at another size, so the result is
+independent of the assembly's counts. After Merqury (Rhie et al. 2020).
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from cuesta.trial import Trial, is_remote
 from cuesta.workloads import get_workload
 
 K = 21
-"""Of a genome of up to 4 billion bases, a wrong 21-mer is there by chance once in a thousand."""
+"""Size of k-mers: a genome of up to 4 billion bases has a given wrong 21-mer by chance once in a
+thousand."""
 
 Measures = dict[str, Any]
 
 
 def compare(sets: Sequence[Mapping[str, bytes]], trial: Trial) -> list[Measures]:
-    """Hold each set of contigs or scaffolds against the k-mers of the reads that `trial` assembled.
+    """Compare sets of contigs or scaffolds with the k-mers of the reads that `trial` assembled.
 
-    Errors: `InputError` when the reads are not where they were, `EngineMissing` without NumPy.
-    Cost: that of assembling with one size of k-mers; temporary files of about three bytes for each
+    Errors: `InputError` if the reads are not in their place, `EngineMissing` without NumPy.
+    Cost: that of an assembly with one k-mer size; temporary files of about three bytes for each
     different k-mer, and of what memory cannot hold.
     """
     _require(trial)
@@ -41,28 +42,28 @@ def compare(sets: Sequence[Mapping[str, bytes]], trial: Trial) -> list[Measures]
         place = Path(scratch)
         min_count = _count(trial, place)
         solid = partial(_sequences, place / "answer" / "unitigs.fa")
-        found = [kmers.shared(solid, one.values, K) for one in sets]
-    return [_measures(one, min_count) for one in found]
+        shared_kmers = [kmers.shared(solid, bases_of.values, K) for bases_of in sets]
+    return [_measures(counts, min_count) for counts in shared_kmers]
 
 
-def _measures(found: kmers.Shared, min_count: int) -> Measures:
+def _measures(counts: kmers.Shared, min_count: int) -> Measures:
     return {
         "k": K,
         "min_count": min_count,
-        "solid": found.solid,
-        "held": found.held,
-        "completeness": found.held / found.solid if found.solid else None,
-        "kmers": found.kmers,
-        "strange": found.strange,
-        "qv": quality(found.strange, found.kmers),
-        "qv_above": quality(1, found.kmers) if found.kmers and not found.strange else None,
+        "solid": counts.solid,
+        "held": counts.held,
+        "completeness": counts.held / counts.solid if counts.solid else None,
+        "kmers": counts.kmers,
+        "strange": counts.strange,
+        "qv": quality(counts.strange, counts.kmers),
+        "qv_above": quality(1, counts.kmers) if counts.kmers and not counts.strange else None,
     }
 
 
 def quality(strange: int, total: int) -> float | None:
-    """QV of sequences of whose `total` k-mers so many are strange; None where it has no bound.
+    """QV of sequences with `strange` of `total` k-mers; None if it is unbounded.
 
-    A k-mer is right when all its bases are, so a base is with the k-th root of that probability.
+    A k-mer is right if all its bases are, so the chance of a right base is the k-th root.
     """
     if not 0 < strange < total:
         return None if strange == 0 or not total else 0.0
@@ -84,7 +85,7 @@ def _require(trial: Trial) -> None:
 
 
 def _count(trial: Trial, place: Path) -> int:
-    """Count the reads' k-mers; return from which count on they are taken for real."""
+    """Count the reads' k-mers; return the least count of those that are considered real."""
     output, scratch = place / "answer", place / "scratch"
     output.mkdir()
     scratch.mkdir()
@@ -99,7 +100,7 @@ def _count(trial: Trial, place: Path) -> int:
 
 
 def _sequences(path: Path) -> Iterator[bytes]:
-    """The sequences of a file that has each on a line of its own."""
+    """Yield the sequences of a file with each sequence on a line."""
     with path.open("rb") as file:
         for line in file:
             if not line.startswith(b">"):

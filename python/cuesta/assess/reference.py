@@ -1,4 +1,4 @@
-"""An assembly beside a reference genome, in the measures of QUAST."""
+"""Comparison of an assembly with a reference genome, in the measures of QUAST."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from cuesta.assess.mapping import Aligner, require
 from cuesta.errors import InputError
 
 LISTED_MAX = 1000
-"""So many misassemblies are listed one by one."""
+"""Most misassemblies that are listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """An assembly beside a reference.
+    """Comparison of an assembly with a reference.
 
     Attributes
     ----------
     size, sequences
         Bases and sequences of the reference.
     measures
-        By name, as the format has them.
+        Measures by name, as in the format.
     misassemblies
-        Each with its places, `LISTED_MAX` at most.
+        Misassemblies with their places, `LISTED_MAX` at most.
     blocks
         Bases of the contigs' aligned parts, cut at misassemblies, the longest first.
     """
@@ -47,7 +47,7 @@ def compare(
 ) -> list[Compared]:
     """Align each set of contigs or scaffolds to a reference and measure it.
 
-    `circular` says that the ends of each of the reference's sequences are joined, as those of a
+    `circular` is whether the ends of each of the reference's sequences are joined, as those of a
     bacterium are. Gaps of scaffolds are runs of N. Errors: `InputError` for a reference that cannot
     be read, `EngineMissing` without mappy. Cost: minimap2's, on one thread but for the index.
     """
@@ -62,14 +62,20 @@ def compare(
     size = sum(lengths.values())
     compared = []
     for sequences_of in sets:
-        found = [_judged(name, bases, aligner, genome) for name, bases in sequences_of.items()]
+        judged_contigs = [
+            _judged(name, bases, aligner, genome) for name, bases in sequences_of.items()
+        ]
         compared.append(
             Compared(
                 size=size,
                 sequences=len(lengths),
-                measures=_measures(found, covered(found, genome_bases), known, size),
-                misassemblies=[row for contig in found for row in _listed(contig)][:LISTED_MAX],
-                blocks=_blocks(found),
+                measures=_measures(
+                    judged_contigs, covered(judged_contigs, genome_bases), known, size
+                ),
+                misassemblies=[row for contig in judged_contigs for row in _listed(contig)][
+                    :LISTED_MAX
+                ],
+                blocks=_blocks(judged_contigs),
             )
         )
     return compared
@@ -82,12 +88,12 @@ def _judged(name: str, bases: bytes, aligner: Aligner, genome: Genome) -> Contig
     return judge(name, len(bases), best, genome, gaps)
 
 
-def n50(lengths: Sequence[int], whole: int) -> int | None:
-    """The length, of those in falling order, at which half of `whole` is reached, if it is."""
-    left = whole / 2
+def n50(lengths: Sequence[int], total: int) -> int | None:
+    """First of `lengths`, in falling order, at which their sum reaches half of `total`, if any."""
+    remaining = total / 2
     for length in lengths:
-        left -= length
-        if left <= 0:
+        remaining -= length
+        if remaining <= 0:
             return length
     return None
 
@@ -99,8 +105,8 @@ def _measures(contigs: Sequence[Contig], covered: int, known: int, size: int) ->
     mismatches, indels = differences(contigs)
     kinds = Counter(joint.kind for contig in contigs for _, joint in contig.breaks())
     wrong = [contig for contig in contigs if contig.breaks()]
-    local = sum(one.kind == joints.LOCAL for contig in contigs if contig.whole
-                for one in contig.joints)  # fmt: skip
+    local = sum(joint.kind == joints.LOCAL for contig in contigs if contig.is_judgeable
+                for joint in contig.joints)  # fmt: skip
     return {
         "contigs": len(contigs),
         "bases": sum(lengths),
@@ -129,9 +135,9 @@ def _measures(contigs: Sequence[Contig], covered: int, known: int, size: int) ->
 
 
 def _gaps_off(contigs: Sequence[Contig]) -> list[int]:
-    """By how many bases the gaps between aligned parts of scaffolds are too long or too short."""
-    found = (one for contig in contigs if contig.whole for one in contig.joints)
-    return [abs(one.excess) for one in found if one.kind == joints.GAP]
+    """Errors in bases of the gaps between aligned parts of scaffolds."""
+    all_joints = (joint for contig in contigs if contig.is_judgeable for joint in contig.joints)
+    return [abs(joint.excess) for joint in all_joints if joint.kind == joints.GAP]
 
 
 def _blocks(contigs: Sequence[Contig]) -> list[int]:
@@ -139,7 +145,7 @@ def _blocks(contigs: Sequence[Contig]) -> list[int]:
 
 
 def _listed(contig: Contig) -> list[dict[str, Any]]:
-    """Where each misassembly is, with 1-based places."""
+    """List misassemblies of a contig, with 1-based places."""
     rows = []
     for at, joint in contig.breaks():
         left, right = contig.alignments[at], contig.alignments[at + 1]

@@ -1,4 +1,4 @@
-"""Sequences out of FASTA files, plain or gzipped."""
+"""Reader of FASTA files, plain or gzipped."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from cuesta.errors import InputError
 
 GZIP_MAGIC = b"\x1f\x8b"
 GAP_MIN = 10
-"""Fewer N in a row are letters that are not known, as QUAST has it."""
+"""Least N in a row that form a gap, as in QUAST; fewer are unknown letters."""
 
 _GAP = re.compile(b"N{%d,}" % GAP_MIN)
 _SPACE = b" \t\r\n"
 _LETTERS = b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv-*."
-"""Nucleotides, those that stand for several, and gaps."""
+"""Nucleotides, ambiguity codes, and gaps."""
 
 
 def read(path: Path) -> dict[str, bytes]:
-    """All sequences of a FASTA file by the first word of their heads, in capital letters.
+    """Read all sequences of a FASTA file by the first word of their heads, in capital letters.
 
-    Errors: `InputError` when the file cannot be read, is damaged, is no FASTA of nucleotides, has
+    Errors: `InputError` if the file cannot be read, is damaged, is no FASTA of nucleotides, has
     no bases, or has a name twice.
     """
     text = _text(path)
@@ -30,7 +30,7 @@ def read(path: Path) -> dict[str, bytes]:
         raise InputError(f"{path} is empty")
     if not text.lstrip().startswith(b">"):
         raise InputError(f"{path}: not FASTA, it does not begin with '>'")
-    found: dict[str, bytes] = {}
+    sequences: dict[str, bytes] = {}
     for record in text.lstrip()[1:].split(b"\n>"):
         head, _, body = record.partition(b"\n")
         name = (head.split() or [b""])[0].decode("utf-8", "replace")
@@ -39,24 +39,24 @@ def read(path: Path) -> dict[str, bytes]:
         if wrong:
             letter = chr(wrong[0])
             raise InputError(f"{path}: sequence {name!r}: {letter!r} is no nucleotide")
-        if name in found:
+        if name in sequences:
             raise InputError(f"{path}: two sequences are called {name!r}; give each its own name")
         if bases:
-            found[name] = bases.upper()
-    if not found:
+            sequences[name] = bases.upper()
+    if not sequences:
         raise InputError(f"{path} has no bases")
-    return found
+    return sequences
 
 
 def circles(path: Path) -> set[str]:
-    """Names of the sequences of a file whose heads say that they are circles."""
+    """Names of the sequences of a file whose heads mark them as circular."""
     with path.open("rb") as file:
         heads = (line.split() for line in file if line.startswith(b">"))
         return {head[0][1:].decode() for head in heads if head[-1] == b"circular=true"}
 
 
 def gaps(bases: bytes) -> list[tuple[int, int]]:
-    """Where runs of at least `GAP_MIN` N begin and end, 0-based and half open."""
+    """Begin and end of runs of at least `GAP_MIN` N, 0-based and half open."""
     return [match.span() for match in _GAP.finditer(bases)]
 
 

@@ -11,11 +11,11 @@ View = dict[str, object]
 
 ROWS_MAX = 8
 NAME_MAX = 16
-"""Characters of a sequence's name; more would not leave room for the rest on a small screen."""
+"""Most characters of a sequence's name; more would leave no room on a small screen."""
 
 
 def of_blocks(compared: Compared) -> list[View]:
-    """Aligned blocks side by side, with NGA50 and auNGA; none where there is but one."""
+    """Histogram of aligned blocks, with NGA50 and auNGA; none for a single block."""
     blocks, measures = compared.blocks, compared.measures
     if len(blocks) < 2:
         return []
@@ -39,11 +39,11 @@ def of_blocks(compared: Compared) -> list[View]:
 
 
 def of_misassemblies(compared: Compared, title: str = "Misassemblies") -> list[View]:
-    """The first misassemblies, each with its places."""
+    """Table of the first misassemblies, with their places."""
     rows = [
-        [f"{one['contig']}, {one['kind']}", one["left_ends"], _place(one, "left"),
-         _place(one, "right")]
-        for one in compared.misassemblies[:ROWS_MAX]
+        [f"{row['contig']}, {row['kind']}", row["left_ends"], _place(row, "left"),
+         _place(row, "right")]
+        for row in compared.misassemblies[:ROWS_MAX]
     ]  # fmt: skip
     if not rows:
         return []
@@ -59,9 +59,9 @@ def of_misassemblies(compared: Compared, title: str = "Misassemblies") -> list[V
     return [view]
 
 
-def _place(one: dict[str, Any], side: str) -> str:
-    """A place on the reference, with its sequence where the two sides are on different ones."""
-    place, name = f"{one[f'{side}_place']:,}", str(one[f"{side}_sequence"])
-    if one["left_sequence"] == one["right_sequence"]:
+def _place(row: dict[str, Any], side: str) -> str:
+    """Format a place on the reference, with its sequence if the two sides are on different ones."""
+    place, name = f"{row[f'{side}_place']:,}", str(row[f"{side}_sequence"])
+    if row["left_sequence"] == row["right_sequence"]:
         return place
     return f"{name if len(name) <= NAME_MAX else name[: NAME_MAX - 1] + '…'} {place}"

@@ -145,11 +145,11 @@ def _named(columns: Iterable[Sequence[str]]) -> Iterator[tuple[str, Sequence[str
 
 def _numbered(names: Sequence[str]) -> list[str]:
     """Names made unique: the n-th of a kind gets `.n`."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     numbered = []
     for name in names:
-        seen[name] += 1
-        numbered.append(f"{name}.{seen[name]}")
+        counts[name] += 1
+        numbered.append(f"{name}.{counts[name]}")
     return numbered
 
 

@@ -1,4 +1,4 @@
-"""Download files over https with pooch, which writes to a temporary name and renames."""
+"""Downloads of files over https with pooch, which writes to a temporary name and renames."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TIMEOUT_S = 60
 
 
 def fetch_parts(fetch: Fetch) -> list[Path]:
-    """The parts of the dataset, downloaded into the folder of `fetch`, in their order.
+    """Download the parts of the dataset into the folder of `fetch`, in their order.
 
-    Errors: `EngineError` naming the address.
+    Errors: `EngineError` with the address.
     """
     return [_fetch(part, fetch) for part in fetch.dataset.source.parts]
 
@@ -54,7 +54,7 @@ def _failed(part: Part, cause: str) -> EngineError:
 
 
 class _Bar:
-    """What pooch expects of a progress bar, passed on as calls of a function."""
+    """Progress bar for pooch that calls a function."""
 
     def __init__(self, progress: Progress) -> None:
         self.total = 0
@@ -62,14 +62,14 @@ class _Bar:
         self._done = 0
 
     def update(self, count: int) -> None:
-        """`count` more bytes are here."""
+        """Add `count` received bytes."""
         self._done = min(self._done + count, self.total or self._done + count)
         self._progress(self._done, self.total)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Restart at 0 bytes."""
         self._done = 0
 
     def close(self) -> None:
-        """The file is complete."""
+        """Report the complete file."""
         self._progress(self.total, self.total)

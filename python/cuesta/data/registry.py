@@ -1,4 +1,4 @@
-"""What the registry knows of each dataset."""
+"""Registry of datasets."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from typing import Any
 from cuesta.errors import InputError
 
 KEEP = "keep"
-"""How a dataset is converted that is used as its origin gives it out."""
+"""Conversion of a dataset that is used unchanged."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A file as its origin gives it out.
+    """A file at its origin.
 
     Attributes
     ----------
     path
         Name of the file; for a package, of the member inside its wheel or source archive.
     url
-        Where it is, beginning with `https://`; None for a package.
+        Address, beginning with `https://`; None for a package.
     sha256
-        Of its bytes; None when the first download decides.
+        Checksum of the bytes; None if the first download decides.
     name
-        What it is called once it is obtained; None where it is made into something else.
+        Name of the obtained file; None if it is converted.
     """
 
     path: str
@@ -39,20 +39,20 @@ class Part:
 
     @property
     def file_name(self) -> str:
-        """The last component of the path."""
+        """Last component of the path."""
         return self.path.rpartition("/")[2]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a dataset comes from: `pypi` (the wheel of a package), `sdist` (its source) or `https`.
+    """Origin of a dataset: `pypi` (the wheel of a package), `sdist` (its source) or `https`.
 
     Attributes
     ----------
     package, version
-        Of a wheel or source archive.
+        Name and version of the package.
     sha256, size_bytes
-        Of a source archive.
+        Checksum and size of a source archive.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The origin in a few words."""
+        """Short name of the origin."""
         if self.kind in ("pypi", "sdist"):
             return f"PyPI {self.package} {self.version}"
         return (self.parts[0].url or "").split("/")[2]
@@ -72,7 +72,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """A file that `data get` leaves; without `sha256` the first one obtained decides."""
+    """A file that `data get` obtains; without `sha256` the first download decides."""
 
     name: str
     sha256: str | None = None
@@ -85,9 +85,9 @@ class Dataset:
     Attributes
     ----------
     file, sha256, genes, samples
-        Of the finished matrix.
+        Properties of the finished matrix.
     pairs, bases
-        Of reads: pairs of them, and bases of the genome they come from.
+        Number of read pairs, and of bases of their genome.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Dataset:
 
     @property
     def files(self) -> tuple[File, ...]:
-        """What it leaves in the cache."""
+        """Finished files in the cache."""
         if self.convert != KEEP:
             return (File(name=self.file, sha256=self.sha256),)
         parts = self.source.parts
@@ -112,7 +112,7 @@ class Dataset:
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """How large it is: `6,830 genes`, `64 samples`."""
+        """Sizes in words: `6,830 genes`, `64 samples`."""
         known = (("genes", self.genes), ("samples", self.samples), ("read pairs", self.pairs),
                  ("bases", self.bases))  # fmt: skip
         return tuple(f"{count:,} {things}" for things, count in known if count)
@@ -120,13 +120,13 @@ class Dataset:
 
 @cache
 def datasets() -> Mapping[str, Dataset]:
-    """Every dataset by its name, in the registry's order."""
+    """Return all datasets by name, in the registry's order."""
     text = resources.files("cuesta.data").joinpath("registry.toml").read_text(encoding="utf-8")
     return {name: _dataset(name, table) for name, table in tomllib.loads(text).items()}
 
 
 def dataset(name: str) -> Dataset:
-    """The dataset called `name`."""
+    """Return the dataset `name`. Errors: `InputError`."""
     known = datasets()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
