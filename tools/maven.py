@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def is_installed() -> bool:
-    """Whether there is a Maven to ask."""
+    """Whether Maven is installed."""
     return shutil.which("mvn") is not None
 
 
@@ -86,7 +86,7 @@ def jars(name: str, artifacts: Sequence[str]) -> Path:
         try:
             Path(temporary, "jars").rename(folder)
         except OSError:
-            if not folder.is_dir():  # Somebody else has made it meanwhile.
+            if not folder.is_dir():  # Another process has made it meanwhile.
                 raise
     return folder
 

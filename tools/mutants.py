@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def tried(crate: str, mutants: int) -> int:
-    """Every so many-th change of a crate; how many its tests missed."""
+    """Test an evenly drawn sample of a crate's changes; return how many its tests missed."""
     package = ("--package", f"cuesta-{crate}")
     listing = subprocess.run(
         [*COMMAND, "--list", *package], cwd=ROOT, check=True, capture_output=True, text=True

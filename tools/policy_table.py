@@ -64,7 +64,7 @@ def drift(chance: random.Random) -> Iterator[int]:
 
 
 def uniform(chance: random.Random) -> Iterator[int]:
-    """Any of four times as many blocks as memory holds."""
+    """Draw any of four times as many blocks as memory has."""
     for _ in range(8000):
         yield chance.randrange(256)
 

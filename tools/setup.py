@@ -71,7 +71,7 @@ class SetupError(Exception):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Bring the tree to the level asked for."""
+    """Bring the tree to the requested level."""
     level = arguments[0] if arguments else "build"
     steps = {"build": build, "venv": venv, "all": everything, "test": for_tests, "lock": lock}
     try:

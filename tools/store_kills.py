@@ -172,8 +172,8 @@ class StoreKiller:
 
         self._daemon = forked(serve)
         os.close(sending)
-        with open(receiving, encoding="utf-8") as said:  # noqa: PTH123
-            line = said.readline().strip() if waits else "ready"
+        with open(receiving, encoding="utf-8") as messages:  # noqa: PTH123
+            line = messages.readline().strip() if waits else "ready"
         if line != "ready":
             raise PromiseBroken(f"the store does not start again: {line}")
 

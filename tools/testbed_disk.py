@@ -1,6 +1,6 @@
-"""A disk on this machine that is held to a rate, as root: for what has no rate of its own.
+"""A disk on this machine with a limited rate, as root: for services without a rate of their own.
 
-It is a file as a block device, with a file system. A cluster whose folder lies on it, as that of
+It is a file as a block device, with a file system. A cluster whose folder is on it, as that of
 `testbed.py hdfs up --folder DISK/hdfs`, reads and writes at its rate.
 """
 

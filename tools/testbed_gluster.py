@@ -1,6 +1,6 @@
 """GlusterFS on this machine: nodes with a disk, a network and a memory of their own, as root.
 
-One process holds the machine to the factors of `cuesta.lab.machines`, starts a daemon in each node,
+One process sets the factors of `cuesta.lab.machines`, starts a daemon in each node,
 makes one volume of all disks, cut into shards, and mounts it. At SIGTERM it undoes all of that.
 """
 
@@ -170,7 +170,7 @@ def _daemon(node: Node, folder: Path, short: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # The disks follow it in its session; what is left ends with the network of the node.
+        # The disks follow it in its session; the rest ends with the network of the node.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -216,7 +216,7 @@ def _unmount(mount: Path) -> None:
 
 
 def _is_dead(mount: Path) -> bool:
-    """Whether it is a mount whose process is gone."""
+    """Whether a path is a mount whose process has exited."""
     try:
         mount.stat()
     except FileNotFoundError:

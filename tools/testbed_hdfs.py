@@ -102,7 +102,7 @@ def running(folder: Path) -> Running | None:
 
 @contextmanager
 def connected(cluster: Running) -> Iterator[Hdfs]:
-    """A connection to the JVM of a cluster, closed afterwards; the cluster goes on."""
+    """A connection to the JVM of a cluster, closed afterwards; the cluster continues."""
     with testbed_jvm.connected(cluster.port, cluster.token) as gateway:
         yield Hdfs(gateway, cluster.uri)
 

@@ -1,8 +1,8 @@
-"""Services that live in a process which holds the machine to factors for them, as root.
+"""Services in a process that sets the factors of the machine for them, as root.
 
-A service is a script that calls `main`: it is started by `up` with its folder and its shape, makes
-what it is, and keeps it until SIGTERM. What it leaves when it is killed is undone by the next
-command that holds a machine to factors.
+A service is a script that calls `main`: `up` starts it with its folder and its shape, it makes the
+service, and holds it until SIGTERM. The next command that sets factors of a machine undoes changes
+that remain when it is killed.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def machines() -> ModuleType:
 
 
 def main(hold: Callable[[Path, dict[str, object]], None], folder: str, shape: str) -> int:
-    """The process of a service; what is wrong goes to its log, in one last line."""
+    """The process of a service; a failure goes to its log, in one last line."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.path.insert(0, str(maven.ROOT / "python"))
     from cuesta.errors import CuestaError

@@ -107,7 +107,7 @@ def down(folder: Path) -> None:
 
 @contextmanager
 def connected(port: int, token: str) -> Iterator[Any]:
-    """A connection to the JVM of a service, closed afterwards; the service goes on."""
+    """A connection to the JVM of a service, closed afterwards; the service continues."""
     from py4j.java_gateway import GatewayParameters, JavaGateway
 
     # Without memory management, objects that outlive the service do not look for it when they go.
@@ -140,7 +140,7 @@ def _start(folder: Path, heap: str) -> subprocess.Popen[bytes]:
 
 
 def _listening(name: str, folder: Path, process: subprocess.Popen[bytes]) -> Gateway:
-    """The process once Py4J listens: it says its port and its token, a line each."""
+    """Return the gateway once Py4J listens: the process prints its port and its token."""
     began = time.monotonic()
     while time.monotonic() - began < START_SECONDS and process.poll() is None:
         lines = (folder / "stdout").read_text().split("\n")

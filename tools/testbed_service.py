@@ -1,4 +1,4 @@
-"""A service of the test bed as a process that outlives the command: its folder says what runs."""
+"""A service of the test bed as a process that outlives the command; its folder has its state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TestbedError(Exception):
 
 
 def check_count(option: str, count: int, most: int) -> None:
-    """Errors: `TestbedError` for none, and for more than so many."""
+    """Check a count. Errors: `TestbedError` for none, and for more than `most`."""
     if not 1 <= count <= most:
         raise TestbedError(f"{option} is {count}, give 1 to {most}")
 
@@ -56,7 +56,7 @@ def is_ours(pid: int, folder: Path) -> bool:
 
 
 def end(pid: int, folder: Path) -> None:
-    """End the process if it is the service of `folder`, and wait until it is gone."""
+    """End the process if it is the service of `folder`, and wait until it has exited."""
     started = time.monotonic()
     kind = signal.SIGTERM
     while is_ours(pid, folder):

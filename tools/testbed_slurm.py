@@ -212,14 +212,14 @@ def _write_settings(bed: SlurmBed, root: Path, names: list[str], cores: int) -> 
         "TaskPlugin=task/none",
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core_Memory",
-        # Jobs that ask for no memory have a part of a node, as at sites that count it.
+        # Jobs that request no memory get a part of a node, as at sites that count it.
         f"DefMemPerCPU={MEMORY_MIB // 4 * 3 // cores}",
         "MpiDefault=none",
         "ReturnToService=2",
         "SchedulerParameters=batch_sched_delay=0,sched_min_interval=0",
         f"SlurmdTimeout={NODE_TIMEOUT_SECONDS}",
         f"KillWait={KILL_WAIT_SECONDS}",
-        # What nodes are told to have, not what the machine has.
+        # The configured hardware of nodes, not that of the machine.
         "SlurmdParameters=config_overrides",
         *(
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={_free_port()} "

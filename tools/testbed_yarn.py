@@ -89,7 +89,7 @@ def _make(gateway: Any, folder: Path, shape: Shape) -> None:
     site = hadoop.conf.Configuration(cluster.getConfig())
     # Without this, containers would get the class path of the job's client.
     site.set("yarn.is.minicluster", "false")
-    # Each kind of file goes over the defaults of its own kind.
+    # Each kind of file overrides the defaults of its own kind.
     for name in SITE_FILES:
         out = jvm.java.io.FileOutputStream(str(folder / CONF / name))
         site.writeXml(out)

@@ -1,4 +1,4 @@
-"""Whole commands as a user types them, verified answers, beside what would be run instead."""
+"""Complete commands as a user types them, verified, compared with what would be run instead."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Peer:
 
 @dataclass
 class _Last:
-    """The record of the last repeat of ours."""
+    """The run record of the last repeat of our command."""
 
     record: dict[str, Any] = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ def cases(size: Size) -> Iterator[Case]:
 
 
 def network(size: Size) -> Iterator[Case]:
-    """1 GB of gene-pair text, beside DuckDB with NumPy and NetworKit."""
+    """1 GB of gene-pair text, compared with DuckDB with NumPy and NetworKit."""
     genes = size.pick(200, 2000)
     one, other = (pairs_text(size.folder, Pairs(genes=genes, variant=index)) for index in (0, 1))
     for score in ("0.95", "0.8"):
@@ -166,7 +166,7 @@ def network(size: Size) -> Iterator[Case]:
 
 
 def sort(size: Size) -> Case:
-    """1 GB of records, beside NumPy, and beside reading and writing alone."""
+    """1 GB of records, compared with NumPy, and with reading and writing alone."""
     path = tera_records(size.folder, size.pick(100_000, 10_000_000))
     ours = Typed(
         name=f"sort, {path.stat().st_size / 1e9:.2g} GB",
@@ -181,7 +181,7 @@ def sort(size: Size) -> Case:
 
 
 def kmeans(size: Size) -> Case:
-    """Ten iterations on 4 M points, beside scikit-learn."""
+    """Ten iterations on 4 M points, compared with scikit-learn."""
     path = points_array(size.folder, Points(rows=size.pick(20_000, 4_000_000)))
     clusters, iterations = map(str, kmeans_bench.SHAPE)
     ours = Typed(
@@ -226,7 +226,7 @@ def images(size: Size) -> Case:
 
 
 def assembly(size: Size) -> Iterator[Case]:
-    """Unitigs, contigs and graph of reads, beside Cuttlefish, which stops at unitigs."""
+    """Unitigs, contigs and graph of reads, compared with Cuttlefish, which stops at unitigs."""
     genomes = (reads.read_pairs(size.folder, smoke=size.smoke), reads.with_repeats(size))
     for name, made in zip(("E. coli", "26 Mbp with repeats"), genomes, strict=True):
         ours = Typed(
@@ -249,7 +249,7 @@ def assembly(size: Size) -> Iterator[Case]:
 
 
 def start(size: Size) -> Case:
-    """A file of one line, beside the import of DuckDB."""
+    """A file of one line, compared with the import of DuckDB."""
     path = size.folder / "one-line.txt"
     path.write_text(ONE_LINE)
     ours = Typed(

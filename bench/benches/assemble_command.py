@@ -1,4 +1,4 @@
-"""`cuesta run assemble` as users start it: one command, two clocks, and how answers are held."""
+"""`cuesta run assemble` as users start it: a command, two clocks, and comparison of answers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def typed_command(
 
 
 def phases(command: Command, answer: Callable[[Path], Answer], name: str = CUESTA) -> Contestant:
-    """The work alone, so that engines of ours are compared without their start."""
+    """Contestant of the work alone, to compare our engines without their start."""
 
     def seconds(done: Done) -> float:
         return sum(float(phase["seconds"]) for phase in done.phases)

@@ -21,7 +21,7 @@ CUTTLEFISH_BYTES = 620 << 20
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """Unitigs beside BCALM, contigs of one and of several sizes of k-mers beside assemblers."""
+    """Unitigs compared with BCALM, contigs of one and of several k compared with assemblers."""
     reads = read_pairs(size.folder, smoke=size.smoke)
     first = unitigs_of_31(size, reads)
     yield replace(first, notes=(f"reads: {reads.how}",))
@@ -64,7 +64,7 @@ def unitigs_of_31(size: Size, reads: ReadPairs) -> Case:
 
 
 def contigs(size: Size, reads: ReadPairs) -> Case:
-    """Contigs of 31-mers, beside Minia."""
+    """Contigs of 31-mers, compared with Minia."""
     how = "minia -kmer-size 31 -abundance-min 3 -nb-cores 2"
     peer = Contestant(
         name="minia", how=how, work=lambda folder: assemblers.minia(reads, folder), repeats_max=3
@@ -76,7 +76,7 @@ def contigs(size: Size, reads: ReadPairs) -> Case:
 
 
 def several(size: Size, reads: ReadPairs) -> Case:
-    """Contigs of several sizes of k-mers, beside MEGAHIT, which has five times as long."""
+    """Contigs of several sizes of k-mers, compared with MEGAHIT, which has five times as long."""
     peer = Contestant(
         name="megahit",
         how="megahit -r -t 2",

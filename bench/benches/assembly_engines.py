@@ -1,4 +1,4 @@
-"""Assembly on our own engines: speed beside each other and a floor, equal bytes, little memory."""
+"""Assembly on our engines: speed compared with each other and a floor, equal bytes, memory."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def identical(size: Size, reads: ReadPairs) -> Case:
 
 
 def _three_times(file: Path) -> Path:
-    """Make a file with three times the reads; one that is given three times is refused."""
+    """Make a file with three times the reads; a file that is named three times is refused."""
     made = file.with_name(f"three-{file.name}")
     if not made.exists():
         partial = made.with_name(f"{made.name}.partial")
@@ -203,7 +203,7 @@ def _shuffle(size: Size, command: Command, bases: int) -> str:
 
 
 def _stages(size: Size, command: Command, bases: int) -> str:
-    """Time and bytes of each stage for each base of the reads, beside the floor."""
+    """Time and bytes of each stage for each base of the reads, compared with the floor."""
     for path in command.files:
         warm(path)
     tried = [_tried(size, command).phases for _ in range(size.pick(1, 3))]

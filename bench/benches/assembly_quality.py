@@ -1,4 +1,4 @@
-"""Contigs and scaffolds of real genomes, judged by QUAST, beside those of SPAdes and MEGAHIT.
+"""Contigs and scaffolds of real genomes, judged by QUAST, compared with SPAdes and MEGAHIT.
 
 Debian's packages bring the genomes, of which ART makes pairs of reads, and the reads of plasmids.
 The whole commands are timed, ours with its verification, which the others do not have.
@@ -97,7 +97,7 @@ PLASMIDS_REPEATS = 5
 def cases(size: Size) -> Iterator[Case]:
     """A bacterium, one with few G and C, a eukaryote with fewer, and plasmids.
 
-    A small drawn one for a smoke run, and to say what is left out where a genome is not there.
+    A small drawn genome for a smoke run, and for notes on missing genomes.
     """
     reasons = [why for genome in GENOMES if (why := genome.missing())]
     if size.smoke or reasons:

@@ -1,8 +1,8 @@
-"""A genome of a billion bases in 8 GiB, beside one of a tenth of that: as much time for each base.
+"""A genome of a billion bases in 8 GiB, and one of a tenth of that: equal time for each base.
 
 All reads of a genome are one gzipped file of many members. The whole commands are timed, with
-verification. Every second the disk is asked what it has taken besides the reads: files of scratch
-have no name, so that nothing else tells of them.
+verification. Every second, the use of the disk besides the reads is measured: files of scratch
+have no name, so that nothing else shows them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MPI = f"{CUESTA} mpi"
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """The larger genome natively beside the smaller one, for each base; and on two ranks."""
+    """The larger genome natively compared with the smaller one, for each base; and on two ranks."""
     small, large = (
         genome_reads(size.folder, bases, DEPTH) for bases in size.pick(SMOKE_GENOMES, GENOMES)
     )

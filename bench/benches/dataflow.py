@@ -1,4 +1,4 @@
-"""The dataflow of 96 blocks of 2^20 vectors: fused beside MPI in C, and stage by stage."""
+"""The dataflow of 96 blocks of 2^20 vectors: fused, compared with MPI in C; stage by stage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COPY, READ = "memory copy", "memory read"
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """All engines on the fused pipeline; then our stages beside plain passes over memory."""
+    """All engines on the fused pipeline; then our stages compared with plain passes over memory."""
     vectors = size.pick(1 << 12, 1 << 20)
     job = Job(
         workload="dataflow",
@@ -74,7 +74,7 @@ def fused(size: Size, job: Job, vectors: int) -> Iterator[Case]:
 
 
 def fused_bars() -> tuple[Ratio, ...]:
-    """The bars of the issue, each also beside the C program that fuses its loops."""
+    """The bars of the issue, each also compared with the C program that fuses its loops."""
     return (
         Ratio(ours=ours.CUESTA, peer=STRAIGHT, at_least=1.0, text="1.0x MPI/C"),
         Ratio(ours=ours.CUESTA, peer=FUSED, at_least=1.0, text="1.0x MPI/C, fused"),

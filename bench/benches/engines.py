@@ -27,7 +27,7 @@ def missing(name: str) -> str | None:
 
 
 def contestant(engine: Engine, job: Job, answer: Callable[[Path], Answer], how: str) -> Contestant:
-    """An engine of ours; its time is the whole call but `NOT_THE_WORK`."""
+    """Contestant of one of our engines; its time is the complete call but `NOT_THE_WORK`."""
     return Contestant(
         name=f"cuesta {engine.name}",
         how=how,
@@ -58,7 +58,7 @@ def run(engine: Engine, job: Job, folder: Path) -> Outcome:
     )
     answer, scratch = folder / "answer", folder.parent / "scratch"
     answer.mkdir()
-    # Outside the folder of a repeat: a session keeps files beside it from one repeat to the next.
+    # Outside the folder of a repeat: a session retains files there from one repeat to the next.
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     try:

@@ -1,4 +1,4 @@
-"""TeraSort as jobs of MapReduce on a real YARN and HDFS: our kernels beside Hadoop's program."""
+"""TeraSort as jobs of MapReduce on a real YARN and HDFS: our kernels and Hadoop's program."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from peers import terasort
 OURS = "cuesta hadoop"
 THEIRS = "terasort"
 PLACE = "place"
-"""The file that says where TeraSort's answer is."""
+"""The file with the place of TeraSort's answer."""
 BLOCK_BYTES = 128 << 20
 COPIED_BYTES = 1 << 20
 ROWS_EMPTY = 1000
@@ -121,7 +121,7 @@ def contestants(
 
 
 def answer(folder: Path) -> Answer:
-    """All records in their order, as either has left them."""
+    """All records in the order of the output."""
     place = folder / PLACE
     if not place.exists():
         return content([folder / "answer" / "sorted.dat"])

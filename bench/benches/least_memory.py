@@ -38,7 +38,7 @@ TRIES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """A workload with what it is told."""
+    """A workload with its arguments."""
 
     workload: str
     inputs: tuple[Path, ...]
@@ -139,7 +139,7 @@ def succeeds(size: Size, work: Work, limit_bytes: int) -> bool:
 
 
 def succeeds_once(size: Size, work: Work, limit_bytes: int) -> bool:
-    """Whether the command comes as far as its verification, whatever becomes of that."""
+    """Whether the command reaches its verification, whatever the result of that."""
     with tempfile.TemporaryDirectory(dir=size.folder) as folder:
         done = subprocess.run(
             words_of(work, limit_bytes, Path(folder) / "answer"),

@@ -24,7 +24,7 @@ def cuesta(job: Job, answer: Callable[[Path], Answer], name: str = CUESTA) -> Co
 
 
 def command(job: Job, answer: Callable[[Path], Answer]) -> Contestant:
-    """The command as users start it; `answer` is given the answer folder."""
+    """The command as users start it; `answer` is called with the answer folder."""
     return Contestant(
         name=COMMAND,
         how="the whole process: start, run, verification, run record",

@@ -1,7 +1,7 @@
-"""A model is fitted to our own runs; trials that it has not seen are predicted, then measured.
+"""Predictions of a model that is fitted to our own runs, for trials that are then measured.
 
-What is held out has twice the data, half the memory, another rate of its disk, two processes or two
-nodes. Every trial is kept, those that are missed or refused too.
+Held-out trials have twice the data, half the memory, another rate of the disk, two processes or two
+nodes. All trials are recorded, missed and refused ones too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ BARS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A workload on an engine: what is known of it, and what is held out.
+    """A workload on an engine: its known trials, and those that are held out.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Grid:
     known
         The settings of each trial that the model is fitted to.
     held
-        What is other in a trial that is held out, in words, and its settings.
+        Difference of a trial that is held out, in words, and its settings.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Grid:
 
 @dataclass
 class _Named:
-    """Trials under names that a study takes, with what is other in those that are held out."""
+    """Trials under names that a study accepts; those held out with their difference in words."""
 
     known: list[Trial] = field(default_factory=list)
     held: list[tuple[str, Trial]] = field(default_factory=list)
@@ -229,7 +229,7 @@ def sort(size: Size) -> Grid:
 
 
 def slow_disk(size: Size) -> Grid:
-    """Pairs that are read from a disk that is held to a rate."""
+    """Pairs that are read from a disk with a limited rate."""
 
     def settings(genes: int, rate: int) -> dict[str, Any]:
         machine = {"disk-rate": f"{rate}MB/s", "disk-holds": "input"}

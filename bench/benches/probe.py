@@ -29,7 +29,7 @@ time.sleep(600)
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """Work of both threads in one process; the same beside processes of many threads."""
+    """Work of both threads in one process, alone and alongside processes of many threads."""
     job = Job(
         workload="dataflow",
         inputs=(),

@@ -22,7 +22,7 @@ from harness.model import Answer, Case, Contestant, Ratio, Sample, TimeLimit
 from harness.size import Size
 
 PASSED_SECONDS = 1.5
-"""A store that does not answer is asked again, then pinged: 0.9 s."""
+"""Seconds in which a store that does not answer is queried again, then pinged."""
 ENDED_SECONDS = 1.0
 IMPORT_SECONDS = 0.03
 SIGNALS = {"has ended": signal.SIGKILL, "hangs": signal.SIGSTOP}
@@ -115,7 +115,7 @@ def interrupted(size: Size) -> Case:
 
 
 def started(size: Size) -> Case:
-    """A scan of one line, beside the import of a database."""
+    """A scan of one line, compared with the import of a database."""
     line = size.folder / "promptness-line.txt"
     line.write_text("3\t1\t1\t1\t4\t0\t0\t0\t0\t0.900000\t1111\n")
     scan = [*_COMMAND, "run", "scan", str(line), "--min-abs-score", "0.9", "--overwrite", "-o"]

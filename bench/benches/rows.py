@@ -1,4 +1,4 @@
-"""The one form of a row of each workload's answer, whoever wrote it."""
+"""The normal form of a row of each workload's answer, for any program that wrote it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ DISK_KEPT_BYTES = 3 << 30
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """In memory beside Spark; beyond it beside copying twice."""
+    """Cases in memory, compared with Spark; and beyond it, compared with copying twice."""
     held = [get_engine(name) for name in ("mpi", "spark")]
     yield in_memory(size, held)
     for engine in held:

@@ -1,4 +1,4 @@
-"""Hits: what is read from the memory of a store, beside memory itself and the page cache."""
+"""Hits in the memory of a store, compared with memory itself and the page cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hits by way of Hadoop: what Java reads from the memory of a store, beside Rust and memory."""
+"""Hits in Java by way of Hadoop, compared with Rust and with memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what is not in memory, and writing, beside raw files."""
+"""Reads that miss the memory, and writes, compared with raw files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def freely_and_slowly(
     store: RunningStore,
     path: Path,
 ) -> Iterator[Case]:
-    """A case as the disk is, and with the disk held to a rate, where we may do so."""
+    """A case with the disk as it is, and with a limited rate of the disk, where allowed."""
     with closing(language.reader(store, path)) as reader:
         yield make(size, language.name, (store, reader), path)
         with slowly(size, store, reader, path) as held:
@@ -79,7 +79,7 @@ def freely_and_slowly(
 
 @contextmanager
 def slowly(size: Size, store: RunningStore, reader: Reader, path: Path) -> Iterator[str | None]:
-    """A daemon and a reader held to a tenth of the speed of memory: to what, where we may do so."""
+    """Limit a daemon and a reader to a tenth of memory's speed; yield the rate, where allowed."""
     if size.smoke:
         yield None
         return
@@ -143,7 +143,7 @@ def missed(size: Size, language: str, running: tuple[RunningStore, Reader], path
 def cold(
     size: Size, running: tuple[RunningStore, Reader], path: Path, kind: str
 ) -> Callable[[Path], Sample]:
-    """Work that asks a reader once a file is in no memory."""
+    """Work that queries a reader once a file is in no memory."""
     store, reader = running
 
     def work(folder: Path) -> Sample:

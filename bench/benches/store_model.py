@@ -1,4 +1,4 @@
-"""Reading with a part of a file in memory, beside what equation (7) of the paper predicts of it."""
+"""Reading with a part of a file in memory, compared with equation (7) of the paper."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from harness.stores import Reader, RunningStore
 
 QUARTERS = range(5)
 RATE = 400_000_000
-"""Bytes a second that the disk is held to, as a data node's of section 5.4. The equation knows one
-rate of it: what holds it has to be slower than whatever else a pass waits for."""
+"""Rate of the disk in bytes a second, as of a data node in section 5.4. The equation has one rate
+of the disk: the limit has to be slower than all else that a pass waits for."""
 WITHIN = 0.9
 """As near the prediction must be: neither is faster than the other by more."""
 
@@ -64,7 +64,7 @@ def rate_of_both(below: float, memory: float, in_memory: float) -> float:
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """A client that does not compute, the disk held to a rate where we may do so."""
+    """A client that does not compute, with a limited rate of the disk where allowed."""
     measured = Measured(path=stores.records(size), block_bytes=stores.block_bytes(size))
     language = runnable_languages()[0]
     with ExitStack() as stack:
@@ -84,7 +84,7 @@ def cases(size: Size) -> Iterator[Case]:
 
 @contextmanager
 def holding(size: Size, measured: Measured, quarter: int) -> Iterator[RunningStore]:
-    """A store that holds so many quarters of the file, and has no room for anything else."""
+    """A store with so many quarters of the file in memory, without room for anything else."""
     blocks = measured.blocks(quarter)
     memory_bytes = max(1, blocks) * measured.block_bytes
     with stores.running(size, memory_bytes, name=f"holds-{quarter}") as store:

@@ -97,7 +97,7 @@ def bars() -> tuple[Ratio, ...]:
 
 
 def doors(size: Size, path: Path, stack: ExitStack, *, has_juicefs: bool) -> Iterator[Door]:
-    """Everybody in Python, each with all of the file cached after the unmeasured round."""
+    """Contestants in Python, each with all of the file cached after the unmeasured round."""
     memory_bytes = 2 * path.stat().st_size + 4 * stores.block_bytes(size)
     store = stack.enter_context(stores.running(size, memory_bytes))
     caches = stores.new_folder("fsspec")

@@ -1,4 +1,4 @@
-"""Blocks from the memory of another node, over a link of 1 Gbit/s, beside a plain TCP stream."""
+"""Blocks from the memory of another node over 1 Gbit/s, compared with a plain TCP stream."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def wait_until_met(folder: Path) -> None:
 
 
 def case(pair: Far, why: str | None) -> Case:
-    """Equal bytes by both; shown only, `why` the link is not held to a rate."""
+    """Equal bytes by both; shown only, `why` the link has no limited rate."""
     near, far_folder = pair.nodes[1], pair.folders[1]
 
     def by_store(_: Path) -> Sample:

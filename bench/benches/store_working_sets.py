@@ -1,4 +1,4 @@
-"""Working sets larger than the memory of a store, read through it beside the raw file."""
+"""Working sets larger than the memory of a store, compared with the raw file."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def working_set(
 ) -> Case:
     """A file larger than the memory, read as a whole again and again, or at places by chance.
 
-    The page cache is emptied before each pass; what the store holds is from the passes before.
+    The page cache is emptied before each pass; the store retains blocks of earlier passes.
     """
     pattern, times = shape
     drawn = Drawn(path, pattern)

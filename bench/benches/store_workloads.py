@@ -1,4 +1,4 @@
-"""Workloads that read their input from a store, beside the page cache and memory of their own."""
+"""Workloads that read their input from a store, the page cache, or their own memory."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def scan(store: RunningStore, path: Path) -> Case:
 
 
 def kmeans(store: RunningStore, path: Path) -> Case:
-    """Iterations that read their points anew, beside those on points that stay in memory."""
+    """Iterations that read their points anew, compared with those on points that stay in memory."""
 
     def contestant(name: str, source: str, keep: str) -> Contestant:
         job = Job(

@@ -103,8 +103,8 @@ def real(size: Size) -> Iterator[Case]:
     """Trials in this process; a baseline, the same once more, and one of them made slower.
 
     Made slower by work of the processor that takes a tenth of the time that the trial took. The
-    versions have turns in random order, and are held against each other by turns; and each, whole,
-    against the baseline of the time before, since when the machine has drifted.
+    versions have turns in random order, and are compared by turns; and each is compared with the
+    baseline of the time before, since when the machine has drifted.
     """
     jobs = _jobs(size)
     trials = size.pick(3, 100)
@@ -193,7 +193,7 @@ class Versions:
 
 
 def turns(jobs: Sequence[Job], repeats: int, source: random.Random, which: int) -> Versions:
-    """So many repeats of each version by turns; one job of the slower one is slower.
+    """Run the repeats of each version by turns; one job of the slower version is slower.
 
     Only one is slower: a job that follows one with an idle core is faster.
     """

@@ -125,7 +125,7 @@ def _recorded(
     seconds: Sequence[float],
     agrees: bool = False,
 ) -> Contestant:
-    counts = [(int(agrees), 1), *[(0, 0)] * len(seconds)]  # It is said once.
+    counts = [(int(agrees), 1), *[(0, 0)] * len(seconds)]  # The verdict counts once.
     samples = tuple(
         Sample(seconds=time, counts={AGREES: pair})
         for time, pair in zip(seconds, counts, strict=False)

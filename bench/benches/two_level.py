@@ -1,8 +1,8 @@
-"""Work on a parallel file system with a part of its input in memory, beside the paper's equations.
+"""Work on a parallel file system with a part of its input in memory, and the paper's equations.
 
-A client that does not compute gives the rates of the file system and of memory. From these equation
-(7) predicts it where a part is in memory, and what computes takes the larger of the time of reading
-by the equation and the time that it takes with everything in memory: Section 5.3 and 5.4 of
+A client that does not compute measures the rates of the file system and of memory. From these,
+equation (7) predicts its time where a part is in memory. Work that computes takes the larger of the
+time of reading by the equation and its time with all input in memory: Section 5.3 and 5.4 of
 "Accelerating big data analytics on HPC clusters using two-level storage" (2016).
 """
 
@@ -198,7 +198,7 @@ def run(size: Size, folder: Path, works: Sequence[Work]) -> Measured:
 
 
 def trial(work: Work, quarter: int, path: Path) -> Trial:
-    """A run with so many quarters of its input in memory; there is room for nothing else."""
+    """A run with so many quarters of its input in memory, and no room for anything else."""
     held = {}
     if count := blocks(path.stat().st_size, quarter):
         held = {"store": f"{count * control.BLOCK_BYTES >> 20}MiB", "holds": True}

@@ -31,7 +31,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 
 def table(path: Path, row: Callable[[list[bytes]], bytes | None], header: bool = False) -> Answer:
-    """Digest of a table of tab-separated text; `row` gives a line its one form, None skips it."""
+    """Digest of a table of tab-separated text; `row` makes a line's normal form, None skips it."""
     lines = lines_of(path)
     if header:
         next(lines, None)

@@ -12,7 +12,7 @@ DRIFT_OF_A_RUN = 0.007
 """Deviation of a run's drift: the ratio of two such runs drifts by 0.01."""
 
 Noise = Callable[[random.Random, int], list[float]]
-"""Repeats of a run about 1, so many."""
+"""Samples of a number of repeats of a run, about 1."""
 
 
 def result(
@@ -77,7 +77,7 @@ def spiked(deviation: float) -> Noise:
 
 
 def wandering(deviation: float) -> Noise:
-    """A part of the noise goes slowly up and down, so that a repeat resembles the one before."""
+    """A part of the noise drifts slowly, so that a repeat resembles the one before."""
 
     def draw(source: random.Random, count: int) -> list[float]:
         slow, fast = deviation / 2, deviation * math.sqrt(3) / 2

@@ -1,7 +1,7 @@
-"""Processes that the system itself holds to a memory limit: those that take more fail.
+"""Processes under a memory limit of the system: those that take more fail.
 
 Their data segments may not grow beyond it. Where a control group may be made inside our own, it
-holds them as well, together with the pages of the files that they read and write.
+limits them as well, together with the pages of the files that they read and write.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 def run(words: Sequence[str], limit_bytes: int, *, data_segment: bool = True) -> Sample:
     """Run a command; return its time and peak. Errors: `RuntimeError` with its output.
 
-    Without `data_segment` only the control group holds it, so that stacks and heaps that are
+    Without `data_segment` only the control group limits it, so that stacks and heaps that are
     reserved but not used do not count.
     """
     with control_group(limit_bytes) as group:
@@ -89,7 +89,7 @@ def slow_reads(path: Path, bytes_per_s: int) -> Iterator[Callable[[int], None] |
 
 
 def _disk_groups(path: Path, bytes_per_s: int) -> Iterator[Path]:
-    """Groups that hold reads, of either version of control groups; the first is enough."""
+    """Groups that limit reads, of either version of control groups; the first is enough."""
     disk = _disk(path)
     for folder, file, limit in (
         (_GROUPS / "blkio", "blkio.throttle.read_bps_device", f"{disk} {bytes_per_s}"),

@@ -31,7 +31,7 @@ class Answer:
     rows
         How many rows it has.
     values
-        The answer itself, where a digest is too strict; not kept.
+        The answer itself, where a digest is too strict; not recorded.
     """
 
     digest: str
@@ -97,7 +97,7 @@ class Contestant:
     work
         The timed part.
     answer
-        Reads back what `work` left in its folder, outside the timed part; None for a ceiling,
+        Reads the output of `work` in its folder, outside the timed part; None for a ceiling,
         which has no answer.
     amount
         Work of one repeat in the case's unit; the case's own when None.
@@ -149,7 +149,7 @@ class TimeLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """`name` of the counts of `ours` must come in at most, or at least, this part of the times."""
+    """Share of the counts `name` of `ours`, which must be at most, or at least, this part."""
 
     ours: str
     name: str
@@ -206,7 +206,7 @@ class Case:
     name
         What is computed, e.g. `scan, |score| >= 0.8`.
     contestants
-        The first one's answer is what the others are held to.
+        Contestants; the answers of all others must equal that of the first.
     bars
         Rows of the table.
     amount, unit

@@ -63,7 +63,7 @@ def request(job: Job, folder: Path) -> str:
 def command(job: Job, folder: Path, *options: str) -> Sample:
     """Run `cuesta run` as a process of its own, with its start, its checks and its record.
 
-    The answer is in `folder/answer`. Errors: `RuntimeError` with what the command said.
+    The answer is in `folder/answer`. Errors: `RuntimeError` with the output of the command.
     """
     words = [sys.executable, "-m", "cuesta", "run", job.workload, *map(str, job.inputs)]
     for name, value in job.parameters.items():

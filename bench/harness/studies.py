@@ -61,7 +61,7 @@ class StudyRuns:
 def run(folder: Path, question: str, trials: Sequence[Trial], repeats: int) -> StudyRuns:
     """Run the trials in a drawn order, verified, into `folder`, which is made anew.
 
-    Errors: `RuntimeError` with what the command said, where an answer is wrong or a trial fails.
+    Errors: `RuntimeError` with the command's output, where an answer is wrong or a trial fails.
     """
     _study("run", folder, text(question, trials, repeats))
     result = json.loads((folder / "study.json").read_text())

@@ -1,4 +1,4 @@
-"""DuckDB: SQL over the text where it lies.
+"""DuckDB: SQL over the text file itself.
 
 Tried on 1 GB and not better: all columns as text, a whole line as one column and `split_part`,
 `strict_mode = false`, larger buffers, `abs(score)`, `UNION ALL` and one `GROUP BY` for degrees.

@@ -25,7 +25,7 @@ def missing() -> str | None:
 def mounted(place: Path, cache_bytes: int) -> Iterator[Path]:
     """A new, empty file system with so much cache; where it is mounted.
 
-    Errors: `RuntimeError` with what it said.
+    Errors: `RuntimeError` with its output.
     """
     mount = place / "mount"
     if os.path.ismount(mount):  # of a run that was killed
@@ -45,7 +45,7 @@ def mounted(place: Path, cache_bytes: int) -> Iterator[Path]:
 
 
 def forget(path: Path) -> None:
-    """Take a file of the mount out of the page cache, so that JuiceFS is asked for it."""
+    """Evict a file of the mount from the page cache, so that the next read reaches JuiceFS."""
     descriptor = os.open(path, os.O_RDONLY)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(descriptor)

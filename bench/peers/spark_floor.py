@@ -20,7 +20,7 @@ def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def main(folder: Path) -> None:
-    """Count the rows that came back."""
+    """Count the rows of the result."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.master("local[2]").getOrCreate()

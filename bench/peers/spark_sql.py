@@ -26,7 +26,7 @@ def missing() -> str | None:
 
 
 def session() -> Any:
-    """The session of this process, whoever started it, or a new one."""
+    """The session of this process, whether or not it exists already."""
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()

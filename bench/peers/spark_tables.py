@@ -24,7 +24,7 @@ SCALE = 1000
 
 
 def main(words: Sequence[str]) -> int:
-    """Scan where it is asked."""
+    """Scan the table at each requested place."""
     folder, name, under, *alluxio = words
     places = {"cuesta": f"cuesta://{name}", "page cache": f"file://{under}"}
     if alluxio:
@@ -43,7 +43,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def session(store: Path, jars: Sequence[str]) -> Any:
-    """A local Spark that knows the store."""
+    """A local Spark that can read from the store."""
     from pyspark.sql import SparkSession
 
     settings = {f"spark.hadoop.{key}": value for key, value in hadoop_jar.settings(store).items()}

@@ -50,7 +50,7 @@ class Reader:
         return timed(lambda: total(map(sum_of, held)))
 
     def private(self) -> Outcome:
-        """A pass over as many bytes of an array of NumPy, which asks for huge pages."""
+        """A pass over as many bytes of an array of NumPy, in huge pages."""
         array = self._fetched("array", lambda size: np.empty(size, np.uint8))
         return timed(lambda: sum_of(array))
 
@@ -241,7 +241,7 @@ def median(count: int, size_bytes: int, ask: Callable[[int], bytes]) -> Outcome:
 
 
 def main(words: Sequence[str]) -> int:
-    """Measure what is asked."""
+    """Make the requested measurements."""
     reader = Reader(*words)
     for line in sys.stdin:
         kind, *given = line.strip().split(": ")

@@ -27,7 +27,7 @@ def missing() -> str | None:
 
 
 def sort(conf: Path, source: str, target: str) -> None:
-    """Sort what is at a URI into a new folder there. Errors: `RuntimeError` with what it said."""
+    """Sort what is at a URI into a new folder there. Errors: `RuntimeError` with its output."""
     sys.path.append(str(ROOT / "tools"))
     import maven
     import spark_parts

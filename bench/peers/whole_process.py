@@ -19,7 +19,7 @@ RECORD_BYTES = 100
 
 
 def scan(path: Path, folder: Path, min_abs_score: str) -> None:
-    """DuckDB's `COPY` of the rows that are kept."""
+    """DuckDB's `COPY` of the rows that pass."""
     from peers import duckdb_sql
 
     query = duckdb_sql.scan(duckdb_sql.text(path), float(min_abs_score))

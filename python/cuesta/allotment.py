@@ -63,7 +63,7 @@ def control_groups(process: Path = _PROCESS, root: Path = Path("/")) -> Allotmen
 
 
 def batch_system(variables: Mapping[str, str] = os.environ) -> Allotment:
-    """Return what a batch system allots to this process on its node, as its variables say."""
+    """Return what a batch system allots to this process on its node, by its variables."""
     slurm = _slurm_cores(variables)
     pbs = _count(variables, "NCPUS", "PBS_NUM_PPN") if variables.get("PBS_JOBID") else 0
     by_node = _count(variables, "SLURM_MEM_PER_NODE")

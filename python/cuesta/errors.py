@@ -1,4 +1,4 @@
-"""Every error a user may see: one line of text, and the exit code that tells a script what it was.
+"""All errors that a user may see: a line of text, and an exit code for scripts.
 
 The native module raises these same classes.
 """

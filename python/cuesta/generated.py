@@ -1,4 +1,4 @@
-"""Files that Cuesta writes beside answers: pages, assessments, models; and how it knows them.
+"""Files that Cuesta writes next to answers, such as pages, and their recognition.
 
 Each holds the mark `cuesta KIND sha256:DIGEST`. The digest is that of the file with zeros in its
 place, so a file that a person has edited is not Cuesta's any more, and is never replaced.
@@ -18,7 +18,7 @@ from cuesta.errors import InputError
 BYTES_MAX = 256 << 20
 """Larger files are not looked at."""
 _BEGIN_BYTES = 4096
-"""The mark is in so many first bytes."""
+"""Number of first bytes that contain the mark."""
 _ZEROS = "0" * 64
 _MARK = re.compile(
     rb'(?:<meta name="generator" content="|"generator": ")cuesta [a-z]+ sha256:([0-9a-f]{64})"'

@@ -1,6 +1,6 @@
 """A process that acts when its starter has ended, however it ended.
 
-It is a child of nobody, in a session of its own: neither a signal to the group of this process nor
+It is an orphan in a session of its own: neither a signal to the group of this process nor
 a scheduler that kills by parents reaches it. It holds one end of a pipe, whose other end closes
 with this process, even by `kill -9`.
 """
@@ -35,13 +35,13 @@ def start(act: Callable[[], None]) -> Guardian:
     """
     # The other end stays open as long as this process lives, and no program inherits it.
     reading, writing = os.pipe()
-    told, telling = os.pipe()
+    report_end, report_start = os.pipe()
     child = os.fork()
     if child == 0:
-        _fork_again(reading, telling, act)
+        _fork_again(reading, report_start, act)
     os.close(reading)
-    os.close(telling)
-    with os.fdopen(told, "rb") as answer:
+    os.close(report_start)
+    with os.fdopen(report_end, "rb") as answer:
         pid = int(answer.read() or child)
     os.waitpid(child, 0)
     return Guardian(pid, writing)
@@ -58,7 +58,7 @@ def _fork_again(reading: int, reporting: int, act: Callable[[], None]) -> None:
             _keep_only(reading)
             if not os.read(reading, 1):
                 act()
-    except BaseException:  # Nobody reads it, but under a debugger.
+    except BaseException:  # Only a debugger shows it.
         traceback.print_exc()
     finally:
         os._exit(0)

@@ -95,7 +95,7 @@ def write_private(path: Path, text: str) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            # Else a full disk is found out after the old file is gone.
+            # Without this, a full disk is noticed after the old file is removed.
             os.fsync(file.fileno())
         removal.put(temporary, path)
     except BaseException:

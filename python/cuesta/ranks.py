@@ -1,7 +1,7 @@
 """Rank of this process in MPI, if any, as its launcher reports it: found without MPI.
 
-`mpirun` of MPICH and of Open MPI, and `srun` with PMI-2, say the rank and how many ranks there are.
-`srun --mpi=pmix` says the rank alone. A task of `srun` without any of these, the first process of a
+`mpirun` of MPICH and of Open MPI, and `srun` with PMI-2, set the rank and the number of ranks.
+`srun --mpi=pmix` sets the rank alone. A task of `srun` without any of these, the first process of a
 batch script among them, only has `SLURM_PROCID`: it is no rank, for MPI would be alone in it.
 """
 

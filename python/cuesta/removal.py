@@ -1,7 +1,7 @@
 """Removal of folders and renames over names that exist: no other module may do either.
 
 Three kinds of proof allow a removal: the caller made the folder itself under a new name
-(`discard`, `remove_made`), a marker in it says that all content is Cuesta's (`remove_marked`), or
+(`discard`, `remove_made`), a marker in it states that all content is Cuesta's (`remove_marked`), or
 a list names what Cuesta wrote (`remove_listed`). No removal follows a link or enters a mount point.
 `tools/tidyrules/removal.py` refuses recursive removals and renames outside this module.
 """
@@ -40,7 +40,7 @@ _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EN
 def discard(folder: Path) -> None:
     """Remove a temporary folder that the caller made under a name that was new.
 
-    As much of it as can be removed; errors are left out, since its name says that it is temporary.
+    As much of it as can be removed; errors are ignored, since its name marks it as temporary.
     """
     with contextlib.suppress(OSError):
         _remove(folder)
@@ -49,7 +49,7 @@ def discard(folder: Path) -> None:
 def remove_made(folder: Path, last: str = "") -> None:
     """Remove a folder that the caller made under a name that was new.
 
-    The entry called `last`, which tells whose folder it is, goes when all others are gone. Errors:
+    The entry called `last`, which names the owner of the folder, is removed last. Errors:
     `OSError`.
     """
     _remove(folder, last)
@@ -171,7 +171,8 @@ def identity(facts: os.stat_result) -> Identity:
 def remove_listed(folder: Path, listed: Mapping[PurePosixPath, Identity]) -> list[PurePosixPath]:
     """Remove the files below `folder` that are `listed` and unchanged, and listed empty folders.
 
-    The folder itself goes where nothing remains. Returns the names that remain. Errors: `OSError`.
+    The folder itself is removed where nothing remains. Returns the remaining names. Errors:
+    `OSError`.
     """
     inside = os.open(folder, _OPEN)
     try:
@@ -220,7 +221,7 @@ def put(file: Path, target: Path) -> None:
 def put_new(path: Path, target: Path) -> None:
     """Give a file or folder a name that nothing has.
 
-    Where a file system knows no such rename, a name that appears in between is replaced if it is a
+    Where a file system has no such rename, a name that appears in between is replaced if it is a
     file or an empty folder. Errors: `FileExistsError`; `OSError`.
     """
     number = _renameat2(path, target, _NOREPLACE)
@@ -265,7 +266,7 @@ def _open(name: str, within: int | None = None) -> int:
 
 
 def _mount(folder: int) -> str:
-    """Return the identifier of the mount that an open folder is on; also tells bind mounts."""
+    """Return the identifier of the mount that an open folder is on; bind mounts differ too."""
     try:
         with open(f"/proc/self/fdinfo/{folder}", encoding="ascii") as lines:  # noqa: PTH123
             mount = next((line for line in lines if line.startswith("mnt_id:")), "")
@@ -293,7 +294,7 @@ def _remove_at(
     """Remove a folder of an open folder, as far as possible; yield what went wrong.
 
     `place` is its path, for messages, the mount that it must be on, and the name of the entry that
-    goes last, and only when nothing else remains.
+    is removed last, and only when nothing else remains.
     """
     path, mount, last = place
     try:

@@ -1,7 +1,7 @@
 """Options of engines that cannot name code, a host or a file, whoever wrote them.
 
 What a study file sets beyond these could have a JVM load a jar, start another interpreter, or send
-data to a host: only a person at the keyboard may ask for that.
+data to a host: only a person at the keyboard may request that.
 """
 
 from __future__ import annotations

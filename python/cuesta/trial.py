@@ -20,7 +20,7 @@ class Trial:
     engine
         Name of the engine, e.g. `native`.
     inputs
-        Paths, in the order the workload gives them a meaning (`join`: left, right).
+        Paths, in the order that the workload defines (`join`: left, right).
         `STANDARD_INPUT` may be one of them until the run begins.
     parameters
         Every parameter of the workload by its name in `params.toml`, checked and in its own type:
@@ -53,7 +53,7 @@ class Phase:
     """A named part of a run, timed on one clock; phases do not overlap.
 
     `start` is bringing up a session (a JVM), `load` is filling an array database or the cache of
-    an engine that is asked to find its data there; the rest have the words of the workload.
+    an engine that is told to read its data there; the other names are those of the workload.
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ def _below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text has neither breaks of lines, control characters nor bytes beside UTF-8."""
+    """Whether a text has no line breaks, no control characters and no bytes outside UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -56,7 +56,7 @@ def _missing_store() -> str | None:
         try:
             control.status()
         except CuestaError as absent:
-            # It knows more of a store that was killed, or runs elsewhere.
+            # It has more details of a store that was killed, or runs elsewhere.
             return str(absent)
         return _reason(error)
     return None

@@ -22,7 +22,7 @@ TEXT_NAMES = frozenset({"Makefile", ".gitignore", "run"})
 
 
 _WRITTEN_BY = re.compile(r"# Written by `[^`\n]+` from [^\n]+; change that instead\.\n")
-"""The first line of a file that a program writes; a test holds it to what that writes now."""
+"""First lines of files that programs write; a test compares them with the current output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +52,12 @@ class SourceFile:
 
     @property
     def is_code(self) -> bool:
-        """Whether the limits of functions and files hold for it."""
+        """Whether the limits of functions and files apply to it."""
         return self.suffix in CODE_SUFFIXES
 
     @property
     def is_text(self) -> bool:
-        """Whether people write it, so that the limits of lines and words hold for it."""
+        """Whether people write it, so that the limits of lines and words apply to it."""
         is_text = self.suffix in TEXT_SUFFIXES or Path(self.path).name in TEXT_NAMES
         return is_text and not _WRITTEN_BY.match(self.text)
 

@@ -13,7 +13,7 @@ _USED = re.compile(r"\bcrate::(?:(\w+)|\{([^;]*)\})")
 
 
 def check(file: SourceFile) -> Iterator[Finding]:
-    """The rooms of a crate that are in circles; told of its `lib.rs`."""
+    """The rooms of a crate that are in circles, at its `lib.rs`."""
     parts = PurePosixPath(file.path).parts
     if len(parts) != 4 or parts[0] != "crates" or parts[2:] != ("src", "lib.rs"):
         return

@@ -21,8 +21,8 @@ from cuesta.errors import CuestaError, InputError
 from cuesta.workloads import Workload
 
 ONLY_TYPED = frozenset({"json", "first_mates", "second_mates", "single_reads"})
-"""Options of the command line alone: a call returns the record, and `pairs` and `singles` say what
--1, -2 and -s do."""
+"""Options of the command line alone: a call returns the record, and the keywords `pairs` and
+`singles` replace -1, -2 and -s."""
 
 Input = PathText | Answer
 """An input of a workload: a path, or the main file of an answer."""

@@ -17,13 +17,13 @@ def inputs(
 ) -> list[str]:
     """All inputs: those of pairs two by two, then those of single reads, which are counted.
 
-    Arguments: `plain` are inputs without a word, `by_word` those of `-1`, `-2` and `-s`; what they
-    say is put into `parameters`. Errors: `InputError`.
+    Arguments: `plain` are inputs without a word, `by_word` those of `-1`, `-2` and `-s`; their
+    meaning is added to `parameters`. Errors: `InputError`.
     """
     first, second, singles = (_listed(by_word[word]) for word in ("-1", "-2", "-s"))
     if first or second:
         plain = _two_by_two(workload, parameters, plain, first, second)
-        parameters[workload.mates_apart] = True
+        parameters[workload.paired_parameter] = True
     if singles:
         plain = _with_singles(workload, parameters, plain, singles)
     return plain
@@ -40,8 +40,8 @@ def _two_by_two(
     if plain:
         text = f"{plain[0]} is neither -1 nor -2; write one of them before every file of pairs"
         raise InputError(f"{text}, and -s before one of single reads")
-    if parameters.get(workload.mates_in_turn):
-        other = workload.option_of(workload.mates_in_turn)
+    if parameters.get(workload.interleaved_parameter):
+        other = workload.option_of(workload.interleaved_parameter)
         raise InputError(f"-1 and -2 take read pairs in two files, {other} in one; give one")
     if len(first) != len(second):
         count = f"-1 has {_files(len(first))} and -2 {_files(len(second))}"
@@ -60,7 +60,7 @@ def _with_singles(
     workload: Workload, parameters: dict[str, object], plain: list[str], singles: list[str]
 ) -> list[str]:
     """All inputs, those of single reads last. Errors: `InputError` where no others are pairs."""
-    apart, in_turn = workload.mates_apart, workload.mates_in_turn
+    apart, in_turn = workload.paired_parameter, workload.interleaved_parameter
     if not parameters.get(apart) and not parameters.get(in_turn):
         pairs = f"-1 and -2, or {workload.option_of(in_turn)}"
         raise InputError(f"-s takes single reads beside pairs; give {pairs}, or leave -s out")

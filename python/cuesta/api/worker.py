@@ -28,7 +28,7 @@ def main(descriptor: int) -> None:
         job: Job = pickle.load(stream)
         threading.Thread(target=_end_with_caller, args=(ends,), daemon=True).start()
         _do(job, Speaker(stream))
-    except (KeyboardInterrupt, EOFError, ConnectionError):  # The caller ends it, or is gone.
+    except (KeyboardInterrupt, EOFError, ConnectionError):  # The caller ends it, or has exited.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -95,6 +95,6 @@ class Speaker:
             with self._lock:
                 pickle.dump(message, self._stream)
                 self._stream.flush()
-        except ConnectionError:  # The caller is gone; `_end_with_caller` sees it too.
+        except ConnectionError:  # The caller has exited; `_end_with_caller` notices it too.
             _ENDING.set()
             raise

@@ -1,8 +1,8 @@
 """The command line: words to calls. All errors end as one line and an exit code.
 
 A subcommand is a module of this folder with `register(app)`, listed in `cuesta.cli.commands`.
-Import what is heavy inside the command: a plain `run` starts without Typer, Rich or NumPy, and a
-test holds it to that.
+Import what is heavy inside the command: a plain `run` starts without Typer, Rich or NumPy, which a
+test checks.
 """
 
 from __future__ import annotations

@@ -174,8 +174,8 @@ def phases_text(record: Record) -> str:
 
 
 def throughput_text(record: Record) -> str:
-    """Bytes by seconds of the longest phase that says what it moved; rows where it is a mere
-    fraction of the run; of the whole run where no phase says.
+    """Bytes by seconds of the longest phase that records its bytes; rows where that phase is a mere
+    fraction of the run; of the complete run where no phase records them.
     """
     timed = [phase for phase in record["phases"] if phase["seconds"] > 0]
     moved = _longest([phase for phase in timed if phase.get("bytes")])
@@ -216,7 +216,7 @@ def ceiling_text(record: Record) -> str:
 
 
 def read_text(record: Record) -> str:
-    """Bytes that were read, and how many of them came from a device."""
+    """Bytes that were read, and the part of them from a device."""
     if "read_bytes" not in record or "device_read_bytes" not in record:
         return ""
     device = format_bytes(record["device_read_bytes"])

@@ -2,7 +2,7 @@
 
 `write` reads records (`run.json`, `compare.json`, or folders that hold them) and writes a page
 with inline style and inline SVG: no script, no font, no picture from elsewhere. The same records
-give the same bytes. `explain` in `cuesta.report.explain` says the same of one run as plain text.
+give the same bytes. `explain` in `cuesta.report.explain` describes one run as plain text.
 """
 
 from __future__ import annotations

@@ -149,8 +149,8 @@ class Span:
 def attribution(run: Run) -> Attribution | None:
     """Division of the time of a run's cores; None where its record has none.
 
-    The time line is that of the machine the run was started on. Of a run whose tasks were elsewhere
-    the engine's log of its tasks tells, as far as it goes.
+    The time line is that of the machine the run was started on. For a run whose tasks were
+    elsewhere, the engine's log of its tasks is used, as far as it goes.
     """
     parts = spans(run)
     if not parts:
@@ -187,7 +187,7 @@ def spans(run: Run) -> list[Span]:
     cores = int(run.number("threads") or 0)
     machine = run.object("machine")
     usable = number(machine.get("cores_usable")) or cores
-    # A quota may leave the process fewer than the run was given.
+    # A quota may allow the process fewer cores than the run requested.
     machine_cores = max(usable, min(cores, number(machine.get("cores")) or usable))
     if not ends or ends[-1] <= 0 or not 1 <= cores <= machine_cores or is_elsewhere(run):
         return []
@@ -213,7 +213,7 @@ def _of_tasks(run: Run) -> Attribution | None:
     }
     for cause, names in _LOGGED_WAITS.items():
         logged[cause] += sum(number(log.get(name)) or 0.0 for name in names)
-    # Processor time is of what a task runs, neither of what comes before it nor after.
+    # Processor time covers the work of a task, neither what precedes nor what follows it.
     outside = sum(logged[cause] for cause in (NETWORK, SCHEDULER, SERIALIZATION))
     unseen = max(0.0, tasks - outside - max(logged[COLLECTION], processors))
     stage_slots = slots(run, cores)
@@ -248,7 +248,7 @@ def _processors(run: Run) -> float:
         return max(0.0, min(working, run.number("cpu_seconds") or 0.0))
     if "python_cpu_seconds" in log:
         return sum(number(log.get(name)) or 0.0 for name in ("cpu_seconds", "python_cpu_seconds"))
-    # Only where all processes of tasks are in it do tasks have it, too.
+    # Tasks have this measure only where it covers all their processes.
     each = [mapping(stage.get("each")) for stage in objects(run.fields.get("stages"))]
     return sum(sum(_numbers(measures.get("cpu_seconds"))) for measures in each)
 
@@ -311,9 +311,9 @@ class _Interval:
             COMPUTING: self.computed,
             QUOTA: self.throttled,
             MEMORY: memory,
-            # Who waits until memory is read back waits for a device too: that is memory's.
+            # A task that waits until memory is read back waits for a device too: that is memory's.
             STORAGE: storage - memory,
-            # Who waits for something else does not miss the core that another one has meanwhile.
+            # A task that waits for something else does not need the core that another program has.
             OTHERS: self.busy - self.computed - spare,
             IDLE: remaining,
         }

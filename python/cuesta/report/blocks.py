@@ -117,7 +117,7 @@ class Commands:
 
 @dataclass(frozen=True, kw_only=True)
 class Fold:
-    """A block that opens when asked for; open on paper."""
+    """A block that opens on a click; open on paper."""
 
     kind: ClassVar[str] = "fold"
     summary: str
@@ -129,7 +129,7 @@ Block = Figure | Panels | Table | Pairs | SideBySide | Commands | Fold
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A titled part of a section; `aside` are sentences beside it."""
+    """A titled part of a section; `aside` are sentences next to it."""
 
     title: str
     aside: tuple[str, ...]

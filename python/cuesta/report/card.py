@@ -1,7 +1,7 @@
 """A run, a comparison or an assessment as a small piece of HTML, for a cell of a notebook.
 
-It says what the first screen of the page says, in a style that touches nothing outside it and takes
-its colours of text and background from around it, so that it is as readable on dark as on light.
+It has the content of the page's first screen, in a style that affects nothing outside it and takes
+its colours of text and background from its surroundings: it is readable on dark and on light.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def possible(advice: Mapping[str, Any]) -> list[Choice]:
 
 
 def time(choice: Choice) -> str:
-    """The time of a choice in words; a lower bound where a part is left out."""
+    """The time of a choice in words; a lower bound where a part is not included."""
     least = "at least " if choice["caveat"] else ""
     return f"{least}{format_seconds(choice['seconds']['value'])}"
 

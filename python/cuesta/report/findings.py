@@ -120,8 +120,8 @@ def spread(run: Run) -> float:
 def spans(run: Run) -> dict[str, float]:
     """Seconds by phase of a run from nothing, in order; what no phase covers is `OTHER`.
 
-    A session that is kept starts in the first sample only, so `start` is taken from wherever it
-    was seen.
+    A retained session starts in the first sample only, so `start` is taken from the sample that
+    has it.
     """
     seconds_by_phase = {
         name: run.setup_seconds(name) for name in SETUP_PHASES if run.setup_seconds(name) > 0

@@ -49,7 +49,7 @@ def write_any(paths: Sequence[Path], output: Path) -> Path:
 def write_study(folder: Path, output: Path) -> Path:
     """Write the report of the study in `folder` to the file `output`; return its path.
 
-    `folder` may also be the file of its result, which needs no run records beside it.
+    `folder` may also be the file of its result, which needs no run records next to it.
 
     Errors: `InputError` when there is no study, or `output` cannot be written.
     """
@@ -57,7 +57,7 @@ def write_study(folder: Path, output: Path) -> Path:
 
 
 def write_section(section: Section, output: Path, origin: str) -> Path:
-    """Write a page of one section that is not of run records; `origin` says in words what of.
+    """Write a page of one section that is not of run records; `origin` names its source in words.
 
     Errors: `InputError` when `output` cannot be written.
     """

@@ -15,9 +15,9 @@ from cuesta.report import shapes
 from cuesta.report.scales import Axis
 
 AXIS_CHARACTERS_MAX = 36
-"""A longer name of an axis would not fit beside it in half of a page."""
+"""Longest name of an axis; a longer one would not fit in half of a page."""
 MARK_CHARACTERS_MAX = 18
-"""A longer label of a mark would not fit beside it on a telephone's screen."""
+"""Longest label of a mark; a longer one would not fit on a telephone's screen."""
 
 _PLOT_TOP = 24.0
 _PLOT_FOOT = 68
@@ -55,7 +55,7 @@ class Series:
 
 @dataclass(frozen=True, kw_only=True)
 class Spot:
-    """A point of a `cloud`, its `radius` in pixels; `text` says it in words."""
+    """A point of a `cloud`, its `radius` in pixels; `text` describes it."""
 
     x: float
     y: float
@@ -75,7 +75,7 @@ class Name:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A point of a `Curve` with the interval around it; `text` says it in words."""
+    """A point of a `Curve` with the interval around it; `text` describes it."""
 
     x: float
     y: float
@@ -222,7 +222,7 @@ def _through(points: Sequence[tuple[float, float]], axes: Axes) -> Markup:
 
 
 def _marks(marks: Sequence[Mark], axes: Axes) -> Markup:
-    """Lines of all marks, their spots, then labels, each beside its line and none on another."""
+    """Lines of all marks, their spots, then labels, each next to its line and none on another."""
     lines: list[Markup] = []
     spots: list[Markup] = []
     labels: list[Markup] = []
@@ -267,7 +267,7 @@ def _label_begin(x: float) -> float:
 
 
 def _label(words: str, x: float, height: float) -> Markup:
-    """A label beside an upright line at `x`, or at the end of a level one."""
+    """A label next to an upright line at `x`, or at the end of a level one."""
     gap = 0 if x >= 100 else _LABEL_GAP if x < _LABEL_LEFT else -_LABEL_GAP
     return shapes.tag(
         "text",

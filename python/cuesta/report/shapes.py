@@ -77,8 +77,8 @@ MARKERS = {
     "p6": "M-4.4 -2.2L-2.2 -4.4L0 -2.2L2.2 -4.4L4.4 -2.2L2.2 0L4.4 2.2L2.2 4.4L0 2.2L-2.2 4.4"
     "L-4.4 2.2L-2.2 0Z",
 }
-"""The outline of the mark of every tone, around its middle: colours alone do not tell curves apart
-for everyone."""
+"""The outline of the mark of every tone, around its middle: not all people can distinguish curves
+by colours alone."""
 
 
 def marker(tone: str, x: float, y: float) -> Markup:
@@ -105,7 +105,7 @@ def text(x: str, y: float, text: str, tone: str, anchor: str = "start") -> Marku
 
 
 def shortened(label: str, characters_max: int = LABEL_CHARACTERS_MAX) -> str:
-    """`label` with its middle cut out when it is too long to fit beside a value."""
+    """`label` with its middle cut out when it is too long to fit next to a value."""
     if len(label) <= characters_max:
         return label
     half = (characters_max - 1) // 2

@@ -47,7 +47,7 @@ UNKNOWN = Slots(between=(), staged_seconds=0.0, few_seconds=0.0)
 
 
 def slots(run: Run, cores: int) -> Slots:
-    """The slots of a run on so many cores; `UNKNOWN` where its record has no stages.
+    """The slots of a run on a number of cores; `UNKNOWN` where its record has no stages.
 
     Of a run with more stages than are recorded, slots after the last recorded one are unknown.
     """

@@ -144,7 +144,7 @@ def bound(finding: Finding) -> str:
 
 
 def verdict(finding: Finding) -> str:
-    """Whether this job deserves a cluster; empty where the records cannot tell."""
+    """Sentence on whether the job deserves a cluster; empty where the records do not show it."""
     if finding.digests_equal is False or finding.best.verified is not True:
         return ""
     seconds = finding.best.total_seconds

@@ -1,6 +1,6 @@
 """The columns that the tables of answers have: their kinds, and their values before any form.
 
-A reader gives `Columns`: by name a `Column`, whose values are a list, a NumPy array or an Arrow
+A reader returns `Columns`: by name a `Column`, whose values are a list, a NumPy array or an Arrow
 array, whatever was at hand; `cuesta.api.tables.forms` makes one table of them.
 """
 

@@ -61,7 +61,7 @@ def header_of(path: Path) -> tuple[str, ...]:
 def read_pairs(path: Path, wanted: Sequence[str] | None) -> Columns:
     """Gene pairs; a row with several scores has them as `score`, `score_1`...
 
-    Where names of genes are beside the file, the rows have them too.
+    Where names of genes are in the file's folder, the rows have them too.
     """
     with path.open(encoding="ascii") as file:
         fields = file.readline().split("\t")
@@ -78,7 +78,7 @@ def read_pairs(path: Path, wanted: Sequence[str] | None) -> Columns:
 
 
 def pair_columns(path: Path) -> tuple[str, ...]:
-    """Names of the columns that `read_pairs` gives."""
+    """Names of the columns that `read_pairs` returns."""
     with path.open(encoding="ascii") as file:
         fields = file.readline().split("\t")
     more = fields[9].count(",") if len(fields) == len(_PAIR_COLUMNS) else 0
@@ -96,7 +96,7 @@ def _sources(wanted: Sequence[str] | None) -> list[str] | None:
 
 
 def _named(path: Path, columns: Columns) -> Columns:
-    """The names of the genes of each row, from the file beside `path`."""
+    """The names of the genes of each row, from the file of names in the folder of `path`."""
     names_file = path.with_name(GENES_FILE)
     layout = _Layout(kinds={"gene": "integer", "name": "text"}, header_lines=1)
     names = _columns(names_file, layout, ["name"])["name"].values

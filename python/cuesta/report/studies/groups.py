@@ -16,12 +16,12 @@ _BAR = 13
 _GAP = 9
 _AXIS = 26
 _SHARE = 0.72
-"""Part of the width that bars may take: their values stand beside them."""
+"""Part of the width that bars may take: their values stand next to them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThinBar:
-    """A value with its interval and samples; `text` says all of it, `value_text` the value."""
+    """A value with its interval and samples; `text` describes all, `value_text` the value."""
 
     text: str
     value_text: str

@@ -57,7 +57,7 @@ def _panels(
     unit: tuple[str, float],
     most: float,
 ) -> Panels:
-    """Bars in a unit of so many seconds, or, where that is 0, in per cent of each whole time."""
+    """Bars in a unit of `unit[1]` seconds, or, where that is 0, in per cent of each total."""
     axis = scales.linear(most / unit[1] if unit[1] else 100.0, n.terse)
     items = []
     for index, panel in enumerate(arrangement.panels, 1):

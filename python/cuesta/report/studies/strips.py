@@ -44,7 +44,7 @@ class Strip:
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """A stretch of time; `text` says it in words."""
+    """A stretch of time; `text` describes it."""
 
     name: str
     begin: float
@@ -55,7 +55,7 @@ class Band:
 
 @dataclass(frozen=True, kw_only=True)
 class Lanes:
-    """Rows of bands under a title; bands of a lane do not overlap, and `named` ones say so."""
+    """Rows of bands under a title; bands of a lane do not overlap; `named` ones show names."""
 
     title: str
     lanes: tuple[tuple[Band, ...], ...]

@@ -130,7 +130,7 @@ def _cores(run: Run) -> float:
 def _strips(all_traces: Sequence[Traces], cores: float) -> list[list[Strip]]:
     """The strips from top to bottom, each of every run; all fit the axis that a strip has up.
 
-    A run that lacks what another has, such as a device that it left alone, has an empty strip.
+    A run without a quantity of another run, such as an unused device, has an empty strip.
     """
 
     def processor(traces: Traces) -> Strip | None:

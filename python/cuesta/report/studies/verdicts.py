@@ -34,7 +34,7 @@ class VerdictPart:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictRow:
-    """A claim as the page shows it; `sign` stands beside the words of the verdict."""
+    """A claim as the page shows it; `sign` stands next to the words of the verdict."""
 
     identifier: str
     verdict: str
