@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.model import here
+from cuesta.model import measured
 from cuesta.model.choices import Choice
 from test_advise import to_advice
 
@@ -32,16 +32,16 @@ def record(engine: str, size_bytes: int, seconds: float, start: float = 0.0) -> 
     }
 
 
-def write(folder: Path, made: Iterable[dict[str, Any]]) -> None:
-    for index, run_record in enumerate(made):
+def write(folder: Path, records: Iterable[dict[str, Any]]) -> None:
+    for index, run_record in enumerate(records):
         (folder / str(index)).mkdir()
         (folder / str(index) / "run.json").write_text(json.dumps(run_record))
 
 
-def among(folder: Path, made: Iterable[dict[str, Any]], size: float = 1e9) -> list[Choice]:
+def among(folder: Path, records: Iterable[dict[str, Any]], size: float = 1e9) -> list[Choice]:
     """Return the choices among these runs."""
-    write(folder, made)
-    return here.choices("sort", size, [folder])
+    write(folder, records)
+    return measured.choices("sort", size, [folder])
 
 
 def seconds(choices: Iterable[Choice]) -> dict[str, int]:
@@ -52,13 +52,13 @@ def seconds(choices: Iterable[Choice]) -> dict[str, int]:
 def test_runs_made_here_are_separate_choices(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = [
+    records = [
         record("native", 10**9, 3.0),
         record("native", 2 * 10**9, 6.0),
         record("spark", 10**9, 10.0, start=9.0),
         record("mpi", 10**9, 4.0),
     ]
-    write(tmp_path, made)
+    write(tmp_path, records)
     far = to_advice(capsys, "sort", "--input-size", "20GB", "--runs", str(tmp_path))
     assert [ranked["choice"]["engine"] for ranked in far["best"]] == ["spark", "native", "mpi"]
     assert far["best"][0]["choice"]["seconds"]["value"] == pytest.approx(29.0)
@@ -88,19 +88,19 @@ def test_runs_on_other_machines_are_choices_named_by_what_differs(tmp_path: Path
 
 def test_runs_of_other_factors_caches_and_inputs_are_separate_choices(tmp_path: Path) -> None:
     base = {**record("native", 10**9, 3.0), "cache": "as-is"}
-    held = {"machine_factors": {"asked": {"disk-rate": "50MB/s"}, "probed": {}}}
+    disk_rate = {"machine_factors": {"asked": {"disk-rate": "50MB/s"}, "probed": {}}}
     systems = {"machine": {"cpu": "here", "filesystems": {"output": "tmpfs"}}}
     stored = {"inputs": [{"path": "cuesta:///x", "bytes": 10**9}]}
-    made = [
+    records = [
         base,
-        {**base, **held, "statistics": {"wall_seconds": {"median": 20.0}}},
+        {**base, **disk_rate, "statistics": {"wall_seconds": {"median": 20.0}}},
         {**base, "cache": "input-dropped", "statistics": {"wall_seconds": {"median": 5.0}}},
         {**base, **systems, "statistics": {"wall_seconds": {"median": 2.0}}},
         {**base, **stored, "statistics": {"wall_seconds": {"median": 4.0}}},
     ]
     start = "2 cores, 1 GiB, input"
     plain = "no file system of output"
-    assert seconds(among(tmp_path, made)) == {
+    assert seconds(among(tmp_path, records)) == {
         f"{start} in files, cache as-is, no disk-rate, {plain}": 3,
         f"{start} in files, cache as-is, disk-rate 50MB/s, {plain}": 20,
         f"{start} in files, cache input-dropped, no disk-rate, {plain}": 5,
@@ -111,7 +111,7 @@ def test_runs_of_other_factors_caches_and_inputs_are_separate_choices(tmp_path: 
 
 def test_several_nodes_are_a_choice_wherever_their_cluster_was(tmp_path: Path) -> None:
     """A study starts a cluster for each run, at a new address, which is no setting of the run."""
-    made = [
+    records = [
         {
             **record("spark", 10**9, 8.0),
             "nodes": 2,
@@ -120,7 +120,7 @@ def test_several_nodes_are_a_choice_wherever_their_cluster_was(tmp_path: Path) -
         }
         for port in (7077, 7078)
     ]
-    choices = among(tmp_path, [*made, {**record("spark", 10**9, 10.0), "threads": 4}])
+    choices = among(tmp_path, [*records, {**record("spark", 10**9, 10.0), "threads": 4}])
     assert seconds(choices) == {
         "2 nodes with 2 cores each, 1 GiB, partitions 8": 8,
         "4 cores, 1 GiB": 10,
@@ -133,10 +133,10 @@ def test_a_line_through_times_that_are_mostly_starts_is_unsure(tmp_path: Path) -
     data. The interval was 0.91 to 1.34 s. Now such a line has a wide interval.
     """
     write(tmp_path, [record("mpi", 54 * 10**6, 0.84), record("mpi", 216 * 10**6, 0.89)])
-    (choice,) = here.choices("sort", 864e6, [tmp_path])
+    (choice,) = measured.choices("sort", 864e6, [tmp_path])
     assert choice.seconds
     assert choice.seconds.high > 1.6 * choice.seconds.value
-    (near,) = here.choices("sort", 216e6, [tmp_path])
+    (near,) = measured.choices("sort", 216e6, [tmp_path])
     assert near.seconds
     assert near.seconds.high < 1.2 * near.seconds.value
 
@@ -144,10 +144,10 @@ def test_a_line_through_times_that_are_mostly_starts_is_unsure(tmp_path: Path) -
 def test_far_less_input_than_any_run_had_is_refused_and_a_little_less_unsure(
     tmp_path: Path,
 ) -> None:
-    made = [record("native", 10**9, 3.0)]
-    (tiny,) = among(tmp_path, made, 1e7)
+    records = [record("native", 10**9, 3.0)]
+    (tiny,) = among(tmp_path, records, 1e7)
     assert tiny.refused == "its smallest run had 1 GB; measure at most 300 MB"
-    small, same = (here.choices("sort", size, [tmp_path])[0].seconds for size in (1e8, 1e9))
+    small, same = (measured.choices("sort", size, [tmp_path])[0].seconds for size in (1e8, 1e9))
     assert small
     assert same
     assert small.high / small.low > 1.5 * same.high / same.low

@@ -10,8 +10,8 @@ import pytest
 
 from cuesta.assess import chain
 from cuesta.assess.alignment import Alignment, Step, steps_of
+from cuesta.assess.contigs import judge
 from cuesta.assess.joints import Genome, between
-from cuesta.assess.judged import judge
 
 GENOME = Genome(lengths={"one": 100_000, "two": 50_000}, circular=True)
 LINE = replace(GENOME, circular=False)
@@ -21,11 +21,11 @@ def equal(first: int, begin: int, length: int, **changes: Any) -> Alignment:
     """Return an alignment of bases from `first` of a contig, equal to those from `begin` of the
     reference.
     """
-    made = Alignment(
+    alignment = Alignment(
         sequence="one", begin=begin, end=begin + length, first=first, last=first + length,
         forward=True, steps=(("=", length),),
     )  # fmt: skip
-    return replace(made, **changes)
+    return replace(alignment, **changes)
 
 
 def random_steps(chance: random.Random) -> tuple[Step, ...]:

@@ -12,7 +12,7 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.model import table
-from cuesta.model.backtest import held_back, together
+from cuesta.model.backtest import combine, held_back
 from modelkit import SHAPES, published, runs, write
 
 
@@ -65,7 +65,7 @@ def test_refused_questions_are_counted_with_their_reason(
     (*_, last) = backtest(tmp_path, runs(law, far), capsys)
     assert (last["asked"], last["errors"]) == (1, [])
     assert "more than 16 times the 8 of the largest run" in last["refused"][0]
-    assert together("x", []).median_error is None
+    assert combine("x", []).median_error is None
 
 
 def test_without_runs_on_several_numbers_of_nodes_it_reports_the_lack(
@@ -80,7 +80,7 @@ def test_published_runs_on_more_nodes_are_predicted() -> None:
     """Bars for larger published runs, checked on those that we may look at."""
     observed = table.read(published(), timed=True).observed
     parts = list(held_back(observed, 0))
-    summary = together("all", parts)
+    summary = combine("all", parts)
     assert summary.median_error is not None
     assert summary.median_error < 0.1
     assert summary.within >= 0.8 * len(summary.errors)

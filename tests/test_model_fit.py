@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cuesta.cli.app import call
 from cuesta.model import laws
-from cuesta.model.candidates import Candidate, drawn
+from cuesta.model.candidates import Candidate, draw_seconds
 from cuesta.model.laws import nonnegative
 from labkit import CopyEngine
 from modelkit import predictions, runs, write
@@ -71,8 +71,8 @@ def test_memory_for_cached_data_is_a_step_that_runs_must_have_crossed(tmp_path: 
         return 2 + blocks / (4 * nodes) * (0.02 if fits else 0.4)
 
     def heaped(shapes: list[tuple[int, int]]) -> list[dict[str, Any]]:
-        made = runs(seconds, shapes, engine="spark", cached="1")
-        return [{**line, "heap_gib": 10} for line in made]
+        cached_runs = runs(seconds, shapes, engine="spark", cached="1")
+        return [{**line, "heap_gib": 10} for line in cached_runs]
 
     roomy = [(nodes, 100 * nodes) for nodes in (1, 2, 4)] + [(4, 200)]
     question = write(tmp_path / "asked.csv", heaped([(8, 1500), (8, 400)]))
@@ -242,10 +242,10 @@ def test_a_bad_csv_is_named_with_its_line(
     rows = [{n: v for n, v in line.items() if v is not None} for line in lines]
     file = write(tmp_path / "bad.csv", rows)
     assert call(["model", "fit", str(file), "-o", str(tmp_path / "m.json")]) == 2
-    shown = capsys.readouterr().err
-    assert message in shown
-    assert shown.startswith("cuesta: ")
-    assert "bad.csv" in shown
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.startswith("cuesta: ")
+    assert "bad.csv" in errors
 
 
 def test_phases_in_another_unit_than_the_total_are_pointed_out(
@@ -294,9 +294,9 @@ def test_run_records_are_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     )
     assert "1 asked, 1 predicted, 0 refused" in capsys.readouterr().err
     assert call(["model", "nodes", str(model), "--amount", "8MB", "--nodes", "1,2"]) == 0
-    shown = capsys.readouterr().out
-    assert "8,000,000 input bytes\n" in shown
-    assert "2 nodes: all runs had 1 node; measure another number of them" in shown
+    output = capsys.readouterr().out
+    assert "8,000,000 input bytes\n" in output
+    assert "2 nodes: all runs had 1 node; measure another number of them" in output
     broken = tmp_path / "runs" / "0" / "run.json"
     broken.write_text(json.dumps({**record(1, 1.0), "verified": False}))
     assert call(["model", "fit", str(tmp_path / "runs"), "-o", str(model)]) == 2
@@ -306,22 +306,22 @@ def test_run_records_are_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_memory_and_disks_that_runs_were_held_to_are_terms(tmp_path: Path) -> None:
     """Sizes, limits and rates predict a size, a limit and a rate that none of the runs had."""
 
-    def held(size: float, memory: float, rate: float | None) -> dict[str, Any]:
+    def limited_record(size: float, memory: float, rate: float | None) -> dict[str, Any]:
         seconds = 0.5 + 4e-9 * size + 2e-9 * max(0.0, size - memory) + (size / rate if rate else 0)
         factors = {"machine_factors": {"asked": {"disk-rate": f"{rate:.0f}B/s"}}} if rate else {}
         return {**record(int(size), seconds), "memory_bytes": int(memory), **factors}
 
     known = [
-        held(size, memory, rate)
+        limited_record(size, memory, rate)
         for size in (1e9, 2e9)
         for memory in (1e9, 4e9)
         for rate in (None, 1e8, 2e8)
     ]
     questions = [
-        held(4e9, 4e9, None),
-        held(2e9, 5e8, None),
-        held(2e9, 4e9, 5e7),
-        held(4e9, 1e9, 1e8),
+        limited_record(4e9, 4e9, None),
+        limited_record(2e9, 5e8, None),
+        limited_record(2e9, 4e9, 5e7),
+        limited_record(4e9, 1e9, 1e8),
     ]
     for name, rows in (("known", known), ("asked", questions)):
         for index, row in enumerate(rows):
@@ -378,6 +378,6 @@ def test_draws_keep_to_what_is_physical() -> None:
     wide = Candidate(
         terms=("tasks",), coefficients=(0.009,), covariance=((1.0,),), weight=1.0, error=0.0
     )
-    draws = drawn([wide], {"tasks": 100.0}, 500, 1)
+    draws = draw_seconds([wide], {"tasks": 100.0}, 500, 1)
     assert draws.min() == 0.0
     assert draws.max() == pytest.approx(0.01 * 100)

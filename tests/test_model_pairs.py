@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cuesta.model import here
+from cuesta.model import measured
 from modelkit import predictions, write
 from test_advise_runs import record
 from test_advise_runs import write as write_records
@@ -63,7 +63,7 @@ def test_advice_takes_pairs_for_pairs(workload: str, seconds: float, tmp_path: P
     times = {10**9: 2.0, 2 * 10**9: 3.0 if workload == "sort" else 5.0}
     known = [record("native", size, taken) for size, taken in times.items()]
     write_records(tmp_path, [{**row, "workload": workload} for row in known])
-    (choice,) = here.choices(workload, 4e9, [tmp_path])
+    (choice,) = measured.choices(workload, 4e9, [tmp_path])
     assert choice.seconds
     assert choice.seconds.value == pytest.approx(seconds, rel=1e-6)
     assert sorted(choice.runs) == [str(tmp_path / name / "run.json") for name in "01"]
@@ -71,7 +71,7 @@ def test_advice_takes_pairs_for_pairs(workload: str, seconds: float, tmp_path: P
 
 def test_a_single_size_of_pairs_grows_with_their_square(tmp_path: Path) -> None:
     write_records(tmp_path, [{**record("native", 10**9, 3.0, start=1.0), "workload": "correlate"}])
-    (choice,) = here.choices("correlate", 2e9, [tmp_path])
+    (choice,) = measured.choices("correlate", 2e9, [tmp_path])
     assert choice.seconds
     assert choice.seconds.value == pytest.approx(1.0 + 4 * 2.0)
     assert "1 s + 2 s/GB^2 x (2 GB)^2 = 9 s" in choice.steps[0]

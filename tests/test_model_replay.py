@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuesta.cli.app import call
-from cuesta.model.replay import FREE, Cluster, freed, replay
+from cuesta.model.replay import FREE, Cluster, replay, without_cost
 from cuesta.model.storage import StorageRates, parallel_read
 from cuesta.model.tasks import Stage, read, scaled
 
@@ -131,7 +131,7 @@ def test_equal_tasks_are_fastest_where_all_but_cores_is_free(count: int, cluster
     stages = [stage(count, "shared", cpu_s=1.0, input_bytes=500.0)]
     free = cluster
     for name in FREE:
-        free = free if name == "cpu" else freed(free, name)
+        free = free if name == "cpu" else without_cost(free, name)
     waves = math.ceil(count / (cluster.nodes * cluster.cores))
     assert replay(stages, free).seconds == pytest.approx(waves)
     assert replay(stages, cluster).seconds >= waves * (1 - 1e-9)

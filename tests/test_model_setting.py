@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cuesta.model import fit, here, records
+from cuesta.model import fit, measured, records
 from cuesta.model.predict import predict
 from test_advise_runs import record, write
 
@@ -38,46 +38,46 @@ def test_what_makes_another_choice_makes_another_group(name: str, tmp_path: Path
     tenfold. Now a quota makes another group.
     """
     write(tmp_path, [record("native", 10**9, 3.0), record("native", 10**9, 30.0) | CHANGES[name]])
-    assert len(here.choices("sort", 1e9, [tmp_path])) == 2
+    assert len(measured.choices("sort", 1e9, [tmp_path])) == 2
     assert [len(group["runs"]) for group in groups(tmp_path)] == [1, 1]
 
 
 def test_a_seed_and_the_place_of_a_cluster_make_neither(tmp_path: Path) -> None:
     several = {"nodes": 2, "threads": 4}
-    made = [
+    run_records = [
         record("spark", 10**9, 3.0)
         | {"parameters": {"seed": seed}, "engine_options": {"master": f"spark://n:{seed}"}}
         | several
         for seed in (1, 2)
     ]
-    write(tmp_path, made)
-    assert len(here.choices("sort", 1e9, [tmp_path])) == 1
+    write(tmp_path, run_records)
+    assert len(measured.choices("sort", 1e9, [tmp_path])) == 1
     assert [group["runs"][0]["repeats"] for group in groups(tmp_path)] == [2]
 
 
 def test_numbers_that_a_model_has_terms_for_make_choices_and_a_single_group(tmp_path: Path) -> None:
     links = {"link-rate": "1gbit", "link-nodes": "2"}
-    made = [
+    run_records = [
         record("mpi", 10**9, 3.0),
         record("mpi", 10**9, 3.0) | {"memory_bytes": 2**31},
         record("mpi", 10**9, 3.0) | {"threads": 4},
         record("mpi", 10**9, 3.0) | {"machine_factors": {"asked": {"disk-rate": "50MB/s"}}},
         record("mpi", 10**9, 3.0) | {"nodes": 2, "threads": 4, "machine_factors": {"asked": links}},
     ]
-    write(tmp_path, made)
-    assert len(here.choices("sort", 1e9, [tmp_path])) == len(made)
+    write(tmp_path, run_records)
+    assert len(measured.choices("sort", 1e9, [tmp_path])) == len(run_records)
     (only,) = groups(tmp_path)
-    assert len(only["runs"]) == len(made)
+    assert len(only["runs"]) == len(run_records)
 
 
 def test_ranks_are_cores_and_no_other_setting(tmp_path: Path) -> None:
     """A study passes its ranks to MPI as an option: a fit is about runs on more of them."""
-    made = [
+    run_records = [
         record("mpi", 10**9, 8 / ranks) | {"engine_options": {"ranks": str(ranks)}, "nodes": nodes}
         for nodes, ranks in ((1, 2), (2, 4), (4, 8))
     ]
-    write(tmp_path, made)
-    assert [choice.cores for choice in here.choices("sort", 1e9, [tmp_path])] == [2, 4, 8]
+    write(tmp_path, run_records)
+    assert [choice.cores for choice in measured.choices("sort", 1e9, [tmp_path])] == [2, 4, 8]
     (only,) = groups(tmp_path)
     assert [(run["nodes"], run["cores_per_node"]) for run in only["runs"]] == [
         (1, 2),

@@ -8,7 +8,7 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.errors import InputError
-from cuesta.lab.study import belief, cells, file
+from cuesta.lab.study import cells, file, trust
 from cuesta.safe_options import unsafe
 from test_study_file import to_study
 
@@ -96,12 +96,12 @@ def test_a_study_fetches_no_uri_and_names_no_folder_to_write_to_by_itself() -> N
     )
     study = to_study(uri)
     with pytest.raises(InputError, match=r"http://elsewhere/x.*--allow-options"):
-        belief.check(study, cells.combinations(study))
+        trust.check(study, cells.combinations(study))
     resumes = uri.replace('"sort"', '"assemble"').replace('uri = "http', 'path = "http')
     resumes = resumes.replace("[settings]", '[settings]\nparameters = { resume = "elsewhere/x" }')
     study = to_study(resumes)
     with pytest.raises(InputError, match="the parameter resume=elsewhere/x"):
-        belief.check(study, cells.combinations(study))
+        trust.check(study, cells.combinations(study))
 
 
 def test_a_study_names_no_file_and_no_folder_outside_by_itself() -> None:
@@ -111,14 +111,14 @@ def test_a_study_names_no_file_and_no_folder_outside_by_itself() -> None:
     )
     study = to_study(reads.replace("[settings]", '[settings]\nscratch = "/elsewhere"'))
     with pytest.raises(InputError, match=r"reference=/elsewhere/new.fa.* scratch=/elsewhere"):
-        belief.check(study, cells.combinations(study))
+        trust.check(study, cells.combinations(study))
 
 
 @pytest.mark.parametrize("name", file.names())
 @pytest.mark.parametrize("smoke", [False, True])
 def test_the_studies_of_the_project_need_no_word(name: str, smoke: bool) -> None:
     study = file.read(name, smoke=smoke)
-    belief.check(study, cells.combinations(study))
+    trust.check(study, cells.combinations(study))
 
 
 def test_values_are_looked_at_wholly() -> None:

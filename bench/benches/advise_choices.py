@@ -9,8 +9,8 @@ from statistics import median
 from typing import Any
 
 from cuesta.errors import CuestaError
-from cuesta.model import here
-from cuesta.model.advise import among
+from cuesta.model import measured
+from cuesta.model.advise import advise_from_runs
 from cuesta.model.choices import Choice, Job
 from cuesta.model.predict import Prediction
 from harness import predictions, studies
@@ -130,9 +130,9 @@ def _advised(question: Question, known: studies.StudyRuns) -> tuple[dict[str, Ch
     names = {str(place / "run.json"): _choice_of(name) for name, settings in known.places.items()
              for place in settings}  # fmt: skip
     try:
-        possible = here.choices(question.workload, size_bytes, places)
+        possible = measured.choices(question.workload, size_bytes, places)
         job = Job(size_bytes=size_bytes, years=1.0)
-        advice = among(question.workload, job, possible)
+        advice = advise_from_runs(question.workload, job, possible)
     except CuestaError as error:
         return {}, str(error)
     first = advice["best"][0]["choice"]["runs"]

@@ -16,7 +16,7 @@ from cuesta import __version__, generated
 from cuesta.assess import reads, sequences, views
 from cuesta.assess.reference import compare, n50
 from cuesta.errors import InputError
-from cuesta.lab import belief, record
+from cuesta.lab import record, trust
 from cuesta.lab.folder import disk_error
 
 FILE_NAME = "assessment.json"
@@ -83,10 +83,10 @@ def assess(folder: Path, plan: Plan, stage: Callable[[str], None]) -> Assessment
         result |= _against_reference(sets, plan.reference, plan, scaffolds)
     if plan.reads:
         stage("counting k-mers")
-        belief.check_shape(fields, folder)
+        trust.check_shape(fields, folder)
         trial = record.trial_of(fields)
         # `reads.compare` refuses URIs with its own message.
-        belief.check_reach(trial, may_fetch=True)
+        trust.check_reach(trial, may_fetch=True)
         trial = replace(trial, threads=plan.threads, memory_bytes=plan.memory_bytes)
         files = (CONTIGS_FILE, SCAFFOLDS_FILE)
         around = [

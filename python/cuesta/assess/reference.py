@@ -10,8 +10,8 @@ from statistics import median
 from typing import Any
 
 from cuesta.assess import chain, joints, sequences
+from cuesta.assess.contigs import Contig, covered, differences, judge
 from cuesta.assess.joints import Genome
-from cuesta.assess.judged import Contig, covered, differences, judge
 from cuesta.assess.mapping import Aligner, require
 from cuesta.errors import InputError
 

@@ -77,7 +77,7 @@ def _advise(options: AdviseOptions) -> None:
 
 def _advice_for(options: AdviseOptions) -> dict[str, Any]:
     from cuesta.errors import InputError
-    from cuesta.model import advise, demands, here
+    from cuesta.model import advise, demands, measured
     from cuesta.model.choices import Job
     from cuesta.model.machines import chosen
     from cuesta.units import parse_size
@@ -91,8 +91,8 @@ def _advice_for(options: AdviseOptions) -> dict[str, Any]:
     if options.runs:
         if machines:
             raise InputError("advise: runs have machines of their own; give --runs or --machines")
-        known = here.choices(workload, job.size_bytes, options.runs)
-        return advise.among(workload, job, known)
+        known = measured.choices(workload, job.size_bytes, options.runs)
+        return advise.advise_from_runs(workload, job, known)
     return advise.advise(job, chosen(machines), demands.demands(workload))
 
 

@@ -39,7 +39,7 @@ def backtest(
 
 def _print(held_back_runs: Sequence[HeldBack]) -> None:
     from cuesta.cli.tables_plain import print_aligned
-    from cuesta.model.backtest import together
+    from cuesta.model.backtest import combine
 
     if not held_back_runs:
         echo(
@@ -49,7 +49,7 @@ def _print(held_back_runs: Sequence[HeldBack]) -> None:
     names = ("group", "fitted to nodes", "runs", "asked", "refused", "median", "worst", "within")
     rows: list[tuple[str, ...]] = [names]
     rows += [_row(held, f"up to {held.nodes_max}") for held in held_back_runs]
-    rows.append(_row(together("all", held_back_runs), ""))
+    rows.append(_row(combine("all", held_back_runs), ""))
     print_aligned(rows, left=2)
     for held in held_back_runs:
         for why in held.refused:

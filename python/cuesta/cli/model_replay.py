@@ -74,7 +74,7 @@ def _freed(stages: list[Stage], cluster: Cluster) -> dict[str, float]:
     from cuesta.model import replay as simulation
 
     return {
-        name: simulation.replay(stages, simulation.freed(cluster, name)).seconds
+        name: simulation.replay(stages, simulation.without_cost(cluster, name)).seconds
         for name in simulation.FREE
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from cuesta import untrusted
 from cuesta.engines import HoldsSession, get_engine
 from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
-from cuesta.lab import belief, fingerprint, inputs, names, record, remote, streams
+from cuesta.lab import fingerprint, inputs, names, record, remote, streams, trust
 from cuesta.lab.fingerprint import Fingerprint
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
@@ -55,9 +55,9 @@ def audit(folder: Path, options: AuditOptions, scratch: Path, observer: Observer
     Errors: `VerificationError` with the fault; `InputError` if something cannot be read.
     """
     fields = record.read(folder)
-    belief.check_shape(fields, folder)
+    trust.check_shape(fields, folder)
     made = record.trial_of(fields)
-    belief.check_reach(made, may_fetch=options.fetch_inputs)
+    trust.check_reach(made, may_fetch=options.fetch_inputs)
     trial = replace(made, threads=options.threads, memory_bytes=options.memory_bytes)
     untrusted.check_kinds(folder)
     observer.stage("reading the files")
@@ -127,7 +127,7 @@ def _readable(fields: Record, trial: Trial, scratch: Path) -> Trial:
         names.check(fields["names"])
     if any(map(is_remote, trial.inputs)):
         # The store of this machine needs no client of another engine.
-        engine = get_engine(trial.engine if any(belief.remote_places(trial)) else "native")
+        engine = get_engine(trial.engine if any(trust.remote_places(trial)) else "native")
         lacking = engine.missing()
         if lacking:
             raise EngineMissing(lacking)

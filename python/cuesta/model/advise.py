@@ -80,7 +80,7 @@ def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) ->
     }
 
 
-def among(workload: str, job: Job, options: Sequence[Choice]) -> dict[str, Any]:
+def advise_from_runs(workload: str, job: Job, options: Sequence[Choice]) -> dict[str, Any]:
     """Rank choices predicted from the user's own runs, which have no price; as `advise`."""
     if job.size_bytes <= 0:
         raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")

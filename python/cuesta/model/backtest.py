@@ -124,7 +124,7 @@ def held_back(observed: Sequence[Observed], seed: int) -> Iterator[HeldBack]:
                 yield _held_back(name, runs, nodes_max, seed)
 
 
-def together(name: str, parts: Sequence[HeldBack]) -> HeldBack:
+def combine(name: str, parts: Sequence[HeldBack]) -> HeldBack:
     """Combine the results of several groups."""
     return HeldBack(
         name=name,

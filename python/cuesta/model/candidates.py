@@ -132,7 +132,7 @@ def _candidate(names: tuple[str, ...], design: Array) -> tuple[float, dict[str, 
     }
 
 
-def drawn(
+def draw_seconds(
     candidates: Sequence[Candidate], row: Mapping[str, float], draws: int, seed: int
 ) -> Array:
     """Draw `draws` times of a run in seconds, without the noise of the run itself.

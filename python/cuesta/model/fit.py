@@ -39,7 +39,7 @@ def fit(observed: Sequence[Observed], sources: Iterable[str], seed: int) -> Reco
     }
 
 
-def once(runs: Sequence[Observed]) -> list[Observed]:
+def merge_repeats(runs: Sequence[Observed]) -> list[Observed]:
     """Merge the repeats of each shape into one run with the median of their times.
 
     The slowest repeats show what else the machine did, and a repeat gives away too much of another
@@ -66,7 +66,7 @@ def _median(same: Sequence[Observed]) -> Observed:
 
 def _group(key: str, repeated: Sequence[Observed], seed: int) -> Record:
     """Fit the model of alike runs, or state why there is none."""
-    runs = once(repeated)
+    runs = merge_repeats(repeated)
     first = runs[0]
     group: Record = {
         "name": key,

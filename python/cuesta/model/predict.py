@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuesta.errors import InputError
 from cuesta.model import factors
-from cuesta.model.candidates import NOISE, Candidate, drawn
+from cuesta.model.candidates import NOISE, Candidate, draw_seconds
 from cuesta.model.fit import SCHEMA
 from cuesta.model.observed import Observed
 from cuesta.model.terms import STEPS, over, values
@@ -165,7 +165,7 @@ def draws(group: Mapping[str, Any], question: Observed, seed: int) -> NDArray[np
 
     row = values(question)
     draws_of = {
-        name: drawn(candidates(view), row, DRAWS // 2, _seed(seed, question, name))
+        name: draw_seconds(candidates(view), row, DRAWS // 2, _seed(seed, question, name))
         for name, view in group["views"].items()
     }
     overall = draws_of.pop("overall")

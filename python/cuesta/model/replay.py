@@ -61,7 +61,7 @@ def replay(stages: Sequence[Stage], cluster: Cluster) -> Replayed:
     return _Simulation(stages, cluster).run()
 
 
-def freed(cluster: Cluster, what: str) -> Cluster:
+def without_cost(cluster: Cluster, what: str) -> Cluster:
     """Cluster in which the resource `what`, one of `FREE`, takes no time."""
     values = vars(cluster)
     if what == "launch":

@@ -17,7 +17,7 @@ from cuesta.lab import leftovers, machines, record
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
 from cuesta.lab.run import lacking
-from cuesta.lab.study import belief, estimate, inputs, order, result, rules, trials
+from cuesta.lab.study import estimate, inputs, order, result, rules, trials, trust
 from cuesta.lab.study.cells import Combination, combinations
 from cuesta.lab.study.claims import judged
 from cuesta.lab.study.measures import measures
@@ -98,7 +98,7 @@ def prepare(
     """
     combined = combinations(study, environment.memory_bytes)
     if not environment.allows_options:
-        belief.check(study, combined)
+        trust.check(study, combined)
     # Changes of the machine by an earlier study, perhaps in folders of this one.
     machines.put_back()
     _claim(output, [item.source for item in study.inputs if item.kind == "path"])

@@ -115,7 +115,7 @@ def settings(tables: Iterable[Table], most_memory_bytes: int | None = None) -> S
     )
     machines.parse(values.machine)
     workload = get_workload(values.workload)
-    workload.check(workload.apart(values.workload_parameters)[0])
+    workload.check(workload.split_gene_names(values.workload_parameters)[0])
     return values
 
 

@@ -77,7 +77,7 @@ class StudyEnvironment:
 def trial_of(settings: Settings, input_paths: Sequence[str]) -> Trial:
     """Make the trial of these settings. Errors: `InputError` with the parameter."""
     workload = get_workload(settings.workload)
-    parameters, names = workload.apart(settings.workload_parameters)
+    parameters, names = workload.split_gene_names(settings.workload_parameters)
     return Trial(
         workload=settings.workload,
         engine=settings.engine,
