@@ -1,4 +1,4 @@
-//! Cuts sorted rows into the chunks of the arrays and hands them to the threads that compress.
+//! Division of sorted rows into the chunks of the arrays, which a thread pool compresses.
 
 use std::path::{Path, PathBuf};
 
@@ -16,15 +16,15 @@ use super::rank::Walker;
 use super::record::{Key, PackedRow};
 use super::zone::Zone;
 
-/// Working memory of one thread that compresses.
+/// Working memory of a compressing thread.
 const THREAD_BYTES: u64 = 2 << 20;
 
-/// What is done of one slot: its rows and its chunks that have rows, in ascending order.
+/// Completed part of a slot: its rows and its chunks that have rows, in ascending order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SlotDone {
     /// Rows.
     pub rows: u64,
-    /// Number of each chunk and what is known of it.
+    /// Number and zone of each chunk.
     pub zones: Vec<(u64, Zone)>,
 }
 
@@ -36,7 +36,7 @@ pub struct Assembler {
     pool: Pool,
     slots: Vec<Slot>,
     slots_max: usize,
-    /// The row before, and its slot.
+    /// The previous row, and its slot.
     last: Option<(Key, usize)>,
     /// The chunk that the buffers of all slots belong to.
     chunk: u64,
@@ -81,11 +81,11 @@ impl Assembler {
     /// Adds the next row; rows come in ascending order of their keys.
     ///
     /// # Errors
-    /// `Input` when the row was there already or its pair has too many rows; `System`.
+    /// `Input` for a duplicate row or a pair with too many rows; `System`.
     pub fn push(&mut self, record: PackedRow<'_>) -> Result<()> {
         let key = record.key();
         let slot = match self.last {
-            Some((last, _)) if last == key => return Err(given_twice(key)),
+            Some((last, _)) if last == key => return Err(duplicate_row(key)),
             Some((last, slot)) if last.0 == key.0 => slot + 1,
             _ => 0,
         };
@@ -146,7 +146,7 @@ impl Assembler {
         Ok(self.slots.into_iter().map(|slot| slot.done).collect())
     }
 
-    /// Makes sure that the buffers are those of `chunk` and that there is a slot number `slot`.
+    /// Switches the buffers to `chunk` if needed, and adds slot number `slot` if missing.
     fn enter(&mut self, chunk: u64, slot: usize, key: Key) -> Result<()> {
         if chunk != self.chunk {
             self.submit_chunk()?;
@@ -227,7 +227,7 @@ impl Assembler {
     }
 }
 
-fn given_twice(key: Key) -> Error {
+fn duplicate_row(key: Key) -> Error {
     let (gene1, gene2) = Walker::default().genes_of(key.0);
     let text = format!(
         "cluster {} of the pair {gene1} {gene2} is given twice; remove one of the two rows",
@@ -236,7 +236,7 @@ fn given_twice(key: Key) -> Error {
     Error::input("output.pairs", text)
 }
 
-/// One chunk of one slot, as byte planes.
+/// A chunk of a slot, as byte planes.
 struct ChunkBuffer {
     scores: Vec<Vec<u8>>,
     /// Empty while all values are the fill value.
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_given_twice_and_too_many_clusters_are_refused() {
+    fn a_duplicate_row_and_too_many_clusters_are_refused() {
         let error = push_all(&[(3, 1, 1), (3, 1, 1)]).unwrap_err();
         assert!(error.message.contains("pair 3 1 is given twice"), "{}", error.message);
         let error = push_all(&[(3, 1, 1), (3, 1, 2), (3, 1, 3), (3, 1, 4)]).unwrap_err();

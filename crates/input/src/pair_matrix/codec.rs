@@ -1,5 +1,5 @@
-//! The bytes of one inner chunk: zstd, then a CRC-32C of what zstd made. It equals the codec chain
-//! `zstd`, `crc32c` of Zarr, with buffers that are used again.
+//! The bytes of an inner chunk: zstd, then a CRC-32C of its output. It equals the codec chain `zstd`,
+//! `crc32c` of Zarr, with reused buffers.
 
 use cuesta_core::{Error, Result};
 use zstd::bulk::{Compressor, Decompressor};
@@ -9,13 +9,13 @@ use super::limits::{ZSTD_LEVEL, ZSTD_LEVEL_NONE};
 /// Bytes of a checksum.
 pub const CRC_BYTES: usize = 4;
 
-/// How a chunk is packed; a reader need not know.
+/// Compression of a chunk; a reader need not know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// By zstd.
+    /// Compressed by zstd.
     Zstd,
-    /// By zstd, and only framed unless that halves it: a frame without compression is decoded at
-    /// the speed of memory.
+    /// Compressed by zstd only if that halves the size, else framed: a frame without compression is
+    /// decoded at the speed of memory.
     ZstdIfHalf,
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chunk_comes_back_and_a_flipped_bit_is_noticed() {
+    fn a_chunk_is_decoded_and_a_flipped_bit_is_detected() {
         let raw: Vec<u8> = (0..5000u32).map(|i| (i * i / 7) as u8).collect();
         let mut encoder = Encoder::new().unwrap();
         for packing in [Packing::Zstd, Packing::ZstdIfHalf] {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_compresses_little_is_only_framed() {
+    fn data_that_compresses_little_is_only_framed() {
         let mut encoder = Encoder::new().unwrap();
         let mut size = |raw: &[u8], packing| {
             encoder.append(raw, packing, &mut Vec::new()).unwrap() as f64 / raw.len() as f64

@@ -1,4 +1,4 @@
-//! What a pair matrix is, as its attributes say; and what follows from it.
+//! The attributes of a pair matrix, and the layout that follows from them.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::limits::{GENES_MAX, SAMPLES_MAX, SCORES_MAX};
 /// Name and version of the format.
 pub const FORMAT: &str = "cuesta.pairs/1";
 
-/// Numbers of a row that are columns of their own, in the order of a text line.
+/// Numbers of a row that are stored as columns, in the order of a text line.
 pub const COLUMNS: [&str; 7] = [
     "cluster",
     "num_clusters",
@@ -28,27 +28,27 @@ pub const COLUMNS: [&str; 7] = [
     "threshold",
 ];
 
-/// Where sample masks come from.
+/// Origin of sample masks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MaskKind {
     /// There are none.
     #[default]
     None,
-    /// One for each row.
+    /// A mask is stored for each row.
     Stored,
-    /// 9 where one of the two genes is missing, else 1: one bit per gene and sample says it all.
+    /// 9 where either gene is missing, else 1: derived from one bit per gene and sample.
     Genes,
 }
 
-/// What is known before the first row comes.
+/// Properties of rows that are fixed before the first row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowShape {
     /// Scores of a row.
     pub scores: usize,
     /// Samples.
     pub samples: u32,
-    /// Where masks come from.
+    /// Origin of the masks.
     pub masks: MaskKind,
 }
 
@@ -58,12 +58,12 @@ impl RowShape {
         if self.samples <= u32::from(u16::MAX) { 2 } else { 4 }
     }
 
-    /// The value that costs nothing in each column: one cluster of all samples.
+    /// The fill value of each column, which takes no space: a single cluster of all samples.
     pub fn fill(&self) -> [u32; 7] {
         [1, 1, self.samples, 0, 0, 0, 0]
     }
 
-    /// Bytes of a packed mask of a row; 0 when rows have none of their own.
+    /// Bytes of a packed mask of a row; 0 when no masks are stored.
     pub fn mask_bytes(&self) -> usize {
         match self.masks {
             MaskKind::Stored => PLANES * plane_bytes(self.samples as usize),
@@ -76,12 +76,12 @@ impl RowShape {
         power_of_two(MASK_CHUNK_BYTES / self.mask_bytes().max(1) as u64, MASK_CHUNK_ROWS_MAX)
     }
 
-    /// Rows of one shard of masks: a power of two, not below that of a chunk.
+    /// Rows of a shard of masks: a power of two, at least that of a chunk.
     pub fn mask_shard_rows(&self) -> u64 {
         power_of_two(MASK_SHARD_BYTES / self.mask_bytes().max(1) as u64, MASK_SHARD_ROWS_MAX)
     }
 
-    /// Rows of masks that are compressed together: divides a shard, holds whole chunks.
+    /// Rows of masks that are compressed together: divides a shard, holds complete chunks.
     pub fn mask_job_rows(&self) -> u64 {
         power_of_two(MASK_JOB_BYTES / self.mask_bytes().max(1) as u64, MASK_SHARD_ROWS_MAX)
     }
@@ -98,7 +98,7 @@ impl RowShape {
         self.scores + COLUMNS.len() + 1
     }
 
-    /// Where the shards of an array of a slot lie in the folder of a matrix.
+    /// Path of the shards of an array of a slot in the folder of a matrix.
     pub fn shards(&self, folder: &Path, slot: usize, array: usize) -> ShardPath {
         let is_mask = array + 1 == self.arrays();
         ShardPath {
@@ -121,7 +121,7 @@ impl RowShape {
     }
 }
 
-/// Folder of a slot inside the group, with a slash behind it unless empty.
+/// Folder of a slot in the group, with a trailing slash unless empty.
 pub fn slot_folder(slot: usize) -> String {
     if slot == 0 { String::new() } else { format!("extra/{slot}/") }
 }
@@ -141,21 +141,21 @@ pub struct MatrixHeader {
     pub samples: u32,
     /// Rows of all slots together.
     pub rows: u64,
-    /// Rows of each slot; slot 0 holds the first cluster of every pair.
+    /// Rows of each slot; slot 0 holds the first cluster of each pair.
     pub slot_rows: Vec<u64>,
     /// Scores of a row.
     pub scores: usize,
-    /// Their names, as far as known.
+    /// Names of the scores, as far as known.
     pub score_names: Vec<String>,
-    /// Where masks come from.
+    /// Origin of the masks.
     pub masks: MaskKind,
-    /// The five counts of samples of every row are those of its mask.
+    /// Whether the five counts of samples of each row equal those of its mask.
     pub counts_match_masks: bool,
-    /// Some score is NaN.
+    /// Whether some score is NaN.
     pub has_nan: bool,
-    /// There are names of genes.
+    /// Whether names of genes are stored.
     pub gene_names: bool,
-    /// There are names of samples.
+    /// Whether names of samples are stored.
     pub sample_names: bool,
 }
 

@@ -1,9 +1,9 @@
-//! Brings rows that come in any order into ascending order, within a memory limit.
+//! Sorting of rows that arrive in any order, within a memory limit.
 //!
-//! Rows wait in a window. When it is full, the lower half is encoded; input that is in order, or
-//! nearly so, is never written twice. The first row that comes too late changes the plan: what was
-//! encoded becomes a sorted run on scratch disk, further rows are sorted into runs too, and in the
-//! end all runs are merged. The arrays are the same either way.
+//! Rows are buffered in a window. When it is full, the lower half is encoded; input that is in order,
+//! or nearly so, is never written twice. The first row that arrives too late changes the plan: the
+//! encoded rows become a sorted run on the scratch disk, further rows are sorted into runs too, and
+//! in the end all runs are merged. The arrays are the same either way.
 
 use std::path::{Path, PathBuf};
 
@@ -26,10 +26,10 @@ use super::visit::{Need, Query};
 use super::window::{Window, key_of};
 use crate::limits::GENES_MAX;
 
-/// Smallest window worth having.
+/// Smallest useful window.
 const WINDOW_BYTES_MIN: u64 = 1 << 20;
 
-/// How the memory is divided.
+/// Division of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntakeMemory {
     shape: RowShape,
@@ -40,7 +40,7 @@ pub struct IntakeMemory {
 }
 
 impl IntakeMemory {
-    /// Divides `memory_bytes` between the threads, the rows that wait and the slots.
+    /// Divides `memory_bytes` among the threads, the window and the slots.
     ///
     /// # Errors
     /// `Input` naming the memory needed when there is too little.
@@ -55,7 +55,7 @@ impl IntakeMemory {
             );
             return Err(Error::input("memory", text));
         };
-        // Batches and the window share one half; the other is for further clusters of a pair.
+        // Batches and the window share a half; the rest is for further clusters of a pair.
         let (waiting, further) = (rest - rest / 2, rest / 2);
         let batch_bytes = (waiting / 2 / threads as u64).clamp(BATCH_BYTES_MIN, BATCH_BYTES_MAX);
         let window_bytes = waiting.saturating_sub(batch_bytes * threads as u64);
@@ -78,12 +78,12 @@ impl IntakeMemory {
     }
 }
 
-/// Takes rows in any order.
+/// Receiver of rows in any order.
 pub struct Intake {
     plan: IntakeMemory,
-    /// Where the arrays are made.
+    /// Folder of the arrays.
     folder: PathBuf,
-    /// Where scratch folders may be made.
+    /// Parent of scratch folders.
     scratch: PathBuf,
     window: Window,
     mode: Mode,
@@ -91,16 +91,16 @@ pub struct Intake {
 }
 
 enum Mode {
-    /// Rows up to the key are encoded.
+    /// Rows up to this key are encoded.
     Streaming { assembler: Box<Assembler>, encoded: Option<Key> },
     /// All rows so far are in the window and in sorted runs.
     Spilling { scratch: RunFolder, runs: Vec<Run> },
-    /// An error was returned.
+    /// An error has been returned.
     Broken,
 }
 
 impl Intake {
-    /// Makes the arrays in `folder`; `scratch` is for what does not fit in memory.
+    /// Creates the arrays in `folder`; `scratch` is for data that exceeds the memory.
     pub fn new(plan: IntakeMemory, folder: &Path, scratch: &Path) -> Self {
         Self {
             plan,
@@ -112,10 +112,10 @@ impl Intake {
         }
     }
 
-    /// Takes packed rows and leaves them empty.
+    /// Moves packed rows into the window; leaves `rows` empty.
     ///
     /// # Errors
-    /// `Input` when a row is given twice; `System`. Nothing more can be done then.
+    /// `Input` for a duplicate row; `System`. The intake is unusable then.
     pub fn push(&mut self, rows: &mut Vec<u8>) -> Result<()> {
         self.window.take(rows);
         let mode = std::mem::replace(&mut self.mode, Mode::Broken);
@@ -123,12 +123,12 @@ impl Intake {
         Ok(())
     }
 
-    /// Whether it pays that rows come in order.
+    /// Whether rows in order are still written as they arrive.
     pub fn is_streaming(&self) -> bool {
         matches!(self.mode, Mode::Streaming { .. })
     }
 
-    /// Takes consecutive pairs; see [`Assembler::push_band`]. Ranks must come in ascending order.
+    /// Adds consecutive pairs; see [`Assembler::push_band`]. Ranks must be in ascending order.
     ///
     /// # Errors
     /// `System`.
@@ -147,10 +147,10 @@ impl Intake {
         assembler.push_band(first, scores, counts)
     }
 
-    /// Completes the arrays; returns what each slot holds and the bytes that went to scratch.
+    /// Completes the arrays; returns the content of each slot and the bytes written to scratch.
     ///
     /// # Errors
-    /// `Input` when a row is given twice; `System`; `Cancelled`.
+    /// `Input` for a duplicate row; `System`; `Cancelled`.
     pub fn finish(mut self, progress: &Progress) -> Result<(Vec<SlotDone>, u64)> {
         let slots = match std::mem::replace(&mut self.mode, Mode::Broken) {
             Mode::Streaming { mut assembler, encoded } if !self.is_late(encoded) => {
@@ -187,7 +187,7 @@ impl Intake {
                 if size_bytes >= self.plan.window_bytes {
                     let mut run = scratch.start_run()?;
                     let order = self.window.order();
-                    self.window.give(&order, |row| run.push(row))?;
+                    self.window.emit(&order, |row| run.push(row))?;
                     runs.push(run.finish()?);
                     self.window.keep(&[]);
                     self.spilled_bytes += size_bytes;
@@ -198,19 +198,19 @@ impl Intake {
         }
     }
 
-    /// Whether the first row that waits does not come behind what is encoded.
+    /// Whether the first buffered row is not after the encoded rows.
     fn is_late(&self, encoded: Option<Key>) -> bool {
         let smallest = self.window.smallest();
         encoded.is_some_and(|encoded| smallest.is_some_and(|smallest| smallest <= encoded))
     }
 
-    /// Encodes the lowest rows that wait, until about `left_bytes` are left; returns the last key.
-    fn encode(&mut self, assembler: &mut Assembler, left_bytes: u64) -> Result<Option<Key>> {
+    /// Encodes the lowest buffered rows until about `remaining_bytes` remain; returns the last key.
+    fn encode(&mut self, assembler: &mut Assembler, remaining_bytes: u64) -> Result<Option<Key>> {
         if self.window.is_in_order() {
-            return self.window.give_oldest(left_bytes, |record| assembler.push(record));
+            return self.window.emit_oldest(remaining_bytes, |record| assembler.push(record));
         }
         let order = self.window.order();
-        let left = (order.len() as u64 * left_bytes).checked_div(self.window.size_bytes());
+        let left = (order.len() as u64 * remaining_bytes).checked_div(self.window.size_bytes());
         let (lower, upper) = order.split_at(order.len() - left.unwrap_or(0) as usize);
         for place in lower {
             assembler.push(self.window.record(place.2))?;
@@ -219,7 +219,7 @@ impl Intake {
         Ok(lower.last().map(key_of))
     }
 
-    /// Turns what is encoded into a sorted run and removes the arrays.
+    /// Turns the encoded rows into a sorted run and removes the arrays.
     fn take_back(
         &mut self,
         assembler: Assembler,

@@ -9,7 +9,7 @@ use crate::row::check_mask;
 /// Planes of a mask.
 pub const PLANES: usize = 3;
 
-/// How often the symbols 1, 9, 8, 7 and 6 occur: the order of the columns of a row.
+/// Counts of the symbols 1, 9, 8, 7 and 6: the order of the columns of a row.
 pub type Tally = [u32; 5];
 
 /// Bytes of one plane of `samples` samples.
@@ -20,7 +20,7 @@ pub fn plane_bytes(samples: usize) -> usize {
 /// Appends the three planes of a mask to `out`; returns the tally of its symbols.
 ///
 /// # Errors
-/// In words, the first symbol that is none; `out` may then have grown.
+/// A message naming the first invalid symbol; `out` may have grown then.
 pub fn pack(mask: &[u8], out: &mut Vec<u8>) -> Result<Tally, String> {
     let start = out.len();
     out.resize(start + PLANES * plane_bytes(mask.len()), 0);
@@ -35,7 +35,7 @@ pub fn pack(mask: &[u8], out: &mut Vec<u8>) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Fills the planes; returns the tally, and whether every symbol is one.
+/// Fills the planes; returns the tally, and whether all symbols are valid.
 #[inline(always)]
 fn pack_here<C: Cpu>(cpu: C, mask: &[u8], planes: &mut [u8]) -> (Tally, bool) {
     let bytes = plane_bytes(mask.len());
@@ -62,7 +62,7 @@ fn pack_here<C: Cpu>(cpu: C, mask: &[u8], planes: &mut [u8]) -> (Tally, bool) {
     (tally, wrong == 0)
 }
 
-/// Words of the three planes of 64 symbols; bits of `wrong` are set for what is no symbol.
+/// Words of the three planes of 64 symbols; bits of `wrong` are set for invalid symbols.
 #[inline(always)]
 fn pack_block<C: Cpu>(
     cpu: C,
@@ -146,19 +146,19 @@ fn word_at(plane: &[u8], index: usize) -> u64 {
     }
 }
 
-/// Replaces `out` by the mask of a pair from the missing samples of its genes: 9 where one is
+/// Replaces `out` by the mask of a pair from the missing samples of its genes: 9 where either is
 /// missing, else 1.
 pub fn unpack_missing(first: &[u8], second: &[u8], samples: usize, out: &mut Vec<u8>) {
     let missing = |index| word_at(first, index) | word_at(second, index);
     unpack_words(|index| [u64::MAX, 0, missing(index)], samples, out);
 }
 
-/// Whether the planes of a mask can have been packed: every symbol is one, and no bit is set
-/// behind the last.
+/// Whether the planes of a mask are valid: all symbols exist, and no bit is set after the last
+/// symbol.
 pub fn is_possible(planes: &[u8], samples: usize) -> bool {
     let bytes = plane_bytes(samples);
     let (plane1, plane2) = planes[bytes..].split_at(bytes);
-    let both = plane1.iter().zip(plane2).fold(0, |all, (one, two)| all | (one & two));
+    let both = plane1.iter().zip(plane2).fold(0, |all, (bits1, bits2)| all | (bits1 & bits2));
     both == 0 && planes.chunks_exact(bytes).all(|plane| padding_of(plane, samples) == 0)
 }
 
@@ -201,7 +201,7 @@ mod tests {
         }
 
         #[test]
-        fn a_wrong_symbol_is_found(
+        fn a_wrong_symbol_is_reported(
             length in 1usize..140, place in 0usize..140, symbol in any::<u8>(),
         ) {
             let mut mask = vec![b'1'; length];
@@ -222,13 +222,13 @@ mod tests {
             let mut mask = vec![b'x'; 3];
             unpack_missing(&pack_flags(&first), &pack_flags(&second), pairs.len(), &mut mask);
             let expected: Vec<u8> =
-                pairs.iter().map(|&(one, two)| if one || two { b'9' } else { b'1' }).collect();
+                pairs.iter().map(|&(first, second)| if first || second { b'9' } else { b'1' }).collect();
             prop_assert_eq!(mask, expected);
         }
     }
 
     #[test]
-    fn the_mask_of_two_genes_is_9_where_one_is_missing() {
+    fn the_mask_of_two_genes_is_9_where_either_is_missing() {
         let first = pack_flags(&[true, false, false, false, false, false, false, false, true]);
         let second = pack_flags(&[false, false, true, false, false, false, false, false, false]);
         let mut mask = Vec::new();

@@ -6,18 +6,18 @@
 //! come in chunks with their smallest and largest value at the side, so that a scan skips chunks;
 //! counts and masks are only read for rows that pass. Readable with zarr-python and xarray.
 //!
-//! The library `zarrs` makes and reads the metadata and the side arrays, and reads everything back
-//! in the tests. The shards themselves are written and read here: chunk by chunk, which keeps the
-//! memory limit, and with buffers that are used again, which is several times faster.
+//! The library `zarrs` writes and reads the metadata and the side arrays, and reads all arrays in
+//! the tests. The shards themselves are written and read here: chunk by chunk, which respects the
+//! memory limit, and with reused buffers, which is several times faster.
 
 mod assemble;
 mod audit;
 mod codec;
-mod found;
 mod header;
 mod intake;
 mod limits;
 mod mask;
+mod matches;
 mod pieces;
 mod planes;
 mod pool;
@@ -55,10 +55,10 @@ pub use visit::{Need, Query, Scratch};
 pub use writer::{Masks, WriteSummary, Writer, WriterOptions};
 pub use zone::Range;
 
-/// Stands for a pair that has no row; not a score, and passes no filter.
+/// Marker of a pair without a row; not a score, and passes no filter.
 pub const ABSENT: Micro = Micro::MIN + 1;
 
-/// The error of a pair matrix that is not as it was written.
+/// The error of a damaged pair matrix.
 fn damaged(path: &Path, what: &str) -> Error {
     let text = format!("{} is damaged: {what}; load the text again", path.display());
     Error::input("input.pairs", text)

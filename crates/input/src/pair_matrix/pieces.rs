@@ -1,6 +1,6 @@
-//! A pair matrix made by tasks that know nothing of each other. Each makes a piece: the chunks of
-//! some ranks, in a folder of its own. Then the shards of the whole are joined from the pieces,
-//! each by a task again; the files are those of [`super::Writer`], byte for byte.
+//! A pair matrix written by independent tasks. Each writes a piece: the chunks of some ranks, in its
+//! own folder. Then tasks join the shards of the matrix from the pieces, a shard each; the files
+//! equal those of [`super::Writer`], byte for byte.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,7 +27,7 @@ use crate::limits::GENES_MAX;
 
 const PIECES: &str = "pieces";
 
-/// The chunks of some ranks, as a task has written them.
+/// The chunks of some ranks, written by a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MatrixPiece {
     folder: PathBuf,
@@ -41,15 +41,15 @@ impl MatrixPiece {
     }
 }
 
-/// A shard of an array: the number of its slot, of its array and its own.
+/// A shard of an array: the numbers of its slot, its array and the shard.
 pub type ShardNumber = (usize, usize, u64);
 
-/// What tasks make pieces and shards with.
+/// Writer of pieces and shards, for tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PieceMaker {
     shape: RowShape,
     genes: u32,
-    /// Where the matrix is made; all tasks share it.
+    /// Folder in which the matrix is created; all tasks share it.
     folder: PathBuf,
 }
 
@@ -64,16 +64,16 @@ impl PieceMaker {
         RecordLayout::of(&self.shape).record_bytes()
     }
 
-    /// The chunk that a packed row belongs to; all rows of a chunk are of one piece.
+    /// The chunk that a packed row belongs to; all rows of a chunk belong to the same piece.
     pub fn chunk_of(&self, row: &[u8]) -> u64 {
         PackedRow::new(row, RecordLayout::of(&self.shape)).key().0 / CHUNK_PAIRS as u64
     }
 
-    /// Writes a piece of packed rows that come in any order; of `facts` only those count that their
-    /// numbers do not tell. The memory of the rows is not taken from `budget`.
+    /// Writes a piece of packed rows in any order; uses only those facts of `facts` that the rows do
+    /// not show. The memory of the rows is not taken from `budget`.
     ///
     /// # Errors
-    /// `Input` when a row is given twice, and naming the memory needed when there is too little;
+    /// `Input` for a duplicate row, and naming the memory needed when there is too little;
     /// `System`.
     pub fn write(
         &self,
@@ -111,7 +111,7 @@ impl PieceMaker {
         Ok(PieceOfBands { folder, assembler, facts: BatchSummary::default(), _lease: lease })
     }
 
-    /// What writes into a folder of its own.
+    /// An assembler that writes into its own folder.
     fn assembler(&self, memory_bytes: u64) -> Result<(PathBuf, Assembler)> {
         let least = Assembler::memory_bytes(&self.shape, 1, 1);
         let Some(further) = memory_bytes.checked_sub(least) else {
@@ -129,7 +129,7 @@ impl PieceMaker {
     /// that holds them.
     ///
     /// # Errors
-    /// `Input` for a piece that is not as it was written; `System`.
+    /// `Input` for a damaged piece; `System`.
     pub fn join(&self, pieces: &[MatrixPiece], shards: &[ShardNumber]) -> Result<PathBuf> {
         let folder = self.checked_folder("joined")?;
         for &(slot, array, shard) in shards {
@@ -164,7 +164,7 @@ impl PieceMaker {
         Ok(())
     }
 
-    /// Rows are numbered anew: a chunk of masks may have rows of several pieces.
+    /// Joins masks. Rows are renumbered: a chunk of masks may hold rows of several pieces.
     fn join_masks(
         &self,
         pieces: &[MatrixPiece],
@@ -198,7 +198,7 @@ impl PieceMaker {
         if raw.is_empty() { Ok(()) } else { put(&mut raw) }
     }
 
-    /// A folder that no other attempt has.
+    /// A folder that no other attempt uses.
     fn checked_folder(&self, name: &str) -> Result<PathBuf> {
         let folder = temporary_path(&self.folder.join(PIECES).join(name));
         fs::create_dir_all(&folder)
@@ -216,7 +216,7 @@ pub struct PieceOfBands<'a> {
 }
 
 impl PieceOfBands<'_> {
-    /// Takes consecutive pairs; see [`super::Writer::push_band`].
+    /// Adds consecutive pairs; see [`super::Writer::push_band`].
     ///
     /// # Errors
     /// `System`.
@@ -236,7 +236,7 @@ impl PieceOfBands<'_> {
     }
 }
 
-/// Numbers of the chunks that a piece has of an array that is not that of the masks, ascending.
+/// Numbers of the chunks that a piece has of an array other than the masks, ascending.
 fn chunks_of(
     piece: &MatrixPiece,
     slot: usize,
@@ -245,8 +245,8 @@ fn chunks_of(
 ) -> impl Iterator<Item = u64> {
     let column = array.checked_sub(shape.scores);
     let zones = piece.slots.get(slot).map_or(&[][..], |slot| &slot.zones);
-    let is_there = move |columns: u8| column.is_none_or(|column| columns & (1 << column) != 0);
-    zones.iter().filter(move |(_, zone)| is_there(zone.columns)).map(|(chunk, _)| *chunk)
+    let is_stored = move |columns: u8| column.is_none_or(|column| columns & (1 << column) != 0);
+    zones.iter().filter(move |(_, zone)| is_stored(zone.columns)).map(|(chunk, _)| *chunk)
 }
 
 /// The masks of a slot of a piece, row by row.
@@ -279,7 +279,7 @@ impl<'a> PieceMasks<'a> {
     }
 }
 
-/// A pair matrix that tasks make in pieces.
+/// A pair matrix that tasks write in pieces.
 pub struct PiecedMatrix {
     partial: Partial,
     options: WriterOptions,
@@ -287,7 +287,7 @@ pub struct PiecedMatrix {
 }
 
 impl PiecedMatrix {
-    /// Starts the pair matrix `path`, which must not exist; nothing is there until
+    /// Starts the pair matrix `path`, which must not exist, and does not until
     /// [`PiecedMatrix::finish`].
     ///
     /// # Errors
@@ -297,13 +297,13 @@ impl PiecedMatrix {
         Ok(Self { partial: Partial::create(path)?, options, shape })
     }
 
-    /// What tasks make it with.
+    /// The writer of pieces, for tasks.
     pub fn maker(&self) -> PieceMaker {
         let (shape, genes) = (self.shape, self.options.genes);
         PieceMaker { shape, genes, folder: self.partial.folder().to_owned() }
     }
 
-    /// The shards that are to be joined from pieces.
+    /// The shards to be joined from pieces.
     pub fn shards(&self, pieces: &[MatrixPiece]) -> Vec<ShardNumber> {
         let mut all = BTreeSet::new();
         for slot in 0..pieces.iter().map(|piece| piece.slots.len()).max().unwrap_or(0) {
@@ -321,7 +321,7 @@ impl PiecedMatrix {
         all.into_iter().collect()
     }
 
-    /// Gives the matrix its name: `joined` are folders and the shards that are in them.
+    /// Renames the matrix to its path: `joined` are folders and the shards in them.
     ///
     /// # Errors
     /// `Input` when genes have no names; `System`. The path then does not exist.
@@ -347,14 +347,14 @@ impl PiecedMatrix {
         pieces.iter().for_each(|piece| facts.add(&piece.facts));
         // There is at least one slot.
         let count = pieces.iter().map(|piece| piece.slots.len()).max().unwrap_or(0).max(1);
-        let slots: Vec<SlotDone> = (0..count).map(|slot| whole_slot(pieces, slot)).collect();
+        let slots: Vec<SlotDone> = (0..count).map(|slot| joined_slot(pieces, slot)).collect();
         let written = store(folder, self.shape, &self.options, (&slots, &facts), 0)?;
         self.partial.publish()?;
         Ok(written)
     }
 }
 
-fn whole_slot(pieces: &[MatrixPiece], slot: usize) -> SlotDone {
+fn joined_slot(pieces: &[MatrixPiece], slot: usize) -> SlotDone {
     let of = || pieces.iter().filter_map(|piece| piece.slots.get(slot));
     SlotDone {
         rows: of().map(|done| done.rows).sum(),

@@ -1,5 +1,5 @@
-//! Threads that compress chunks; what they make is written in the order of submission, so that
-//! the files do not depend on the number of threads.
+//! Thread pool that compresses chunks. Its output is written in the order of submission, so that the
+//! files do not depend on the number of threads.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
@@ -11,22 +11,22 @@ use super::codec::{CRC_BYTES, Encoder, Packing};
 use super::shard::{ShardPath, ShardWriter};
 use cuesta_runtime::parallel::lock;
 
-/// Consecutive inner chunks of one array, not compressed yet.
+/// Consecutive inner chunks of an array, not compressed yet.
 pub struct RawChunks {
     /// Number of the array, as [`Pool::add_array`] counted them.
     pub array: usize,
     /// Number of the first inner chunk.
     pub first: u64,
-    /// The chunks, one after the other.
+    /// The chunks, without gaps.
     pub raw: Vec<u8>,
     /// Bytes of one chunk.
     pub chunk_bytes: usize,
-    /// How each chunk is packed; when `None` it stays as it is, and has room for its checksum
-    /// behind it.
+    /// Compression of each chunk; `None` for an uncompressed chunk, which is followed by room for its
+    /// checksum.
     pub packing: Option<Packing>,
 }
 
-/// Parts that are compressed by one thread.
+/// Parts that a single thread compresses.
 type Job = Vec<RawChunks>;
 
 struct Encoded {
@@ -44,7 +44,7 @@ pub struct Pool {
 
 struct Shared {
     queue: Mutex<Queue>,
-    /// Told when the queue changes in any way.
+    /// Notified when the queue changes in any way.
     changed: Condvar,
     output: Mutex<Output>,
     in_flight_max: usize,
@@ -92,7 +92,7 @@ impl Pool {
     /// order, and those of one part must lie in one shard.
     ///
     /// # Errors
-    /// What stopped a thread.
+    /// The error that stopped a thread.
     pub fn submit(&self, job: Job) -> Result<()> {
         let mut queue = lock(&self.shared.queue);
         while queue.failure.is_none()
@@ -113,7 +113,7 @@ impl Pool {
     /// Waits for all jobs and completes all files.
     ///
     /// # Errors
-    /// What stopped a thread; `System`.
+    /// The error that stopped a thread; `System`.
     pub fn finish(mut self) -> Result<()> {
         self.join();
         if let Some(failure) = lock(&self.shared.queue).failure.take() {
@@ -171,7 +171,7 @@ impl Shared {
         }
     }
 
-    /// Writes the job and those held back for it, or holds it back.
+    /// Writes the job and the jobs that waited for it, or makes it wait for its turn.
     fn write(&self, number: u64, job: Vec<Encoded>) -> Result<()> {
         let mut output = lock(&self.output);
         output.held.insert(number, job);
@@ -192,7 +192,7 @@ impl Shared {
     }
 }
 
-/// Tells the others when a thread panics, so that nobody waits for it.
+/// Guard that fails the pool when its thread panics, so that no thread waits for it.
 struct Alarm<'a>(&'a Shared);
 
 impl Drop for Alarm<'_> {
@@ -227,7 +227,7 @@ fn encode(part: RawChunks, encoder: &mut Encoder) -> Result<Encoded> {
     Ok(Encoded { array: part.array, first: part.first, sizes, bytes })
 }
 
-/// Raw chunks are checked where they lie.
+/// Adds checksums to raw chunks in place.
 fn with_checksums(part: RawChunks) -> Encoded {
     let RawChunks { array, first, raw: mut bytes, chunk_bytes, .. } = part;
     let size = chunk_bytes + CRC_BYTES;
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_refuses_is_reported_once_and_ends_the_threads() {
+    fn a_failing_disk_is_reported_once_and_ends_the_threads() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "a file where a folder should be").unwrap();
         let error = write_all(folder.path(), 2).unwrap_err();

@@ -26,32 +26,32 @@ pub struct PairMatrix {
     pub(super) gene_missing: Vec<u8>,
 }
 
-/// The rows that are the i-th of their pairs.
+/// Slot i: the i-th rows of all pairs.
 pub(super) struct Slot {
     /// The arrays, numbered as [`super::header::RowShape::array_name`] numbers them.
     pub arrays: Vec<ShardPath>,
     pub zones: Vec<Zone>,
-    /// Rows of all chunks before each chunk.
+    /// Number of rows before each chunk.
     pub row_starts: Vec<u64>,
 }
 
-/// What is known of a chunk without reading it.
+/// Properties of a chunk that are known without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// Number of the chunk.
     pub index: usize,
     /// Triangular rank of its first pair.
     pub first_rank: u64,
-    /// Pairs, present or not.
+    /// Number of pairs, with and without rows.
     pub pairs: usize,
     /// Rows.
     pub rows: u64,
-    /// Range of each score of a row over all rows.
+    /// Range of each score over all rows.
     pub ranges: Vec<Range>,
 }
 
 impl PairMatrix {
-    /// Whether `path` looks like a pair matrix, whole or not: a folder that is a Zarr group.
+    /// Whether `path` looks like a pair matrix, complete or not: a folder that is a Zarr group.
     pub fn is_at(path: &Path) -> bool {
         path.join(METADATA_FILE).is_file()
     }
@@ -59,7 +59,7 @@ impl PairMatrix {
     /// Opens the pair matrix in folder `path`. Cost: a few milliseconds and a few small files.
     ///
     /// # Errors
-    /// `Input` when it is none, of another version, or damaged; `System`.
+    /// `Input` for a folder that is not a pair matrix, is of another version or damaged; `System`.
     pub fn open(path: &Path) -> Result<Self> {
         if !Self::is_at(path) {
             let text = format!(
@@ -108,7 +108,7 @@ impl PairMatrix {
         self.slots[0].zones.len()
     }
 
-    /// What is known of a chunk.
+    /// Properties of a chunk.
     pub fn chunk(&self, index: usize) -> Chunk {
         let first_rank = index as u64 * CHUNK_PAIRS as u64;
         let zones = || self.slots.iter().map(|slot| &slot.zones[index]);

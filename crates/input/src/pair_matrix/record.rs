@@ -1,4 +1,4 @@
-//! Rows on their way into the file: packed records of equal size, in batches that threads fill.
+//! Rows to be written: packed records of equal size, in batches that threads fill.
 
 use cuesta_core::fixed::{self, Micro};
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ use crate::kinc::line::check_pair;
 use crate::limits::SCORES_MAX;
 use crate::row::Row;
 
-/// Place of the columns in a record; the rank stands before them.
+/// Offset of the columns in a record; the rank precedes them.
 const COLUMNS_AT: usize = 8;
 const SCORES_AT: usize = COLUMNS_AT + 4 * COLUMNS.len();
 
 /// Sorts rows: rank of the pair, then cluster.
 pub type Key = (u64, u32);
 
-/// Where the parts of a record are.
+/// Offsets of the parts of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLayout {
     scores: usize,
@@ -87,30 +87,30 @@ impl<'a> PackedRow<'a> {
     }
 }
 
-/// Rows that one thread checks and packs before it hands them to the writer together.
+/// Batch of rows that a thread checks and packs before it passes them to the writer.
 #[derive(Clone, Debug)]
 pub struct RowBatch {
     shape: RowShape,
     genes: u32,
     bytes: Vec<u8>,
-    facts: BatchSummary,
+    summary: BatchSummary,
 }
 
-/// What the rows of a batch say about the whole file.
+/// Properties of the file that follow from the rows of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchSummary {
     /// Rows.
     pub rows: u64,
     /// Largest gene number.
     pub gene_max: u32,
-    /// Some row's counts are not those of its mask.
+    /// Whether the counts of some row differ from those of its mask.
     pub counts_differ: bool,
-    /// Some score is NaN.
+    /// Whether some score is NaN.
     pub has_nan: bool,
 }
 
 impl BatchSummary {
-    /// Adds the facts of other rows.
+    /// Adds the summary of other rows.
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         self.gene_max = self.gene_max.max(other.gene_max);
@@ -122,13 +122,13 @@ impl BatchSummary {
 impl RowBatch {
     /// An empty batch; `genes` is the largest gene number allowed.
     pub(super) fn new(shape: RowShape, genes: u32) -> Self {
-        Self { shape, genes, bytes: Vec::new(), facts: BatchSummary::default() }
+        Self { shape, genes, bytes: Vec::new(), summary: BatchSummary::default() }
     }
 
     /// Checks a row, each symbol of its mask included, and packs it.
     ///
     /// # Errors
-    /// What is wrong, in words that continue "line N of FILE"; the batch is unchanged.
+    /// A message that continues "line N of FILE"; the batch is unchanged.
     pub fn push(&mut self, row: &Row<'_>) -> Result<(), String> {
         self.check(row)?;
         let start = self.bytes.len();
@@ -142,16 +142,16 @@ impl RowBatch {
         self.bytes.extend_from_slice(&head[..SCORES_AT + 4 * row.scores.len()]);
         if self.shape.masks == MaskKind::Stored {
             match mask::pack(row.mask, &mut self.bytes) {
-                Ok(tally) => self.facts.counts_differ |= tally[..] != columns[2..],
+                Ok(tally) => self.summary.counts_differ |= tally[..] != columns[2..],
                 Err(what) => {
                     self.bytes.truncate(start);
                     return Err(format!("has a bad mask: {what}"));
                 }
             }
         }
-        self.facts.rows += 1;
-        self.facts.gene_max = self.facts.gene_max.max(row.gene1);
-        self.facts.has_nan |= row.scores.contains(&fixed::NAN);
+        self.summary.rows += 1;
+        self.summary.gene_max = self.summary.gene_max.max(row.gene1);
+        self.summary.has_nan |= row.scores.contains(&fixed::NAN);
         Ok(())
     }
 
@@ -161,8 +161,8 @@ impl RowBatch {
             return Err(format!("has gene number {}, there are {}", row.gene1, self.genes));
         }
         if row.scores.len() != self.shape.scores {
-            let (found, expected) = (row.scores.len(), self.shape.scores);
-            return Err(format!("has {found} scores, the rows before have {expected}"));
+            let (scores, expected) = (row.scores.len(), self.shape.scores);
+            return Err(format!("has {scores} scores, the rows before have {expected}"));
         }
         let fits = |score: &Micro| (-fixed::LIMIT..=fixed::LIMIT).contains(score);
         if !row.scores.iter().all(|score| *score == fixed::NAN || fits(score)) {
@@ -170,8 +170,8 @@ impl RowBatch {
         }
         let samples = self.shape.samples;
         if self.shape.masks == MaskKind::Stored && row.mask.len() != samples as usize {
-            let found = row.mask.len();
-            return Err(format!("has a mask of {found} samples, the rows before have {samples}"));
+            let length = row.mask.len();
+            return Err(format!("has a mask of {length} samples, the rows before have {samples}"));
         }
         if self.shape.width() == 2 {
             let large = columns_of(row).into_iter().find(|&value| value > u32::from(u16::MAX));
@@ -182,7 +182,7 @@ impl RowBatch {
         Ok(())
     }
 
-    /// Bytes that the batch holds: hand it over at about a megabyte.
+    /// Bytes that the batch holds: pass it on at about a megabyte.
     pub fn size_bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -192,20 +192,20 @@ impl RowBatch {
         &self.bytes
     }
 
-    /// The packed rows, to be taken out.
+    /// The packed rows, to be moved out.
     pub(super) fn rows_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// What the rows say about the whole file.
+    /// Properties of the file that follow from the rows.
     pub fn summary(&self) -> &BatchSummary {
-        &self.facts
+        &self.summary
     }
 
-    /// Forgets the rows, keeps the memory.
+    /// Removes the rows, but retains the memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
-        self.facts = BatchSummary::default();
+        self.summary = BatchSummary::default();
     }
 }
 
@@ -251,8 +251,8 @@ mod tests {
         assert_eq!(record.key(), (7, 3));
         assert_eq!([record.score(0), record.score(1)], [-1, fixed::NAN]);
         assert_eq!(record.mask().len(), 6);
-        let facts = BatchSummary { rows: 1, gene_max: 5, counts_differ: false, has_nan: true };
-        assert_eq!(*batch.summary(), facts);
+        let summary = BatchSummary { rows: 1, gene_max: 5, counts_differ: false, has_nan: true };
+        assert_eq!(*batch.summary(), summary);
         batch.push(&Row { missing: 2, ..ROW }).unwrap();
         assert!(batch.summary().counts_differ);
     }

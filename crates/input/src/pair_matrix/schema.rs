@@ -37,7 +37,7 @@ impl Arrays {
     /// The arrays of the group in `folder`.
     ///
     /// # Errors
-    /// `Input` when it is no folder.
+    /// `Input` when `folder` is not a folder.
     pub fn of(header: &MatrixHeader, folder: &Path) -> Result<Self> {
         let store = FilesystemStore::new(folder).map_err(|cause| {
             Error::input("input.pairs", format!("{}: {cause}; check the path", folder.display()))
@@ -82,8 +82,8 @@ impl Arrays {
         Err(damaged(&self.folder.join(path), &what))
     }
 
-    /// Stores the metadata of the groups and arrays; the root comes last, so that a group without
-    /// it is not whole.
+    /// Stores the metadata of the groups and arrays; the root is written last, so that a group without
+    /// it is incomplete.
     ///
     /// # Errors
     /// `Input` naming what could not be stored; `System`.
@@ -98,7 +98,7 @@ impl Arrays {
         Ok(())
     }
 
-    /// Every `zarr.json` with its bytes, the root last.
+    /// Names and bytes of all `zarr.json` files, the root last.
     ///
     /// # Errors
     /// `Input` naming what cannot be described.
@@ -142,8 +142,8 @@ impl Arrays {
     pub fn check(&self, root: &Value) -> Result<()> {
         for (path, builder) in &self.builders {
             let expected = builder.build_metadata().map_err(|cause| refused(path, &cause))?;
-            let found = &root[CONSOLIDATED]["metadata"][path];
-            if bare(found.clone()) != bare(json!(expected)) {
+            let metadata = &root[CONSOLIDATED]["metadata"][path];
+            if without_attributes(metadata.clone()) != without_attributes(json!(expected)) {
                 let text = format!("its zarr.json describes {path} otherwise than {FORMAT}");
                 return Err(damaged(&self.folder, &text));
             }
@@ -165,7 +165,7 @@ fn pretty(path: &str, metadata: &impl serde::Serialize) -> Result<Vec<u8>> {
 }
 
 /// Array metadata without the attributes.
-fn bare(mut metadata: Value) -> Value {
+fn without_attributes(mut metadata: Value) -> Value {
     if let Value::Object(fields) = &mut metadata {
         fields.remove("attributes");
     }
@@ -176,7 +176,7 @@ fn refused(path: &str, cause: &dyn std::fmt::Display) -> Error {
     Error::input("output.pairs", format!("array {path}: {cause}; check the disk"))
 }
 
-/// How side arrays are read and written: a chunk that is missing is damage, never "all fill".
+/// Options of side arrays: a missing chunk is damage, never all fill values.
 fn options() -> CodecOptions {
     CodecOptions::default().with_store_empty_chunks(true).with_concurrent_target(1)
 }
@@ -196,7 +196,7 @@ fn arrays_of_slot(
     scores.chain(columns).chain(masks).chain(zones)
 }
 
-/// Arrays that belong to the group as a whole.
+/// Arrays that belong to the group.
 fn extras_of_group(header: &MatrixHeader) -> impl Iterator<Item = (&'static str, ArrayBuilder)> {
     let genes = u64::from(header.genes);
     let samples = u64::from(header.samples);

@@ -1,4 +1,4 @@
-//! The score filter on a slice: which scores pass. Pure, and compiled for the vector instructions
+//! The score filter on a slice of scores. A pure function, compiled for the vector instructions
 //! of the machine.
 
 use cuesta_core::fixed::Micro;
@@ -30,7 +30,7 @@ pub fn join(planes: &[u8], scores: &mut Vec<Micro>) {
 #[inline(always)]
 fn select_here(scores: &[Micro], filter: &Filter, hits: &mut Vec<u32>) {
     hits.clear();
-    let mut found = [0; BLOCK];
+    let mut numbers = [0; BLOCK];
     for (number, block) in scores.chunks(BLOCK).enumerate() {
         let count: u32 = block.iter().map(|&score| u32::from(filter.keeps_score(score))).sum();
         if count == 0 {
@@ -38,11 +38,11 @@ fn select_here(scores: &[Micro], filter: &Filter, hits: &mut Vec<u32>) {
         }
         let mut next = 0;
         for (place, &score) in (number * BLOCK..).zip(block) {
-            // WriteSummary in any case, kept only if it passes: no branch to guess.
-            found[next % BLOCK] = place as u32;
+            // Written in any case, but overwritten unless it passes: no branch to predict.
+            numbers[next % BLOCK] = place as u32;
             next += usize::from(filter.keeps_score(score));
         }
-        hits.extend_from_slice(&found[..next]);
+        hits.extend_from_slice(&numbers[..next]);
     }
 }
 

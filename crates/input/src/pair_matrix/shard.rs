@@ -1,8 +1,8 @@
-//! The files of one sharded Zarr array, written piece by piece and read piece by piece.
+//! The files of a sharded Zarr array, written and read chunk by chunk.
 //!
-//! A shard is the encoded inner chunks one after the other, then the index (offset and size of
-//! each, little-endian u64, all ones for a chunk that is not there) and its CRC-32C. Writing
-//! inner chunks as they come keeps memory small; a library would want the whole shard first.
+//! A shard consists of the encoded inner chunks, then the index (offset and size of each,
+//! little-endian u64, all ones for a missing chunk) and its CRC-32C. Writing inner chunks as they
+//! arrive needs little memory; a library would need the complete shard first.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -16,10 +16,10 @@ use crate::storage::Input;
 
 const ENTRY_BYTES: usize = 16;
 const CRC_BYTES: usize = 4;
-/// The entry of a chunk that is not there.
+/// The index entry of a missing chunk.
 pub const NOTHING: (u64, u64) = (u64::MAX, u64::MAX);
 
-/// Where the shards of an array lie.
+/// Paths of the shards of an array.
 #[derive(Clone, Debug)]
 pub struct ShardPath {
     /// Folder of the array.
@@ -115,7 +115,7 @@ impl ShardWriter {
     }
 }
 
-/// One open shard with its index; reading another shard replaces it.
+/// Reader of a shard at a time; reading another shard replaces the open one.
 #[derive(Default)]
 pub struct ShardReader {
     open: Option<ReadShard>,
@@ -129,7 +129,7 @@ struct ReadShard {
     data_bytes: u64,
     /// Bytes of the index.
     index_bytes: usize,
-    /// The index, once it was needed.
+    /// The index, once it was read.
     index: Vec<u8>,
 }
 
@@ -149,8 +149,8 @@ impl ShardReader {
         read_exactly(&open.file, &open.path, out, offset)
     }
 
-    /// Like [`ShardReader::read`] for arrays whose chunks all have `size` bytes and are all there:
-    /// needs no look at the index.
+    /// Like [`ShardReader::read`] for arrays whose chunks all exist and have `size` bytes: does not
+    /// read the index.
     ///
     /// # Errors
     /// `Input` when the shard or the chunk is missing; `System`.
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_come_back_and_those_never_written_are_an_error() {
+    fn chunks_are_read_back_and_missing_chunks_are_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let place = ShardPath { array: folder.path().join("a"), dimensions: 3, chunks: 4 };
         let mut writer = ShardWriter::new(place.clone());
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_of_one_size_are_found_without_the_index() {
+    fn chunks_of_equal_size_are_read_without_the_index() {
         let folder = tempfile::tempdir().unwrap();
         let place = ShardPath { array: folder.path().to_owned(), dimensions: 1, chunks: 4 };
         let mut writer = ShardWriter::new(place.clone());
@@ -300,10 +300,10 @@ mod tests {
         writer.append(0, &[3], b"abc").unwrap();
         writer.close().unwrap();
         let path = folder.path().join("c/0");
-        let whole = fs::read(&path).unwrap();
-        let mut changed = whole.clone();
+        let complete = fs::read(&path).unwrap();
+        let mut changed = complete.clone();
         changed[5] ^= 1;
-        for bytes in [&whole[..whole.len() - 1], &whole[..10], &changed] {
+        for bytes in [&complete[..complete.len() - 1], &complete[..10], &changed] {
             fs::write(&path, bytes).unwrap();
             let mut out = Vec::new();
             let error = ShardReader::default().read(&place, 0, &mut out).unwrap_err();

@@ -1,12 +1,12 @@
-//! Gives the rows of a chunk that pass a filter, and decodes no more than they need: first the
-//! score that decides, then columns, then the masks of the rows that passed.
+//! Iteration over the rows of a chunk that pass a filter. Decodes only what they need: first the
+//! score that the filter checks, then columns, then the masks of the rows that passed.
 
 use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
 
-use super::found::{CLUSTER_SAMPLES, Io, SlotRows};
 use super::header::{COLUMNS, MaskKind};
 use super::limits::{CHUNK_PAIRS, SLOTS_OPEN_MAX};
+use super::matches::{CLUSTER_SAMPLES, Io, SlotRows};
 use super::planes::SCORE_WIDTH;
 use super::rank::Walker;
 use super::reader::PairMatrix;
@@ -16,37 +16,37 @@ use crate::filter::Filter;
 use crate::limits::SCORES_MAX;
 use crate::row::Row;
 
-/// Which fields of the rows are wanted.
+/// Requested fields of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Genes, cluster and the one score that the filter looks at (the first one without a
+    /// Genes, cluster and the score that the filter checks (the first score without a
     /// filter); all other numbers are 0 and the mask is empty.
     Edge,
-    /// Everything.
+    /// All fields.
     Row,
 }
 
-/// What to visit.
+/// Rows and fields to visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Rows that are wanted; all, NaN scores included, when `None`.
+    /// Requested rows; all, NaN scores included, when `None`.
     pub filter: Option<Filter>,
-    /// Fields that are wanted.
+    /// Requested fields.
     pub need: Need,
 }
 
-/// Buffers of one thread, for one matrix.
+/// Buffers of a thread, for a matrix.
 pub struct Scratch {
     io: Io,
     scores: Vec<Micro>,
     slots: Vec<SlotRows>,
-    /// Rows of all slots in order: place of the pair, slot, number in the slot.
+    /// Rows of all slots in order: position of the pair, slot, number in the slot.
     order: Vec<(u32, u32, u32)>,
     symbols: Vec<u8>,
 }
 
 impl PairMatrix {
-    /// Buffers for one thread that visits chunks.
+    /// Buffers for a thread that visits chunks.
     ///
     /// # Errors
     /// When memory is short.
@@ -60,7 +60,7 @@ impl PairMatrix {
         })
     }
 
-    /// Memory of a [`Scratch`] when all rows of a chunk are wanted, in bytes.
+    /// Memory of a [`Scratch`] when all rows of a chunk are requested, in bytes.
     pub fn scratch_bytes(&self) -> u64 {
         let scores = self.header().scores as u64;
         let slots = self.slots.len() as u64;
@@ -92,7 +92,7 @@ impl PairMatrix {
         for slot in 0..self.slots.len() {
             self.find(slot, index, query, scratch)?;
         }
-        let rows: usize = scratch.slots.iter().map(|found| found.hits.len()).sum();
+        let rows: usize = scratch.slots.iter().map(|slot| slot.hits.len()).sum();
         if rows == 0 {
             return Ok(0);
         }
@@ -104,7 +104,7 @@ impl PairMatrix {
             let at = (slot as usize, number as usize);
             match query.need {
                 Need::Edge => visit(&scratch.edge(at, method, genes))?,
-                Need::Row => self.give_row(index, at, genes, (&mut *scratch, &mut visit))?,
+                Need::Row => self.visit_row(index, at, genes, (&mut *scratch, &mut visit))?,
             }
         }
         scratch.order = order;
@@ -112,7 +112,7 @@ impl PairMatrix {
         Ok(rows as u64)
     }
 
-    /// The scores of all pairs of a chunk, [`super::ABSENT`] where there is no row; `None` when no
+    /// The scores of all pairs of a chunk, [`super::ABSENT`] for a pair without a row; `None` when no
     /// pair has a row in this slot. Slot 0 holds the first cluster of each pair.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl PairMatrix {
         Ok(Some(&scratch.scores))
     }
 
-    /// Finds the rows of one slot that pass, and their values.
+    /// Selects the rows of a slot that pass, and reads their values.
     fn find(&self, slot: usize, index: usize, query: &Query, scratch: &mut Scratch) -> Result<()> {
         scratch.slots[slot].hits.clear();
         let from = &self.slots[slot];
@@ -152,35 +152,35 @@ impl PairMatrix {
             return Err(damaged(self.path(), "its chunk ranges and rows do not fit together"));
         }
         let Scratch { io, scores, slots, .. } = scratch;
-        let found = &mut slots[slot];
+        let matches = &mut slots[slot];
         match &query.filter {
             Some(filter) => {
-                select(scores, filter, &mut found.hits);
-                found.keep_samples(self, (from, index), filter, io)?;
+                select(scores, filter, &mut matches.hits);
+                matches.keep_samples(self, (from, index), filter, io)?;
             }
-            None => found.hits_of_all(scores),
+            None => matches.hits_of_all(scores),
         }
-        if found.hits.is_empty() {
+        if matches.hits.is_empty() {
             return Ok(());
         }
-        found.scores[method].clear();
-        found.scores[method].extend(found.hits.iter().map(|&hit| scores[hit as usize]));
+        matches.scores[method].clear();
+        matches.scores[method].extend(matches.hits.iter().map(|&hit| scores[hit as usize]));
         if query.need == Need::Edge {
-            return found.read_column(self, (from, index), 0, io);
+            return matches.read_column(self, (from, index), 0, io);
         }
-        found.count_positions(scores, from, index);
-        if found.positions.len() != found.hits.len() {
+        matches.count_positions(scores, from, index);
+        if matches.positions.len() != matches.hits.len() {
             return Err(damaged(self.path(), "a chunk has other rows than its side array says"));
         }
-        for other in (0..self.header().scores).filter(|&other| other != method) {
-            found.read_score(from, index, other, io)?;
+        for further in (0..self.header().scores).filter(|&further| further != method) {
+            matches.read_score(from, index, further, io)?;
         }
         let columns = if self.header().counts_match_masks { 2 } else { COLUMNS.len() };
-        (0..columns).try_for_each(|c| found.read_column(self, (from, index), c, io))
+        (0..columns).try_for_each(|c| matches.read_column(self, (from, index), c, io))
     }
 
-    /// Gives one whole row.
-    fn give_row<V: FnMut(&Row<'_>) -> Result<()>>(
+    /// Passes a complete row to `visit`.
+    fn visit_row<V: FnMut(&Row<'_>) -> Result<()>>(
         &self,
         index: usize,
         at: (usize, usize),
@@ -188,10 +188,10 @@ impl PairMatrix {
         (scratch, visit): (&mut Scratch, &mut V),
     ) -> Result<()> {
         let Scratch { slots, symbols, .. } = scratch;
-        let found = &mut slots[at.0];
+        let rows = &mut slots[at.0];
         let number = at.1;
         let mut columns = [0; COLUMNS.len()];
-        for (value, column) in columns.iter_mut().zip(&found.columns) {
+        for (value, column) in columns.iter_mut().zip(&rows.columns) {
             *value = column.get(number).copied().unwrap_or(0);
         }
         symbols.clear();
@@ -204,7 +204,7 @@ impl PairMatrix {
                 mask::unpack_missing(bits(gene1), bits(gene2), samples, symbols);
             }
             MaskKind::Stored => {
-                let planes = found.read_mask(self, (&self.slots[at.0], index), number)?;
+                let planes = rows.read_mask(self, (&self.slots[at.0], index), number)?;
                 mask::unpack(planes, samples, symbols);
                 if self.header().counts_match_masks {
                     columns[CLUSTER_SAMPLES..].copy_from_slice(&mask::tally(planes));
@@ -212,7 +212,7 @@ impl PairMatrix {
             }
         }
         let mut scores = [0; SCORES_MAX];
-        for (score, values) in scores.iter_mut().zip(&found.scores) {
+        for (score, values) in scores.iter_mut().zip(&rows.scores) {
             *score = values[number];
         }
         let [cluster, num_clusters, cluster_samples, missing, outliers, pair_outliers, threshold] =
@@ -234,31 +234,31 @@ impl PairMatrix {
 }
 
 impl Scratch {
-    /// Brings the rows of all slots into the order of rank, then cluster.
+    /// Sorts the rows of all slots by rank, then cluster.
     fn sort_rows(&mut self) {
         self.order.clear();
-        for (slot, found) in self.slots.iter().enumerate() {
-            let rows = found.hits.iter().zip(0..);
+        for (slot, matches) in self.slots.iter().enumerate() {
+            let rows = matches.hits.iter().zip(0..);
             self.order.extend(rows.map(|(&hit, number)| (hit, slot as u32, number)));
         }
-        if self.slots.iter().skip(1).any(|found| !found.hits.is_empty()) {
+        if self.slots.iter().skip(1).any(|matches| !matches.hits.is_empty()) {
             self.order.sort_unstable();
         }
     }
 
     fn edge(&self, at: (usize, usize), method: usize, genes: (u32, u32)) -> Row<'_> {
-        let found = &self.slots[at.0];
+        let rows = &self.slots[at.0];
         Row {
             gene1: genes.0,
             gene2: genes.1,
-            cluster: found.columns[0][at.1],
+            cluster: rows.columns[0][at.1],
             num_clusters: 0,
             cluster_samples: 0,
             missing: 0,
             outliers: 0,
             pair_outliers: 0,
             threshold: 0,
-            scores: std::slice::from_ref(&found.scores[method][at.1]),
+            scores: std::slice::from_ref(&rows.scores[method][at.1]),
             mask: &[],
         }
     }

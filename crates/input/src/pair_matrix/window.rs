@@ -1,4 +1,4 @@
-//! Rows in memory that wait to be encoded or sorted.
+//! Buffer of rows that wait to be encoded or sorted.
 
 use std::collections::VecDeque;
 
@@ -7,22 +7,22 @@ use cuesta_core::Result;
 use super::record::{Key, PackedRow, RecordLayout};
 use super::runs::SortedRows;
 
-/// Packed rows in any order. While they come in order they stay in the batches they came in.
+/// Buffer of packed rows in any order. Rows that arrive in order remain in their batches.
 pub struct Window {
     layout: RecordLayout,
-    /// Never empty batches.
+    /// Batches, none of them empty.
     batches: VecDeque<Vec<u8>>,
     size_bytes: u64,
-    /// All rows came in ascending order of their keys.
+    /// Whether all rows arrived in ascending order of their keys.
     in_order: bool,
     /// The smallest key, and that of the last row.
     smallest: Option<Key>,
     last: Option<Key>,
-    /// Memory of batches that left.
+    /// Emptied buffers of batches, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
-/// Place of a row in the window behind its key.
+/// Key of a row, followed by its position in the window.
 pub type Place = (u64, u32, u32);
 
 impl Window {
@@ -44,11 +44,11 @@ impl Window {
         self.size_bytes
     }
 
-    /// Bytes of memory for each byte of rows: the rows, their keys, and half the rows once more
-    /// while the lower half leaves. Rounded up.
+    /// Bytes of memory per byte of rows: the rows, their keys, and a copy of half the rows while the
+    /// lower half is removed. Rounded up.
     pub const MEMORY_FACTOR: u64 = 2;
 
-    /// Takes the packed rows of a batch and leaves it empty.
+    /// Moves the packed rows of a batch into the window; leaves the batch empty.
     pub fn take(&mut self, batch: &mut Vec<u8>) {
         if batch.is_empty() {
             return;
@@ -64,7 +64,7 @@ impl Window {
         self.batches.push_back(std::mem::replace(batch, spare));
     }
 
-    /// Whether all rows came in ascending order of their keys.
+    /// Whether all rows arrived in ascending order of their keys.
     pub fn is_in_order(&self) -> bool {
         self.in_order
     }
@@ -74,24 +74,24 @@ impl Window {
         self.smallest
     }
 
-    /// Gives the rows of the oldest batches one by one until at most `left_bytes` are left; returns
-    /// the key of the last row given. For rows in order.
+    /// Removes the oldest batches until at most `remaining_bytes` remain, and passes their rows to
+    /// `emit`; returns the key of the last emitted row. For rows in order.
     ///
     /// # Errors
-    /// What `give` returns.
-    pub fn give_oldest(
+    /// The error of `emit`.
+    pub fn emit_oldest(
         &mut self,
-        left_bytes: u64,
-        mut give: impl FnMut(PackedRow<'_>) -> Result<()>,
+        remaining_bytes: u64,
+        mut emit: impl FnMut(PackedRow<'_>) -> Result<()>,
     ) -> Result<Option<Key>> {
         let mut last = None;
-        while self.size_bytes > left_bytes {
+        while self.size_bytes > remaining_bytes {
             let Some(mut batch) = self.batches.pop_front() else { break };
             self.size_bytes -= batch.len() as u64;
             for bytes in batch.chunks_exact(self.layout.record_bytes()) {
                 let record = PackedRow::new(bytes, self.layout);
                 last = Some(record.key());
-                give(record)?;
+                emit(record)?;
             }
             batch.clear();
             self.spare.push(batch);
@@ -102,14 +102,14 @@ impl Window {
         Ok(last)
     }
 
-    /// The row at a place that [`Window::order`] gave.
+    /// The row at a position from [`Window::order`].
     pub fn record(&self, place: u32) -> PackedRow<'_> {
         let size = self.layout.record_bytes();
         let start = place as usize * size;
         PackedRow::new(&self.batches[0][start..start + size], self.layout)
     }
 
-    /// The places of the rows in ascending order of their keys.
+    /// The positions of the rows in ascending order of their keys.
     pub fn order(&mut self) -> Vec<Place> {
         self.join();
         let rows = self.batches.front().map_or(&[][..], Vec::as_slice);
@@ -123,38 +123,38 @@ impl Window {
         order
     }
 
-    /// Keeps only the rows at these places, in this order, which must be ascending.
+    /// Retains only the rows at these positions, in this order, which must be ascending.
     pub fn keep(&mut self, places: &[Place]) {
         let size = self.layout.record_bytes();
-        let mut kept = Vec::with_capacity(places.len() * size);
+        let mut retained = Vec::with_capacity(places.len() * size);
         for &(_, _, place) in places {
-            kept.extend_from_slice(self.record(place).bytes());
+            retained.extend_from_slice(self.record(place).bytes());
         }
         self.batches.clear();
-        self.size_bytes = kept.len() as u64;
+        self.size_bytes = retained.len() as u64;
         self.in_order = true;
         self.smallest = places.first().map(key_of);
         self.last = places.last().map(key_of);
-        if !kept.is_empty() {
-            self.batches.push_back(kept);
+        if !retained.is_empty() {
+            self.batches.push_back(retained);
         }
     }
 
-    /// Gives the packed rows at these places one by one.
+    /// Passes the packed rows at these positions to `emit`, one by one.
     ///
     /// # Errors
-    /// What `give` returns.
-    pub fn give(&self, places: &[Place], mut give: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        places.iter().try_for_each(|&(_, _, place)| give(self.record(place).bytes()))
+    /// The error of `emit`.
+    pub fn emit(&self, places: &[Place], mut emit: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        places.iter().try_for_each(|&(_, _, place)| emit(self.record(place).bytes()))
     }
 
-    /// The rows as a source for a merge.
+    /// The rows as an input of a merge.
     pub fn sorted(&mut self) -> SortedWindow<'_> {
         let order = self.order();
         SortedWindow { window: self, order, next: 0 }
     }
 
-    /// Joins all batches to one.
+    /// Joins all batches into one.
     fn join(&mut self) {
         self.spare.clear();
         if self.batches.len() < 2 {
@@ -168,7 +168,7 @@ impl Window {
     }
 }
 
-/// Key at a place in sorted order.
+/// Key of an entry of [`Window::order`].
 pub fn key_of(place: &Place) -> Key {
     (place.0, place.1)
 }

@@ -1,4 +1,4 @@
-//! The public side of writing: options, checks, and rows from any number of threads.
+//! Public interface for writing: options, checks, and rows from any number of threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -26,17 +26,17 @@ pub enum Masks {
     /// There are none.
     #[default]
     None,
-    /// One for each row, as it comes.
+    /// A mask for each row, passed with the row.
     Stored,
-    /// 9 where one of the two genes is missing, else 1. One bit per gene and sample, set where
-    /// missing; each gene as [`super::pack_flags`] packs it, gene 1 first.
+    /// 9 where either gene is missing, else 1. One bit per gene and sample, set where
+    /// missing; packed per gene by [`super::pack_flags`], gene 1 first.
     Genes(Vec<u8>),
 }
 
-/// What a pair matrix will hold, and the means to write it.
+/// Content of a pair matrix, and resources for writing it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriterOptions {
-    /// Genes; 0 for the largest gene number that comes.
+    /// Number of genes; 0 for the largest gene number of all rows.
     pub genes: u32,
     /// Samples.
     pub samples: u32,
@@ -52,26 +52,26 @@ pub struct WriterOptions {
     pub sample_names: Vec<String>,
     /// Threads that compress.
     pub threads: usize,
-    /// Memory to take from the budget; 0 for half of what is free.
+    /// Memory to take from the budget; 0 for half of the free memory.
     pub memory_bytes: u64,
-    /// Folder for what does not fit in memory.
+    /// Folder for data that exceeds the memory.
     pub scratch: PathBuf,
 }
 
-/// What was written.
+/// Summary of a written pair matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteSummary {
     /// Rows.
     pub rows: u64,
     /// Genes.
     pub genes: u32,
-    /// Bytes that went through scratch disk: 0 for input that is nearly in order.
+    /// Bytes that were written to the scratch disk: 0 for input that is nearly in order.
     pub spilled_bytes: u64,
 }
 
 /// Writes a pair matrix; threads may share it.
 pub struct Writer<'a> {
-    // Dropped first: its threads must be gone before the folder is removed.
+    // Dropped first: its threads must have ended before the folder is removed.
     state: Mutex<State>,
     partial: Partial,
     options: WriterOptions,
@@ -83,11 +83,11 @@ pub struct Writer<'a> {
 
 struct State {
     intake: Intake,
-    facts: BatchSummary,
+    summary: BatchSummary,
 }
 
 impl<'a> Writer<'a> {
-    /// Starts the pair matrix `path`, which must not exist; nothing is there until
+    /// Starts the pair matrix `path`, which must not exist, and does not until
     /// [`Writer::finish`].
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl<'a> Writer<'a> {
         let partial = Partial::create(path)?;
         let batch_bytes = plan.batch_bytes() as usize;
         let intake = Intake::new(plan, partial.folder(), &options.scratch);
-        let state = Mutex::new(State { intake, facts: BatchSummary::default() });
+        let state = Mutex::new(State { intake, summary: BatchSummary::default() });
         let turns = Turns::default();
         Ok(Self { state, partial, options, shape, batch_bytes, turns, _memory: memory })
     }
@@ -114,22 +114,22 @@ impl<'a> Writer<'a> {
         RowBatch::new(self.shape, genes)
     }
 
-    /// Takes the rows of a batch, in any order, and leaves it empty. Hand over about a megabyte
-    /// at a time.
+    /// Adds the rows of a batch, in any order, and leaves it empty. Efficient for about a megabyte at
+    /// a time.
     ///
     /// # Errors
-    /// `Input` when a cluster of a pair is given twice; `System`.
+    /// `Input` when a cluster of a pair occurs twice; `System`.
     pub fn push_batch(&self, batch: &mut RowBatch) -> Result<()> {
         let mut state = lock(&self.state);
-        state.facts.add(batch.summary());
+        state.summary.add(batch.summary());
         let result = state.intake.push(batch.rows_mut());
         batch.clear();
         result
     }
 
-    /// Takes the next rows of part `part` of the input, 0 the first, after those of all parts
-    /// before it, so that input that is in order is written as it comes; call it after every block
-    /// of a part. Leaves them in the batch while they are few, unless they are the `last`.
+    /// Adds the next rows of part `part` of the input (counted from 0), after those of all parts
+    /// before it, so that input in order is written as it arrives. Call it after each block of a
+    /// part. A small batch is left as it is unless it is the `last` of the part.
     ///
     /// # Errors
     /// As [`Writer::push_batch`]; `Cancelled` when a part before it failed.
@@ -140,7 +140,7 @@ impl<'a> Writer<'a> {
         self.turns.wait(part)?;
         self.push_batch(batch)?;
         if !lock(&self.state).intake.is_streaming() {
-            // Once rows came out of order nothing is gained by waiting.
+            // After rows arrived out of order, waiting gains nothing.
             self.turns.open();
         }
         if last {
@@ -154,10 +154,10 @@ impl<'a> Writer<'a> {
         self.turns.fail(part);
     }
 
-    /// Takes one row; [`Writer::push_batch`] is faster.
+    /// Adds a row; [`Writer::push_batch`] is faster.
     ///
     /// # Errors
-    /// `Input` for a row that cannot be right; as [`Writer::push_batch`].
+    /// `Input` for an invalid row; as [`Writer::push_batch`].
     pub fn push(&self, row: &Row<'_>) -> Result<()> {
         let mut batch = self.batch();
         batch.push(row).map_err(|what| {
@@ -184,19 +184,19 @@ impl<'a> Writer<'a> {
         assert!(end <= rank::pairs_of(self.options.genes), "the band ends behind the last pair");
         let mut state = lock(&self.state);
         let (rows, has_nan) = state.intake.push_band(first, scores, counts)?;
-        state.facts.add(&BatchSummary { rows, has_nan, ..BatchSummary::default() });
+        state.summary.add(&BatchSummary { rows, has_nan, ..BatchSummary::default() });
         Ok(())
     }
 
-    /// Writes what is left and gives the file its name.
+    /// Writes the remaining rows and renames the folder to its path.
     ///
     /// # Errors
-    /// `Input` when a cluster of a pair is given twice; `System`; `Cancelled`. The path then does
+    /// `Input` when a cluster of a pair occurs twice; `System`; `Cancelled`. The path then does
     /// not exist.
     pub fn finish(self, progress: &Progress) -> Result<WriteSummary> {
         let state = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let (slots, spilled_bytes) = state.intake.finish(progress)?;
-        let done = (&slots[..], &state.facts);
+        let done = (&slots[..], &state.summary);
         let written = store(self.partial.folder(), self.shape, &self.options, done, spilled_bytes)?;
         self.partial.publish()?;
         Ok(written)
@@ -212,11 +212,11 @@ pub(super) fn store(
     folder: &Path,
     shape: RowShape,
     options: &WriterOptions,
-    (slots, facts): (&[SlotDone], &BatchSummary),
+    (slots, summary): (&[SlotDone], &BatchSummary),
     spilled_bytes: u64,
 ) -> Result<WriteSummary> {
     let genes = match options.genes {
-        0 => facts.gene_max,
+        0 => summary.gene_max,
         genes => genes,
     };
     let gene_names = &options.gene_names;
@@ -232,8 +232,8 @@ pub(super) fn store(
     let header = MatrixHeader {
         score_names: options.score_names.clone(),
         masks: shape.masks,
-        counts_match_masks: shape.masks == MaskKind::Stored && !facts.counts_differ,
-        has_nan: facts.has_nan,
+        counts_match_masks: shape.masks == MaskKind::Stored && !summary.counts_differ,
+        has_nan: summary.has_nan,
         gene_names: !names_of_genes.is_empty(),
         sample_names: !options.sample_names.is_empty(),
         ..MatrixHeader::of(shape, genes, slot_rows)

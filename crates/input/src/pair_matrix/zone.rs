@@ -1,4 +1,4 @@
-//! What is known of a chunk without reading it: its rows and the range of each score.
+//! Zones: number of rows and range of each score of a chunk, known without reading it.
 
 use cuesta_core::fixed::{Micro, NAN};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// The range of no score at all.
+    /// The range of no scores.
     pub const EMPTY: Self =
         Self { min: Micro::MAX, max: -Micro::MAX, min_abs: Micro::MAX, max_abs: -1 };
 
@@ -35,8 +35,8 @@ impl Range {
         }
     }
 
-    /// Includes many scores, of which some may be absent; returns how many are there and whether
-    /// one of them is NaN.
+    /// Includes many scores, some of which may be absent; returns the number of present scores and
+    /// whether any is NaN.
     pub fn add_all(&mut self, scores: &[Micro]) -> (u32, bool) {
         let (mut present, mut nan, mut range) = (0, 0, *self);
         for &score in scores {
@@ -59,14 +59,14 @@ impl Range {
     }
 }
 
-/// What is known of a chunk of a slot.
+/// Number of rows, stored columns and ranges of a chunk of a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zone {
     /// Rows.
     pub rows: u32,
     /// Bit c: column c is stored, i.e. not all its values are the fill value.
     pub columns: u8,
-    /// One range per score of a row.
+    /// A range for each score of a row.
     pub ranges: Vec<Range>,
 }
 
@@ -89,12 +89,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn many_at_once_equal_one_by_one(scores in proptest::collection::vec(score(), 0..50)) {
-            let (mut one, mut all) = (Range::EMPTY, Range::EMPTY);
+        fn many_scores_at_once_equal_single_scores(scores in proptest::collection::vec(score(), 0..50)) {
+            let (mut single, mut all) = (Range::EMPTY, Range::EMPTY);
             let present: Vec<Micro> = scores.iter().copied().filter(|&s| s != ABSENT).collect();
-            present.iter().for_each(|&score| one.add(score));
+            present.iter().for_each(|&score| single.add(score));
             let (count, nan) = all.add_all(&scores);
-            prop_assert_eq!(all, one);
+            prop_assert_eq!(all, single);
             prop_assert_eq!(count as usize, present.len());
             prop_assert_eq!(nan, present.contains(&NAN));
         }

@@ -1,14 +1,14 @@
-//! One chunk of all slots, every value of it.
+//! Check of all values of a chunk, of all slots.
 
 use cuesta_core::fixed::Micro;
 use cuesta_core::{Result, cpu};
 
 use super::super::ABSENT;
 use super::super::codec::{CRC_BYTES, checked};
-use super::super::found::{CLUSTER_SAMPLES, Io};
 use super::super::header::{COLUMNS, MaskKind};
 use super::super::limits::CHUNK_PAIRS;
 use super::super::mask;
+use super::super::matches::{CLUSTER_SAMPLES, Io};
 use super::super::planes::{self, SCORE_WIDTH};
 use super::super::rank::Walker;
 use super::super::reader::{PairMatrix, Slot};
@@ -19,17 +19,17 @@ use super::wrong;
 use crate::limits::SCORES_MAX;
 use crate::row::Row;
 
-/// What the rows say about the whole matrix.
+/// Properties of the matrix that follow from rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChunkFindings {
-    /// Some score is NaN.
+    /// Whether some score is NaN.
     pub has_nan: bool,
-    /// The counts of some row are not those of its mask.
+    /// Whether the counts of some row differ from those of its mask.
     pub counts_differ: bool,
 }
 
 impl ChunkFindings {
-    /// What holds of either.
+    /// The properties that hold in either.
     pub fn and(self, other: Self) -> Self {
         Self {
             has_nan: self.has_nan | other.has_nan,
@@ -38,22 +38,22 @@ impl ChunkFindings {
     }
 }
 
-/// Buffers of one thread.
+/// Buffers of a thread.
 pub struct Scratch {
     io: Io,
-    slots: Vec<Whole>,
+    slots: Vec<SlotChunk>,
     symbols: Vec<u8>,
 }
 
-/// One chunk of one slot.
-struct Whole {
+/// A chunk of a slot.
+struct SlotChunk {
     readers: Vec<ShardReader>,
-    /// By method; [`ABSENT`] where a pair has no row.
+    /// Scores by method; [`ABSENT`] for a pair without a row.
     scores: Vec<Vec<Micro>>,
-    /// Empty where all values are the fill value.
+    /// Columns; empty if all values are the fill value.
     columns: [Vec<u32>; COLUMNS.len()],
     masks: Masks,
-    /// The row that comes next, counted in the slot.
+    /// The next row, counted in the slot.
     row: u64,
     rows: u32,
 }
@@ -72,7 +72,7 @@ impl Scratch {
     /// When memory is short.
     pub fn new(matrix: &PairMatrix) -> Result<Self> {
         let shape = matrix.header().shape();
-        let whole = |_: &Slot| Whole {
+        let slot_chunk = |_: &Slot| SlotChunk {
             readers: (0..shape.arrays()).map(|_| ShardReader::default()).collect(),
             scores: vec![Vec::new(); shape.scores],
             columns: Default::default(),
@@ -80,7 +80,7 @@ impl Scratch {
             row: 0,
             rows: 0,
         };
-        let slots = matrix.slots.iter().map(whole).collect();
+        let slots = matrix.slots.iter().map(slot_chunk).collect();
         Ok(Self { io: Io::new()?, slots, symbols: Vec::new() })
     }
 
@@ -88,7 +88,7 @@ impl Scratch {
     pub fn size_bytes(matrix: &PairMatrix) -> u64 {
         let shape = matrix.header().shape();
         let pair = (shape.scores + COLUMNS.len()) * SCORE_WIDTH;
-        // Beside the slots there are the encoded and the decoded bytes of one array.
+        // Besides the slots, there are the encoded and the decoded bytes of an array.
         (CHUNK_PAIRS * (pair * matrix.slots.len() + 2 * SCORE_WIDTH)) as u64
     }
 }
@@ -98,107 +98,111 @@ impl PairMatrix {
     /// cluster.
     ///
     /// # Errors
-    /// `Input` naming what is wrong; `System`; what `visit` returns.
+    /// `Input` naming the fault; `System`; the error of `visit`.
     pub(super) fn audit_chunk(
         &self,
         index: usize,
         scratch: &mut Scratch,
         visit: &mut impl FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<ChunkFindings> {
-        let mut facts = ChunkFindings::default();
+        let mut findings = ChunkFindings::default();
         for number in 0..self.slots.len() {
-            facts.has_nan |= self.read_whole(index, number, scratch)?;
+            findings.has_nan |= self.read_slot_chunk(index, number, scratch)?;
         }
         let mut walker = Walker::default();
         let first = index as u64 * CHUNK_PAIRS as u64;
         for place in 0..self.pairs_in(index) {
             let (mut cluster, mut rows) = (0, 0);
             for number in 0..self.slots.len() {
-                let whole = &mut scratch.slots[number];
-                if whole.rows == 0 || whole.scores[0][place] == ABSENT {
+                let slot_chunk = &mut scratch.slots[number];
+                if slot_chunk.rows == 0 || slot_chunk.scores[0][place] == ABSENT {
                     continue;
                 }
                 let genes = walker.genes_of(first + place as u64);
-                let mut columns = self.columns_at(whole, place);
+                let mut columns = self.columns_at(slot_chunk, place);
                 if rows != number || columns[0] <= cluster {
                     return Err(self.damage(index, "clusters are not in order"));
                 }
                 (cluster, rows) = (columns[0], rows + 1);
-                facts.counts_differ |=
-                    self.read_mask(number, genes, (whole, &mut scratch.symbols), &mut columns)?;
-                whole.row += 1;
+                findings.counts_differ |= self.read_mask(
+                    number,
+                    genes,
+                    (slot_chunk, &mut scratch.symbols),
+                    &mut columns,
+                )?;
+                slot_chunk.row += 1;
                 let mut scores = [0; SCORES_MAX];
-                for (score, all) in scores.iter_mut().zip(&whole.scores) {
+                for (score, all) in scores.iter_mut().zip(&slot_chunk.scores) {
                     *score = all[place];
                 }
-                let scores = &scores[..whole.scores.len()];
+                let scores = &scores[..slot_chunk.scores.len()];
                 visit(&row_of(genes, &columns, scores, &scratch.symbols))?;
             }
         }
-        Ok(facts)
+        Ok(findings)
     }
 
-    /// Reads and checks one slot of a chunk; whether a score is NaN.
-    fn read_whole(&self, index: usize, number: usize, scratch: &mut Scratch) -> Result<bool> {
+    /// Reads and checks a slot of a chunk; returns whether a score is NaN.
+    fn read_slot_chunk(&self, index: usize, number: usize, scratch: &mut Scratch) -> Result<bool> {
         let (from, zone) = (&self.slots[number], &self.slots[number].zones[index]);
         let Scratch { io, slots, .. } = scratch;
-        let whole = &mut slots[number];
-        (whole.rows, whole.row) = (zone.rows, from.row_starts[index]);
+        let slot_chunk = &mut slots[number];
+        (slot_chunk.rows, slot_chunk.row) = (zone.rows, from.row_starts[index]);
         if zone.rows == 0 {
             let empty = *zone == Zone::empty(self.header().scores);
             return if empty { Ok(false) } else { Err(self.damage(index, "it has no rows")) };
         }
-        let mut found = Zone::empty(self.header().scores);
+        let mut zone_read = Zone::empty(self.header().scores);
         let mut has_nan = false;
         for method in 0..self.header().scores {
-            let reader = &mut whole.readers[method];
+            let reader = &mut slot_chunk.readers[method];
             let size = CHUNK_PAIRS * SCORE_WIDTH;
             let raw = io.read(reader, &from.arrays[method], index as u64, size)?;
-            join(raw, &mut whole.scores[method]);
-            let (rows, nan) = found.ranges[method].add_all(&whole.scores[method]);
-            found.rows = rows;
+            join(raw, &mut slot_chunk.scores[method]);
+            let (rows, nan) = zone_read.ranges[method].add_all(&slot_chunk.scores[method]);
+            zone_read.rows = rows;
             has_nan |= nan;
-            let [first, this] = [0, method].map(|method| &whole.scores[method]);
+            let [first, this] = [0, method].map(|method| &slot_chunk.scores[method]);
             let mut places = first.iter().zip(this);
             if !places.all(|(a, b)| (*a == ABSENT) == (*b == ABSENT)) {
                 return Err(self.damage(index, "methods have scores of different pairs"));
             }
         }
-        let beyond = &whole.scores[0][self.pairs_in(index)..];
+        let beyond = &slot_chunk.scores[0][self.pairs_in(index)..];
         if beyond.iter().any(|&score| score != ABSENT) {
             return Err(self.damage(index, "it has scores beyond the last pair"));
         }
         for column in 0..COLUMNS.len() {
             if zone.columns & (1 << column) != 0 {
-                self.read_column((index, number), column, whole, io)?;
-                found.columns |= 1 << column;
+                self.read_column((index, number), column, slot_chunk, io)?;
+                zone_read.columns |= 1 << column;
             } else {
-                whole.columns[column].clear();
+                slot_chunk.columns[column].clear();
             }
         }
-        match found == *zone {
+        match zone_read == *zone {
             true => Ok(has_nan),
             false => Err(self.damage(index, "its rows or ranges are not what side arrays say")),
         }
     }
 
-    /// Reads a column that is stored: some row has another value than the fill value, and no pair
+    /// Reads a stored column: some row must differ from the fill value, but no pair
     /// without a row has.
     fn read_column(
         &self,
         (index, number): (usize, usize),
         column: usize,
-        whole: &mut Whole,
+        slot_chunk: &mut SlotChunk,
         io: &mut Io,
     ) -> Result<()> {
         let shape = self.header().shape();
         let array = shape.scores + column;
         let from = &self.slots[number].arrays[array];
         let size = CHUNK_PAIRS * shape.width();
-        let raw = io.read(&mut whole.readers[array], from, index as u64, size)?;
-        let values = &mut whole.columns[column];
+        let raw = io.read(&mut slot_chunk.readers[array], from, index as u64, size)?;
+        let values = &mut slot_chunk.columns[column];
         values.resize(CHUNK_PAIRS, 0);
-        let (fill, scores) = (shape.fill()[column], &whole.scores[0]);
+        let (fill, scores) = (shape.fill()[column], &slot_chunk.scores[0]);
         let (stray, other) = cpu::fastest(
             #[inline(always)]
             || {
@@ -218,9 +222,9 @@ impl PairMatrix {
         }
     }
 
-    fn columns_at(&self, whole: &Whole, place: usize) -> [u32; COLUMNS.len()] {
+    fn columns_at(&self, slot_chunk: &SlotChunk, place: usize) -> [u32; COLUMNS.len()] {
         let mut values = self.header().shape().fill();
-        for (value, column) in values.iter_mut().zip(&whole.columns) {
+        for (value, column) in values.iter_mut().zip(&slot_chunk.columns) {
             if let Some(&stored) = column.get(place) {
                 *value = stored;
             }
@@ -228,13 +232,13 @@ impl PairMatrix {
         values
     }
 
-    /// Replaces the symbols by those of the next row of a slot; whether the counts in its columns
-    /// are others.
+    /// Replaces the symbols by those of the next row of a slot; returns whether the counts in its
+    /// columns differ.
     fn read_mask(
         &self,
         number: usize,
         (gene1, gene2): (u32, u32),
-        (whole, symbols): (&mut Whole, &mut Vec<u8>),
+        (slot_chunk, symbols): (&mut SlotChunk, &mut Vec<u8>),
         columns: &mut [u32; COLUMNS.len()],
     ) -> Result<bool> {
         let samples = self.header().samples as usize;
@@ -248,7 +252,7 @@ impl PairMatrix {
                 Ok(false)
             }
             MaskKind::Stored => {
-                let planes = self.planes_of(number, whole)?;
+                let planes = self.planes_of(number, slot_chunk)?;
                 mask::unpack(planes, samples, symbols);
                 Ok(mask::tally(planes) != columns[CLUSTER_SAMPLES..])
             }
@@ -256,24 +260,24 @@ impl PairMatrix {
     }
 
     /// The packed mask of the next row of a slot.
-    fn planes_of<'a>(&self, number: usize, whole: &'a mut Whole) -> Result<&'a [u8]> {
+    fn planes_of<'a>(&self, number: usize, slot_chunk: &'a mut SlotChunk) -> Result<&'a [u8]> {
         let shape = self.header().shape();
         let (chunk, inside) =
-            (whole.row / shape.mask_chunk_rows(), whole.row % shape.mask_chunk_rows());
+            (slot_chunk.row / shape.mask_chunk_rows(), slot_chunk.row % shape.mask_chunk_rows());
         let bytes = shape.mask_bytes();
-        if whole.masks.chunk != Some(chunk) {
-            whole.masks.chunk = None;
+        if slot_chunk.masks.chunk != Some(chunk) {
+            slot_chunk.masks.chunk = None;
             let array = shape.arrays() - 1;
             let size = shape.mask_chunk_rows() as usize * bytes + CRC_BYTES;
-            let reader = &mut whole.readers[array];
+            let reader = &mut slot_chunk.readers[array];
             let from = &self.slots[number].arrays[array];
-            reader.read_fixed(from, chunk, size, &mut whole.masks.bytes)?;
-            if checked(&whole.masks.bytes).is_none() {
+            reader.read_fixed(from, chunk, size, &mut slot_chunk.masks.bytes)?;
+            if checked(&slot_chunk.masks.bytes).is_none() {
                 return Err(wrong(reader.path(), "a chunk has a wrong checksum"));
             }
-            whole.masks.chunk = Some(chunk);
+            slot_chunk.masks.chunk = Some(chunk);
         }
-        let planes = &whole.masks.bytes[inside as usize * bytes..][..bytes];
+        let planes = &slot_chunk.masks.bytes[inside as usize * bytes..][..bytes];
         match mask::is_possible(planes, shape.samples as usize) {
             true => Ok(planes),
             false => Err(wrong(self.path(), "a mask has bits that mean nothing")),

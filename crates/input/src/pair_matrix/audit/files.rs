@@ -1,4 +1,4 @@
-//! The files of a pair matrix: which there are, what the small ones say, how shards are divided.
+//! Check of the files of a pair matrix: their names, the content of the small ones, the shards.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,8 +19,8 @@ use super::wrong;
 const BY_CHUNK: [&str; 2] = ["chunk_columns", "chunk_rows"];
 const BY_METHOD: [&str; 4] = ["chunk_max", "chunk_max_abs", "chunk_min", "chunk_min_abs"];
 
-/// Checks that the folder has exactly the files that its header asks for, that their metadata is
-/// the one there can be, and that shards hold their chunks one after the other and nothing else.
+/// Checks that the folder has exactly the files that its header requires, that their metadata is
+/// the only valid one, and that shards hold their chunks without gaps and nothing else.
 ///
 /// # Errors
 /// `Input` naming the file; `System`.
@@ -41,11 +41,11 @@ pub fn check(matrix: &PairMatrix) -> Result<()> {
             expected.extend(check_array(matrix, (number, slot), array)?);
         }
     }
-    let mut found = BTreeSet::new();
-    list(root, &mut found)?;
-    match expected.symmetric_difference(&found).next() {
+    let mut existing = BTreeSet::new();
+    list(root, &mut existing)?;
+    match expected.symmetric_difference(&existing).next() {
         None => check_gene_missing(matrix),
-        Some(path) if found.contains(path) => Err(wrong(path, "it does not belong there")),
+        Some(path) if existing.contains(path) => Err(wrong(path, "it does not belong there")),
         Some(path) => Err(wrong(path, "it is missing")),
     }
 }
@@ -65,7 +65,7 @@ fn side_files(matrix: &PairMatrix) -> Vec<PathBuf> {
         files.push(root.join("gene_missing/c/0/0"));
     }
     let names = [("gene_name/c/0", header.gene_names), ("sample_name/c/0", header.sample_names)];
-    files.extend(names.iter().filter(|(_, there)| *there).map(|(name, _)| root.join(name)));
+    files.extend(names.iter().filter(|(_, exists)| *exists).map(|(name, _)| root.join(name)));
     files
 }
 
@@ -82,8 +82,8 @@ fn check_array(
         Some(column) => zone.rows > 0 && zone.columns & (1 << column) != 0,
     };
     if array + 1 < shape.arrays() {
-        let there: Vec<bool> = slot.zones.iter().map(stored).collect();
-        return check_shards(place, &there, None);
+        let is_stored: Vec<bool> = slot.zones.iter().map(stored).collect();
+        return check_shards(place, &is_stored, None);
     }
     if matrix.header().masks != MaskKind::Stored {
         return Ok(Vec::new());
@@ -105,18 +105,18 @@ fn check_array(
     Ok(files)
 }
 
-/// Checks that the chunks that should be `there` lie one after the other in the shards of an array,
-/// each of `size` bytes if that is known, and that no other is there; returns the files.
-fn check_shards(place: &ShardPath, there: &[bool], size: Option<u64>) -> Result<Vec<PathBuf>> {
+/// Checks that the shards of an array hold exactly the chunks that `is_stored` marks, without gaps,
+/// each of `size` bytes if that is known; returns the files.
+fn check_shards(place: &ShardPath, is_stored: &[bool], size: Option<u64>) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for (number, there) in there.chunks(place.chunks as usize).enumerate() {
-        if !there.contains(&true) {
+    for (number, is_stored) in is_stored.chunks(place.chunks as usize).enumerate() {
+        if !is_stored.contains(&true) {
             continue;
         }
         let (path, index, data_bytes) = shard::read_index(place, number as u64)?;
         let mut end = 0;
         let in_place = index.iter().enumerate().all(|(chunk, &(offset, bytes))| {
-            if !there.get(chunk).is_some_and(|there| *there) {
+            if !is_stored.get(chunk).is_some_and(|is_stored| *is_stored) {
                 return (offset, bytes) == NOTHING;
             }
             let follows = offset == end && size.is_none_or(|size| bytes == size);
@@ -131,7 +131,7 @@ fn check_shards(place: &ShardPath, there: &[bool], size: Option<u64>) -> Result<
     Ok(files)
 }
 
-/// The bits behind the last sample mean nothing, and are not set.
+/// Checks that the bits after the last sample are 0.
 fn check_gene_missing(matrix: &PairMatrix) -> Result<()> {
     let samples = matrix.header().samples as usize;
     let bytes = mask::plane_bytes(samples).max(1);
@@ -142,15 +142,15 @@ fn check_gene_missing(matrix: &PairMatrix) -> Result<()> {
     }
 }
 
-fn list(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result<()> {
+fn list(folder: &Path, files: &mut BTreeSet<PathBuf>) -> Result<()> {
     let system = |cause| Error::system("verify", "reading", folder, &cause);
     for entry in fs::read_dir(folder).map_err(system)? {
         let path = entry.map_err(system)?.path();
-        // A link is no folder: it is listed, and does not belong there.
+        // A link is not a folder: it is listed, and reported as unexpected.
         if path.symlink_metadata().map_err(system)?.is_dir() {
-            list(&path, found)?;
+            list(&path, files)?;
         } else {
-            found.insert(path);
+            files.insert(path);
         }
     }
     Ok(())

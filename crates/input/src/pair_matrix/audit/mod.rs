@@ -1,9 +1,9 @@
-//! Reads a pair matrix back whole, and believes nothing in it: for verifiers.
+//! Complete check of a pair matrix that trusts none of its content, for verifiers.
 //!
-//! Beyond the rows, everything that a reader may rely on is held against them: the ranges and
-//! counts of the chunks, the columns also where they could be counted from masks, fill values where
-//! a pair has no row, the order of the slots, the padding of masks, the index of every shard, the
-//! bytes of every `zarr.json`, and that there is no other file.
+//! Besides the rows, the audit compares with them everything that a reader relies on: the ranges and
+//! counts of the chunks, the columns even if they could be counted from masks, fill values of pairs
+//! without a row, the order of the slots, the padding of masks, the index of each shard, the bytes
+//! of each `zarr.json`, and that there is no other file.
 
 mod chunk;
 mod files;
@@ -20,25 +20,25 @@ use crate::row::Row;
 use chunk::{ChunkFindings, Scratch};
 use cuesta_runtime::parallel;
 
-/// What an audit may use.
+/// Resources of an audit.
 #[derive(Clone, Copy)]
 pub struct AuditResources<'a> {
-    /// Threads, at most.
+    /// Maximum number of threads.
     pub threads: usize,
-    /// Memory: fewer threads are taken where it is short.
+    /// Memory in bytes: fewer threads are used if it is short.
     pub memory_bytes: u64,
-    /// Told of the bytes of the files as they are read.
+    /// Progress, advanced by the bytes of the files as they are read.
     pub progress: &'a Progress,
     /// Bytes of all files.
     pub size_bytes: u64,
 }
 
 impl PairMatrix {
-    /// Calls `keep` for every row, in order within a chunk, on several threads; returns the states.
+    /// Calls `keep` for each row, in order within a chunk, on several threads; returns the states.
     ///
     /// # Errors
-    /// `Input` for whatever is not as [`super::Writer`] writes these rows, or a row that `keep`
-    /// refuses with a sentence; `System`; `Cancelled`.
+    /// `Input` for any difference from what [`super::Writer`] writes for these rows, or for a row
+    /// that `keep` refuses with a sentence; `System`; `Cancelled`.
     pub fn audit<S: Send>(
         &self,
         resources: &AuditResources<'_>,
@@ -48,13 +48,13 @@ impl PairMatrix {
         files::check(self)?;
         let chunks = self.chunk_count();
         let share = resources.size_bytes / chunks.max(1) as u64;
-        let work = |(state, facts, scratch): &mut (S, ChunkFindings, Option<Scratch>),
+        let work = |(state, findings, scratch): &mut (S, ChunkFindings, Option<Scratch>),
                     index: usize| {
             let scratch = match scratch {
                 Some(scratch) => scratch,
                 none => none.insert(Scratch::new(self)?),
             };
-            *facts = facts.and(self.audit_chunk(index, scratch, &mut |row| {
+            *findings = findings.and(self.audit_chunk(index, scratch, &mut |row| {
                 keep(state, row).map_err(|what| {
                     let place = format!("pair {} {} of", row.gene1, row.gene2);
                     let text = format!("{place} {} {what}", self.path().display());
@@ -65,23 +65,27 @@ impl PairMatrix {
         };
         let make = || (make(), ChunkFindings::default(), None);
         let states = parallel::run(self.audit_threads(resources), chunks, make, work, |_| {})?;
-        let facts =
-            states.iter().fold(ChunkFindings::default(), |sum, (_, facts, _)| sum.and(*facts));
-        self.check_facts(facts)?;
+        let findings = states
+            .iter()
+            .fold(ChunkFindings::default(), |sum, (_, findings, _)| sum.and(*findings));
+        self.check_findings(findings)?;
         Ok(states.into_iter().map(|(state, ..)| state).collect())
     }
 
     fn audit_threads(&self, resources: &AuditResources<'_>) -> usize {
-        let room = resources.memory_bytes / Scratch::size_bytes(self).max(1);
-        resources.threads.min(room as usize).max(1)
+        let threads_max = resources.memory_bytes / Scratch::size_bytes(self).max(1);
+        resources.threads.min(threads_max as usize).max(1)
     }
 
-    fn check_facts(&self, facts: ChunkFindings) -> Result<()> {
+    fn check_findings(&self, findings: ChunkFindings) -> Result<()> {
         let header = self.header();
         let stored = header.masks == MaskKind::Stored;
         let checks = [
-            ("has_nan", header.has_nan == facts.has_nan),
-            ("counts_match_masks", header.counts_match_masks == (stored && !facts.counts_differ)),
+            ("has_nan", header.has_nan == findings.has_nan),
+            (
+                "counts_match_masks",
+                header.counts_match_masks == (stored && !findings.counts_differ),
+            ),
         ];
         match checks.iter().find(|(_, right)| !right) {
             None => Ok(()),
@@ -89,7 +93,7 @@ impl PairMatrix {
         }
     }
 
-    /// Pairs of a chunk; the last one has fewer.
+    /// Number of pairs of a chunk; the last chunk has fewer.
     fn pairs_in(&self, index: usize) -> usize {
         let first = index as u64 * CHUNK_PAIRS as u64;
         (self.header().pairs() - first).min(CHUNK_PAIRS as u64) as usize

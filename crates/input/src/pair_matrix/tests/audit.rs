@@ -67,9 +67,9 @@ fn nothing_can_be_changed_in_any_file() {
     }
 }
 
-/// What another program could have written, with every checksum right.
+/// Such a file could come from another program, with all checksums right.
 #[test]
-fn a_header_that_says_otherwise_than_the_rows_is_noticed() {
+fn a_header_that_differs_from_the_rows_is_reported() {
     let kind = Kind { genes: 40, ..DENSE };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zarr");
@@ -88,9 +88,9 @@ fn a_header_that_says_otherwise_than_the_rows_is_noticed() {
         let header: MatrixHeader = serde_json::from_value(attributes).unwrap();
         let arrays = schema::Arrays::of(&header, &path).unwrap();
         arrays.store_metadata(&header).unwrap();
-        let found = audit(&path);
-        // A name of a score is for the caller to hold against what it knows.
-        assert_eq!(found.is_ok(), name == "score_names", "{name}");
+        let outcome = audit(&path);
+        // The caller must check the names of scores.
+        assert_eq!(outcome.is_ok(), name == "score_names", "{name}");
         let _ = fs::remove_dir_all(path.join("sample_name"));
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests share: rows of every kind, writing and reading them.
+//! Shared code of the tests: rows of all kinds, writing and reading them.
 
 mod audit;
 mod refusal;
@@ -69,10 +69,10 @@ struct Kind {
     samples: u32,
     scores: usize,
     masks: bool,
-    /// One pair in this many has rows.
+    /// A pair in this many has rows.
     sparse: u64,
     clusters: u64,
-    /// The counts are those of the masks.
+    /// Whether the counts equal those of the masks.
     honest: bool,
 }
 
@@ -172,7 +172,7 @@ fn digest(rows: &[Owned]) -> Digest {
 
 /// Every file below a folder.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
+    let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(next).unwrap() {
@@ -181,11 +181,11 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
                 folders.push(path);
             } else {
                 let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
-                found.insert(name, fs::read(&path).unwrap());
+                files.insert(name, fs::read(&path).unwrap());
             }
         }
     }
-    found
+    files
 }
 
 /// Memory that is just enough for five slots.

@@ -1,9 +1,9 @@
-//! What is wrong is told, and nothing half-written is left.
+//! Faults are reported, and no partial output remains.
 
 use super::*;
 
 #[test]
-fn a_row_given_twice_is_an_error_and_leaves_nothing() {
+fn a_duplicate_row_is_an_error_and_leaves_nothing() {
     let rows = rows_of(&DENSE, 5);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zarr");
@@ -18,7 +18,7 @@ fn a_row_given_twice_is_an_error_and_leaves_nothing() {
 }
 
 #[test]
-fn bad_options_are_told() {
+fn bad_options_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zarr");
     let good = options(&DENSE, folder.path());

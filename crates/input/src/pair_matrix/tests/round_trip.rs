@@ -70,7 +70,7 @@ fn input_nearly_in_order_is_not_spilled() {
 }
 
 #[test]
-fn one_late_row_is_put_in_its_place() {
+fn a_late_row_is_put_in_its_place() {
     let rows = rows_of(&DENSE, 5);
     let mut moved = rows.clone();
     let first = moved.remove(17);
@@ -83,7 +83,7 @@ fn one_late_row_is_put_in_its_place() {
 }
 
 #[test]
-fn a_filter_gives_the_rows_it_keeps() {
+fn a_filter_returns_the_rows_that_pass() {
     let folder = tempfile::tempdir().unwrap();
     for (number, kind) in
         [DENSE, CLUSTERS, Kind { honest: false, ..CLUSTERS }].into_iter().enumerate()
@@ -104,8 +104,8 @@ fn a_filter_gives_the_rows_it_keeps() {
                     && filter.keeps_samples(row.numbers[4], row.numbers[5])
             };
             let expected: Vec<Owned> = rows.iter().filter(keeps).cloned().collect();
-            let found = read(&path, &Query { filter: Some(filter), need: Need::Row }).unwrap();
-            assert!(found == expected && !expected.is_empty(), "{kind:?} {params:?}");
+            let passed = read(&path, &Query { filter: Some(filter), need: Need::Row }).unwrap();
+            assert!(passed == expected && !expected.is_empty(), "{kind:?} {params:?}");
             let edges = read(&path, &Query { filter: Some(filter), need: Need::Edge }).unwrap();
             let edge = |row: &Owned| {
                 let [gene1, gene2, cluster, ..] = row.numbers;
@@ -124,9 +124,9 @@ fn edge_of(row: &Owned) -> (u32, u32, u32, i32) {
 #[test]
 fn chunks_that_cannot_match_are_left_out() {
     let mut rows = rows_of(&DENSE, 3);
-    let one = 140_000;
+    let late = 140_000;
     rows.iter_mut().for_each(|row| row.scores[0] = if row.scores[0] == NAN { NAN } else { 7 });
-    rows[one].scores[0] = -900_000;
+    rows[late].scores[0] = -900_000;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zarr");
     write(&path, options(&DENSE, folder.path()), 400 * MIB, &rows).unwrap();
@@ -143,7 +143,7 @@ fn chunks_that_cannot_match_are_left_out() {
 }
 
 #[test]
-fn a_score_list_that_is_too_short_for_the_filter_is_told() {
+fn a_score_list_that_is_too_short_for_the_filter_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zarr");
     write(&path, options(&DENSE, folder.path()), 400 * MIB, &rows_of(&DENSE, 1)[..9]).unwrap();
@@ -244,10 +244,10 @@ fn the_zarrs_library_reads_the_same_values() {
         let folder = header::slot_folder(slot);
         assert_eq!(all(&open(&format!("/{folder}score_1"))), expected[slot]);
         let array = open(&format!("/{folder}cluster_samples"));
-        let found = array.retrieve_array_subset::<Vec<u16>>(&array.subset_all()).unwrap();
-        assert_eq!(found, samples[slot]);
+        let values = array.retrieve_array_subset::<Vec<u16>>(&array.subset_all()).unwrap();
+        assert_eq!(values, samples[slot]);
         let array = open(&format!("/{folder}mask"));
-        let found = array.retrieve_array_subset::<Vec<u8>>(&array.subset_all()).unwrap();
-        assert_eq!(found, masks[slot]);
+        let values = array.retrieve_array_subset::<Vec<u8>>(&array.subset_all()).unwrap();
+        assert_eq!(values, masks[slot]);
     }
 }

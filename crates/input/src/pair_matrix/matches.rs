@@ -1,4 +1,4 @@
-//! The rows of one slot of a chunk that passed, and reading their values.
+//! The rows of a slot of a chunk that pass the filter, and reading their values.
 
 use cuesta_core::Result;
 use cuesta_core::fixed::Micro;
@@ -12,7 +12,7 @@ use super::shard::{ShardPath, ShardReader};
 use super::{ABSENT, damaged};
 use crate::filter::Filter;
 
-/// Numbers of the columns that a filter looks at.
+/// Numbers of the columns that a filter checks.
 pub const CLUSTER_SAMPLES: usize = 2;
 const MISSING: usize = 3;
 
@@ -23,14 +23,14 @@ pub struct Io {
     planes: Vec<u8>,
 }
 
-/// The rows of one slot that passed, and their values one by one.
+/// The rows of a slot that pass the filter, and their values.
 #[derive(Default)]
 pub struct SlotRows {
-    /// One for each array of the slot.
+    /// A reader for each array of the slot.
     pub readers: Vec<ShardReader>,
-    /// Places in the chunk, ascending.
+    /// Positions in the chunk, ascending.
     pub hits: Vec<u32>,
-    /// Numbers of the rows among those of the chunk; only when masks are wanted.
+    /// Numbers of the rows among all rows of the chunk; only when masks are requested.
     pub positions: Vec<u32>,
     /// For each method, the scores of the hits.
     pub scores: Vec<Vec<Micro>>,
@@ -71,7 +71,7 @@ impl Io {
 }
 
 impl SlotRows {
-    /// Nothing found, in rows of this shape.
+    /// An empty result for rows of this shape.
     pub fn new(shape: &RowShape) -> Self {
         Self {
             readers: (0..shape.arrays()).map(|_| ShardReader::default()).collect(),
@@ -85,13 +85,13 @@ impl SlotRows {
         self.readers.iter_mut().for_each(|reader| *reader = ShardReader::default());
     }
 
-    /// Takes every pair that has a row.
+    /// Selects all pairs that have a row.
     pub fn hits_of_all(&mut self, scores: &[Micro]) {
         let present = |(place, &score): (u32, &Micro)| (score != ABSENT).then_some(place);
         self.hits.extend((0..).zip(scores).filter_map(present));
     }
 
-    /// Drops the rows whose counts of samples do not pass.
+    /// Removes the rows whose counts of samples do not pass.
     ///
     /// # Errors
     /// `Input` when the chunk is damaged; `System`.
@@ -116,8 +116,8 @@ impl SlotRows {
         Ok(())
     }
 
-    /// Numbers of the hits among the rows of the chunk; none when the chunk has other rows than
-    /// its zone says.
+    /// Sets the numbers of the hits among the rows of the chunk; none when the number of rows differs
+    /// from that of its zone.
     pub fn count_positions(&mut self, scores: &[Micro], from: &Slot, index: usize) {
         self.positions.clear();
         let count = |part: &[Micro]| part.iter().map(|&s| u32::from(s != ABSENT)).sum::<u32>();
@@ -176,7 +176,7 @@ impl SlotRows {
         let size = CHUNK_PAIRS * shape.width();
         let planes = io.read(reader, &from.arrays[array], index as u64, size)?;
         values.extend(self.hits.iter().map(|&hit| planes::get(planes, CHUNK_PAIRS, hit as usize)));
-        // Few files stay open, however many threads there are.
+        // Closed at once, so that few files are open with any number of threads.
         *reader = ShardReader::default();
         Ok(())
     }
