@@ -73,24 +73,24 @@ def trial(workload: str, inputs: list[str], parameters: dict[str, Any], **change
     return Trial(**(defaults | changes))
 
 
-def run(wanted: Trial, folder: Path, engine: Engine | None = None) -> Outcome:
+def run(job: Trial, folder: Path, engine: Engine | None = None) -> Outcome:
     """Run into `folder/NAME`, verify, and check that nothing is left in scratch."""
-    chosen = engine or get_engine(wanted.engine)
+    chosen = engine or get_engine(job.engine)
     output, scratch = folder / chosen.name, folder / "scratch"
     output.mkdir(parents=True)
     scratch.mkdir(exist_ok=True)
-    outcome = chosen.run(wanted, output, scratch)
+    outcome = chosen.run(job, output, scratch)
     assert not any(scratch.iterdir())
-    verification = verify(wanted, output, scratch)
+    verification = verify(job, output, scratch)
     assert verification.verified, verification
     return outcome
 
 
 def both(workload: str, inputs: list[str], parameters: dict[str, Any], folder: Path) -> Outcome:
     """Run on both engines and compare all files; return the outcome of the array engine."""
-    wanted = trial(workload, inputs, parameters)
-    outcome = run(wanted, folder)
-    run(wanted, folder, get_engine("native"))
+    job = trial(workload, inputs, parameters)
+    outcome = run(job, folder)
+    run(job, folder, get_engine("native"))
     for file in (folder / "native").iterdir():
         expected = file.read_bytes()
         actual = (folder / "array" / file.name).read_bytes()

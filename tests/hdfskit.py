@@ -26,9 +26,9 @@ def cluster_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def cluster(cluster_folder: Path) -> Iterator[Running]:
     """HDFS that runs until the last test; skips without Java or Maven."""
-    lacking = testbed_hdfs.missing()
-    if lacking:
-        pytest.skip(lacking)
+    reason = testbed_hdfs.missing()
+    if reason:
+        pytest.skip(reason)
     with counted(cluster_folder.with_name("hdfs-users")) as users:
         service = testbed_hdfs.up(cluster_folder)
         users.write_text(users.read_text() + "x")

@@ -50,11 +50,11 @@ def hosts(count: int) -> Iterator[str | None]:
         yield "only root can make network namespaces, and with ip and tc"
         return
     try:
-        made = ip("link", "add", BRIDGE, "type", "bridge")
-        made = made and ip("link", "set", BRIDGE, "up")
+        bridge_exists = ip("link", "add", BRIDGE, "type", "bridge")
+        bridge_exists = bridge_exists and ip("link", "set", BRIDGE, "up")
         yield (
             None
-            if made
+            if bridge_exists
             and all(
                 make_host(host_name(number), (_end(number), BRIDGE), address(number))
                 for number in range(1, count + 1)
@@ -183,8 +183,8 @@ class HostJob:
             secret=secret or self.place / "secret",
             members_file=self.place / "members",
         )
-        wanted = {"memory_bytes": 64 * BLOCK_BYTES, "block_bytes": BLOCK_BYTES} | settings
-        store = StoreSettings(under=self.under, peers=peers, admission=False, **wanted)
+        options = {"memory_bytes": 64 * BLOCK_BYTES, "block_bytes": BLOCK_BYTES} | settings
+        store = StoreSettings(under=self.under, peers=peers, admission=False, **options)
         return HostStore(number, self.place / f"m{number}", store)
 
     def wait_until_live(self, numbers: Sequence[int]) -> None:

@@ -36,9 +36,9 @@ def leftovers(kinds: Kinds, before: set[Path]) -> set[Path]:
 
     Files that unrelated programs create meanwhile do not count.
     """
-    made = files(kinds) - before
-    wait_for_nothing(lambda: made & files(kinds))
-    return made & files(kinds)
+    created = files(kinds) - before
+    wait_for_nothing(lambda: created & files(kinds))
+    return created & files(kinds)
 
 
 def family(pid: int) -> list[int]:
@@ -50,11 +50,11 @@ def family(pid: int) -> list[int]:
 
 def carrying(variable: str) -> list[int]:
     """Return processes with `NAME=VALUE` in their environment, which children inherit."""
-    wanted, pids = variable.encode(), []
+    target, pids = variable.encode(), []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
-                if wanted in Path(entry.path, "environ").read_bytes().split(b"\0"):
+                if target in Path(entry.path, "environ").read_bytes().split(b"\0"):
                     pids.append(int(entry.name))
     return pids
 

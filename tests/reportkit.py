@@ -103,7 +103,7 @@ def record(engine: str, timings: Sequence[Timing], peak_bytes: int, **changes: A
         for name, value in chosen.items()
         if name not in ("phases", "load_average", "resident_before_bytes")
     }
-    made: Record = {
+    fields: Record = {
         "schema": "cuesta.run/1",
         "workload": "scan",
         "engine": engine,
@@ -159,7 +159,7 @@ def record(engine: str, timings: Sequence[Timing], peak_bytes: int, **changes: A
                     "--repeat", "7", "-o", "answers/scan"],
         "preview": [HISTOGRAM, PAIRS],
     }  # fmt: skip
-    return made | changes
+    return fields | changes
 
 
 HISTOGRAM: Record = {
@@ -233,13 +233,13 @@ LENGTHS: Record = {
 
 def timings(phases: Mapping[str, float], repeats: int, first_only: str = "") -> list[Timing]:
     """Return `repeats` repeats that differ a little; the phase `first_only` is in the first."""
-    made = []
+    repeats_made = []
     for index in range(repeats):
         factor = 1 + 0.03 * ((index * 5) % 7 - 2) / 2
         repeat_phases = {name: seconds * factor for name, seconds in phases.items()
                 if index == 0 or name != first_only}  # fmt: skip
-        made.append(Timing(phases=repeat_phases))
-    return made
+        repeats_made.append(Timing(phases=repeat_phases))
+    return repeats_made
 
 
 def native(repeats: int = 7, **changes: Any) -> Record:
@@ -300,10 +300,10 @@ def assembly(**changes: Any) -> Record:
     return record("native", times, 52_781_056, **(defaults | changes))
 
 
-def write_run(folder: Path, made: Record) -> Path:
+def write_run(folder: Path, run_record: Record) -> Path:
     """Write the record as `run.json` into an answer folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "run.json").write_text(json.dumps(made, indent=2), encoding="utf-8")
+    (folder / "run.json").write_text(json.dumps(run_record, indent=2), encoding="utf-8")
     return folder
 
 
@@ -331,19 +331,19 @@ def hostile() -> Record:
     times = timings(
         {f"{MARKUP[:12]}{index}{'x' * 40}": 0.01 * (index + 1) for index in range(30)}, 3
     )
-    made = record(MARKUP + "y" * 200, times, 41_203_712)
-    for index, phase_record in enumerate(made["phases"]):
+    run_record = record(MARKUP + "y" * 200, times, 41_203_712)
+    for index, phase_record in enumerate(run_record["phases"]):
         phase_record["ceiling"] = f"{MARKUP}{'z' * 60}{index}_bytes_per_s"
-    made["inputs"][0]["path"] = f"/data/{MARKUP}/{'long' * 60}.txt"
-    made["parameters"][MARKUP] = MARKUP
-    made["engine_options"] = {MARKUP: "w" * 300}
-    made["answer"]["counts"][MARKUP] = 2**62
-    made["answer"]["files"] = [{"name": MARKUP + "v" * 100, "bytes": 5}]
-    made["verification"]["method"] = MARKUP
-    made["machine"]["cpu"] = "u" * 400
-    made["versions"][MARKUP] = MARKUP
-    made["command"] = ["cuesta", MARKUP, "t" * 500]
-    made["preview"] = [
+    run_record["inputs"][0]["path"] = f"/data/{MARKUP}/{'long' * 60}.txt"
+    run_record["parameters"][MARKUP] = MARKUP
+    run_record["engine_options"] = {MARKUP: "w" * 300}
+    run_record["answer"]["counts"][MARKUP] = 2**62
+    run_record["answer"]["files"] = [{"name": MARKUP + "v" * 100, "bytes": 5}]
+    run_record["verification"]["method"] = MARKUP
+    run_record["machine"]["cpu"] = "u" * 400
+    run_record["versions"][MARKUP] = MARKUP
+    run_record["command"] = ["cuesta", MARKUP, "t" * 500]
+    run_record["preview"] = [
         HISTOGRAM | {"title": MARKUP, "x": MARKUP, "y": MARKUP, "note": MARKUP},
         SPECTRUM
         | {
@@ -358,4 +358,4 @@ def hostile() -> Record:
         DEGREES | {"series": [{"name": MARKUP, "points": [[1, 1], [10**12, 10**15]]}]},
         PAIRS | {"columns": [MARKUP, "b"], "rows": [[MARKUP * 2, "r" * 200]]},
     ]
-    return made
+    return run_record

@@ -63,9 +63,11 @@ def root(engine: Any) -> Any:
 
 
 def host(zone: Any, name: str, cores: int) -> Any:
-    made = zone.add_host(name, 1e9) if hasattr(zone, "add_host") else zone.create_host(name, 1e9)
-    made.core_count = cores
-    return made if hasattr(zone, "add_host") else made.seal()
+    sim_host = (
+        zone.add_host(name, 1e9) if hasattr(zone, "add_host") else zone.create_host(name, 1e9)
+    )
+    sim_host.core_count = cores
+    return sim_host if hasattr(zone, "add_host") else sim_host.seal()
 
 
 def disk_of(node: Any, rate: float) -> Any:

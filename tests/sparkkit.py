@@ -39,9 +39,9 @@ def scala_engine() -> SparkScalaEngine:
 @pytest.fixture(scope="module")
 def scala() -> Iterator[SparkScalaEngine]:
     """Engine without Python, closed after the module; skips where it cannot run."""
-    lacking = scala_engine().missing()
-    if lacking:
-        pytest.skip(lacking)
+    reason = scala_engine().missing()
+    if reason:
+        pytest.skip(reason)
     engine().close()
     yield scala_engine()
     scala_engine().close()
@@ -50,9 +50,9 @@ def scala() -> Iterator[SparkScalaEngine]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkEngine]:
     """Spark engine, closed after the last test; skips where Spark cannot run."""
-    lacking = engine().missing()
-    if lacking:
-        pytest.skip(lacking)
+    reason = engine().missing()
+    if reason:
+        pytest.skip(reason)
     yield engine()
     engine().close()
 
@@ -70,7 +70,7 @@ def trial(workload: str, inputs: list[str], parameters: dict[str, Any], **option
     )
 
 
-def run(wanted: Trial, folder: Path, name: str = "spark") -> tuple[Outcome, dict[str, bytes]]:
+def run(job: Trial, folder: Path, name: str = "spark") -> tuple[Outcome, dict[str, bytes]]:
     """Run on an engine; return the outcome and the answer files."""
     place = folder / f"{name}-{next(_NUMBERS)}"
     output, scratch = place / "answer", place / "scratch"
@@ -78,19 +78,19 @@ def run(wanted: Trial, folder: Path, name: str = "spark") -> tuple[Outcome, dict
     scratch.mkdir()
     shared = {"spark": engine, "spark-scala": scala_engine}
     chosen = shared[name]() if name in shared else get_engine(name)
-    outcome = chosen.run(wanted, output, scratch)
+    outcome = chosen.run(job, output, scratch)
     assert name == "native" or not any(scratch.iterdir())
     files = [path for path in output.rglob("*") if path.is_file()]
     return outcome, {str(path.relative_to(output)): path.read_bytes() for path in files}
 
 
 def same_as_native(
-    wanted: Trial, folder: Path, inputs: list[str] | None = None, name: str = "spark"
+    job: Trial, folder: Path, inputs: list[str] | None = None, name: str = "spark"
 ) -> Outcome:
     """Run on both engines, native with `inputs` if passed: files and counts must be equal."""
-    native = trial(wanted.workload, inputs or list(wanted.inputs), dict(wanted.parameters))
+    native = trial(job.workload, inputs or list(job.inputs), dict(job.parameters))
     expected, expected_files = run(native, folder, "native")
-    outcome, files = run(wanted, folder, name)
+    outcome, files = run(job, folder, name)
     assert files == expected_files
     # Spark's reader skips no file because of its folder's name, and sorts no runs.
     native_only = {"files_skipped", "rows_read", "runs"} if inputs else set()

@@ -48,8 +48,8 @@ def stored(under: Path) -> Iterator[RunningStore]:
 def digest_of(case: Case, name: str, folder: Path, **options: str) -> str:
     """Return the digest of the verified answer of an engine."""
     engine: Any = get_engine(name)
-    if lacking := engine.missing():
-        pytest.skip(lacking)
+    if reason := engine.missing():
+        pytest.skip(reason)
     output, scratch = folder / "answer", folder / "scratch"
     for place in (output, scratch):
         place.mkdir(parents=True)

@@ -87,11 +87,11 @@ def running_store(under: Path, blocks: int = 32, **settings: Any) -> Iterator[Ru
     """Yield a store with this number of blocks of memory, in a short path, as sockets need."""
     with TemporaryDirectory(prefix="cuesta-test-") as place:
         folder = Path(place) / "store"
-        wanted = {"memory_bytes": blocks * BLOCK_BYTES, "block_bytes": BLOCK_BYTES} | settings
-        made = StoreSettings(under=under, **wanted)
-        control.start(made, folder)
+        options = {"memory_bytes": blocks * BLOCK_BYTES, "block_bytes": BLOCK_BYTES} | settings
+        store_settings = StoreSettings(under=under, **options)
+        control.start(store_settings, folder)
         try:
-            yield RunningStore(folder, under, made)
+            yield RunningStore(folder, under, store_settings)
         finally:
             with suppress(EngineMissing):
                 control.stop(folder, discards_memory=True)

@@ -28,7 +28,7 @@ def factor(name: str, title: str, levels: Sequence[tuple[str, float | None]], un
 
 
 def cell(levels: Mapping[str, str], measures: Mapping[str, list[Any]], **changes: Any) -> Result:
-    made = {
+    fields = {
         "levels": dict(levels),
         "runs": [f"runs/{'_'.join(levels.values())}/{repeat}" for repeat in
                  range(1, len(next(iter(measures.values()), [])) + 1)],
@@ -37,11 +37,11 @@ def cell(levels: Mapping[str, str], measures: Mapping[str, list[Any]], **changes
         "failed": [],
         "measures": dict(measures),
     }  # fmt: skip
-    return made | changes
+    return fields | changes
 
 
 def result(factors: Sequence[Result], cells: Sequence[Result], **changes: Any) -> Result:
-    made = {
+    fields = {
         "schema": "cuesta.study/2",
         "name": "loading",
         "title": "Loading against in situ",
@@ -61,7 +61,7 @@ def result(factors: Sequence[Result], cells: Sequence[Result], **changes: Any) -
         "machine": kit.native()["machine"],
         "versions": {"cuesta": "0.1.0", "python": "3.11.7"},
     }
-    return made | changes
+    return fields | changes
 
 
 def phases(phase_seconds: Mapping[str, float], repeats: int) -> dict[str, list[float]]:
@@ -202,9 +202,9 @@ def scaling(kind: str = "strong", repeats: int = 6, **changes: Any) -> Result:
     return result([ENGINES, CORES, modes], cells, **(defaults | changes))
 
 
-def write(folder: Path, made: Result) -> Path:
+def write(folder: Path, study_result: Result) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "study.json").write_text(json.dumps(made), encoding="utf-8")
+    (folder / "study.json").write_text(json.dumps(study_result), encoding="utf-8")
     return folder
 
 
@@ -213,7 +213,7 @@ def run_record(
 ) -> Result:
     """Return a run that loads, works in waves and writes, sampled ten times a second."""
     durations = {"start": 0.2 * seconds, "scan": 0.5 * seconds, "write": 0.25 * seconds}
-    made = kit.record("native", kit.timings(durations, 1), 900_000_000)
+    fields = kit.record("native", kit.timings(durations, 1), 900_000_000)
     count = max(2, int(seconds * 10))
     times = [seconds * (sample_number + 1) / count for sample_number in range(count)]
     wave = [0.5 + 0.5 * math.sin(9 * time / seconds) for time in times]
@@ -227,7 +227,7 @@ def run_record(
     ]
     waiting = [rate / 180e6 * 0.6 for rate in reading]
     tick = seconds / count
-    made["timeline"] = {
+    fields["timeline"] = {
         "cost_seconds": 0.01,
         "seconds": times,
         "machine": {
@@ -254,7 +254,7 @@ def run_record(
         },
     }
     step = 0.75 * seconds / max(1, stage_count)
-    made["stages"] = [
+    fields["stages"] = [
         {
             "name": f"{'reduceByKey' if stage % 2 else 'mapPartitions'} at Job.scala:{stage + 40}",
             "began": 0.2 * seconds + stage * step,
@@ -263,7 +263,7 @@ def run_record(
         }
         for stage in range(stage_count)
     ]
-    return made
+    return fields
 
 
 def timelines(root: Path, stage_count: int = 5, devices: Sequence[str] = ("vda",),
@@ -279,9 +279,9 @@ def timelines(root: Path, stage_count: int = 5, devices: Sequence[str] = ("vda",
         for place in timed_cell["runs"]:
             kit.write_run(root / place, run_record(seconds, cached, stage_count, devices))
     view = {"title": "What the machine did", "kind": "timeline", "across": "keep"}
-    made = result([keep], cells, views=[view], title="Caching policies",
+    study_result = result([keep], cells, views=[view], title="Caching policies",
                   question="What does keeping a dataset in memory save?")  # fmt: skip
-    return write(root, made)
+    return write(root, study_result)
 
 
 def hostile() -> Result:

@@ -67,7 +67,7 @@ def test_three_different_choices_are_described_in_plain_words(
 def test_the_explanation_has_sums_runs_and_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["advise", "assemble", "--input-size", "90GB", "--machines", "ceres2", "--explain"]
     assert call(words) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     for part in (
         "time = start + what one core does alone",
         "cores: 90 GB x 12.7 s/GB / (1 node x 2 cores x 0.65) = 879.2 s",
@@ -75,7 +75,7 @@ def test_the_explanation_has_sums_runs_and_assumptions(capsys: pytest.CaptureFix
         "price: 879 $ a node, 2015-06-17, used for 4 years",
         "runs of native, 0.174 to 1.7 GB: data make reads",
     ):
-        assert part in shown
+        assert part in output
 
 
 def test_machines_are_named_in_any_way_people_type_them(
@@ -135,24 +135,29 @@ def test_nodes_are_powers_of_two_and_the_largest_number_available() -> None:
 
 
 def test_the_fastest_takes_no_nodes_that_gain_nothing() -> None:
-    def made(nodes: int, seconds: float) -> Choice:
+    def choice_on(nodes: int, seconds: float) -> Choice:
         interval = Range(value=seconds, low=seconds / 2, high=2 * seconds)
         return Choice(
             machine="m", engine="mpi", nodes=nodes, cores=nodes, seconds=interval, limit="cores"
         )
 
-    best = three_best([made(64, 100.0), made(8, 105.0), made(2, 300.0)], {"m": "M"})
+    best = three_best([choice_on(64, 100.0), choice_on(8, 105.0), choice_on(2, 300.0)], {"m": "M"})
     assert [ranked.choice.nodes for ranked in best] == [8, 64, 2]
 
 
 def test_the_next_choices_are_of_other_machines_where_the_list_has_more() -> None:
-    def made(machine: str, nodes: int, seconds: float) -> Choice:
+    def choice_on(machine: str, nodes: int, seconds: float) -> Choice:
         interval = Range(value=seconds, low=seconds / 2, high=2 * seconds)
         return Choice(
             machine=machine, engine="mpi", nodes=nodes, cores=nodes, seconds=interval, limit="cores"
         )
 
-    possible = [made("a", 1, 10.0), made("a", 2, 15.0), made("b", 1, 40.0), made("a", 4, 16.0)]
+    possible = [
+        choice_on("a", 1, 10.0),
+        choice_on("a", 2, 15.0),
+        choice_on("b", 1, 40.0),
+        choice_on("a", 4, 16.0),
+    ]
     best = three_best(possible, {"a": "A", "b": "B"})
     assert [(ranked.choice.machine, ranked.choice.nodes) for ranked in best] == [
         ("a", 1),
@@ -258,9 +263,9 @@ def test_a_question_without_an_answer_is_reported_in_a_single_line(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(["advise", *words]) == 2
-    shown = capsys.readouterr().err
-    assert message in shown
-    assert shown.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1
 
 
 def test_a_lack_of_machines_with_room_is_a_single_line_with_reasons(

@@ -29,8 +29,8 @@ def plain(page: str) -> str:
 def advised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Advice, str]:
     """Advice among all known machines, and its page."""
     folder = tmp_path_factory.mktemp("advice")
-    made = advise(Job(size_bytes=452e9, years=4), list(known().values()), demands("assemble"))
-    return made, write(made, folder / "page.html").read_text("utf-8")
+    advice = advise(Job(size_bytes=452e9, years=4), list(known().values()), demands("assemble"))
+    return advice, write(advice, folder / "page.html").read_text("utf-8")
 
 
 def possible(advice: Advice) -> list[dict[str, Any]]:
@@ -43,30 +43,32 @@ def possible(advice: Advice) -> list[dict[str, Any]]:
 def test_each_machine_has_its_price_with_day_and_source(advised: tuple[Advice, str]) -> None:
     """The page had no price, day or source of any machine, and no sentence of the text."""
     advice, page = advised
-    shown = plain(page)
+    text = plain(page)
     keys = {option["machine"] for option in possible(advice)}
     assert {bool(advice["machines"][key]["price"]) for key in keys} == {True, False}
     for key in keys:
         machine = advice["machines"][key]
         price = price_words(machine["price"])
-        assert f"{machine['name']} {price[0].upper()}{price[1:]}." in shown
+        assert f"{machine['name']} {price[0].upper()}{price[1:]}." in text
         for note in (*machine["notes"], *machine["assumed"]):
-            assert " ".join(note.split()) in shown
+            assert " ".join(note.split()) in text
 
 
 def test_the_page_has_the_consequences_and_the_caveats_of_the_text(
     advised: tuple[Advice, str],
 ) -> None:
     advice, page = advised
-    shown = plain(page)
+    page_text = plain(page)
     assert SEVERAL in list(caveats(advice))
     assert list(turns(advice))
     assert list(costs(advice))
     for text in (*turns(advice), *caveats(advice)):
-        assert text in shown
+        assert text in page_text
     for name, text in costs(advice):
-        assert f"COST on {name} {text[:1].upper()}{text[1:]}" in shown
-    assert "Prices are of different days, 2015-06-17 to 2025-03-02, and none is adjusted" in shown
+        assert f"COST on {name} {text[:1].upper()}{text[1:]}" in page_text
+    assert (
+        "Prices are of different days, 2015-06-17 to 2025-03-02, and none is adjusted" in page_text
+    )
 
 
 def test_choices_without_a_price_are_counted_and_listed(advised: tuple[Advice, str]) -> None:
@@ -97,21 +99,21 @@ def test_what_cannot_be_is_folded_with_its_reason(advised: tuple[Advice, str]) -
 
 def test_machines_have_the_same_names_as_in_the_sentences(advised: tuple[Advice, str]) -> None:
     advice, page = advised
-    shown = plain(page)
+    text = plain(page)
     for key, machine in advice["machines"].items():
         if key != machine["name"].lower():
-            assert key not in shown
+            assert key not in text
 
 
 def test_a_machine_without_a_price_is_drawn_by_time_alone(tmp_path: Path) -> None:
     job, theta = Job(size_bytes=452e9, years=4), known()["theta"]
     page = write(advise(job, [theta], demands("assemble")), tmp_path / "page.html").read_text()
-    shown = plain(page)
+    text = plain(page)
     assert page.count('<svg class="chart') == 1
-    assert "Too few choices have a price to draw time by price." in shown
-    assert "Theta No price." in shown
-    assert "not in this picture" not in shown
-    assert "dollars" not in shown
+    assert "Too few choices have a price to draw time by price." in text
+    assert "Theta No price." in text
+    assert "not in this picture" not in text
+    assert "dollars" not in text
 
 
 def test_no_line_ends_within_a_time(advised: tuple[Advice, str]) -> None:
@@ -123,15 +125,17 @@ def test_no_line_ends_within_a_time(advised: tuple[Advice, str]) -> None:
     assert not re.search(r"(h|min) \d\d", lead[0])
 
 
-def made(machine: str, seconds: float, **more: Any) -> dict[str, Any]:
+def choice_record(machine: str, seconds: float, **more: Any) -> dict[str, Any]:
     interval = Range(value=seconds, low=seconds / 2, high=2 * seconds)
     bare = Choice(machine=machine, engine="mpi", nodes=1, cores=4, seconds=interval, **more)
     return {**vars(bare), "seconds": vars(interval)}
 
 
 def test_measured_settings_have_no_price_and_no_column_for_it(tmp_path: Path) -> None:
-    choices = [made("4 cores", 10.0), made("4 cores, 1 GiB", 12.0)]
-    choices += [made("2 cores", 0.0) | {"seconds": None, "refused": "its largest run had 1 GB"}]
+    choices = [choice_record("4 cores", 10.0), choice_record("4 cores, 1 GiB", 12.0)]
+    choices += [
+        choice_record("2 cores", 0.0) | {"seconds": None, "refused": "its largest run had 1 GB"}
+    ]
     best = [{"title": "fastest", "choice": choices[0], "words": "mpi with 4 cores: 10 s"}]
     advice = {"workload": "sort", "size_bytes": 2e9, "years": 4.0, "choices": choices}
     advice |= {
@@ -143,9 +147,9 @@ def test_measured_settings_have_no_price_and_no_column_for_it(tmp_path: Path) ->
         "demands": [],
     }
     page = write(advice, tmp_path / "page.html").read_text("utf-8")
-    shown = plain(page)
+    text = plain(page)
     assert page.count('<svg class="chart') == 1
-    assert "Settings that were run here have no price." in shown
-    assert "2 cores mpi: its largest run had 1 GB" in shown
-    assert "dollars" not in shown
-    assert "Prices and machines" not in shown
+    assert "Settings that were run here have no price." in text
+    assert "2 cores mpi: its largest run had 1 GB" in text
+    assert "dollars" not in text
+    assert "Prices and machines" not in text

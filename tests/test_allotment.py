@@ -159,8 +159,8 @@ def test_the_defaults_of_a_run_are_those_of_its_job(tmp_path: Path) -> None:
     job = {"SLURM_CPUS_PER_TASK": "1", "SLURM_MEM_PER_NODE": "512"}
     command = [sys.executable, "-m", "cuesta", *words]
     subprocess.run(command, env=os.environ | job, check=True, capture_output=True, timeout=60)
-    shown = [sys.executable, "-c", program, str(tmp_path / "a" / "run.json")]
-    done = subprocess.run(shown, check=True, capture_output=True, text=True)
+    show_limits = [sys.executable, "-c", program, str(tmp_path / "a" / "run.json")]
+    done = subprocess.run(show_limits, check=True, capture_output=True, text=True)
     memory_bytes, threads = map(int, done.stdout.split())
     assert (memory_bytes, threads) == (256 << 20, 1)
 

@@ -68,9 +68,9 @@ def test_no_run_damages_what_a_stranger_has_in_and_around_its_output(
         output = around / "out"
         if seed % 3 == 0 and not os.path.lexists(output):
             answer(output, {"pairs.txt": b"old", "pairs.zarr/0/1": b"chunk"})
-            made = listing(around).keys() - before.keys()
+            created = listing(around).keys() - before.keys()
             foreign_tree(output, seed, NAMES)
-            before = {name: entry for name, entry in listing(around).items() if name not in made}
+            before = {name: entry for name, entry in listing(around).items() if name not in created}
         scratch = around if seed % 2 else None
         attempt(partial(overwrite, output, scratch))
         assert damage(before, listing(around)) == [], seed
@@ -267,12 +267,12 @@ def test_a_removal_follows_no_link_and_enters_no_folder_of_another(tmp_path: Pat
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_text("must stay")
-    made = tmp_path / "made"
-    removal.make_marked(made)
-    (made / "link").symlink_to(outside)
-    (made / "deep").mkdir()
-    (made / "deep" / "file").symlink_to(outside / "precious")
-    removal.remove_marked(made)
+    removed_folder = tmp_path / "made"
+    removal.make_marked(removed_folder)
+    (removed_folder / "link").symlink_to(outside)
+    (removed_folder / "deep").mkdir()
+    (removed_folder / "deep" / "file").symlink_to(outside / "precious")
+    removal.remove_marked(removed_folder)
     assert names(tmp_path) == {"outside"}
     assert names(outside) == {"precious"}
     (tmp_path / "planted").symlink_to(outside)

@@ -47,10 +47,10 @@ def test_the_notebook_of_the_guide_runs_and_is_stored_without_outputs(
         pytest.skip(f"the data is not there and cannot be had: {error}")
     place = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=CELL_SECONDS, resources=place).execute()
-    shown = ["\n".join(_texts(cell)) for cell in codes]
-    assert shown[1].startswith("correlate on native: verified, digest ")
-    assert shown[4].startswith("communities on native: verified, digest ")
-    assert any("10000" in text and "contig_1" in text for text in shown)
+    outputs = ["\n".join(_texts(cell)) for cell in codes]
+    assert outputs[1].startswith("correlate on native: verified, digest ")
+    assert outputs[4].startswith("communities on native: verified, digest ")
+    assert any("10000" in text and "contig_1" in text for text in outputs)
     assert (tmp_path / "report.html").is_file()
     assert names(temporary) == set()
 
@@ -94,18 +94,18 @@ def test_progress_is_a_single_display_that_is_updated_and_removed_at_the_end(
     _, client = kernel
     program = f"import cuesta\nfound = cuesta.run('degrees', {str(large)!r}, repeat=3)"
     published = list(messages(client, client.execute(program)))
-    shown = [
+    displays = [
         message
         for message in published
         if message["type"] in ("display_data", "update_display_data")
     ]
-    assert [message["type"] for message in shown].count("display_data") == 1
-    assert len({message["transient"]["display_id"] for message in shown}) == 1
-    texts = [message["data"]["text/plain"] for message in shown]
+    assert [message["type"] for message in displays].count("display_data") == 1
+    assert len({message["transient"]["display_id"] for message in displays}) == 1
+    texts = [message["data"]["text/plain"] for message in displays]
     assert "to read: " in texts[0]
     assert any("run 3 of 3" in text for text in texts)
     assert any("verifying" in text for text in texts)
-    assert shown[-1]["data"] == {"text/html": "", "text/plain": ""}
+    assert displays[-1]["data"] == {"text/html": "", "text/plain": ""}
     assert [message for message in published if message["type"] in ("stream", "error")] == []
 
 

@@ -139,23 +139,23 @@ def test_an_existing_answer_is_opened_and_another_folder_refused(
     files: dict[str, Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    made = cuesta.run("scan", files["pairs"], output=out, progress=False)
-    assert cuesta.Answer(out).digest == cuesta.Answer(str(out)).digest == made.digest
-    assert repr(made) == repr(cuesta.Answer(out))
-    assert repr(made).startswith(f"scan on native: verified, digest {made.digest}\n")
+    first = cuesta.run("scan", files["pairs"], output=out, progress=False)
+    assert cuesta.Answer(out).digest == cuesta.Answer(str(out)).digest == first.digest
+    assert repr(first) == repr(cuesta.Answer(out))
+    assert repr(first).startswith(f"scan on native: verified, digest {first.digest}\n")
     with pytest.raises(cuesta.InputError, match=r"is not an answer folder; it has no run\.json"):
         cuesta.Answer(tmp_path)
     with pytest.raises(cuesta.InputError, match="exists already; give another output, or overwr"):
         cuesta.run("scan", files["pairs"], output=out, progress=False)
     again = cuesta.run("scan", files["pairs"], output=out, overwrite=True, progress=False)
-    assert again.digest == made.digest
+    assert again.digest == first.digest
 
 
 def test_what_was_verified_of_an_answer_is_reported(files: dict[str, Path]) -> None:
-    def shown(level: Literal["full", "sample", "none"]) -> cuesta.Answer:
+    def answer_at(level: Literal["full", "sample", "none"]) -> cuesta.Answer:
         return cuesta.run("scan", files["pairs"], verify=level, progress=False)
 
-    full, sample, none = shown("full"), shown("sample"), shown("none")
+    full, sample, none = answer_at("full"), answer_at("sample"), answer_at("none")
     assert repr(full).startswith(f"scan on native: verified, digest {full.digest}\n")
     assert repr(sample).startswith(f"scan on native: verified (sample), digest {full.digest}\n")
     assert repr(none).startswith("scan on native: not verified\n")
@@ -313,14 +313,14 @@ def test_progress_is_written_to_stderr_in_plain_lines_and_only_when_wanted(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     cuesta.run("scan", files["pairs"], progress=False)
-    shown = capsys.readouterr()
-    assert shown.out == shown.err == ""
+    output = capsys.readouterr()
+    assert output.out == output.err == ""
     cuesta.run("scan", files["pairs"])
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith("to read: ")
-    assert "\nrunning\nverifying\n" in shown.err
-    assert "\x1b" not in shown.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("to read: ")
+    assert "\nrunning\nverifying\n" in output.err
+    assert "\x1b" not in output.err
 
 
 def test_an_assessment_is_that_of_the_command_line(files: dict[str, Path], tmp_path: Path) -> None:

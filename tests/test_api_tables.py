@@ -122,10 +122,10 @@ def test_only_the_requested_columns_are_returned_in_their_order(
 ) -> None:
     for answer in answers.values():
         for name in answer.tables:
-            wanted = answer.table(name).column_names[::-2]
-            table = answer.table(name, as_="arrow", columns=wanted)
-            assert table.column_names == wanted
-            assert table == answer.table(name, as_="arrow").select(wanted)
+            columns = answer.table(name).column_names[::-2]
+            table = answer.table(name, as_="arrow", columns=columns)
+            assert table.column_names == columns
+            assert table == answer.table(name, as_="arrow").select(columns)
 
 
 def test_scores_are_those_of_the_text_and_of_the_pair_matrix(

@@ -130,10 +130,10 @@ def test_a_circle_is_reported_as_a_circle(answer: Path, plasmids: dict[str, str]
 
 def circle_of(answer: Path, plasmid: str) -> tuple[str, str]:
     """Return head and bases of the only contig that has k-mers of a plasmid."""
-    wanted = kmers(plasmid)
+    plasmid_kmers = kmers(plasmid)
     contigs = sequences(answer / "contigs.fa").items()
-    ((head, contig),) = [entry for entry in contigs if kmers_of(entry) & wanted]
-    assert kmers_of((head, contig)) == wanted
+    ((head, contig),) = [entry for entry in contigs if kmers_of(entry) & plasmid_kmers]
+    assert kmers_of((head, contig)) == plasmid_kmers
     return head, contig
 
 

@@ -23,7 +23,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cache
-def made(place: Path, words: str) -> Path:
+def reads_file(place: Path, words: str) -> Path:
     """Return reads of a genome of 200,000 bases by `data make reads`, made once for each option."""
     file = place / f"reads-{words.replace(' ', '')}.fq"
     command = f"data make reads --bases 200000 {words} -o {file}".split()
@@ -65,7 +65,7 @@ def record_of(answer: Path) -> dict[str, object]:
 def test_each_rule_fires_where_it_should(
     place: Path, tmp_path: Path, reads: str, expected: list[str]
 ) -> None:
-    assert list(steps([made(place, reads)], tmp_path / "a")) == expected
+    assert list(steps([reads_file(place, reads)], tmp_path / "a")) == expected
 
 
 def test_a_genome_of_a_thousand_bases_has_too_few_kmers_for_a_peak(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_genome_of_a_thousand_bases_has_too_few_kmers_for_a_peak(tmp_path: Pat
 def test_reads_of_low_depth_are_answered_with_how_many_more_are_needed(
     place: Path, tmp_path: Path
 ) -> None:
-    why = steps([made(place, "--seed 4 --coverage 8")], tmp_path / "a")["Read deeper"]
+    why = steps([reads_file(place, "--seed 4 --coverage 8")], tmp_path / "a")["Read deeper"]
     assert "31-mers were seen 4." in why
     assert "4.1 times as many reads would make it 20." in why
 
@@ -85,23 +85,23 @@ def test_reads_of_low_depth_are_answered_with_how_many_more_are_needed(
 def test_reads_with_a_single_size_of_kmers_are_answered_with_more_sizes(
     place: Path, tmp_path: Path
 ) -> None:
-    reads = made(place, "--seed 9 --coverage 40 --repeats 0.2")
+    reads = reads_file(place, "--seed 9 --coverage 40 --repeats 0.2")
     advice = steps([reads], tmp_path / "a", "-k", "31")
     assert list(advice) == ["Use longer k-mers"]
 
 
 def test_pairs_are_advised_to_be_further_apart(place: Path, tmp_path: Path) -> None:
-    reads = made(place, "--seed 9 --coverage 40 --repeats 0.2 --fragment 300")
+    reads = reads_file(place, "--seed 9 --coverage 40 --repeats 0.2 --fragment 300")
     why = steps([reads], tmp_path / "a", "--interleaved")["Read longer"]
     assert "or pairs that are further apart" in why
     assert "The longest of these has 1," in why
 
 
 def test_pairs_that_are_none_are_to_be_checked(place: Path, tmp_path: Path) -> None:
-    files = [made(place, f"--seed {seed} --coverage 20") for seed in (31, 32)]
+    files = [reads_file(place, f"--seed {seed} --coverage 20") for seed in (31, 32)]
     # Two genomes: each read has a mate in the other genome.
     assert "Check the pairs" in steps(files, tmp_path / "a", "--pairs")
-    pairs = made(place, "--seed 11 --coverage 40 --fragment 300")
+    pairs = reads_file(place, "--seed 11 --coverage 40 --fragment 300")
     assert list(steps([pairs], tmp_path / "b", "--interleaved")) == FINE
 
 
@@ -110,7 +110,7 @@ def test_another_genome_that_is_thinner_looks_like_contamination(
 ) -> None:
     other = place / "other.fq"
     assert call(f"data make reads --bases 40000 --coverage 9 --seed 12 -o {other}".split()) == 0
-    most = made(place, "--seed 1 --coverage 40")
+    most = reads_file(place, "--seed 1 --coverage 40")
     why = steps([most, other], tmp_path / "a")["Look for contamination"]
     assert "where most were read 40 times" in why
     assert "GC" not in why
@@ -121,7 +121,7 @@ def test_another_genome_that_is_thinner_looks_like_contamination(
 
 def test_a_thin_genome_alone_is_no_contamination(place: Path, tmp_path: Path) -> None:
     for coverage in (6, 10, 14):
-        reads = made(place, f"--seed 14 --coverage {coverage}")
+        reads = reads_file(place, f"--seed 14 --coverage {coverage}")
         assert "Look for contamination" not in steps([reads], tmp_path / str(coverage))
 
 
@@ -141,14 +141,14 @@ def test_a_deeper_genome_of_other_gc_is_suspected_and_a_circle_is_not(tmp_path: 
 
 def graph(*contigs: tuple[int, float, float], circular: int | None = None) -> Graph:
     """Return contigs of these lengths, depths and GC, without links."""
-    made = Graph()
+    contig_graph = Graph()
     for index, (length, depth, gc) in enumerate(contigs):
-        made.lengths.append(length)
-        made.depths.append(depth)
-        made.gc.append(gc)
+        contig_graph.lengths.append(length)
+        contig_graph.depths.append(depth)
+        contig_graph.gc.append(gc)
         if index == circular:
-            made.circular.add(index)
-    return made
+            contig_graph.circular.add(index)
+    return contig_graph
 
 
 MAIN = (200_000, 40.0, 0.5)
@@ -185,13 +185,13 @@ def test_circles_and_what_is_linked_to_the_largest_component_are_no_contaminatio
 
 def test_a_deep_circle_is_not_called_the_longest_repeat(place: Path, tmp_path: Path) -> None:
     circle = write_fastq(tmp_path / "circle.fq", reads_of(drawn(5000, 40), 120, 0.003, 41))
-    reads = made(place, "--seed 9 --coverage 40 --repeats 0.2")
+    reads = reads_file(place, "--seed 9 --coverage 40 --repeats 0.2")
     why = steps([reads, circle], tmp_path / "a")["Read longer"]
     assert "The longest of these has 1,0" in why
 
 
 def test_scaffolds_that_are_long_ask_for_nothing(place: Path, tmp_path: Path) -> None:
-    pairs = made(place, "--seed 9 --coverage 40 --repeats 0.2 --fragment 300")
+    pairs = reads_file(place, "--seed 9 --coverage 40 --repeats 0.2 --fragment 300")
     answer = assemble([pairs], tmp_path / "a", "--interleaved", "--verify", "none")
     stats = Files(answer, 8).stats
     stats["scaffolds"]["n50"] = 150_000
@@ -225,7 +225,7 @@ def reads_of_line(genome: str, depth: int) -> list[str]:
 def test_nothing_is_advised_where_errors_were_left_in(
     place: Path, tmp_path: Path, profile: str
 ) -> None:
-    reads = made(place, "--seed 4 --coverage 8")
+    reads = reads_file(place, "--seed 4 --coverage 8")
     words = ("-k", "31", "--profile", profile, "--verify", "none")
     answer = assemble([reads], tmp_path / "a", *words)
     assert next_steps.views(Files(answer, 8), record_of(answer)) == []
@@ -234,7 +234,7 @@ def test_nothing_is_advised_where_errors_were_left_in(
 def test_the_record_has_the_advice_with_its_pictures_and_the_command_prints_it(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reads = made(place, "--seed 3 --coverage 18")
+    reads = reads_file(place, "--seed 3 --coverage 18")
     preview = record(assemble([reads], tmp_path / "a"))["preview"]
     (step_list,) = [view for view in preview if view["kind"] == "list"]
     assert step_list["title"] == "What to do next"

@@ -60,8 +60,10 @@ def test_each_kind_of_misassembly_is_detected_in_its_place(tmp_path: Path, refer
         (misassembly["left_place"], misassembly["right_place"])
         for misassembly in assessment["misassemblies"]
     ]
-    for place, wanted in zip(places, [(8000, 9501), (17_000, 20_000), (24_000, 5001)], strict=True):
-        assert place == pytest.approx(wanted, abs=10)
+    for place, expected in zip(
+        places, [(8000, 9501), (17_000, 20_000), (24_000, 5001)], strict=True
+    ):
+        assert place == pytest.approx(expected, abs=10)
     assert (measures["misassemblies"], measures["local_misassemblies"]) == (3, 1)
     assert (measures["unaligned_contigs"], measures["unaligned_bases"]) == (1, 900)
     assert measures["contigs"] == 6
@@ -183,16 +185,16 @@ def test_an_assessment_of_another_answer_or_damaged_is_not_shown(tmp_path: Path)
     answer = write_answer(tmp_path / "a", GENOME)
     digest = reportkit.OTHER_DIGEST
     good = {"schema": "cuesta.assessment/1", "digest": digest, "measures": {"nga50": 17}}
-    for made, shown in [
+    for content, is_shown in [
         (json.dumps(good), True),
         (json.dumps(good | {"digest": "0"}), False),
         (json.dumps(good | {"measures": {"nga50": "x"}}), True),
         (json.dumps(good | {"measures": [], "preview": 7}), False),
         ("{", False),
     ]:
-        (answer / "assessment.json").write_text(made)
+        (answer / "assessment.json").write_text(content)
         html = write([answer], tmp_path / "r.html").read_text()
-        assert ("How good it is" in html) == shown, made
+        assert ("How good it is" in html) == is_shown, content
 
 
 @needs_mappy

@@ -87,9 +87,9 @@ def studied(text: str, folder: Path, factors: dict[str, str]) -> dict[str, Run]:
     """Return a run of each level; skip where the machine cannot be limited to them."""
     (folder / "faults.toml").write_text(text, "utf-8")
     words = ["-m", "cuesta", "study", "run", str(folder / "faults.toml"), "-o", str(folder / "out")]
-    lacking = machines.refusal(factors)
-    if lacking:
-        pytest.skip(lacking)
+    reason = machines.refusal(factors)
+    if reason:
+        pytest.skip(reason)
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     if "machine factor" in done.stderr:
         pytest.skip(done.stderr.splitlines()[-1])
@@ -175,9 +175,9 @@ def test_a_slow_link_is_detected(linked: dict[str, Run]) -> None:
 
 
 def needs_spark(name: str) -> None:
-    lacking = get_engine(name).missing()
-    if lacking:
-        pytest.skip(lacking)
+    reason = get_engine(name).missing()
+    if reason:
+        pytest.skip(reason)
 
 
 def ran(words: list[str], answer: Path) -> Run:

@@ -9,7 +9,7 @@ from benches.assembly_genome import cut_set
 from harness.answers import digest
 
 
-def held(folder: Path, *sequences: str) -> str:
+def comparison_of(folder: Path, *sequences: str) -> str:
     path = folder / "unitigs.fa"
     path.write_text("".join(f">{index}\n{sequence}\n" for index, sequence in enumerate(sequences)))
     return cut_set(path).digest
@@ -21,10 +21,10 @@ def test_unitigs_are_cut_where_branches_start(tmp_path: Path) -> None:
     passing, ending = left + shared + right, drawn(20, 4) + shared
     pieces = [left + shared, shared + right, ending]
     least = digest(min(piece, turned(piece)).encode() for piece in pieces).digest
-    assert held(tmp_path, passing, ending) == least
-    assert held(tmp_path, turned(passing), ending) == least
-    assert held(tmp_path, *pieces) == least
-    assert held(tmp_path, passing) != least
+    assert comparison_of(tmp_path, passing, ending) == least
+    assert comparison_of(tmp_path, turned(passing), ending) == least
+    assert comparison_of(tmp_path, *pieces) == least
+    assert comparison_of(tmp_path, passing) != least
 
 
 def test_palindromic_bases_cut(tmp_path: Path) -> None:
@@ -32,4 +32,4 @@ def test_palindromic_bases_cut(tmp_path: Path) -> None:
     left, right = drawn(20, 6), drawn(20, 7)
     palindrome = half + turned(half)
     pieces = [left + palindrome, palindrome + right]
-    assert held(tmp_path, left + palindrome + right) == held(tmp_path, *pieces)
+    assert comparison_of(tmp_path, left + palindrome + right) == comparison_of(tmp_path, *pieces)

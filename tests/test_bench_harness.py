@@ -175,13 +175,13 @@ def test_a_part_is_counted_over_all_repeats_and_has_an_interval(size: Size) -> N
         Share(ours="gate", name="found", at_least=0.96, text="more"),
     )
     case = Case(name="c", contestants=(gate,), bars=bars, amount=1, unit="")
-    made = results.of_case(measure(case, size))
-    assert [bar["met"] for bar in made["bars"]] == [True, True, False]
-    first_bar = made["bars"][0]
+    case_record = results.of_case(measure(case, size))
+    assert [bar["met"] for bar in case_record["bars"]] == [True, True, False]
+    first_bar = case_record["bars"][0]
     assert (first_bar["counted"], first_bar["times"]) == (57, 60)
     # Wilson's interval of 57 in 60, as published tables have it.
     assert (first_bar["low"], first_bar["high"]) == (0.8630, 0.9829)
-    record = {"bench": "b", "command": "run", "smoke": False, "cases": [made]}
+    record = {"bench": "b", "command": "run", "smoke": False, "cases": [case_record]}
     assert "| 57 of 60 | 86.3% to 98.3% (95%) | met |" in table.bars([record])[2]
 
 
@@ -220,7 +220,7 @@ def test_a_quality_is_judged_against_the_peers(
         holds=lambda ours, peer_figures: ours >= 0.95 * max(peer_figures),
     )
     contestants = (judged("ours", 950.0), *(judged(*peer) for peer in peers.items()))
-    made = Case(
+    quality_case = Case(
         name="case",
         contestants=contestants,
         bars=(bar,),
@@ -228,7 +228,7 @@ def test_a_quality_is_judged_against_the_peers(
         unit="B",
         absent={} if "b" in peers else {"b": "not here"},
     )
-    recorded = results.of_case(measure(made, size))
+    recorded = results.of_case(measure(quality_case, size))
     (bar_record,) = recorded["bars"]
     assert row.items() <= bar_record.items()
     record = {"bench": "x", "smoke": False, "command": "c", "cases": [recorded]}

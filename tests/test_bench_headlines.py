@@ -19,14 +19,14 @@ def records(*bars: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"bench": "scan", "cases": [{"name": "all", "bars": list(bars)}]}]
 
 
-def made(figure: float | None, met: bool | None = None, peer: str = "peer") -> dict[str, Any]:
+def bar_row(figure: float | None, met: bool | None = None, peer: str = "peer") -> dict[str, Any]:
     return {"ours": "us", "theirs": peer, "figure": figure, "met": met, "at_least": 2.0}
 
 
 def rows(bars: list[dict[str, Any]], *figures: list[str], fraction: bool = False) -> list[str]:
     row = {"job": "scan", "beside": "peer", "figures": figures}
-    wanted = {"part": [{"title": "part", "fraction": fraction, "row": [row]}]}
-    return [*headlines.table(wanted, bars)][-1:]
+    headings = {"part": [{"title": "part", "fraction": fraction, "row": [row]}]}
+    return [*headlines.table(headings, bars)][-1:]
 
 
 def test_the_table_of_the_readme_is_that_of_the_results(tmp_path: Path) -> None:
@@ -47,12 +47,12 @@ def test_each_figure_of_the_table_has_a_bar() -> None:
 @pytest.mark.parametrize(
     ("bar", "cell"),
     [
-        (made(6.873), "6.9"),
-        (made(1.0467, met=True), "1.05"),
-        (made(1.0467, met=False), "**1.05** (aim 2)"),
-        (made(0.8156), "**0.82**"),
-        (made(187.6), "190"),
-        (made(None), "not measured"),
+        (bar_row(6.873), "6.9"),
+        (bar_row(1.0467, met=True), "1.05"),
+        (bar_row(1.0467, met=False), "**1.05** (aim 2)"),
+        (bar_row(0.8156), "**0.82**"),
+        (bar_row(187.6), "190"),
+        (bar_row(None), "not measured"),
     ],
 )
 def test_what_is_slower_or_below_its_aim_is_bold(bar: dict[str, Any], cell: str) -> None:
@@ -60,17 +60,17 @@ def test_what_is_slower_or_below_its_aim_is_bold(bar: dict[str, Any], cell: str)
 
 
 def test_a_fraction_of_a_ceiling_is_bold_where_it_misses_its_aim_alone() -> None:
-    ceiling, both = ["scan", "all", "peer"], records(made(0.81), made(0.4, False, "other"))
+    ceiling, both = ["scan", "all", "peer"], records(bar_row(0.81), bar_row(0.4, False, "other"))
     lines = rows(both, ceiling, ["scan", "all", "other"], fraction=True)
     assert lines == ["| scan | peer | 0.81 and **0.40** (aim 2) |"]
 
 
 def test_our_name_distinguishes_bars_against_the_same_peer() -> None:
-    both = records(made(3.0), {**made(5.0), "ours": "us on mpi"})
+    both = records(bar_row(3.0), {**bar_row(5.0), "ours": "us on mpi"})
     assert rows(both, ["scan", "all", "peer", "us on mpi"]) == ["| scan | peer | 5.0 |"]
     assert rows(both, ["scan", "none", "peer"]) == ["| scan | peer | not measured |"]
 
 
 def test_missed_aims_are_counted() -> None:
-    text = headlines.missed(records(made(3.0, True), made(1.0, False), made(0.5)))
+    text = headlines.missed(records(bar_row(3.0, True), bar_row(1.0, False), bar_row(0.5)))
     assert text.startswith("Of the 2 aims of all benches 1 are missed")

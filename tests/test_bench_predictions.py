@@ -38,7 +38,9 @@ def prediction_of(predicted_s: float) -> Prediction:
     return Prediction(predicted_s=predicted_s, low_s=0.9 * predicted_s, high_s=predicted_s / 0.9)
 
 
-def made(seconds: float, predicted: Prediction | None, digest: str | None = None) -> Recorded:
+def recorded_trial(
+    seconds: float, predicted: Prediction | None, digest: str | None = None
+) -> Recorded:
     return Recorded(
         samples=tuple(Sample(seconds=seconds + away) for away in (0.0, -0.5, 0.5)),
         answer=Answer(digest=digest, rows=0) if digest else None,
@@ -59,20 +61,22 @@ def size(tmp_path: Path) -> Size:
 
 
 def test_trials_that_were_made_before_take_no_turns(size: Size) -> None:
-    measured = measure(case(made(2.0, None)), size)
+    measured = measure(case(recorded_trial(2.0, None)), size)
     assert [sample.seconds for sample in measured.samples["t0"]] == [2.0, 1.5, 2.5]
 
 
 def test_answers_of_earlier_trials_are_compared(size: Size) -> None:
     with pytest.raises(DifferentAnswer, match="t0 and t1"):
-        measure(case(made(2.0, None, "a"), made(2.0, None, "b")), size)
+        measure(case(recorded_trial(2.0, None, "a"), recorded_trial(2.0, None, "b")), size)
 
 
 def test_errors_of_the_median_repeat_are_judged_and_refusals_counted(size: Size) -> None:
     trials = [
-        made(2.0, prediction_of(2.1)), made(2.0, prediction_of(1.9)), made(2.0, prediction_of(4.0)),
-        made(2.0, Prediction(refused="no run of it")),
-    ]  # fmt: skip
+        recorded_trial(2.0, prediction_of(2.1)),
+        recorded_trial(2.0, prediction_of(1.9)),
+        recorded_trial(2.0, prediction_of(4.0)),
+        recorded_trial(2.0, Prediction(refused="no run of it")),
+    ]
     record = results.head("predictions", "bench/run.py predictions", size)
     record["cases"] = [results.of_case(measure(case(*trials), size))]
     error, inside, refused = record["cases"][0]["bars"]
@@ -90,20 +94,27 @@ def test_errors_of_the_median_repeat_are_judged_and_refusals_counted(size: Size)
 
 
 def test_a_median_error_above_the_bar_is_missed_and_none_is_no_figure(size: Size) -> None:
-    bar = results.of_case(measure(case(made(2.0, prediction_of(3.0))), size))["bars"][0]
+    bar = results.of_case(measure(case(recorded_trial(2.0, prediction_of(3.0))), size))["bars"][0]
     assert (bar["figure"], bar["met"]) == (0.5, False)
-    nothing = results.of_case(measure(case(made(2.0, Prediction(refused="no"))), size))["bars"]
+    nothing = results.of_case(measure(case(recorded_trial(2.0, Prediction(refused="no"))), size))[
+        "bars"
+    ]
     assert (nothing[0]["figure"], nothing[0]["why"]) == (None, "nothing was predicted")
 
 
 def test_a_row_shows_the_prediction_and_its_error() -> None:
-    words = predictions.words(made(2.0, prediction_of(2.2)))
+    words = predictions.words(recorded_trial(2.0, prediction_of(2.2)))
     assert words == "predicted 2.2 s (1.98 s to 2.44 s), +10 %, inside"
-    assert predictions.words(made(2.0, Prediction(refused="too far"))) == "refused: too far"
+    assert (
+        predictions.words(recorded_trial(2.0, Prediction(refused="too far"))) == "refused: too far"
+    )
 
 
 def test_the_first_choice_may_be_the_best(size: Size) -> None:
-    first, other = made(2.0, prediction_of(2.0), "a"), made(2.1, prediction_of(2.3), "a")
+    first, other = (
+        recorded_trial(2.0, prediction_of(2.0), "a"),
+        recorded_trial(2.1, prediction_of(2.3), "a"),
+    )
     for best, figure in (("t0", 1.0), ("t1", pytest.approx(2.1 / 2.0, abs=0.01))):
         bar = Ratio(ours="t0", peer=best, at_least=1 / 1.1, text="first")
         both = Case(**{**vars(case(first, other)), "bars": (bar,)})

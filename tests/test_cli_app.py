@@ -32,9 +32,9 @@ def test_without_a_subcommand_help_is_shown(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(words) == 2
-    shown = capsys.readouterr()
-    assert "Usage: cuesta" in shown.out
-    assert shown.err == ""
+    output = capsys.readouterr()
+    assert "Usage: cuesta" in output.out
+    assert output.err == ""
 
 
 def test_help_lists_the_commands_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:

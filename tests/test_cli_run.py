@@ -80,14 +80,14 @@ def test_a_scan_keeps_what_the_filter_selects(
 ) -> None:
     record = run(capsys, "run", "scan", pairs / "a.txt", "--min-abs-score", "0.5",
                  "--min-cluster-samples", "10", "-o", tmp_path / "out")  # fmt: skip
-    wanted = [
+    expected = [
         line
         for line in (pairs / "a.txt").read_text().splitlines()
         if abs(float(line.split("\t")[9].split(",")[0])) >= 0.5 and int(line.split("\t")[4]) >= 10
     ]
     rows = (tmp_path / "out" / "pairs.txt").read_text().splitlines()
-    assert rows == wanted
-    assert record["answer"]["counts"]["rows_kept"] == len(wanted) > 100
+    assert rows == expected
+    assert record["answer"]["counts"]["rows_kept"] == len(expected) > 100
 
 
 def test_a_loaded_pair_matrix_has_the_digest_of_its_text_and_is_scanned_as_the_text_is(
@@ -126,10 +126,10 @@ def test_words_go_to_stdout_and_how_far_it_is_to_stderr(
 ) -> None:
     capsys.readouterr()
     assert call(["run", "scan", str(pairs / "a.txt"), "-o", str(tmp_path / "out")]) == 0
-    shown = capsys.readouterr()
-    assert "scan on native: verified, digest" in shown.out
-    assert "to read: " in shown.err
-    assert "\x1b" not in shown.out + shown.err
+    output = capsys.readouterr()
+    assert "scan on native: verified, digest" in output.out
+    assert "to read: " in output.err
+    assert "\x1b" not in output.out + output.err
 
 
 def test_a_comparison_of_a_single_engine_prints_its_table(
@@ -139,9 +139,9 @@ def test_a_comparison_of_a_single_engine_prints_its_table(
     out = tmp_path / "out"
     words = ["compare", "degrees", str(pairs / "a.txt"), "--engines", "native", "-o", str(out)]
     assert call(words) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     for column in ("time", "phases", "throughput", "of ceiling", "peak memory", "digest"):
-        assert column in shown
+        assert column in output
     assert {"native", "compare.json"} <= names(out)
     assert json.loads((out / "compare.json").read_text())["equal"] is True
 

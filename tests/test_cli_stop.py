@@ -90,8 +90,8 @@ def test_what_a_killed_command_has_started_ends_with_it(
     """Ranks print nothing while they compute, so a broken pipe would not stop them. The first of
     three processes is the launcher, which may have only begun.
     """
-    if lacking := get_engine("mpi").missing():
-        pytest.skip(lacking)
+    if reason := get_engine("mpi").missing():
+        pytest.skip(reason)
     which = ["--engines", "mpi"] if command == "compare" else ["--engine", "mpi"]
     words = [command, "dataflow", "--blocks", "20000", "--block-vectors", "1048576", *which]
     process = start([*words, "-o", str(tmp_path / "out")], "running" if command == "run" else "mpi")
@@ -144,13 +144,13 @@ def on_terminal(words: list[str], environment: dict[str, str]) -> str:
         [*COMMAND, *words], stdout=follower, stderr=follower, stdin=follower, env=environment
     )
     os.close(follower)
-    shown = b""
+    screen = b""
     while process.poll() is None or select.select([leader], [], [], 0)[0]:
         if select.select([leader], [], [], 0.1)[0]:
             try:
-                shown += os.read(leader, 1 << 16)
+                screen += os.read(leader, 1 << 16)
             except OSError:
                 break
     os.close(leader)
-    assert process.wait() == 0, shown
-    return shown.decode()
+    assert process.wait() == 0, screen
+    return screen.decode()

@@ -43,11 +43,11 @@ def namespaces() -> Iterator[None]:
     if os.geteuid() or not shutil.which("ip") or not ip("link", "add", BRIDGE, "type", "bridge"):
         pytest.skip("only root can make network namespaces")
     try:
-        made = ip("addr", "add", "10.77.9.1/24", "dev", BRIDGE) and ip("link", "set", BRIDGE, "up")
+        is_up = ip("addr", "add", "10.77.9.1/24", "dev", BRIDGE) and ip("link", "set", BRIDGE, "up")
         for number, name in enumerate(NAMES, start=11):
             link = (f"cuestav{number}", BRIDGE)
-            made = made and make_host(name, link, f"10.77.9.{number}")
-        if not made:
+            is_up = is_up and make_host(name, link, f"10.77.9.{number}")
+        if not is_up:
             pytest.skip("this system has no virtual network interfaces")
         yield
     finally:

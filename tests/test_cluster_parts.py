@@ -43,7 +43,7 @@ ELSEWHERE = "process-1:1@elsewhere.invalid"
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> ClusterFolder:
+def submitted(tmp_path: Path) -> ClusterFolder:
     """Folder of a submitted cluster."""
     place = ClusterFolder(tmp_path / "cluster")
     place.make()
@@ -91,29 +91,29 @@ def test_a_leader_without_free_descriptors_continues() -> None:
     assert Members(cast(Any, Full()), "secret").receive() == []
 
 
-def test_a_process_of_another_machine_is_neither_gone_nor_ended(made: ClusterFolder) -> None:
+def test_a_process_of_another_machine_is_neither_gone_nor_ended(submitted: ClusterFolder) -> None:
     """A cluster of hosts is a process of one machine, but all machines see its folder. `status` on
     another machine found no such process, and wrote that the cluster had failed. Now only the
     machine of the process judges it.
     """
-    made.write(made.read() | {"state": "running"})
-    write_private(made.job_file, ELSEWHERE)
+    submitted.write(submitted.read() | {"state": "running"})
+    write_private(submitted.job_file, ELSEWHERE)
     assert SlurmScheduler().state(ELSEWHERE) == UNKNOWN
-    assert control.status(made)["state"] == "running"
+    assert control.status(submitted)["state"] == "running"
     with pytest.raises(InputError, match=r"runs on elsewhere\.invalid; end it there"):
-        control.down(made)
-    assert made.read()["state"] == "running"
+        control.down(submitted)
+    assert submitted.read()["state"] == "running"
 
 
-def test_a_process_of_this_machine_that_is_gone_has_failed(made: ClusterFolder) -> None:
-    write_private(made.job_file, f"process-1:0@{os.uname().nodename}")
-    status = control.status(made)
+def test_a_process_of_this_machine_that_is_gone_has_failed(submitted: ClusterFolder) -> None:
+    write_private(submitted.job_file, f"process-1:0@{os.uname().nodename}")
+    status = control.status(submitted)
     assert (status["state"], status["code"]) == ("failed", 3)
     assert "the leader has ended without a word" in status["why"]
 
 
 def test_the_scheduler_is_polled_at_intervals_and_the_file_always(
-    made: ClusterFolder, monkeypatch: pytest.MonkeyPatch
+    submitted: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     polled: list[ClusterFolder] = []
     status = control.status
@@ -123,9 +123,9 @@ def test_the_scheduler_is_polled_at_intervals_and_the_file_always(
         return status(place)
 
     monkeypatch.setattr(control, "status", counted)
-    observer = control.Observer(made)
+    observer = control.Observer(submitted)
     assert observer.state()["state"] == "submitted"
-    made.write(made.read() | {"state": "running"})
+    submitted.write(submitted.read() | {"state": "running"})
     assert [observer.state()["state"] for _ in range(3)] == ["running"] * 3
     assert len(polled) == 1
 
@@ -176,8 +176,8 @@ def test_a_job_whose_name_cannot_be_stored_is_ended(
     assert place.read()["state"] == "failed"
 
 
-def test_a_job_that_was_never_handed_in_is_ended_at_once(made: ClusterFolder) -> None:
-    assert control.down(made)["why"] == "it was ended before its job was handed in"
+def test_a_job_that_was_never_handed_in_is_ended_at_once(submitted: ClusterFolder) -> None:
+    assert control.down(submitted)["why"] == "it was ended before its job was handed in"
 
 
 def test_a_file_that_does_not_reach_the_disk_leaves_the_previous_file(
@@ -195,25 +195,29 @@ def test_a_file_that_does_not_reach_the_disk_leaves_the_previous_file(
     assert (tmp_path / "state").read_text() == "old"
 
 
-def test_a_follower_reads_the_reason_that_the_leader_did_not_report(made: ClusterFolder) -> None:
-    made.write(made.read() | {"state": "failed", "why": "the leader was killed", "code": 3})
+def test_a_follower_reads_the_reason_that_the_leader_did_not_report(
+    submitted: ClusterFolder,
+) -> None:
+    submitted.write(
+        submitted.read() | {"state": "failed", "why": "the leader was killed", "code": 3}
+    )
     lines: list[str] = []
-    assert following.followed(made, lines.append) == 3
+    assert following.followed(submitted, lines.append) == 3
     assert lines == ["cuesta: the leader was killed"]
-    made.log("leader").write_text("cuesta: the leader was killed\n")
-    assert following.followed(made, lines.append) == 3
+    submitted.log("leader").write_text("cuesta: the leader was killed\n")
+    assert following.followed(submitted, lines.append) == 3
     assert lines == ["cuesta: the leader was killed"] * 2
 
 
-def ended_by(made: ClusterFolder, monkeypatch: pytest.MonkeyPatch, work: Any, end: Any) -> Any:
+def ended_by(submitted: ClusterFolder, monkeypatch: pytest.MonkeyPatch, work: Any, end: Any) -> Any:
     """Return the final state of a leader with this work and this end; nothing is started."""
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(watchdog, "watch_leader", lambda *_: 0)
     monkeypatch.setattr(leader.Leader, "_work", work)
     monkeypatch.setattr(leader.Leader, "_end", end)
-    cluster_leader = leader.Leader(PLAN, made)
+    cluster_leader = leader.Leader(PLAN, submitted)
     code = cluster_leader.run()
-    state = made.read()
+    state = submitted.read()
     assert state["code"] == code
     return state
 
@@ -226,19 +230,19 @@ def raising(error: Exception) -> Any:
 
 
 def test_a_full_disk_is_no_defect_and_an_end_that_fails_is_reported(
-    made: ClusterFolder, monkeypatch: pytest.MonkeyPatch
+    submitted: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = raising(OSError(28, "No space left on device", "/x"))
-    state = ended_by(made, monkeypatch, full, lambda *_: None)
+    state = ended_by(submitted, monkeypatch, full, lambda *_: None)
     assert (state["state"], state["code"]) == ("failed", 3)
     assert state["why"] == "/x: no space left on device"
-    state = ended_by(made, monkeypatch, lambda _: 7, full)
+    state = ended_by(submitted, monkeypatch, lambda _: 7, full)
     assert (state["state"], state["code"]) == ("failed", 7)
     assert state["why"] == "/x: no space left on device"
 
 
 def test_what_a_store_could_not_write_makes_the_cluster_fail(
-    made: ClusterFolder, monkeypatch: pytest.MonkeyPatch
+    submitted: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store that is ended may be unable to write everything. Its folder was removed with the only
     copy, and the state was `ended`, exit code 0. Now the cluster fails.
@@ -248,7 +252,7 @@ def test_what_a_store_could_not_write_makes_the_cluster_fail(
         member = cast(Any, SimpleNamespace(name="n1"))
         self._take_note(member, {"unwritten": "2 files are not in /data yet, but in /dev/shm/x"})
 
-    state = ended_by(made, monkeypatch, lambda _: 0, end)
+    state = ended_by(submitted, monkeypatch, lambda _: 0, end)
     assert (state["state"], state["code"]) == ("failed", 3)
     assert state["why"] == "node n1: 2 files are not in /data yet, but in /dev/shm/x"
 
@@ -265,11 +269,11 @@ def test_files_that_a_store_was_to_write_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scratch", ["scratch", "memory"])
 def test_an_agent_keeps_the_only_copy_of_a_file_and_notifies_the_leader(
-    made: ClusterFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scratch: str
+    submitted: ClusterFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scratch: str
 ) -> None:
     monkeypatch.setattr(node_store, "MEMORY_ROOT", tmp_path / "memory")
     share = NodeShare(scratch=str(tmp_path / scratch))
-    agent = Agent(replace(PLAN, share=share, store_under="/data"), made, "n1")
+    agent = Agent(replace(PLAN, share=share, store_under="/data"), submitted, "n1")
     store = node_store.folder_of(PLAN, "n1")
     store.parent.mkdir()
     store.mkdir(mode=0o700)
@@ -287,8 +291,8 @@ def test_an_agent_keeps_the_only_copy_of_a_file_and_notifies_the_leader(
     assert not store.exists()
 
 
-def test_a_command_that_does_not_exist_is_bad_input(made: ClusterFolder) -> None:
-    cluster_leader = leader.Leader(replace(PLAN, command=("no-such-program",)), made)
+def test_a_command_that_does_not_exist_is_bad_input(submitted: ClusterFolder) -> None:
+    cluster_leader = leader.Leader(replace(PLAN, command=("no-such-program",)), submitted)
     cluster_leader.state |= {
         "nodes": [{"name": "n1", "host": "elsewhere"}],
         "leader": {"node": "n1"},
@@ -297,10 +301,10 @@ def test_a_command_that_does_not_exist_is_bad_input(made: ClusterFolder) -> None
         Driver(cluster_leader).run()
 
 
-def test_a_master_that_dies_is_named_with_its_log(made: ClusterFolder) -> None:
-    made.log(MASTER).write_text("hello\njava.lang.OutOfMemoryError\n")
+def test_a_master_that_dies_is_named_with_its_log(submitted: ClusterFolder) -> None:
+    submitted.log(MASTER).write_text("hello\njava.lang.OutOfMemoryError\n")
     service = SparkService.__new__(SparkService)
-    service._leader = cast(Any, SimpleNamespace(folder=made))
+    service._leader = cast(Any, SimpleNamespace(folder=submitted))
     service.master = ""
     service.check({MASTER: 1})
     service.master = "spark://127.0.0.1:7077"
@@ -308,7 +312,7 @@ def test_a_master_that_dies_is_named_with_its_log(made: ClusterFolder) -> None:
     with pytest.raises(EngineError) as error:
         service.check({MASTER: -9})
     message = "Spark's master has ended with code -9: java.lang.OutOfMemoryError; "
-    assert str(error.value) == f"{message}{made.log(MASTER)}"
+    assert str(error.value) == f"{message}{submitted.log(MASTER)}"
 
 
 def test_the_telling_line_of_a_trace_is_the_exception(tmp_path: Path) -> None:
@@ -320,13 +324,13 @@ def test_the_telling_line_of_a_trace_is_the_exception(tmp_path: Path) -> None:
 
 
 def test_a_store_that_dies_later_is_in_the_state(
-    made: ClusterFolder, monkeypatch: pytest.MonkeyPatch
+    submitted: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leader.Leader, "wait_until", lambda *_: None)
-    cluster_leader = leader.Leader(PLAN, made)
+    cluster_leader = leader.Leader(PLAN, submitted)
     start_stores(cluster_leader)
     cluster_leader._take_note(cast(Any, SimpleNamespace(name="n1")), {"ended": "store", "code": -9})
-    assert made.read()["services_lost"] == {"n1": {"store": "it has ended with code -9"}}
+    assert submitted.read()["services_lost"] == {"n1": {"store": "it has ended with code -9"}}
 
 
 def test_an_odd_folder_is_quoted_for_slurm_and_refused_for_pbs(

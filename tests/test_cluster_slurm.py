@@ -223,8 +223,8 @@ def test_a_plan_for_pbs_is_a_batch_script(folder: Path) -> None:
     done = call("plan", "--scheduler", "pbs", "--nodes", "8", *words, "-o", str(folder))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    for wanted in ("-l nodes=8:ppn=4", "-l walltime=1:30:00", "-q debug", "-A me", "-j oe"):
-        assert f"#PBS {wanted}" in lines
+    for option in ("-l nodes=8:ppn=4", "-l walltime=1:30:00", "-q debug", "-A me", "-j oe"):
+        assert f"#PBS {option}" in lines
 
 
 def test_a_plan_for_slurm_is_a_batch_script(folder: Path) -> None:
@@ -232,8 +232,8 @@ def test_a_plan_for_slurm_is_a_batch_script(folder: Path) -> None:
     done = call("plan", "--scheduler", "slurm", "--nodes", "8", *words, "-o", str(folder))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    for wanted in ("nodes=8", "time=1:30:00", "partition=debug", "account=me", "cpus-per-task=4"):
-        assert f"#SBATCH --{wanted}" in lines
+    for option in ("nodes=8", "time=1:30:00", "partition=debug", "account=me", "cpus-per-task=4"):
+        assert f"#SBATCH --{option}" in lines
 
 
 def test_without_slurm_it_is_missing(folder: Path) -> None:

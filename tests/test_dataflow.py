@@ -298,9 +298,9 @@ def test_too_little_memory_is_reported_before_ranks_start(tmp_path: Path) -> Non
 def test_ranks_of_numpy_are_refused_what_they_have_no_memory_for(
     parameters: dict[str, int], message: str, tmp_path: Path
 ) -> None:
-    wanted = replace(trial(**parameters), memory_bytes=64 << 20)
+    job = replace(trial(**parameters), memory_bytes=64 << 20)
     with pytest.raises(InputError, match=message):
-        MpiEngine().run(replace(wanted, engine_options={"kernels": "numpy"}), tmp_path, tmp_path)
+        MpiEngine().run(replace(job, engine_options={"kernels": "numpy"}), tmp_path, tmp_path)
 
 
 def test_ranks_that_do_not_divide_the_blocks_share_all_of_them() -> None:

@@ -199,8 +199,8 @@ def test_brackets_in_a_remedy_are_text(capsys: pytest.CaptureFixture[str]) -> No
     """
     remedy = "pip install 'cuesta[mpi]' [red]now[/red] :smile: [/x]"
     doctor._print_checks([doctor.Check(name="a", state=doctor.ABSENT, found="", remedy=remedy)])
-    shown = " ".join(capsys.readouterr().out.split())
-    assert shown == f"absent a {remedy}"
+    output = " ".join(capsys.readouterr().out.split())
+    assert output == f"absent a {remedy}"
 
 
 def test_a_single_console_without_markup_prints_the_tables_of_rich() -> None:

@@ -79,8 +79,8 @@ def test_a_large_text_passes_through_little_memory(tmp_path: Path) -> None:
     shuffled = tmp_path / "b.txt"
     shuffled.write_bytes(b"".join(b"".join(lines[offset::7]) for offset in range(7)))
     for workload, path in (("scan", tmp_path / "a.txt"), ("scan", shuffled), ("degrees", shuffled)):
-        wanted = trial(workload, [str(path)], {"min_abs_score": 0.2}, memory_bytes=16 << 20)
-        run(wanted, tmp_path / f"{workload}-{path.stem}")
+        job = trial(workload, [str(path)], {"min_abs_score": 0.2}, memory_bytes=16 << 20)
+        run(job, tmp_path / f"{workload}-{path.stem}")
 
 
 def test_a_duplicate_row_counts_twice(tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_phases_and_counts_describe_the_work(tmp_path: Path) -> None:
 
 
 def test_a_trial_in_the_lab_is_verified_and_recorded(tmp_path: Path) -> None:
-    wanted = trial("scan", [write(tmp_path / "a.txt", random_rows(5))], {"min_abs_score": 0.5})
-    record = run_trial(get_engine("array"), wanted, Plan(output=tmp_path / "answer", repeats=2))
+    job = trial("scan", [write(tmp_path / "a.txt", random_rows(5))], {"min_abs_score": 0.5})
+    record = run_trial(get_engine("array"), job, Plan(output=tmp_path / "answer", repeats=2))
     assert record["verified"]
     assert (tmp_path / "answer" / "pairs.txt").is_file()
 
@@ -235,9 +235,9 @@ def test_a_pair_matrix_is_refused(tmp_path: Path) -> None:
 
 def test_a_graph_beyond_the_memory_limit_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", random_rows(7))
-    wanted = trial("communities", [path], {"method": "label-propagation"}, memory_bytes=10_000)
+    job = trial("communities", [path], {"method": "label-propagation"}, memory_bytes=10_000)
     with pytest.raises(InputError, match=r"the graph needs .* raise --memory"):
-        run(wanted, tmp_path)
+        run(job, tmp_path)
 
 
 def test_errors_of_tiledb_become_a_single_line(

@@ -22,8 +22,8 @@ from cuesta.trial import Outcome
 def scan(path: str, folder: Path, score_index: int = 0) -> Outcome:
     shutil.rmtree(folder / "array", ignore_errors=True)
     options = {"array": str(folder / "kept"), "master": "local[2]"}
-    wanted = trial("scan", [path], {"score_index": score_index}, engine_options=options)
-    return run(wanted, folder)
+    job = trial("scan", [path], {"score_index": score_index}, engine_options=options)
+    return run(job, folder)
 
 
 def arrays(folder: Path) -> list[str]:

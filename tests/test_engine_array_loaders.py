@@ -32,8 +32,8 @@ def test_processes_that_load_together_make_the_array_of_a_single_process(
     count: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "a.txt", random_rows(1))
-    wanted = trial("scan", [path], {}, engine_options={"loaders": count})
-    several = run(wanted, tmp_path / "several")
+    job = trial("scan", [path], {}, engine_options={"loaders": count})
+    several = run(job, tmp_path / "several")
     alone = run(trial("scan", [path], {}), tmp_path / "alone")
     same = [(tmp_path / name / "array" / "pairs.txt").read_bytes() for name in ("several", "alone")]
     assert same[0] == same[1]
@@ -57,9 +57,9 @@ def test_a_damaged_line_is_named_as_by_a_single_process(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("\t", " ", 12))
     messages = []
     for options in ({}, {"loaders": "2"}):
-        wanted = trial("degrees", [str(path)], {}, engine_options=options)
+        job = trial("degrees", [str(path)], {}, engine_options=options)
         with pytest.raises(InputError) as refused:
-            get_engine("array").run(wanted, tmp_path, tmp_path)
+            get_engine("array").run(job, tmp_path, tmp_path)
         messages.append(str(refused.value))
     assert messages[0] == messages[1]
     assert not multiprocessing.active_children()

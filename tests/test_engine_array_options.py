@@ -64,9 +64,9 @@ def inputs(folder: Path, workload: str) -> list[str]:
 def test_answers_equal_those_of_the_native_engine(
     workload: str, parameters: dict[str, Any], options: dict[str, str], tmp_path: Path
 ) -> None:
-    wanted = trial(workload, inputs(tmp_path, workload), parameters, engine_options=options)
-    run(wanted, tmp_path)
-    run(replace(wanted, engine_options={}), tmp_path, get_engine("native"))
+    job = trial(workload, inputs(tmp_path, workload), parameters, engine_options=options)
+    run(job, tmp_path)
+    run(replace(job, engine_options={}), tmp_path, get_engine("native"))
     for file in (tmp_path / "native").iterdir():
         texts = [(tmp_path / name / file.name).read_bytes() for name in ("native", "array")]
         if workload == "scan":
@@ -125,10 +125,10 @@ def test_versions_with_different_tiles_are_joined(tmp_path: Path) -> None:
     for path, tile in zip(paths, ("8x8", "4"), strict=True):
         options = {"array": str(tmp_path / "kept"), "tile": tile}
         run(trial("degrees", [path], {}, engine_options=options), tmp_path / tile)
-    wanted = trial("join", paths, {"how": "outer"})
-    outcome = run(replace(wanted, engine_options={"array": str(tmp_path / "kept")}), tmp_path)
+    job = trial("join", paths, {"how": "outer"})
+    outcome = run(replace(job, engine_options={"array": str(tmp_path / "kept")}), tmp_path)
     assert outcome.counts["arrays_reused"] == 2
-    run(wanted, tmp_path, get_engine("native"))
+    run(job, tmp_path, get_engine("native"))
     texts = [(tmp_path / name / "pairs.tsv").read_bytes() for name in ("native", "array")]
     assert texts[0] == texts[1]
 

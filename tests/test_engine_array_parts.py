@@ -112,8 +112,8 @@ def test_a_merge_of_slabs_is_a_look_up(
             rows = join.merge(*slabs, how)
             columns = (rows.keys, rows.side, rows.left, rows.right)
             merged += list(zip(*(column.tolist() for column in columns), strict=True))
-        wanted = {"inner": left.keys() & right.keys(), "left": left.keys()}
-        keys = wanted.get(how, left.keys() | right.keys())
+        keys_by_how = {"inner": left.keys() & right.keys(), "left": left.keys()}
+        keys = keys_by_how.get(how, left.keys() | right.keys())
         sides = {key: 0 if key in left and key in right else 2 - (key in left) for key in keys}
         assert merged == [
             (key, sides[key], left.get(key, 0), right.get(key, 0)) for key in sorted(keys)
@@ -147,7 +147,7 @@ def test_label_propagation_is_that_of_the_definition(
     edges: list[tuple[int, int]], rounds: int
 ) -> None:
     ends = np.array(edges, np.uint32).reshape(-1, 2)
-    propagated, made = graph.propagate(ends[:, 0], ends[:, 1], rounds)
+    propagated, rounds_done = graph.propagate(ends[:, 0], ends[:, 1], rounds)
     genes = len(propagated)
     labels = list(range(genes))
     for _ in range(rounds):
@@ -158,7 +158,7 @@ def test_label_propagation_is_that_of_the_definition(
         ranked = [sorted((-many, label) for label, many in vote.items()) for vote in votes]
         labels = [best[0][1] if best else label for best, label in zip(ranked, labels, strict=True)]
     assert propagated.tolist() == [labels.index(label) for label in labels]
-    assert made <= rounds
+    assert rounds_done <= rounds
 
 
 def columns_of(keys: list[tuple[int, int, int]], first_row: int) -> Batch:
@@ -189,9 +189,9 @@ def written(place: Path, pieces: list[list[tuple[int, int, int]]], batch_bytes: 
 
 
 def read(place: Path) -> Batch:
-    wanted = (*DIMENSIONS, *SHAPE.attributes)
-    batches = list(store.batches(place, wanted, None, store.GLOBAL))
-    return {name: np.concatenate([batch[name] for batch in batches]) for name in wanted}
+    columns = (*DIMENSIONS, *SHAPE.attributes)
+    batches = list(store.batches(place, columns, None, store.GLOBAL))
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in columns}
 
 
 def check_rows(batch: Batch, pieces: list[list[tuple[int, int, int]]]) -> None:

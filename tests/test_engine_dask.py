@@ -34,9 +34,9 @@ __all__ = ["small_disk"]
 @pytest.fixture(scope="module")
 def engine() -> Iterator[DaskEngine]:
     """Engine whose workers all tests share."""
-    made = DaskEngine()
-    yield made
-    made.close()
+    dask_engine = DaskEngine()
+    yield dask_engine
+    dask_engine.close()
 
 
 @pytest.fixture
@@ -83,13 +83,13 @@ def test_a_missing_scheduler_is_reported_in_a_single_line(
 def test_a_worker_that_is_killed_is_replaced(
     engine: DaskEngine, records: Path, tmp_path: Path
 ) -> None:
-    wanted = trial(records, tasks="40")
-    client = engine._client(wanted, tmp_path)
+    job = trial(records, tasks="40")
+    client = engine._client(job, tmp_path)
     victim = next(iter(client.run(os.getpid).values()))
     killer = threading.Timer(0.3, lambda: os.kill(victim, signal.SIGKILL))
     killer.start()
     output, scratch = places(tmp_path / "a")
-    engine.run(wanted, output, scratch)
+    engine.run(job, output, scratch)
     killer.join()
     output_bytes = (output / "sorted.dat").read_bytes()
     content = records.read_bytes()
@@ -122,8 +122,8 @@ def test_a_scheduler_with_certificates_is_used_by_the_configuration_of_dask(
         name: str(tmp_path / ("key" if name.endswith("key") else "certificate")) for name in ends
     }
     files["tls_ca_file"] = files["tls_client_cert"]
-    made = f"distributed.Security(require_encryption=True, **{files!r})"
-    with foreign_cluster(tmp_path, made) as (address, _):
+    security_code = f"distributed.Security(require_encryption=True, **{files!r})"
+    with foreign_cluster(tmp_path, security_code) as (address, _):
         assert address.startswith("tls://")
         words = ["run", "sort", str(records), "--engine", "dask"]
         words += ["--engine-option", f"scheduler={address}"]

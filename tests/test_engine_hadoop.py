@@ -42,20 +42,20 @@ RECORDS = 200_000
 @pytest.fixture(scope="module")
 def engine() -> Iterator[HadoopEngine]:
     """Engine whose JVM all tests share."""
-    made = HadoopEngine()
-    lacking = made.missing()
-    if lacking:
-        pytest.skip(lacking)
-    yield made
-    made.close()
+    hadoop_engine = HadoopEngine()
+    reason = hadoop_engine.missing()
+    if reason:
+        pytest.skip(reason)
+    yield hadoop_engine
+    hadoop_engine.close()
 
 
 @pytest.fixture(scope="module")
 def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Settings of a YARN of two nodes; skips without Java or Maven."""
-    lacking = testbed_yarn.missing()
-    if lacking:
-        pytest.skip(lacking)
+    reason = testbed_yarn.missing()
+    if reason:
+        pytest.skip(reason)
     folder = tmp_path_factory.mktemp("testbed") / "yarn"
     yield testbed_yarn.up(folder, testbed_yarn.Shape(nodes=2, cores=2, memory_mib=4096)).conf
     testbed_yarn.down(folder)
@@ -72,9 +72,9 @@ def trial(path: Path, memory_bytes: int = 3 << 30, **options: str) -> Trial:
     return sorting("hadoop", path, memory_bytes, **options)
 
 
-def is_right(wanted: Trial, output: Path, scratch: Path) -> bool:
+def is_right(job: Trial, output: Path, scratch: Path) -> bool:
     """Return whether the answer is verified, and no other file remains."""
-    verdict = json.loads(_native.verify(wanted.workload, to_request(wanted, output, scratch)))
+    verdict = json.loads(_native.verify(job.workload, to_request(job, output, scratch)))
     return bool(verdict["verified"]) and not any(scratch.iterdir())
 
 
@@ -129,9 +129,9 @@ def test_too_little_memory_is_reported_before_a_job_starts(
 def test_a_line_that_a_task_cannot_read_is_named(engine: HadoopEngine, tmp_path: Path) -> None:
     path = tmp_path / "pairs.txt"
     path.write_text("not a pair\n")
-    wanted = replace(trial(path), workload="scan", parameters={"min_abs_score": 0.5})
+    job = replace(trial(path), workload="scan", parameters={"min_abs_score": 0.5})
     with pytest.raises(InputError, match=r"pairs\.txt"):
-        engine.run(wanted, *places(tmp_path / "a"))
+        engine.run(job, *places(tmp_path / "a"))
     # The JVM continues.
     assert engine._held.jobs is not None
 
@@ -147,9 +147,9 @@ def test_a_jvm_that_dies_is_reported_in_a_single_line_and_the_next_run_has_anoth
         engine.run(trial(records), *places(tmp_path / "b"))
     engine.close()
     output, scratch = places(tmp_path / "c")
-    wanted = trial(records, tasks="5")
-    engine.run(wanted, output, scratch)
-    assert is_right(wanted, output, scratch)
+    job = trial(records, tasks="5")
+    engine.run(job, output, scratch)
+    assert is_right(job, output, scratch)
 
 
 def kill_a_child(done: threading.Event, killed: list[int]) -> None:
@@ -168,18 +168,18 @@ def kill_a_child(done: threading.Event, killed: list[int]) -> None:
 def test_a_real_yarn_sorts_though_a_task_is_killed(
     engine: HadoopEngine, records: Path, yarn: str, tmp_path: Path
 ) -> None:
-    wanted = trial(records, conf=yarn)
+    job = trial(records, conf=yarn)
     output, scratch = places(tmp_path / "a")
     done, killed = threading.Event(), list[int]()
     killer = threading.Thread(target=kill_a_child, args=(done, killed))
     killer.start()
     try:
-        outcome = engine.run(wanted, output, scratch)
+        outcome = engine.run(job, output, scratch)
     finally:
         done.set()
         killer.join()
     assert killed
-    assert is_right(wanted, output, scratch)
+    assert is_right(job, output, scratch)
     assert outcome.versions["hadoop"].endswith(" on YARN")
     report = engine.log_totals()
     assert report["jobs"] == 1
@@ -200,10 +200,10 @@ def test_the_terasort_of_hadoop_produces_the_same_answer(
         pytest.skip("Hadoop's examples come by Maven: apt-get install maven")
     jars = maven.jars("terasort", [terasort.EXAMPLES])
     jar = next(jars.glob("hadoop-mapreduce-examples-*.jar"))
-    wanted = trial(records, 4 << 30, examples=str(jar))
+    job = trial(records, 4 << 30, examples=str(jar))
     output, scratch = places(tmp_path / "a")
-    engine.run(wanted, output, scratch)
-    assert is_right(wanted, output, scratch)
+    engine.run(job, output, scratch)
+    assert is_right(job, output, scratch)
 
 
 def test_the_papers_first_stage_passes_the_shuffle_as_text(
@@ -226,9 +226,9 @@ def test_the_papers_first_stage_passes_the_shuffle_as_text(
         output, scratch = places(tmp_path / name)
         asking = trial(reads, tasks=tasks) if tasks else trial(reads)
         parameters = get_workload("assemble").check(options)
-        wanted = replace(asking, workload="assemble", parameters=parameters)
+        job = replace(asking, workload="assemble", parameters=parameters)
         runner = engine if tasks else NativeEngine()
-        phases = [phase.name for phase in runner.run(wanted, output, scratch).phases]
+        phases = [phase.name for phase in runner.run(job, output, scratch).phases]
         files[name] = {path.name: path.read_bytes() for path in output.iterdir()}
         assert ("first stage" in phases) == bool(tasks)
     assert files["hadoop"] == files["one"] == files["native"]
@@ -392,6 +392,6 @@ def test_a_task_that_is_refused_on_yarn_is_not_tried_again(
 ) -> None:
     path = tmp_path / "pairs.txt"
     path.write_text("not a pair\n")
-    wanted = replace(trial(path, conf=yarn), workload="scan", parameters={"min_abs_score": 0.5})
+    job = replace(trial(path, conf=yarn), workload="scan", parameters={"min_abs_score": 0.5})
     with pytest.raises(InputError, match=r"pairs\.txt"):
-        engine.run(wanted, *places(tmp_path / "a"))
+        engine.run(job, *places(tmp_path / "a"))

@@ -45,11 +45,11 @@ def attempt(kind: str, number: int, times: tuple[int, ...], **counters: int) -> 
     ]
     groups = [{"name": "org.apache.hadoop.mapreduce.TaskCounter", "counts": counts}]
     end = {"finishTime": T0 + times[-1], "counters": {"name": "COUNTERS", "groups": groups}}
-    made = f"{kind.capitalize()}AttemptFinished"
+    finished_kind = f"{kind.capitalize()}AttemptFinished"
     return [
         event(f"{kind}_ATTEMPT_STARTED", "TaskAttemptStarted", **same, startTime=T0 + times[0]),
         "\n",
-        event(f"{kind}_ATTEMPT_FINISHED", made, **same, **fetched, **end),
+        event(f"{kind}_ATTEMPT_FINISHED", finished_kind, **same, **fetched, **end),
         "\n",
     ]
 

@@ -78,13 +78,13 @@ def trial(workload: str, inputs: list[str], parameters: dict[str, Any]) -> Trial
     )
 
 
-def run(wanted: Trial, folder: Path, name: str) -> tuple[Outcome, dict[str, bytes]]:
+def run(job: Trial, folder: Path, name: str) -> tuple[Outcome, dict[str, bytes]]:
     """Run on an engine; return the outcome and the answer files."""
     place = folder / f"{name}-{next(_NUMBERS)}"
     output, scratch = place / "answer", place / "scratch"
     output.mkdir(parents=True)
     scratch.mkdir()
-    outcome = get_engine(name).run(wanted, output, scratch)
+    outcome = get_engine(name).run(job, output, scratch)
     files = [path for path in output.rglob("*") if path.is_file()]
     return outcome, {str(path.relative_to(output)): path.read_bytes() for path in files}
 
@@ -95,9 +95,9 @@ def test_files_and_counts_are_those_of_the_native_engine(
 ) -> None:
     workload, parameters = case
     inputs = {"join": pair, "correlate": [matrix]}.get(workload, pair[:1])
-    wanted = trial(workload, inputs, parameters)
-    expected, expected_files = run(wanted, tmp_path, "native")
-    outcome, files = run(wanted, tmp_path, "mpi")
+    job = trial(workload, inputs, parameters)
+    expected, expected_files = run(job, tmp_path, "native")
+    outcome, files = run(job, tmp_path, "mpi")
     assert files == expected_files
     assert outcome.counts == {**expected.counts, "ranks": 2}
     method = parameters.get("method", "components")
@@ -118,10 +118,10 @@ def test_a_damaged_line_is_the_error_line_of_the_native_engine(
     damaged = tmp_path / "damaged.txt"
     damaged.write_text("\n".join(lines))
     for workload in ("scan", "degrees"):
-        wanted = trial(workload, [str(damaged)], {})
+        job = trial(workload, [str(damaged)], {})
         messages = []
         for name in ("native", "mpi"):
             with pytest.raises(InputError, match="line 1001 of") as caught:
-                run(wanted, tmp_path, name)
+                run(job, tmp_path, name)
             messages.append(str(caught.value))
         assert messages[0] == messages[1]

@@ -87,8 +87,8 @@ def test_files_and_counts_are_those_of_the_native_engine(
 def test_any_mixture_of_texts_is_read_in_order(
     workload: str, uri: str, mixture: str, tmp_path: Path
 ) -> None:
-    wanted = trial(workload, [f"{uri}{mixture}"], {"min_abs_score": 0.2}, task_bytes="100KB")
-    same_as_native(wanted, tmp_path, [mixture])
+    job = trial(workload, [f"{uri}{mixture}"], {"min_abs_score": 0.2}, task_bytes="100KB")
+    same_as_native(job, tmp_path, [mixture])
 
 
 @pytest.mark.parametrize(("workload", "parameters"), WORKLOADS[3:5] + WORKLOADS[8:], ids=str)
@@ -105,8 +105,8 @@ def test_a_matrix_is_correlated_by_any_number_of_tasks(partitions: str, tmp_path
     path = tmp_path / "genes.txt"
     request = {"output": str(path), "genes": 90, "samples": 40, "seed": 1, "threads": 1}
     native_module().data_make("matrix", json.dumps(request))
-    wanted = trial("correlate", [str(path)], {"min_abs_score": 0.3}, partitions=partitions)
-    tasks = same_as_native(wanted, tmp_path).counts["tasks"]
+    job = trial("correlate", [str(path)], {"min_abs_score": 0.3}, partitions=partitions)
+    tasks = same_as_native(job, tmp_path).counts["tasks"]
     assert int(partitions) // 2 < tasks <= int(partitions)
 
 
@@ -165,13 +165,13 @@ def test_a_damaged_line_is_the_error_line_of_the_native_engine(
     damaged = tmp_path / "damaged.txt"
     damaged.write_text("\n".join(lines))
     inputs = [pair[1], str(damaged)] if workload == "join" else [str(damaged)]
-    wanted = trial(workload, inputs, parameters, task_bytes="20KB")
-    expected = refusal(wanted, tmp_path, "native")
+    job = trial(workload, inputs, parameters, task_bytes="20KB")
+    expected = refusal(job, tmp_path, "native")
     assert "line 1001 of" in expected
-    assert refusal(wanted, tmp_path) == expected
+    assert refusal(job, tmp_path) == expected
     inputs = [f"file://{path}" for path in inputs]
-    wanted = trial(workload, inputs, parameters)
-    assert refusal(wanted, tmp_path) == expected.replace(str(damaged), f"file://{damaged}")
+    job = trial(workload, inputs, parameters)
+    assert refusal(job, tmp_path) == expected.replace(str(damaged), f"file://{damaged}")
 
 
 def test_a_line_far_into_a_file_is_placed_from_where_the_file_starts(
@@ -181,8 +181,8 @@ def test_a_line_far_into_a_file_is_placed_from_where_the_file_starts(
     damaged = tmp_path / "damaged.txt"
     damaged.write_bytes(text + b"7\t3\n")
     expected = refusal(trial("degrees", [str(damaged)], {}), tmp_path, "native")
-    wanted = trial("degrees", [f"file://{damaged}"], {}, task_bytes="20KB")
-    assert refusal(wanted, tmp_path) == expected.replace(str(damaged), f"file://{damaged}")
+    job = trial("degrees", [f"file://{damaged}"], {}, task_bytes="20KB")
+    assert refusal(job, tmp_path) == expected.replace(str(damaged), f"file://{damaged}")
 
 
 @pytest.mark.parametrize(
@@ -220,10 +220,10 @@ def test_a_duplicate_row_is_refused_even_if_the_join_would_drop_it(
     files = [tmp_path / "a.txt", tmp_path / "b.txt"]
     for number, (path, file) in enumerate(zip(pair, files, strict=True)):
         file.write_text(Path(path).read_text() + row * (2 if number == twice else 0))
-    wanted = trial("join", [str(file) for file in files], {"how": how})
-    message = refusal(wanted, tmp_path)
+    job = trial("join", [str(file) for file in files], {"how": how})
+    message = refusal(job, tmp_path)
     version = "ab"[twice]
-    assert message == refusal(wanted, tmp_path, "native")
+    assert message == refusal(job, tmp_path, "native")
     assert message.startswith(f"join: version {version} has gene pair 70 69 cluster 3 twice")
     assert not capfd.readouterr().err
 
@@ -272,10 +272,10 @@ def test_progress_is_reported_in_bytes_of_the_input(
     assert [done for done, _ in reports] == sorted(done for done, _ in reports)
 
 
-def refusal(wanted: Any, folder: Path, name: str = "spark") -> str:
+def refusal(job: Any, folder: Path, name: str = "spark") -> str:
     """Return the message with which a run is refused."""
     with pytest.raises(InputError) as caught:
-        run(wanted, folder, name)
+        run(job, folder, name)
     return str(caught.value)
 
 

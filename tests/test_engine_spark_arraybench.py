@@ -51,8 +51,8 @@ def scala_trial(
 def test_degrees_by_graphx_are_those_of_counting_with_the_conversion_timed_apart(
     parameters: dict[str, Any], pair: list[str], scala: object, tmp_path: Path
 ) -> None:
-    wanted = scala_trial("degrees", pair, parameters | {"method": "graphx"})
-    outcome = same_as_native(wanted, tmp_path, name=NAME)
+    job = scala_trial("degrees", pair, parameters | {"method": "graphx"})
+    outcome = same_as_native(job, tmp_path, name=NAME)
     assert phases(outcome) == ["open", "convert", "degrees", "write"]
     convert = next(phase for phase in outcome.phases if phase.name == "convert")
     assert convert.bytes == sum(Path(path).stat().st_size for path in pair)
@@ -62,11 +62,11 @@ def test_degrees_by_graphx_are_those_of_counting_with_the_conversion_timed_apart
 def test_a_method_of_an_engine_is_refused_on_all_other_engines_before_any_work(
     pair: list[str], tmp_path: Path
 ) -> None:
-    wanted = trial("degrees", pair, {"method": "graphx"})
+    job = trial("degrees", pair, {"method": "graphx"})
     for name in ("native", "spark", "array"):
         engine = get_engine(name)
         with pytest.raises(InputError) as caught:
-            check(engine, replace(wanted, engine=name), Plan(output=tmp_path / "out"))
+            check(engine, replace(job, engine=name), Plan(output=tmp_path / "out"))
         message = f"engine {name} has no --method graphx; take --engine spark-scala"
         assert str(caught.value) == message
 
@@ -84,8 +84,8 @@ def test_a_method_of_an_engine_is_refused_on_all_other_engines_before_any_work(
 def test_a_join_by_keys_of_text_is_that_of_the_native_engine_whatever_is_cached(
     cache: str, steps: list[str], pair: list[str], scala: object, tmp_path: Path
 ) -> None:
-    wanted = scala_trial("join", pair, {"min_abs_score": 0.2}, keys="text", cache=cache)
-    outcome = same_as_native(wanted, tmp_path, name=NAME)
+    job = scala_trial("join", pair, {"min_abs_score": 0.2}, keys="text", cache=cache)
+    outcome = same_as_native(job, tmp_path, name=NAME)
     assert phases(outcome) == ["open", *steps]
 
 
@@ -95,8 +95,8 @@ def test_a_join_by_ranges_takes_the_same_caches(
 ) -> None:
     for level in ("memory-only", "disk-only"):
         options = {"cache": cache, "storage_level": level, "partitions": "3"}
-        wanted = scala_trial("join", pair, {"how": "outer", "min_abs_score": 0.5}, **options)
-        outcome = same_as_native(wanted, tmp_path, name=NAME)
+        job = scala_trial("join", pair, {"how": "outer", "min_abs_score": 0.5}, **options)
+        outcome = same_as_native(job, tmp_path, name=NAME)
         assert phases(outcome) == ["open", *(["load"] if cache != "none" else []), "join"]
 
 
@@ -118,8 +118,8 @@ def test_a_run_with_a_cached_input_reports_how_much_is_where(
         ("disk-only", "cached_disk_bytes", "cached_memory_bytes"),
     ]:
         options = {"cache": "inputs", "storage_level": level}
-        wanted = scala_trial(workload, pair[:1], parameters, **options)
-        outcome = same_as_native(wanted, tmp_path, name=NAME)
+        job = scala_trial(workload, pair[:1], parameters, **options)
+        outcome = same_as_native(job, tmp_path, name=NAME)
         assert phases(outcome) == ["open", "load", *steps.split()]
         log = scala_engine().log_totals()
         assert log[here] > 1000
@@ -149,11 +149,11 @@ def test_a_row_of_both_versions_is_refused_if_it_is_duplicate_in_either(
     fields = row.split("\t")
     other = "\t".join([*fields[:9], "0.123456", fields[10]])
     doubled.write_text(Path(pair[0]).read_text() + other)
-    wanted = scala_trial("join", [str(doubled), pair[0]], {}, keys="text")
+    job = scala_trial("join", [str(doubled), pair[0]], {}, keys="text")
     key = "gene pair {} {} cluster {} twice".format(*fields[:3])
     for number, inputs in enumerate([[str(doubled), pair[0]], [pair[0], str(doubled)]]):
         with pytest.raises(InputError, match=f"version {'ab'[number]} has {key}"):
-            run(replace(wanted, inputs=tuple(inputs)), tmp_path, NAME)
+            run(replace(job, inputs=tuple(inputs)), tmp_path, NAME)
 
 
 @pytest.mark.parametrize(
@@ -173,12 +173,12 @@ def test_storage_levels_serializers_and_codecs_do_not_change_the_answer(
     session_wide = {"serializer": serializer, "codec": codec}
     options = session_wide | {"storage_level": level}
     by_ranges = session_wide | {"storage_level": "memory-only-ser", "cache": "inputs"}
-    for wanted in (
+    for job in (
         scala_trial("join", pair, {}, cache="all", keys="text", **options),
         scala_trial("degrees", pair, {"method": "graphx"}, **options),
         scala_trial("join", pair, {}, **by_ranges),
     ):
-        same_as_native(wanted, tmp_path, name=NAME)
+        same_as_native(job, tmp_path, name=NAME)
     session = scala_engine()._held.session
     assert session
     conf = session.spark.sparkContext.getConf()
@@ -210,17 +210,17 @@ def test_an_option_that_is_wrong_is_refused_in_a_single_line_before_spark_starts
     workload: str, options: dict[str, str], text: str, tmp_path: Path
 ) -> None:
     inputs = ["a", "b"] if workload == "join" else ["a"]
-    wanted = replace(trial(workload, inputs, {}), engine=NAME, engine_options=options)
+    job = replace(trial(workload, inputs, {}), engine=NAME, engine_options=options)
     with pytest.raises(InputError) as caught:
-        get_engine(NAME).run(wanted, tmp_path, tmp_path)
+        get_engine(NAME).run(job, tmp_path, tmp_path)
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_keys_of_text_are_refused_where_the_join_is_not_inner(tmp_path: Path) -> None:
-    wanted = scala_trial("join", ["a", "b"], {"how": "left"}, keys="text")
+    job = scala_trial("join", ["a", "b"], {"how": "left"}, keys="text")
     with pytest.raises(InputError, match="which is inner; leave it out for --how left"):
-        get_engine(NAME).run(wanted, tmp_path, tmp_path)
+        get_engine(NAME).run(job, tmp_path, tmp_path)
 
 
 def test_the_options_of_the_scala_programs_are_not_those_of_engine_spark() -> None:

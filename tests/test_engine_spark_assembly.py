@@ -68,8 +68,8 @@ def test_files_are_those_of_the_native_engine(
     tmp_path: Path,
 ) -> None:
     programs = {"profile", "chains"} & parameters.keys()
-    wanted = trial("assemble", reads, parameters, **options)
-    outcome = same_as_native(wanted, tmp_path)
+    job = trial("assemble", reads, parameters, **options)
+    outcome = same_as_native(job, tmp_path)
     names = [phase.name for phase in outcome.phases if phase.name != "start"]
     sampled = [] if "min_count" in parameters else ["sample"]
     before, after = (["supersteps"], []) if programs else ([], ["simplify"])

@@ -68,8 +68,8 @@ def files(tmp_path: Path) -> list[str]:
 def test_vectors_of_files_give_the_table_of_the_native_engine(
     kernels: str, more: dict[str, Any], files: list[str], tmp_path: Path
 ) -> None:
-    wanted = trial("dataflow", files, {"block_vectors": 50} | more, kernels=kernels)
-    outcome = same_as_native(wanted, tmp_path)
+    job = trial("dataflow", files, {"block_vectors": 50} | more, kernels=kernels)
+    outcome = same_as_native(job, tmp_path)
     assert (outcome.counts["vectors"], outcome.counts["blocks"]) == (238, 5)
 
 

@@ -158,11 +158,11 @@ def test_tasks_of_a_stage_have_what_they_measured_in_the_order_of_their_launch()
 
 
 def test_no_more_tasks_than_a_record_holds_are_recorded() -> None:
-    made = [
+    full_stages = [
         Stage(name=str(at), began=at, seconds=1, tasks=TASKS_MAX // 2, each={"task_seconds": many})
         for at, many in enumerate([(1.0,) * (TASKS_MAX // 2)] * 3)
     ]
-    limited = limit_tasks(made)
+    limited = limit_tasks(full_stages)
     assert [len(limited_stage.each) for limited_stage in limited] == [1, 1, 0]
     assert [limited_stage.tasks for limited_stage in limited] == [TASKS_MAX // 2] * 3
 

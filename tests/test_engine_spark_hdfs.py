@@ -49,8 +49,8 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = text.splitlines(keepends=True)
     np.save(folder / "levels.npy", np.arange(600, dtype=np.uint16).reshape(3, 10, 20))
     matrix = {"genes": 9, "samples": 20, "modules": 2, "missing": 0.1, "seed": 3, "threads": 1}
-    made = matrix | {"output": str(folder / "matrix.txt")}
-    native_module().data_make("matrix", json.dumps(made))
+    matrix_request = matrix | {"output": str(folder / "matrix.txt")}
+    native_module().data_make("matrix", json.dumps(matrix_request))
     write_fastq(folder / "reads.fq", reads_of(drawn(900, 1), 9, 0.0, 2))
     np.save(folder / "points.npy", np.random.default_rng(1).normal(size=(1000, 3)))
     (folder / "records").mkdir()
@@ -101,9 +101,9 @@ def test_answers_are_those_of_the_native_engine_on_the_same_files(
 ) -> None:
     workload, names, parameters = case
     inputs = [f"{hdfs}/{name}" for name in names]
-    wanted = trial(workload, inputs, parameters, task_bytes="100KB")
+    job = trial(workload, inputs, parameters, task_bytes="100KB")
     if workload != "images":
-        same_as_native(wanted, tmp_path, [str(local / name) for name in names])
+        same_as_native(job, tmp_path, [str(local / name) for name in names])
     for engine in ("native", "mpi"):
         if get_engine(engine).missing() is None:
             words = [f"--{name.replace('_', '-')}={value}" for name, value in parameters.items()]
@@ -130,11 +130,11 @@ def test_a_missing_input_is_named(hdfs: str, tmp_path: Path) -> None:
 def test_a_run_is_verified_where_its_inputs_are(
     spark: SparkEngine, hdfs: str, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = trial("scan", [f"{hdfs}/all"], {"min_abs_score": 0.5})
-    record = run_trial(SharedSession(spark), wanted, Plan(output=tmp_path / "out"))
+    job = trial("scan", [f"{hdfs}/all"], {"min_abs_score": 0.5})
+    record = run_trial(SharedSession(spark), job, Plan(output=tmp_path / "out"))
     files = [file for file in (local / "all").rglob("*") if file.is_file()]
     expected = {"bytes": sum(file.stat().st_size for file in files), "files": len(files)}
-    assert input_sizes(record) == [{"path": wanted.inputs[0], **expected}]
+    assert input_sizes(record) == [{"path": job.inputs[0], **expected}]
     assert record["verified"]
     assert "copies" not in record["verification"]["method"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -179,23 +179,23 @@ inputs = ["records"]
 def test_a_full_disk_is_detected_before_anything_is_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = trial("scan", ["hdfs://host/a.txt"], {})
+    job = trial("scan", ["hdfs://host/a.txt"], {})
     facts = [InputFacts(path="hdfs://host/a.txt", bytes=2000, files=1)]
     monkeypatch.setattr("cuesta.machine.free_bytes", lambda _path: 1000)
     with pytest.raises(InputError, match="choose another --scratch"):
-        remote.with_copies(get_engine("spark-scala"), wanted, facts, tmp_path)
+        remote.with_copies(get_engine("spark-scala"), job, facts, tmp_path)
     assert not any(tmp_path.iterdir())
 
 
 def test_an_engine_that_reads_files_only_refuses_addresses(tmp_path: Path) -> None:
-    wanted = trial("scan", ["hdfs://host/a.txt"], {})
+    job = trial("scan", ["hdfs://host/a.txt"], {})
     plan = Plan(output=tmp_path / "out")
     if get_engine("array").missing() is None:
         with pytest.raises(InputError, match="engine array reads files and folders, not hdfs://"):
-            run_trial(get_engine("array"), wanted, plan)
+            run_trial(get_engine("array"), job, plan)
     with pytest.raises(InputError, match="--cold"):
-        run_trial(get_engine("spark"), wanted, replace(plan, cache="input-dropped"))
-    unknown = replace(wanted, inputs=("nothing://host/a.txt",))
+        run_trial(get_engine("spark"), job, replace(plan, cache="input-dropped"))
+    unknown = replace(job, inputs=("nothing://host/a.txt",))
     with pytest.raises(EngineMissing, match="no reader of nothing:// is known"):
         run_trial(get_engine("native"), unknown, plan)
 

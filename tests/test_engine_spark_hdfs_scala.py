@@ -99,10 +99,10 @@ def spread(cluster: Running, file: Path, block_bytes: int) -> tuple[str, list[st
     """
     for attempt in range(20):
         uri = put(cluster, file, f"scala-{block_bytes}-{attempt}", block_bytes)
-        held = [",".join(names) for _, _, names in hosts(cluster, uri)]
-        if set(held) == {"127.0.0.2", "127.0.0.3"}:
-            return uri, held
-    raise AssertionError(f"HDFS put every block of twenty files on {held[0]}")
+        block_hosts = [",".join(names) for _, _, names in hosts(cluster, uri)]
+        if set(block_hosts) == {"127.0.0.2", "127.0.0.3"}:
+            return uri, block_hosts
+    raise AssertionError(f"HDFS put every block of twenty files on {block_hosts[0]}")
 
 
 def test_more_tasks_than_blocks_cut_all_blocks_into_equal_splits(
@@ -112,9 +112,9 @@ def test_more_tasks_than_blocks_cut_all_blocks_into_equal_splits(
     text = (local / "a.txt").read_bytes()
     file.write_bytes(text * (1 + (4 << 20) // len(text)))
     uri = put(cluster, file, "large", 3 << 20)
-    held = hosts(cluster, uri)
+    block_hosts = hosts(cluster, uri)
     # Splits of less than 1 MiB are not worth a task, whatever number is requested.
     locations = places(uri, partitions=1000)
-    cut = [(",".join(names), -(-length // (1 << 20))) for _, length, names in held]
+    cut = [(",".join(names), -(-length // (1 << 20))) for _, length, names in block_hosts]
     assert locations == [names for names, splits in cut for _ in range(splits)]
     assert [splits for _, splits in cut] == [3, 2]

@@ -27,8 +27,8 @@ def test_spark_produces_the_same_bytes_for_any_tasks(tmp_path: Path) -> None:
         levels = random.integers(0, 1000, (images, 40 + index, 50), dtype=np.uint16)
         np.save(folder / f"{index}.npy", levels)
     for options in ({}, {"partitions": "1"}, {"partitions": "4"}, {"partitions": "20"}):
-        wanted = trial("images", [str(folder)], {"min_pixels": 3}, **options)
-        outcome = same_as_native(wanted, tmp_path)
+        job = trial("images", [str(folder)], {"min_pixels": 3}, **options)
+        outcome = same_as_native(job, tmp_path)
         assert [phase.name for phase in outcome.phases][-3:] == ["list", "images", "reduce"]
         assert outcome.counts["tasks"] == int(options.get("partitions", 6))
 

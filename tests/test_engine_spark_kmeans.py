@@ -33,9 +33,9 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_spark_produces_the_same_bytes_for_any_tasks(points: str, tmp_path: Path) -> None:
     parameters = {"clusters": 6, "iterations": 8}
     sizes = ("1MB", "3MB", "1GB")
-    wanted = [trial("kmeans", [points], parameters, task_bytes=size) for size in sizes]
-    _, expected = run(wanted[0], tmp_path, "native")
-    for job in wanted:
+    jobs = [trial("kmeans", [points], parameters, task_bytes=size) for size in sizes]
+    _, expected = run(jobs[0], tmp_path, "native")
+    for job in jobs:
         outcome, files = run(job, tmp_path)
         assert files == expected
         names = {phase.name for phase in outcome.phases}

@@ -35,9 +35,9 @@ def of_setup() -> Path | None:
 @pytest.fixture
 def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
     """The Java of this machine, with an empty cache and no site settings."""
-    lacking = kit.engine().missing()
-    if lacking:
-        pytest.skip(lacking)
+    reason = kit.engine().missing()
+    if reason:
+        pytest.skip(reason)
     for name in SPARK_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -198,11 +198,13 @@ def test_an_archive_appears_once_and_only_complete(monkeypatch: pytest.MonkeyPat
         archive.make(reports.append)
     assert archive.current() is None
     monkeypatch.setattr(archive, "_train", lambda partial: partial.write_bytes(b"classes"))
-    made = archive.make(reports.append)
-    assert made is not None
-    assert archive.current() == made == archive.make(reports.append)
+    archive_path = archive.make(reports.append)
+    assert archive_path is not None
+    assert archive.current() == archive_path == archive.make(reports.append)
     assert len(reports) == 2
-    assert [path.name for path in made.parent.iterdir() if path.suffix != ".json"] == [made.name]
+    assert [path.name for path in archive_path.parent.iterdir() if path.suffix != ".json"] == [
+        archive_path.name
+    ]
 
 
 def test_a_session_uses_a_complete_archive(
@@ -216,16 +218,16 @@ def test_a_session_uses_a_complete_archive(
     # A process has one JVM.
     kit.engine().close()
     reports: list[str] = []
-    made = archive.make(reports.append)
-    assert made is not None
-    assert archive.current() == made
+    archive_path = archive.make(reports.append)
+    assert archive_path is not None
+    assert archive.current() == archive_path
     assert len(reports) == (not of_setup)
     settings = settings_of(kit.trial("scan", [], {}))
     assert "shared objects file (top)" in loaded(settings, tmp_path / "with")
     assert "shared objects file (top)" in loaded_by_executor(java, tmp_path)
     # A Java that gets a truncated archive dies of it.
-    made.chmod(0o644)
-    os.truncate(made, 100_000)
+    archive_path.chmod(0o644)
+    os.truncate(archive_path, 100_000)
     assert archive.current() is None
     assert archive.reading(archive.place(find_words(java), java)) == ()
 

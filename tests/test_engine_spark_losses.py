@@ -51,9 +51,9 @@ def frequent_reports(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hdfs(tmp_path: Path) -> Iterator[Running]:
     """File system that a test may damage; skips without Java or Maven."""
-    lacking = testbed_hdfs.missing()
-    if lacking:
-        pytest.skip(lacking)
+    reason = testbed_hdfs.missing()
+    if reason:
+        pytest.skip(reason)
     yield testbed_hdfs.up(tmp_path / "hdfs")
     testbed_hdfs.down(tmp_path / "hdfs")
 
@@ -79,25 +79,25 @@ def executors() -> list[Any]:
     return list(context._jsc.sc().statusTracker().getExecutorInfos()) if context else []
 
 
-def await_executors(wanted: int) -> None:
+def await_executors(count: int) -> None:
     """Wait until the driver knows this number of executors, if a session exists."""
     deadline = time.monotonic() + 60
-    while (infos := executors()) and len(infos) != wanted + 1:
-        assert time.monotonic() < deadline, f"not {wanted} executors within a minute"
+    while (infos := executors()) and len(infos) != count + 1:
+        assert time.monotonic() < deadline, f"not {count} executors within a minute"
         time.sleep(0.05)
 
 
 def lose(
     cluster: LocalCluster,
     folder: Path,
-    wanted: tuple[str, list[str], dict[str, Any]],
+    question: tuple[str, list[str], dict[str, Any]],
     harm: Callable[[], None] | None = None,
 ) -> dict[str, float]:
     """Run on native, and on Spark with a fault while both executors have a task; return its log.
 
     The fault is a killed worker, unless another is passed.
     """
-    workload, inputs, parameters = wanted
+    workload, inputs, parameters = question
     job = trial(workload, inputs, parameters, task_bytes="300kB", master=cluster.master)
     job = replace(job, threads=1, memory_bytes=3 << 29)
     harmed: list[bool] = []
@@ -139,10 +139,10 @@ def test_a_sort_survives_a_lost_executor(cluster: LocalCluster, tmp_path: Path) 
 @pytest.mark.timeout(300)
 def test_groups_of_points_are_the_same(cluster: LocalCluster, tmp_path: Path) -> None:
     path = str(tmp_path / "x.npy")
-    made = ["data", "make", "points", "--rows", "200000", "--dimensions", "9", "--clusters", "6"]
-    assert call([*made, "-o", path]) == 0
-    wanted = ("kmeans", [path], {"clusters": 6, "iterations": 12})
-    assert lose(cluster, tmp_path, wanted)["executors_lost"] == 1
+    words = ["data", "make", "points", "--rows", "200000", "--dimensions", "9", "--clusters", "6"]
+    assert call([*words, "-o", path]) == 0
+    job = ("kmeans", [path], {"clusters": 6, "iterations": 12})
+    assert lose(cluster, tmp_path, job)["executors_lost"] == 1
 
 
 @pytest.mark.timeout(300)

@@ -83,8 +83,8 @@ def test_a_java_without_the_vector_module_starts_without_it(tmp_path: Path) -> N
         java = find_java({"JAVA_HOME": str(fake_java(tmp_path / name, "25.0.2", modules))})
         assert java
         program = java.home_for_spark(tmp_path / f"session of {name}") / "bin" / "java"
-        shown = subprocess.run([program, *words], capture_output=True, text=True, check=True)
-        assert shown.stdout.split("\n")[:-1] == [w for w in words if not lost or "vector" not in w]
+        done = subprocess.run([program, *words], capture_output=True, text=True, check=True)
+        assert done.stdout.split("\n")[:-1] == [w for w in words if not lost or "vector" not in w]
 
 
 def test_the_java_from_pypi_starts_with_the_words_of_spark(tmp_path: Path) -> None:
@@ -106,27 +106,27 @@ def test_the_java_from_pypi_starts_with_the_words_of_spark(tmp_path: Path) -> No
     ],
 )
 def test_an_option_that_makes_no_sense_is_named(options: dict[str, str], message: str) -> None:
-    wanted = trial("scan", ["a"], {})
-    changed = replace(wanted, engine_options=options)
+    job = trial("scan", ["a"], {})
+    changed = replace(job, engine_options=options)
     with pytest.raises(InputError, match=r"^[^\n]*$") as caught:
         settings_of(changed)
     assert message in str(caught.value)
 
 
 def test_options_reach_the_session_and_task_bytes_does_not_end_it() -> None:
-    wanted = trial("scan", ["a"], {}, task_bytes="1MiB")
-    assert options_of(wanted).task_bytes == 1 << 20
-    assert settings_of(wanted) == settings_of(trial("join", ["a", "b"], {}))
+    job = trial("scan", ["a"], {}, task_bytes="1MiB")
+    assert options_of(job).task_bytes == 1 << 20
+    assert settings_of(job) == settings_of(trial("join", ["a", "b"], {}))
     options = {"master": "spark://h:7077", "spark.executor.memory": "2g", "python": "/opt/python"}
-    cluster = settings_of(replace(wanted, engine_options=options))
+    cluster = settings_of(replace(job, engine_options=options))
     assert not cluster.options.is_local
     assert cluster.options.spark == (("spark.executor.memory", "2g"),)
-    assert cluster.heap_bytes == settings_of(wanted).heap_bytes
+    assert cluster.heap_bytes == settings_of(job).heap_bytes
 
 
 def test_too_little_memory_is_refused_with_the_amount_needed() -> None:
-    wanted = trial("scan", ["a"], {})
-    small = replace(wanted, memory_bytes=1 << 30)
+    job = trial("scan", ["a"], {})
+    small = replace(job, memory_bytes=1 << 30)
     with pytest.raises(InputError, match=r"engine spark needs at least 1\.42 GiB for 2 threads"):
         settings_of(small)
 

@@ -66,8 +66,8 @@ def inputs_of(workload: str, pair: list[str]) -> list[str]:
 def test_files_and_counts_are_those_of_the_native_engine(
     workload: str, parameters: dict[str, Any], pair: list[str], tmp_path: Path
 ) -> None:
-    wanted = trial(workload, inputs_of(workload, pair), parameters)
-    outcome = same_as_native(wanted, tmp_path, name=NAME)
+    job = trial(workload, inputs_of(workload, pair), parameters)
+    outcome = same_as_native(job, tmp_path, name=NAME)
     assert outcome.versions["scala"].startswith("2.13.")
     if workload == "dataflow":
         names = [phase.name for phase in outcome.phases if phase.name != "start"]
@@ -80,15 +80,15 @@ def test_vectors_of_files_give_the_table_of_the_native_engine(
     more: dict[str, Any], tmp_path: Path
 ) -> None:
     files = vector_files(tmp_path)
-    wanted = trial("dataflow", files, {"block_vectors": 50} | more)
-    outcome = same_as_native(wanted, tmp_path, name=NAME)
+    job = trial("dataflow", files, {"block_vectors": 50} | more)
+    outcome = same_as_native(job, tmp_path, name=NAME)
     assert (outcome.counts["vectors"], outcome.counts["blocks"]) == (238, 5)
     vectors = np.load(files[2])
     vectors[100, 1] = np.nan
     np.save(files[2], vectors)
-    assert "coordinate 2 of point 101 of" in refusal(wanted, tmp_path)
+    assert "coordinate 2 of point 101 of" in refusal(job, tmp_path)
     np.save(files[2], vectors[:, :2])
-    assert "has 2 dimensions; dataflow takes arrays of n x 3" in refusal(wanted, tmp_path)
+    assert "has 2 dimensions; dataflow takes arrays of n x 3" in refusal(job, tmp_path)
 
 
 @pytest.mark.parametrize("workload", ["scan", "degrees", "communities"])
@@ -102,8 +102,8 @@ def test_any_mixture_of_texts_is_read_in_order(workload: str, tmp_path: Path) ->
     make(folder / "tree", genes=30, tree=True)
     # Each of the many iterations of communities starts a task for each piece.
     for pieces in ["3"] if workload == "communities" else ["1", "40"]:
-        wanted = trial(workload, [str(folder)], {"min_abs_score": 0.2}, partitions=pieces)
-        same_as_native(wanted, tmp_path, name=NAME)
+        job = trial(workload, [str(folder)], {"min_abs_score": 0.2}, partitions=pieces)
+        same_as_native(job, tmp_path, name=NAME)
 
 
 def test_a_text_of_version_3_is_read(tmp_path: Path) -> None:
@@ -111,10 +111,10 @@ def test_a_text_of_version_3_is_read(tmp_path: Path) -> None:
     file = tmp_path / "v3.txt"
     file.write_text("\n".join(lines))
     for index in (0, 1):
-        wanted = trial("scan", [str(file)], {"score_index": index, "min_abs_score": 0.1})
-        same_as_native(wanted, tmp_path, name=NAME)
-    wanted = trial("scan", [str(file)], {"score_index": 2})
-    assert refusal(wanted, tmp_path) == refusal(wanted, tmp_path, "native")
+        job = trial("scan", [str(file)], {"score_index": index, "min_abs_score": 0.1})
+        same_as_native(job, tmp_path, name=NAME)
+    job = trial("scan", [str(file)], {"score_index": 2})
+    assert refusal(job, tmp_path) == refusal(job, tmp_path, "native")
 
 
 @pytest.mark.parametrize("kind", ["tera", "random", "skewed", "sorted", "equal"])
@@ -128,9 +128,9 @@ def test_records_are_sorted_as_the_native_engine_does(
         request = {"output": str(folder / name), "rows": rows, "first": 0, "kind": kind, "seed": 1}
         native_module().data_make("tera", json.dumps(request | {"threads": 1}))
     (folder / "_SUCCESS").touch()
-    wanted = trial("sort", [str(folder)], {}, partitions=partitions)
+    job = trial("sort", [str(folder)], {}, partitions=partitions)
     _, expected = run(trial("sort", [str(folder)], {}), tmp_path, "native")
-    outcome, files = run(wanted, tmp_path, NAME)
+    outcome, files = run(job, tmp_path, NAME)
     assert files == expected
     assert outcome.counts["records"] == 1300
 
@@ -141,9 +141,9 @@ def test_records_that_cannot_be_sorted_are_refused_as_natively(tmp_path: Path) -
     empty = tmp_path / "empty"
     empty.mkdir()
     for path in (short, empty, tmp_path / "nowhere"):
-        wanted = trial("sort", [str(path)], {})
-        expected = refusal(wanted, tmp_path, "native").replace(" (os error 2)", "")
-        assert refusal(wanted, tmp_path) == expected
+        job = trial("sort", [str(path)], {})
+        expected = refusal(job, tmp_path, "native").replace(" (os error 2)", "")
+        assert refusal(job, tmp_path) == expected
 
 
 def points(folder: Path, kind: str) -> str:
@@ -190,10 +190,10 @@ def test_points_are_grouped_as_the_native_engine_does(
     outcome, files = run(trial("kmeans", [path], parameters, partitions="3"), tmp_path, NAME)
     assert files["assignments.npy"] == native["assignments.npy"]
     for name in ("centres.tsv", "iterations.tsv"):
-        rows, wanted = (text[name].decode().splitlines() for text in (files, native))
-        assert rows[0] == wanted[0]
+        rows, native_rows = (text[name].decode().splitlines() for text in (files, native))
+        assert rows[0] == native_rows[0]
         numbers = [
-            [list(map(float, row.split("\t"))) for row in all_[1:]] for all_ in (rows, wanted)
+            [list(map(float, row.split("\t"))) for row in all_[1:]] for all_ in (rows, native_rows)
         ]
         # The same doubles; Java writes some of them differently.
         assert numbers[0] == numbers[1]
@@ -235,10 +235,10 @@ def test_a_damaged_line_is_the_error_line_of_the_native_engine(
     damaged.write_text("\n".join(lines))
     for workload in ("scan", "join"):
         inputs = [pair[1], str(damaged)] if workload == "join" else [str(damaged)]
-        wanted = trial(workload, inputs, {}, partitions="9")
-        expected = refusal(wanted, tmp_path, "native")
+        job = trial(workload, inputs, {}, partitions="9")
+        expected = refusal(job, tmp_path, "native")
         assert "line 1001 of" in expected
-        assert refusal(wanted, tmp_path) == expected
+        assert refusal(job, tmp_path) == expected
 
 
 @pytest.mark.parametrize("twice", [0, 1])
@@ -249,8 +249,8 @@ def test_a_duplicate_row_is_refused_even_if_the_join_would_drop_it(
     files = [tmp_path / "a.txt", tmp_path / "b.txt"]
     for number, (path, file) in enumerate(zip(pair, files, strict=True)):
         file.write_text(Path(path).read_text() + row * (2 if number == twice else 0))
-    wanted = trial("join", [str(file) for file in files], {"how": "inner"})
-    assert refusal(wanted, tmp_path) == refusal(wanted, tmp_path, "native")
+    job = trial("join", [str(file) for file in files], {"how": "inner"})
+    assert refusal(job, tmp_path) == refusal(job, tmp_path, "native")
 
 
 @pytest.mark.parametrize(
@@ -282,10 +282,10 @@ def test_a_missing_or_empty_input_is_refused(tmp_path: Path) -> None:
     assert "is a pair matrix" in refusal(trial("scan", [str(zarr)], {}), tmp_path)
 
 
-def refusal(wanted: Any, folder: Path, name: str = NAME) -> str:
+def refusal(job: Any, folder: Path, name: str = NAME) -> str:
     """Return the message with which a run is refused."""
     with pytest.raises(InputError) as caught:
-        run(wanted, folder, name)
+        run(job, folder, name)
     return str(caught.value)
 
 

@@ -24,9 +24,9 @@ def make(path: Path, rows: int, *more: str) -> str:
 
 
 def same_as_native(paths: list[str], folder: Path, **options: str) -> Outcome:
-    wanted = trial("sort", paths, {}, **options)
-    _, expected = run(wanted, folder, "native")
-    outcome, files = run(wanted, folder)
+    job = trial("sort", paths, {}, **options)
+    _, expected = run(job, folder, "native")
+    outcome, files = run(job, folder)
     assert files == expected
     return outcome
 

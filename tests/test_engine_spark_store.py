@@ -40,9 +40,9 @@ def test_tasks_read_the_store(
 
 
 def test_spark_keeps_its_local_files_in_a_mount(tmp_path: Path) -> None:
-    lacking = sparkkit.engine().missing() or MISSING
-    if lacking:
-        pytest.skip(lacking)
+    reason = sparkkit.engine().missing() or MISSING
+    if reason:
+        pytest.skip(reason)
     with mounted(tmp_path, "memory", blocks=1024) as at:
         source, answer = tmp_path / "in.bin", tmp_path / "answer"
         command = [sys.executable, "-m", "cuesta"]

@@ -40,14 +40,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def answers(folder: Path) -> dict[str, Path]:
     """Graphs of all workloads that write graphs, with names and without."""
-    made = {}
+    inputs = {}
     for workload in ("scan", "communities"):
         for name, more in (("plain", ()), ("named", ("--genes", folder / "names.txt"))):
-            made[f"{workload}-{name}"] = folder / f"{workload}-{name}"
+            inputs[f"{workload}-{name}"] = folder / f"{workload}-{name}"
             words = (folder / "pairs.txt", "--min-abs-score", "0.6", "--graph", "graphml", *more)
-            record = run(workload, made[f"{workload}-{name}"], *words)
+            record = run(workload, inputs[f"{workload}-{name}"], *words)
             assert record["answer"]["counts"]["graph_edges"] > 20
-    return made
+    return inputs
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +119,9 @@ def test_networkx_and_igraph_read_the_network_that_the_answer_has(
     name: str, answers: dict[str, Path]
 ) -> None:
     path = answers[name] / "network.graphml"
-    wanted = expected(answers[name])
-    assert of_networkx(path) == wanted
-    assert of_igraph(path) == wanted
+    network = expected(answers[name])
+    assert of_networkx(path) == network
+    assert of_igraph(path) == network
 
 
 def test_each_graph_is_valid_by_the_schema_of_graphml(

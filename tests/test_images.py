@@ -102,9 +102,9 @@ def expected(image: Any, threshold: float | None = None, dark: bool = False) -> 
     }
 
 
-def held(row: dict[str, str], wanted: dict[str, Any]) -> None:
-    threshold = wanted.pop("threshold")
-    assert {name: int(row[name]) for name in wanted} == wanted, row["file"]
+def check_row(row: dict[str, str], counts: dict[str, Any]) -> None:
+    threshold = counts.pop("threshold")
+    assert {name: int(row[name]) for name in counts} == counts, row["file"]
     assert float(row["threshold"]) == pytest.approx(float(threshold), rel=1e-12), row["file"]
 
 
@@ -121,7 +121,7 @@ def test_scikit_image_finds_the_same_in_its_images(stack: Path, answer: Path) ->
         for page, image in enumerate(pages):
             row = rows[number]
             assert (row["image"], row["file"], row["page"]) == (str(number), str(file), str(page))
-            held(row, expected(grey_of(image)))
+            check_row(row, expected(grey_of(image)))
             number += 1
     assert number > len(GREY) + len(COLOUR)
     last = rows[number]
@@ -140,7 +140,7 @@ def test_a_float_stack_is_thresholded_as_scikit_image_does(tmp_path: Path) -> No
     rows = table(run(tmp_path, str(DATA / "lfw_subset.npy")))
     assert len(rows) == len(faces) + 1
     for row, face in zip(rows, faces, strict=False):
-        held(row, expected(face))
+        check_row(row, expected(face))
 
 
 def test_colours_and_dark_objects_and_small_ones(stack: Path, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_colours_and_dark_objects_and_small_ones(stack: Path, tmp_path: Path) ->
     image = io.imread(DATA / "chelsea.png")
     for index, channel in enumerate(("red", "green", "blue")):
         words = [str(path), "--channel", channel, "--objects", "dark"]
-        held(table(run(tmp_path, *words))[0], expected(image[..., index], dark=True))
+        check_row(table(run(tmp_path, *words))[0], expected(image[..., index], dark=True))
     words = [str(path), "--channel", "red", "--threshold", "120.5", "--min-pixels", "30"]
     (row, _) = table(run(tmp_path, *words))
     sizes = np.bincount(label(image[..., 0] > 120.5).ravel())[1:]
@@ -174,7 +174,7 @@ def test_all_forms_of_file_produce_the_same_counts(tmp_path: Path, dtype: str, f
     else:
         tifffile.imwrite(path, image, **forms[form])
     (row, _) = table(run(tmp_path, str(path)))
-    held(row, expected(image))
+    check_row(row, expected(image))
 
 
 @pytest.mark.parametrize("more", [["--threads", "1"], ["--threads", "4"], ["--memory", "16MiB"]])
@@ -208,8 +208,8 @@ def test_more_ranks_than_images_and_a_bad_image_on_a_rank(
 
 def test_made_images_show_their_discs(tmp_path: Path) -> None:
     path = tmp_path / "discs.npy"
-    made = ["data", "make", "images", "--images", "3", "--height", "200", "--width", "300"]
-    assert call([*made, "--discs", "9", "--seed", "4", "-o", str(path)]) == 0
+    words = ["data", "make", "images", "--images", "3", "--height", "200", "--width", "300"]
+    assert call([*words, "--discs", "9", "--seed", "4", "-o", str(path)]) == 0
     images = np.load(path)
     assert (images.shape, images.dtype) == ((3, 200, 300), np.uint8)
     rows = table(run(tmp_path, str(path), "--min-pixels", "4"))

@@ -28,8 +28,8 @@ OPTIONS = ["--clusters", "6", "--iterations", "8"]
 def points(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """More points than fit in the least memory."""
     path = tmp_path_factory.mktemp("points") / "x.npy"
-    made = ["data", "make", "points", "--rows", "400000", "--dimensions", "9", "--clusters", "6"]
-    assert call([*made, "--seed", "5", "-o", str(path)]) == 0
+    words = ["data", "make", "points", "--rows", "400000", "--dimensions", "9", "--clusters", "6"]
+    assert call([*words, "--seed", "5", "-o", str(path)]) == 0
     return path
 
 
@@ -98,9 +98,9 @@ def test_scikit_learn_finds_the_same_centres(points: Path, answer: Path) -> None
 def test_threads_and_memory_do_not_change_a_byte(
     points: Path, answer: Path, tmp_path: Path, threads: str, memory: str
 ) -> None:
-    made = run(points, tmp_path, "--threads", threads, "--memory", memory)
-    same(made, answer)
-    streamed = any(phase["name"].startswith("streamed") for phase in record(made)["phases"])
+    limited = run(points, tmp_path, "--threads", threads, "--memory", memory)
+    same(limited, answer)
+    streamed = any(phase["name"].startswith("streamed") for phase in record(limited)["phases"])
     assert streamed == (memory == "16MiB")
 
 
@@ -134,20 +134,20 @@ def test_first_centres_may_come_from_any_form_of_file(points: Path, tmp_path: Pa
     parquet.write_table(
         pa.table({f"c{index}": centres[:, index] for index in range(9)}), tmp_path / "c.parquet"
     )
-    made = []
+    answers = []
     for name in ("c.npy", "c.txt", "c.parquet"):
         (tmp_path / f"from-{name}").mkdir()
         more = ["--centres", str(tmp_path / name)]
-        made.append(run(points, tmp_path / f"from-{name}", *more))
-    same(made[0], made[1])
-    same(made[0], made[2])
+        answers.append(run(points, tmp_path / f"from-{name}", *more))
+    same(answers[0], answers[1])
+    same(answers[0], answers[2])
 
 
 @needs_mpi
 def test_the_system_itself_holds_the_run_to_its_memory_limit(tmp_path: Path) -> None:
     path = tmp_path / "many.npy"
-    made = ["data", "make", "points", "--rows", "2000000", "--clusters", "4"]
-    assert call([*made, "-o", str(path)]) == 0
+    make_words = ["data", "make", "points", "--rows", "2000000", "--clusters", "4"]
+    assert call([*make_words, "-o", str(path)]) == 0
     limit_bytes = path.stat().st_size // 2
     words = [str(path), "--clusters", "4", "--iterations", "2", "--memory", str(limit_bytes)]
     run_record = run_apart(

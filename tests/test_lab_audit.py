@@ -22,7 +22,7 @@ BLAKE3_OF_ABC = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d8
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scanned_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with `pairs.txt` and the answer folder `out` of a scan of it."""
     folder = tmp_path_factory.mktemp("made")
     words = "data make clusters --genes 60 --samples 20 --pairs 1500 --seed 3 -o"
@@ -34,9 +34,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def out(made: Path, tmp_path: Path) -> Path:
+def out(scanned_folder: Path, tmp_path: Path) -> Path:
     """Copy of the answer folder that a test may change."""
-    shutil.copytree(made / "out", tmp_path / "out")
+    shutil.copytree(scanned_folder / "out", tmp_path / "out")
     return tmp_path / "out"
 
 
@@ -115,10 +115,10 @@ def test_a_record_with_another_count_or_digest_is_wrong(
 
 
 def test_an_input_of_another_size_is_named(
-    made: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    scanned_folder: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     longer = tmp_path / "pairs.txt"
-    longer.write_text((made / "pairs.txt").read_text() * 2)
+    longer.write_text((scanned_folder / "pairs.txt").read_text() * 2)
     change_record(out, lambda record: record["inputs"][0].update(path=str(longer)))
     assert f"{longer}: the input changed; it has" in refused(out, capsys, exit_code=2)
 

@@ -71,14 +71,14 @@ class Canary:
 
 @pytest.fixture
 def canary(tmp_path: Path) -> Iterator[Canary]:
-    made = Canary(tmp_path)
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+    a_canary = Canary(tmp_path)
+    yield a_canary
+    a_canary.server.shutdown()
+    a_canary.server.server_close()
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scanned_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with `pairs.txt` and the answer folder `out` of a scan of it."""
     folder = tmp_path_factory.mktemp("made")
     words = "data make clusters --genes 60 --samples 20 --pairs 1500 --seed 3 -o"
@@ -89,9 +89,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def out(made: Path, tmp_path: Path) -> Path:
+def out(scanned_folder: Path, tmp_path: Path) -> Path:
     """Copy of the answer folder that a test may change."""
-    shutil.copytree(made / "out", tmp_path / "out")
+    shutil.copytree(scanned_folder / "out", tmp_path / "out")
     return tmp_path / "out"
 
 
@@ -135,11 +135,11 @@ def test_options_of_a_record_with_local_inputs_are_not_passed_on(out: Path, cana
 
 
 def test_a_person_may_have_remote_inputs_fetched_yet_without_options_of_the_record(
-    made: Path, out: Path, canary: Canary, capsys: pytest.CaptureFixture[str]
+    scanned_folder: Path, out: Path, canary: Canary, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def moved(fields: dict[str, Any]) -> None:
         fields["engine"], fields["engine_options"] = "spark", canary.engine_options
-        fields["inputs"][0]["path"] = f"local://{made}/pairs.txt"
+        fields["inputs"][0]["path"] = f"local://{scanned_folder}/pairs.txt"
 
     change(out, moved)
     assert call(["verify", str(out)]) == 2
@@ -268,13 +268,13 @@ def test_a_comparison_names_no_record_outside_of_its_folder(out: Path, tmp_path:
     folder = tmp_path / "compared"
     folder.mkdir()
     digests = {"../out": "0"}
-    made = {
+    comparison = {
         "schema": "cuesta.compare/1",
         "engines": ["../out"],
         "records": {"native": "../out/run.json"},
         "digests": digests,
     }
-    (folder / "compare.json").write_text(json.dumps(made))
+    (folder / "compare.json").write_text(json.dumps(comparison))
     with pytest.raises(InputError, match="not in its folder"):
         _ = cuesta.Comparison(folder).answers
     assert call(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 2
@@ -317,12 +317,14 @@ def test_a_page_of_hostile_words_shows_them_as_words(out: Path, tmp_path: Path) 
         return bad if isinstance(value, str) else value
 
     fields = json.loads((out / "run.json").read_text())
-    made = hostile(fields)
-    made |= {"schema": fields["schema"], "workload": "scan"}
-    made["answer"]["counts"][bad] = 3
-    made["machine"][bad] = made["versions"][bad] = made["parameters"][bad] = bad
-    made["engine_options"][bad] = bad
-    (out / "run.json").write_text(json.dumps(made))
+    hostile_fields = hostile(fields)
+    hostile_fields |= {"schema": fields["schema"], "workload": "scan"}
+    hostile_fields["answer"]["counts"][bad] = 3
+    hostile_fields["machine"][bad] = hostile_fields["versions"][bad] = hostile_fields["parameters"][
+        bad
+    ] = bad
+    hostile_fields["engine_options"][bad] = bad
+    (out / "run.json").write_text(json.dumps(hostile_fields))
     page = tmp_path / "page.html"
     assert call(["report", str(out), "-o", str(page)]) == 0
     text = page.read_text()

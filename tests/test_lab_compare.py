@@ -149,8 +149,8 @@ def test_an_interrupt_right_when_signals_arrive_again_stops_the_child_too(
 ) -> None:
     begun, leave = tmp_path / "begun", HeldSignals.__exit__
 
-    def leave_interrupted(held: HeldSignals, *error: object) -> None:
-        leave(held, *error)
+    def leave_interrupted(signals: HeldSignals, *error: object) -> None:
+        leave(signals, *error)
         while not (begun.exists() and begun.read_text()):
             time.sleep(0.01)
         raise KeyboardInterrupt

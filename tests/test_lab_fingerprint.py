@@ -81,14 +81,14 @@ def test_a_wrong_answer_is_still_called_wrong(
 
 
 def test_the_fingerprint_is_of_the_content_whatever_read_it(pairs: Path, tmp_path: Path) -> None:
-    made = fingerprints(scanned(pairs, tmp_path / "one", "--threads", "1"))
-    assert made[0]["kind"] == fingerprint.WHOLE
-    assert made[0]["bytes"] == pairs.stat().st_size
+    marks = fingerprints(scanned(pairs, tmp_path / "one", "--threads", "1"))
+    assert marks[0]["kind"] == fingerprint.WHOLE
+    assert marks[0]["bytes"] == pairs.stat().st_size
     again = scanned(pairs, tmp_path / "two", "--threads", "2", "--memory", "64MiB")
-    assert fingerprints(again) == made
-    assert fingerprint.now(str(pairs)).sum == made[0]["sum"]
+    assert fingerprints(again) == marks
+    assert fingerprint.now(str(pairs)).sum == marks[0]["sum"]
     moved = pairs.rename(tmp_path / "moved.txt")
-    assert fingerprints(scanned(moved, tmp_path / "three")) == made
+    assert fingerprints(scanned(moved, tmp_path / "three")) == marks
 
 
 @pytest.mark.parametrize("level", ["sample", "none"])

@@ -152,10 +152,10 @@ def test_a_folder_of_a_living_run_of_the_same_number_blocks(tmp_path: Path) -> N
     folder = AnswerFolder(tmp_path / "out", overwrite=False)
     other = folder.answer.parent
     other.mkdir()
-    held = leftovers.hold(other, other)
+    lock = leftovers.hold(other, other)
     with pytest.raises(InputError, match="is of another run, which has not ended"), folder:
         pass
-    os.close(held)
+    os.close(lock)
     with folder:
         write(folder)
         folder.finish()

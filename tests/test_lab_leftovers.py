@@ -333,7 +333,7 @@ def test_the_lock_of_a_leftover_is_removed_last(tmp_path: Path, scratch: Path) -
 def test_other_users_can_enter_no_temporary_folder(tmp_path: Path, scratch: Path) -> None:
     process = start(tmp_path / "out", scratch)
     kill(process)
-    made = [tmp_path / f"out.partial-{process.pid}"]
-    made.append(scratch / f"cuesta-scratch.partial-{process.pid}")
-    assert [folder.stat().st_mode & 0o777 for folder in made] == [0o700] * 2
-    assert [(folder / "lock").stat().st_mode & 0o777 for folder in made] == [0o600] * 2
+    partial_folders = [tmp_path / f"out.partial-{process.pid}"]
+    partial_folders.append(scratch / f"cuesta-scratch.partial-{process.pid}")
+    assert [folder.stat().st_mode & 0o777 for folder in partial_folders] == [0o700] * 2
+    assert [(folder / "lock").stat().st_mode & 0o777 for folder in partial_folders] == [0o600] * 2

@@ -40,21 +40,21 @@ def ran(pairs: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[d
 def test_without_a_word_all_of_it_is_verified(
     pairs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record, shown = ran(pairs, capsys)
+    record, output = ran(pairs, capsys)
     assert (record["verified"], record["verification"]["level"]) == (True, "full")
-    assert "verified, digest" in shown
+    assert "verified, digest" in output
 
 
 def test_an_unverified_answer_is_marked_everywhere(
     pairs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record, shown = ran(pairs, capsys, "--verify", "none")
+    record, output = ran(pairs, capsys, "--verify", "none")
     assert record["verified"] is None
     assert record["answer"]["digest"] is None
     assert record["verification"]["level"] == "none"
     assert record["verification"]["method"] is None
     assert record["answer"]["files"][0]["blake3"]
-    assert "NOT VERIFIED" in shown
+    assert "NOT VERIFIED" in output
     out = pairs.parent / "out"
     assert call(["explain", str(out)]) == 0
     assert capsys.readouterr().out.count("NOT VERIFIED") == 2
@@ -69,10 +69,10 @@ def test_an_unverified_answer_is_marked_everywhere(
 def test_a_sample_is_verified_and_named_as_a_sample(
     pairs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record, shown = ran(pairs, capsys, "--verify", "sample")
+    record, output = ran(pairs, capsys, "--verify", "sample")
     assert record["verified"] is True
     assert record["verification"]["level"] == "sample"
-    assert "verified on a sample, digest" in shown
+    assert "verified on a sample, digest" in output
     out = pairs.parent / "out"
     assert call(["explain", str(out)]) == 0
     assert "verified on a sample by another method" in capsys.readouterr().out

@@ -57,7 +57,7 @@ def test_each_factor_has_a_description_and_a_syntax() -> None:
 
 
 def test_values_are_read_with_their_units() -> None:
-    wanted = parse(
+    factors = parse(
         {
             "memory-group": "512MiB",
             "disk-rate": "50MB/s",
@@ -67,11 +67,11 @@ def test_values_are_read_with_their_units() -> None:
             "cpu-quota": 1.5,
         }
     )
-    assert wanted.memory_bytes == 512 * MIB
-    assert wanted.disk_bytes_per_s == 50_000_000
-    assert (wanted.disks, wanted.link_nodes) == (1, 2)
-    assert wanted.disk_holds == {"scratch", "output"}
-    assert (wanted.link_bits_per_s, wanted.link_seconds, wanted.cores) == (1e9, 2e-3, 1.5)
+    assert factors.memory_bytes == 512 * MIB
+    assert factors.disk_bytes_per_s == 50_000_000
+    assert (factors.disks, factors.link_nodes) == (1, 2)
+    assert factors.disk_holds == {"scratch", "output"}
+    assert (factors.link_bits_per_s, factors.link_seconds, factors.cores) == (1e9, 2e-3, 1.5)
     assert not parse({"huge-pages": "never"}).disks
 
 
@@ -136,11 +136,11 @@ def test_control_groups_of_version_2_have_limits_of_a_single_tree(
         "cgroup.controllers"
     )
     journal = Journal({}, tmp_path / "journals")
-    wanted = parse({"memory-group": "64MiB", "cpu-quota": "1.5", "disk-rate": "1MiB/s"})
-    made = groups.make(journal, wanted, 0)
-    groups.throttle(journal, "7:0", 1 << 20, made)
-    assert len(made) == 1
-    texts = {file.name: file.read_text() for file in made[0].iterdir()}
+    factors = parse({"memory-group": "64MiB", "cpu-quota": "1.5", "disk-rate": "1MiB/s"})
+    group_paths = groups.make(journal, factors, 0)
+    groups.throttle(journal, "7:0", 1 << 20, group_paths)
+    assert len(group_paths) == 1
+    texts = {file.name: file.read_text() for file in group_paths[0].iterdir()}
     assert texts == {
         "memory.max": str(64 * MIB),
         "cpu.max": "150000 100000",

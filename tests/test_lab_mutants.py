@@ -55,7 +55,7 @@ RECORD_BYTES = 100
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def inputs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tiny inputs."""
     folder = tmp_path_factory.mktemp("made")
     for name, words in MAKE.items():
@@ -70,19 +70,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def answer(workload: str, made: Path, out: Path) -> None:
+def answer(workload: str, inputs_folder: Path, out: Path) -> None:
     """The right answer folder of a workload."""
-    inputs = {path.name for path in made.iterdir()}
-    words = [str(made / word) if word in inputs else word for word in RUN[workload].split()]
+    inputs = {path.name for path in inputs_folder.iterdir()}
+    words = [
+        str(inputs_folder / word) if word in inputs else word for word in RUN[workload].split()
+    ]
     name = workload.removesuffix(" named")
     assert call(["run", name, *words, "-o", str(out), "--threads", "1"]) == 0
-    audit(out, MEANS, made, Silent())
+    audit(out, MEANS, inputs_folder, Silent())
 
 
 @pytest.mark.parametrize("workload", list(RUN))
-def test_no_wrong_answer_passes(workload: str, made: Path, tmp_path: Path) -> None:
+def test_no_wrong_answer_passes(workload: str, inputs_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    answer(workload, made, out)
+    answer(workload, inputs_folder, out)
     tried, passed = 0, []
     for path in sorted(out.rglob("*")):
         if path.is_dir() or path.name == "run.json":

@@ -144,13 +144,13 @@ def test_many_repeats_are_judged_like_few() -> None:
 
 def test_the_interval_holds_the_true_ratio_as_often_as_claimed() -> None:
     source = random.Random(5)
-    noise, held = kit.skewed(0.05), 0
+    noise, covered = kit.skewed(0.05), 0
     for _ in range(TRIALS):
         drift = source.gauss(0, 0.01)
         after = [1.3 * math.exp(drift) * seconds for seconds in noise(source, 8)]
         low, high = Shift(noise(source, 8), after, Drift(deviation=0.01)).interval(0.95)
-        held += low <= 1.3 <= high
-    assert 0.95 - (sure(0.05) - 0.05) <= held / TRIALS
+        covered += low <= 1.3 <= high
+    assert 0.95 - (sure(0.05) - 0.05) <= covered / TRIALS
 
 
 def test_two_repeats_give_no_interval() -> None:
@@ -192,18 +192,18 @@ def drifting(source: random.Random, factor: float, repeats: int) -> tuple[Any, A
 def test_by_turns_a_tenth_is_detected_on_a_machine_that_drifts_by_more() -> None:
     source = random.Random(6)
     repeats = gate.pairs_for(0.04 * math.sqrt(2), 1)
-    false, missed, cleared, held = 0, 0, 0, 0
+    false, missed, cleared, covered = 0, 0, 0, 0
     for _ in range(TRIALS):
         false += bool(gate.check(*drifting(source, 1.0, repeats)).of(gate.SLOWER))
         (slow,) = gate.check(*drifting(source, 1.1, repeats)).changes
         assert slow.by_turns
         missed += slow.verdict != gate.SLOWER
         cleared += slow.verdict == gate.NO_SLOWER
-        held += slow.low <= 1.1 <= slow.high
+        covered += slow.low <= 1.1 <= slow.high
     assert false / TRIALS <= sure(0.05)
     assert missed / TRIALS <= sure(0.05)
     assert cleared / TRIALS <= sure(0.05)
-    assert 0.95 - (sure(0.05) - 0.05) <= held / TRIALS
+    assert 0.95 - (sure(0.05) - 0.05) <= covered / TRIALS
 
 
 def test_few_turns_ask_for_as_many_as_are_needed() -> None:

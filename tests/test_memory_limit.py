@@ -25,7 +25,7 @@ PYTHON_BYTES = 32 * MIB
 """Memory of the command's interpreter, added to the limit of engine `native`."""
 
 
-def made(words: str, folder: Path) -> str:
+def generated(words: str, folder: Path) -> str:
     """Return the output of `cuesta data make`."""
     path = folder / words.split()[0]
     assert call(["data", "make", *words.split(), "--seed", "3", "-o", str(path)]) == 0
@@ -37,11 +37,11 @@ def reads(folder: Path) -> str:
     return str(write_fastq(folder / "reads.fq", reads_of(genome, 40, 0.002, 4)))
 
 
-pairs = partial(made, "clusters --genes 900 --samples 90 --pairs 200000")
-matrix = partial(made, "matrix --genes 900 --samples 60")
-records = partial(made, "tera --rows 400000")
-points = partial(made, "points --rows 600000 --dimensions 20")
-images = partial(made, "images --images 24 --height 1024 --width 1024")
+pairs = partial(generated, "clusters --genes 900 --samples 90 --pairs 200000")
+matrix = partial(generated, "matrix --genes 900 --samples 60")
+records = partial(generated, "tera --rows 400000")
+points = partial(generated, "points --rows 600000 --dimensions 20")
+images = partial(generated, "images --images 24 --height 1024 --width 1024")
 
 QUESTIONS: dict[str, tuple[str, list[Callable[[Path], str]]]] = {
     "scan": ("--min-abs-score 0.3", [pairs]),

@@ -96,8 +96,10 @@ def predict_beyond(
 ) -> list[tuple[float, float, Prediction]]:
     """Return for each question the true time, that of another run, and the prediction."""
     by_chance = np.exp(random.uniform(-1, 1, 3))
-    held = [{name: value} for name, values in law.limits.items() for value in values] or [{}]
-    shapes = [observed(law, *shape, limits) for shape in law.shapes for limits in held]
+    limit_choices = [{name: value} for name, values in law.limits.items() for value in values] or [
+        {}
+    ]
+    shapes = [observed(law, *shape, limits) for shape in law.shapes for limits in limit_choices]
     runs = [
         replace(shape, seconds=noisy(law.seconds(shape, by_chance), sigma, random))
         for shape in shapes
@@ -107,19 +109,19 @@ def predict_beyond(
         "range": fitted_range(runs)
     }  # fmt: skip
     nodes, blocks = max(law.shapes)
-    made = []
+    predictions = []
     for more, larger in beyond:
-        question = observed(law, more * nodes, larger * blocks, held[0])
+        question = observed(law, more * nodes, larger * blocks, limit_choices[0])
         truth = law.seconds(question, by_chance)
         prediction = in_group(group, question, int(random.integers(1 << 30)))
-        made.append((truth, noisy(truth, sigma, random), prediction))
-    return made
+        predictions.append((truth, noisy(truth, sigma, random), prediction))
+    return predictions
 
 
 @pytest.mark.parametrize("sigma", [0.06, 0.12])
 def test_intervals_beyond_the_measured_sizes_hold_what_happens(sigma: float) -> None:
     """With twice the noise that a fit assumes, the intervals held only 84 % of new runs."""
-    held: dict[str, float] = {}
+    shares: dict[str, float] = {}
     again: list[bool] = []
     for name, law in LAWS.items():
         random = np.random.default_rng(7)
@@ -128,11 +130,11 @@ def test_intervals_beyond_the_measured_sizes_hold_what_happens(sigma: float) -> 
         ]
         answered = [answer for answer in predictions if not answer[2].refused]
         assert len(answered) >= 0.95 * len(predictions), name
-        held[name] = sum(_is_in(truth, prediction) for truth, _, prediction in answered) / len(
+        shares[name] = sum(_is_in(truth, prediction) for truth, _, prediction in answered) / len(
             answered
         )
         again += [_is_in(run, prediction) for _, run, prediction in answered]
-    assert min(held.values()) >= WITHIN, held
+    assert min(shares.values()) >= WITHIN, shares
     # For runs with noise of their own, the intervals claim 90 %.
     assert sum(again) / len(again) >= WITHIN - 0.03
 
@@ -185,15 +187,17 @@ def test_three_runs_on_two_numbers_of_nodes_have_wide_intervals() -> None:
     for name, law in LAUNCHED.items():
         random = np.random.default_rng(3)
         beyond = ((2, 1), (2, 2), (4, 1), (4, 4))
-        made = [
+        is_inside = [
             answer
             for _ in range(TRIALS // 4)
             for answer in predict_beyond(law, 0.06, random, beyond)
         ]
-        by_name[name] = [(run, prediction) for _, run, prediction in made if not prediction.refused]
-        assert len(by_name[name]) >= 0.9 * len(made), name
-    held = {name: [_is_in(*pair) for pair in pairs] for name, pairs in by_name.items()}
-    shares = {name: sum(inside) / len(inside) for name, inside in held.items()}
+        by_name[name] = [
+            (run, prediction) for _, run, prediction in is_inside if not prediction.refused
+        ]
+        assert len(by_name[name]) >= 0.9 * len(is_inside), name
+    truth_inside = {name: [_is_in(*pair) for pair in pairs] for name, pairs in by_name.items()}
+    shares = {name: sum(inside) / len(inside) for name, inside in truth_inside.items()}
     assert min(shares.values()) >= 0.7, shares
     assert sum(shares.values()) / len(shares) >= 0.9, shares
     missed = [

@@ -116,9 +116,9 @@ def test_a_rate_that_did_not_matter_to_any_run_widens_the_interval(tmp_path: Pat
 
 
 def test_the_model_file_holds_the_range_of_each_limit(tmp_path: Path) -> None:
-    held = [{**line, "memory_bytes": str(96 * BLOCK_BYTES)} for line in at_rate(1e8)]
+    limited = [{**line, "memory_bytes": str(96 * BLOCK_BYTES)} for line in at_rate(1e8)]
     free = [{**line, "memory_bytes": ""} for line in at_rate(2e8)]
-    predict_with_limits(tmp_path, [*held, *free], disk_bytes_per_s="100000000")
+    predict_with_limits(tmp_path, [*limited, *free], disk_bytes_per_s="100000000")
     model = json.loads((tmp_path / "model.json").read_text())
     assert model["groups"][0]["range"]["factors"] == {
         "memory_bytes": {
@@ -142,9 +142,9 @@ def test_a_model_file_without_ranges_of_limits_answers_questions_without_limits(
     file = write(tmp_path / "asked.csv", lines)
     out = tmp_path / "out.csv"
     assert call(["model", "predict", str(tmp_path / "old.json"), str(file), "-o", str(out)]) == 0
-    free, held = out.read_text().splitlines()[1:]
+    free, limited = out.read_text().splitlines()[1:]
     assert free.endswith(",")
-    assert "the model does not say what memory_bytes its runs had; fit it anew" in held
+    assert "the model does not say what memory_bytes its runs had; fit it anew" in limited
 
 
 def test_far_fewer_nodes_than_any_run_had_are_refused(tmp_path: Path) -> None:

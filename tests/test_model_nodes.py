@@ -104,6 +104,6 @@ def test_a_wrong_word_is_reported_in_a_single_line(
     words: list[str], message: str, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(["model", "nodes", str(model), *words]) == 2
-    shown = capsys.readouterr().err
-    assert message in shown
-    assert shown.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1

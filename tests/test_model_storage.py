@@ -163,10 +163,10 @@ def test_what_is_in_memory_alone_is_never_overtaken(capsys: pytest.CaptureFixtur
 
 def test_people_see_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["model", "crossover", "--node", "disk-read=474MB/s", "--parallel", "10GB/s"]) == 0
-    shown = capsys.readouterr().out
-    assert "22 nodes" in shown
-    assert "disk-read 474 MB/s, disk-write 116 MB/s" in shown
-    assert "(of the paper: network, disk-write, memory, backplane; --node changes them)" in shown
+    output = capsys.readouterr().out
+    assert "22 nodes" in output
+    assert "disk-read 474 MB/s, disk-write 116 MB/s" in output
+    assert "(of the paper: network, disk-write, memory, backplane; --node changes them)" in output
     assert math.ceil(10e9 / 474e6) == 22
 
 

@@ -29,15 +29,15 @@ from nameskit import (
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_inputs(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture
-def pairs(made: Path, tmp_path: Path) -> Path:
+def pairs(made_files: Path, tmp_path: Path) -> Path:
     """Copy of the files in a folder of the test."""
     folder = tmp_path / "in"
-    shutil.copytree(made, folder)
+    shutil.copytree(made_files, folder)
     return folder
 
 

@@ -68,18 +68,18 @@ def test_a_planted_archive_or_master_is_not_used(
     master of a cluster, ran as the next user to start a session. Now such files are not used.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(place))
-    wanted = place / "cuesta" / "spark" / "stamp.jsa"
-    wanted.parent.mkdir(parents=True)
-    planted = wanted.with_name("stamp-4.jsa")
+    stamp = place / "cuesta" / "spark" / "stamp.jsa"
+    stamp.parent.mkdir(parents=True)
+    planted = stamp.with_name("stamp-4.jsa")
     planted.write_text("code")
     conf = place / "conf"
     conf.mkdir()
     masters.remember("spark://host:1", conf)
-    assert archive.existing(wanted) == planted
+    assert archive.existing(stamp) == planted
     assert masters.settings_of("spark://host:1") == conf
     os.chown(planted, STRANGER_UID, STRANGER_UID)
     os.chown(next((place / "cuesta" / "masters").iterdir()), STRANGER_UID, STRANGER_UID)
-    assert archive.existing(wanted) is None
+    assert archive.existing(stamp) is None
     assert masters.settings_of("spark://host:1") is None
 
 

@@ -21,8 +21,8 @@ FIT = {"min_count": 5, "depth": 30.0, "deviation": 5.0, "genome_size": 19_876, "
 
 def level(**changes: Any) -> dict[str, Any]:
     rounds = [{"tips": 8, "islands": 1, "bubbles": 2, "connections": 0}]
-    made = {"k": 31, "min_count": 5, "fit": FIT, "distinct": 700, "solid": 600, "unitigs": 17}
-    return made | {"rounds": rounds} | changes
+    fields = {"k": 31, "min_count": 5, "fit": FIT, "distinct": 700, "solid": 600, "unitigs": 17}
+    return fields | {"rounds": rounds} | changes
 
 
 def spectrum() -> dict[int, int]:

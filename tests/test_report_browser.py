@@ -129,17 +129,17 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "several": [compared, degrees, communities, assembly, doubted],
         "hostile": [hostile],
     }
-    made = {name: write(paths, root / f"{name}.html") for name, paths in pages.items()}
+    pages_made = {name: write(paths, root / f"{name}.html") for name, paths in pages.items()}
     results = {
         "study": studies.loading(alarms=[studies.SPOILED]),
         "scaling": studies.scaling("weak"),
         "hostile study": studies.hostile(),
     }
     for name, result in results.items():
-        made[name] = write_any([studies.write(root / name, result)], root / f"{name}.html")
+        pages_made[name] = write_any([studies.write(root / name, result)], root / f"{name}.html")
     lines = studies.timelines(root / "time lines", 7)
-    made["time lines"] = write_any([lines], root / "time lines.html")
-    return made
+    pages_made["time lines"] = write_any([lines], root / "time lines.html")
+    return pages_made
 
 
 @pytest.fixture(scope="module", params=PAGES)

@@ -21,12 +21,12 @@ from cuesta.report.studies.measure import Measure
 from cuesta.report.studies.reading import to_study
 
 
-def page_of(made: kit.Result) -> StudyPage:
-    return studies.made(to_study(made, lambda place: None))
+def page_of(study_result: kit.Result) -> StudyPage:
+    return studies.made(to_study(study_result, lambda place: None))
 
 
-def html_of(folder: Path, made: kit.Result) -> str:
-    return write_study(kit.write(folder, made), folder / "report.html").read_text("utf-8")
+def html_of(folder: Path, study_result: kit.Result) -> str:
+    return write_study(kit.write(folder, study_result), folder / "report.html").read_text("utf-8")
 
 
 def test_verdicts_come_first_and_all_views_after_them(tmp_path: Path) -> None:
@@ -260,15 +260,15 @@ def test_a_geometric_axis_ends_near_its_values(low: float, high: float, ticks: l
     ],
 )
 def test_a_result_with_holes_still_makes_a_page(tmp_path: Path, change: dict[str, Any]) -> None:
-    made = kit.loading() | {"views": []} | change
-    assert "Provenance" in html_of(tmp_path, made)
+    study_result = kit.loading() | {"views": []} | change
+    assert "Provenance" in html_of(tmp_path, study_result)
     views = [{"kind": kind, "across": "size"} for kind in ("bars", "stack", "efficiency", "lines")]
-    assert "Provenance" in html_of(tmp_path, made | {"views": views})
+    assert "Provenance" in html_of(tmp_path, study_result | {"views": views})
 
 
 def test_markup_in_a_result_remains_text(tmp_path: Path) -> None:
-    made = kit.hostile()
-    html = html_of(tmp_path, made)
+    study_result = kit.hostile()
+    html = html_of(tmp_path, study_result)
     assert "<script" not in html
     assert "<img" not in html
 

@@ -152,11 +152,11 @@ seconds = st.floats(0.01, 50)
 @given(st.lists(st.lists(st.tuples(seconds, st.floats(0, 1)), min_size=1, max_size=9), max_size=5),
        st.integers(1, 4))  # fmt: skip
 def test_nothing_gained_is_more_than_what_was_waited(
-    made: list[list[tuple[float, float]]], cores: int
+    stage_tasks: list[list[tuple[float, float]]], cores: int
 ) -> None:
     """Stages in sequence: each ends no earlier than without its waits on unlimited cores."""
     stages, at = [], 0.0
-    for tasks in made:
+    for tasks in stage_tasks:
         durations = [duration for duration, _ in tasks]
         waits = [duration * part for duration, part in tasks]
         length = sum(durations)
@@ -164,9 +164,11 @@ def test_nothing_gained_is_more_than_what_was_waited(
         at += length
     result = what_if(to_run(ran(at or 1.0, stages, cores=cores), "a"))
     if result is None:
-        assert not made
+        assert not stage_tasks
         return
-    least = sum(max(duration - duration * part for duration, part in tasks) for tasks in made)
+    least = sum(
+        max(duration - duration * part for duration, part in tasks) for tasks in stage_tasks
+    )
     scale = result.wall_seconds / result.replayed_seconds
     for time in result.without.values():
         assert 0 <= time <= result.wall_seconds

@@ -49,7 +49,7 @@ def hadoop() -> Hadoop:
     return Hadoop()
 
 
-def made(path: Path, rows: int, first: int) -> bytes:
+def generated(path: Path, rows: int, first: int) -> bytes:
     words = ["--rows", str(rows), "--first", str(first), "-o", str(path)]
     assert call(["data", "make", "tera", *words, "--overwrite"]) == 0
     return path.read_bytes()
@@ -61,7 +61,7 @@ def test_any_rows_are_those_of_hadoops_generator(
     hadoop: Hadoop, tmp_path: Path, first: int
 ) -> None:
     hadoop.run("GenSort", f"-b{first}", "20", str(tmp_path / "theirs"))
-    assert made(tmp_path / "ours", 20, first) == (tmp_path / "theirs").read_bytes()
+    assert generated(tmp_path / "ours", 20, first) == (tmp_path / "theirs").read_bytes()
 
 
 @pytest.mark.timeout(600)
@@ -70,7 +70,7 @@ def test_teragen_as_a_job_writes_the_same_records(hadoop: Hadoop, tmp_path: Path
     parts = sorted((tmp_path / "theirs").glob("part-m-*"))
     assert len(parts) > 0
     job_records = b"".join(part.read_bytes() for part in parts)
-    assert made(tmp_path / "ours", 10_000, 0) == job_records
+    assert generated(tmp_path / "ours", 10_000, 0) == job_records
     # Its folder, with `_SUCCESS` and checksums, is an input without changes.
     words = ["run", "sort", str(tmp_path / "theirs"), "-o", str(tmp_path / "sorted")]
     assert call(words) == 0

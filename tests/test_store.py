@@ -165,9 +165,9 @@ def test_a_memory_without_room_still_serves(tmp_path: Path) -> None:
     under.mkdir()
     with running_store(under, blocks=2) as store:
         content = store.write("a", noise(1, 10 * BLOCK_BYTES))
-        held = CachedFile(store.folder, "/a")
+        file = CachedFile(store.folder, "/a")
         # Not in sequence, so that no block is read ahead and takes the room.
-        assert [held.block(index) is None for index in (7, 3, 5)] == [False, False, True]
+        assert [file.block(index) is None for index in (7, 3, 5)] == [False, False, True]
         other = CachedFile(store.folder, "/a")
         buffer = bytearray(len(content))
         other.read_into(memoryview(buffer), 0)

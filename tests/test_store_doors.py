@@ -52,7 +52,7 @@ Doors = dict[str, Program]
 
 
 @pytest.fixture(scope="module")
-def made() -> Iterator[None]:
+def hosts_exist() -> Iterator[None]:
     with hosts(COUNT) as why:
         if why:
             pytest.skip(why)
@@ -60,7 +60,7 @@ def made() -> Iterator[None]:
 
 
 @pytest.fixture
-def job(made: None, tmp_path: Path) -> Iterator[HostJob]:
+def job(hosts_exist: None, tmp_path: Path) -> Iterator[HostJob]:
     with fresh_job(tmp_path / "under", COUNT) as running:
         yield running
 

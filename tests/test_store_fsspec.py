@@ -142,12 +142,12 @@ class Model:
         return do(f"/{path}", f"/{other}")
 
     def check(self) -> None:
-        wanted = {path: text for path, text in names_of(self._plain).items() if text is not None}
+        expected = {path: text for path, text in names_of(self._plain).items() if text is not None}
         paths = self._files.find("/")
-        assert sorted(paths) == sorted(f"/{path}" for path in wanted)
-        assert {path: self._files.cat_file(f"/{path}") for path in wanted} == wanted
-        assert {path: self._files.size(f"/{path}") for path in wanted} == {
-            path: len(text) for path, text in wanted.items()
+        assert sorted(paths) == sorted(f"/{path}" for path in expected)
+        assert {path: self._files.cat_file(f"/{path}") for path in expected} == expected
+        assert {path: self._files.size(f"/{path}") for path in expected} == {
+            path: len(text) for path, text in expected.items()
         }
 
 
@@ -177,8 +177,8 @@ def test_random_operations_are_those_of_a_plain_folder(tmp_path: Path, seed: int
         audit = control.ask("audit", store.folder, reads_bytes=True)
         assert (audit["lost"], audit["changed"]) == ([], [])
         on_disk = {path: text for path, text in names_of(under).items() if text is not None}
-        wanted = {path: text for path, text in names_of(plain).items() if text is not None}
-        assert on_disk == wanted
+        expected = {path: text for path, text in names_of(plain).items() if text is not None}
+        assert on_disk == expected
 
 
 @pytest.mark.parametrize("target", ["../archive", "../archive/v3"])

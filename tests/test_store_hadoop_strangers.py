@@ -110,18 +110,18 @@ def test_links_are_not_followed_out_of_the_root_once_the_store_is_lost(
         hadoop.program(store, "NameLoop", tmp_path) as program,
     ):
         # The program must do without the daemon what the daemon does.
-        wanted = {question: program.ask(question) for question in questions}
-        assert "ok secret" not in wanted.values()
-        assert wanted["read /chain"] == wanted["read /folder/back"] == "ok inside"
+        expected = {question: program.ask(question) for question in questions}
+        assert "ok secret" not in expected.values()
+        assert expected["read /chain"] == expected["read /folder/back"] == "ok inside"
         kill(store)
         results = {question: program.ask(question) for question in questions}
-    refused = {question for question, answer in wanted.items() if answer.startswith("failed")}
+    refused = {question for question, answer in expected.items() if answer.startswith("failed")}
     for question in questions:
         if question in refused:
             assert results[question].startswith("failed"), (question, results[question])
             assert "secret" not in results[question].removeprefix("failed").split(": ")[-1]
         else:
-            assert results[question] == wanted[question], question
+            assert results[question] == expected[question], question
     assert "leads out of the under level" in results["read /secret"]
 
 

@@ -148,12 +148,12 @@ def test_links_lead_no_further_than_by_the_store(store: RunningStore, tmp_path: 
     def answers() -> dict[str, object]:
         return {path: _answer(system, path) for path in paths}
 
-    wanted = answers()
-    assert wanted["/chain"] == wanted["/good"] == CONTENT
+    expected = answers()
+    assert expected["/chain"] == expected["/good"] == CONTENT
     names = system.ls("/", detail=False)
     kill(store)
-    assert answers() == wanted
-    assert b"secret" not in wanted.values()
+    assert answers() == expected
+    assert b"secret" not in expected.values()
     assert system.ls("/", detail=False) == names
     assert system.info("/folder")["islink"]
 

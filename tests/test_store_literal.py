@@ -94,9 +94,9 @@ def test_random_names_are_removed_and_moved_alone(
             files.rm(path, recursive=True)
         else:
             files.mv(path, f"/moved-{number}", recursive=True)
-        wanted = {key for key in before if key.split(b"/")[0] == name.encode()}
-        assert set(before) - set(listing(folder)) == wanted
-        assert len(damage(before, listing(folder))) == len(wanted)
+        expected = {key for key in before if key.split(b"/")[0] == name.encode()}
+        assert set(before) - set(listing(folder)) == expected
+        assert len(damage(before, listing(folder))) == len(expected)
 
 
 def test_of_a_foreign_tree_nothing_but_the_named_entry_is_removed(
@@ -130,20 +130,20 @@ def test_all_doors_read_the_name_itself(
     files: CuestaFileSystem, folder: Path, tmp_path: Path
 ) -> None:
     for name in (*TWINS, *ODD):
-        path, wanted = f"/{folder.name}/{name}", f"v {name}".encode()
-        assert files.cat(path) == files.cat_file(path) == wanted
-        assert files.cat([path, path]) == {path: wanted}
-        assert files.du(path) == len(wanted)
+        path, content = f"/{folder.name}/{name}", f"v {name}".encode()
+        assert files.cat(path) == files.cat_file(path) == content
+        assert files.cat([path, path]) == {path: content}
+        assert files.du(path) == len(content)
         assert files.find(path) == files.expand_path(path) == [path]
         assert files.expand_path([path], recursive=True) == [path]
         files.get(path, str(tmp_path / "got"))
-        assert (tmp_path / "got").read_bytes() == wanted
+        assert (tmp_path / "got").read_bytes() == content
         files.cp(path, f"/{folder.name}/copies/{name}")
-        assert (folder / "copies" / name).read_bytes() == wanted
+        assert (folder / "copies" / name).read_bytes() == content
         files.put(str(folder / name), f"/{folder.name}/put")
-        assert (folder / "put").read_bytes() == wanted
+        assert (folder / "put").read_bytes() == content
         files.mv(path, f"/{folder.name}/moved/{name}")
-        assert (folder / "moved" / name).read_bytes() == wanted
+        assert (folder / "moved" / name).read_bytes() == content
         assert not (folder / name).exists()
     assert len(list((folder / "copies").iterdir())) == len(TWINS) + len(ODD)
     assert all((folder / twin).exists() for twin in TWINS.values())

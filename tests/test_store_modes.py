@@ -60,10 +60,10 @@ def test_a_file_has_the_bits_that_its_writers_umask_leaves(at: Mounted) -> None:
             umask, mode = umask & 0o077, mode | 0o600
         count = draw.choice((0, 5, LARGE))
         text = f"import stat\n{MAKE}"
-        shown = mountkit.run(text, at.place / f"f{number}", umask, mode, count)
-        wanted = mode & ~umask
-        assert int(shown) == wanted, (oct(mode), oct(umask))
-        assert _modes(at, f"f{number}") == {wanted}, (oct(mode), oct(umask), count)
+        output = mountkit.run(text, at.place / f"f{number}", umask, mode, count)
+        expected = mode & ~umask
+        assert int(output) == expected, (oct(mode), oct(umask))
+        assert _modes(at, f"f{number}") == {expected}, (oct(mode), oct(umask), count)
         folder = f"f{number}-folder"
         for place in (at.place, at.store.under):
             assert stat.S_IMODE((place / folder).stat().st_mode) == (mode | 0o700) & ~umask

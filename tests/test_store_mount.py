@@ -137,9 +137,9 @@ def test_errors_are_those_of_a_file_system(tmp_path: Path) -> None:
         "    lambda: os.rename(path / 'd', path / 'd/e/f'),\n"
         "]))"
     )
-    wanted = "EPERM EPERM EPERM ENOTEMPTY EISDIR ENOTDIR ENOENT EEXIST ENAMETOOLONG EINVAL"
+    expected = "EPERM EPERM EPERM ENOTEMPTY EISDIR ENOTDIR ENOENT EEXIST ENAMETOOLONG EINVAL"
     with mounted(tmp_path) as at:
-        assert run(text, at.place).split() == wanted.split()
+        assert run(text, at.place).split() == expected.split()
         free = int(run("import shutil\nprint(shutil.disk_usage(path).free)", at.place))
         assert abs(free - shutil.disk_usage(at.store.under).free) < 1 << 30
 

@@ -220,20 +220,20 @@ def test_a_browser_shows_it_until_the_store_ends(scheme: str, store: RunningStor
     messages: list[str] = []
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        shown = browser.new_page(viewport={"width": 400, "height": 900}, color_scheme=scheme)
-        shown.on("console", lambda event: messages.append(event.text))
-        shown.on("pageerror", lambda event: messages.append(str(event)))
-        shown.goto(url)
-        shown.wait_for_selector(".tile .now:has-text('0.0%')")
-        assert token_of(url) not in shown.url
-        assert "192 KiB of 2 MiB" in shown.inner_text("body")
-        assert shown.evaluate("document.documentElement.scrollWidth") == 400
-        dark = shown.evaluate("getComputedStyle(document.body).backgroundColor")
+        tab = browser.new_page(viewport={"width": 400, "height": 900}, color_scheme=scheme)
+        tab.on("console", lambda event: messages.append(event.text))
+        tab.on("pageerror", lambda event: messages.append(str(event)))
+        tab.goto(url)
+        tab.wait_for_selector(".tile .now:has-text('0.0%')")
+        assert token_of(url) not in tab.url
+        assert "192 KiB of 2 MiB" in tab.inner_text("body")
+        assert tab.evaluate("document.documentElement.scrollWidth") == 400
+        dark = tab.evaluate("getComputedStyle(document.body).backgroundColor")
         assert dark == {"light": "rgb(251, 250, 247)", "dark": "rgb(21, 24, 26)"}[scheme]
         assert messages == []
         os.kill(store.status()["pid"], signal.SIGTERM)
         alarm = "#alarm:has-text('The store has ended')"
-        shown.wait_for_selector(alarm, timeout=1000 * HANG_SECONDS)
+        tab.wait_for_selector(alarm, timeout=1000 * HANG_SECONDS)
         browser.close()
 
 
@@ -245,22 +245,22 @@ def test_a_browser_shows_the_other_stores(tmp_path: Path) -> None:
         url = page.start(store.folder, 0)
         playwright = stack.enter_context(api.sync_playwright())
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        shown = browser.new_page(viewport={"width": 400, "height": 900})
+        tab = browser.new_page(viewport={"width": 400, "height": 900})
         messages: list[str] = []
-        shown.on("console", lambda event: messages.append(event.text))
-        shown.on("pageerror", lambda event: messages.append(str(event)))
-        shown.goto(url)
-        shown.wait_for_selector("#peers-title:has-text('0 of 1 answer')")
-        row = shown.inner_text("#members tr").split()
+        tab.on("console", lambda event: messages.append(event.text))
+        tab.on("pageerror", lambda event: messages.append(str(event)))
+        tab.goto(url)
+        tab.wait_for_selector("#peers-title:has-text('0 of 1 answer')")
+        row = tab.inner_text("#members tr").split()
         assert row[:2] == [other, "bypassed:"]
         assert "3 192 KiB" in " ".join(row)
-        text = shown.inner_text("#exchange")
+        text = tab.inner_text("#exchange")
         assert "1 malformed, the last 127.0.0.1:" in text
         assert "/alone was in the memory" in text
-        tiles = shown.inner_text("#tiles")
+        tiles = tab.inner_text("#tiles")
         assert "Read from other stores" in tiles
         assert "Given to other stores" in tiles
-        assert shown.evaluate("document.documentElement.scrollWidth") == 400
+        assert tab.evaluate("document.documentElement.scrollWidth") == 400
         assert messages == []
         browser.close()
 

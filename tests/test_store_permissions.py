@@ -47,9 +47,9 @@ def bits_of(path: Path) -> str:
 
 
 def test_bits_are_those_that_the_umask_leaves() -> None:
-    for mask, wanted in ((0o022, 0o644), (0o077, 0o600), (0o002, 0o664), (0o777, 0)):
+    for mask, expected in ((0o022, 0o644), (0o077, 0o600), (0o002, 0o664), (0o777, 0)):
         with umask(mask):
-            assert masked(0o666) == wanted
+            assert masked(0o666) == expected
             assert masked(0o7777) == 0o777 & ~mask
 
 
@@ -86,7 +86,7 @@ def test_python_writes_with_its_umask(store: RunningStore, tmp_path: Path, mode:
         system.get("/private", str(tmp_path / "got-private"))
     for name in ("private", "opened", "program", "public", "open-program", "copied"):
         control.ask("flush", store.folder, path=f"/{name}")
-    wanted = {
+    expected = {
         "private": "0600",
         "opened": "0600",
         "program": "0700",
@@ -96,7 +96,7 @@ def test_python_writes_with_its_umask(store: RunningStore, tmp_path: Path, mode:
         "made": "0700",
         "made/inner": "0700",
     }
-    assert {name: bits_of(store.under / name) for name in wanted} == wanted
+    assert {name: bits_of(store.under / name) for name in expected} == expected
     assert bits_of(tmp_path / "got") == "0700"
     assert bits_of(tmp_path / "got-private") == "0600"
 
@@ -105,14 +105,14 @@ def test_commands_keep_the_bits(store: RunningStore, tmp_path: Path) -> None:
     variables = {**os.environ, "CUESTA_STORE": str(store.folder)}
     program = tmp_path / "program"
     program.write_bytes(b"#!/bin/sh\n")
-    for bits, mask, wanted in ((0o755, 0o022, "0755"), (0o755, 0o077, "0700")):
+    for bits, mask, expected in ((0o755, 0o022, "0755"), (0o755, 0o077, "0700")):
         program.chmod(bits)
         name = f"/p{mask:o}"
         for words in (("put", str(program), name), ("cp", name, f"{program}{mask:o}")):
             command = [sys.executable, "-m", "cuesta", "store", *words]
             subprocess.run(command, check=True, env=variables, umask=mask)
-        assert bits_of(store.under / name[1:]) == wanted
-        assert bits_of(Path(f"{program}{mask:o}")) == wanted
+        assert bits_of(store.under / name[1:]) == expected
+        assert bits_of(Path(f"{program}{mask:o}")) == expected
 
 
 def test_hadoop_writes_with_its_umask_and_that_of_its_process(

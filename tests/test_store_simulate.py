@@ -91,8 +91,8 @@ def test_the_command_prints_a_table_and_json(tmp_path: Path) -> None:
     lines = [f"{step}\t/a\t{step % 4}\t1048576\n" for step in range(40)]
     path.write_text("seconds\tpath\tblock\tbytes\n" + "".join(lines))
     command = [sys.executable, "-m", "cuesta", "store", "simulate", str(path)]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert all(part in shown for part in ("40 reads", "90.0%", "s3-fifo"))
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert all(part in output for part in ("40 reads", "90.0%", "s3-fifo"))
     result = json.loads(
         subprocess.run([*command, "--json"], capture_output=True, check=True).stdout
     )

@@ -87,9 +87,9 @@ def test_a_block_that_is_read_again_and_again_is_mapped_and_remains_right(tmp_pa
         assert str(store.folder / "blocks") not in Path("/proc/self/maps").read_text()
 
 
-@pytest.mark.parametrize(("blocks_of_memory", "held"), [(44, 22), (90, 40)])
+@pytest.mark.parametrize(("blocks_of_memory", "held_blocks"), [(44, 22), (90, 40)])
 def test_blocks_stay_leased_up_to_half_of_the_memory(
-    tmp_path: Path, blocks_of_memory: int, held: int
+    tmp_path: Path, blocks_of_memory: int, held_blocks: int
 ) -> None:
     with running_store(tmp_path, memory_bytes=blocks_of_memory * BLOCK_BYTES) as store:
         content = store.write("a", noise(8, 40 * BLOCK_BYTES))
@@ -98,7 +98,7 @@ def test_blocks_stay_leased_up_to_half_of_the_memory(
         for _ in range(2):
             file.read_into(memoryview(buffer), 0)
             assert buffer == content
-        assert len(file.held) == held
+        assert len(file.held) == held_blocks
         file.close()
         assert len(file.held) == 0
         with pytest.raises(ValueError, match="closed"):

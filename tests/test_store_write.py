@@ -50,8 +50,8 @@ def cuesta(*words: str) -> subprocess.CompletedProcess[bytes]:
 
 def settings(store: RunningStore, **changed: Any) -> StoreSettings:
     memory = 32 * BLOCK_BYTES
-    wanted = StoreSettings(under=store.under, memory_bytes=memory, block_bytes=BLOCK_BYTES)
-    return replace(wanted, **changed)
+    store_settings = StoreSettings(under=store.under, memory_bytes=memory, block_bytes=BLOCK_BYTES)
+    return replace(store_settings, **changed)
 
 
 def kill(store: RunningStore) -> None:

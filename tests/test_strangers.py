@@ -74,10 +74,10 @@ def test_no_process_of_dask_serves_another_account(tmp_path: Path) -> None:
     from cuesta.engines.dask import DaskEngine
 
     engine = DaskEngine()
-    wanted = sorting("dask", write_records(tmp_path / "a.dat", 1000), 2 << 30)
+    job = sorting("dask", write_records(tmp_path / "a.dat", 1000), 2 << 30)
     output, scratch = places(tmp_path / "run")
     try:
-        client = engine._client(wanted, scratch)
+        client = engine._client(job, scratch)
         processes = family(os.getpid())
         listening = ports(processes)
         workers = client.scheduler_info()["workers"]
@@ -90,7 +90,7 @@ def test_no_process_of_dask_serves_another_account(tmp_path: Path) -> None:
         assert "PRIVATE KEY" not in command_lines(processes)
         folders = [path for path in scratch.parent.iterdir() if path.name.startswith("cuesta-dask")]
         assert [path.stat().st_mode & 0o777 for path in folders] == [0o700]
-        engine.run(wanted, output, scratch)
+        engine.run(job, output, scratch)
     finally:
         engine.close()
     assert not folders[0].exists()

@@ -28,9 +28,9 @@ def around(middle: float, part: float = 0.01) -> list[float]:
 
 
 def judge(levels: list[dict[str, Any]], keys: dict[str, Any], samples: Any) -> dict[str, Any]:
-    made = result(levels, [claim(**keys)], samples)
-    check_claims(made["file"], made["factors"])
-    (ruling,) = judged(made)
+    study = result(levels, [claim(**keys)], samples)
+    check_claims(study["file"], study["factors"])
+    (ruling,) = judged(study)
     return ruling
 
 
@@ -80,15 +80,15 @@ def test_a_level_that_was_not_run_leaves_it_undecided() -> None:
 
 
 def test_a_combination_that_the_study_leaves_out_is_not_missed() -> None:
-    made = result(
+    study = result(
         [TOOLS, SIZES],
         [claim(**FASTER)],
         lambda levels: {"work": around(1 + (levels["tool"] == "theirs"))},
     )
-    made["cells"] = [cell for cell in made["cells"] if cell["levels"]["size"] != "large"]
-    assert judged(made)[0]["verdict"] == "undecided"
-    made["file"]["without"] = [{"where": {"size": ["large"], "tool": "theirs"}, "why": "big"}]
-    (ruling,) = judged(made)
+    study["cells"] = [cell for cell in study["cells"] if cell["levels"]["size"] != "large"]
+    assert judged(study)[0]["verdict"] == "undecided"
+    study["file"]["without"] = [{"where": {"size": ["large"], "tool": "theirs"}, "why": "big"}]
+    (ruling,) = judged(study)
     assert ruling["verdict"] == "holds"
     assert "large" not in ruling["said"]
 
@@ -285,12 +285,12 @@ def test_a_single_repeat_decides_nothing() -> None:
 
 def test_a_result_is_judged_reproducibly() -> None:
     draw = random.Random(3)
-    made = result(
+    study = result(
         [SIZES],
         [claim(measure="work", over="size", exponent=[0.5, 1.5])],
         lambda levels: {"work": [draw.random() + 1 for _ in range(5)]},
     )
-    assert judged(made) == judged(made)
+    assert judged(study) == judged(study)
 
 
 @pytest.mark.parametrize(
@@ -363,8 +363,8 @@ def test_a_claim_about_three_needs_all_three() -> None:
     def samples(levels: Levels) -> dict[str, list[float]]:
         return {} if levels["tool"] == "nobody" else {"work": around(1)}
 
-    for held in ({"where": {"size": "small"}}, {"over": "size"}):
-        ruling = judge([third, SIZES], keys | held, samples)
+    for scope in ({"where": {"size": "small"}}, {"over": "size"}):
+        ruling = judge([third, SIZES], keys | scope, samples)
         assert ruling["verdict"] == "undecided"
         assert "no verified run to compare at" in ruling["said"]
 

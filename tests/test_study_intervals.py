@@ -44,7 +44,7 @@ def study(noise: Noise, draw: random.Random, count: int) -> list[list[float]]:
     return [[(cell + 1) * noise(draw, cell) for _ in range(count)] for cell in range(CELLS)]
 
 
-def held(cells: Sequence[Sequence[float]], known: Spread) -> list[bool]:
+def holds_truth(cells: Sequence[Sequence[float]], known: Spread) -> list[bool]:
     """Return whether intervals of neighbours hold the true ratio."""
     intervals = [ratio(cells[cell + 1], cells[cell], known) for cell in range(len(cells) - 1)]
     return [
@@ -65,14 +65,14 @@ def test_intervals_of_ratios_hold_the_true_ratio_about_as_often_as_claimed(
     inside = []
     for _ in range(STUDIES):
         cells = study(noise, draw, count)
-        inside.append(fmean(held(cells, usual(cells))))
+        inside.append(fmean(holds_truth(cells, usual(cells))))
     assert least <= fmean(inside) < 1
 
 
 @pytest.mark.parametrize("noise", [normal, exponential, outlying])
 def test_two_cells_alone_hold_it_as_often(noise: Noise) -> None:
     draw = random.Random(1)
-    inside = [held([*study(noise, draw, 3)[:2]], NONE)[0] for _ in range(1500)]
+    inside = [holds_truth([*study(noise, draw, 3)[:2]], NONE)[0] for _ in range(1500)]
     assert 0.93 <= fmean(inside) < 0.995
 
 

@@ -143,12 +143,12 @@ levels = [{ name = "small", memory = "1GiB" }, { name = "large", memory = "2GiB"
 
 def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
     study = file.parse("tiny", tomllib.loads(SORT))
-    held: list[Any] = []
+    pinned: list[Any] = []
 
     @contextmanager
     def store(*arguments: Any) -> Iterator[Tier]:
         with started_store(*arguments) as tier:
-            yield replace(tier, hold=lambda path: held.append((path, tier.hold(path))))
+            yield replace(tier, hold=lambda path: pinned.append((path, tier.hold(path))))
 
     means = StudyEnvironment(engine=get_engine, store=store)
     out = tmp_path / "out"
@@ -158,13 +158,13 @@ def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
     record = json.loads((out / "runs/stored/1/run.json").read_text())
     assert record["inputs"][0]["path"] == "cuesta:///records"
     assert record["cache"] == "as-is"
-    assert [(path, moved["bytes"]) for path, moved in held] == [("/records", 100_000)] * 2
+    assert [(path, moved["bytes"]) for path, moved in pinned] == [("/records", 100_000)] * 2
     for name in ("cold", "held"):
         repeat_record = json.loads((out / "runs" / name / "1/run.json").read_text())
         assert repeat_record["cache"] == "input-dropped"
-    made = (out / "inputs" / "records").stat().st_mtime_ns
+    modified_ns = (out / "inputs" / "records").stat().st_mtime_ns
     run.run(study, out, means, Silent())
-    assert (out / "inputs" / "records").stat().st_mtime_ns == made
+    assert (out / "inputs" / "records").stat().st_mtime_ns == modified_ns
     smaller = file.parse("tiny", tomllib.loads(SORT.replace("1000", "500")))
     again, _ = run.run(smaller, out, means, Silent())
     assert [cell["measures"]["count records"] for cell in again["cells"]] == [[500.0]] * 5
@@ -206,8 +206,12 @@ def test_places_of_inputs_have_names(tmp_path: Path) -> None:
         json.loads((out / "runs" / name / "1" / "run.json").read_text())["inputs"][0]["path"]
         for name in ("here", "there", "elsewhere")
     ]
-    wanted = [str(out / "inputs" / "records"), str(first / "records"), f"local://{second}/records"]
-    assert paths == wanted
+    expected = [
+        str(out / "inputs" / "records"),
+        str(first / "records"),
+        f"local://{second}/records",
+    ]
+    assert paths == expected
     result.complain(outcomes)
     assert len({outcome.combination.answers for outcome in outcomes}) == 1
 
@@ -245,8 +249,8 @@ def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_ti
         "spark": CopyEngine(name="spark", lacking="there is no Java"),
     }
     study_result, outcomes = scan(tmp_path / "wrong", engines)
-    wrong, lacking = study_result["cells"]
-    assert lacking["left_out"] == "there is no Java"
+    wrong, omitted = study_result["cells"]
+    assert omitted["left_out"] == "there is no Java"
     assert wrong["measures"] == {}
     assert "is wrong" in wrong["failed"][0]["why"]
     assert len(wrong["failed"]) == 1

@@ -40,8 +40,8 @@ def request(path: Path, parameters: Mapping[str, object]) -> str:
 def points(path: Path, **options: object) -> np.ndarray:
     """Return the points that `kmeans` reads, as it writes them to scratch."""
     _native.run("kmeans", request(path, {"clusters": 1, **options}))
-    made: np.ndarray = np.load(path.parent / "points-0.npy")
-    return made
+    points_read: np.ndarray = np.load(path.parent / "points-0.npy")
+    return points_read
 
 
 def matrix(path: Path, **options: object) -> tuple[list[str], list[tuple[int, int, str]]]:

@@ -20,8 +20,8 @@ SLOW = Shape(disk_size="128MiB", disk_rate="2MB/s", disk_dirty="2MiB")
 def test_a_disk_holds_what_is_written_to_its_rate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if lacking := machines.refusal(SLOW.factors()):
-        pytest.skip(lacking)
+    if reason := machines.refusal(SLOW.factors()):
+        pytest.skip(reason)
     folder = tmp_path / "disk"
     words = ["disk", "up", "--folder", str(folder), "--disk-size", "128MiB"]
     assert testbed.main([*words, "--disk-rate", "2MB/s", "--disk-dirty", "2MiB"]) == 0
@@ -40,8 +40,8 @@ def test_a_disk_holds_what_is_written_to_its_rate(
 
 
 def test_an_invalid_rate_is_reported_in_a_single_line(tmp_path: Path) -> None:
-    if lacking := machines.refusal(SLOW.factors()):
-        pytest.skip(lacking)
+    if reason := machines.refusal(SLOW.factors()):
+        pytest.skip(reason)
     for shape, message in (
         (Shape(disk_rate="fast"), "machine factor disk-rate is 'fast'"),
         (Shape(disk_size="4EiB"), "disk-size|room|space|free"),

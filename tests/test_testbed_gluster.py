@@ -31,9 +31,9 @@ SMALL = Shape(disk_size="256MiB", disk_rate="8MB/s", link_rate="80mbit", shard_s
 @pytest.fixture(scope="module")
 def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Running]]:
     """Folder with a volume that runs until the last test; skips where it is impossible."""
-    lacking = testbed_gluster.missing()
-    if lacking:
-        pytest.skip(lacking)
+    reason = testbed_gluster.missing()
+    if reason:
+        pytest.skip(reason)
     folder = tmp_path_factory.mktemp("testbed") / "gluster"
     yield folder, testbed_gluster.up(folder, SMALL)
     testbed_gluster.down(folder)
@@ -97,9 +97,9 @@ def test_a_flush_and_a_colleague_never_both_make_a_name(bed: tuple[Path, Running
             name, ours = f"turn-{turn}", noise(turn, 100_000)
             system.pipe_file(f"/{name}", ours, write_mode="memory")
             parts = set(under.glob(PART))
-            made = colleague.submit(_make_once_it_is_copied, under / name, parts)
+            new_file = colleague.submit(_make_once_it_is_copied, under / name, parts)
             flushed = _is_flushed(store, name)
-            assert made.result() != flushed, turn
+            assert new_file.result() != flushed, turn
             assert (under / name).read_bytes() == (ours if flushed else b"of a colleague"), turn
             assert system.cat_file(f"/{name}") == ours
         control.stop(store.folder, discards=True)
@@ -139,8 +139,8 @@ def test_a_sort_that_writes_shards_by_several_threads_is_as_long_as_its_input(
 
 
 def test_what_a_killed_volume_leaves_is_put_back(tmp_path: Path) -> None:
-    if lacking := testbed_gluster.missing():
-        pytest.skip(lacking)
+    if reason := testbed_gluster.missing():
+        pytest.skip(reason)
     folder = tmp_path / "gluster"
     running = testbed_gluster.up(folder, Shape(nodes=1, disk_size="128MiB"))
     os.kill(running.pid, signal.SIGKILL)
@@ -161,8 +161,8 @@ def test_what_a_killed_volume_leaves_is_put_back(tmp_path: Path) -> None:
 def test_an_impossible_shape_is_reported_in_a_single_line_and_leaves_nothing(
     tmp_path: Path, shape: Shape, message: str
 ) -> None:
-    if lacking := testbed_gluster.missing():
-        pytest.skip(lacking)
+    if reason := testbed_gluster.missing():
+        pytest.skip(reason)
     with pytest.raises(testbed_service.TestbedError, match=message):
         testbed_gluster.up(tmp_path / "gluster", shape)
     assert not (tmp_path / "gluster").exists()

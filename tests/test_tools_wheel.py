@@ -18,12 +18,12 @@ def test_a_second_empty_environment_installs_and_uses_the_wheel(tmp_path: Path) 
     built = wheel.build(tmp_path)
     assert "-cp311-abi3-" in built.name
     with zipfile.ZipFile(built) as archive:
-        held = set(archive.namelist())
-    assert "cuesta/studies/spark-hpc.toml" in held
-    assert "cuesta/engines/mpi/dataflow.c" in held
-    assert ("cuesta/jars/cuesta-spark-jobs.jar" in held) == setup.JAR.exists()
+        names = set(archive.namelist())
+    assert "cuesta/studies/spark-hpc.toml" in names
+    assert "cuesta/engines/mpi/dataflow.c" in names
+    assert ("cuesta/jars/cuesta-spark-jobs.jar" in names) == setup.JAR.exists()
     for jar in setup.HADOOP_JARS:
-        assert (f"cuesta/jars/{jar.name}" in held) == jar.exists()
+        assert (f"cuesta/jars/{jar.name}" in names) == jar.exists()
     check_wheel.check(built)
 
 

@@ -88,5 +88,5 @@ def test_a_printed_size_is_near_the_size(size_bytes: int) -> None:
 
 
 def test_times_have_three_digits() -> None:
-    shown = [format_seconds(seconds) for seconds in (4.5e-5, 0.01234, 1.2345, 99.94, 245.2, 7325.0)]
-    assert shown == ["45 us", "12.3 ms", "1.23 s", "99.9 s", "4 min 05 s", "2 h 02 min"]
+    texts = [format_seconds(seconds) for seconds in (4.5e-5, 0.01234, 1.2345, 99.94, 245.2, 7325.0)]
+    assert texts == ["45 us", "12.3 ms", "1.23 s", "99.9 s", "4 min 05 s", "2 h 02 min"]
