@@ -387,13 +387,9 @@ def _print_hits(simulation: Simulation) -> None:
         f"{simulation.reads:,} reads of {format_bytes(simulation.read_bytes)}, "
         f"{simulation.blocks:,} blocks of {format_bytes(simulation.blocks_bytes)}; bytes hit:"
     )
-    names = list(
-        dict.fromkeys(
-            f"{outcome.policy}{' +a' * outcome.admission}" for outcome in simulation.outcomes
-        )
-    )
+    names = (f"{outcome.policy}{' +a' * outcome.admission}" for outcome in simulation.outcomes)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("memory", *names):
+    for name in ("memory", *dict.fromkeys(names)):
         table.add_column(name, justify="right", no_wrap=True)
     rows: dict[int, list[str]] = {}
     for outcome in simulation.outcomes:

@@ -259,11 +259,8 @@ def mapping(value: object) -> Fields:
 
 def objects(value: object) -> list[Fields]:
     """The objects of a list, without its other elements."""
-    return (
-        [element for element in value if isinstance(element, dict)]
-        if isinstance(value, list)
-        else []
-    )
+    elements = value if isinstance(value, list) else []
+    return [element for element in elements if isinstance(element, dict)]
 
 
 def text(value: object) -> str:
