@@ -2,8 +2,8 @@
 //!
 //! Source: Zhang, Khanal, Zhao, Ficklin, "Making sense of performance in in-memory computing
 //! frameworks for scientific data analysis", 2018 (ArrayBench). Costs: `scan`, `degrees` and
-//! components read the input once in O(genes) memory; `join` sorts what is not sorted; label
-//! propagation and Louvain hold the edges.
+//! components read the input once in O(genes) memory; `join` sorts unsorted versions; label
+//! propagation and Louvain hold the edges in memory.
 
 pub mod kernel;
 pub mod params;

@@ -152,7 +152,7 @@ fn on_graph(
 pub struct EdgeList<'a> {
     /// The edges, in no particular order.
     pub list: Vec<(u32, u32)>,
-    /// Rows read and kept.
+    /// Rows read and selected.
     pub counts: Counts,
     /// Bytes read.
     pub bytes: u64,

@@ -47,7 +47,7 @@ struct AnswerWorker {
     stored: Result<()>,
 }
 
-/// State of a verification.
+/// Context of a verification.
 struct Proof<'a> {
     context: &'a Context<'a>,
     key: Key,
