@@ -44,7 +44,7 @@ pub trait Share: Send {
         progress: &Progress,
     ) -> Result<&Sums>;
 
-    /// Whether the points stay in memory.
+    /// Whether the points stay in memory between passes.
     fn keeps(&self) -> bool;
 
     /// Returns the number of points.

@@ -73,7 +73,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// A verification.
+/// Context of a verification.
 struct Job<'a> {
     request: &'a Request,
     params: &'a KMeansParams,
