@@ -111,7 +111,7 @@ fn parsed<T>(line: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     line.strip_suffix('\n').and_then(parse)
 }
 
-/// A verification.
+/// Context of a verification.
 struct Job<'a> {
     stack: &'a Stack,
     plan: &'a Plan,
