@@ -88,7 +88,7 @@ pub fn verify_on(resident_bytes: u64, request: &Request, progress: &Progress) ->
     Ok(verdict)
 }
 
-/// A verification.
+/// Context of a verification.
 struct Job<'a> {
     secret: Key,
     sampled: bool,
