@@ -75,7 +75,7 @@ enum Vectors<'a> {
     Stored(&'a Stored),
 }
 
-/// A verification.
+/// Context of a verification.
 struct Job<'a> {
     plan: &'a Plan,
     vectors: Vectors<'a>,
