@@ -136,7 +136,7 @@ def checked(
     by_word = {word: values.get(key) or [] for word, key in _READ_FILE_OPTIONS.items()}
     plain = read_pairs.inputs(workload, parameters, plain, by_word)
     inputs = tuple(_main_file(absolute(path)) for path in plain)
-    parameters, names = workload.apart(parameters)
+    parameters, names = workload.split_gene_names(parameters)
     known = workload.check(parameters)
     workload.check_inputs(inputs)
     common = _common(values)
@@ -154,7 +154,7 @@ def options(workload: Workload, engines: Option) -> list[Option]:
 
 def inputs_required(workload: Workload) -> bool:
     """Whether a command line without inputs is wrong."""
-    return bool(workload.inputs_minimum and not workload.mates_apart)
+    return bool(workload.inputs_minimum and not workload.paired_parameter)
 
 
 def absolute(path: str) -> str:
@@ -174,9 +174,9 @@ def _main_file(path: str) -> str:
 
 def _read_file_options(workload: Workload) -> list[Option]:
     """`-1` and `-2`, where inputs may be read pairs in two files."""
-    if not workload.mates_apart:
+    if not workload.paired_parameter:
         return []
-    instead = f"{workload.inputs_metavar} with {workload.option_of(workload.mates_apart)}"
+    instead = f"{workload.inputs_metavar} with {workload.option_of(workload.paired_parameter)}"
     texts = {
         "-1": f"First reads of the pairs, instead of {instead}; may be repeated.",
         "-2": "Second reads of the pairs: each file is that of the -1 at the same place.",

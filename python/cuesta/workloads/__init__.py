@@ -1,7 +1,10 @@
-"""What a workload is: its parameters with unit, range and default, its inputs and answer files.
+"""Workloads: their parameters with unit, range and default, their inputs and answer files.
 
-Everything is read from `spec/workloads/<name>/params.toml`, the one source of the command line's
+They are read from `spec/workloads/<name>/params.toml`, the single source of the command line's
 options, of the checks and of the documentation.
+
+Safe to change: sentences and previews. What breaks: an option that differs from `params.rs` fails
+`tests/test_spec_parameters.py`.
 """
 
 from __future__ import annotations
@@ -22,15 +25,15 @@ if TYPE_CHECKING:
     from cuesta.workloads.needs import Needs
 
 GENES = "genes"
-"""The parameter that says how many genes there are, in whose place names of them may be given."""
+"""Parameter with the number of genes, or in its place a file of their names."""
 
 _SPEC = Path(__file__).parent.parent / "spec" / "workloads"
 
 WORKLOAD_NAMES = tuple(sorted(page.parent.name for page in _SPEC.glob("*/params.toml")))
-"""Those that have a folder in `spec/workloads`."""
+"""Workloads with a folder in `spec/workloads`."""
 
 BALANCE_FLOPS_PER_BYTE = 8.0
-"""Where a phase does more than this, arithmetic bounds it, not memory."""
+"""Intensity above which arithmetic bounds a phase, not memory."""
 
 _KINDS = {
     "int": "a whole number", "float": "a number", "text": "a word", "flag": "true or false",
@@ -39,30 +42,30 @@ _KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One parameter of a workload.
+    """A parameter of a workload.
 
     Attributes
     ----------
     name
-        As in records and requests, e.g. `min_abs_score`.
+        Name in records and requests, e.g. `min_abs_score`.
     type
         `float`, `int`, `choice`, `text` or `flag`.
     help
-        One sentence.
+        Description in a sentence.
     unit
         `1` for a pure number, `samples`, `genes`...; empty for words.
     default
-        None when `none` says what leaving it out means.
+        Default value; None when `none` describes the meaning of no value.
     minimum, maximum
-        Ends of the range, both allowed.
+        Ends of the range, inclusive.
     choices
-        What a `choice` may be.
+        Values of a `choice`.
     none
-        What None means, e.g. `no limit`; empty when None is not allowed.
+        Meaning of None, e.g. `no limit`; empty when None is not allowed.
     short
-        A second, short option, e.g. `-k`.
+        Additional short option, e.g. `-k`.
     engines
-        By choice, the engines that alone have it; a choice that is not named is for all.
+        Engines that support a choice, by choice; a choice without an entry is for all.
     """
 
     name: str
@@ -79,12 +82,12 @@ class Parameter:
 
     @property
     def option(self) -> str:
-        """The option of the command line, e.g. `--min-abs-score`."""
+        """Option of the command line, e.g. `--min-abs-score`."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def range(self) -> str:
-        """What is allowed, in words."""
+        """Range of the values, in words."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
         kind = _KINDS[self.type]
@@ -93,7 +96,7 @@ class Parameter:
         return f"{kind} of at least {self.minimum:g}" if self.minimum is not None else kind
 
     def check(self, value: object) -> float | int | str | bool | None:
-        """`value` in the parameter's own type. Errors: `InputError` with option and range."""
+        """Convert a value to the parameter's type. Errors: `InputError` with option and range."""
         if value is None and (self.none or self.default is None):
             return None
         try:
@@ -128,34 +131,34 @@ class Workload:
     Attributes
     ----------
     name, summary
-        The word, and one sentence.
+        Name, and description in a sentence.
     parameters
-        In the order that help lists them.
+        Parameters in the order of the help.
     inputs_metavar, inputs_help
-        How the command line names and explains the inputs.
+        Name and description of the inputs on the command line.
     inputs_minimum, inputs_maximum
-        How many inputs there must be; no maximum when None.
+        Number of inputs; no maximum when None.
     streams
         Whether standard input and pipes may be inputs.
     refused
-        By ending of a name, what such a file is and what to do with it.
+        Unsupported files, by suffix: their kind, and the remedy.
     converter
-        The module of this package that brings inputs into a form which kernels read; or empty.
+        Module of this package that converts inputs for kernels; or empty.
     spills
-        The function of `cuesta.workloads.needs` that says what goes to temporary files.
-    mates_apart, mates_in_turn
-        Parameters that say that inputs are mates: of two files each, or in turn in each file. Those
-        of two files may be given with `-1` and `-2` as well. Empty where inputs have no mates.
+        Function of `cuesta.workloads.needs` that estimates temporary files.
+    paired_parameter, interleaved_parameter
+        Parameters for read pairs in two files each, or interleaved in each file. Pairs of files may
+        also be given with `-1` and `-2`. Empty where inputs have no read pairs.
     single_reads
-        The parameter that says how many of the last files have single reads beside mates: those
+        Parameter with the number of last files that have single reads in addition to pairs: those
         that are given with `-s`.
     answer
-        Names the answer's files and folders may have.
+        Possible names of the answer's files and folders.
     ceilings
-        By phase, the name of the ceiling that bounds it where an engine says no other; or two: of
-        the bytes that it moves and of its arithmetic, whichever of them takes longer.
+        Name of the ceiling of a phase, by phase, unless an engine reports another; or two: for its
+        bytes and for its arithmetic, of which the slower applies.
     names
-        Whether its answers may name genes: `--genes` takes a file of names then, or a whole number
+        Whether its answers may name genes: then `--genes` takes a file of names, or an integer
         where there is a parameter `genes`.
     """
 
@@ -167,8 +170,8 @@ class Workload:
     inputs_minimum: int
     inputs_maximum: int | None
     converter: str
-    mates_apart: str
-    mates_in_turn: str
+    paired_parameter: str
+    interleaved_parameter: str
     single_reads: str
     answer: tuple[str, ...]
     streams: bool = False
@@ -177,31 +180,34 @@ class Workload:
     ceilings: Mapping[str, str | list[str]] = field(default_factory=dict)
     names: bool = False
 
-    def check(self, given: Mapping[str, object]) -> dict[str, object]:
-        """All parameters, defaults filled in, each in its own type.
+    def check(self, values: Mapping[str, object]) -> dict[str, object]:
+        """Return all parameters, with defaults, each in its type.
 
         Errors: `InputError` naming the option that is unknown or out of its range.
         """
-        unknown = sorted(set(given) - {parameter.name for parameter in self.parameters})
+        unknown = sorted(set(values) - {parameter.name for parameter in self.parameters})
         if unknown:
             raise InputError(f"{self.name} has no parameter {unknown[0]!r}")
-        return {one.name: one.check(given.get(one.name, one.default)) for one in self.parameters}
+        return {
+            parameter.name: parameter.check(values.get(parameter.name, parameter.default))
+            for parameter in self.parameters
+        }
 
     def ceiling(self, phase: Mapping[str, Any]) -> str | None:
-        """The ceiling of a phase: what has `name` and, where they are known, `bytes` and `flops`.
+        """Return the ceiling of a phase, a mapping with `name` and perhaps `bytes` and `flops`.
 
-        Phases of one name and different numbers have one ceiling.
+        Phases whose names differ only in a number have the same ceiling.
         """
         name = phase["name"]
         flops, size_bytes = phase.get("flops") or 0, phase.get("bytes") or 0
-        found = self.ceilings.get(name) or self.ceilings.get(name.rstrip("0123456789 "))
-        if found is None or isinstance(found, str):
-            return found
-        moving, computing = found
+        ceiling = self.ceilings.get(name) or self.ceilings.get(name.rstrip("0123456789 "))
+        if ceiling is None or isinstance(ceiling, str):
+            return ceiling
+        moving, computing = ceiling
         return computing if flops > BALANCE_FLOPS_PER_BYTE * size_bytes else moving
 
     def phase(self, row: Mapping[str, Any]) -> Phase:
-        """A phase as a response tells it; 0 stands for a measure that it does not have."""
+        """Make a phase of a row of a response, where 0 stands for a missing amount."""
         return Phase(
             name=row["name"],
             seconds=row["seconds"],
@@ -211,51 +217,53 @@ class Workload:
             ceiling=row.get("ceiling") or self.ceiling(row),
         )
 
-    def apart(self, given: Mapping[str, object]) -> tuple[dict[str, object], str | None]:
-        """The parameters, and the file of names that stood in the place of `genes`, if one did."""
-        genes = given.get(GENES)
-        counted = any(one.name == GENES for one in self.parameters)
-        if not self.names or (counted and (genes is None or _is_number(genes))):
-            return dict(given), None
-        others = {name: value for name, value in given.items() if name != GENES}
-        return others, None if genes is None else str(genes)
+    def split_gene_names(
+        self, values: Mapping[str, object]
+    ) -> tuple[dict[str, object], str | None]:
+        """Return the parameters, and separately the file of names in place of `genes`, if any."""
+        genes = values.get(GENES)
+        is_count = any(parameter.name == GENES for parameter in self.parameters)
+        if not self.names or (is_count and (genes is None or _is_number(genes))):
+            return dict(values), None
+        parameters = {name: value for name, value in values.items() if name != GENES}
+        return parameters, None if genes is None else str(genes)
 
     def check_engine(self, engine: str, parameters: Mapping[str, object]) -> None:
-        """Errors: `InputError` for a choice that the engine of that name does not have."""
-        for one in self.parameters:
-            value = str(parameters.get(one.name))
-            able = one.engines.get(value, (engine,))
+        """Check the choices for an engine. Errors: `InputError` for an unsupported choice."""
+        for parameter in self.parameters:
+            value = str(parameters.get(parameter.name))
+            able = parameter.engines.get(value, (engine,))
             if engine not in able:
                 raise InputError(
-                    f"engine {engine} has no {one.option} {value}; take --engine "
+                    f"engine {engine} has no {parameter.option} {value}; take --engine "
                     f"{' or '.join(able)}"
                 )
 
     def readable(self, trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
-        """The trial with copies in `scratch` for inputs that kernels do not read, and the phases.
+        """Return the trial with converted copies of inputs in `scratch`, and the phases.
 
         Errors: those of the converter.
         """
         if not self.converter:
             return trial, ()
-        found: tuple[Trial, tuple[Phase, ...]] = import_module(
+        result: tuple[Trial, tuple[Phase, ...]] = import_module(
             f"cuesta.workloads.{self.converter}"
         ).readable(trial, scratch)
-        return found
+        return result
 
     def needs(self, trial: Trial, files: Sequence[tuple[str, int]]) -> Needs:
-        """What a run will need, by the paths and bytes of its input."""
+        """Estimate the needs of a run, from the paths and bytes of its inputs."""
         from cuesta.workloads import needs
 
-        found: Needs = getattr(needs, self.spills)(trial, files)
-        return found
+        needed: Needs = getattr(needs, self.spills)(trial, files)
+        return needed
 
     def option_of(self, name: str) -> str:
-        """The option of the parameter called `name`."""
-        return next(one.option for one in self.parameters if one.name == name)
+        """Return the option of the parameter called `name`."""
+        return next(parameter.option for parameter in self.parameters if parameter.name == name)
 
     def check_inputs(self, inputs: tuple[str, ...]) -> None:
-        """Errors: `InputError` when there are too few or too many, or one is of a refused kind."""
+        """Check the inputs. Errors: `InputError` for their number, or an unsupported file."""
         for path in inputs:
             why = self.refused.get(path.rpartition(".")[2].lower())
             if why:
@@ -269,7 +277,7 @@ class Workload:
 
 @cache
 def get_workload(name: str) -> Workload:
-    """The workload called `name`. Errors: `InputError` when there is none."""
+    """Return the workload called `name`. Errors: `InputError` when there is none."""
     if name not in WORKLOAD_NAMES:
         raise InputError(f"workload {name!r} is not known; choose from {', '.join(WORKLOAD_NAMES)}")
     table = _read(f"{name}/params.toml")
@@ -287,8 +295,8 @@ def get_workload(name: str) -> Workload:
         converter=inputs.get("converter", ""),
         streams=inputs.get("streams", False),
         refused=inputs.get("refused", {}),
-        mates_apart=inputs.get("mates_apart", ""),
-        mates_in_turn=inputs.get("mates_in_turn", ""),
+        paired_parameter=inputs.get("mates_apart", ""),
+        interleaved_parameter=inputs.get("mates_in_turn", ""),
         single_reads=inputs.get("single_reads", ""),
         answer=tuple(table["answer"]),
         spills=table.get("spills", "nothing"),

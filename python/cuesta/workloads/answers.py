@@ -1,4 +1,4 @@
-"""What came out of a run in words, by its workload, from the counts of its answer."""
+"""Summaries of answers in words, by workload, from the counts of a run."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ HEADLINE_COUNTS = {
     "assemble": {"contigs": "contigs", "n50": "bases N50"},
     "ioread": {"read_bytes": "bytes read", "requests": "requests"},
 }
-"""Counts that sum up an answer, by workload, and what they count."""
+"""Counts that summarize an answer, by workload, with their units."""
 
 
 def outcome(workload: str, counts: Mapping[str, int], best_gene: str = "") -> str:
-    """What came out, from the counts; empty when they say nothing known.
+    """Summarize an answer by its counts; return an empty text for unknown ones.
 
     Arguments: `best_gene` is the first gene of the preview, where it has a name.
     """
     match workload:
         case "scan" | "correlate" if "rows_kept" in counts:
-            return _kept(counts)
+            return _passed_pairs(counts)
         case "join" if "both" in counts:
             sides = [f"{_about(counts, 'both')} are in both versions"]
             sides += [f"{_about(counts, 'left_only')} only in the first"] * (
@@ -99,8 +99,8 @@ def _about(counts: Mapping[str, int], name: str) -> str:
     return n.about(counts.get(name, 0))
 
 
-def _kept(counts: Mapping[str, int]) -> str:
-    kept, read = counts["rows_kept"], counts.get("rows_read", 0)
+def _passed_pairs(counts: Mapping[str, int]) -> str:
+    passed, read = counts["rows_kept"], counts.get("rows_read", 0)
     if read <= 0:
-        return f"{n.about(kept)} gene pairs pass."
-    return f"{n.about(kept)} of {n.about(read)} gene pairs pass ({n.percent(kept / read)})."
+        return f"{n.about(passed)} gene pairs pass."
+    return f"{n.about(passed)} of {n.about(read)} gene pairs pass ({n.percent(passed / read)})."

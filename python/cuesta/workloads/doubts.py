@@ -10,10 +10,10 @@ from typing import Any
 from cuesta.trial import Trial, is_remote
 
 TITLE = "Remarks"
-"""Title of the view that a record has of them."""
+"""Title of the view of these reasons in a record."""
 
 _DEPTH = 8
-"""Records behind each other that are looked at for a threshold."""
+"""Limit of the chain of records that is followed for a threshold."""
 
 _EDGES = ("scan", "join", "degrees", "communities")
 
@@ -32,7 +32,7 @@ def shown(previews: object) -> list[str]:
 
 
 def before(trial: Trial) -> list[str]:
-    """Return what can be said before the work: thresholds of inputs above that of the question."""
+    """Return warnings before the work: thresholds of inputs above that of the question."""
     return [f"warning: {sentence}" for sentence in _cuts(trial)]
 
 
@@ -86,13 +86,13 @@ def _of_clusters(answer: Path) -> Iterator[str]:
 
 
 def _cuts(trial: Trial) -> Iterator[str]:
-    """Say where an input lacks pairs that the question is about."""
+    """Yield a sentence for each input that lacks pairs which the question is about."""
     if trial.workload not in _EDGES:
         return
     threshold = _number(trial.parameters.get("min_abs_score")) or 0.0
     for path in trial.inputs:
         cut = 0.0 if is_remote(path) else _cut_of(Path(path), _DEPTH)
-        # Without a threshold of its own, a question is about the pairs that there are.
+        # Without a threshold, a question is about the existing pairs.
         if cut > threshold > 0:
             yield (
                 f"{path} has only pairs with |score| of at least {cut:g}, by its record; "
@@ -101,7 +101,7 @@ def _cuts(trial: Trial) -> Iterator[str]:
 
 
 def _cut_of(path: Path, depth: int) -> float:
-    """Return the threshold below which an answer has no pairs; 0 where nothing says so."""
+    """Return the threshold below which an answer has no pairs; 0 without a record of one."""
     if depth == 0:
         return 0.0
     for folder in (path, path.parent):

@@ -1,4 +1,4 @@
-"""Edge lists with names, brought into the form that the kernels read: KINC text in scratch."""
+"""Conversion of edge lists with names to KINC text in scratch, for the kernels."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cuesta.workloads import get_workload
 
 
 class Notes(Protocol):
-    """Takes sentences for a person."""
+    """An observer that shows sentences to the user."""
 
     def note(self, text: str) -> None:
         """Show a sentence."""
 
 
 def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
-    """Return the trial with KINC text in `scratch` for its edge lists; itself where it has none.
+    """Return the trial with KINC text in `scratch` for its edge lists, unchanged without any.
 
     A file that was converted into `scratch` before is not converted again. Errors: `InputError`
     naming the line that is no edge.
@@ -57,7 +57,7 @@ def _layout(path: str, _changed_ns: int, _size_bytes: int) -> str | None:
 
 
 def prepare(trial: Trial, scratch: Path, observer: Notes) -> None:
-    """Convert the edge lists of a trial and note what they hold. Errors: as for `readable`."""
+    """Convert the edge lists of a trial and report their sizes. Errors: as for `readable`."""
     if get_workload(trial.workload).converter != "edges":
         return
     for number, path in enumerate(trial.inputs):

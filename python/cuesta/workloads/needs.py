@@ -1,4 +1,4 @@
-"""What a run will need on the disk and of time, as far as its workload can say before it begins."""
+"""Estimates of a run's temporary files and time, by its workload, before it begins."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 
 _GZIP_TIMES = 4
 _BASES_A_BYTE = 0.5
-"""Of FASTQ; a base takes about a byte in super-k-mers, for which half of the memory is."""
+"""Bases in a byte of FASTQ; a base takes a byte in super-k-mers, which have half the memory."""
 _READS_BYTES_PER_S = 32e6
-"""Text of reads that a thread assembles a second, for one size of k-mers, on a server of 2023."""
+"""Bytes of reads that a thread assembles in a second, for a single k, on a server of 2023."""
 _PAPER_BYTES_PER_S = 0.3e6
-"""The same with the vertex program of the paper."""
+"""Bytes of reads that a thread assembles in a second with the vertex program of the paper."""
 _SIZES_CHOSEN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """What a run will need.
+    """Estimated needs of a run.
 
     Attributes
     ----------
     temporary_bytes
-        Most bytes of temporary files.
+        Largest total of temporary files, in bytes.
     seconds
-        About how long the work takes; None where nobody knows.
+        Estimated time of the work; None if unknown.
     checkpoints
-        The folder that temporary files stay in, to go on from; None where they are in scratch.
+        Folder for temporary files from which the run can resume; None if they are in scratch.
     """
 
     temporary_bytes: int = 0
@@ -40,25 +40,25 @@ class Needs:
 
 
 def nothing(_trial: Trial, _files: Sequence[tuple[str, int]]) -> Needs:
-    """Of a workload that spills nothing."""
+    """Return the needs of a workload without temporary files."""
     return Needs()
 
 
 def input_once(trial: Trial, files: Sequence[tuple[str, int]]) -> Needs:
-    """Of a workload that spills its input where that is more than the memory."""
+    """Return the needs of a workload that spills its input if that exceeds the memory."""
     size_bytes = sum(size for _, size in files)
     return Needs(temporary_bytes=size_bytes if size_bytes > trial.memory_bytes else 0)
 
 
 def super_kmers(trial: Trial, files: Sequence[tuple[str, int]]) -> Needs:
-    """Of an assembly: super-k-mers beyond half of the memory, and the time of each size of k."""
+    """Return the needs of an assembly: super-k-mers beyond half the memory, time of each k."""
     text = sum(size * (_GZIP_TIMES if path.endswith(".gz") else 1) for path, size in files)
-    given = trial.parameters.get("kmer_sizes") or "auto"
+    sizes_option = trial.parameters.get("kmer_sizes") or "auto"
     rate = _READS_BYTES_PER_S
     if trial.parameters.get("profile") == "paper":
         sizes, rate = 1, _PAPER_BYTES_PER_S
     else:
-        sizes = _SIZES_CHOSEN if given == "auto" else len(str(given).split(","))
+        sizes = _SIZES_CHOSEN if sizes_option == "auto" else len(str(sizes_option).split(","))
     seconds = text * sizes / (rate * trial.threads)
     size_bytes = int(text * _BASES_A_BYTE)
     folder = trial.parameters.get("resume")

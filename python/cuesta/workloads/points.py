@@ -1,4 +1,4 @@
-"""Points in Parquet, brought into the form that the kernels read: `.npy` files in scratch."""
+"""Conversion of points in Parquet to `.npy` files in scratch, for the kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BATCH_BYTES = 4 << 20
-"""Points that are converted at once."""
+"""Bytes of points that are converted at once."""
 
 _MAGIC = b"PAR1"
 _SINGLE_IS_EXACT = frozenset({"float", "halffloat", "int8", "int16", "uint8", "uint16"})
@@ -29,16 +29,16 @@ _DOUBLE = frozenset({"double", "int32", "int64", "uint32", "uint64"})
 
 
 def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
-    """The trial with `.npy` files in `scratch` for its Parquet files; itself when it has none.
+    """Return the trial with `.npy` files in `scratch` for its Parquet files, unchanged without any.
 
     A file that was converted into `scratch` before is not converted again. Errors: `InputError`
-    naming the column that holds no numbers; `EngineMissing` without PyArrow.
+    naming a column without numbers; `EngineMissing` without PyArrow.
     """
     if any(is_remote(path) and not is_stored(path) for path in trial.inputs):
         return trial, ()
     files = [file for path in trial.inputs for file in _files(path)]
-    given = trial.parameters.get("centres")
-    centres = str(given) if given else None
+    option = trial.parameters.get("centres")
+    centres = str(option) if option else None
     parquet = [*files, *([centres] if centres else [])]
     size_bytes = sum(_size_bytes(file) for file in parquet if _is_parquet(file))
     if not size_bytes:
@@ -55,7 +55,7 @@ def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
 
 
 def sentences(trial: Trial) -> list[str]:
-    """Say which columns of Parquet files are coordinates. Errors: as for `readable`."""
+    """Describe the columns of Parquet files that are coordinates. Errors: as for `readable`."""
     files = [file for path in trial.inputs for file in _files(path) if _is_parquet(file)]
     texts: list[str] = []
     for file in files:
@@ -87,7 +87,7 @@ def _layout(path: str, columns: str | None) -> str:
 
 
 def _files(path: str) -> Iterator[str]:
-    """The files of an input, in the order in which the kernels list them."""
+    """Yield the files of an input, in the order in which the kernels list them."""
     if is_stored(path):
         yield from _stored_files(path)
         return
@@ -97,7 +97,7 @@ def _files(path: str) -> Iterator[str]:
     try:
         inside = native_module().input_list(path)
     except OSError:
-        inside = []  # The kernel says it better.
+        inside = []  # The kernel reports the error.
     for inner in inside:
         if not Path(inner).name.startswith((".", "_")):
             yield from _files(inner)
@@ -108,7 +108,7 @@ def _stored_files(path: str) -> Iterator[str]:
         _, is_folder = uris.facts(path)
         inside = uris.entries(path) if is_folder else []
     except OSError:
-        is_folder = False  # The kernel says it better.
+        is_folder = False  # The kernel reports the error.
     if not is_folder:
         yield path
         return
@@ -132,11 +132,11 @@ def _is_parquet(path: str) -> bool:
         with _opened(path) as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except (OSError, InputError):
-        return False  # The kernel says it better.
+        return False  # The kernel reports the error.
 
 
 def _array(path: str, number: int, scratch: Path, columns: str | None) -> Path | str:
-    """`path`, or the array made from it."""
+    """Return the array made from a Parquet file, or `path` for another file."""
     if not _is_parquet(path):
         return path
     made = scratch / f"parquet-{number}.npy"
@@ -184,9 +184,9 @@ def _convert(path: str, made: Path, columns: str | None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Shape:
-    """Content of a file: `descr` is NumPy's name of the type that holds all its numbers.
+    """Shape of a file: `descr` is NumPy's name of a type for all its numbers.
 
-    `names` are the columns of coordinates, `left_out` columns that are none, in words.
+    `names` are the columns of coordinates, `left_out` describes other columns.
     """
 
     points: int
@@ -197,7 +197,7 @@ class _Shape:
 
 
 def _index_columns(source: Any) -> list[str]:
-    """Names of columns that are an index, as pandas says in the file, or by their name."""
+    """Return columns that are an index, by pandas' metadata in the file, or by their name."""
     import json
 
     metadata = source.schema_arrow.metadata or {}
@@ -226,7 +226,7 @@ def _coordinates(path: str, source: Any, columns: str | None) -> tuple[list[Any]
 
 
 def _chosen(path: str, columns: str, names: list[str]) -> list[int]:
-    """Return places of the columns that `--columns` asks for. Errors: `InputError`."""
+    """Return the positions of the columns in `--columns`. Errors: `InputError`."""
     chosen: set[int] = set()
     for item in filter(None, (item.strip() for item in columns.split(","))):
         first, dash, last = item.partition("-")
@@ -248,7 +248,7 @@ def _chosen(path: str, columns: str, names: list[str]) -> list[int]:
 
 
 def _shape(path: str, source: Any, columns: str | None) -> _Shape:
-    """Errors: `InputError` for a column that is no number."""
+    """Return the shape of a file. Errors: `InputError` for a column without numbers."""
     fields, left_out = _coordinates(path, source, columns)
     points = source.metadata.num_rows
     types = [getattr(field.type, "value_type", field.type) for field in fields]
@@ -274,7 +274,7 @@ def _shape(path: str, source: Any, columns: str | None) -> _Shape:
 
 
 def _numbers(path: str, batch: Any, shape: _Shape) -> NDArray[np.generic]:
-    """The points of a batch. Errors: `InputError` where a number is missing."""
+    """Return the points of a batch. Errors: `InputError` where a number is missing."""
     import numpy as np
 
     values = np.empty((batch.num_rows, shape.dimensions), dtype=shape.descr)

@@ -1,14 +1,14 @@
-"""A short look at an answer, small enough to live in its run record.
+"""Previews of answers, small enough for the run record.
 
 A preview is a list of at most `LIMITS.views` objects, each with a `kind` and a `title`:
 
 - `distribution`: `series` of `[value, how many]` points, drawn on logarithmic axes;
-- `histogram`: `bins` of `[low, high, how many]`; where wanted `whole` (values are whole numbers,
+- `histogram`: `bins` of `[low, high, how many]`; optionally `whole` (values are integers,
   `high` is the next bin's), `split` (bins up to it are `below`, the others `above`, in words), a
   `line` of a `name` and `[value, how many]` points, `marks` of a `text` and `x`, `y` or both, `top`
   (the height at which bars are cut off), `tight` (the axis ends with the last bin);
 - `bars`: `items` of `[label, how many]`;
-- `table`: `columns` and `rows` of text and numbers; what is a name and no amount is text;
+- `table`: `columns` and `rows` of text and numbers; names, unlike amounts, are text;
 - `list`: `items` of `[name, sentences]`;
 - `scatter`: `panels`, each with a `title`, its `x`, `log` where that axis is logarithmic, `points`
   of `[x, y, how many, group]` and `names` of `[text, x, y]`; `groups` are named in words; `y` is
@@ -17,10 +17,10 @@ A preview is a list of at most `LIMITS.views` objects, each with a `kind` and a 
   frame of 1,000 by `high`: begin, control point and end of a curve, or the middle of a ring that
   has a radius; `depth` is that of most.
 
-`x` and `y` name the axes; a `note` says what the picture does not show. Everything is computed
-from the answer files with the standard library alone, outside the timed part of a run. A file of
-more than about `LIMITS.lines` lines is looked at through evenly spaced windows of about so many,
-and the note says so. The same files always give the same preview.
+`x` and `y` name the axes; a `note` describes what the picture omits. Previews are computed from the
+answer files with the standard library alone, outside the timed part of a run. A file of more than
+about `LIMITS.lines` lines is sampled by evenly spaced windows with about that many lines in total,
+which the note reports. The same files always have the same preview.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _Pair = tuple[int, int, int]
 """The negated numbers of genes and cluster, so that the first pair wins a tie."""
 
 _Ranked = tuple[float, _Pair, float, int]
-"""Absolute score and the pair; the rest is carried along: score, samples."""
+"""Absolute score and pair, by which entries are ranked; then score and samples."""
 
 _Candidate = TypeVar("_Candidate", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Every bound of a preview."""
+    """Limits of a preview."""
 
     views: int = 10
     points: int = 240
@@ -64,10 +64,10 @@ LIMITS = Limits()
 
 
 def preview(workload: str, folder: Path, parameters: Mapping[str, object]) -> list[View]:
-    """What a reader should see first of the answer in `folder`; empty when there is nothing to see.
+    """Return a preview of the answer in `folder`; empty without any content to show.
 
-    Never fails for want of a file or for a line it cannot read: a preview is a courtesy, and the
-    verifier, not this, judges the answer.
+    Does not fail for a missing file or an unreadable line: a preview is optional, and the verifier,
+    not this function, checks the answer.
     """
     try:
         match workload:
@@ -95,7 +95,7 @@ def preview(workload: str, folder: Path, parameters: Mapping[str, object]) -> li
 
 
 def _pairs(folder: Path, index: int) -> list[View]:
-    """Scores of kept pairs, and the strongest of them, from KINC version-1 text."""
+    """Preview scores of pairs, and the strongest pairs, from KINC version-1 text."""
     path = folder / "pairs.txt"
     if not path.is_file():
         return []
@@ -114,7 +114,7 @@ def _pairs(folder: Path, index: int) -> list[View]:
         pair = (-int(fields[0]), -int(fields[1]), -int(fields[2]))
         _keep_best(best, (abs(score), pair, score, int(fields[4])))
     views = _score_views(cells, "Scores of the pairs kept", lines.note(unscored))
-    if lines.whole and best:
+    if lines.is_complete and best:
         best.sort(reverse=True)
         wanted = {-gene for _, pair, _, _ in best for gene in pair[:2]}
         names = named.genes(_table(folder / "genes.tsv"), wanted)
@@ -130,7 +130,7 @@ def _pairs(folder: Path, index: int) -> list[View]:
 
 
 def _join(folder: Path) -> list[View]:
-    """On which side a pair was found, by how much its two scores differ, and where they do most."""
+    """Preview the sides of pairs, the differences of their scores, and the largest of these."""
     path = folder / "pairs.tsv"
     if not path.is_file():
         return []
@@ -157,17 +157,17 @@ def _join(folder: Path) -> list[View]:
                                  "x": "pairs", "items": items}, note))  # fmt: skip
     different = _score_views(cells, "How far the two scores of a pair differ", note)
     views += [{**view, "x": "second score less first"} for view in different]
-    if lines.whole and most:
+    if lines.is_complete and most:
         views.append(_changes([fields for _, _, fields in sorted(most, reverse=True)]))
     return views
 
 
 def _changes(rows: list[list[bytes]]) -> View:
-    """The pairs of which these rows of a join are."""
+    """Return a table of these rows of a join."""
     columns = ["gene 1", "gene 2", "cluster", "first score", "second score", "difference"]
     texts = [[field.decode("utf-8", "replace") for field in row] for row in rows]
     shown = [
-        [*(named.gene(*one) for one in zip(row[:2], row[7:] or ("", ""), strict=True)), row[2],
+        [*(named.gene(*gene) for gene in zip(row[:2], row[7:] or ("", ""), strict=True)), row[2],
          *(_fixed(float(score)) for score in row[4:7])]
         for row in texts
     ]  # fmt: skip
@@ -179,7 +179,7 @@ _SIDES = {"both": "in both", "left": "in the first only", "right": "in the secon
 
 
 def _degrees(folder: Path) -> list[View]:
-    """The degree distribution, and the genes with the most edges."""
+    """Preview the degree distribution, and the genes with the most edges."""
     views: list[View] = []
     rows = [[int(cell) for cell in row] for row in _table(folder / "distribution.tsv")]
     series = []
@@ -198,8 +198,8 @@ def _degrees(folder: Path) -> list[View]:
                       "x": "edges of a gene", "y": "genes", "series": series}  # fmt: skip
         views.append(_with_note(view, " ".join(notes)))
     genes = (([int(cell) for cell in row[:4]], row[4:]) for row in _table(folder / "degrees.tsv"))
-    top = heapq.nsmallest(LIMITS.rows, genes, key=lambda one: (-one[0][3], one[0][0]))
-    top = [one for one in top if one[0][3] > 0]
+    top = heapq.nsmallest(LIMITS.rows, genes, key=lambda row: (-row[0][3], row[0][0]))
+    top = [row for row in top if row[0][3] > 0]
     if top:
         columns = ["gene", "in", "out", "total"]
         hubs = [[named.gene(str(gene), *name), *degrees] for (gene, *degrees), name in top]
@@ -209,7 +209,7 @@ def _degrees(folder: Path) -> list[View]:
 
 
 def _communities(folder: Path) -> list[View]:
-    """How large the communities are, and which genes are in the largest."""
+    """Preview the sizes of communities, and the genes in the largest."""
     path = folder / "communities.tsv"
     members = Counter(int(row[1]) for row in _table(path))
     genes = sum(members.values())
@@ -243,7 +243,7 @@ def _communities(folder: Path) -> list[View]:
 
 
 def _kmeans(folder: Path) -> list[View]:
-    """How large the clusters are, and how far the centres moved."""
+    """Preview the sizes of clusters, and the moves of the centres."""
     clusters = [(row[0], int(row[1]), float(row[2])) for row in _table(folder / "centres.tsv")]
     if not clusters:
         return []
@@ -264,7 +264,7 @@ def _kmeans(folder: Path) -> list[View]:
 
 
 def _images(folder: Path) -> list[View]:
-    """The images with the most objects."""
+    """Preview the images with the most objects."""
     rows = [row for row in _table(folder / "features.tsv") if row[0] != "all"]
     if not rows:
         return []
@@ -282,9 +282,9 @@ def _images(folder: Path) -> list[View]:
 
 
 class _Lines:
-    """The lines of a text file; of a large one, those of evenly spaced windows.
+    """The lines of a text file; for a large one, the lines of evenly spaced windows.
 
-    Lines are of about one length, which is that of the first ones.
+    All lines are assumed to have about the length of the first ones.
     """
 
     def __init__(self, path: Path) -> None:
@@ -294,11 +294,11 @@ class _Lines:
             lengths = [len(line) for line, _ in zip(file, range(LIMITS.windows), strict=False)]
         line_bytes = sum(lengths) / max(1, len(lengths))
         self._window_bytes = math.ceil(LIMITS.lines * line_bytes / LIMITS.windows) + 1
-        self.whole = self._size_bytes <= LIMITS.windows * self._window_bytes
+        self.is_complete = self._size_bytes <= LIMITS.windows * self._window_bytes
 
     def __iter__(self) -> Iterator[bytes]:
         with self._path.open("rb") as file:
-            if self.whole:
+            if self.is_complete:
                 yield from (line for line in file if _has_content(line))
                 return
             last = self._size_bytes - self._window_bytes
@@ -309,9 +309,9 @@ class _Lines:
                 yield from (line for line in io.BytesIO(inner) if _has_content(line))
 
     def note(self, unscored: int) -> str:
-        """What the views of these lines leave out."""
+        """Describe what the views of these lines omit."""
         notes = [f"{unscored:,} rows have no score."] if unscored else []
-        if not self.whole:
+        if not self.is_complete:
             share = 100 * LIMITS.windows * self._window_bytes / self._size_bytes
             notes.append(f"From an even sample, {share:.2g} % of the answer.")
         return " ".join(notes)
@@ -322,7 +322,7 @@ def _has_content(line: bytes) -> bool:
 
 
 def _table(path: Path) -> Iterator[list[str]]:
-    """Rows under the header of a tab-separated answer file; none when there is no such file."""
+    """Yield rows below the header of a tab-separated answer file; none without the file."""
     if not path.is_file():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
@@ -332,7 +332,7 @@ def _table(path: Path) -> Iterator[list[str]]:
 
 
 def _keep_best(best: list[_Candidate], candidate: _Candidate) -> None:
-    """Keep the strongest in a small heap."""
+    """Insert a candidate into the heap of the strongest."""
     if len(best) < LIMITS.rows:
         heapq.heappush(best, candidate)
     elif candidate > best[0]:
@@ -344,10 +344,10 @@ def _fixed(score: float) -> str:
 
 
 def _cell(score: float) -> int:
-    """Number of the thousandth that `score` is in, the same way from zero on both sides.
+    """Return the number of the thousandth that contains `score`, symmetric about zero.
 
-    Cell k holds k to k + 1 thousandths, cell -1-k the same below zero, so that a filter on the
-    absolute score cuts on the edge of a cell. A score of exactly 1 is in the last cell below it.
+    Cell k has k to k + 1 thousandths, cell -1-k the negatives of these, so that a filter on the
+    absolute score cuts at the edge of a cell. A score of exactly 1 is in the last cell below it.
     """
     size = abs(score)
     cell = 999 if size == 1 else math.floor(size * 1000 + 1e-7)
@@ -355,7 +355,7 @@ def _cell(score: float) -> int:
 
 
 def _score_views(cells: Counter[int], title: str, note: str) -> list[View]:
-    """A histogram of scores counted by `_cell`; none for fewer than two rows."""
+    """Return a histogram of scores counted by `_cell`; none for fewer than two rows."""
     if cells.total() < 2:
         return []
     low, high = min(cells), max(cells)
@@ -372,7 +372,7 @@ def _score_views(cells: Counter[int], title: str, note: str) -> list[View]:
 
 
 def _widths() -> Iterator[int]:
-    """Bin widths in thousandths that end on round numbers, rising without end."""
+    """Yield ascending bin widths in thousandths, which are round numbers, without end."""
     power = 1
     while True:
         yield from (power * factor for factor in (1, 2, 5))
@@ -380,15 +380,15 @@ def _widths() -> Iterator[int]:
 
 
 def _thinned(points: list[list[int]]) -> list[list[int]]:
-    """At most `LIMITS.points` of them, spread evenly over the logarithm of the first number."""
+    """Thin points to at most `LIMITS.points`, evenly spread over the logarithm of x."""
     if len(points) <= LIMITS.points:
         return points
     low, high = math.log(points[0][0]), math.log(points[-1][0])
-    kept: dict[int, list[int]] = {}
+    by_place: dict[int, list[int]] = {}
     for point in points:
         place = int((LIMITS.points - 1) * (math.log(point[0]) - low) / (high - low))
-        kept.setdefault(place, point)
-    return list(kept.values())
+        by_place.setdefault(place, point)
+    return list(by_place.values())
 
 
 def _genes(number: int) -> str:

@@ -1,4 +1,4 @@
-"""What was asked, in one plain sentence, from a workload's name, its parameters and its inputs."""
+"""The question of a run in a sentence, from workload, parameters and inputs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from pathlib import PurePosixPath
 from cuesta.trial import STANDARD_INPUT
 
 NAME_CHARACTERS_MAX = 60
-"""A file name longer than this is cut in its middle."""
+"""Length above which a file name is shortened in its middle."""
 
 
 def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[str]) -> str:
-    """The question a run answered; of an unknown workload, that it was run and on what."""
-    names = _told_apart(inputs)
+    """Return the question of a run; for an unknown workload, a general one."""
+    names = _distinct_names(inputs)
     first = names[0] if names else "the input"
     second = names[1] if len(names) > 1 else "the other"
-    kept = _filter(parameters)
+    condition = _filter(parameters)
     match workload:
         case "scan":
-            return f"Which gene pairs of {first} {f'have {kept}' if kept else 'are there'}?"
+            return (
+                f"Which gene pairs of {first} {f'have {condition}' if condition else 'are there'}?"
+            )
         case "join":
-            return _join(first, second, str(parameters.get("how", "")), kept)
+            return _join(first, second, str(parameters.get("how", "")), condition)
         case "degrees":
-            return f"How many partners has each gene in the network of {first}{_edges(kept)}?"
+            return f"How many partners has each gene in the network of {first}{_edges(condition)}?"
         case "communities":
             how = _METHODS.get(str(parameters.get("method", "")), "")
-            return f"Which genes of {first} belong together{how}{_edges(kept)}?"
+            return f"Which genes of {first} belong together{how}{_edges(condition)}?"
         case "correlate":
-            return _correlate(first, parameters, kept)
+            return _correlate(first, parameters, condition)
         case "load" | "sort" | "assemble" | "ioread":
             return _PLAIN[workload].format(first)
         case "dataflow":
@@ -43,7 +45,7 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
 
 
 def short_name(path: str) -> str:
-    """The last part of a path or URI, cut in the middle when it is very long."""
+    """Return the last part of a path or URI, shortened in the middle if it is very long."""
     if path == STANDARD_INPUT:
         return "standard input"
     if path.startswith(_PIPES):
@@ -55,8 +57,8 @@ def short_name(path: str) -> str:
     return f"{name[:half]}…{name[-half:]}"
 
 
-def _told_apart(inputs: Sequence[str]) -> list[str]:
-    """Short names; with their folders where several inputs have one name."""
+def _distinct_names(inputs: Sequence[str]) -> list[str]:
+    """Return short names, with folders where several inputs have the same name."""
     names = [short_name(path) for path in inputs]
     if len(set(names)) == len(set(inputs)):
         return names
@@ -65,7 +67,7 @@ def _told_apart(inputs: Sequence[str]) -> list[str]:
 
 
 _PIPES = "/dev/fd/"
-"""Where a shell puts the pipes that it passes for files."""
+"""Folder of the pipes that a shell passes as files."""
 
 _PLAIN = {
     "load": "How long does it take to turn {} into a binary pair matrix?",
@@ -81,8 +83,8 @@ _METHODS = {
 }
 
 
-def _join(first: str, second: str, how: str, kept: str) -> str:
-    among = f", among those with {kept}" if kept else ""
+def _join(first: str, second: str, how: str, condition: str) -> str:
+    among = f", among those with {condition}" if condition else ""
     if how == "inner":
         return f"How do the scores of the gene pairs that {first} and {second} share differ{among}?"
     if how == "left":
@@ -93,13 +95,13 @@ def _join(first: str, second: str, how: str, kept: str) -> str:
     )
 
 
-def _correlate(first: str, parameters: Mapping[str, object], kept: str) -> str:
+def _correlate(first: str, parameters: Mapping[str, object], condition: str) -> str:
     method = str(parameters.get("method", "")).capitalize()
     by = f" ({method})" if method else ""
     minimum = _number(parameters, "min_samples", "min_common_samples")
     samples = f" over at least {_plain(minimum)} common samples" if minimum > 1 else ""
-    if kept:
-        return f"Which genes of {first} are correlated{by}{samples}, with {kept}?"
+    if condition:
+        return f"Which genes of {first} are correlated{by}{samples}, with {condition}?"
     return f"How are the genes of {first} correlated{by}{samples}?"
 
 
@@ -126,12 +128,12 @@ def _images(first: str, parameters: Mapping[str, object]) -> str:
     return f"How many {'dark' if dark else 'bright'} objects{large} do the images of {first} show?"
 
 
-def _edges(kept: str) -> str:
-    return f", when an edge has {kept}" if kept else ""
+def _edges(condition: str) -> str:
+    return f", when an edge has {condition}" if condition else ""
 
 
 def _filter(parameters: Mapping[str, object]) -> str:
-    """What a pair must have to be kept: `an absolute score of at least 0.8 and ...`."""
+    """Describe the condition of a filter: `an absolute score of at least 0.8 and ...`."""
     low = _number(parameters, "min_abs_score")
     high = _number(parameters, "max_abs_score")
     samples = _number(parameters, "min_cluster_samples")
@@ -157,7 +159,7 @@ def _listed(clauses: Sequence[str]) -> str:
 
 
 def _number(parameters: Mapping[str, object], *names: str) -> float:
-    """The first of these parameters that is a number, else 0."""
+    """Return the first of these parameters that is a number, else 0."""
     for name in names:
         value = parameters.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):

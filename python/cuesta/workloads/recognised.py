@@ -1,4 +1,4 @@
-"""Layouts of tables that are inputs, in words, before the work."""
+"""Descriptions of the layouts of input tables, before the work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TABLES = frozenset({"correlate", "kmeans"})
 
 
 def sentences(trial: Trial) -> list[str]:
-    """Return a sentence a table, and doubts about it.
+    """Return a sentence on each table, and doubts about it.
 
     Errors: `InputError` for a table that cannot be read, or in two ways.
     """

@@ -70,7 +70,7 @@ NAMES = frozenset(Settings.__dataclass_fields__) - {"memory_bytes", "store_bytes
 """Names of settings in the file."""
 
 
-def overlaid(tables: Iterable[Table]) -> dict[str, Any]:
+def merge_settings(tables: Iterable[Table]) -> dict[str, Any]:
     """Merge tables of settings; later ones override earlier ones, nested tables are joined."""
     merged: dict[str, Any] = {}
     for table in tables:
@@ -85,7 +85,7 @@ def settings(tables: Iterable[Table], most_memory_bytes: int | None = None) -> S
 
     Errors: `InputError` with the setting.
     """
-    merged = overlaid(tables)
+    merged = merge_settings(tables)
     unknown = sorted(merged.keys() - NAMES)
     if unknown:
         raise InputError(f"{unknown[0]} is not a setting; there are {', '.join(sorted(NAMES))}")

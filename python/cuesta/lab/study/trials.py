@@ -111,7 +111,7 @@ def run(
         trial = replace(trial, inputs=place.inputs)
         # Apart from the record's folder, which exists only once the complete trial has succeeded.
         local = output.with_name(f"{output.name}{ANSWER}")
-        forget_answer(local)
+        remove_answer(local)
         written = next((folder / "answer" for folder in place.output_folders), local)
         if settings.output:
             written = stack.enter_context(_written_at(settings.output, environment))
@@ -144,8 +144,8 @@ def run(
         result["machine_factors"] = {"asked": dict(settings.machine), "probed": dict(place.probed)}
     if settings.nodes > 1:
         result["nodes"] = settings.nodes
-    keep_record(result, output)
-    forget_answer(local)
+    save_record(result, output)
+    remove_answer(local)
     return result
 
 
@@ -207,7 +207,7 @@ def _in_store(
     return replace(trial, inputs=stored), scratch
 
 
-def keep_record(result: Record, folder: Path) -> None:
+def save_record(result: Record, folder: Path) -> None:
     """Save only the record of an answer: a study retains times, not answers.
 
     Errors: `InputError` if a folder of that name has other content.
@@ -239,7 +239,7 @@ def clear_record(folder: Path) -> None:
         raise InputError(f"{folder / remaining[0]} is not of a run of this study; move it away")
 
 
-def forget_answer(answer: Path) -> None:
+def remove_answer(answer: Path) -> None:
     """Remove the answer of a trial, of which only the record remains.
 
     Errors: `InputError` if it has files that are not of the answer.

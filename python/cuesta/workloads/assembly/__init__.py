@@ -1,4 +1,4 @@
-"""What a reader should see first of an assembly."""
+"""Previews of an assembly."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cuesta.workloads.assembly.files import Files, View
 
 
 def views(folder: Path, parameters: Mapping[str, object], rows: int) -> list[View]:
-    """The spectrum of k-mers, what to do next, contigs by length, their depth by length and GC, the
-    graph, circular replicons, the largest contigs, libraries of read pairs, each size of k-mers;
-    what vertex programs took where there were any, and what the paper's first stage would have
-    moved.
+    """Return the views of an assembly in `folder`.
 
-    What a file that is missing or damaged would have shown is left out.
+    They show the spectrum of k-mers, next steps, contigs by length, their depth by length and GC,
+    the graph, circular replicons, the largest contigs, libraries of read pairs, each size of
+    k-mers, the cost of vertex programs, if any, and the bytes of the paper's first stage. Views of
+    missing or damaged files are left out.
     """
     answer = Files(folder, rows)
     makers = (
@@ -25,10 +25,10 @@ def views(folder: Path, parameters: Mapping[str, object], rows: int) -> list[Vie
         components.views, tables.circles, tables.largest, tables.libraries, tables.levels,
         tables.first_stage, tables.supersteps,
     )  # fmt: skip
-    found: list[View] = []
+    shown: list[View] = []
     for make in makers:
         try:
-            found += make(answer)
+            shown += make(answer)
         except (OSError, ValueError, LookupError, TypeError):
             continue
-    return found
+    return shown

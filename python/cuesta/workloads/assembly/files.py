@@ -1,4 +1,4 @@
-"""The files of an assembly, each read when it is asked for."""
+"""The files of an assembly, each read on first use."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 View = dict[str, object]
 
 SEGMENTS_MAX = 1 << 20
-"""A graph of more segments is not looked at: it would take too long and too much memory."""
+"""Limit of segments of a graph, by time and memory."""
 
 LEFT, RIGHT = 0, 1
-"""The two ends of a segment; end `2 * segment + side` is one of them."""
+"""Sides of a segment; its ends have the numbers `2 * segment + side`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contig:
-    """What the head of a contig says."""
+    """The header of a contig."""
 
     name: str
     length: int
@@ -36,17 +36,17 @@ class Graph:
     Attributes
     ----------
     lengths
-        Bases of each.
+        Bases of each segment.
     depths
-        How many reads lie over a base of each, on average.
+        Mean number of reads over a base of each segment.
     gc
-        The part of G and C in each, from 0 to 1.
+        Fraction of G and C in each segment.
     circular
-        Numbers of those that are circles.
+        Numbers of circular segments.
     links
         Pairs of ends.
     closed
-        Scaffolds that are circles, by their paths.
+        Circular scaffolds, by their paths.
     """
 
     lengths: array[int] = field(default_factory=lambda: array("q"))
@@ -58,37 +58,38 @@ class Graph:
 
     @cached_property
     def components(self) -> list[list[int]]:
-        """Segments that hang together, those with the most bases first."""
+        """Connected components of segments, those with the most bases first."""
         groups = Groups(len(self.lengths))
-        for one, other in self.links:
-            groups.join(one >> 1, other >> 1)
-        found: dict[int, list[int]] = {}
+        for end, linked_end in self.links:
+            groups.join(end >> 1, linked_end >> 1)
+        members: dict[int, list[int]] = {}
         for segment in range(len(self.lengths)):
-            found.setdefault(groups.of(segment), []).append(segment)
+            members.setdefault(groups.find(segment), []).append(segment)
         return sorted(
-            found.values(), key=lambda one: (-sum(map(self.lengths.__getitem__, one)), one)
+            members.values(),
+            key=lambda component: (-sum(map(self.lengths.__getitem__, component)), component),
         )
 
     @cached_property
     def linked(self) -> bytearray:
-        """By end, whether a link is there."""
-        found = bytearray(2 * len(self.lengths))
-        for one, other in self.links:
-            found[one] = found[other] = 1
-        return found
+        """Whether an end has a link, by end."""
+        is_linked = bytearray(2 * len(self.lengths))
+        for end, linked_end in self.links:
+            is_linked[end] = is_linked[linked_end] = 1
+        return is_linked
 
     def is_linked(self, segment: int) -> bool:
-        """Whether a link is at either end of a segment."""
+        """Whether an end of a segment has a link."""
         return bool(self.linked[2 * segment] or self.linked[2 * segment + 1])
 
     @cached_property
     def usual_depth(self) -> float:
-        """Half of all bases are in segments of less depth, half in segments of more."""
+        """Median depth of the bases."""
         return middle(self.depths, self.lengths)
 
     @cached_property
     def usual_gc(self) -> float:
-        """Half of all bases are in segments of less GC, half in segments of more."""
+        """Median GC of the segments, weighted by bases."""
         return middle(self.gc, self.lengths)
 
 
@@ -98,17 +99,17 @@ class Groups:
     def __init__(self, size: int) -> None:
         self._parents = list(range(size))
 
-    def of(self, one: int) -> int:
-        """The smallest number of the group of `one`."""
+    def find(self, number: int) -> int:
+        """Return the smallest number in the group of `number`."""
         parents = self._parents
-        while parents[one] != one:
-            parents[one] = parents[parents[one]]
-            one = parents[one]
-        return one
+        while parents[number] != number:
+            parents[number] = parents[parents[number]]
+            number = parents[number]
+        return number
 
-    def join(self, one: int, other: int) -> None:
-        """Make one group of two."""
-        low, high = sorted((self.of(one), self.of(other)))
+    def join(self, left: int, right: int) -> None:
+        """Merge the groups of two numbers."""
+        low, high = sorted((self.find(left), self.find(right)))
         self._parents[high] = low
 
 
@@ -121,58 +122,56 @@ class Files:
 
     @cached_property
     def stats(self) -> dict[str, Any]:
-        """What `stats.json` says."""
-        found: dict[str, Any] = json.loads((self.folder / "stats.json").read_text("utf-8"))
-        return found
+        """Content of `stats.json`."""
+        stats: dict[str, Any] = json.loads((self.folder / "stats.json").read_text("utf-8"))
+        return stats
 
     @cached_property
     def spectrum(self) -> dict[int, int]:
-        """Distinct k-mers by how often they were seen."""
+        """Number of distinct k-mers by their count."""
         lines = (self.folder / "spectrum.tsv").read_text("ascii").splitlines()[1:]
         return {int(count): int(kmers) for count, kmers in (line.split("\t") for line in lines)}
 
     @cached_property
     def contigs(self) -> list[Contig]:
-        """The longest first, whatever their order in the file."""
+        """Contigs, the longest first."""
         heads = _heads(self.folder / "contigs.fa")
         return sorted(heads, key=lambda contig: -contig.length)
 
     @cached_property
     def circles(self) -> list[Contig]:
-        """Contigs that are circles, then scaffolds of contigs that are none; those of at least the
-        length that was asked for.
-        """
+        """Circular contigs, then circular scaffolds of linear contigs, of the requested length."""
         circles = [contig for contig in self.contigs if contig.circular]
         closed = set(self.graph.closed)
         if closed:
             scaffolds = _heads(self.folder / "scaffolds.fa")
-            circles += [one for one in scaffolds if one.name in closed]
+            circles += [scaffold for scaffold in scaffolds if scaffold.name in closed]
         return circles
 
     @cached_property
     def graph(self) -> Graph:
-        """Errors: `ValueError` where it is not as this version writes it, or too large."""
+        """The graph. Errors: `ValueError` if it is of another version, or too large."""
         return _graph(self.folder / "graph.gfa")
 
 
 def middle(values: Iterable[float], weights: Iterable[int]) -> float:
-    """The value at which half of all weight is reached (the weighted median); 0 of none."""
+    """Return the weighted median of values; 0 for no values."""
     pairs = sorted(zip(values, weights, strict=True))
-    left = sum(weight for _, weight in pairs) / 2
+    remaining = sum(weight for _, weight in pairs) / 2
     for value, weight in pairs:
-        left -= weight
-        if left <= 0:
+        remaining -= weight
+        if remaining <= 0:
             return value
     return 0.0
 
 
 def name_of(segment: int) -> str:
-    """What a segment is called in the files."""
+    """Return the name of a segment in the files."""
     return f"contig_{segment + 1}"
 
 
 def _heads(path: Path) -> Iterator[Contig]:
-    """The heads of all contigs, whose bases are passed over."""
+    """Yield the headers of all contigs, skipping their bases."""
     with path.open("rb") as file:
         while head := file.readline():
             if not head.startswith(b">"):
@@ -196,8 +195,8 @@ def _graph(path: Path) -> Graph:
             if line.startswith(b"S\t"):
                 _add_segment(graph, line)
             elif line.startswith(b"L\t"):
-                _, one, way, other, other_way, *_ = line.split(b"\t")
-                ends = _end(one, way == b"+"), _end(other, other_way == b"-")
+                _, source, strand, target, target_strand, *_ = line.split(b"\t")
+                ends = _end(source, strand == b"+"), _end(target, target_strand == b"-")
                 graph.links.append(ends)
             elif line.startswith(b"P\t") and line.endswith(b"\tTP:Z:circular\n"):
                 graph.closed.append(line.split(b"\t")[1].decode())

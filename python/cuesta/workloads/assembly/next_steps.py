@@ -1,4 +1,4 @@
-"""What to do next, by rules: what in reads, spectrum and graph keeps contigs short or doubtful.
+"""Next steps, by rules: causes of short or doubtful contigs in reads, spectrum and graph.
 
 The guide to assembly lists the rules with their thresholds.
 """
@@ -16,34 +16,34 @@ from cuesta.workloads.assembly.spectrum import about
 from cuesta.workloads.assembly.tables import n50_of
 
 Step = tuple[str, str]
-"""What to do in a few words, and why in sentences."""
+"""A step in a few words, and its reason in sentences."""
 
 THIN_DEPTH = 14.0
-"""Where the genome's k-mers of the first size were seen less often on average, contigs end because
-reads are too few by chance."""
+"""Mean count of the genome's k-mers of the first size below which contigs end because reads are
+missing by chance."""
 WANTED_DEPTH = 20.0
 
 MANY_ERRORS = 0.01
-"""Wrong bases in the reads from which on errors, not repeats, end contigs."""
+"""Error rate of the reads from which on errors, not repeats, end contigs."""
 
 ENDS_MIN = 10
 ENDS_SHARE = 0.5
 SHORT_SHARE = 0.25
-"""Ends of contigs from which on they are looked at, if N50 is less than that part of all bases; and
-the part of them at repeats from which on these are the reason."""
+"""Ends of contigs from which on they are checked, if N50 is below `SHORT_SHARE` of all bases; and
+the share of them at repeats from which on these are the cause."""
 
 APART_RATIO = 1.7
-"""Contigs are apart from most bases when they are so many times deeper or thinner ..."""
+"""Ratio of depths at which contigs are apart from most bases ..."""
 BETWEEN_RATIO = 1.4
 BETWEEN_SHARE = 0.2
-"""... while those between this and that have less than this part of the bases of those apart: a
-cluster, not the tail of an uneven depth."""
+"""... while contigs between both ratios have less than this share of the bases of those apart: they
+are a cluster, not the tail of an uneven depth."""
 
 APART_BASES_MIN = 10_000
 APART_SHARE = 0.05
 APART_SHARE_WITH_GC = 0.01
 APART_GC = 0.05
-"""Bases of a cluster, and its part of all, less of it where its GC is so far from that of most."""
+"""Least bases of a cluster, and least share of all, lower where its GC differs by `APART_GC`."""
 
 REPEAT_RATIO = 1.6
 REPEAT_BASES_MIN = 200
@@ -51,7 +51,7 @@ REPEAT_BASES_MIN = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Contigs that are another depth than most."""
+    """Contigs whose depth differs from that of most."""
 
     segments: tuple[int, ...]
     bases: int
@@ -61,9 +61,9 @@ class Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class Ends:
-    """Ends of the contigs that are no circles: how many, and how many have a link.
+    """Numbers of ends of linear contigs, and of those with a link.
 
-    `short` says whether contigs and scaffolds are short beside the sum of the contigs.
+    `short` is whether contigs and scaffolds are short compared with the sum of the contigs.
     """
 
     all: int
@@ -72,9 +72,9 @@ class Ends:
 
 
 def views(answer: Files, parameters: Mapping[str, object]) -> list[View]:
-    """All steps whose rule applies; one that says so where none does.
+    """Return all steps whose rules apply, or a step that reports that none does.
 
-    None at all of an answer with contigs whose errors were not removed by the default rules.
+    No view for an answer with contigs if errors were not removed by the default rules.
     """
     why = remarks.reason(answer.folder)
     steps = [("No contig", f"{why[:1].upper()}{why[1:]}.")] if why else []
@@ -84,7 +84,7 @@ def views(answer: Files, parameters: Mapping[str, object]) -> list[View]:
         return []
     if not steps:
         steps = [("Nothing more", _fine(answer))]
-    return [{"kind": "list", "title": "What to do next", "items": [list(one) for one in steps]}]
+    return [{"kind": "list", "title": "What to do next", "items": [list(step) for step in steps]}]
 
 
 def _steps(answer: Files, parameters: Mapping[str, object]) -> Iterator[Step]:
@@ -112,14 +112,14 @@ def _steps(answer: Files, parameters: Mapping[str, object]) -> Iterator[Step]:
 
 
 def strange(graph: Graph, least_bases: int) -> Cluster | None:
-    """The larger cluster of contigs that look like another organism's, if there is one.
+    """Return the larger cluster of contigs that may be another organism's, if there is one.
 
-    They are linear, not linked to the largest component, and thinner than most bases, or thinner or
-    deeper and of another GC.
+    They are linear, not linked to the largest component, and of lower depth than most bases, or of
+    lower or higher depth and another GC.
     """
     if not graph.lengths:
         return None
-    usual, whole = graph.usual_depth, sum(graph.lengths)
+    usual, total = graph.usual_depth, sum(graph.lengths)
     outside = [
         segment
         for component in graph.components[1:]
@@ -127,44 +127,45 @@ def strange(graph: Graph, least_bases: int) -> Cluster | None:
         if graph.lengths[segment] >= least_bases and segment not in graph.circular
     ]
     ratios = {segment: graph.depths[segment] / usual for segment in outside}
-    found = []
+    clusters = []
     for thin in (True, False):
-        away = {one: (1 / ratio if ratio else 1e9) if thin else ratio
-                for one, ratio in ratios.items()}  # fmt: skip
-        apart = [one for one, times in away.items() if times >= APART_RATIO]
-        between = [one for one, times in away.items() if BETWEEN_RATIO <= times < APART_RATIO]
+        away = {segment: (1 / ratio if ratio else 1e9) if thin else ratio
+                for segment, ratio in ratios.items()}  # fmt: skip
+        apart = [segment for segment, times in away.items() if times >= APART_RATIO]
+        between = [segment for segment, times in away.items()
+                   if BETWEEN_RATIO <= times < APART_RATIO]  # fmt: skip
         cluster = _cluster(graph, apart)
-        between_bases = sum(graph.lengths[one] for one in between)
+        between_bases = sum(graph.lengths[segment] for segment in between)
         other_gc = abs(cluster.gc - graph.usual_gc) >= APART_GC
         share = APART_SHARE_WITH_GC if other_gc else APART_SHARE
         if (
-            cluster.bases >= max(APART_BASES_MIN, share * whole)
+            cluster.bases >= max(APART_BASES_MIN, share * total)
             and between_bases < BETWEEN_SHARE * cluster.bases
             and (thin or other_gc)
         ):
-            found.append(cluster)
-    return max(found, key=lambda one: one.bases, default=None)
+            clusters.append(cluster)
+    return max(clusters, key=lambda cluster: cluster.bases, default=None)
 
 
 def _cluster(graph: Graph, segments: Sequence[int]) -> Cluster:
-    lengths = [graph.lengths[one] for one in segments]
+    lengths = [graph.lengths[segment] for segment in segments]
     return Cluster(
         segments=tuple(segments),
         bases=sum(lengths),
-        depth=middle((graph.depths[one] for one in segments), lengths),
-        gc=middle((graph.gc[one] for one in segments), lengths),
+        depth=middle((graph.depths[segment] for segment in segments), lengths),
+        gc=middle((graph.gc[segment] for segment in segments), lengths),
     )
 
 
 def _contamination(cluster: Cluster, graph: Graph) -> Step:
-    whole = sum(graph.lengths)
-    longest = max(cluster.segments, key=lambda one: (graph.lengths[one], -one))
+    total = sum(graph.lengths)
+    longest = max(cluster.segments, key=lambda segment: (graph.lengths[segment], -segment))
     gc = ""
     if abs(cluster.gc - graph.usual_gc) >= APART_GC:
         gc = f", of {n.percent(cluster.gc)} GC where most have {n.percent(graph.usual_gc)}"
     return "Look for contamination", (
         f"{n.plural(len(cluster.segments), 'contig')} with {n.count(cluster.bases)} bases, "
-        f"{n.percent(cluster.bases / whole)} of all, were read {cluster.depth:.3g} times where "
+        f"{n.percent(cluster.bases / total)} of all, were read {cluster.depth:.3g} times where "
         f"most were read {graph.usual_depth:.3g} times, with little in between{gc}. No link leads "
         "from them to the largest component. They may be of another organism, or of a plasmid, a "
         f"phage or an organelle. Search some, such as {name_of(longest)}, in a database."
@@ -197,7 +198,7 @@ def _errors(rate: float) -> Step:
 
 
 def _pairs(levels: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
-    """Pairs that said nothing at any size of k-mers."""
+    """Check for pairs without information at any size of k-mers."""
     if not any(level["mates"] and level["mates"].get("insert") for level in levels):
         yield (
             "Check the pairs",
@@ -211,19 +212,19 @@ def _pairs(levels: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
 def _ends(answer: Files, left_out: frozenset[int]) -> Ends:
     graph, least_bases = answer.graph, int(answer.stats["min_contig"])
     scaffolds_n50 = (answer.stats.get("scaffolds") or {}).get("n50", 0)
-    kept = [
+    linear = [
         segment
         for segment, length in enumerate(graph.lengths)
         if length >= least_bases and segment not in graph.circular and segment not in left_out
     ]
-    linked = sum(graph.linked[2 * one] + graph.linked[2 * one + 1] for one in kept)
-    lengths = sorted((graph.lengths[one] for one in kept), reverse=True)
+    linked = sum(graph.linked[2 * segment] + graph.linked[2 * segment + 1] for segment in linear)
+    lengths = sorted((graph.lengths[segment] for segment in linear), reverse=True)
     n50, bases = max(n50_of(lengths), scaffolds_n50), sum(lengths)
-    return Ends(all=2 * len(kept), linked=linked, short=n50 < SHORT_SHARE * bases)
+    return Ends(all=2 * len(linear), linked=linked, short=n50 < SHORT_SHARE * bases)
 
 
 def _broken(answer: Files, parameters: Mapping[str, object], ends: Ends) -> Iterator[Step]:
-    """What ends contigs where neither depth nor errors do: repeats, or an uneven depth."""
+    """Yield the cause of short contigs if not depth or errors: repeats, or an uneven depth."""
     if ends.all < ENDS_MIN or not ends.short:
         return
     if ends.linked >= ENDS_SHARE * ends.all:

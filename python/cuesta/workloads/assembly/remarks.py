@@ -1,4 +1,4 @@
-"""What a reader must know of an answer that is empty, and of inputs that were passed over."""
+"""Remarks on an empty answer, and on inputs that were skipped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuesta.workloads.assembly.files import Files
 _BGZIP_HEADER = b"\x1f\x8b\x08\x04"
 _BGZIP_EXTRA = b"\x06\x00BC\x02\x00"
 _END_MARK = b"\x1f\x8b\x08\x04\x00\x00\x00\x00\x00\xff\x06\x00BC\x02\x00\x1b\x00\x03"
-"""The empty block at the end of a file of bgzip, but for the zeros that it ends in."""
+"""The empty block at the end of a file of bgzip, without its final zeros."""
 _OPENERS: Mapping[bytes, Callable[[str], IO[bytes]]] = {
     b"\x1f\x8b": gzip.open,  # type: ignore[dict-item]
     b"BZh": bz2.open,
@@ -25,7 +25,7 @@ _OPENERS: Mapping[bytes, Callable[[str], IO[bytes]]] = {
 
 
 def reason(folder: Path) -> str:
-    """Why there is no contig; empty where there is one, or the files do not say."""
+    """Return why there is no contig; empty if there is one, or the reason is unknown."""
     try:
         return _reason(Files(folder, 0))
     except (OSError, ValueError, LookupError, TypeError):

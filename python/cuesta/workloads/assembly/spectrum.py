@@ -9,21 +9,21 @@ from typing import Any
 from cuesta.workloads.assembly.files import Files, View
 
 COUNTS_MAX = 200
-"""Where a spectrum has no peak, counts beyond this say nothing."""
+"""Limit of the counts that are shown of a spectrum without a peak."""
 
 PEAKS_SHOWN = 2.5
-"""A spectrum is drawn to so many times its peak: with k-mers that are twice in the genome."""
+"""Range of a spectrum in multiples of its peak: it includes k-mers that are twice in the genome."""
 
 BARS_MAX = 80
-"""More would be too narrow on a telephone's screen."""
+"""Limit of bars, which would be too narrow on a phone's screen."""
 
 CURVE_POINTS = 81
 HEADROOM = 1.15
-"""Room above the peak for its label."""
+"""Height of the picture relative to the peak, for its label."""
 
 
 def views(answer: Files, parameters: Mapping[str, object]) -> list[View]:
-    """How often k-mers were seen, with the peak of the genome's fitted; of many genomes no peak."""
+    """Show the counts of k-mers, with the fitted peak of the genome's; no peak for metagenomes."""
     level = answer.stats["levels"][0]
     title = f"How often {level['k']}-mers were seen"
     if not level["fit"]["depth"] or parameters.get("profile") == "metagenome":
@@ -49,7 +49,7 @@ def views(answer: Files, parameters: Mapping[str, object]) -> list[View]:
 
 
 def _bins(spectrum: Mapping[int, int], cutoff: int, last: int) -> list[list[float]]:
-    """Bins of equally many counts, one of them beginning at the cutoff, with the mean of each."""
+    """Return the means of bins of equal width, one of which begins at the cutoff."""
     width = math.ceil(last / BARS_MAX)
     first = (1 - cutoff) // width
     bins: list[list[float]] = []
@@ -61,9 +61,9 @@ def _bins(spectrum: Mapping[int, int], cutoff: int, last: int) -> list[list[floa
 
 
 def _bell(spectrum: Mapping[int, int], fit: Mapping[str, Any], last: int) -> list[list[float]]:
-    """The normal curve of mean and deviation of the fit, over as many k-mers as those were of.
+    """Return the normal curve of the fit's mean and deviation, over the k-mers of the fit.
 
-    A count takes the room up to the next one, so its middle is half a count further.
+    The bar of a count extends to the next count, so its middle is half a count further.
     """
     depth, deviation, valley = fit["depth"], fit["deviation"], fit["min_count"]
     if deviation <= 0:
@@ -81,7 +81,7 @@ def _bell(spectrum: Mapping[int, int], fit: Mapping[str, Any], last: int) -> lis
 
 
 def _estimates(fit: Mapping[str, Any]) -> str:
-    """What the fit says about genome and errors."""
+    """Describe the fit's estimates of genome size and error rate."""
     wrong = "No wrong base shows in the reads."
     if fit["error_rate"] > 0:
         wrong = f"About one base in {about(1 / fit['error_rate'])} of the reads is wrong."
@@ -92,26 +92,26 @@ def _estimates(fit: Mapping[str, Any]) -> str:
 
 
 def _remarks(spectrum: Mapping[int, int], cutoff: int, bins: list[list[float]], top: float) -> str:
-    """What the picture does not show as it is."""
+    """Describe what the picture omits or combines."""
     end = int(bins[-1][1])
     width = max(int(high - low) for low, high, _ in bins)
     beyond = sum(many for count, many in spectrum.items() if count >= end)
     errors = sum(many for count, many in spectrum.items() if count < cutoff)
-    said = ""
+    remarks = ""
     if errors:
         distinct = sum(spectrum.values())
-        said += f" Of {distinct:,} distinct k-mers, {errors:,} were taken for errors."
+        remarks += f" Of {distinct:,} distinct k-mers, {errors:,} were taken for errors."
     if width > 1:
-        said += f" A bar is the mean of {width} counts."
+        remarks += f" A bar is the mean of {width} counts."
     if any(height > top for _, _, height in bins):
-        said += " Bars higher than the picture are cut off."
+        remarks += " Bars higher than the picture are cut off."
     if beyond:
-        said += f" Not drawn are {beyond:,} seen {end:,} times or more, as repeats are."
-    return said
+        remarks += f" Not drawn are {beyond:,} seen {end:,} times or more, as repeats are."
+    return remarks
 
 
 def about(value: float) -> str:
-    """Three figures, without an exponent."""
+    """Format three figures, without an exponent."""
     return f"{float(f'{value:.3g}'):,.0f}"
 
 

@@ -1,4 +1,4 @@
-"""Contigs by length, the largest of them, and what was counted on the way, as pictures."""
+"""Contigs by length, the largest contigs, and counts of the stages, as views."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from cuesta.workloads.assembly.files import Files, View
 
 BARS_MAX = 80
-"""More would be too narrow on a telephone's screen."""
+"""Limit of bars, which would be too narrow on a phone's screen."""
 
 
 def lengths(answer: Files) -> list[View]:
-    """Contigs side by side, each as wide and as high as it is long: its area makes auN."""
-    found = [contig.length for contig in answer.contigs]
-    if len(found) < 2:
+    """Show contigs side by side, each as wide and as high as it is long: the area is auN."""
+    contig_lengths = [contig.length for contig in answer.contigs]
+    if len(contig_lengths) < 2:
         return []
-    total, bins = sum(found), side_by_side(found)
-    n50, aun = n50_of(found), sum(length * length for length in found) / total
+    total, bins = sum(contig_lengths), side_by_side(contig_lengths)
+    n50, aun = n50_of(contig_lengths), sum(length * length for length in contig_lengths) / total
     note = (
         "Every contig is as wide and as high as it is long. Half of all bases are in contigs of "
         "at least N50 bases; auN is the length of the contig that a base is in, on average."
     )
-    if len(bins) < len(found):
+    if len(bins) < len(contig_lengths):
         note += " Narrow ones are drawn together, at their mean."
     return [
         {"kind": "histogram", "title": "Contigs, the longest first", "x": "bases, added up",
@@ -33,7 +33,7 @@ def lengths(answer: Files) -> list[View]:
 
 
 def side_by_side(lengths: Sequence[int]) -> list[list[float]]:
-    """Bins, each as wide and as high as a length; narrow ones together, at the mean of a base."""
+    """Return bins as wide and as high as lengths; narrow ones combined, at the mean of a base."""
     total = sum(lengths)
     bins: list[list[float]] = []
     begin = width = squares = 0
@@ -46,35 +46,35 @@ def side_by_side(lengths: Sequence[int]) -> list[list[float]]:
 
 
 def n50_of(lengths: Sequence[int]) -> int:
-    """Of lengths in falling order, the one at which half of their sum is reached."""
-    left = sum(lengths)
-    half = left / 2
+    """Return N50 of descending lengths: the length at which half of their sum is reached."""
+    remaining = sum(lengths)
+    half = remaining / 2
     for length in lengths:
-        left -= length
-        if left <= half:
+        remaining -= length
+        if remaining <= half:
             return length
     return 0
 
 
 def largest(answer: Files) -> list[View]:
-    """The largest contigs, with depth and shape."""
+    """Show the largest contigs, with depth and shape."""
     columns = ["contig", "bases", "depth of the reads", "shape"]
     table: list[list[str | float]] = [
-        [one.name, one.length, one.depth, "circular" if one.circular else "linear"]
-        for one in answer.contigs[: answer.rows]
+        [contig.name, contig.length, contig.depth, "circular" if contig.circular else "linear"]
+        for contig in answer.contigs[: answer.rows]
     ]
     view: View = {"kind": "table", "title": "Largest contigs", "columns": columns, "rows": table}
     return [view] if table else []
 
 
 def circles(answer: Files) -> list[View]:
-    """Contigs and scaffolds whose ends are joined, with how many copies there may be of each."""
+    """Show circular contigs and scaffolds, with the likely number of copies of each."""
     usual = answer.graph.usual_depth
     if not usual:
         return []
     rows: list[list[str | float]] = [
-        [one.name, one.length, one.depth, round(one.depth / usual, 2)]
-        for one in answer.circles[: answer.rows]
+        [circle.name, circle.length, circle.depth, round(circle.depth / usual, 2)]
+        for circle in answer.circles[: answer.rows]
     ]
     note = (
         "Both ends of each are joined, so it may be a whole chromosome, plasmid, phage or "
@@ -87,12 +87,12 @@ def circles(answer: Files) -> list[View]:
 
 
 def libraries(answer: Files) -> list[View]:
-    """What read pairs span, by library, where they say so."""
-    found = answer.stats["scaffolds"]["libraries"]
-    lie = {"fr": "to each other (fr)", "rf": "away from each other (rf)"}
+    """Show the inserts of read pairs, by library, where they are known."""
+    measured = answer.stats["scaffolds"]["libraries"]
+    directions = {"fr": "to each other (fr)", "rf": "away from each other (rf)"}
     rows = [
-        [lie[one["orientation"]], one["insert"], one["deviation"], one["pairs"]]
-        for one in found[: answer.rows]
+        [directions[row["orientation"]], row["insert"], row["deviation"], row["pairs"]]
+        for row in measured[: answer.rows]
     ]
     columns = ["reads point", "median insert, bases", "deviation", "pairs on one contig"]
     table = {"kind": "table", "title": "Libraries of read pairs", "columns": columns}
@@ -100,11 +100,11 @@ def libraries(answer: Files) -> list[View]:
 
 
 def levels(answer: Files) -> list[View]:
-    """What each size of k-mers counted and removed."""
+    """Show the counts and removals of each size of k-mers."""
     rows = []
     for level in answer.stats["levels"]:
         removed = [
-            sum(one[kind] for one in level["rounds"])
+            sum(counts[kind] for counts in level["rounds"])
             for kind in ("tips", "islands", "bubbles", "connections")
         ]
         rows.append([str(level["k"]), level["min_count"], level["distinct"], level["solid"],
@@ -116,7 +116,7 @@ def levels(answer: Files) -> list[View]:
 
 
 def first_stage(answer: Files) -> list[View]:
-    """What the paper's first stage would have moved as text, beside what this run has moved."""
+    """Show bytes of the paper's first stage as text, compared with those of this run."""
     level = answer.stats["levels"][0]
     first = level.get("first_stage")
     if not first:
@@ -134,11 +134,11 @@ def first_stage(answer: Files) -> list[View]:
 
 
 def supersteps(answer: Files) -> list[View]:
-    """What vertex programs took, where there were any."""
+    """Show the cost of vertex programs, if any."""
     rows = [
-        [str(level["k"]), work, one["supersteps"], one["messages"], one["bytes"]]
+        [str(level["k"]), work, traffic["supersteps"], traffic["messages"], traffic["bytes"]]
         for level in answer.stats["levels"]
-        for work, one in level.get("traffic", {}).items()
+        for work, traffic in level.get("traffic", {}).items()
     ]
     columns = ["k", "work", "supersteps", "messages", "bytes"]
     table = {"kind": "table", "title": "What the vertex programs took", "columns": columns}
