@@ -3,6 +3,9 @@
 //! While an engine runs, [`writeback::WriteBack`] starts to write its output to the disk. When it
 //! has ended, [`settle::Settling`] waits for the disk and computes checksums, while the answer is
 //! verified.
+//!
+//! Safe to change: when and how much is written ahead. What breaks: a checksum or a name that
+//! changes makes every existing `run.json` fail `cuesta verify`.
 
 pub mod checksum;
 pub mod settle;

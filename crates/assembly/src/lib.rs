@@ -4,6 +4,11 @@
 //! counted and compacted separately in a table that fits in a cache, and the fragments are joined
 //! where buckets meet. The answer does not depend on threads, memory, or the number of buckets.
 //! Cost: O(bases); each base is read once and written once to a bucket.
+//!
+//! Safe to change: any kernel, as long as `tests/` find the same bytes for any threads, memory and
+//! engine. What breaks: the order of contigs, or a tie decided by arrival, changes digests; a rule
+//! of the graph belongs in `spec/workloads/assemble` and in `verify` too, which shares no kernel
+//! with the run.
 
 pub mod buckets;
 pub mod kernel;

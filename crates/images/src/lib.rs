@@ -6,6 +6,9 @@
 //! by Otsu (1979) compares fractions of integers, and objects are connected runs of pixels. So the
 //! answer does not depend on threads, engine or the order of the images. Cost: O(pixels), about two
 //! passes over an image that is in the cache or in memory; bound by decoding and by reading.
+//!
+//! Safe to change: decoding and the order of pixels. What breaks: a rounding or a comparison of
+//! thresholds that is not exact changes counts between machines.
 
 pub mod kernel;
 pub mod params;

@@ -1,6 +1,11 @@
 //! Readers of Cuesta's inputs and their seeded generators: KINC gene-pair text, the pair matrix,
 //! expression matrices, names of genes, 100-byte records, points, images, reads of DNA. Reads
 //! through sources, never computes. Whatever text is read, [`unpack`] is its front.
+//!
+//! A new reader goes next to its kind (`table`, `reads`, `images`, `edges`), opens files by
+//! `storage::Input` so that their fingerprints cover all bytes, and gets a fuzz target. What
+//! breaks: a reader that accepts two readings of a file gives a verified wrong answer; refuse with
+//! both readings.
 
 pub mod block_buffer;
 pub mod edges;

@@ -5,6 +5,9 @@
 //! bytes are summarised by their CRC-32C, which is faster than a copy. Checksums of neighbouring
 //! requests are combined (`crc32_combine` of zlib), so the answer does not depend on which thread
 //! reads which request. Cost: one pass over the requested bytes; bound by the storage.
+//!
+//! Safe to change: how requests are issued. What breaks: a request that is merged with its
+//! neighbour no longer measures the storage.
 
 pub mod files;
 pub mod params;

@@ -9,6 +9,9 @@
 //! of a cluster are updated by the points that moved, which integers allow.
 //!
 //! Cost: 2 n k d floating-point operations in each iteration, and one pass over the points.
+//!
+//! Safe to change: blocking, precision of products, vector width, if the error bound still covers
+//! them (`kernel`). What breaks: a sum that is not an integer sum depends on the order of points.
 
 pub mod kernel;
 pub mod leader;

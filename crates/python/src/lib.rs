@@ -1,4 +1,7 @@
 //! The module `cuesta._native`: converts arguments, releases the GIL, maps errors. No algorithm.
+//!
+//! A new function is converted here and computed elsewhere. What breaks: a function that holds the
+//! GIL while it works stops progress and Ctrl-C.
 
 mod answer;
 mod buffers;

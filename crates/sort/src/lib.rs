@@ -8,6 +8,9 @@
 //! sorted in runs; then each range of keys is read from all runs and merged. Cost: O(n log n), two
 //! passes over the data in memory, four beyond it; bound by the copies to and from the page cache,
 //! or by the disk.
+//!
+//! Safe to change: sizes of buckets and runs. What breaks: equal keys keep the order of the input,
+//! on every engine.
 
 mod advice;
 mod disk;

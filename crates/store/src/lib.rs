@@ -3,6 +3,11 @@
 //! A file of the under level is cut into blocks, and a [`policy`] chooses those in memory. A
 //! [`trace`] records the blocks that were read, and [`simulate`] computes the hits that any policy
 //! would have had on them in a memory of any size.
+//!
+//! Safe to change: a [`policy`] (one file, `Policy`), an `under` (one file, `Under`). What breaks:
+//! whatever is acknowledged must survive a kill at any step (`tests/crash.rs`), histories of
+//! several stores stay linearizable (`tests/partitions.rs`), and clients of the same protocol
+//! version read old folders.
 
 pub mod allocate;
 mod block_set;

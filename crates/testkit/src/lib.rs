@@ -1,5 +1,8 @@
 //! Test support shared by all workloads: the golden cases of `spec/workloads/<w>/cases`, run
 //! natively and in rounds by an engine that runs tasks in random order.
+//!
+//! Safe to change: anything that makes engines of tests more adverse. Release code must not depend
+//! on this crate.
 #![allow(clippy::unwrap_used)]
 
 pub mod ranks;

@@ -8,6 +8,9 @@ killed.
 
 `schedulers` has one module for each scheduler, behind one Protocol. `control` has the operations of
 a user's process: submit, query, end. `session` is a cluster on this machine for a `with` statement.
+
+Safe to change: a scheduler (one module of `schedulers`). What breaks: a process that no agent ends
+outlives the allocation.
 """
 
 from __future__ import annotations

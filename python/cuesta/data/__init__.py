@@ -2,6 +2,9 @@
 
 `get` is `cuesta data get`. `registry.toml` says what there is, `cuesta.data.obtain.obtain` brings
 it into the cache, checked, `cuesta.data.make` makes synthetic inputs of any size.
+
+A dataset is an entry of `registry.toml` with its licence and checksum. What breaks: a generator
+that changes gives other inputs for the same seed, and kept results no longer apply.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 To add one: write `engines/<name>.py` with a class that satisfies `Engine`, whose module imports
 without the engine's own packages (import those inside methods), and add it to `_CLASSES`.
+
+Safe to change: how an engine carries work. What breaks: `tests/engines/test_conformance.py` holds
+each engine to the same answers; an engine that imports its own packages at module level slows
+every command.
 """
 
 from __future__ import annotations
