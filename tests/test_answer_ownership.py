@@ -91,8 +91,8 @@ def test_no_other_output_damages_what_a_stranger_has(tmp_path: Path) -> None:
         works: list[Callable[[], object]] = [
             partial(make, points, {"rows": 3}, place),
             partial(generated.put, page, place),
-            partial(trials.keep_record, {"schema": "cuesta.run/1"}, place),
-            partial(trials.forget_answer, place),
+            partial(trials.save_record, {"schema": "cuesta.run/1"}, place),
+            partial(trials.remove_answer, place),
             partial(removal.remove_marked, place),
             partial(removal.ensure_marked, place),
             partial(study_run._claim, place, ()),

@@ -62,7 +62,7 @@ def test_blocks_and_parts_do_not_change_what_is_shared(
         lambda: (sequence.encode() for sequence in second),
         21,
     )
-    assert shared == kmers.Shared(
+    assert shared == kmers.SharedKmers(
         solid=len(read_kmers),
         held=len(read_kmers & contig_kmers),
         kmers=contig_kmers.total(),

@@ -14,7 +14,7 @@ import pytest
 
 from cuesta.errors import Defect, EngineError, EngineMissing, InputError, VerificationError
 from cuesta.lab import child, record
-from cuesta.lab.child import HeldSignals, run_in_child
+from cuesta.lab.child import DeferredSignals, run_in_child
 from cuesta.lab.compare import compare, records_of
 from cuesta.trial import Trial
 from labkit import CopyEngine, anything, names, plan, scan_trial
@@ -102,9 +102,9 @@ def test_a_process_that_cannot_be_forked_is_reported(tmp_path: Path) -> None:
         "run_in_child('two', lambda: None)\n"
     )
     words = [sys.executable, "-c", program]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert "TileDB has run in this process" in ended.stderr
-    assert "compare in a fresh process" in ended.stderr
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert "TileDB has run in this process" in done.stderr
+    assert "compare in a fresh process" in done.stderr
 
 
 def test_threads_of_polars_are_no_reason_not_to_fork(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_threads_of_polars_are_no_reason_not_to_fork(tmp_path: Path) -> None:
         "run_in_child('one', lambda: print('done'))\n"
     )
     words = [sys.executable, "-c", program]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
 def test_an_interrupt_of_the_parent_stops_the_child_and_lets_it_clean_up(
@@ -147,9 +147,9 @@ def test_an_interrupt_of_the_parent_stops_the_child_and_lets_it_clean_up(
 def test_an_interrupt_right_when_signals_arrive_again_stops_the_child_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, leave = tmp_path / "begun", HeldSignals.__exit__
+    begun, leave = tmp_path / "begun", DeferredSignals.__exit__
 
-    def leave_interrupted(signals: HeldSignals, *error: object) -> None:
+    def leave_interrupted(signals: DeferredSignals, *error: object) -> None:
         leave(signals, *error)
         while not (begun.exists() and begun.read_text()):
             time.sleep(0.01)
@@ -159,7 +159,7 @@ def test_an_interrupt_right_when_signals_arrive_again_stops_the_child_too(
         begun.write_text(str(os.getpid()))
         time.sleep(60)
 
-    monkeypatch.setattr(HeldSignals, "__exit__", leave_interrupted)
+    monkeypatch.setattr(DeferredSignals, "__exit__", leave_interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_in_child("slow", work)
     with pytest.raises(ProcessLookupError):

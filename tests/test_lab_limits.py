@@ -35,11 +35,11 @@ class Empty(CopyEngine):
 
 def test_an_engine_is_measured_in_a_separate_process_and_named(tmp_path: Path) -> None:
     engine = Empty()
-    assert limits.of_engine(engine, tmp_path, 3) == {"quick_copy_tasks_per_s": [100.0] * 3}
+    assert limits.measure_engine(engine, tmp_path, 3) == {"quick_copy_tasks_per_s": [100.0] * 3}
     assert engine.closed == 0  # It was closed in its own process.
     assert not any(tmp_path.iterdir())
-    assert limits.of_engine(CopyEngine(), tmp_path, 3) == {}
-    assert limits.of_engine(Empty(lacking="nothing here"), tmp_path, 3) == {}
+    assert limits.measure_engine(CopyEngine(), tmp_path, 3) == {}
+    assert limits.measure_engine(Empty(lacking="nothing here"), tmp_path, 3) == {}
 
 
 def test_an_engine_that_breaks_is_a_doubt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.model import table
-from cuesta.model.backtest import combine, held_back
+from cuesta.model.backtest import combine, hold_out
 from modelkit import SHAPES, published, runs, write
 
 
@@ -61,8 +61,8 @@ def test_runs_that_turn_slow_on_more_nodes_are_shown_as_missed(
 def test_refused_questions_are_counted_with_their_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    far = [*SHAPES, (400, 400 * 96)]
-    (*_, last) = backtest(tmp_path, runs(law, far), capsys)
+    all_shapes = [*SHAPES, (400, 400 * 96)]
+    (*_, last) = backtest(tmp_path, runs(law, all_shapes), capsys)
     assert (last["asked"], last["errors"]) == (1, [])
     assert "more than 16 times the 8 of the largest run" in last["refused"][0]
     assert combine("x", []).median_error is None
@@ -79,7 +79,7 @@ def test_without_runs_on_several_numbers_of_nodes_it_reports_the_lack(
 def test_published_runs_on_more_nodes_are_predicted() -> None:
     """Bars for larger published runs, checked on those that we may look at."""
     observed = table.read(published(), timed=True).observed
-    parts = list(held_back(observed, 0))
+    parts = list(hold_out(observed, 0))
     summary = combine("all", parts)
     assert summary.median_error is not None
     assert summary.median_error < 0.1

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from cuesta.model.fit import fitted_range, views
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 from cuesta.model.predict import Prediction, in_group
 
 SHAPES = [(nodes, blocks) for nodes in (1, 2, 4, 8) for blocks in (96 * nodes, 1000)]
@@ -32,13 +32,13 @@ NEAR = ((1, 2), (2, 1), (2, 2))
 class Law:
     """Seconds of a run with three random factors; `limits` are the rates of the runs."""
 
-    seconds: Callable[[Observed, np.ndarray], float]
+    seconds: Callable[[Observation, np.ndarray], float]
     engine: str = "mpi"
     shapes: list[tuple[int, int]] = field(default_factory=lambda: SHAPES)
     limits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
-def per_node(run: Observed, limit: str) -> float:
+def per_node(run: Observation, limit: str) -> float:
     """Return the seconds of a pass over the data of a node."""
     return (run.data_bytes or 0.0) / run.nodes / run.factors[limit]
 
@@ -74,8 +74,8 @@ LAWS = {
 }
 
 
-def observed(law: Law, nodes: int, blocks: float, limits: Mapping[str, float]) -> Observed:
-    return Observed(
+def observed(law: Law, nodes: int, blocks: float, limits: Mapping[str, float]) -> Observation:
+    return Observation(
         group={"machine": "made", "engine": law.engine},
         nodes=nodes,
         cores_per_node=CORES,
@@ -165,7 +165,7 @@ FEW = [(128, 65_536), (128, 131_072), (256, 131_072)]
 def launched(start: float, work: float, power: float) -> Law:
     """Return tasks launched by a leader in a time that is a power of their number."""
 
-    def seconds(run: Observed, by_chance: np.ndarray) -> float:
+    def seconds(run: Observation, by_chance: np.ndarray) -> float:
         tasks = run.tasks or 0
         launch = 1.2e-3 * tasks * (tasks / 512) ** (power - 1)
         parts = np.array([start, work * run.work, launch])

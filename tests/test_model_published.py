@@ -11,13 +11,13 @@ import pytest
 
 from cuesta.model import fit, table
 from cuesta.model.candidates import fitted
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 from cuesta.model.predict import predict
 from cuesta.model.terms import values
 from modelkit import predictions, published, write
 
 
-def runs_of(machine: str) -> list[Observed]:
+def runs_of(machine: str) -> list[Observation]:
     runs = table.read(published(), timed=True).observed
     return [run for run in runs if run.group["machine"] == machine]
 
@@ -94,9 +94,9 @@ def _missed(key: tuple[str, str], form: tuple[str, ...]) -> float:
     """Return the relative error on Theta's 256 nodes, predicted with these terms from its 128."""
     runs = [o for o in runs_of("theta") if (o.group["engine"], o.group["cached"]) == key]
     (largest,) = [run for run in runs if run.nodes == 256]
-    known = [run for run in runs if run.nodes == 128]
-    rows = [{name: values(run)[name] for name in form} for run in known]
-    best = fitted(rows, [run.seconds or 0.0 for run in known])[0]
+    smaller_runs = [run for run in runs if run.nodes == 128]
+    rows = [{name: values(run)[name] for name in form} for run in smaller_runs]
+    best = fitted(rows, [run.seconds or 0.0 for run in smaller_runs])[0]
     row = values(largest)
     seconds = sum(c * row[name] for name, c in zip(best.terms, best.coefficients, strict=True))
     return seconds / (largest.seconds or 1) - 1
@@ -113,8 +113,8 @@ def test_the_commands_keep_all_lines_and_columns(tmp_path: Path) -> None:
 def test_questions_need_no_times(tmp_path: Path) -> None:
     names = ("machine", "engine", "nodes", "blocks", "cores_per_node", "cached")
     line = dict(zip(names, ("theta", "spark-scala", 200, 102400, 256, 0), strict=True))
-    far = {**line, "nodes": 100_000}
-    questions = write(tmp_path / "asked.csv", [line, far])
-    near, beyond = predictions(tmp_path, published(), questions)
-    assert 68 < float(near["predicted_s"]) < 100
+    far_question = {**line, "nodes": 100_000}
+    questions = write(tmp_path / "asked.csv", [line, far_question])
+    near_line, beyond = predictions(tmp_path, published(), questions)
+    assert 68 < float(near_line["predicted_s"]) < 100
     assert "more than 16 times the 256 of the largest run" in beyond["refused"]

@@ -67,15 +67,15 @@ def test_a_study_runs_and_continues(tmp_path: Path) -> None:
     assert (record["parameters"]["blocks"], record["threads"]) == (6, 2)
     before = (folder / "run.json").stat().st_mtime_ns
     (tmp_path / "out" / "runs" / "weak_one" / "2" / "run.json").unlink()
-    again, _ = run.run(study, tmp_path / "out", MEANS, Silent())
+    resumed, _ = run.run(study, tmp_path / "out", MEANS, Silent())
     assert (folder / "run.json").stat().st_mtime_ns == before
-    assert len(again["cells"][0]["runs"]) == 2
+    assert len(resumed["cells"][0]["runs"]) == 2
     # With other settings no earlier run is reused.
     other = to_study(TINY.replace("blocks = 3", "blocks = 4"))
     run.run(replace(other, repeats=1), tmp_path / "out", MEANS, Silent())
     record = json.loads((folder / "run.json").read_text())
     assert record["parameters"]["blocks"] == 8
-    result.complain(outcomes)
+    result.raise_errors(outcomes)
 
 
 class Notes(Silent):
@@ -97,9 +97,9 @@ def test_a_resumed_study_reports_its_earlier_runs_and_keeps_its_times(tmp_path: 
     first |= {"started": "2026-01-02T03:04:05Z", "seconds": 1000.0}
     result.write(first, out)
     notes = Notes()
-    again, _ = run.run(study, out, MEANS, notes)
+    resumed, _ = run.run(study, out, MEANS, notes)
     assert "6 of 6 runs were here already; nothing was run" in notes.said
-    assert (again["started"], again["seconds"]) == ("2026-01-02T03:04:05Z", 1000.0)
+    assert (resumed["started"], resumed["seconds"]) == ("2026-01-02T03:04:05Z", 1000.0)
     (out / "runs" / "weak_one" / "2" / "run.json").unlink()
     notes = Notes()
     more, _ = run.run(study, out, MEANS, notes)
@@ -150,9 +150,9 @@ def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
         with started_store(*arguments) as tier:
             yield replace(tier, hold=lambda path: pinned.append((path, tier.hold(path))))
 
-    means = StudyEnvironment(engine=get_engine, store=store)
+    environment = StudyEnvironment(engine=get_engine, store=store)
     out = tmp_path / "out"
-    study_result, outcomes = run.run(study, out, means, Silent())
+    study_result, outcomes = run.run(study, out, environment, Silent())
     assert [outcome.failed for outcome in outcomes] == [[]] * 5
     assert len({cell["digest"] for cell in study_result["cells"]}) == 1
     record = json.loads((out / "runs/stored/1/run.json").read_text())
@@ -163,11 +163,11 @@ def test_inputs_are_made_once_and_may_lie_in_a_store(tmp_path: Path) -> None:
         repeat_record = json.loads((out / "runs" / name / "1/run.json").read_text())
         assert repeat_record["cache"] == "input-dropped"
     modified_ns = (out / "inputs" / "records").stat().st_mtime_ns
-    run.run(study, out, means, Silent())
+    run.run(study, out, environment, Silent())
     assert (out / "inputs" / "records").stat().st_mtime_ns == modified_ns
     smaller = file.parse("tiny", tomllib.loads(SORT.replace("1000", "500")))
-    again, _ = run.run(smaller, out, means, Silent())
-    assert [cell["measures"]["count records"] for cell in again["cells"]] == [[500.0]] * 5
+    resumed, _ = run.run(smaller, out, environment, Silent())
+    assert [cell["measures"]["count records"] for cell in resumed["cells"]] == [[500.0]] * 5
 
 
 def test_inputs_may_lie_apart(tmp_path: Path) -> None:
@@ -176,13 +176,13 @@ def test_inputs_may_lie_apart(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="say where by --remote URI"):
         run.run(study, tmp_path / "out", MEANS, Silent())
     apart = f"local://{tmp_path}/apart"
-    means = StudyEnvironment(engine=get_engine, places={"remote": apart})
+    environment = StudyEnvironment(engine=get_engine, places={"remote": apart})
     in_blocks = text.replace('"remote"', '"remote"\nblock = "1MiB"')
     blocks = file.parse("tiny", tomllib.loads(in_blocks))
     with pytest.raises(InputError, match="no blocks whose size could be chosen; give one of hdfs"):
-        run.run(blocks, tmp_path / "out", means, Silent())
+        run.run(blocks, tmp_path / "out", environment, Silent())
     plain = replace(study, factors=cells.only(study.factors, ["tool=plain"]))
-    study_result, _ = run.run(plain, tmp_path / "out", means, Silent())
+    study_result, _ = run.run(plain, tmp_path / "out", environment, Silent())
     assert (tmp_path / "apart" / "records").stat().st_size == 100_000
     assert study_result["cells"][0]["measures"]["count records"] == [1000.0]
 
@@ -200,8 +200,10 @@ def test_places_of_inputs_have_names(tmp_path: Path) -> None:
     out, first, second = (tmp_path / name for name in ("out", "a folder", "b"))
     with pytest.raises(InputError, match="say where by --remote b=URI"):
         run.run(study, out, StudyEnvironment(engine=get_engine, places={"a": str(first)}), Silent())
-    means = StudyEnvironment(engine=get_engine, places={"a": str(first), "b": f"local://{second}"})
-    _, outcomes = run.run(study, out, means, Silent())
+    environment = StudyEnvironment(
+        engine=get_engine, places={"a": str(first), "b": f"local://{second}"}
+    )
+    _, outcomes = run.run(study, out, environment, Silent())
     paths = [
         json.loads((out / "runs" / name / "1" / "run.json").read_text())["inputs"][0]["path"]
         for name in ("here", "there", "elsewhere")
@@ -212,7 +214,7 @@ def test_places_of_inputs_have_names(tmp_path: Path) -> None:
         f"local://{second}/records",
     ]
     assert paths == expected
-    result.complain(outcomes)
+    result.raise_errors(outcomes)
     assert len({outcome.combination.answers for outcome in outcomes}) == 1
 
 
@@ -237,8 +239,8 @@ path = "{folder}/pairs.txt"
 name = "tool"
 levels = [{{ name = "one", engine = "native" }}, {{ name = "two", engine = "spark" }}]
 """
-    means = StudyEnvironment(engine=lambda name: engines[name])
-    return run.run(file.parse("s", tomllib.loads(text)), folder / "out", means, Silent())
+    environment = StudyEnvironment(engine=lambda name: engines[name])
+    return run.run(file.parse("s", tomllib.loads(text)), folder / "out", environment, Silent())
 
 
 def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_time(
@@ -255,12 +257,12 @@ def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_ti
     assert "is wrong" in wrong["failed"][0]["why"]
     assert len(wrong["failed"]) == 1
     with pytest.raises(VerificationError, match="one: the answer of scan on native is wrong"):
-        result.complain(outcomes)
+        result.raise_errors(outcomes)
     # A continued study keeps the failure, though the engine is right now.
     engines["native"] = CopyEngine(name="native")
-    again, _ = scan(tmp_path / "wrong", engines)
-    assert again["cells"][0]["failed"] == wrong["failed"]
-    assert again["cells"][0]["measures"] == {}
+    resumed, _ = scan(tmp_path / "wrong", engines)
+    assert resumed["cells"][0]["failed"] == wrong["failed"]
+    assert resumed["cells"][0]["measures"] == {}
 
     def dies(*_: object) -> None:
         raise EngineError("it broke")
@@ -268,7 +270,7 @@ def test_an_engine_that_lacks_something_is_left_out_and_a_wrong_answer_has_no_ti
     engines["native"] = CopyEngine(name="native", before=dies)
     _, outcomes = scan(tmp_path / "broken", engines)
     with pytest.raises(EngineError, match="one: it broke"):
-        result.complain(outcomes)
+        result.raise_errors(outcomes)
 
 
 def test_answers_that_must_be_equal_are_held_equal(tmp_path: Path) -> None:
@@ -279,7 +281,7 @@ def test_answers_that_must_be_equal_are_held_equal(tmp_path: Path) -> None:
         for i, combination in enumerate(combined)
     ]
     with pytest.raises(VerificationError, match="answers differ: plain 0, told 1"):
-        result.complain(outcomes)
+        result.raise_errors(outcomes)
     del tmp_path
 
 
@@ -326,8 +328,8 @@ def test_the_command_prints_its_findings(
     assert "scaling weak, cores one: " in output
     assert f"report: {tmp_path}/out/report.html" in output
     assert "Does it scale?" in (tmp_path / "out" / "report.html").read_text()
-    again = ["report", str(tmp_path / "out"), "-o", str(tmp_path / "again.html")]
-    assert call(again) == 0
+    report_words = ["report", str(tmp_path / "out"), "-o", str(tmp_path / "again.html")]
+    assert call(report_words) == 0
     assert call(["study", "check", str(tmp_path / "out")]) == 1
     assert "Every answer is verified" in capsys.readouterr().out
     assert json.loads((tmp_path / "out" / "study.json").read_text())["smoke"]

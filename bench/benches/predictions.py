@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cuesta.model import fit, records
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 from cuesta.model.predict import predict
 from harness import predictions, studies
 from harness.data import (
@@ -57,7 +57,7 @@ class Grid:
     Attributes
     ----------
     name
-        Of the workload and engine, for the names of its trials.
+        Name of the workload and engine, for the names of its trials.
     common
         Settings of all its trials.
     known
@@ -140,7 +140,7 @@ def _contestant(
     )
 
 
-def _bytes(trial: Trial, observed: Observed) -> float:
+def _bytes(trial: Trial, observed: Observation) -> float:
     """Bytes of the input, or of the vectors that are made in its place."""
     vectors = trial.settings.get("parameters", {}).get("block_vectors", 0)
     return observed.data_bytes or observed.amount * vectors * VECTOR_BYTES

@@ -23,7 +23,7 @@ PART_KMERS = 1 << 26
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shared:
+class SharedKmers:
     """Numbers of k-mers that two sets of sequences share.
 
     Attributes
@@ -46,7 +46,7 @@ class Shared:
 
 def shared(
     first: Callable[[], Iterable[bytes]], second: Callable[[], Iterable[bytes]], k: int
-) -> Shared:
+) -> SharedKmers:
     """Compare the k-mers of two sets of sequences, each from a function that iterates anew.
 
     `k` is odd and at most `K_MAX`. Cost: O(n log n) for n k-mers, with a pass over both for each
@@ -64,7 +64,7 @@ def shared(
         both = np.isin(distinct, solid, assume_unique=True)
         news = (solid.size, both.sum(), counts_of.sum(), counts_of[~both].sum())
         counts = [count + int(new) for count, new in zip(counts, news, strict=True)]
-    return Shared(solid=counts[0], held=counts[1], kmers=counts[2], strange=counts[3])
+    return SharedKmers(solid=counts[0], held=counts[1], kmers=counts[2], strange=counts[3])
 
 
 def _part(sequences: Iterable[bytes], k: int, part: int, parts: int) -> Codes:

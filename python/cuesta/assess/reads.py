@@ -46,7 +46,7 @@ def compare(sets: Sequence[Mapping[str, bytes]], trial: Trial) -> list[Measures]
     return [_measures(counts, min_count) for counts in shared_kmers]
 
 
-def _measures(counts: kmers.Shared, min_count: int) -> Measures:
+def _measures(counts: kmers.SharedKmers, min_count: int) -> Measures:
     return {
         "k": K,
         "min_count": min_count,

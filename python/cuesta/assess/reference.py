@@ -20,7 +20,7 @@ LISTED_MAX = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class ReferenceComparison:
     """Comparison of an assembly with a reference.
 
     Attributes
@@ -44,7 +44,7 @@ class Compared:
 
 def compare(
     sets: Sequence[Mapping[str, bytes]], reference: Path, *, circular: bool, threads: int
-) -> list[Compared]:
+) -> list[ReferenceComparison]:
     """Align each set of contigs or scaffolds to a reference and measure it.
 
     `circular` is whether the ends of each of the reference's sequences are joined, as those of a
@@ -66,7 +66,7 @@ def compare(
             _judged(name, bases, aligner, genome) for name, bases in sequences_of.items()
         ]
         compared.append(
-            Compared(
+            ReferenceComparison(
                 size=size,
                 sequences=len(lengths),
                 measures=_measures(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuesta.assess.reference import Compared
+from cuesta.assess.reference import ReferenceComparison
 from cuesta.workloads.assembly.tables import side_by_side
 
 View = dict[str, object]
@@ -14,7 +14,7 @@ NAME_MAX = 16
 """Most characters of a sequence's name; more would leave no room on a small screen."""
 
 
-def of_blocks(compared: Compared) -> list[View]:
+def of_blocks(compared: ReferenceComparison) -> list[View]:
     """Histogram of aligned blocks, with NGA50 and auNGA; none for a single block."""
     blocks, measures = compared.blocks, compared.measures
     if len(blocks) < 2:
@@ -38,7 +38,7 @@ def of_blocks(compared: Compared) -> list[View]:
     ]  # fmt: skip
 
 
-def of_misassemblies(compared: Compared, title: str = "Misassemblies") -> list[View]:
+def of_misassemblies(compared: ReferenceComparison, title: str = "Misassemblies") -> list[View]:
     """Table of the first misassemblies, with their places."""
     rows = [
         [f"{row['contig']}, {row['kind']}", row["left_ends"], _place(row, "left"),

@@ -38,7 +38,7 @@ def _measure(place: str, *, as_json: bool) -> int:
     from cuesta.lab.stats import median_interval
 
     host, port = _split("--to", place)
-    samples = limits.of_connection(host, port, REPEATS)
+    samples = limits.measure_connection(host, port, REPEATS)
     medians = {name: median_interval(rates) for name, rates in samples.items()}
     if as_json:
         rows = {

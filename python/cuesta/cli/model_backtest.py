@@ -13,7 +13,7 @@ from cuesta.cli.echo import echo
 from cuesta.cli.model_fit import Runs, needs_numpy
 
 if TYPE_CHECKING:
-    from cuesta.model.backtest import HeldBack
+    from cuesta.model.backtest import HoldOut
 
 
 def backtest(
@@ -28,16 +28,16 @@ def backtest(
     """
     needs_numpy()
     from cuesta.model import records
-    from cuesta.model.backtest import held_back
+    from cuesta.model.backtest import hold_out
 
-    held_back_runs = list(held_back(records.observed(paths), seed))
+    held_back_runs = list(hold_out(records.observed(paths), seed))
     if as_json:
         echo(json.dumps([asdict(held) for held in held_back_runs], indent=1))
         return
     _print(held_back_runs)
 
 
-def _print(held_back_runs: Sequence[HeldBack]) -> None:
+def _print(held_back_runs: Sequence[HoldOut]) -> None:
     from cuesta.cli.tables_plain import print_aligned
     from cuesta.model.backtest import combine
 
@@ -56,7 +56,7 @@ def _print(held_back_runs: Sequence[HeldBack]) -> None:
             echo(f"{held.name}, up to {held.nodes_max}: {why}")
 
 
-def _row(held: HeldBack, nodes: str) -> tuple[str, ...]:
+def _row(held: HoldOut, nodes: str) -> tuple[str, ...]:
     middle, worst = held.median_error, held.worst_error
     return (
         held.name,

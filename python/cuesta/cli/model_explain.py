@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cuesta.model.observed import Observed
+    from cuesta.model.observed import Observation
     from cuesta.model.predict import Prediction
 
 FORMS_MAX = 3
@@ -17,7 +17,7 @@ LINE = ": line "
 
 
 def explained(
-    model: Mapping[str, Any], question: Observed, prediction: Prediction
+    model: Mapping[str, Any], question: Observation, prediction: Prediction
 ) -> Iterator[str]:
     """The question with its answer; below it the sums of its likeliest forms, and the runs."""
     from cuesta.model import factors
@@ -33,15 +33,15 @@ def explained(
     yield f"{text}: {_seconds(prediction.predicted_s)} ({_low_high(prediction)})"
     group, _ = group_of(model, question)
     assert group is not None
-    completed = factors.completed(group["range"].get("factors", {}), question)
-    yield from (f"   {line}" for line in _forms(group["views"]["overall"], completed))
+    with_common_limits = factors.with_common_limits(group["range"].get("factors", {}), question)
+    yield from (f"   {line}" for line in _forms(group["views"]["overall"], with_common_limits))
     phases = [name for name in group["views"] if name != "overall"]
     if phases:
         yield f"   half of it by forms of each phase, added up: {', '.join(phases)}"
     yield f"   rests on {_sources(group['runs'])}"
 
 
-def _forms(forms: Sequence[Mapping[str, Any]], question: Observed) -> Iterator[str]:
+def _forms(forms: Sequence[Mapping[str, Any]], question: Observation) -> Iterator[str]:
     """Each likely form with the seconds of its terms."""
     from cuesta.model.terms import term, values
     from cuesta.units import format_count

@@ -128,7 +128,7 @@ def _questions(path: Path) -> Table:
 
     if path.suffix == ".csv":
         return table.read(path, timed=False)
-    return table.of_runs(records.observed([path]))
+    return table.from_runs(records.observed([path]))
 
 
 def needs_numpy() -> None:

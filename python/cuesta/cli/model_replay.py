@@ -12,7 +12,7 @@ import typer
 from cuesta.cli.echo import echo
 
 if TYPE_CHECKING:
-    from cuesta.model.replay import Cluster, Replayed
+    from cuesta.model.replay import Cluster, ReplayResult
     from cuesta.model.tasks import Stage
 
 
@@ -120,14 +120,14 @@ def _cluster(options: ReplayOptions) -> Cluster:
     )
 
 
-def _record(cluster: Cluster, result: Replayed, free: dict[str, float]) -> dict[str, object]:
+def _record(cluster: Cluster, result: ReplayResult, free: dict[str, float]) -> dict[str, object]:
     from math import isinf
 
     known = {n: None if isinf(value) else value for n, value in asdict(cluster).items()}
     return {"cluster": known, **asdict(result), "free_s": free}
 
 
-def _print(results: list[tuple[Cluster, Replayed, dict[str, float]]]) -> None:
+def _print(results: list[tuple[Cluster, ReplayResult, dict[str, float]]]) -> None:
     from cuesta.cli.tables_plain import print_aligned
     from cuesta.units import format_seconds
 

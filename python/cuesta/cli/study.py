@@ -159,7 +159,7 @@ def _run(options: StudyOptions) -> None:
         _print(result_fields)
         echo(f"report: {write_study(output, output / 'report.html')}")
         try:
-            result.complain(rows)
+            result.raise_errors(rows)
         except CuestaError as error:
             wrong.append(error)
     if wrong:

@@ -27,7 +27,7 @@ def run(study: Study, default: list[str], output: Path, means: StudyEnvironment)
     echo(sentence(tuned, known))
     echo(f"runs and samples: {output / FILE_NAME}")
     wrong = [row for row in rows if any(failure["wrong"] for failure in row.failed)]
-    result.complain(wrong)
+    result.raise_errors(wrong)
 
 
 def sentence(tuned: TuningResult, known: Mapping[str, Combination]) -> str:

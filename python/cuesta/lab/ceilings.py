@@ -213,14 +213,14 @@ def _measure_limits(
     from cuesta.lab import limits  # Not at the top: each run loads this module, but not `limits`.
 
     report("the network within this machine")
-    samples = limits.of_network(REPEATS)
+    samples = limits.measure_network(REPEATS)
     measurements = [
         _measurement(name, 1, rates, limits.NETWORK_DETAIL) for name, rates in samples.items()
     ]
     for engine in engines:
         report(f"engine {engine.name}, tasks without work")
         try:
-            samples = limits.of_engine(engine, scratch, REPEATS)
+            samples = limits.measure_engine(engine, scratch, REPEATS)
         except CuestaError as error:
             warnings.append(f"engine {engine.name} was not measured: {error}")
             continue

@@ -35,7 +35,7 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
     receiver, sender = context.Pipe(duplex=False)
     sys.stdout.flush()
     sys.stderr.flush()
-    held = HeldSignals()
+    held = DeferredSignals()
     args = (work, sender, held, os.getpid())
     process = context.Process(target=_child, args=args, name=name)
     try:
@@ -57,7 +57,7 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
     _raise_again(name, process.exitcode or 0, report)
 
 
-class HeldSignals:
+class DeferredSignals:
     """Context manager that defers Ctrl-C and SIGTERM, so that no child starts unnoticed.
 
     It acts in the main thread only; in other threads Python raises nothing.
@@ -96,7 +96,9 @@ def _require_forkable() -> None:
                     )
 
 
-def _child(work: Callable[[], None], sender: Connection, held: HeldSignals, parent: int) -> None:
+def _child(
+    work: Callable[[], None], sender: Connection, held: DeferredSignals, parent: int
+) -> None:
     # Ctrl-C reaches the parent, which passes it on as SIGTERM once.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)

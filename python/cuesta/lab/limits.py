@@ -25,19 +25,19 @@ NETWORK_DETAIL = "one TCP connection between two processes, 256 KiB at a time"
 Samples = Mapping[str, Sequence[float]]
 
 
-def of_network(repeats: int) -> Samples:
+def measure_network(repeats: int) -> Samples:
     """Measure the connection between two processes of this machine."""
     command = [sys.executable, "-m", "cuesta.lab.network", LOOPBACK, "0"]
     listens = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         port = int(listens.stdout.readline() if listens.stdout else 0)
-        return of_connection(LOOPBACK, port, repeats)
+        return measure_connection(LOOPBACK, port, repeats)
     finally:
         listens.kill()
         listens.communicate()
 
 
-def of_connection(host: str, port: int, repeats: int) -> Samples:
+def measure_connection(host: str, port: int, repeats: int) -> Samples:
     """Measure the connection to a listener. Errors: `InputError` if there is none."""
     connections = [network.probe(host, port, SECONDS) for _ in range(repeats)]
     return {
@@ -51,7 +51,7 @@ def of_connection(host: str, port: int, repeats: int) -> Samples:
     }
 
 
-def of_engine(engine: Engine, scratch: Path, repeats: int) -> Samples:
+def measure_engine(engine: Engine, scratch: Path, repeats: int) -> Samples:
     """Measure the limits of an engine, with its name as prefix; none if it reports none.
 
     It runs in its own process. Errors: those of the engine.

@@ -76,7 +76,7 @@ class Context:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ending:
+class Completion:
     """Verification and completion of an answer after the engine has ended.
 
     Attributes
@@ -98,17 +98,17 @@ class Ending:
     naming: Naming | None = None
 
 
-def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending) -> Record:
+def build(trial: Trial, context: Context, samples: list[Sample], completion: Completion) -> Record:
     """Build the record of `samples` of `trial`, whose last sample wrote the answer files."""
     walls = [sample.usage.wall_seconds for sample in samples]
     chosen = samples[representative(walls)]
-    verification = ending.verification
+    verification = completion.verification
     counts = {**chosen.outcome.counts, **verification.counts}
     usage = {name: getattr(chosen.usage, name) for name in _TOTALS}
-    stretches = [chosen.usage, ending.usage]
-    if ending.naming:
-        stretches.append(ending.naming.usage)
-        counts |= ending.naming.counts
+    stretches = [chosen.usage, completion.usage]
+    if completion.naming:
+        stretches.append(completion.naming.usage)
+        counts |= completion.naming.counts
     peaks = [stretch.peak_resident_bytes for stretch in stretches]
     known = [peak for peak in peaks if peak is not None]
     usage["peak_resident_bytes"] = max(known) if len(known) == len(peaks) else None
@@ -123,7 +123,11 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
         "memory_bytes": trial.memory_bytes,
         "seed": trial.seed,
         "engine_options": dict(trial.engine_options),
-        "answer": {"digest": verification.digest, "counts": counts, "files": list(ending.files)},
+        "answer": {
+            "digest": verification.digest,
+            "counts": counts,
+            "files": list(completion.files),
+        },
         "verified": verification.verified,
         "verification": {
             "level": verification.level,
@@ -131,8 +135,8 @@ def build(trial: Trial, context: Context, samples: list[Sample], ending: Ending)
             "expected": verification.expected,
             "fault": verification.fault if verification.verified is False else None,
             "seconds": verification.seconds,
-            "cpu_seconds": ending.usage.cpu_seconds,
-            "peak_resident_bytes": ending.usage.peak_resident_bytes,
+            "cpu_seconds": completion.usage.cpu_seconds,
+            "peak_resident_bytes": completion.usage.peak_resident_bytes,
         },
         "phases": _phase_rows(chosen, context),
         **_counted(usage),
@@ -161,13 +165,13 @@ def _counted(measures: Mapping[str, Any]) -> Record:
     return {name: value for name, value in measures.items() if value is not None}
 
 
-def times(samples: list[Sample], ending: Ending, as_typed_seconds: float) -> Record:
+def times(samples: list[Sample], completion: Completion, as_typed_seconds: float) -> Record:
     """Split the time of a command by its parts; `as_typed_seconds` is the time until now."""
     seconds_of = {
         "work_seconds": sum(sample.usage.wall_seconds for sample in samples),
-        "naming_seconds": ending.naming.usage.wall_seconds if ending.naming else 0.0,
-        "verification_seconds": ending.verification.seconds,
-        "disk_seconds": ending.disk_seconds,
+        "naming_seconds": completion.naming.usage.wall_seconds if completion.naming else 0.0,
+        "verification_seconds": completion.verification.seconds,
+        "disk_seconds": completion.disk_seconds,
     }
     rest = max(0.0, as_typed_seconds - sum(seconds_of.values()))
     return {**seconds_of, "rest_seconds": rest, "as_typed_seconds": as_typed_seconds}

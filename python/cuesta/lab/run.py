@@ -34,7 +34,7 @@ from cuesta.lab.background import BackgroundTask
 from cuesta.lab.folder import AnswerFolder, check_output
 from cuesta.lab.observer import Observer, Silent
 from cuesta.lab.probe import Probe, with_remote
-from cuesta.lab.record import Context, Ending, Record, Sample
+from cuesta.lab.record import Completion, Context, Record, Sample
 from cuesta.lab.verify import (
     FULL,
     LEVELS,
@@ -117,7 +117,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         engine.prepare(observer.note)
     for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
         observer.note(sentence)
-    original, has_streams = trial, bool(streams.of(trial))
+    original, has_streams = trial, bool(streams.list_streams(trial))
     if not has_streams:
         _announce(trial, plan, observer)
     if isinstance(engine, ReportsProgress):
@@ -150,18 +150,18 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
         naming = names.annotate(readable, folder.answer, folder.scratch, observer)
         files.settle()
         with _unchanged(before, trial.inputs):
-            ending, views = _end(readable, plan, folder, files, observer)
+            completion, views = _end(readable, plan, folder, files, observer)
         reported_counts = [sample.outcome.counts for sample in samples]
         reported_counts += [naming.counts] if naming else []
         verification = strictly(
-            remote.note_copies(ending.verification, trial, readable),
-            _files(ending),
+            remote.note_copies(completion.verification, trial, readable),
+            _files(completion),
             reported_counts,
         )
-        ending = replace(ending, verification=verification, naming=naming)
-        result = record.build(trial, context, samples, ending)
+        completion = replace(completion, verification=verification, naming=naming)
+        result = record.build(trial, context, samples, completion)
         as_typed_seconds = plan.startup_seconds + time.perf_counter() - began
-        result["time"] = record.times(samples, ending, as_typed_seconds)
+        result["time"] = record.times(samples, completion, as_typed_seconds)
         if verification.verified is False:
             record.write(result, folder.keep())
             changed = inputs.changed(before, trial.inputs)
@@ -290,7 +290,7 @@ def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> S
 
 def _end(
     trial: Trial, plan: Plan, folder: AnswerFolder, files: AnswerFiles, observer: Observer
-) -> tuple[Ending, list[View]]:
+) -> tuple[Completion, list[View]]:
     """Verify and preview the answer while its files are written; `trial` has readable inputs.
 
     Errors: `InputError` if the disk is full, or if files or inputs cannot be read.
@@ -308,17 +308,17 @@ def _end(
         files_written = json.loads(files.finish(trial.threads))["files"]
         disk_seconds = time.perf_counter() - verified
         drawn = views.result()
-    ending = Ending(
+    completion = Completion(
         verification=verification,
         files=tuple(files_written),
         usage=probe.usage,
         disk_seconds=disk_seconds,
     )
-    return ending, drawn
+    return completion, drawn
 
 
-def _files(ending: Ending) -> list[str]:
-    return [str(file["name"]) for file in ending.files]
+def _files(completion: Completion) -> list[str]:
+    return [str(file["name"]) for file in completion.files]
 
 
 def _context(trial: Trial, plan: Plan) -> Context:

@@ -34,7 +34,7 @@ _STANDARD_INPUT = "standard input"
 
 def check(trial: Trial) -> None:
     """Raise `InputError` for streams that the trial cannot read, or not as often as needed."""
-    streams = of(trial)
+    streams = list_streams(trial)
     if not streams:
         return
     name = _called(streams[0])
@@ -50,7 +50,7 @@ def check(trial: Trial) -> None:
         raise InputError(f"standard input is a terminal; send reads to it, as {_EXAMPLE} does")
 
 
-def of(trial: Trial) -> list[str]:
+def list_streams(trial: Trial) -> list[str]:
     """List the inputs that can be read only once; pipes only if the workload accepts them."""
     takes = get_workload(trial.workload).streams
     return [path for path in trial.inputs if path == STANDARD_INPUT or (takes and _is_pipe(path))]
@@ -58,7 +58,7 @@ def of(trial: Trial) -> list[str]:
 
 def refuse(trial: Trial, why: str) -> None:
     """Raise `InputError` with the reason `why` if the trial has a stream."""
-    for path in of(trial)[:1]:
+    for path in list_streams(trial)[:1]:
         raise InputError(f"{_called(path)}: {why}")
 
 
@@ -69,7 +69,7 @@ def saved(trial: Trial, folder: Path, observer: Observer) -> Iterator[Trial]:
     Errors that are raised in this context name the streams, not the files. Errors: `InputError` if
     a stream is empty; `OSError` if the disk is full.
     """
-    stream_paths = of(trial)
+    stream_paths = list_streams(trial)
     if not stream_paths:
         yield trial
         return

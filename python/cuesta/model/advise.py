@@ -38,7 +38,7 @@ DATES = "Prices are of different days, {first} to {last}, and none is adjusted t
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advised:
+class Recommendation:
     """A recommended choice, with the reason in plain words."""
 
     title: str
@@ -114,7 +114,7 @@ def _check(job: Job, demands: Sequence[Demand]) -> None:
         raise InputError(f"advise: {size_refused(job, widest)}")
 
 
-def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Advised]:
+def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Recommendation]:
     """Return the cheapest choice, the fastest, and the fastest at up to twice the lowest price.
 
     Among choices within a tenth of the shortest time, the one with the fewest nodes counts as the
@@ -132,7 +132,7 @@ def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Advise
         limit = BETWEEN * _dollars(by_price[0])
         between = _fastest_first([option for option in priced if _dollars(option) <= limit])
         rankings = [("most for a dollar", by_price), ("fastest", by_time), ("in between", between)]
-    recommended: list[Advised] = []
+    recommended: list[Recommendation] = []
     for title, ranked in [*rankings, ("next", by_price or by_time), ("next", by_time)]:
         chosen = [_same(advised.choice) for advised in recommended]
         if title == "next":
@@ -143,7 +143,7 @@ def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Advise
         new = next((option for option in ranked if _same(option) not in chosen), None)
         if new and len(recommended) < 3:
             recommended.append(
-                Advised(title=title, choice=new, words=words(new, names[new.machine]))
+                Recommendation(title=title, choice=new, words=words(new, names[new.machine]))
             )
     return recommended
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 
 ERROR_MAX = 0.25
 """Largest median error on runs left out; a form with a larger one does not describe the runs."""
@@ -20,7 +20,7 @@ TREND_MAX = 0.9
 TREND_ERROR = 0.1
 
 
-def check(runs: Sequence[Observed], group: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def check(runs: Sequence[Observation], group: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Errors and coverage with each run left out, and with all runs on the most nodes left out."""
     largest = max(run.nodes for run in runs)
     below = [run for run in runs if run.nodes < largest]
@@ -33,7 +33,7 @@ def check(runs: Sequence[Observed], group: Mapping[str, Any], seed: int) -> dict
 
 
 def _errors(
-    parts: Sequence[tuple[Observed, Sequence[Observed]]], group: Mapping[str, Any], seed: int
+    parts: Sequence[tuple[Observation, Sequence[Observation]]], group: Mapping[str, Any], seed: int
 ) -> dict[str, Any]:
     """Median relative error and the share of runs within their intervals.
 
@@ -72,7 +72,7 @@ def _errors(
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeldBack:
+class HoldOut:
     """Predictions of a group's runs on many nodes by a fit to its runs on few.
 
     Attributes
@@ -108,25 +108,25 @@ class HeldBack:
         return max(self.errors, key=abs, default=None)
 
 
-def held_back(observed: Sequence[Observed], seed: int) -> Iterator[HeldBack]:
+def hold_out(observed: Sequence[Observation], seed: int) -> Iterator[HoldOut]:
     """For each group and each number of nodes but the largest, fit up to it and predict beyond.
 
     Numbers of nodes up to which there are too few runs for a model are left out.
     """
     from cuesta.model.fit import RUNS_MIN
 
-    groups: dict[str, list[Observed]] = defaultdict(list)
+    groups: dict[str, list[Observation]] = defaultdict(list)
     for run in observed:
         groups[run.key].append(run)
     for name, runs in sorted(groups.items()):
         for nodes_max in sorted({run.nodes for run in runs})[:-1]:
             if len({run.shape for run in runs if run.nodes <= nodes_max}) >= RUNS_MIN:
-                yield _held_back(name, runs, nodes_max, seed)
+                yield _hold_out(name, runs, nodes_max, seed)
 
 
-def combine(name: str, parts: Sequence[HeldBack]) -> HeldBack:
+def combine(name: str, parts: Sequence[HoldOut]) -> HoldOut:
     """Combine the results of several groups."""
-    return HeldBack(
+    return HoldOut(
         name=name,
         nodes_max=max((part.nodes_max for part in parts), default=0),
         fitted=sum(part.fitted for part in parts),
@@ -137,7 +137,7 @@ def combine(name: str, parts: Sequence[HeldBack]) -> HeldBack:
     )
 
 
-def _held_back(name: str, runs: Sequence[Observed], nodes_max: int, seed: int) -> HeldBack:
+def _hold_out(name: str, runs: Sequence[Observation], nodes_max: int, seed: int) -> HoldOut:
     from cuesta.model.fit import fit
     from cuesta.model.predict import predict
 
@@ -148,7 +148,7 @@ def _held_back(name: str, runs: Sequence[Observed], nodes_max: int, seed: int) -
     answered = [
         (seconds, prediction) for seconds, prediction in predictions if not prediction.refused
     ]
-    return HeldBack(
+    return HoldOut(
         name=name,
         nodes_max=nodes_max,
         fitted=len(below),
@@ -166,7 +166,7 @@ def _held_back(name: str, runs: Sequence[Observed], nodes_max: int, seed: int) -
     )
 
 
-def structure(runs: Sequence[Observed], group: Mapping[str, Any], seed: int) -> str | None:
+def structure(runs: Sequence[Observation], group: Mapping[str, Any], seed: int) -> str | None:
     """Reason why the residuals forbid any prediction; None if they look like noise."""
     if len(runs) < RUNS_FOR_STRUCTURE:
         return None

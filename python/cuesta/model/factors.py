@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cuesta.model.candidates import NOISE
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 from cuesta.model.terms import term
 
 MEMORY = "memory_bytes"
@@ -79,7 +79,7 @@ class _Span:
         return max(value / near, near / value) if math.isfinite(near * value) else math.inf
 
 
-def ranges(runs: Sequence[Observed]) -> dict[str, Any]:
+def ranges(runs: Sequence[Observation]) -> dict[str, Any]:
     """Return `low`, `high` and `without` (whether some runs had none) for each limit of the runs.
 
     Memory also has `room` if the size of the data is known: the fewest and the most copies of a
@@ -99,13 +99,13 @@ def ranges(runs: Sequence[Observed]) -> dict[str, Any]:
     return limits
 
 
-def completed(limits: Mapping[str, Any], question: Observed) -> Observed:
+def with_common_limits(limits: Mapping[str, Any], question: Observation) -> Observation:
     """Add to a question the limits that all runs had in common, unless it has its own."""
     common = {name: limit["low"] for name, limit in limits.items() if not _span(limit).varies}
     return replace(question, factors={**common, **question.factors})
 
 
-def reach(group: Mapping[str, Any], question: Observed, seconds: float) -> Reach:
+def reach(group: Mapping[str, Any], question: Observation, seconds: float) -> Reach:
     """Check the distance of a question's limits from the runs'; `seconds` is its predicted time.
 
     An older model file, without `range.factors` in its groups, answers questions without limits.
@@ -124,7 +124,7 @@ def reach(group: Mapping[str, Any], question: Observed, seconds: float) -> Reach
     )
 
 
-def _reach(name: str, group: Mapping[str, Any], question: Observed, seconds: float) -> Reach:
+def _reach(name: str, group: Mapping[str, Any], question: Observation, seconds: float) -> Reach:
     """Check one limit as `reach` does all."""
     limits = group["range"]["factors"].get(name)
     weight = _weight(group["views"]["overall"], TERMS[name])
@@ -174,14 +174,14 @@ def _rooms(limits: Mapping[str, Any] | None) -> _Span:
     )
 
 
-def _room(run: Observed) -> float | None:
+def _room(run: Observation) -> float | None:
     """Count the copies of a node's data that its memory holds; None if the data size is unknown."""
     if run.data_bytes is None:
         return None
     return run.factors.get(MEMORY, math.inf) * run.nodes / run.data_bytes
 
 
-def _passes(name: str, question: Observed, limit: float, near: float) -> float | None:
+def _passes(name: str, question: Observation, limit: float, near: float) -> float | None:
     """Difference in seconds of a pass over the data at two rates; None if unknown."""
     if name == MEMORY:
         return None

@@ -14,7 +14,7 @@ from typing import Any
 
 from cuesta.model import backtest, factors, laws, warnings
 from cuesta.model.candidates import Candidate, fitted
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 from cuesta.model.terms import STEPS, over, values
 
 SCHEMA = "cuesta.model/1"
@@ -26,9 +26,9 @@ modelled."""
 Record = dict[str, Any]
 
 
-def fit(observed: Sequence[Observed], sources: Iterable[str], seed: int) -> Record:
+def fit(observed: Sequence[Observation], sources: Iterable[str], seed: int) -> Record:
     """Fit the model of all groups, as a JSON object."""
-    groups: dict[str, list[Observed]] = defaultdict(list)
+    groups: dict[str, list[Observation]] = defaultdict(list)
     for run in observed:
         groups[run.key].append(run)
     return {
@@ -39,19 +39,19 @@ def fit(observed: Sequence[Observed], sources: Iterable[str], seed: int) -> Reco
     }
 
 
-def merge_repeats(runs: Sequence[Observed]) -> list[Observed]:
+def merge_repeats(runs: Sequence[Observation]) -> list[Observation]:
     """Merge the repeats of each shape into one run with the median of their times.
 
     The slowest repeats show what else the machine did, and a repeat gives away too much of another
     one that is left out to test a model.
     """
-    shapes: dict[tuple[object, ...], list[Observed]] = defaultdict(list)
+    shapes: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
     for run in runs:
         shapes[(run.unit, *run.shape)].append(run)
     return [_median(same) for same in shapes.values()]
 
 
-def _median(same: Sequence[Observed]) -> Observed:
+def _median(same: Sequence[Observation]) -> Observation:
     first = same[0]
     if len(same) == 1:
         return first
@@ -64,7 +64,7 @@ def _median(same: Sequence[Observed]) -> Observed:
     )
 
 
-def _group(key: str, repeated: Sequence[Observed], seed: int) -> Record:
+def _group(key: str, repeated: Sequence[Observation], seed: int) -> Record:
     """Fit the model of alike runs, or state why there is none."""
     runs = merge_repeats(repeated)
     first = runs[0]
@@ -83,11 +83,11 @@ def _group(key: str, repeated: Sequence[Observed], seed: int) -> Record:
     group["check"] = backtest.check(runs, group, seed)
     group["refused"] = backtest.structure(runs, group, seed)
     group["laws"] = [law.record() for law in _laws(runs, seed)]
-    group["warnings"] = list(warnings.of(runs))
+    group["warnings"] = list(warnings.warn_of(runs))
     return group
 
 
-def _refused(runs: Sequence[Observed]) -> str | None:
+def _refused(runs: Sequence[Observation]) -> str | None:
     """Reason why runs are too few or too different for a model; None if they are not."""
     units = sorted({run.unit for run in runs})
     if len(units) > 1:
@@ -101,7 +101,7 @@ def _refused(runs: Sequence[Observed]) -> str | None:
     return None
 
 
-def views(runs: Sequence[Observed]) -> dict[str, list[Record]]:
+def views(runs: Sequence[Observation]) -> dict[str, list[Record]]:
     """Fit candidates to the complete run and, if its phases add up to it, to each phase."""
     rows = [values(run) for run in runs]
     overall = fitted(rows, [run.seconds or 0.0 for run in runs])
@@ -118,19 +118,19 @@ def views(runs: Sequence[Observed]) -> dict[str, list[Record]]:
 
 
 def _phase(
-    name: str, runs: Sequence[Observed], rows: Sequence[Mapping[str, float]]
+    name: str, runs: Sequence[Observation], rows: Sequence[Mapping[str, float]]
 ) -> list[Candidate]:
     """Fit candidates to a phase; one that took no time counts as a thousandth of the run."""
     return fitted(rows, [max(run.phases[name], 1e-3 * (run.seconds or 0.0)) for run in runs])
 
 
-def _adds_up(run: Observed, names: Sequence[str]) -> bool:
+def _adds_up(run: Observation, names: Sequence[str]) -> bool:
     if list(run.phases) != list(names) or not run.seconds:
         return False
     return abs(sum(run.phases.values()) / run.seconds - 1) <= OVERLAP_MAX
 
 
-def fitted_range(runs: Sequence[Observed]) -> Record:
+def fitted_range(runs: Sequence[Observation]) -> Record:
     """Ranges of the runs; a question far from them is refused."""
     works = [run.work for run in runs]
     nodes = sorted({run.nodes for run in runs})
@@ -149,7 +149,7 @@ def fitted_range(runs: Sequence[Observed]) -> Record:
     }
 
 
-def _run(run: Observed) -> Record:
+def _run(run: Observation) -> Record:
     return {
         "source": run.source,
         "nodes": run.nodes,
@@ -160,7 +160,7 @@ def _run(run: Observed) -> Record:
     }
 
 
-def _laws(runs: Sequence[Observed], seed: int) -> Iterable[laws.Law]:
+def _laws(runs: Sequence[Observation], seed: int) -> Iterable[laws.Law]:
     """Fit Amdahl and USL to the largest series of equal work, Gustafson to equal work by core."""
     fixed = _series(runs, lambda run: run.amount)
     if fixed:
@@ -174,9 +174,9 @@ def _laws(runs: Sequence[Observed], seed: int) -> Iterable[laws.Law]:
         yield laws.gustafson([run.nodes for run in scaled], seconds, seed)
 
 
-def _series(runs: Sequence[Observed], key: Any) -> list[Observed]:
+def _series(runs: Sequence[Observation], key: Any) -> list[Observation]:
     """Longest series of runs that agree in `key`, by nodes; empty below `RUNS_MIN` node counts."""
-    series: dict[Any, dict[int, Observed]] = defaultdict(dict)
+    series: dict[Any, dict[int, Observation]] = defaultdict(dict)
     for run in runs:
         series[key(run)][run.nodes] = run
     longest = max(series.values(), key=len)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observed:
+class Observation:
     """A run; without `seconds` it is a question.
 
     Attributes

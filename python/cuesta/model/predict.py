@@ -14,7 +14,7 @@ from cuesta.errors import InputError
 from cuesta.model import factors
 from cuesta.model.candidates import NOISE, Candidate, draw_seconds
 from cuesta.model.fit import SCHEMA
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 from cuesta.model.terms import STEPS, over, values
 from cuesta.units import format_count
 
@@ -73,7 +73,7 @@ def read(path: Path) -> dict[str, Any]:
     return dict(model)
 
 
-def predict(model: Mapping[str, Any], question: Observed) -> Prediction:
+def predict(model: Mapping[str, Any], question: Observation) -> Prediction:
     """Predict the time of one question with a model file.
 
     A question may omit names that all matching groups have in common. Names that no group has, such
@@ -83,7 +83,9 @@ def predict(model: Mapping[str, Any], question: Observed) -> Prediction:
     return in_group(group, question, model["seed"]) if group else Prediction(refused=refused)
 
 
-def group_of(model: Mapping[str, Any], question: Observed) -> tuple[Mapping[str, Any] | None, str]:
+def group_of(
+    model: Mapping[str, Any], question: Observation
+) -> tuple[Mapping[str, Any] | None, str]:
     """Find the only group that matches a question; else return None and the reason."""
     groups = model["groups"]
     known = {name for group in groups for name in group["group"]}
@@ -99,13 +101,13 @@ def group_of(model: Mapping[str, Any], question: Observed) -> tuple[Mapping[str,
 
 
 def in_group(
-    group: Mapping[str, Any], question: Observed, seed: int, width_max: float = WIDTH_MAX
+    group: Mapping[str, Any], question: Observation, seed: int, width_max: float = WIDTH_MAX
 ) -> Prediction:
     """Predict the time of a question with the model of its group."""
     why = group["refused"] or _too_far(group, question)
     if why:
         return Prediction(refused=why)
-    question = factors.completed(group["range"].get("factors", {}), question)
+    question = factors.with_common_limits(group["range"].get("factors", {}), question)
     prediction = estimate(group, question, seed)
     reach = factors.reach(group, question, prediction.predicted_s or 0.0)
     if reach.refused:
@@ -119,7 +121,7 @@ def in_group(
     return prediction.stretched(reach.faster, reach.slower)
 
 
-def estimate(group: Mapping[str, Any], question: Observed, seed: int) -> Prediction:
+def estimate(group: Mapping[str, Any], question: Observation, seed: int) -> Prediction:
     """Predict seconds with their interval, however far the question is from the runs."""
     import numpy as np
 
@@ -159,7 +161,7 @@ def _noise(
     return noise
 
 
-def draws(group: Mapping[str, Any], question: Observed, seed: int) -> NDArray[np.float64]:
+def draws(group: Mapping[str, Any], question: Observation, seed: int) -> NDArray[np.float64]:
     """Draw seconds, half by the model of the complete run, half by the sum of its phases'."""
     import numpy as np
 
@@ -188,13 +190,13 @@ def candidates(view: Sequence[Mapping[str, Any]]) -> list[Candidate]:
     ]
 
 
-def _seed(seed: int, question: Observed, name: str) -> int:
+def _seed(seed: int, question: Observation, name: str) -> int:
     """Seed of a question that does not depend on the other questions."""
     text = f"{seed} {question.nodes} {question.cores_per_node} {question.amount} {name}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 
-def _too_far(group: Mapping[str, Any], question: Observed) -> str:
+def _too_far(group: Mapping[str, Any], question: Observation) -> str:
     """Reason why a question is too far from the runs; empty if it is not."""
     nodes, work = group["range"]["nodes"], group["range"]["work"]
     if question.unit != group["unit"]:
@@ -227,7 +229,7 @@ def _too_far(group: Mapping[str, Any], question: Observed) -> str:
     return ""
 
 
-def _no_room(question: Observed, copies: int) -> str:
+def _no_room(question: Observation, copies: int) -> str:
     held = (question.cache_bytes or 0.0) / 2**30
     needed = copies * (question.data_bytes or 0.0) / question.nodes / 2**30
     return (
@@ -237,7 +239,7 @@ def _no_room(question: Observed, copies: int) -> str:
     )
 
 
-def _roomier(group: Mapping[str, Any], question: Observed) -> bool:
+def _roomier(group: Mapping[str, Any], question: Observation) -> bool:
     """Whether all runs were short of memory and the question is not."""
     return any(
         over(question, STEPS[name]) is False and False not in sides

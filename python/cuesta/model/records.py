@@ -8,13 +8,13 @@ from pathlib import Path
 from cuesta.errors import InputError
 from cuesta.lab import record as records
 from cuesta.model import published, table
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 from cuesta.model.setting import AMOUNT, setting
 
 
-def observed(paths: Sequence[Path]) -> list[Observed]:
+def observed(paths: Sequence[Path]) -> list[Observation]:
     """Read runs of CSV files, run records and folders of them, in order. Errors: `InputError`."""
-    runs: list[Observed] = []
+    runs: list[Observation] = []
     for path in paths:
         if path.suffix == ".csv":
             runs += table.read(path, timed=True).observed
@@ -34,7 +34,7 @@ def record_files(path: Path) -> Iterator[Path]:
     yield from (file for file in files if ".partial-" not in str(file))
 
 
-def _observed(path: Path) -> Observed:
+def _observed(path: Path) -> Observation:
     record = records.read(path)
     if record["verified"] is False:
         raise InputError(
@@ -47,7 +47,7 @@ def _observed(path: Path) -> Observed:
     amount, unit = (bytes_read, "input_bytes") if bytes_read else (parameters[AMOUNT], AMOUNT)
     run_setting = setting(record)
     launches = run_setting.engine.startswith(published.LAUNCHING)
-    return Observed(
+    return Observation(
         group=run_setting.group,
         nodes=run_setting.nodes,
         cores_per_node=run_setting.cores_per_node,

@@ -47,7 +47,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replayed:
+class ReplayResult:
     """Result of a replay: its time, and core seconds by the resource worked with or waited for."""
 
     seconds: float
@@ -56,7 +56,7 @@ class Replayed:
     core_seconds: dict[str, float] = field(default_factory=dict)
 
 
-def replay(stages: Sequence[Stage], cluster: Cluster) -> Replayed:
+def replay(stages: Sequence[Stage], cluster: Cluster) -> ReplayResult:
     """Simulate all stages; the same input gives the same result to the last bit."""
     return _Simulation(stages, cluster).run()
 
@@ -138,7 +138,7 @@ class _Simulation:
     def _pools(self, rate: float, name: str) -> list[_Pool]:
         return [_Pool(capacity=rate, each=rate, name=name) for _ in range(self.cluster.nodes)]
 
-    def run(self) -> Replayed:
+    def run(self) -> ReplayResult:
         for index, waits in enumerate(self.waits):
             if waits == 0:
                 self._release(index)
@@ -149,7 +149,7 @@ class _Simulation:
                 self._pool_event(self.pools[what], number)
             else:
                 self._advance(number)
-        return Replayed(
+        return ReplayResult(
             seconds=self.now,
             tasks=sum(stage.count for stage in self.stages),
             stage_ends=tuple(self.ends),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cuesta.errors import InputError
 from cuesta.model import published
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 
 AMOUNTS = ("blocks", "input_bytes", "rows")
 """Columns for the amount of work; the first present one counts."""
@@ -33,7 +33,7 @@ class Table:
 
     columns: Sequence[str]
     rows: Sequence[Mapping[str, str]]
-    observed: Sequence[Observed]
+    observed: Sequence[Observation]
 
 
 def read(path: Path, *, timed: bool) -> Table:
@@ -57,12 +57,12 @@ def read(path: Path, *, timed: bool) -> Table:
     return Table(columns=columns, rows=rows, observed=observed)
 
 
-def question(place: str, row: Mapping[str, str]) -> Observed:
+def question(place: str, row: Mapping[str, str]) -> Observation:
     """Parse a question from its columns; `place` names it in errors. Errors: `InputError`."""
     return _observed(place, row, timed=False)
 
 
-def of_runs(observed: Sequence[Observed]) -> Table:
+def from_runs(observed: Sequence[Observation]) -> Table:
     """Make a table of runs from another source."""
     columns: list[str] = ["source"]
     rows = []
@@ -98,7 +98,7 @@ def _check_columns(path: Path, columns: Sequence[str], *, timed: bool) -> None:
         raise InputError(f"{path}: has no column {'; no column '.join(missing)}")
 
 
-def _observed(place: str, row: Mapping[str, str | None], *, timed: bool) -> Observed:
+def _observed(place: str, row: Mapping[str, str | None], *, timed: bool) -> Observation:
     """Parse a line; `place` names it in errors."""
     if None in row or None in row.values():
         raise InputError(f"{place}: has not as many fields as there are names of columns")
@@ -122,7 +122,7 @@ def _observed(place: str, row: Mapping[str, str | None], *, timed: bool) -> Obse
             f"{place}: phases add up to {sum(phases.values()):.4g} s, the whole run took"
             f" {seconds:.4g} s; are all columns in seconds?"
         )
-    return Observed(
+    return Observation(
         group=group,
         nodes=_integer(place, "nodes", numbers["nodes"]),
         cores_per_node=_integer(place, "cores_per_node", numbers["cores_per_node"]),

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cuesta.model.growth import PAIRS, power
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,31 +40,31 @@ class Term:
     name: str
     unit: str
     why: str
-    value: Callable[[Observed], float | None]
+    value: Callable[[Observation], float | None]
     prior: float = 1.0
     largest: float = math.inf
     of_work: bool = False
 
 
-def over(run: Observed, copies: int) -> bool | None:
+def over(run: Observation, copies: int) -> bool | None:
     """Whether `copies` of the data exceed the memory for cached data; None if unknown."""
     if run.cache_bytes is None or run.data_bytes is None:
         return None
     return copies * run.data_bytes > run.nodes * run.cache_bytes
 
 
-def _recomputed(copies: int) -> Callable[[Observed], float | None]:
-    def value(run: Observed) -> float | None:
+def _recomputed(copies: int) -> Callable[[Observation], float | None]:
+    def value(run: Observation) -> float | None:
         beyond = over(run, copies)
         return None if beyond is None else run.work * beyond
 
     return value
 
 
-def _spilled(copies: float) -> Callable[[Observed], float | None]:
+def _spilled(copies: float) -> Callable[[Observation], float | None]:
     """Bytes of a node beyond its memory when it holds `copies` of its data."""
 
-    def value(run: Observed) -> float | None:
+    def value(run: Observation) -> float | None:
         if run.data_bytes is None:
             return None
         memory = run.factors.get("memory_bytes", math.inf)
@@ -73,10 +73,10 @@ def _spilled(copies: float) -> Callable[[Observed], float | None]:
     return value
 
 
-def _beyond(copies: int) -> Callable[[Observed], float | None]:
+def _beyond(copies: int) -> Callable[[Observation], float | None]:
     """All work if `copies` of a node's data exceed its memory, else 0."""
 
-    def value(run: Observed) -> float | None:
+    def value(run: Observation) -> float | None:
         if run.data_bytes is None:
             return None
         memory = run.factors.get("memory_bytes", math.inf)
@@ -85,14 +85,14 @@ def _beyond(copies: int) -> Callable[[Observed], float | None]:
     return value
 
 
-def _from_disk(run: Observed) -> float | None:
+def _from_disk(run: Observation) -> float | None:
     """Seconds that a node needs to read its data once; 0 where no limit slows the disk."""
     if run.data_bytes is None:
         return None
     return run.data_bytes / run.nodes / run.factors.get("disk_bytes_per_s", math.inf)
 
 
-def _over_links(run: Observed) -> float | None:
+def _over_links(run: Observation) -> float | None:
     """Seconds that a node needs to send its data to all other nodes once."""
     if run.data_bytes is None:
         return None
@@ -100,20 +100,20 @@ def _over_links(run: Observed) -> float | None:
     return sent / run.factors.get("link_bytes_per_s", math.inf)
 
 
-def _pairs(run: Observed) -> float | None:
+def _pairs(run: Observation) -> float | None:
     """Work that grows with the square of the data; None for workloads without such work."""
     if power(run.group.get("workload", "")) != PAIRS:
         return None
     return run.work * run.amount
 
 
-def _pairs_alone(run: Observed) -> float | None:
+def _pairs_alone(run: Observation) -> float | None:
     """Work that grows with the square of the data and that more cores do not speed up."""
     divided = _pairs(run)
     return None if divided is None else divided * run.nodes * run.cores_per_node
 
 
-def _unlaunched(value: Callable[[Observed], float]) -> Callable[[Observed], float | None]:
+def _unlaunched(value: Callable[[Observation], float]) -> Callable[[Observation], float | None]:
     """Restrict a term to programs whose processes run from start to end."""
     return lambda run: value(run) if run.tasks is None else None
 
@@ -243,7 +243,7 @@ def term(name: str) -> Term:
     return next(term for term in TERMS if term.name == name)
 
 
-def values(run: Observed) -> dict[str, float]:
+def values(run: Observation) -> dict[str, float]:
     """Values of all terms that a run has."""
     all_values = {term.name: term.value(run) for term in TERMS}
     return {name: value for name, value in all_values.items() if value is not None}

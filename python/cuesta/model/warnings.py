@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from cuesta.model.observed import Observed
+from cuesta.model.observed import Observation
 
 LOCAL_PHASES = ("generate", "shift")
 """Phases without communication: with equal work for a core their time does not change."""
@@ -15,13 +15,13 @@ PHASES_LEAST = 1 / 30
 are usual)."""
 
 
-def of(runs: Sequence[Observed]) -> Iterator[str]:
+def warn_of(runs: Sequence[Observation]) -> Iterator[str]:
     """Yield a sentence for each suspicious property of the runs."""
     yield from _units(runs)
     yield from _local(runs)
 
 
-def _units(runs: Sequence[Observed]) -> Iterator[str]:
+def _units(runs: Sequence[Observation]) -> Iterator[str]:
     """Warn of runs whose phases add up to a tiny share of their time."""
     parts = [(sum(run.phases.values()), run.seconds or 0.0, run) for run in runs if run.phases]
     few = [
@@ -34,11 +34,11 @@ def _units(runs: Sequence[Observed]) -> Iterator[str]:
         )
 
 
-def _local(runs: Sequence[Observed]) -> Iterator[str]:
+def _local(runs: Sequence[Observation]) -> Iterator[str]:
     """Warn of local phases whose time changes with the nodes at equal work of a core."""
     if any(run.tasks is not None for run in runs):
         return  # A leader launches tasks within such phases, the more the more nodes.
-    series: dict[float, dict[int, Observed]] = defaultdict(dict)
+    series: dict[float, dict[int, Observation]] = defaultdict(dict)
     for run in runs:
         series[round(run.work, 9)][run.nodes] = run
     for same in series.values():

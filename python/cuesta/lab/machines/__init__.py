@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from cuesta.errors import EngineError, InputError
-from cuesta.lab.child import HeldSignals
+from cuesta.lab.child import DeferredSignals
 from cuesta.lab.machines import disks, groups, links, memory
-from cuesta.lab.machines.factors import NAMES, OF_LINKS, Factor, Wanted, parse
+from cuesta.lab.machines.factors import NAMES, OF_LINKS, Factor, MachineFactors, parse
 from cuesta.lab.machines.journal import LEFT, Journal, Undo
 from cuesta.lab.machines.place import Node, Place
 
@@ -54,10 +54,10 @@ def refusal(machine: Mapping[str, object]) -> str | None:
 
     Errors: `InputError` for an unknown factor, unit or value.
     """
-    wanted = parse(machine)
+    factors = parse(machine)
     if machine and os.geteuid() != 0:
         return f"machine factor {min(machine)} needs root"
-    return next(_refusals(wanted), None)
+    return next(_refusals(factors), None)
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def apply(machine: Mapping[str, object], place: Place) -> Iterator[Place]:
     try:
         yield _made(journal, parse(machine), place)
     finally:
-        held = HeldSignals()
+        held = DeferredSignals()
         with held:
             journal.undo()
         held.deliver()
@@ -97,7 +97,7 @@ def put_back() -> None:
             raise EngineError(failures[0])
 
 
-def holds_a_trial_alone() -> bool:
+def limits_trial_disks_only() -> bool:
     """Whether disk rates limit only the trial's group, as in version 2 of control groups."""
     return groups.second()
 
@@ -107,29 +107,29 @@ def sweep() -> Iterator[str]:
     yield from Journal(_UNDO).sweep()
 
 
-def _refusals(wanted: Wanted) -> Iterator[str]:
+def _refusals(factors: MachineFactors) -> Iterator[str]:
     reasons = [
-        groups.refusal("memory-group") if wanted.memory_bytes is not None else None,
-        groups.refusal("cpu-quota") if wanted.cores is not None else None,
-        disks.refusal(wanted) if wanted.disks else None,
-        memory.refusal_of_pages() if wanted.huge_pages else None,
-        memory.refusal_of_zram() if wanted.zram_bytes else None,
-        links.refusal(wanted) if wanted.link_nodes else None,
+        groups.refusal("memory-group") if factors.memory_bytes is not None else None,
+        groups.refusal("cpu-quota") if factors.cores is not None else None,
+        disks.refusal(factors) if factors.disks else None,
+        memory.refusal_of_pages() if factors.huge_pages else None,
+        memory.refusal_of_zram() if factors.zram_bytes else None,
+        links.refusal(factors) if factors.link_nodes else None,
     ]
     yield from (why for why in reasons if why)
 
 
-def _made(journal: Journal, wanted: Wanted, place: Place) -> Place:
-    if wanted.huge_pages:
-        memory.choose_pages(journal, wanted.huge_pages)
-    if wanted.zram_bytes:
-        memory.add_zram(journal, wanted.zram_bytes)
-    if wanted.disks:
-        place = disks.make(journal, wanted, place)
+def _made(journal: Journal, factors: MachineFactors, place: Place) -> Place:
+    if factors.huge_pages:
+        memory.choose_pages(journal, factors.huge_pages)
+    if factors.zram_bytes:
+        memory.add_zram(journal, factors.zram_bytes)
+    if factors.disks:
+        place = disks.make(journal, factors, place)
     # After the disks, so that processes that use them are killed before they are unmounted.
-    several = range(max(1, wanted.link_nodes))
-    nodes = tuple(Node(groups=groups.make(journal, wanted, index)) for index in several)
+    several = range(max(1, factors.link_nodes))
+    nodes = tuple(Node(groups=groups.make(journal, factors, index)) for index in several)
     place = replace(place, nodes=nodes)
-    if wanted.link_nodes:
-        place = links.make(journal, wanted, place)
-    return disks.hold(journal, wanted, place) if wanted.disks else place
+    if factors.link_nodes:
+        place = links.make(journal, factors, place)
+    return disks.hold(journal, factors, place) if factors.disks else place

@@ -13,7 +13,7 @@ from pathlib import Path
 from cuesta import machine, removal
 from cuesta.errors import EngineError, InputError
 from cuesta.lab.machines import groups
-from cuesta.lab.machines.factors import INPUT, OUTPUT, SCRATCH, Wanted
+from cuesta.lab.machines.factors import INPUT, OUTPUT, SCRATCH, MachineFactors
 from cuesta.lab.machines.journal import Journal, Step
 from cuesta.lab.machines.place import Place
 from cuesta.lab.machines.system import find_command, output_of, succeeds, write
@@ -51,49 +51,49 @@ _MAKE = {
 _PACKAGES = {"xfs": "xfsprogs", "btrfs": "btrfs-progs"}
 
 
-def refusal(wanted: Wanted) -> str | None:
+def refusal(factors: MachineFactors) -> str | None:
     """Reason why such disks are impossible here, or None."""
-    program = f"mkfs.{wanted.file_system}"
+    program = f"mkfs.{factors.file_system}"
     if not Path("/dev/loop-control").exists():
         return "machine factor disks needs loop devices, and /dev/loop-control is not there"
     if not find_command(program):
-        package = _PACKAGES.get(wanted.file_system, "e2fsprogs")
+        package = _PACKAGES.get(factors.file_system, "e2fsprogs")
         return f"machine factor file-system needs {program}: apt-get install {package}"
     for command in ("losetup", "mount", "umount"):
         if not find_command(command):
             return f"machine factor disks needs the command {command}: apt-get install mount"
-    if wanted.dirty_bytes and not any(_WRITEBACK.glob("*/max_bytes")):
+    if factors.dirty_bytes and not any(_WRITEBACK.glob("*/max_bytes")):
         return f"machine factor disk-dirty needs Linux 6.2: no max_bytes in {_WRITEBACK}"
-    return groups.refusal("disk-rate") if wanted.disk_bytes_per_s else None
+    return groups.refusal("disk-rate") if factors.disk_bytes_per_s else None
 
 
-def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
+def make(journal: Journal, factors: MachineFactors, place: Place) -> Place:
     """Add disks to a place, and copy its inputs to them. Errors: `InputError`."""
     disks_folder = place.folder.absolute() / f"cuesta-disks.partial-{os.getpid()}"
-    size = wanted.disk_bytes or SIZE_BYTES + 2 * _input_bytes(wanted, place) // wanted.disks
-    _check_room(place.folder, size, wanted.disks)
+    size = factors.disk_bytes or SIZE_BYTES + 2 * _input_bytes(factors, place) // factors.disks
+    _check_room(place.folder, size, factors.disks)
     journal.note(FOLDER, path=str(disks_folder))
     removal.make_marked(disks_folder)
     disks = tuple(
-        _disk(journal, disks_folder / str(index), size, wanted) for index in range(wanted.disks)
+        _disk(journal, disks_folder / str(index), size, factors) for index in range(factors.disks)
     )
-    place = replace(_with_folders(place, disks, wanted), disks=disks)
+    place = replace(_with_folders(place, disks, factors), disks=disks)
     if place.input_folders:
         place = replace(place, inputs=_put(place.inputs, place.input_folders))
     return place
 
 
-def hold(journal: Journal, wanted: Wanted, place: Place) -> Place:
+def hold(journal: Journal, factors: MachineFactors, place: Place) -> Place:
     """Limit the disks of a place to their rate, and measure it.
 
     Errors: `InputError` if a disk misses its rate.
     """
     all_groups = tuple(group for node in place.nodes for group in node.groups)
-    for disk in place.disks if wanted.disk_bytes_per_s else ():
-        groups.throttle(journal, _number(disk), wanted.disk_bytes_per_s or 0, all_groups)
-    for disk in place.disks if wanted.dirty_bytes else ():
-        _bound(journal, _WRITEBACK / _number(disk), wanted.dirty_bytes or 0)
-    return replace(place, probed={**place.probed, **_probe(wanted, place)})
+    for disk in place.disks if factors.disk_bytes_per_s else ():
+        groups.throttle(journal, _number(disk), factors.disk_bytes_per_s or 0, all_groups)
+    for disk in place.disks if factors.dirty_bytes else ():
+        _bound(journal, _WRITEBACK / _number(disk), factors.dirty_bytes or 0)
+    return replace(place, probed={**place.probed, **_probe(factors, place)})
 
 
 def undo_folder(step: Step) -> None:
@@ -130,7 +130,7 @@ def _bound(journal: Journal, writeback: Path, most: int) -> None:
     write("disk-dirty", writeback / "max_bytes", str(most))
 
 
-def _disk(journal: Journal, mount: Path, size: int, wanted: Wanted) -> Path:
+def _disk(journal: Journal, mount: Path, size: int, factors: MachineFactors) -> Path:
     """Make a disk and return its mount point."""
     file = mount.with_suffix(".disk")
     with file.open("wb") as out:
@@ -138,10 +138,10 @@ def _disk(journal: Journal, mount: Path, size: int, wanted: Wanted) -> Path:
         os.posix_fallocate(out.fileno(), 0, size)
     journal.note(LOOP, path=str(file))
     device = _loop(file)
-    output_of("file-system", [f"mkfs.{wanted.file_system}", *_MAKE[wanted.file_system], device])
+    output_of("file-system", [f"mkfs.{factors.file_system}", *_MAKE[factors.file_system], device])
     mount.mkdir()
     journal.note(MOUNT, path=str(mount))
-    options = ["-t", wanted.file_system, "-o", "noatime"]
+    options = ["-t", factors.file_system, "-o", "noatime"]
     output_of("file-system", ["mount", *options, device, str(mount)])
     return mount
 
@@ -162,9 +162,9 @@ def _loop(file: Path) -> str:
         return output_of("disks", [*command, str(file)])
 
 
-def _with_folders(place: Place, disks: Sequence[Path], wanted: Wanted) -> Place:
+def _with_folders(place: Place, disks: Sequence[Path], factors: MachineFactors) -> Place:
     folders = {}
-    for kind in sorted(wanted.disk_holds):
+    for kind in sorted(factors.disk_holds):
         folders[kind] = tuple(disk / kind for disk in disks)
         for folder in folders[kind]:
             folder.mkdir()
@@ -217,8 +217,8 @@ def _copy(source: Path, target: Path) -> None:
         os.posix_fadvise(copied.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _input_bytes(wanted: Wanted, place: Place) -> int:
-    if INPUT not in wanted.disk_holds:
+def _input_bytes(factors: MachineFactors, place: Place) -> int:
+    if INPUT not in factors.disk_holds:
         return 0
     paths = [Path(name) for name in place.inputs]
     files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))]
@@ -234,9 +234,9 @@ def _check_room(folder: Path, size: int, disks: int) -> None:
         )
 
 
-def _probe(wanted: Wanted, place: Place) -> dict[str, float]:
+def _probe(factors: MachineFactors, place: Place) -> dict[str, float]:
     """Measure the rates of each disk. Errors: `InputError` if one is missed by far."""
-    rate = wanted.disk_bytes_per_s
+    rate = factors.disk_bytes_per_s
     probed: dict[str, float] = {}
     for index, disk in enumerate(place.disks):
         measured: dict[str, float] = {}

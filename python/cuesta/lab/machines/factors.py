@@ -107,7 +107,7 @@ OF_LINKS = frozenset({"link-rate", "link-latency", "link-nodes"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class MachineFactors:
     """Parsed factors, in bytes, bits, seconds and numbers; None for a factor that is not set.
 
     `disks` and `link_nodes` are 0 if no factor of disks or links is set.
@@ -133,7 +133,7 @@ class Wanted:
         return self.memory_bytes is not None or self.cores is not None
 
 
-def parse(machine: Mapping[str, object]) -> Wanted:
+def parse(machine: Mapping[str, object]) -> MachineFactors:
     """Parse factors. Errors: `InputError` for an unknown factor, unit or value."""
     read: dict[str, Any] = {}
     for name, value in machine.items():
@@ -142,12 +142,12 @@ def parse(machine: Mapping[str, object]) -> Wanted:
             raise InputError(f"machine factor {name} is not known; there are {known}")
         field, convert = _READERS[name]
         read[field] = convert(str(value).strip(), name)
-    wanted = Wanted(**read)
-    if OF_DISKS & machine.keys() and not wanted.disks:
-        wanted = replace(wanted, disks=1)
-    if OF_LINKS & machine.keys() and not wanted.link_nodes:
-        wanted = replace(wanted, link_nodes=2)
-    return wanted
+    factors = MachineFactors(**read)
+    if OF_DISKS & machine.keys() and not factors.disks:
+        factors = replace(factors, disks=1)
+    if OF_LINKS & machine.keys() and not factors.link_nodes:
+        factors = replace(factors, link_nodes=2)
+    return factors
 
 
 def _wrong(name: str, text: str) -> InputError:
@@ -239,4 +239,4 @@ _READERS: dict[str, tuple[str, Callable[[str, str], object]]] = {
     "link-nodes": ("link_nodes", _number(NODES_MAX)),
     "cpu-quota": ("cores", _cores),
 }
-"""Field of `Wanted`, and parser of the value, by factor."""
+"""Field of `MachineFactors`, and parser of the value, by factor."""

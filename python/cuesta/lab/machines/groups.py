@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from cuesta.errors import EngineError, InputError
-from cuesta.lab.machines.factors import Wanted
+from cuesta.lab.machines.factors import MachineFactors
 from cuesta.lab.machines.journal import Journal, Step
 from cuesta.lab.machines.system import write
 
@@ -47,20 +47,20 @@ def refusal(factor: str, root: Path = ROOT) -> str | None:
     return f"machine factor {factor} needs control groups: {file} is not there"
 
 
-def make(journal: Journal, wanted: Wanted, node: int) -> tuple[Path, ...]:
+def make(journal: Journal, factors: MachineFactors, node: int) -> tuple[Path, ...]:
     """Make the groups of a node, with their limits. Errors: `InputError`."""
     name = f"cuesta-{os.getpid()}-{node}"
     if second():
-        return _make_second(journal, wanted, name)
+        return _make_second(journal, factors, name)
     groups = []
-    if wanted.memory_bytes is not None:
+    if factors.memory_bytes is not None:
         group = _make(journal, "memory-group", _current_group("memory") / name)
-        write("memory-group", group / "memory.limit_in_bytes", str(wanted.memory_bytes))
+        write("memory-group", group / "memory.limit_in_bytes", str(factors.memory_bytes))
         groups.append(group)
-    if wanted.cores is not None:
+    if factors.cores is not None:
         group = _make(journal, "cpu-quota", _current_group("cpu") / name)
         write("cpu-quota", group / "cpu.cfs_period_us", str(PERIOD_US))
-        write("cpu-quota", group / "cpu.cfs_quota_us", str(int(wanted.cores * PERIOD_US)))
+        write("cpu-quota", group / "cpu.cfs_quota_us", str(int(factors.cores * PERIOD_US)))
         groups.append(group)
     return tuple(groups)
 
@@ -99,25 +99,25 @@ def undo_group(step: Step) -> None:
             time.sleep(0.01)
 
 
-def _make_second(journal: Journal, wanted: Wanted, name: str) -> tuple[Path, ...]:
+def _make_second(journal: Journal, factors: MachineFactors, name: str) -> tuple[Path, ...]:
     kinds = {
-        "memory-group": wanted.memory_bytes is not None,
-        "cpu-quota": wanted.cores is not None,
-        "disk-rate": wanted.disk_bytes_per_s is not None,
+        "memory-group": factors.memory_bytes is not None,
+        "cpu-quota": factors.cores is not None,
+        "disk-rate": factors.disk_bytes_per_s is not None,
     }
-    factors = [factor for factor, wants in kinds.items() if wants]
+    names = [factor for factor, wants in kinds.items() if wants]
     # A buffered write belongs to a group only if its memory is counted by group, too.
-    needed = {_SECOND_KINDS[factor] for factor in factors}
+    needed = {_SECOND_KINDS[factor] for factor in names}
     needed |= {"memory"} if "io" in needed else set()
     for kind in sorted(needed):
-        write(factors[0], ROOT / "cgroup.subtree_control", f"+{kind}")
-    if not factors:
+        write(names[0], ROOT / "cgroup.subtree_control", f"+{kind}")
+    if not names:
         return ()
-    group = _make(journal, factors[0], ROOT / name)
-    if wanted.memory_bytes is not None:
-        write("memory-group", group / "memory.max", str(wanted.memory_bytes))
-    if wanted.cores is not None:
-        quota = f"{int(wanted.cores * PERIOD_US)} {PERIOD_US}"
+    group = _make(journal, names[0], ROOT / name)
+    if factors.memory_bytes is not None:
+        write("memory-group", group / "memory.max", str(factors.memory_bytes))
+    if factors.cores is not None:
+        quota = f"{int(factors.cores * PERIOD_US)} {PERIOD_US}"
         write("cpu-quota", group / "cpu.max", quota)
     return (group,)
 

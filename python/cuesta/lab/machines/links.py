@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cuesta.errors import InputError
-from cuesta.lab.machines.factors import Wanted
+from cuesta.lab.machines.factors import MachineFactors
 from cuesta.lab.machines.journal import Journal, Step
 from cuesta.lab.machines.place import Node, Place
 from cuesta.lab.machines.system import find_command, output_of, succeeds
@@ -35,7 +35,7 @@ BRIDGE = "bridge"
 _FACTOR = "link-nodes"
 
 
-def refusal(wanted: Wanted) -> str | None:
+def refusal(factors: MachineFactors) -> str | None:
     """Reason why such links are impossible here, or None; tries them in an isolated network."""
     for command in ("ip", "tc", "unshare"):
         if not find_command(command):
@@ -46,14 +46,14 @@ def refusal(wanted: Wanted) -> str | None:
             "machine factor link-nodes needs networks and bridges of its own; this kernel or "
             "container does not allow them"
         )
-    if wanted.link_bits_per_s and not _queues("tbf", "rate", "1gbit", "burst", "64kb", *_queue()):
+    if factors.link_bits_per_s and not _queues("tbf", "rate", "1gbit", "burst", "64kb", *_queue()):
         return "machine factor link-rate needs the kernel's module sch_tbf"
-    if wanted.link_seconds and not _queues("netem", "delay", "1ms"):
+    if factors.link_seconds and not _queues("netem", "delay", "1ms"):
         return "machine factor link-latency needs the kernel's module sch_netem"
     return None
 
 
-def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
+def make(journal: Journal, factors: MachineFactors, place: Place) -> Place:
     """Add a separate network with a link to each node of a place, and measure a link.
 
     Errors: `InputError` if a link misses its rate by far.
@@ -67,9 +67,9 @@ def make(journal: Journal, wanted: Wanted, place: Place) -> Place:
     linked = []
     for index, node in enumerate(place.nodes):
         name, address = f"cuesta-{os.getpid()}-{index}", f"{net}.{index + 1}"
-        _link(journal, wanted, (bridge, f"{bridge}n{index}", name, address))
+        _link(journal, factors, (bridge, f"{bridge}n{index}", name, address))
         linked.append(replace(node, namespace=name, address=address))
-    probed = _probe(wanted, linked) if len(linked) > 1 else {}
+    probed = _probe(factors, linked) if len(linked) > 1 else {}
     return replace(place, nodes=tuple(linked), probed={**place.probed, **probed})
 
 
@@ -93,7 +93,7 @@ def undo_bridge(step: Step) -> None:
         output_of(_FACTOR, ["ip", "link", "del", step["name"]])
 
 
-def _link(journal: Journal, wanted: Wanted, names: tuple[str, str, str, str]) -> None:
+def _link(journal: Journal, factors: MachineFactors, names: tuple[str, str, str, str]) -> None:
     bridge, end, namespace, address = names
     journal.note(NAMESPACE, name=namespace)
     output_of(_FACTOR, ["ip", "netns", "add", namespace])
@@ -105,27 +105,29 @@ def _link(journal: Journal, wanted: Wanted, names: tuple[str, str, str, str]) ->
     output_of(_FACTOR, [*inside, "addr", "add", f"{address}/24", "dev", "eth0"])
     output_of(_FACTOR, [*inside, "link", "set", "lo", "up"])
     output_of(_FACTOR, [*inside, "link", "set", "eth0", "up"])
-    _shape(["tc", "-n", namespace], "eth0", wanted, wanted.link_seconds)
-    _shape(["tc"], end, wanted, None)
+    _shape(["tc", "-n", namespace], "eth0", factors, factors.link_seconds)
+    _shape(["tc"], end, factors, None)
 
 
-def _shape(control: list[str], device: str, wanted: Wanted, delay_seconds: float | None) -> None:
+def _shape(
+    control: list[str], device: str, factors: MachineFactors, delay_seconds: float | None
+) -> None:
     """Delay and throttle the packets that a device sends."""
     add, parent = [*control, "qdisc", "add", "dev", device], ["root", "handle", "1:"]
     if delay_seconds:
         delay = ["netem", "delay", f"{delay_seconds * 1e6:.0f}us", "limit", str(PACKETS_MAX)]
         output_of("link-latency", [*add, *parent, *delay])
         parent = ["parent", "1:", "handle", "2:"]
-    rate = wanted.link_bits_per_s
+    rate = factors.link_bits_per_s
     if rate:
         burst = max(BURST_BYTES_MIN, int(rate / 8 * BURST_SECONDS))
         limit = ["tbf", "rate", f"{rate:.0f}bit", "burst", f"{burst}b", *_queue()]
         output_of("link-rate", [*add, *parent, *limit])
 
 
-def _probe(wanted: Wanted, nodes: list[Node]) -> dict[str, float]:
+def _probe(factors: MachineFactors, nodes: list[Node]) -> dict[str, float]:
     """Measure rate and round trip between the first two nodes. Errors: `InputError`."""
-    rate = wanted.link_bits_per_s or 0.0
+    rate = factors.link_bits_per_s or 0.0
     module = [sys.executable, "-m", "cuesta.lab.network"]
     listens = subprocess.Popen(
         [*nodes[1].prefix(), *module, nodes[1].address, "0"], stdout=subprocess.PIPE, text=True

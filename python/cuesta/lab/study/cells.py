@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cuesta.errors import InputError
-from cuesta.lab.study.model import Factor, Key, Study, Without
+from cuesta.lab.study.model import Exclusion, Factor, Key, Study
 from cuesta.lab.study.settings import Settings, settings
 
 
@@ -64,7 +64,7 @@ def combinations(study: Study, most_memory_bytes: int | None = None) -> tuple[Co
     return tuple(combined)
 
 
-def matches(without: Without, chosen: Mapping[str, str]) -> bool:
+def matches(without: Exclusion, chosen: Mapping[str, str]) -> bool:
     """Whether a rule `without` excludes a combination."""
     return all(chosen.get(factor) in levels for factor, levels in without.where.items())
 

@@ -18,7 +18,7 @@ class Breach:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class Judgement:
     """Breaches of a rule; without any, evidence that it is met or the reason it does not apply."""
 
     breaches: tuple[Breach, ...] = ()
@@ -26,14 +26,14 @@ class Judged:
     applies: bool = True
 
 
-def judged(breaches: Iterable[Breach], text: str) -> Judged:
+def judged(breaches: Iterable[Breach], text: str) -> Judgement:
     """Judge a rule as met with the evidence `text`, unless there are breaches."""
-    return Judged(breaches=tuple(breaches), text=text)
+    return Judgement(breaches=tuple(breaches), text=text)
 
 
-def does_not_apply(why: str) -> Judged:
+def does_not_apply(why: str) -> Judgement:
     """Judge a rule as not applicable."""
-    return Judged(text=why, applies=False)
+    return Judgement(text=why, applies=False)
 
 
 @dataclass(frozen=True, kw_only=True)

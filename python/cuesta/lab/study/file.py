@@ -13,8 +13,8 @@ from cuesta.data.make import KINDS
 from cuesta.data.registry import dataset
 from cuesta.errors import InputError
 from cuesta.lab.study.claims import check_claims
-from cuesta.lab.study.model import NAME, REMOTE, Factor, Level, Study, StudyInput, Table, Without
-from cuesta.lab.study.settings import NAMES, overlaid
+from cuesta.lab.study.model import NAME, REMOTE, Exclusion, Factor, Level, Study, StudyInput, Table
+from cuesta.lab.study.settings import NAMES, merge_settings
 from cuesta.units import parse_size
 
 _FIELDS = frozenset(
@@ -89,7 +89,7 @@ def parse(name: str, file_table: dict[str, Any], *, smoke: bool = False) -> Stud
         key: file_table[key] for key in ("workload", "engine") if key in file_table
     }
     if smoke:
-        base = overlaid([base, _table(small.get("settings", {}), "smoke.settings")])
+        base = merge_settings([base, _table(small.get("settings", {}), "smoke.settings")])
     factors = _rows(file_table, "factor", _factor)
     inputs = _rows(file_table, "input", _input)
     _check_names([factor.name for factor in factors], "factor")
@@ -247,7 +247,7 @@ def _options_of(make: str) -> set[str]:
     return kinds[make]
 
 
-def _without(row: dict[str, Any], known: Mapping[str, set[str]]) -> Without:
+def _without(row: dict[str, Any], known: Mapping[str, set[str]]) -> Exclusion:
     _known(row, ("where", "why"), "without")
     where = {}
     for factor, excluded in _table(row.get("where"), "where").items():
@@ -258,7 +258,7 @@ def _without(row: dict[str, Any], known: Mapping[str, set[str]]) -> Without:
             if not isinstance(level, str) or level not in known[factor]:
                 raise InputError(f"{level!r} is not a level of {factor}")
         where[factor] = levels
-    return Without(where=where, why=_text(row, "why"))
+    return Exclusion(where=where, why=_text(row, "why"))
 
 
 def _smaller(study_input: StudyInput, small: Table) -> StudyInput:
@@ -277,7 +277,9 @@ def _fewer(factor: Factor, small: Table) -> Factor:
     _known(row, ("keep", *all_levels), what)
     retained = _texts(row, "keep") or tuple(all_levels)
     levels = tuple(
-        replace(level, settings=overlaid([level.settings, _table(row.get(level.name, {}), what)]))
+        replace(
+            level, settings=merge_settings([level.settings, _table(row.get(level.name, {}), what)])
+        )
         for level in factor.levels
         if level.name in retained
     )

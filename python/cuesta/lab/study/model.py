@@ -68,7 +68,7 @@ class Factor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Without:
+class Exclusion:
     """Combinations that are not run, with the reason."""
 
     where: Mapping[str, tuple[str, ...]]
@@ -107,7 +107,7 @@ class Study:
     settings: Table
     inputs: tuple[StudyInput, ...]
     factors: tuple[Factor, ...]
-    without: tuple[Without, ...]
+    without: tuple[Exclusion, ...]
     views: tuple[Table, ...]
     claims: tuple[Table, ...]
     repeats: int

@@ -68,7 +68,7 @@ def to_cells(results: Iterable[CombinationRuns]) -> list[dict[str, Any]]:
     ]
 
 
-def completed(
+def complete_cells(
     cells: Iterable[dict[str, Any]], combined: Iterable[Combination], earlier: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return cells of all combinations: these, else those of `earlier`, else empty ones."""
@@ -130,7 +130,7 @@ def records(places: Iterable[str], folder: Path) -> dict[str, record.Record]:
     return {place: record.read(folder / place) for place in existing}
 
 
-def complain(all_runs: list[CombinationRuns]) -> None:
+def raise_errors(all_runs: list[CombinationRuns]) -> None:
     """Raise the errors of a study, once its result is written.
 
     Errors: `VerificationError` if an answer was wrong, or two that must be equal differ;

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuesta.lab.study import rules_claims, rules_setup, rules_times
-from cuesta.lab.study.evidence import Breach, Evidence, Judged
+from cuesta.lab.study.evidence import Breach, Evidence, Judgement
 
 SPOILING = ("verification", "intervals", "provenance")
 
@@ -28,7 +28,7 @@ class Rule:
     number: int
     name: str
     text: str
-    judge: Callable[[Evidence], Judged]
+    judge: Callable[[Evidence], Judgement]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +166,7 @@ def lines(results: tuple[Ruling, ...]) -> Iterator[str]:
             yield f"{'':19}{'!' if breach.grave else '-'} {breach.text}"
 
 
-def _ruling(rule: Rule, judged: Judged) -> Ruling:
+def _ruling(rule: Rule, judged: Judgement) -> Ruling:
     if judged.breaches:
         return Ruling(rule=rule, state=BROKEN, breaches=judged.breaches)
     state = MET if judged.applies else DOES_NOT_APPLY

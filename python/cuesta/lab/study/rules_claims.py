@@ -10,7 +10,7 @@ from cuesta.lab.study.evidence import (
     Breach,
     Evidence,
     Fields,
-    Judged,
+    Judgement,
     does_not_apply,
     judged,
     samples,
@@ -24,7 +24,7 @@ _DECIDED = (_HOLDS, "does not hold")
 _JOINED = ("lines", "efficiency")
 
 
-def base(evidence: Evidence) -> Judged:
+def base(evidence: Evidence) -> Judgement:
     """Check that the base case of each claimed or drawn speed-up was measured."""
     ratios = [
         claim for claim in evidence.claims if claim.get("than") and claim.get("verdict") in _DECIDED
@@ -65,7 +65,7 @@ def _without_base(evidence: Evidence, view: Fields) -> Iterator[Breach]:
         )
 
 
-def ratios(evidence: Evidence) -> Judged:
+def ratios(evidence: Evidence) -> Judgement:
     """Check that each claim fixes all factors that it does not vary, so that no ratio is a mean."""
     if not evidence.claims:
         return does_not_apply("nothing is claimed")
@@ -83,7 +83,7 @@ def ratios(evidence: Evidence) -> Judged:
     return judged(breaches, "every claim fixes each factor; ratios are of medians")
 
 
-def comparison(evidence: Evidence) -> Judged:
+def comparison(evidence: Evidence) -> Judgement:
     """Check that verdicts have intervals at all levels, and hold at three, or all, levels."""
     judged_claims = [claim for claim in evidence.claims if claim.get("verdict") in _DECIDED]
     if not judged_claims:
@@ -119,7 +119,7 @@ def _has_interval(ratio: Fields) -> bool:
     return all(isinstance(end, (int, float)) and isfinite(end) for end in ends)
 
 
-def plots(evidence: Evidence) -> Judged:
+def plots(evidence: Evidence) -> Judgement:
     """Check that lines are drawn only over factors whose levels are numbers."""
     lines = [view for view in evidence.result.get("views") or () if view.get("kind") in _JOINED]
     if not lines:

@@ -9,7 +9,7 @@ from cuesta.lab.study.evidence import (
     Breach,
     Evidence,
     Fields,
-    Judged,
+    Judgement,
     does_not_apply,
     judged,
     named,
@@ -23,7 +23,7 @@ _SETUP = ("workload", "engine", "threads", "memory_bytes", "cache", "parameters"
 _FACTS = ("file", "factors", "seed", "started")
 
 
-def verification(evidence: Evidence) -> Judged:
+def verification(evidence: Evidence) -> Judgement:
     """Check that all runs were verified in full, without wrong or contradictory answers."""
     return judged(_unverified(evidence), f"{_runs(evidence)} verified in full")
 
@@ -54,7 +54,7 @@ def _unverified(evidence: Evidence) -> Iterator[Breach]:
         yield Breach(text="Runs that were asked the same have different answers.", grave=True)
 
 
-def selection(evidence: Evidence) -> Judged:
+def selection(evidence: Evidence) -> Judgement:
     """Check that missing runs and unused cores have a reason."""
     left_out = [cell for cell in evidence.cells if cell.get("left_out")]
     text = f"{len(left_out)} of {len(evidence.cells)} combinations left out, each with a reason"
@@ -87,7 +87,7 @@ def _unused(evidence: Evidence) -> bool:
     return bool(used) and max(used) < usable and "cores" not in text
 
 
-def provenance(evidence: Evidence) -> Judged:
+def provenance(evidence: Evidence) -> Judgement:
     """Check that factors, levels, machine, versions and settings are recorded and consistent."""
     machine = evidence.result.get("machine") or {}
     text = f"{machine.get('cpu')}, {len(evidence.factors)} factors, {len(evidence.records)} records"
@@ -129,7 +129,7 @@ def _mixed(evidence: Evidence) -> Iterator[Breach]:
             yield Breach(text=text, grave=True)
 
 
-def bounds(evidence: Evidence) -> Judged:
+def bounds(evidence: Evidence) -> Judgement:
     """Check that the machine's ceilings were measured, so that rates can be compared with them."""
     if not evidence.records:
         return does_not_apply("no records are at hand")

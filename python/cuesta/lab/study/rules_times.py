@@ -8,7 +8,7 @@ from statistics import median
 from cuesta.lab.study.evidence import (
     Breach,
     Evidence,
-    Judged,
+    Judgement,
     does_not_apply,
     judged,
     named,
@@ -26,14 +26,14 @@ BUSY_LOAD = 1.5
 """Load average per core, before the first run, from which a machine counts as busy."""
 
 
-def means(evidence: Evidence) -> Judged:
+def means(evidence: Evidence) -> Judgement:
     """Check means: only medians of costs are formed, and ratios of these."""
     if not evidence.measured:
         return does_not_apply("nothing was measured")
     return judged((), "medians of seconds, bytes and counts; no rate is averaged")
 
 
-def intervals(evidence: Evidence) -> Judged:
+def intervals(evidence: Evidence) -> Judgement:
     """Check that all combinations have enough repeats for an interval of their median."""
     if not evidence.measured:
         return judged([Breach(text="Nothing was measured.", grave=True)], "")
@@ -57,14 +57,14 @@ def _few(evidence: Evidence) -> Iterator[Breach]:
         )
 
 
-def normality(evidence: Evidence) -> Judged:
+def normality(evidence: Evidence) -> Judgement:
     """Check normality: no method here assumes it."""
     if not evidence.measured:
         return does_not_apply("nothing was measured")
     return judged((), "intervals are of order statistics and ranks, which assume nothing")
 
 
-def summary(evidence: Evidence) -> Judged:
+def summary(evidence: Evidence) -> Judgement:
     """Check that no repeat is so far from the median that the median hides it."""
     far = []
     for cell in evidence.measured:
@@ -77,7 +77,7 @@ def summary(evidence: Evidence) -> Judged:
     return judged(breaches, f"no repeat took {TAIL} times the median")
 
 
-def timing(evidence: Evidence) -> Judged:
+def timing(evidence: Evidence) -> Judgement:
     """Check that runs have times and phases, and that the machine was idle before the first."""
     if not evidence.records:
         return does_not_apply("no records are at hand")

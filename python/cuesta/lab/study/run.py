@@ -72,7 +72,7 @@ def run(
         observer.note(f"{runner.reused} of {count} runs were here already; {done}")
     cells = result.to_cells(all_runs)
     if levels:
-        cells = result.completed(cells, combinations(study, environment.memory_bytes), earlier)
+        cells = result.complete_cells(cells, combinations(study, environment.memory_bytes), earlier)
     records = result.records([place for cell in cells for place in cell["runs"]], output)
     study_result = result.to_result(
         study,
@@ -202,7 +202,7 @@ def _unheld(settings: Settings) -> str | None:
     ):
         return "memory-group and cpu-quota hold no nodes of their own; add link-rate"
     has_other_processes = settings.nodes > 1 or settings.store_bytes is not None
-    if has_other_processes and "disk-rate" in factors and machines.holds_a_trial_alone():
+    if has_other_processes and "disk-rate" in factors and machines.limits_trial_disks_only():
         return "disk-rate holds a trial alone here, not a store or nodes beside it"
     return None
 
@@ -330,7 +330,7 @@ def _clear(folder: Path) -> None:
         raise InputError(f"{what} is not of a run of this study; move it away")
     for name in names:
         if name.endswith(trials.ANSWER):
-            trials.forget_answer(folder / name)
+            trials.remove_answer(folder / name)
         elif name not in (SETTINGS, WRONG):
             trials.clear_record(folder / name)
     # Last, so that a study that is stopped here clears the rest when it continues.

@@ -61,7 +61,7 @@ _LOOKS_WIDENING = 1.22
 BETTER, NO_GAIN, WORSE = "better", "no gain", "worse"
 UNDECIDED = "not decided"
 
-Take = Callable[[Combination, int], float | None]
+MakeRun = Callable[[Combination, int], float | None]
 """Runs a numbered repeat of a combination; returns its seconds, or None if it fails."""
 TimeCheck = Callable[[], bool]
 
@@ -103,7 +103,7 @@ class TuningResult:
 
 
 def tune(
-    space: Sequence[Combination], default: Combination, take: Take, budget: Budget, seed: int
+    space: Sequence[Combination], default: Combination, take: MakeRun, budget: Budget, seed: int
 ) -> TuningResult:
     """Find the fastest combination of `space`, which includes `default`, and test its gain.
 
@@ -161,7 +161,7 @@ class _Race:
     """Samples of the screening and the race, and the failed combinations."""
 
     def __init__(
-        self, default: Combination, take: Take, is_time_up: TimeCheck, chance: random.Random
+        self, default: Combination, take: MakeRun, is_time_up: TimeCheck, chance: random.Random
     ) -> None:
         self.default = default
         self.samples: dict[str, list[float]] = {}
