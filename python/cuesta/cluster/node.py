@@ -44,7 +44,7 @@ class NodeFacts:
     java_home
         Home of that Java, as Spark takes it.
     scratch, scratch_free_bytes, scratch_error
-        The folder for temporary files, and what is wrong with it.
+        The folder for temporary files, its free bytes, and its error, if any.
     accounts
         Numbers of at most `ACCOUNTS_MAX` other accounts of people that have processes here.
     """

@@ -44,7 +44,7 @@ def variables(plan: ClusterPlan, node: str) -> Mapping[str, str]:
 def spark_settings(plan: ClusterPlan) -> dict[str, str]:
     """Return settings with which Spark reads `cuesta://`, each process by the store of its node.
 
-    Jars of the user's come after ours. Errors: `EngineMissing` in a checkout without a compiler.
+    The user's jars follow ours. Errors: `EngineMissing` in a checkout without a compiler.
     """
     if not plan.store_bytes:
         return {}

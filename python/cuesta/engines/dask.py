@@ -166,7 +166,7 @@ class DaskEngine:
             self._held.made_for = made_for
             return self._held.client
         # The failed client closes itself when it is garbage-collected. If that happens while the
-        # next client starts, both want one lock of Dask's, in one thread.
+        # next client starts, both acquire the same lock of Dask's, in one thread.
         gc.collect()
         raise EngineError(f"engine dask: {refusal}")
 

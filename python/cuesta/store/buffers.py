@@ -84,7 +84,7 @@ class CompressedWrittenFile(io.BufferedIOBase):
         self._file = file
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def write(self, data: Any) -> int:
@@ -139,15 +139,15 @@ class StoredFile(io.RawIOBase):
         return self._file.size_bytes
 
     def block(self, index: int) -> memoryview | None:
-        """As `CachedFile.block`."""
+        """Return a block in memory, as `CachedFile.block`."""
         return self._file.block(index)
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readall(self) -> bytes:

