@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::policy::admission::{Gated, Wish};
+use crate::policy::admission::{Gated, LoadReason};
 use crate::policy::{BlockId, PolicyName};
 use crate::trace::{BlockRead, Trace};
 
@@ -75,7 +75,7 @@ impl Memory {
         }
         self.policy.missed(block);
         while self.free_bytes < size_bytes {
-            let Some(evicted) = self.policy.displace(block, Wish::Read, &|_| true) else {
+            let Some(evicted) = self.policy.displace(block, LoadReason::Read, &|_| true) else {
                 return false;
             };
             self.free_bytes += self.resident.remove(&evicted).unwrap_or(0);
@@ -160,15 +160,15 @@ mod tests {
                 let mut policy = name.make(100);
                 let mut resident = std::collections::BTreeSet::new();
                 for &(block, what, held) in &steps {
-                    let may_leave = |block: BlockId| held >> block & 1 == 0;
+                    let may_evict = |block: BlockId| held >> block & 1 == 0;
                     match what {
                         0 if resident.remove(&block) => policy.remove(block),
                         1 => {
-                            let evicted = policy.evict(&may_leave);
-                            let any = resident.iter().any(|&block| may_leave(block));
+                            let evicted = policy.evict(&may_evict);
+                            let any = resident.iter().any(|&block| may_evict(block));
                             prop_assert_eq!(evicted.is_some(), any, "{}", name);
                             if let Some(evicted) = evicted {
-                                prop_assert!(resident.remove(&evicted) && may_leave(evicted));
+                                prop_assert!(resident.remove(&evicted) && may_evict(evicted));
                             }
                         }
                         _ if resident.contains(&block) => policy.hit(block),

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use cuesta_runtime::parallel::lock;
 
 use super::block::StoredBlock;
+use super::bypass::{BypassFile, RefusedBlocks};
 use super::checked_folder::CheckedFolder;
-use super::past::{PastFile, RefusedBlocks};
 use super::session::{Leased, Session};
 use crate::memory::BlockKey;
 use crate::path::StorePath;
@@ -32,7 +32,7 @@ pub struct OpenFile {
     /// Number of times that the store was asked to open it.
     opens: AtomicU64,
     refused: Mutex<RefusedBlocks>,
-    past: Mutex<Option<Arc<PastFile>>>,
+    bypass: Mutex<Option<Arc<BypassFile>>>,
 }
 
 /// Handle of a file that is open in the store.
@@ -134,14 +134,14 @@ impl StoredFile {
         }
         let Some(block_bytes) = self.block_bytes() else {
             let into = &mut into[..count as usize];
-            self.0.read_past(into, offset)?;
+            self.0.read_bypassing(into, offset)?;
             return Ok(into.len());
         };
         let within = offset % block_bytes;
         let into = &mut into[..count.min(block_bytes - within) as usize];
         let leased = self.0.leased(offset / block_bytes, into.len() as u64)?;
         if leased.is_none_or(|block| block.copy(into, within).is_err()) {
-            self.0.read_past(into, offset)?;
+            self.0.read_bypassing(into, offset)?;
         }
         Ok(into.len())
     }
@@ -161,7 +161,7 @@ impl OpenFile {
             served,
             opens: AtomicU64::new(0),
             refused: Mutex::default(),
-            past: Mutex::default(),
+            bypass: Mutex::default(),
         }
     }
 
@@ -175,15 +175,15 @@ impl OpenFile {
         self.opens.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn opened_past(session: &Arc<Session>, path: &StorePath) -> io::Result<Self> {
+    pub(super) fn open_bypassing(session: &Arc<Session>, path: &StorePath) -> io::Result<Self> {
         // A folder left by another account under the name of an ended store is not trusted.
         let checked = CheckedFolder::open(&session.folder);
         if checked.is_ok_and(|folder| is_alone(&folder.path(), path)) {
             return Err(alone());
         }
-        let past = PastFile::open(&session.under, path, None)?;
-        let mut file = Self::new(session, path, past.version(), None);
-        file.past = Mutex::new(Some(Arc::new(past)));
+        let bypass = BypassFile::open(&session.under, path, None)?;
+        let mut file = Self::new(session, path, bypass.version(), None);
+        file.bypass = Mutex::new(Some(Arc::new(bypass)));
         Ok(file)
     }
 
@@ -207,27 +207,27 @@ impl OpenFile {
     }
 
     /// Returns the file of the under level, in the version that was opened.
-    fn past(&self) -> io::Result<Arc<PastFile>> {
-        let mut past = lock(&self.past);
-        if let Some(past) = &*past {
-            return Ok(Arc::clone(past));
+    fn bypass(&self) -> io::Result<Arc<BypassFile>> {
+        let mut bypass = lock(&self.bypass);
+        if let Some(bypass) = &*bypass {
+            return Ok(Arc::clone(bypass));
         }
         if self.version.device == 0 {
             return Err(alone());
         }
-        let opened = PastFile::open(&self.session.under, &self.path, Some(self.version))?;
-        Ok(Arc::clone(past.insert(Arc::new(opened))))
+        let opened = BypassFile::open(&self.session.under, &self.path, Some(self.version))?;
+        Ok(Arc::clone(bypass.insert(Arc::new(opened))))
     }
 
     /// Reads bytes without a lease: from the under level, or from the store, which may have flushed
     /// a file that was only in memory when it was opened.
-    fn read_past(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+    fn read_bypassing(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
         match self.served {
             Some(served) if self.version.device == 0 => {
                 let is_read = self.session.read(served.slot, served.number, into, offset)?;
                 if is_read { Ok(()) } else { Err(alone()) }
             }
-            _ => self.past()?.read(into, offset),
+            _ => self.bypass()?.read(into, offset),
         }
     }
 }

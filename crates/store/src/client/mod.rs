@@ -4,12 +4,12 @@
 //! level, in the version that was opened. See `spec/formats/store-wire.md`.
 
 pub mod block;
+mod bypass;
 mod checked_folder;
 mod connection;
 mod file;
 pub mod limits;
 mod link;
-mod past;
 mod recent;
 mod session;
 mod writer;
@@ -132,7 +132,7 @@ impl Client {
             }
             Some(Reply::Refused { error, is_input: true, .. }) => return Err(refused(&error)),
             // Where the store failed, the under level provides the cause.
-            _ => Arc::new(OpenFile::opened_past(&session, path)?),
+            _ => Arc::new(OpenFile::open_bypassing(&session, path)?),
         };
         Ok(StoredFile::shared(file))
     }

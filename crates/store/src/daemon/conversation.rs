@@ -11,7 +11,7 @@ use super::Daemon;
 use crate::memory::BlockKey;
 use crate::path::StorePath;
 use crate::permissions;
-use crate::policy::admission::Wish;
+use crate::policy::admission::LoadReason;
 use crate::store::names::sweep::SweepOptions;
 use crate::store::{BlockLease, WritePlace};
 use crate::wire::{PAYLOAD_BYTES_MAX, PLACES_MAX, Question, Reply};
@@ -33,7 +33,7 @@ impl<'a> Conversation<'a> {
     }
 
     pub(super) fn answer(&mut self, question: &Question, payload: &mut Vec<u8>) -> Result<Reply> {
-        let Daemon { store, stops, .. } = self.daemon;
+        let Daemon { store, is_stopping, .. } = self.daemon;
         let done = Ok(Reply::Done { done: true });
         match *question {
             Question::Ping => done,
@@ -80,7 +80,7 @@ impl<'a> Conversation<'a> {
                 if !discards {
                     self.daemon.drain_to_stop(discards_memory)?;
                 }
-                stops.store(true, Ordering::Relaxed);
+                is_stopping.store(true, Ordering::Relaxed);
                 done
             }
             Question::Fits { bytes } => store.check_size(bytes).and(done),
@@ -196,9 +196,9 @@ impl<'a> Conversation<'a> {
 
     fn lease(&mut self, key: BlockKey) -> Result<Reply> {
         self.check_open(key.file)?;
-        let wish = if self.last == Some(key) { Wish::ReadOn } else { Wish::Read };
+        let reason = if self.last == Some(key) { LoadReason::ReadOn } else { LoadReason::Read };
         self.last = Some(key);
-        Ok(match self.daemon.store.lease_as(key, wish)? {
+        Ok(match self.daemon.store.lease_as(key, reason)? {
             BlockLease::Memory(block, path) => {
                 *self.leases.entry(key).or_default() += 1;
                 let (size_bytes, checksum) = (block.size_bytes, block.checksum);

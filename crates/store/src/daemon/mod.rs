@@ -64,7 +64,7 @@ struct Daemon {
     connections: AtomicU64,
     /// Parts of dead stores that were removed at the start, the first of them.
     swept: Mutex<Vec<StorePath>>,
-    stops: AtomicBool,
+    is_stopping: AtomicBool,
     /// Whether commits are refused: the dirty files at that moment are all that remain to be
     /// written.
     is_closing: RwLock<bool>,
@@ -112,7 +112,7 @@ pub fn serve(
         layout,
         connections: AtomicU64::new(0),
         swept: Mutex::default(),
-        stops: AtomicBool::new(false),
+        is_stopping: AtomicBool::new(false),
         is_closing: RwLock::new(false),
     });
     for _ in 0..AHEAD_BLOCKS {
@@ -124,12 +124,12 @@ pub fn serve(
         daemon.spawn("cuesta-memory", |daemon| daemon.store.prepare_memory()).map_err(failed)?;
     }
     if let Some((peers, listener)) = peers {
-        daemon.meet(peers, listener).map_err(failed)?;
+        daemon.connect_peers(peers, listener).map_err(failed)?;
     }
     let mut guard = MemoryGuard::new(daemon.store.options().memory_bytes);
     guard.look(&daemon.store);
     ready();
-    while !daemon.stops.load(Ordering::Relaxed) && progress.advance(0).is_ok() {
+    while !daemon.is_stopping.load(Ordering::Relaxed) && progress.advance(0).is_ok() {
         match listener.accept() {
             Ok((stream, _)) => daemon.admit(stream),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
@@ -138,8 +138,8 @@ pub fn serve(
         guard.look(&daemon.store);
     }
     let _ = fs::remove_file(&socket);
-    daemon.wind_up(&claimed, options.grace)?;
-    claimed.give_back()
+    daemon.shut_down(&claimed, options.grace)?;
+    claimed.release()
 }
 
 /// Describes memory-only files in words.
@@ -154,10 +154,10 @@ fn memory_text(files: &[(StorePath, u64)]) -> String {
 
 impl Daemon {
     /// Ends threads, and after a signal writes dirty files back within `grace`.
-    fn wind_up(self: &Arc<Self>, folder: &StoreFolder, grace: Duration) -> Result<()> {
+    fn shut_down(self: &Arc<Self>, folder: &StoreFolder, grace: Duration) -> Result<()> {
         self.store.end_ahead();
         self.store.end_write_back();
-        if !self.stops.load(Ordering::Relaxed) {
+        if !self.is_stopping.load(Ordering::Relaxed) {
             self.drain_within(grace).inspect_err(|error| {
                 let _ = folder.note_remaining(&error.message);
             })?;
@@ -166,7 +166,7 @@ impl Daemon {
             peers.end();
         }
         let lost = self.store.memory_only();
-        if !self.stops.load(Ordering::Relaxed) && !lost.is_empty() {
+        if !self.is_stopping.load(Ordering::Relaxed) && !lost.is_empty() {
             // A job has ended without a flush of these files; its log reports what was lost.
             let line = format!("store: {}; they end with the store\n", memory_text(&lost));
             let _ = io::stderr().write_all(line.as_bytes());

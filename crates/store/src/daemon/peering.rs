@@ -13,7 +13,7 @@ const WAITING_MAX: i32 = 4096;
 
 impl Daemon {
     /// Connects the store to the other stores, and answers them.
-    pub(super) fn meet(
+    pub(super) fn connect_peers(
         self: &Arc<Self>,
         peers: Arc<Peers>,
         listener: TcpListener,

@@ -161,7 +161,7 @@ impl StoreFolder {
     ///
     /// # Errors
     /// `System`.
-    pub fn give_back(self) -> Result<()> {
+    pub fn release(self) -> Result<()> {
         let path = self.folder.path().to_owned();
         self.emptied().map_err(|cause| failed("removing", &path, &cause))
     }

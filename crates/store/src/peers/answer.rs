@@ -46,7 +46,7 @@ impl Peers {
         let mut patient =
             PatientStream::new(stream, || begun.elapsed() < HANDSHAKE_TIMEOUT, || ())?;
         let accepted = handshake::accept(&mut patient, &keys, self.name());
-        self.pending.leave(number);
+        self.pending.remove_pending(number);
         let session = accepted?;
         let mut receives = Direction::new(session.of_dialler);
         let mut sends = Direction::new(session.of_acceptor);
@@ -98,7 +98,7 @@ impl Peers {
             return Err(Error::input(OPERATION, "a connection begins with hello"));
         }
         match question {
-            PeerQuestion::Tell { update } => Ok(self.take_in(caller, update)),
+            PeerQuestion::Tell { update } => Ok(self.apply_update(caller, update)),
             PeerQuestion::Name { path, file } => {
                 let superseded = lock(&self.directory).name(&caller.name, &path, file);
                 Ok(PeerReply::Heard { superseded: Vec::from_iter(superseded) })
@@ -144,14 +144,14 @@ impl Peers {
                 Ok(PeerReply::Piece { checksum })
             }
             PeerQuestion::Bye => Ok(self.end_member(caller)),
-            PeerQuestion::Replaces { path, file } => Ok(is_so(store.replaces(&path, file))),
-            PeerQuestion::Wrote { path, version } => Ok(is_so(store.wrote(&path, &version))),
+            PeerQuestion::Replaces { path, file } => Ok(yes_or_no(store.replaces(&path, file))),
+            PeerQuestion::Wrote { path, version } => Ok(yes_or_no(store.wrote(&path, &version))),
             _ => self.change(store, question),
         }
     }
 
     /// Applies a member's update, which proves that the member lives.
-    fn take_in(&self, caller: &Caller, update: DirectoryUpdate) -> PeerReply {
+    fn apply_update(&self, caller: &Caller, update: DirectoryUpdate) -> PeerReply {
         let returns = self.member(&caller.name).map_or(0, |member| {
             member.note_alive();
             member.returns()
@@ -165,7 +165,7 @@ impl Peers {
     fn end_member(&self, caller: &Caller) -> PeerReply {
         lock(&self.directory).bye(&caller.name);
         if let Some(member) = self.member(&caller.name) {
-            member.leave();
+            member.mark_left();
         }
         PeerReply::Done
     }
@@ -191,8 +191,8 @@ impl Peers {
 }
 
 /// Returns the reply to a yes-or-no question.
-fn is_so(is_so: bool) -> PeerReply {
-    if is_so { PeerReply::Done } else { PeerReply::Absent }
+fn yes_or_no(is_yes: bool) -> PeerReply {
+    if is_yes { PeerReply::Done } else { PeerReply::Absent }
 }
 
 fn refused(error: &Error) -> PeerReply {

@@ -48,7 +48,7 @@ impl Directory {
             self.begin(from, update.start);
         }
         for block in update.gone {
-            self.leave(block, from);
+            self.remove_holder(block, from);
         }
         for block in update.here {
             if self.blocks.len() < BLOCKS_MAX || self.blocks.contains_key(&block) {
@@ -198,7 +198,7 @@ impl Directory {
         }
     }
 
-    fn leave(&mut self, block: (FileId, u64), from: &str) {
+    fn remove_holder(&mut self, block: (FileId, u64), from: &str) {
         if let Some(places) = self.blocks.get_mut(&block) {
             places.retain(|place| place != from);
             if places.is_empty() {

@@ -131,7 +131,7 @@ impl Member {
     }
 
     /// Records that the member has ended, or has been taken off the list.
-    pub fn leave(&self) {
+    pub fn mark_left(&self) {
         self.has_left.store(true, Ordering::Relaxed);
         lock(&self.idle).clear();
     }
@@ -152,16 +152,16 @@ impl Member {
     }
 
     /// Checks that the member lives, over a separate connection that is cached in `link`.
-    pub fn look(&self, link: &mut Option<Link>) {
+    pub fn check(&self, link: &mut Option<Link>) {
         let begun = Instant::now();
         let keep_waiting = || begun.elapsed() < DEAD;
-        let looked = match link {
+        let result = match link {
             Some(link) if link.is_of(&self.local.secret.keys()) => {
                 link.ask(&PeerQuestion::Ping, keep_waiting, || self.note_alive()).map(|_| ())
             }
             _ => self.dial(&|| true).map(|dialled| *link = Some(dialled)),
         };
-        if let Err(error) = looked {
+        if let Err(error) = result {
             *link = None;
             *lock(&self.address) = None;
             *lock(&self.failure) = Some(error.to_string());

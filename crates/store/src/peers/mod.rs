@@ -74,7 +74,7 @@ pub struct Peers {
     /// Names given by options.
     listed: Vec<String>,
     file: Option<PathBuf>,
-    looked: Mutex<Looked>,
+    last_check: Mutex<MembersCheck>,
     directory: Mutex<Directory>,
     published: Mutex<Published>,
     /// Rate at which pieces of blocks arrive from the under level.
@@ -93,7 +93,7 @@ pub struct Peers {
 
 /// Time of the last look at the file of members, and the file's version then.
 #[derive(Clone, Copy, Default)]
-struct Looked {
+struct MembersCheck {
     at: Option<Instant>,
     changed: Option<(SystemTime, u64)>,
 }
@@ -133,7 +133,7 @@ impl Peers {
             members: RwLock::default(),
             listed: members.clone(),
             file: members_file.clone(),
-            looked: Mutex::default(),
+            last_check: Mutex::default(),
             directory: Mutex::default(),
             published: Mutex::default(),
             under_rate: Mutex::default(),
@@ -181,7 +181,7 @@ impl Peers {
         members.retain(|name, member| {
             let is_listed = names.contains(name);
             if !is_listed {
-                member.leave();
+                member.mark_left();
             }
             is_listed
         });
@@ -202,15 +202,15 @@ impl Peers {
         let mut link = None;
         let is_member = || self.member(&member.name).is_some_and(|now| Arc::ptr_eq(&now, member));
         while !self.has_ended() && is_member() {
-            member.look(&mut link);
+            member.check(&mut link);
             std::thread::sleep(PING);
         }
     }
 
     /// Returns the names of the members, if they may have changed since the last call.
     fn names(&self) -> Option<Vec<String>> {
-        let mut looked = lock(&self.looked);
-        let Looked { at, changed } = *looked;
+        let mut last_check = lock(&self.last_check);
+        let MembersCheck { at, changed } = *last_check;
         if at.is_some_and(|at| self.file.is_none() || at.elapsed() < MEMBERS_AGE) {
             return None;
         }
@@ -221,7 +221,8 @@ impl Peers {
         let text = self.file.as_ref().map(fs::read_to_string).transpose();
         // While the file cannot be read, the members stay as they are.
         let is_same = at.is_some() && (now == changed || text.is_err());
-        *looked = Looked { at: Some(Instant::now()), changed: if is_same { changed } else { now } };
+        *last_check =
+            MembersCheck { at: Some(Instant::now()), changed: if is_same { changed } else { now } };
         if is_same {
             return None;
         }

@@ -18,11 +18,11 @@ pub struct Pending {
 #[derive(Debug, Default)]
 struct PendingState {
     next: u64,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingConnection>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingConnection {
     number: u64,
     address: IpAddr,
     stream: TcpStream,
@@ -35,7 +35,7 @@ impl Pending {
         let mut state = lock(&self.state);
         let number = state.next;
         state.next += 1;
-        state.waiting.push(Waiting { number, address, stream });
+        state.waiting.push(PendingConnection { number, address, stream });
         if state.waiting.len() <= PENDING_MAX {
             return number;
         }
@@ -51,7 +51,7 @@ impl Pending {
     }
 
     /// Removes a connection that has finished its handshake, or was refused.
-    pub fn leave(&self, number: u64) {
+    pub fn remove_pending(&self, number: u64) {
         lock(&self.state).waiting.retain(|pending| pending.number != number);
     }
 }
@@ -85,7 +85,7 @@ mod tests {
         assert!(!closed(&mut good));
         let count = hostile.iter_mut().filter_map(|stream| closed(stream).then_some(())).count();
         assert_eq!(count, 2 * PENDING_MAX + 1);
-        pending.leave(number);
+        pending.remove_pending(number);
         assert_eq!(lock(&pending.state).waiting.len(), PENDING_MAX - 1);
     }
 }

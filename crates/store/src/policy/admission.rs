@@ -138,8 +138,8 @@ impl Gated {
     }
 
     /// As [`Policy::evict`], without admission.
-    pub fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
-        let evicted = self.policy.evict(may_leave)?;
+    pub fn evict(&mut self, may_evict: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
+        let evicted = self.policy.evict(may_evict)?;
         self.sizes.remove(&evicted);
         Some(evicted)
     }
@@ -149,14 +149,14 @@ impl Gated {
     pub fn displace(
         &mut self,
         missed: BlockId,
-        wish: Wish,
-        may_leave: &dyn Fn(BlockId) -> bool,
+        reason: LoadReason,
+        may_evict: &dyn Fn(BlockId) -> bool,
     ) -> Option<BlockId> {
-        let evicted = self.policy.evict(may_leave)?;
-        if let Some(admission) = self.admission.as_ref().filter(|_| wish != Wish::Wanted)
-            && !admission.may_displace(missed, evicted, wish == Wish::Ahead)
+        let evicted = self.policy.evict(may_evict)?;
+        if let Some(admission) = self.admission.as_ref().filter(|_| reason != LoadReason::Wanted)
+            && !admission.may_displace(missed, evicted, reason == LoadReason::Ahead)
         {
-            self.declined += u64::from(wish != Wish::Ahead);
+            self.declined += u64::from(reason != LoadReason::Ahead);
             self.policy.missed(evicted);
             self.policy.insert(evicted, self.sizes[&evicted]);
             return None;
@@ -168,7 +168,7 @@ impl Gated {
 
 /// Reason to load a block into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum LoadReason {
     /// It is read.
     Read,
     /// More of it is read, just after a part of it was: both count as one read.
@@ -275,7 +275,7 @@ mod tests {
                 let mut gated = Gated::new(name.make(10), true);
                 let mut resident = std::collections::BTreeSet::new();
                 for &(block, what, held) in &steps {
-                    let may_leave = |block: BlockId| held >> block & 1 == 0;
+                    let may_evict = |block: BlockId| held >> block & 1 == 0;
                     gated.read(block);
                     if what == 0 && resident.remove(&block) {
                         gated.remove(block);
@@ -283,14 +283,14 @@ mod tests {
                         gated.hit(block);
                     } else {
                         gated.missed(block);
-                        let wish = [Wish::Wanted, Wish::Ahead, Wish::Read][what as usize % 3];
+                        let reason = [LoadReason::Wanted, LoadReason::Ahead, LoadReason::Read][what as usize % 3];
                         if resident.len() == 10 {
-                            let any = resident.iter().any(|&block| may_leave(block));
-                            let Some(victim) = gated.displace(block, wish, &may_leave) else {
-                                prop_assert!(wish != Wish::Wanted || !any, "{}", name);
+                            let any = resident.iter().any(|&block| may_evict(block));
+                            let Some(victim) = gated.displace(block, reason, &may_evict) else {
+                                prop_assert!(reason != LoadReason::Wanted || !any, "{}", name);
                                 continue;
                             };
-                            prop_assert!(resident.remove(&victim) && may_leave(victim), "{}", name);
+                            prop_assert!(resident.remove(&victim) && may_evict(victim), "{}", name);
                         }
                         gated.insert(block, 1);
                         resident.insert(block);

@@ -204,7 +204,7 @@ impl Policy for ClockPro {
         }
     }
 
-    fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
+    fn evict(&mut self, may_evict: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
         // One round clears the marks, the next one finds a block, unless blocks may not be evicted.
         let mut steps_left = 2 * self.clock.len() + 1;
         while steps_left > 0 && self.cold_bytes > 0 {
@@ -220,7 +220,7 @@ impl Policy for ClockPro {
                     self.take(block);
                     self.push(block, size_bytes, BlockKind::Cold { on_trial: true });
                 }
-                ClockBlock { kind: BlockKind::Cold { on_trial }, .. } if may_leave(block) => {
+                ClockBlock { kind: BlockKind::Cold { on_trial }, .. } if may_evict(block) => {
                     if on_trial {
                         self.set_kind(block, BlockKind::Gone);
                         self.move_trial_hand();
@@ -236,7 +236,7 @@ impl Policy for ClockPro {
         let mut place = self.clock.oldest();
         while let Some(at) = place {
             let (block, _, entry) = self.clock.at(at);
-            if entry.kind != BlockKind::Gone && may_leave(block) {
+            if entry.kind != BlockKind::Gone && may_evict(block) {
                 self.take(block);
                 return Some(block);
             }

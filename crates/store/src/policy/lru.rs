@@ -18,11 +18,11 @@ impl Policy for Lru {
         self.0.push(block, size_bytes, ());
     }
 
-    fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
+    fn evict(&mut self, may_evict: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
         let mut place = self.0.oldest();
         while let Some(at) = place {
             let (block, ..) = self.0.at(at);
-            if may_leave(block) {
+            if may_evict(block) {
                 self.0.remove(block);
                 return Some(block);
             }

@@ -36,9 +36,9 @@ pub trait Policy: Send {
     /// Called when a block was loaded into memory.
     fn insert(&mut self, block: BlockId, size_bytes: u64);
 
-    /// Chooses a block to evict, among those that `may_leave`, and forgets it; `None` if there is
+    /// Chooses a block to evict, among those that `may_evict`, and forgets it; `None` if there is
     /// none.
-    fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId>;
+    fn evict(&mut self, may_evict: &dyn Fn(BlockId) -> bool) -> Option<BlockId>;
 
     /// Called when a block left memory for another reason: its file was removed, or a user freed
     /// it.

@@ -44,7 +44,7 @@ impl S3Fifo {
         }
     }
 
-    fn evict_small(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
+    fn evict_small(&mut self, may_evict: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
         let mut place = self.small.oldest();
         while let Some(at) = place {
             place = self.small.newer(at);
@@ -52,7 +52,7 @@ impl S3Fifo {
             if reads >= READS_TO_MOVE {
                 self.small.remove(block);
                 self.main.push(block, size_bytes, 0);
-            } else if may_leave(block) {
+            } else if may_evict(block) {
                 self.small.remove(block);
                 self.remember(block, size_bytes);
                 return Some(block);
@@ -61,7 +61,7 @@ impl S3Fifo {
         None
     }
 
-    fn evict_main(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
+    fn evict_main(&mut self, may_evict: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
         let mut place = self.main.oldest();
         while let Some(at) = place {
             place = self.main.newer(at);
@@ -71,7 +71,7 @@ impl S3Fifo {
                 self.main.push(block, size_bytes, reads.min(READS_MAX) - 1);
                 // It may be the only block.
                 place = self.main.oldest();
-            } else if may_leave(block) {
+            } else if may_evict(block) {
                 self.main.remove(block);
                 return Some(block);
             }
@@ -115,14 +115,14 @@ impl Policy for S3Fifo {
         }
     }
 
-    fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
+    fn evict(&mut self, may_evict: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
         self.was_full = true;
         let is_main_first =
             self.main.size_bytes() > self.main_max_bytes || self.small.size_bytes() == 0;
-        let first = if is_main_first { self.evict_main(may_leave) } else { None };
+        let first = if is_main_first { self.evict_main(may_evict) } else { None };
         // Blocks that were read move from the small queue to the main one, and may be evicted from
         // there.
-        first.or_else(|| self.evict_small(may_leave)).or_else(|| self.evict_main(may_leave))
+        first.or_else(|| self.evict_small(may_evict)).or_else(|| self.evict_main(may_evict))
     }
 
     fn remove(&mut self, block: BlockId) {

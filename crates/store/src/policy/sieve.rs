@@ -24,14 +24,14 @@ impl Policy for Sieve {
         self.queue.push(block, size_bytes, false);
     }
 
-    fn evict(&mut self, may_leave: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
+    fn evict(&mut self, may_evict: &dyn Fn(BlockId) -> bool) -> Option<BlockId> {
         let oldest = self.queue.oldest()?;
         let start = self.hand.and_then(|block| self.queue.place(block)).unwrap_or(oldest);
         let (mut place, mut rounds) = (start, 0);
         // After one round no block is spared any more.
         while rounds < 2 {
             let (block, _, was_read) = self.queue.at(place);
-            if !std::mem::take(was_read) && may_leave(block) {
+            if !std::mem::take(was_read) && may_evict(block) {
                 self.take(block, place);
                 return Some(block);
             }

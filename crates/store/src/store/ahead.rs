@@ -112,12 +112,12 @@ impl Store {
         let step = state.ahead(key);
         drop(state);
         match step {
-            LeaseStep::Fill { size_bytes, leaving } => {
-                self.remove(&leaving);
+            LeaseStep::Fill { size_bytes, to_remove } => {
+                self.remove(&to_remove);
                 // A reader of the block gets the error.
                 let _ = self.fill(key, &file, size_bytes, true);
             }
-            LeaseStep::Bypass { leaving } => self.remove(&leaving),
+            LeaseStep::Bypass { to_remove } => self.remove(&to_remove),
             _ => (),
         }
     }

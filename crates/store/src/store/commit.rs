@@ -137,8 +137,8 @@ impl Store {
             self.drop_record(before)?;
         }
         let version = written.record.version();
-        let leaving = lock(&self.state).name_file(written.record.number, version, backing);
-        self.remove(&leaving);
+        let to_remove = lock(&self.state).name_file(written.record.number, version, backing);
+        self.remove(&to_remove);
         if backing == Backing::Dirty {
             self.dirty.add(written.record.number);
         }
@@ -182,10 +182,10 @@ impl Store {
         written.writer = None;
         lock(&self.writes).remove(&number);
         let mut state = lock(&self.state);
-        let leaving = state.forget_file(number);
+        let to_remove = state.forget_file(number);
         state.close(number);
         drop(state);
-        self.remove(&leaving);
+        self.remove(&to_remove);
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use super::stripes::StripeReader;
 use super::{BlockLease, Handle, OPERATION, Store, changed_or};
 use crate::memory::{BlockKey, PartialBlock, SealedBlock};
 use crate::peers::source::NearerFile;
-use crate::policy::admission::Wish;
+use crate::policy::admission::LoadReason;
 use crate::under::{UnderFile, UnderVersion};
 
 /// Age up to which a changed file may change again without another time: the clocks of file systems
@@ -55,9 +55,9 @@ impl Store {
             let count = (self.options.block_bytes - within).min((buffer.len() - done) as u64);
             let piece = &mut buffer[done..done + count as usize];
             let key = BlockKey { file: number, index };
-            let wish = if *last == Some(key) { Wish::ReadOn } else { Wish::Read };
+            let reason = if *last == Some(key) { LoadReason::ReadOn } else { LoadReason::Read };
             *last = Some(key);
-            match self.lease_as(key, wish)? {
+            match self.lease_as(key, reason)? {
                 BlockLease::Memory(_, path) => {
                     let read = File::open(&path).and_then(|file| file.read_exact_at(piece, within));
                     self.release(key);
@@ -101,7 +101,7 @@ impl Store {
             Ok(Some(block)) => {
                 state.filled(block, is_ahead);
                 // Its file may be an old version by now, and not open any more.
-                let unwanted = if is_ahead { state.leave_if_old(key) } else { None };
+                let unwanted = if is_ahead { state.remove_if_old(key) } else { None };
                 (Ok(self.granted(block)), unwanted)
             }
             Ok(None) if is_ahead => {

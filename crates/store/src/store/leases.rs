@@ -2,11 +2,11 @@
 
 use super::state::{Backing, BlockState, FileState, LeaseStep, Residency, id_of};
 use crate::memory::{BlockKey, SealedBlock};
-use crate::policy::admission::Wish;
+use crate::policy::admission::LoadReason;
 
 impl Residency {
     /// Returns the next step towards a lease of a block, whose file is open.
-    pub fn lease(&mut self, key: BlockKey, wish: Wish) -> LeaseStep {
+    pub fn lease(&mut self, key: BlockKey, reason: LoadReason) -> LeaseStep {
         match self.blocks.get_mut(&key) {
             Some(BlockState::Here { block, leases, is_ahead }) => {
                 *leases += 1;
@@ -31,7 +31,7 @@ impl Residency {
         }
         self.counts.misses += 1;
         self.counts.miss_bytes += self.size_of(key);
-        let step = self.begin(key, wish);
+        let step = self.begin(key, reason);
         self.counts.bypassed += u64::from(matches!(step, LeaseStep::Bypass { .. }));
         step
     }
@@ -42,20 +42,20 @@ impl Residency {
     }
 
     /// Makes room for a missing block, if there is any, and counts its bytes.
-    fn begin(&mut self, key: BlockKey, wish: Wish) -> LeaseStep {
-        if wish != Wish::Wanted && self.passes_by(key.file) {
-            return LeaseStep::Bypass { leaving: vec![] };
+    fn begin(&mut self, key: BlockKey, reason: LoadReason) -> LeaseStep {
+        if reason != LoadReason::Wanted && self.bypasses_memory(key.file) {
+            return LeaseStep::Bypass { to_remove: vec![] };
         }
         let size_bytes = self.size_of(key);
         self.policy.missed(id_of(key));
-        let (leaving, has_room) = self.make_room_for(key, size_bytes, wish);
+        let (to_remove, has_room) = self.make_room_for(key, size_bytes, reason);
         if !has_room {
-            return LeaseStep::Bypass { leaving };
+            return LeaseStep::Bypass { to_remove };
         }
         self.policy.insert(id_of(key), size_bytes);
         self.counts.used_bytes += size_bytes;
         self.blocks.insert(key, BlockState::Busy { size_bytes });
-        LeaseStep::Fill { size_bytes, leaving }
+        LeaseStep::Fill { size_bytes, to_remove }
     }
 
     /// Returns up to `depth` missing blocks after a leased one, if that follows the last lease in
@@ -76,7 +76,7 @@ impl Residency {
         if !self.files.get(&key.file).is_some_and(is_open) || self.blocks.contains_key(&key) {
             return LeaseStep::Wait;
         }
-        self.begin(key, Wish::Ahead)
+        self.begin(key, LoadReason::Ahead)
     }
 
     /// Adds a block that was filled, leased to the thread that filled it, unless that was ahead.
@@ -151,11 +151,11 @@ impl Residency {
         let Some(BlockState::Here { leases, .. }) = self.blocks.get_mut(&key) else { return None };
         *leases = leases.checked_sub(1)?;
         self.counts.leases -= 1;
-        self.leave_if_old(key)
+        self.remove_if_old(key)
     }
 
     /// Removes an unused block whose file is an old version.
-    pub fn leave_if_old(&mut self, key: BlockKey) -> Option<SealedBlock> {
+    pub fn remove_if_old(&mut self, key: BlockKey) -> Option<SealedBlock> {
         let is_old = self.files.get(&key.file).is_none_or(|entry| entry.is_old);
         let is_free = matches!(self.blocks.get(&key), Some(BlockState::Here { leases: 0, .. }));
         let removed = if is_free && is_old { self.remove(key) } else { None };

@@ -44,7 +44,7 @@ use crate::memory::{BlockKey, MemoryTier, SealedBlock};
 use crate::path::StorePath;
 use crate::peers::Peers;
 use crate::policy::PolicyName;
-use crate::policy::admission::{Gated, Wish};
+use crate::policy::admission::{Gated, LoadReason};
 use crate::steps::Steps;
 use crate::trace::Recorder;
 use crate::under::{Under, UnderFile, UnderVersion};
@@ -238,14 +238,14 @@ impl Store {
     /// # Errors
     /// `Input` where the file has no such block, or has changed; `System`.
     pub fn lease(&self, key: BlockKey) -> Result<BlockLease> {
-        self.lease_as(key, Wish::Read)
+        self.lease_as(key, LoadReason::Read)
     }
 
     /// As [`lease`](Self::lease), for a given reason.
     ///
     /// # Errors
     /// As [`lease`](Self::lease).
-    pub fn lease_as(&self, key: BlockKey, wish: Wish) -> Result<BlockLease> {
+    pub fn lease_as(&self, key: BlockKey, reason: LoadReason) -> Result<BlockLease> {
         let mut state = lock(&self.state);
         let Some(file) = state.file(key.file).cloned() else {
             return Err(Error::input(OPERATION, format!("file {} is not open", key.file)));
@@ -254,7 +254,7 @@ impl Store {
             let text = format!("{} has no block {}", file.path, key.index);
             return Err(Error::input(OPERATION, text));
         }
-        if wish != Wish::ReadOn {
+        if reason != LoadReason::ReadOn {
             state.read(key);
             if let Some(recorder) = &mut *lock(&self.recorder) {
                 recorder.add(&file.path, key.index, state.size_of(key));
@@ -266,7 +266,7 @@ impl Store {
             if state.is_lost(key) {
                 return Err(persist::lost(&file.path, key.index));
             }
-            match state.lease(key, wish) {
+            match state.lease(key, reason) {
                 LeaseStep::Grant(block) => return Ok(self.granted(block)),
                 LeaseStep::Wait => {
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -278,14 +278,14 @@ impl Store {
                     }
                     state = lock(&self.state);
                 }
-                LeaseStep::Fill { size_bytes, leaving } => {
+                LeaseStep::Fill { size_bytes, to_remove } => {
                     drop(state);
-                    self.remove(&leaving);
+                    self.remove(&to_remove);
                     return self.fill(key, &file, size_bytes, false);
                 }
-                LeaseStep::Bypass { leaving } => {
+                LeaseStep::Bypass { to_remove } => {
                     drop(state);
-                    self.remove(&leaving);
+                    self.remove(&to_remove);
                     return Ok(BlockLease::Bypass);
                 }
             }
@@ -307,7 +307,7 @@ impl Store {
     /// # Errors
     /// As [`lease`](Self::lease).
     pub fn load(&self, path: &StorePath) -> Result<u64> {
-        self.bring(path, false)
+        self.load_as(path, false)
     }
 
     /// Loads a file into memory and pins it; returns its bytes in memory.
@@ -315,24 +315,24 @@ impl Store {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn pin(&self, path: &StorePath) -> Result<u64> {
-        self.bring(path, true)
+        self.load_as(path, true)
     }
 
-    fn bring(&self, path: &StorePath, pins: bool) -> Result<u64> {
+    fn load_as(&self, path: &StorePath, pins: bool) -> Result<u64> {
         let file = self.open_file(path)?;
         if pins {
             lock(&self.state).pin(file.number, true);
         }
-        let brought = self.bring_blocks(file);
+        let loaded = self.load_blocks(file);
         self.close(file.number);
-        brought.map(|()| self.bytes_in_memory(path))
+        loaded.map(|()| self.bytes_in_memory(path))
     }
 
-    fn bring_blocks(&self, file: OpenedFile) -> Result<()> {
+    fn load_blocks(&self, file: OpenedFile) -> Result<()> {
         let bytes = file.version.size_bytes.min(self.options.memory_bytes);
         for index in 0..bytes.div_ceil(self.options.block_bytes) {
             let key = BlockKey { file: file.number, index };
-            if let BlockLease::Memory(..) = self.lease_as(key, Wish::Wanted)? {
+            if let BlockLease::Memory(..) = self.lease_as(key, LoadReason::Wanted)? {
                 self.release(key);
             }
         }
@@ -359,10 +359,10 @@ impl Store {
             let text = format!("{path} is in memory alone; flush it before, or remove it");
             return Err(Error::input(OPERATION, text));
         }
-        let leaving = state.retire(number);
+        let to_remove = state.retire(number);
         drop(state);
-        self.remove(&leaving);
-        Ok(leaving.iter().map(|block| block.size_bytes).sum())
+        self.remove(&to_remove);
+        Ok(to_remove.iter().map(|block| block.size_bytes).sum())
     }
 
     /// Returns the cause of the last failed write-back; `None` after a successful one.

@@ -326,16 +326,16 @@ impl Store {
         let version = self.under_version(to)?;
         let mut state = lock(&self.state);
         let known = state.known(from).zip(version);
-        let leaving = match known.filter(|((_, known), now)| now.has_bytes_of(known)) {
+        let to_remove = match known.filter(|((_, known), now)| now.has_bytes_of(known)) {
             Some(((number, _), version)) => {
-                let mut leaving = state.rename_file(number, to);
-                leaving.extend(state.name_file(number, version, Backing::Under));
-                leaving
+                let mut to_remove = state.rename_file(number, to);
+                to_remove.extend(state.name_file(number, version, Backing::Under));
+                to_remove
             }
             None => vec![],
         };
         drop(state);
-        self.remove(&leaving);
+        self.remove(&to_remove);
         Ok(())
     }
 
@@ -363,8 +363,8 @@ impl Store {
             }
             saved?;
             self.note(LedgerEntry::new(&written.record, Promised::Memory), to)?;
-            let leaving = lock(&self.state).rename_file(written.record.number, to);
-            self.remove(&leaving);
+            let to_remove = lock(&self.state).rename_file(written.record.number, to);
+            self.remove(&to_remove);
             Ok(true)
         })
     }

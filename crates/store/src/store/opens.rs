@@ -35,12 +35,12 @@ impl Store {
         if let Some(alone) = opened_alone(&mut state, path) {
             return Ok(alone);
         }
-        let (number, leaving) = state.open(path, version);
+        let (number, to_remove) = state.open(path, version);
         // The state is locked, so that a concurrent close does not remove the handle.
         let handle = Handle { file: Some(file), compared: Instant::now() };
         lock(&self.handles).insert(number, handle);
         drop(state);
-        self.remove(&leaving);
+        self.remove(&to_remove);
         Ok(OpenedFile { number, version })
     }
 
@@ -56,11 +56,11 @@ impl Store {
         if let Some(alone) = opened_alone(&mut state, path) {
             return Ok(Some(alone));
         }
-        let (number, leaving) = state.open(path, version);
+        let (number, to_remove) = state.open(path, version);
         let handle = Handle { file: Some(file), compared: Instant::now() };
         lock(&self.handles).insert(number, handle);
         drop(state);
-        self.remove(&leaving);
+        self.remove(&to_remove);
         Ok(Some(OpenedFile { number, version }))
     }
 

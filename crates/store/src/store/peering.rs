@@ -22,7 +22,7 @@ use crate::peers::limits::NAMED_TIMEOUT;
 use crate::peers::message::{AloneFile, FileId, PeerQuestion};
 use crate::peers::source::NearerFile;
 use crate::peers::{Holdings, NameLookup, Peers};
-use crate::policy::admission::Wish;
+use crate::policy::admission::LoadReason;
 use crate::under::{UnderFile, UnderVersion};
 
 const NS_A_SECOND: i64 = 1_000_000_000;
@@ -143,7 +143,7 @@ impl Store {
         }
         let block = match is_alone {
             false => lock(&self.state).lease_here(key),
-            true => match self.lease_as(key, Wish::ReadOn)? {
+            true => match self.lease_as(key, LoadReason::ReadOn)? {
                 BlockLease::Memory(block, _) => Some(block),
                 BlockLease::Bypass => {
                     let start = index * self.options.block_bytes;

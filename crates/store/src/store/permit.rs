@@ -59,14 +59,14 @@ impl Store {
         let known = state.known(path).filter(|(number, known)| {
             before == Some(*known) && state.backing(*number) == Backing::Under
         });
-        let leaving = match known.zip(after) {
+        let to_remove = match known.zip(after) {
             Some(((number, known), after)) if after.has_bytes_of(&known) => {
                 state.name_file(number, after, Backing::Under)
             }
             _ => vec![],
         };
         drop(state);
-        self.remove(&leaving);
+        self.remove(&to_remove);
         Ok(())
     }
 

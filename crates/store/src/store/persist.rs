@@ -299,18 +299,18 @@ impl Store {
         let synced = written.record.synced;
         let persisted =
             version.filter(|now| synced.is_some_and(|synced| now.has_bytes_of(&synced)));
-        let leaving = match persisted {
+        let to_remove = match persisted {
             Some(version) => {
                 let file = FileVersion { path: path.clone(), version };
-                let leaving = lock(&self.state).name_file(number, version, Backing::Under);
+                let to_remove = lock(&self.state).name_file(number, version, Backing::Under);
                 // Without it, blocks of this file are filled again after a kill.
                 let _ = self.save_facts(number, &file);
-                leaving
+                to_remove
             }
             // Another program has replaced it meanwhile.
             None => lock(&self.state).forget_file(number),
         };
-        self.remove(&leaving);
+        self.remove(&to_remove);
         lock(&self.state).close(number);
         lock(&self.writes).remove(&number);
         self.records.remove(number).map_err(|cause| system("recording", path, &cause))

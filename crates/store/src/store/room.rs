@@ -7,7 +7,7 @@ use super::rules::{FolderRule, FolderUse, QuotaUse};
 use super::state::{Backing, BlockState, FileState, Residency, id_of, key_of};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::policy::BlockId;
-use crate::policy::admission::Wish;
+use crate::policy::admission::LoadReason;
 
 /// Unit in which the bytes of the ledger are counted: a small ledger costs no block its place.
 const CHARGED_BYTES: u64 = 1 << 20;
@@ -46,16 +46,16 @@ impl Residency {
     }
 
     /// Returns whether reads of a file do not load its blocks.
-    pub(super) fn passes_by(&self, number: u64) -> bool {
+    pub(super) fn bypasses_memory(&self, number: u64) -> bool {
         let passes = |entry: &FileState| entry.rule.folder_use == FolderUse::Bypass;
         self.files.get(&number).is_some_and(|entry| passes(entry) && !entry.is_pinned)
     }
 
     /// Evicts blocks until `size_bytes` are free; returns them, and whether there is room.
     pub(super) fn make_room(&mut self, size_bytes: u64) -> (Vec<SealedBlock>, bool) {
-        let mut leaving = Vec::new();
-        let has_room = self.make_room_below(None, None, size_bytes, &mut leaving);
-        (leaving, has_room)
+        let mut to_remove = Vec::new();
+        let has_room = self.make_room_below(None, None, size_bytes, &mut to_remove);
+        (to_remove, has_room)
     }
 
     /// As [`make_room`](Self::make_room) for a block, within the quotas of its file, and only if it
@@ -64,17 +64,17 @@ impl Residency {
         &mut self,
         key: BlockKey,
         size_bytes: u64,
-        wish: Wish,
+        reason: LoadReason,
     ) -> (Vec<SealedBlock>, bool) {
-        let wish = if self.is_pinned(key) { Wish::Wanted } else { wish };
-        let missed = Some((id_of(key), wish));
+        let reason = if self.is_pinned(key) { LoadReason::Wanted } else { reason };
+        let missed = Some((id_of(key), reason));
         let quotas = self.files.get(&key.file).map(|entry| entry.rule.quotas.clone());
-        let mut leaving = Vec::new();
+        let mut to_remove = Vec::new();
         let quotas = quotas.unwrap_or_default().into_iter().map(Some);
         let has_room = quotas
             .chain([None])
-            .all(|quota| self.make_room_below(quota, missed, size_bytes, &mut leaving));
-        (leaving, has_room)
+            .all(|quota| self.make_room_below(quota, missed, size_bytes, &mut to_remove));
+        (to_remove, has_room)
     }
 
     /// Evicts blocks until a quota, or the total memory, has `size_bytes` free; returns whether it
@@ -82,9 +82,9 @@ impl Residency {
     fn make_room_below(
         &mut self,
         quota: Option<usize>,
-        missed: Option<(BlockId, Wish)>,
+        missed: Option<(BlockId, LoadReason)>,
         size_bytes: u64,
-        leaving: &mut Vec<SealedBlock>,
+        to_remove: &mut Vec<SealedBlock>,
     ) -> bool {
         let limit_bytes = match quota {
             Some(index) => self.rules[index].quota_bytes.unwrap_or(u64::MAX),
@@ -98,7 +98,7 @@ impl Residency {
             let evicted = if size_bytes > limit_bytes { None } else { self.evict(quota, missed) };
             let Some(evicted) = evicted else { return false };
             used_bytes -= evicted.size_bytes;
-            leaving.push(evicted);
+            to_remove.push(evicted);
             self.counts.evictions += 1;
         }
         true
@@ -118,10 +118,10 @@ impl Residency {
     fn evict(
         &mut self,
         quota: Option<usize>,
-        missed: Option<(BlockId, Wish)>,
+        missed: Option<(BlockId, LoadReason)>,
     ) -> Option<SealedBlock> {
         let Self { policy, blocks, files, .. } = self;
-        let may_leave = |id: BlockId| {
+        let may_evict = |id: BlockId| {
             let key = key_of(id);
             let entry = files.get(&key.file);
             let is_retained =
@@ -134,8 +134,8 @@ impl Residency {
             is_free && !is_retained && quota.is_none_or(is_below)
         };
         let chosen = match missed {
-            Some((block, wish)) => policy.displace(block, wish, &may_leave),
-            None => policy.evict(&may_leave),
+            Some((block, reason)) => policy.displace(block, reason, &may_evict),
+            None => policy.evict(&may_evict),
         };
         let key = key_of(chosen?);
         let evicted = self.take(key);

@@ -41,19 +41,19 @@ pub enum LeaseStep {
     Wait,
     /// The block is left from an earlier store: check its bytes, then call [`Residency::checked`].
     Check(SealedBlock),
-    /// There is room once the `leaving` blocks are removed: fill it, then call
+    /// There is room once the `to_remove` blocks are removed: fill it, then call
     /// [`Residency::filled`] or [`Residency::failed`].
     Fill {
         /// Size of the block.
         size_bytes: u64,
         /// Blocks to remove.
-        leaving: Vec<SealedBlock>,
+        to_remove: Vec<SealedBlock>,
     },
-    /// There is no room, as all blocks in memory are in use; the `leaving` blocks were evicted in
+    /// There is no room, as all blocks in memory are in use; the `to_remove` blocks were evicted in
     /// vain.
     Bypass {
         /// Blocks to remove.
-        leaving: Vec<SealedBlock>,
+        to_remove: Vec<SealedBlock>,
     },
 }
 
@@ -195,14 +195,14 @@ impl Residency {
     /// Opens a file in its current version; returns its number, and the unused blocks of an older
     /// version, which are to be removed.
     pub fn open(&mut self, path: &StorePath, version: UnderVersion) -> (u64, Vec<SealedBlock>) {
-        let mut leaving = Vec::new();
+        let mut to_remove = Vec::new();
         if let Some(&number) = self.names.get(path) {
             let entry = &self.files[&number];
             if entry.file.version == version && !entry.is_young {
                 self.open_again(number);
-                return (number, leaving);
+                return (number, to_remove);
             }
-            leaving = self.retire(number);
+            to_remove = self.retire(number);
         }
         let number = self.next_file;
         self.next_file += 1;
@@ -210,7 +210,7 @@ impl Residency {
         let file = FileVersion { path: path.clone(), version };
         let entry = FileState { opens: 1, ..FileState::new(file, Backing::Under, &self.rules) };
         self.files.insert(number, entry);
-        (number, leaving)
+        (number, to_remove)
     }
 
     /// Returns whether a file is open.
@@ -258,9 +258,9 @@ impl Residency {
             })
             .map(|(key, _)| *key)
             .collect();
-        let leaving = free.into_iter().filter_map(|key| self.remove(key)).collect();
+        let to_remove = free.into_iter().filter_map(|key| self.remove(key)).collect();
         self.forget_if_old(number);
-        leaving
+        to_remove
     }
 
     /// Returns the blocks in memory of a file, or of all files.

@@ -50,8 +50,8 @@ impl Store {
     /// Changes the most bytes that blocks may have, up to the memory that the store was opened
     /// with; evicts unused blocks if needed.
     pub fn set_limit(&self, limit_bytes: u64) {
-        let leaving = lock(&self.state).set_limit(limit_bytes);
-        self.remove(&leaving);
+        let to_remove = lock(&self.state).set_limit(limit_bytes);
+        self.remove(&to_remove);
     }
 
     /// Checks the bytes of a block that an earlier store left; removes a damaged one.

@@ -224,8 +224,8 @@ impl Store {
     }
 
     fn place_in_memory(&self, written: &mut PendingFile, key: BlockKey) -> Option<PathBuf> {
-        let (leaving, has_room) = lock(&self.state).place(key);
-        self.remove(&leaving);
+        let (to_remove, has_room) = lock(&self.state).place(key);
+        self.remove(&to_remove);
         if !has_room {
             return None;
         }
@@ -354,10 +354,10 @@ impl Store {
         let number = written.record.number;
         lock(&self.writes).remove(&number);
         let mut state = lock(&self.state);
-        let leaving = state.forget_file(number);
+        let to_remove = state.forget_file(number);
         state.close(number);
         drop(state);
-        self.remove(&leaving);
+        self.remove(&to_remove);
         if is_settled {
             let _ = self.records.remove(number);
         }

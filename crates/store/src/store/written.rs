@@ -3,7 +3,7 @@
 use super::state::{Backing, BlockState, FileState, FileVersion, Residency, id_of};
 use crate::memory::{BlockKey, SealedBlock};
 use crate::path::StorePath;
-use crate::policy::admission::Wish;
+use crate::policy::admission::LoadReason;
 use crate::under::UnderVersion;
 
 impl Residency {
@@ -55,13 +55,13 @@ impl Residency {
             return (vec![], false);
         }
         let size_bytes = self.block_bytes;
-        let (leaving, has_room) = self.make_room_for(key, size_bytes, Wish::Wanted);
+        let (to_remove, has_room) = self.make_room_for(key, size_bytes, LoadReason::Wanted);
         if has_room {
             self.policy.insert(id_of(key), size_bytes);
             self.counts.used_bytes += size_bytes;
             self.blocks.insert(key, BlockState::Busy { size_bytes });
         }
-        (leaving, has_room)
+        (to_remove, has_room)
     }
 
     /// Adds a block that was written, which may be smaller than its room.
@@ -84,12 +84,12 @@ impl Residency {
         (entry.file.version, entry.backing) = (version, backing);
         self.changes += 1;
         let path = entry.file.path.clone();
-        let leaving = match self.names.get(&path) {
+        let to_remove = match self.names.get(&path) {
             Some(&before) if before != number => self.retire(before),
             _ => vec![],
         };
         self.names.insert(path, number);
-        leaving
+        to_remove
     }
 
     /// Renames a file; returns the blocks to be removed of the file that had the new name.

@@ -59,9 +59,9 @@ impl Store {
         removed.inspect_err(|_| self.restore_entries(entry))?;
         let mut state = lock(&self.state);
         let known = state.known(path);
-        let leaving = known.map_or_else(Vec::new, |(number, _)| state.retire(number));
+        let to_remove = known.map_or_else(Vec::new, |(number, _)| state.retire(number));
         drop(state);
-        self.remove(&leaving);
+        self.remove(&to_remove);
         self.publish_name(path);
         Ok(())
     }

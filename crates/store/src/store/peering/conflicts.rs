@@ -133,8 +133,8 @@ impl Store {
             let _ = self.note(LedgerEntry::new(&written.record, promised), &from);
         })?;
         self.note(LedgerEntry::new(&written.record, promised), to)?;
-        let leaving = lock(&self.state).rename_file(written.record.number, to);
-        self.remove(&leaving);
+        let to_remove = lock(&self.state).rename_file(written.record.number, to);
+        self.remove(&to_remove);
         Ok(())
     }
 

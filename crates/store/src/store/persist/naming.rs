@@ -223,9 +223,9 @@ impl Store {
             synced: Some(file),
         };
         let moved = self.save(&record).and_then(|()| self.move_recorded(from, &record));
-        let leaving = lock(&self.state).forget_file(number);
+        let to_remove = lock(&self.state).forget_file(number);
         lock(&self.state).close(number);
-        self.remove(&leaving);
+        self.remove(&to_remove);
         moved
     }
 
