@@ -283,7 +283,8 @@ mod tests {
                         gated.hit(block);
                     } else {
                         gated.missed(block);
-                        let reason = [LoadReason::Wanted, LoadReason::Ahead, LoadReason::Read][what as usize % 3];
+                        let reasons = [LoadReason::Wanted, LoadReason::Ahead, LoadReason::Read];
+                        let reason = reasons[what as usize % 3];
                         if resident.len() == 10 {
                             let any = resident.iter().any(|&block| may_evict(block));
                             let Some(victim) = gated.displace(block, reason, &may_evict) else {
