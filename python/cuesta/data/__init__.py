@@ -1,7 +1,7 @@
-"""Datasets by name, and seeded synthetic ones.
+"""Datasets by name, and seeded synthetic inputs.
 
-`get` is `cuesta data get`. `registry.toml` says what there is, `cuesta.data.obtain.obtain` brings
-it into the cache, checked, `cuesta.data.make` makes synthetic inputs of any size.
+`get` is `cuesta data get`. `registry.toml` lists the datasets, `cuesta.data.obtain.obtain`
+downloads and checks them, and `cuesta.data.make` makes synthetic inputs of any size.
 
 A dataset is an entry of `registry.toml` with its licence and checksum. What breaks: a generator
 that changes gives other inputs for the same seed, and kept results no longer apply.
@@ -18,7 +18,7 @@ __all__ = ["get"]
 def get(name: str, output: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
     """Obtain a dataset of the registry, check it, and return the paths of its files.
 
-    It stays in the cache (`$CUESTA_DATA`, else `~/.cache/cuesta/data`) for the next time.
+    It remains in the cache (`$CUESTA_DATA`, else `~/.cache/cuesta/data`) for later calls.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ def get(name: str, output: str | os.PathLike[str] | None = None) -> tuple[Path, 
     output
         A folder to copy the files to; the paths are those of the cache when None.
 
-    Errors: `InputError` for an unknown name, `EngineError` where the origin cannot be reached or
-    gives other bytes than the registry says.
+    Errors: `InputError` for an unknown name, `EngineError` if the origin cannot be reached or sends
+    other bytes than the registry has.
     """
     from cuesta.data.obtain import cache_folder, copy_out, obtain
     from cuesta.data.registry import dataset

@@ -1,6 +1,6 @@
-"""Turn files of an origin into a GEM: tab-separated text, samples across, one gene a row.
+"""Conversion of downloaded files to a GEM: tab-separated text, a sample per column, a gene per row.
 
-Numbers of text files are passed on as they are written; those of binary files are written with the
+Numbers of text files are copied unchanged; those of binary files are written with the
 fewest digits that give the same number back.
 """
 
@@ -34,7 +34,7 @@ class Matrix:
 def convert(how: str, parts: Sequence[Path], output: Path) -> tuple[int, int]:
     """Write the GEM made of `parts` to `output`; return (genes, samples).
 
-    Errors: `InputError` with the file and the line when a part is not what it should be.
+    Errors: `InputError` with the file and the line of an invalid part.
     """
     try:
         matrix = CONVERTERS[how](parts)
@@ -123,7 +123,7 @@ CONVERTERS: dict[str, Callable[[Sequence[Path]], Matrix]] = {
 
 
 def _split_rows(lines: Iterable[str], skip: int) -> Iterator[tuple[str, Sequence[str]]]:
-    """Rows whose first `skip` fields are names, of which the first is taken."""
+    """Split rows whose first `skip` fields are names, of which the first is used."""
     for line in lines:
         fields = line.split("\t")
         yield _unquoted(fields[0]), [_value(field) for field in fields[skip:]]
@@ -138,13 +138,13 @@ def _unquoted(name: str) -> str:
 
 
 def _named(columns: Iterable[Sequence[str]]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Genes of an origin without names are called g1, g2, ..."""
+    """Name genes of a dataset without names g1, g2, ..."""
     for index, values in enumerate(columns):
         yield f"g{index + 1}", values
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
-    """Names made unique: the n-th of a kind gets `.n`."""
+    """Make names unique: the n-th occurrence gets the suffix `.n`."""
     counts: Counter[str] = Counter()
     numbered = []
     for name in names:
@@ -154,7 +154,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Lines without their ends, of plain text or gzip."""
+    """Yield lines without their ends, of plain text or gzip."""
     with path.open("rb") as probe:
         is_gzip = probe.read(2) == b"\x1f\x8b"
     with (

@@ -93,7 +93,7 @@ def _answer(connection: socket.socket) -> None:
         elif wanted == _RECEIVE:
             chunk, end = bytes(CHUNK_BYTES), time.monotonic() + SECONDS_MAX
             while time.monotonic() < end:
-                connection.sendall(chunk)  # An error where the other end has had enough.
+                connection.sendall(chunk)  # Raises an error once the other end closes.
         elif wanted == _ECHO:
             while byte := connection.recv(1):
                 connection.sendall(byte)

@@ -153,11 +153,8 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             completion, views = _end(readable, plan, folder, files, observer)
         reported_counts = [sample.outcome.counts for sample in samples]
         reported_counts += [naming.counts] if naming else []
-        verification = strictly(
-            remote.note_copies(completion.verification, trial, readable),
-            _files(completion),
-            reported_counts,
-        )
+        verification = remote.note_copies(completion.verification, trial, readable)
+        verification = strictly(verification, _files(completion), reported_counts)
         completion = replace(completion, verification=verification, naming=naming)
         result = record.build(trial, context, samples, completion)
         as_typed_seconds = plan.startup_seconds + time.perf_counter() - began

@@ -1,7 +1,7 @@
 """Activity of processes and machine over a run: rows of the kernel's counters.
 
 A row is taken every `TICK_SECONDS`. When there are more than `ROWS_MAX`, each two are merged and
-the tick is twice as long, so that a run of any length has about as many.
+the tick is twice as long, so that a run of any length has a bounded number.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def check_reach(trial: Trial, *, may_fetch: bool) -> None:
         try:
             mode = Path(path).stat().st_mode
         except (OSError, ValueError):
-            continue  # What reads it says so, in its own words.
+            continue  # The reader of the path reports it.
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise InputError(f"{path}: is neither a file nor a folder; a record may not name it")
 

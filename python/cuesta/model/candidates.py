@@ -3,7 +3,7 @@
 Every set of terms is fitted by least squares of relative errors; sets with a coefficient that is
 negative or beyond what is physical are dropped. The best of the rest is the non-negative least
 squares solution (it is the plain solution on its own terms). With few runs several sets fit about
-as well and disagree far away, so all are kept with a weight: the likelihood at the noise of a
+as well and disagree far away, so all are retained with a weight: the likelihood at the noise of a
 single run, times a penalty for each term, times the prior (`Term.prior`). A prediction draws sets
 by their weight and coefficients by their covariance, so that its interval covers both the noise and
 the uncertainty of the form.

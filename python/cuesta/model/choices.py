@@ -221,7 +221,7 @@ def resources(
             f"shared storage: {read / 1e9:,.4g} GB read, {written / 1e9:,.4g} GB written"
             f" = {busy['shared storage']:,.4g} s"
         )
-        # Equation (3) of the paper on two-level storage: it comes by the nodes' interfaces.
+        # Equation (3) of the paper on two-level storage: it passes the nodes' interfaces.
         sent, read, written = read + written, 0.0, 0.0
     if machine.disks:
         count = nodes * machine.disks.count

@@ -42,7 +42,7 @@ def fit(observed: Sequence[Observation], sources: Iterable[str], seed: int) -> R
 def merge_repeats(runs: Sequence[Observation]) -> list[Observation]:
     """Merge the repeats of each shape into one run with the median of their times.
 
-    The slowest repeats show what else the machine did, and a repeat gives away too much of another
+    The slowest repeats show other load of the machine, and a repeat reveals too much of another
     one that is left out to test a model.
     """
     shapes: dict[tuple[object, ...], list[Observation]] = defaultdict(list)

@@ -71,7 +71,7 @@ class Place:
     input_folders, scratch_folders, output_folders
         A folder on each disk for such files; none if the disks do not hold them.
     nodes
-        One node, or as many as are linked.
+        A single node, or the linked nodes.
     probed
         Measured rates and times of disks and links, by names that end in their units.
     """

@@ -1,1 +1,1 @@
-"""Studies: files of trials with a question, run, measured, and held against what was claimed."""
+"""Studies: files of trials with a question, which are run, measured and compared with claims."""
