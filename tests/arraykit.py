@@ -75,11 +75,11 @@ def trial(workload: str, inputs: list[str], parameters: dict[str, Any], **change
 
 def run(job: Trial, folder: Path, engine: Engine | None = None) -> Outcome:
     """Run into `folder/NAME`, verify, and check that nothing is left in scratch."""
-    chosen = engine or get_engine(job.engine)
-    output, scratch = folder / chosen.name, folder / "scratch"
+    runner = engine or get_engine(job.engine)
+    output, scratch = folder / runner.name, folder / "scratch"
     output.mkdir(parents=True)
     scratch.mkdir(exist_ok=True)
-    outcome = chosen.run(job, output, scratch)
+    outcome = runner.run(job, output, scratch)
     assert not any(scratch.iterdir())
     verification = verify(job, output, scratch)
     assert verification.verified, verification

@@ -50,7 +50,7 @@ def state(folder: Path) -> dict[str, Any]:
     return cluster_state
 
 
-def wait_for(reached: Callable[[], Any], what: str, seconds: float = GONE_SECONDS) -> Any:
+def wait_for(reached: Callable[[], Any], event_name: str, seconds: float = GONE_SECONDS) -> Any:
     """Poll `reached` until it is true; return its result."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -58,7 +58,7 @@ def wait_for(reached: Callable[[], Any], what: str, seconds: float = GONE_SECOND
         if result:
             return result
         time.sleep(0.05)
-    raise AssertionError(f"waited {seconds} s: {what}")
+    raise AssertionError(f"waited {seconds} s: {event_name}")
 
 
 def wait_until_gone(folder: Path) -> None:

@@ -53,8 +53,8 @@ def pair_words(row: list[str]) -> list[int]:
     scores, mask = row[9].split(","), row[10].encode()
     padded = mask + bytes(-len(mask) % 8)
     eights = [padded[at : at + 8] for at in range(0, len(padded), 8)]
-    packed = [int.from_bytes(eight, "little") for eight in eights]
-    return [*map(int, row[:9]), len(scores), *map(micro, scores), len(mask), *packed]
+    words_of_hash = [int.from_bytes(eight, "little") for eight in eights]
+    return [*map(int, row[:9]), len(scores), *map(micro, scores), len(mask), *words_of_hash]
 
 
 def join_digest(folder: Path) -> str:

@@ -310,10 +310,10 @@ class Nemesis:
         self._record(start, "lose_sight", before - after)
         self._record(start, "regain_sight", after - before)
 
-    def _record(self, start: float, do: str, pairs: set[tuple[int, int]]) -> None:
+    def _record(self, start: float, kind: str, pairs: set[tuple[int, int]]) -> None:
         for node, peer in sorted(pairs):
             for history in self._run.histories.values():
-                history.add(start, {"do": do, "node": node, "peer": peer})
+                history.add(start, {"do": kind, "node": node, "peer": peer})
 
     def _cut_off(self) -> None:
         start, before = time.monotonic(), self._sight()

@@ -195,10 +195,10 @@ class StorePromise:
         cleared = state.without(state.visible(node, target))
         visible = state.visible(node, path)
         for version in visible:
-            moved = cleared.without(visible).with_under(path, None)
-            yield moved.with_under(target, version.value)
+            kind = cleared.without(visible).with_under(path, None)
+            yield kind.with_under(target, version.value)
             renamed = replace(version, path=target, base=state.under[target])
-            yield replace(moved, alone=moved.alone | {renamed})
+            yield replace(kind, alone=kind.alone | {renamed})
         if not visible and state.under[path] is not None:
             yield cleared.with_under(target, state.under[path]).with_under(path, None)
 

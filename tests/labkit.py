@@ -167,9 +167,9 @@ def same_as_input(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Veri
     )
 
 
-def anything(trial: Trial, answer: Path, scratch: Path, **how: Any) -> Verification:
+def anything(trial: Trial, answer: Path, scratch: Path, **renamed: Any) -> Verification:
     """Accept any answer."""
-    verification = same_as_input(trial, answer, scratch, **how)
+    verification = same_as_input(trial, answer, scratch, **renamed)
     return replace(verification, verified=True, expected=verification.digest)
 
 

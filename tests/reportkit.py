@@ -97,10 +97,10 @@ def record(engine: str, timings: Sequence[Timing], peak_bytes: int, **changes: A
     """Return a record of `scan`, with the fields in `changes` replaced."""
     order = sorted(timings, key=lambda timing: timing.wall_seconds)
     median = order[(len(order) - 1) // 2]
-    chosen = sample(median, peak_bytes)
+    measures = sample(median, peak_bytes)
     totals = {
         name: value
-        for name, value in chosen.items()
+        for name, value in measures.items()
         if name not in ("phases", "load_average", "resident_before_bytes")
     }
     fields: Record = {
@@ -129,7 +129,7 @@ def record(engine: str, timings: Sequence[Timing], peak_bytes: int, **changes: A
             "peak_resident_bytes": 40_000_000,
         },
         "time": _time(timings),
-        "phases": chosen["phases"],
+        "phases": measures["phases"],
         **totals,
         "cache": "as-is",
         "repeats": len(timings),

@@ -15,12 +15,12 @@ from cuesta.errors import EngineMissing
 from cuesta.store import control
 
 
-def main(request: str, how: str) -> None:
+def main(request: str, action: str) -> None:
     """Restart the store; `turn` kills a running store, and starts one where none runs."""
     pid = running(Path(json.loads(request)["folder"]))
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
-    if pid is None or how == "restart":
+    if pid is None or action == "restart":
         answer = control.launch("cuesta.store.serve", request)
         if answer != "ready":
             sys.exit(answer)

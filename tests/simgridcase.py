@@ -90,11 +90,11 @@ def route(zone: Any, begin: Any, end: Any, links: list[Any]) -> None:
         zone.add_route(begin.netpoint, end.netpoint, None, None, hops, True)
 
 
-def start(engine: Any, name: str, where: Any, what: Any, *words: Any) -> None:
+def start(engine: Any, name: str, where: Any, function: Any, *words: Any) -> None:
     if hasattr(where, "add_actor"):
-        where.add_actor(name, what, *words)
+        where.add_actor(name, function, *words)
     else:
-        Actor.create(name, where, what, *words)
+        Actor.create(name, where, function, *words)
 
 
 if __name__ == "__main__":

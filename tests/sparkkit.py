@@ -77,8 +77,8 @@ def run(job: Trial, folder: Path, name: str = "spark") -> tuple[Outcome, dict[st
     output.mkdir(parents=True)
     scratch.mkdir()
     shared = {"spark": engine, "spark-scala": scala_engine}
-    chosen = shared[name]() if name in shared else get_engine(name)
-    outcome = chosen.run(job, output, scratch)
+    engine_used = shared[name]() if name in shared else get_engine(name)
+    outcome = engine_used.run(job, output, scratch)
     assert name == "native" or not any(scratch.iterdir())
     files = [path for path in output.rglob("*") if path.is_file()]
     return outcome, {str(path.relative_to(output)): path.read_bytes() for path in files}

@@ -27,8 +27,10 @@ def result(
     """Return a `study.json` whose cells have the values of `samples` for their levels."""
     names = [[level["name"] for level in axis["levels"]] for axis in factors]
     cells: list[dict[str, Any]] = []
-    for chosen in itertools.product(*names):
-        levels = {axis["name"]: level for axis, level in zip(factors, chosen, strict=True)}
+    for combination_levels in itertools.product(*names):
+        levels = {
+            axis["name"]: level for axis, level in zip(factors, combination_levels, strict=True)
+        }
         measures = {name: list(values) for name, values in samples(levels).items()}
         cells.append(
             {

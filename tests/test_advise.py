@@ -191,7 +191,7 @@ def test_an_engine_is_left_out_far_beyond_its_measured_sizes() -> None:
         "452 GB is more than 1,000 times the 10 MB of the largest run of mpi; measure one of at"
         " least 452 MB and give it with --runs"
     }
-    assert [f"Left out: {why}." for why in reasons] == [
+    assert [f"Left out: {reason}." for reason in reasons] == [
         line for line in consequences(advice) if line.startswith("Left out")
     ]
     assert {ranked["choice"]["engine"] for ranked in advice["best"]} <= {"native", "spark"}

@@ -59,11 +59,15 @@ def test_runs_made_here_are_separate_choices(
         record("mpi", 10**9, 4.0),
     ]
     write(tmp_path, records)
-    far = to_advice(capsys, "sort", "--input-size", "20GB", "--runs", str(tmp_path))
-    assert [ranked["choice"]["engine"] for ranked in far["best"]] == ["spark", "native", "mpi"]
-    assert far["best"][0]["choice"]["seconds"]["value"] == pytest.approx(29.0)
-    near = to_advice(capsys, "sort", "--input-size", "2GB", "--runs", str(tmp_path))
-    assert near["best"][0]["choice"]["engine"] == "native"
+    far_advice = to_advice(capsys, "sort", "--input-size", "20GB", "--runs", str(tmp_path))
+    assert [ranked["choice"]["engine"] for ranked in far_advice["best"]] == [
+        "spark",
+        "native",
+        "mpi",
+    ]
+    assert far_advice["best"][0]["choice"]["seconds"]["value"] == pytest.approx(29.0)
+    near_advice = to_advice(capsys, "sort", "--input-size", "2GB", "--runs", str(tmp_path))
+    assert near_advice["best"][0]["choice"]["engine"] == "native"
     page = tmp_path / "page.html"
     words = ["advise", "sort", "--input-size", "2GB", "--runs", str(tmp_path), "-o", str(page)]
     assert call(words) == 0
@@ -136,9 +140,9 @@ def test_a_line_through_times_that_are_mostly_starts_is_unsure(tmp_path: Path) -
     (choice,) = measured.choices("sort", 864e6, [tmp_path])
     assert choice.seconds
     assert choice.seconds.high > 1.6 * choice.seconds.value
-    (near,) = measured.choices("sort", 216e6, [tmp_path])
-    assert near.seconds
-    assert near.seconds.high < 1.2 * near.seconds.value
+    (near_choice,) = measured.choices("sort", 216e6, [tmp_path])
+    assert near_choice.seconds
+    assert near_choice.seconds.high < 1.2 * near_choice.seconds.value
 
 
 def test_far_less_input_than_any_run_had_is_refused_and_a_little_less_unsure(
@@ -147,7 +151,9 @@ def test_far_less_input_than_any_run_had_is_refused_and_a_little_less_unsure(
     records = [record("native", 10**9, 3.0)]
     (tiny,) = among(tmp_path, records, 1e7)
     assert tiny.refused == "its smallest run had 1 GB; measure at most 300 MB"
-    small, same = (measured.choices("sort", size, [tmp_path])[0].seconds for size in (1e8, 1e9))
+    small, known_size = (
+        measured.choices("sort", size, [tmp_path])[0].seconds for size in (1e8, 1e9)
+    )
     assert small
-    assert same
-    assert small.high / small.low > 1.5 * same.high / same.low
+    assert known_size
+    assert small.high / small.low > 1.5 * known_size.high / known_size.low

@@ -60,13 +60,19 @@ def test_the_tightest_limit_of_all_groups_around_a_process_counts(
     for depth, (memory, quota) in enumerate(levels):
         below = "".join(f"/{name}" for name in NAMES[:depth])
         if is_second:
-            known = {"memory__max": str(memory or "max"), "cpu__max": f"{quota or 'max'} {PERIOD}"}
-            system.write(f"/sys/fs/cgroup{below}", **known)
+            limits_of_job = {
+                "memory__max": str(memory or "max"),
+                "cpu__max": f"{quota or 'max'} {PERIOD}",
+            }
+            system.write(f"/sys/fs/cgroup{below}", **limits_of_job)
         else:
             limit = memory or 9223372036854771712
             system.write(f"/sys/fs/cgroup/memory{below}", memory__limit_in_bytes=str(limit))
-            known = {"cpu__cfs_quota_us": str(quota or -1), "cpu__cfs_period_us": str(PERIOD)}
-            system.write(f"/sys/fs/cgroup/cpu,cpuacct{below}", **known)
+            limits_of_job = {
+                "cpu__cfs_quota_us": str(quota or -1),
+                "cpu__cfs_period_us": str(PERIOD),
+            }
+            system.write(f"/sys/fs/cgroup/cpu,cpuacct{below}", **limits_of_job)
     limits = system.limits()
     assert limits.memory_bytes == min((memory for memory, _ in levels if memory), default=None)
     quotas = [quota / PERIOD for _, quota in levels if quota]

@@ -42,9 +42,9 @@ def typed_words(command: str, workload: str) -> set[str]:
 def test_the_keywords_are_the_words_of_the_command_line(
     job: type[Run] | type[Compare], workload: str
 ) -> None:
-    known = keywords(get_workload(workload), job.engines)
+    parameters_by_name = keywords(get_workload(workload), job.engines)
     letters = {"k"} if workload == "assemble" else set()
-    assert set(known) == typed_words(job.command, workload) | letters
+    assert set(parameters_by_name) == typed_words(job.command, workload) | letters
 
 
 @pytest.mark.parametrize("workload", WORKLOAD_NAMES)
@@ -57,13 +57,21 @@ def test_the_stub_has_each_keyword_with_its_default_and_an_explanation(
         for node in ast.parse(STUB.read_text()).body
         if isinstance(node, ast.FunctionDef) and node.name == job.command and _of(node) == workload
     ]
-    known = keywords(get_workload(workload), job.engines)
-    assert [argument.arg for argument in function.args.kwonlyargs] == [*known, "progress"]
+    parameters_by_name = keywords(get_workload(workload), job.engines)
+    assert [argument.arg for argument in function.args.kwonlyargs] == [
+        *parameters_by_name,
+        "progress",
+    ]
     defaults = [ast.literal_eval(default) for default in function.args.kw_defaults if default]
-    expected = [False if name == "cold" else parameter.default for name, parameter in known.items()]
+    expected = [
+        False if name == "cold" else parameter.default
+        for name, parameter in parameters_by_name.items()
+    ]
     assert defaults == [*expected, True]
     explained = ast.get_docstring(function) or ""
-    assert all(f"\n{name}\n    " in explained for name in ("inputs", *known, "progress"))
+    assert all(
+        f"\n{name}\n    " in explained for name in ("inputs", *parameters_by_name, "progress")
+    )
     assert "--" not in explained.replace("----------", "")
 
 
@@ -80,22 +88,22 @@ def test_the_stub_is_what_its_generator_writes() -> None:
 @pytest.mark.parametrize("call", [cuesta.run, cuesta.compare])
 def test_help_and_completion_know_the_keywords_of_all_workloads(call: Any) -> None:
     job = Run if call is cuesta.run else Compare
-    known = {
+    all_keywords = {
         name
         for workload in WORKLOAD_NAMES
         for name in keywords(get_workload(workload), job.engines)
     }
     parameters = inspect.signature(call).parameters
-    assert set(parameters) == known | {"workload", "inputs", "progress"}
-    assert all(f"{name}" in call.__doc__ for name in (*known, *WORKLOAD_NAMES))
+    assert set(parameters) == all_keywords | {"workload", "inputs", "progress"}
+    assert all(f"{name}" in call.__doc__ for name in (*all_keywords, *WORKLOAD_NAMES))
 
 
 def test_the_keywords_of_an_assessment_are_the_words_of_the_command_line() -> None:
     group: Any = typer.main.get_command(commands.build(["assess"]))
-    known = group.commands["assess"].params if hasattr(group, "commands") else group.params
+    parameters = group.commands["assess"].params if hasattr(group, "commands") else group.params
     typed = {
         parameter.name: parameter.default
-        for parameter in known
+        for parameter in parameters
         if parameter.name not in ("folder", "help")
     }
     called = dict(inspect.signature(cuesta.assess).parameters)

@@ -147,8 +147,8 @@ def test_an_existing_answer_is_opened_and_another_folder_refused(
         cuesta.Answer(tmp_path)
     with pytest.raises(cuesta.InputError, match="exists already; give another output, or overwr"):
         cuesta.run("scan", files["pairs"], output=out, progress=False)
-    again = cuesta.run("scan", files["pairs"], output=out, overwrite=True, progress=False)
-    assert again.digest == first.digest
+    replaced = cuesta.run("scan", files["pairs"], output=out, overwrite=True, progress=False)
+    assert replaced.digest == first.digest
 
 
 def test_what_was_verified_of_an_answer_is_reported(files: dict[str, Path]) -> None:

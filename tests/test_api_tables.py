@@ -132,13 +132,13 @@ def test_scores_are_those_of_the_text_and_of_the_pair_matrix(
     answers: dict[str, cuesta.Answer], tmp_path: Path
 ) -> None:
     matrix = answers["load"].table(as_="pandas")
-    again = cuesta.run("scan", answers["load"].files[0], progress=False)
-    rows = [line.split("\t") for line in again.files[0].read_text().splitlines()]
+    from_matrix = cuesta.run("scan", answers["load"].files[0], progress=False)
+    rows = [line.split("\t") for line in from_matrix.files[0].read_text().splitlines()]
     assert [float(row[9]) for row in rows] == matrix["score"].tolist()
     assert [row[10] for row in rows] == matrix["mask"].tolist()
     for place, name in enumerate(list(matrix.columns)[:9]):
         assert [int(row[place]) for row in rows] == matrix[name].tolist()
-    assert answers["load"].table().combine_chunks() == again.table().combine_chunks()
+    assert answers["load"].table().combine_chunks() == from_matrix.table().combine_chunks()
 
 
 def test_pairs_of_an_expression_matrix_know_the_names_of_genes(

@@ -105,9 +105,9 @@ def test_threads_memory_and_order_change_no_byte(reads: Path, tmp_path: Path, si
 def test_ranks_write_the_same_bytes(
     reads: Path, tmp_path: Path, ranks: str, memory: str, more: list[str]
 ) -> None:
-    packed = tmp_path / "packed.fq.gz"
-    packed.write_bytes(gzip.compress(reads.read_bytes()[:200_000].rpartition(b"@")[0]))
-    inputs = [reads, packed]
+    packed_file = tmp_path / "packed.fq.gz"
+    packed_file.write_bytes(gzip.compress(reads.read_bytes()[:200_000].rpartition(b"@")[0]))
+    inputs = [reads, packed_file]
     native = assemble(inputs, tmp_path / "native", *more)
     options = ["--engine", "mpi", "--ranks", ranks, "--memory", memory]
     answer = assemble(inputs, tmp_path / "mpi", *more, *options)
@@ -133,16 +133,16 @@ def test_lower_case_carriage_returns_fasta_and_ambiguous_letters_are_read(
     other = assemble([path], tmp_path / "other", "-k", "31")
     assert (first / "graph.gfa").read_bytes() == (other / "graph.gfa").read_bytes()
     path.write_text("".join(f">x\n{sequence}NNRY{sequence[:20]}\n" for sequence in sequences))
-    cut = assemble([path], tmp_path / "cut", "-k", "31")
+    contigs_cut = assemble([path], tmp_path / "cut", "-k", "31")
     # The short stretches have no k-mers, but are bases of the reads, as the depth shows.
-    assert without_depth(first) == without_depth(cut)
+    assert without_depth(first) == without_depth(contigs_cut)
     mixed = [
         f">x\n{sequence}{'' if index % 4 else 'N'}\n" for index, sequence in enumerate(sequences)
     ]
     path.write_text("".join(mixed))
-    left_out = assemble([path], tmp_path / "left", "-k", "31", "--drop-reads-with-n")
-    assert record(left_out)["answer"]["counts"]["bases"] <= len(genome) + 200
-    spectrum = (left_out / "spectrum.tsv").read_text()
+    without_n = assemble([path], tmp_path / "left", "-k", "31", "--drop-reads-with-n")
+    assert record(without_n)["answer"]["counts"]["bases"] <= len(genome) + 200
+    spectrum = (without_n / "spectrum.tsv").read_text()
     assert spectrum != (first / "spectrum.tsv").read_text()
 
 
@@ -284,9 +284,9 @@ def test_bad_input_is_named(
     protein = f">a\n{read}\n>b\n{read}ELVISL\n".encode()
     assert f"record 2, base {len(read) + 1}: 'E' stands for an amino acid" in complaint(protein)
     compressed = gzip.compress(reads.read_bytes())
-    cut = complaint(compressed[: len(compressed) // 2])
-    assert "bad.fq" in cut
-    assert "obtain it again" in cut
+    cut_message = complaint(compressed[: len(compressed) // 2])
+    assert "bad.fq" in cut_message
+    assert "obtain it again" in cut_message
     assert "reads have 34 bases" in complaint(protein[: protein.index(b">b")], "-k", "55")
     for sizes in ("30", "129", "31,31"):
         assert "odd numbers from 15 to 127" in refusal(capsys, str(reads), "-k", sizes, *out)

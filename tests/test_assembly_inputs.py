@@ -45,10 +45,10 @@ def bgzip(text: bytes, size: int = 20_000) -> bytes:
     for start in range(0, len(text), size):
         part = text[start : start + size]
         packer = zlib.compressobj(6, zlib.DEFLATED, -15)
-        packed = packer.compress(part) + packer.flush()
+        packed_part = packer.compress(part) + packer.flush()
         head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
         tail = struct.pack("<II", zlib.crc32(part), len(part))
-        blocks.append(head + struct.pack("<H", len(packed) + 25) + packed + tail)
+        blocks.append(head + struct.pack("<H", len(packed_part) + 25) + packed_part + tail)
     return b"".join(blocks)
 
 
@@ -103,9 +103,9 @@ def test_a_cut_is_refused_wherever_it_is(
     text = plain.read_bytes()
     path = tmp_path / "cut.fq"
     for pack in (gzip.compress, bz2.compress, lzma.compress, lambda text: bgzip(text) + MARK):
-        packed = pack(text)
+        packed_text = pack(text)
         for part in (0.001, 0.1, 0.4, 0.7, 0.9999):
-            path.write_bytes(packed[: max(20, int(part * len(packed)))])
+            path.write_bytes(packed_text[: max(20, int(part * len(packed_text)))])
             line = refusal(capsys, str(path), *K, "-o", str(tmp_path / "a"))
             assert str(path) in line
             assert "cut short" in line or "obtain it again" in line, line
@@ -211,14 +211,14 @@ def test_single_reads_and_lists_go_with_pairs(
     halves = []
     for path in (first, second):
         lines = path.read_text().splitlines(keepends=True)
-        cut = len(lines) // 8 * 4
+        cut_line = len(lines) // 8 * 4
         names = [path.with_name(f"{half}{path.name}") for half in "ab"]
-        names[0].write_text("".join(lines[:cut]))
-        names[1].write_text("".join(lines[cut:]))
+        names[0].write_text("".join(lines[:cut_line]))
+        names[1].write_text("".join(lines[cut_line:]))
         halves.append(",".join(map(str, names)))
-    listed = assemble([], tmp_path / "c", "-1", halves[0], "-2", halves[1], *K)
+    from_lists = assemble([], tmp_path / "c", "-1", halves[0], "-2", halves[1], *K)
     direct = assemble([], tmp_path / "d", *typed, *K)
-    assert (listed / "contigs.fa").read_bytes() == (direct / "contigs.fa").read_bytes()
+    assert (from_lists / "contigs.fa").read_bytes() == (direct / "contigs.fa").read_bytes()
     out = ["-o", str(tmp_path / "e")]
     assert "-s before one of single reads" in refusal(capsys, *typed, str(more[0]), *out)
     assert "-s takes single reads beside pairs" in refusal(capsys, "-s", str(more[0]), *out)
@@ -255,15 +255,15 @@ def test_an_empty_answer_explains_why_on_the_last_line(
     genome.write_text(f">g\n{drawn(20_000, 6)}\n")
     thin = tmp_path / "thin.fa"
     thin.write_text("".join(f">r\n{drawn(60, 6)}\n" for _ in range(3)))
-    for words, why in (
+    for words, reason in (
         ([str(genome)], "every 31-mer occurs once; are these assembled sequences?"),
         ([str(thin), *K], "the longest has 60; graph.gfa has all"),
         ([str(thin), *K, "--min-count", "9"], "no 31-mer occurs 9 times"),
     ):
         answer = assemble([], tmp_path / "a", *words)
         last = capsys.readouterr().out.strip().splitlines()
-        assert why in " ".join(chain.from_iterable(line.split() for line in last[-2:])), last
+        assert reason in " ".join(chain.from_iterable(line.split() for line in last[-2:])), last
         page = tmp_path / "page.html"
         assert call(["report", str(answer), "-o", str(page)]) == 0
         capsys.readouterr()
-        assert why.split(";")[0] in page.read_text()
+        assert reason.split(";")[0] in page.read_text()

@@ -108,10 +108,10 @@ def test_plasmids_come_back_with_exactly_their_kmers(
     answer: Path, plasmids: dict[str, str]
 ) -> None:
     real = set().union(*map(kmers, plasmids.values()))
-    ours = set().union(*map(kmers_of, sequences(answer / "contigs.fa").items()))
+    assembled_kmers = set().union(*map(kmers_of, sequences(answer / "contigs.fa").items()))
     # Measured: 99.3 % with read pairs, 98.6 % without; none foreign to the plasmids.
-    assert len(ours & real) >= 0.98 * len(real)
-    assert len(ours - real) <= 1e-4 * len(ours)
+    assert len(assembled_kmers & real) >= 0.98 * len(real)
+    assert len(assembled_kmers - real) <= 1e-4 * len(assembled_kmers)
 
 
 def test_the_plasmid_without_long_repeats_is_a_single_contig_all_the_way_round(

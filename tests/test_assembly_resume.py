@@ -69,11 +69,11 @@ def test_checkpoints_of_ranks_serve_this_process(
     options = ["-k", "31", "--resume", str(tmp_path / "kept")]
     ranks = assemble([reads], tmp_path / "ranks", *options, "--engine", "mpi", "--ranks", "2")
     assert "keeps up to" not in capsys.readouterr().err
-    here = assemble([reads], tmp_path / "here", *options)
+    native_answer = assemble([reads], tmp_path / "here", *options)
     assert "to go on from" in capsys.readouterr().err
     for name in FILES:
-        assert (here / name).read_bytes() == (ranks / name).read_bytes(), name
-    assert "compact" not in {phase["name"] for phase in record(here)["phases"]}
+        assert (native_answer / name).read_bytes() == (ranks / name).read_bytes(), name
+    assert "compact" not in {phase["name"] for phase in record(native_answer)["phases"]}
 
 
 @pytest.mark.parametrize(

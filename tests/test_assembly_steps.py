@@ -70,16 +70,16 @@ def test_each_rule_fires_where_it_should(
 
 def test_a_genome_of_a_thousand_bases_has_too_few_kmers_for_a_peak(tmp_path: Path) -> None:
     reads = write_fastq(tmp_path / "r.fq", reads_of(drawn(600, 3), 60, 0.0, 4))
-    why = steps([reads], tmp_path / "a")["Look at the reads"]
-    assert "has less than about 1,000 bases" in why
+    advice = steps([reads], tmp_path / "a")["Look at the reads"]
+    assert "has less than about 1,000 bases" in advice
 
 
 def test_reads_of_low_depth_are_answered_with_how_many_more_are_needed(
     place: Path, tmp_path: Path
 ) -> None:
-    why = steps([reads_file(place, "--seed 4 --coverage 8")], tmp_path / "a")["Read deeper"]
-    assert "31-mers were seen 4." in why
-    assert "4.1 times as many reads would make it 20." in why
+    advice = steps([reads_file(place, "--seed 4 --coverage 8")], tmp_path / "a")["Read deeper"]
+    assert "31-mers were seen 4." in advice
+    assert "4.1 times as many reads would make it 20." in advice
 
 
 def test_reads_with_a_single_size_of_kmers_are_answered_with_more_sizes(
@@ -92,9 +92,9 @@ def test_reads_with_a_single_size_of_kmers_are_answered_with_more_sizes(
 
 def test_pairs_are_advised_to_be_further_apart(place: Path, tmp_path: Path) -> None:
     reads = reads_file(place, "--seed 9 --coverage 40 --repeats 0.2 --fragment 300")
-    why = steps([reads], tmp_path / "a", "--interleaved")["Read longer"]
-    assert "or pairs that are further apart" in why
-    assert "The longest of these has 1," in why
+    advice = steps([reads], tmp_path / "a", "--interleaved")["Read longer"]
+    assert "or pairs that are further apart" in advice
+    assert "The longest of these has 1," in advice
 
 
 def test_pairs_that_are_none_are_to_be_checked(place: Path, tmp_path: Path) -> None:
@@ -111,9 +111,9 @@ def test_another_genome_that_is_thinner_looks_like_contamination(
     other = place / "other.fq"
     assert call(f"data make reads --bases 40000 --coverage 9 --seed 12 -o {other}".split()) == 0
     most = reads_file(place, "--seed 1 --coverage 40")
-    why = steps([most, other], tmp_path / "a")["Look for contamination"]
-    assert "where most were read 40 times" in why
-    assert "GC" not in why
+    advice = steps([most, other], tmp_path / "a")["Look for contamination"]
+    assert "where most were read 40 times" in advice
+    assert "GC" not in advice
     small = place / "small.fq"
     assert call(f"data make reads --bases 4000 --coverage 9 --seed 13 -o {small}".split()) == 0
     assert list(steps([most, small], tmp_path / "b")) == FINE
@@ -133,8 +133,8 @@ def composed(length: int, gc: float, seed: int) -> str:
 def test_a_deeper_genome_of_other_gc_is_suspected_and_a_circle_is_not(tmp_path: Path) -> None:
     most, other = reads_of(drawn(100_000, 1), 30, 0.003, 2), composed(12_000, 0.34, 3)
     linear = write_fastq(tmp_path / "linear.fq", most + reads_of_line(other, 90))
-    why = steps([linear], tmp_path / "a")["Look for contamination"]
-    assert "of 34\xa0% GC where most have 50\xa0%" in why
+    advice = steps([linear], tmp_path / "a")["Look for contamination"]
+    assert "of 34\xa0% GC where most have 50\xa0%" in advice
     circle = write_fastq(tmp_path / "circle.fq", most + reads_of(other, 90, 0.003, 4))
     assert list(steps([circle], tmp_path / "b")) == FINE
 
@@ -186,8 +186,8 @@ def test_circles_and_what_is_linked_to_the_largest_component_are_no_contaminatio
 def test_a_deep_circle_is_not_called_the_longest_repeat(place: Path, tmp_path: Path) -> None:
     circle = write_fastq(tmp_path / "circle.fq", reads_of(drawn(5000, 40), 120, 0.003, 41))
     reads = reads_file(place, "--seed 9 --coverage 40 --repeats 0.2")
-    why = steps([reads, circle], tmp_path / "a")["Read longer"]
-    assert "The longest of these has 1,0" in why
+    advice = steps([reads, circle], tmp_path / "a")["Read longer"]
+    assert "The longest of these has 1,0" in advice
 
 
 def test_scaffolds_that_are_long_ask_for_nothing(place: Path, tmp_path: Path) -> None:

@@ -88,10 +88,12 @@ def test_a_contig_may_run_over_the_end_of_a_circle_and_of_no_line(
 
 @needs_mappy
 def test_less_than_half_of_a_reference_has_no_ng50(tmp_path: Path, reference: Path) -> None:
-    packed = tmp_path / "reference.fa.gz"
-    packed.write_bytes(gzip.compress(reference.read_bytes().lower().replace(b">two", b">two N")))
+    packed_reference = tmp_path / "reference.fa.gz"
+    packed_reference.write_bytes(
+        gzip.compress(reference.read_bytes().lower().replace(b">two", b">two N"))
+    )
     answer = write_answer(tmp_path / "a", GENOME[:9000], GENOME[20_000:30_000], OTHER[:600])
-    assessment = assessed(answer, "-r", str(packed), "--no-reads", "--min-contig", "601")
+    assessment = assessed(answer, "-r", str(packed_reference), "--no-reads", "--min-contig", "601")
     assert (assessment["measures"]["ng50"], assessment["measures"]["nga50"]) == (None, None)
     assert assessment["measures"]["genome_fraction"] == 19_000 / 80_000
     html = write([answer], tmp_path / "r.html").read_text()
@@ -201,7 +203,7 @@ def test_an_assessment_of_another_answer_or_damaged_is_not_shown(tmp_path: Path)
 @pytest.mark.skipif(QUAST is None, reason="QUAST is not installed")
 def test_measures_are_those_of_quast(tmp_path: Path, reference: Path) -> None:
     answer = write_answer(tmp_path / "a", *scrambled())
-    ours = assessed(answer, "-r", str(reference), "--no-reads")["measures"]
+    our_measures = assessed(answer, "-r", str(reference), "--no-reads")["measures"]
     command = [str(QUAST), "--fast", "-t", "1", "-r", str(reference), "--min-contig", "500"]
     subprocess.run(
         [*command, str(answer / "contigs.fa"), "-o", str(tmp_path / "q")],
@@ -214,6 +216,6 @@ def test_measures_are_those_of_quast(tmp_path: Path, reference: Path) -> None:
         ("# misassembled contigs", "misassembled_contigs"), ("Unaligned length", "unaligned_bases"),
         ("NG50", "ng50"), ("NGA50", "nga50"), ("Largest alignment", "largest_alignment"),
     ]:  # fmt: skip
-        assert float(quast[name]) == pytest.approx(ours[key], abs=10), name
-    fraction = 100 * ours["genome_fraction"]
+        assert float(quast[name]) == pytest.approx(our_measures[key], abs=10), name
+    fraction = 100 * our_measures["genome_fraction"]
     assert float(quast["Genome fraction (%)"]) == pytest.approx(fraction, abs=0.02)

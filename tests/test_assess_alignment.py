@@ -121,16 +121,16 @@ def test_a_few_bases_do_not_make_a_misassembly() -> None:
 
 def test_bases_of_two_alignments_remain_with_the_longer_alignment() -> None:
     long, short = equal(0, 10_000, 6000), equal(5900, 60_000, 4000)
-    chosen = chain.best([short, long], 9900, GENOME)
-    assert [(block.first, block.last) for block in chosen] == [(0, 6000), (6000, 9900)]
-    assert chosen[1].begin == 60_100
+    blocks = chain.best([short, long], 9900, GENOME)
+    assert [(block.first, block.last) for block in blocks] == [(0, 6000), (6000, 9900)]
+    assert blocks[1].begin == 60_100
 
 
 def test_a_repeat_takes_the_copy_that_is_next_to_its_neighbours() -> None:
     copies = [equal(3000, begin, 500) for begin in (70_000, 13_000, 90_000)]
     around = [equal(0, 10_000, 3000), equal(3500, 13_500, 3000)]
-    chosen = chain.best([*copies, *around], 6500, GENOME)
-    assert [block.begin for block in chosen] == [10_000, 13_000, 13_500]
+    blocks = chain.best([*copies, *around], 6500, GENOME)
+    assert [block.begin for block in blocks] == [10_000, 13_000, 13_500]
 
 
 def test_short_gaps_count_as_mismatches_or_indels_only_of_contigs_that_align() -> None:

@@ -119,8 +119,8 @@ def of_work(run: Run, cause: str) -> float:
 def first(run: Run, *but: str) -> str:
     """Return the cause with the most core time, without the time that parallel tests took."""
     result = attributed(run)
-    left_out = (*WORK, STARTING, OTHERS, *but)
-    return max((cause for cause in result.core_seconds if cause not in left_out), key=result.share)
+    excluded = (*WORK, STARTING, OTHERS, *but)
+    return max((cause for cause in result.core_seconds if cause not in excluded), key=result.share)
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def needs_spark(name: str) -> None:
         pytest.skip(reason)
 
 
-def ran(words: list[str], answer: Path) -> Run:
+def run_of(words: list[str], answer: Path) -> Run:
     """Return a run in a separate process, whose Spark session is new."""
     command = [sys.executable, "-m", "cuesta", "run", *words, "--threads", "2", "--verify", "none"]
     done = subprocess.run(
@@ -202,7 +202,7 @@ def test_a_small_heap_is_detected(tmp_path: Path) -> None:
     java = "-XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn"
     option = f"spark.driver.extraJavaOptions={java}"
     runs = {
-        name: ran(
+        name: run_of(
             [*words, "--engine-option", f"{option}{size} -Xlog:gc:file={tmp_path / name}.log"],
             tmp_path / name,
         )
@@ -225,7 +225,7 @@ def test_a_task_that_is_far_longer_than_the_rest_is_detected(large: Path, tmp_pa
     (folder / "1.txt.gz").write_bytes(240 * member)
     (folder / "2.txt.gz").write_bytes(member)
     words = ["scan", str(folder), "--min-abs-score", "0.9", "--engine", "spark"]
-    run = ran([*words, "--memory", "2GiB"], tmp_path / "answer")
+    run = run_of([*words, "--memory", "2GiB"], tmp_path / "answer")
     assert attributed(run).share(SKEW) > 0
     # The first cause depends on the load of the machine, its memory and its collector as well.
     log = run.object("engine_log")

@@ -158,12 +158,12 @@ def test_shuffled_reads_are_the_same_reads_in_another_order(tmp_path: Path) -> N
 
     reads = read_pairs(tmp_path, smoke=True)
     first = [path.read_bytes().split(b"\n")[:-1] for path in reads.files]
-    ours = [lines[at : at + 4] for lines in first for at in range(0, len(lines), 4)]
+    rounds = [lines[at : at + 4] for lines in first for at in range(0, len(lines), 4)]
     lines = shuffled(reads).read_bytes().split(b"\n")[:-1]
     mixed = [lines[at : at + 4] for at in range(0, len(lines), 4)]
-    assert mixed != ours
-    assert sorted(mixed) == sorted(ours)
-    assert reads.bases == 100 * len(ours)
+    assert mixed != rounds
+    assert sorted(mixed) == sorted(rounds)
+    assert reads.bases == 100 * len(rounds)
 
 
 def test_a_part_is_counted_over_all_repeats_and_has_an_interval(size: Size) -> None:

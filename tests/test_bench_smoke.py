@@ -120,12 +120,12 @@ def test_assemblies_are_the_same_bytes_and_their_stages_are_listed_with_a_floor(
 
 def test_contigs_of_a_drawn_genome_are_judged_where_a_judge_is_installed(tmp_path: Path) -> None:
     (case,) = smoke(tmp_path, "assembly_quality", "spades.py", "megahit")["cases"]
-    ours = case["contestants"][0]
-    assert len(ours["seconds"]) == 1
+    our_contestant = case["contestants"][0]
+    assert len(our_contestant["seconds"]) == 1
     names = {bar["name"] for bar in case["bars"] if "name" in bar}
     assert {"contigs NGA50", "scaffolds misassemblies", "contigs genome fraction"} <= names
     if shutil.which("quast.py"):
-        assert ours["figures"]["contigs genome fraction"] > 90
+        assert our_contestant["figures"]["contigs genome fraction"] > 90
     else:
         assert any("not judged, quast.py is not installed" in note for note in case["notes"])
 

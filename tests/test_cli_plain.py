@@ -43,10 +43,10 @@ def test_the_values_are_those_that_typer_reads(
     monkeypatch.setattr(signature, "make_command", collect)
     monkeypatch.setattr(plain, "make_command", collect)
     engines = import_module(f"cuesta.cli.{command}").ENGINES
-    known = options(get_workload(name), engines)
+    options_by_word = options(get_workload(name), engines)
     draw = random.Random(f"{command} {name}")
     for _ in range(CASES):
-        words = [command, name, *drawn_words(draw, known)]
+        words = [command, name, *drawn_words(draw, options_by_word)]
         prepared = plain.command(words)
         assert prepared is not None, words
         read.clear()
@@ -57,10 +57,10 @@ def test_the_values_are_those_that_typer_reads(
         assert parsed == {**read, "inputs": read["inputs"] or None}, words
 
 
-def drawn_words(draw: random.Random, known: list[Option]) -> list[str]:
+def drawn_words(draw: random.Random, all_options: list[Option]) -> list[str]:
     """Draw inputs and options in any order, each option as often as allowed."""
     groups = [[f"input-{number}"] for number in range(draw.randint(1, 3))]
-    for option in known:
+    for option in all_options:
         for _ in range(draw.choice((0, 1, 2) if option.many else (0, 1)) or option.required):
             groups.append(drawn_option(draw, option))
     draw.shuffle(groups)

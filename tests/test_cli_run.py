@@ -216,9 +216,9 @@ def test_a_disk_that_fills_up_is_reported_in_a_single_line_and_leaves_nothing(
     big.mkdir()
     shutil.copy(pairs / "a.txt", big)
     inputs = [big / "a.txt", pairs / "b.txt"] if workload == "join" else [big, pairs / "b.txt"]
-    how = ["--how", "outer"] if workload == "join" else []
+    options_of_join = ["--how", "outer"] if workload == "join" else []
     (small_disk / "filler").write_bytes(bytes(800 << 10))
-    line = refused(capsys, "run", workload, *inputs, *how, "-o", small_disk / "out")
+    line = refused(capsys, "run", workload, *inputs, *options_of_join, "-o", small_disk / "out")
     assert "full" in line or "space" in line
     assert names(small_disk) == {"filler"}
 

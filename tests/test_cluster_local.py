@@ -56,9 +56,9 @@ def test_files_of_a_cluster_are_for_its_user_alone(folder: Path) -> None:
     secret = (folder / "secret").read_text()
     for pid in watchdog.marked(f"{state(folder)['cluster']}/"):
         assert secret not in Path("/proc", str(pid), "cmdline").read_text()
-    again = call("up", *QUICK, "-o", str(folder))
-    assert again.returncode == 2
-    assert "has a cluster already (ready)" in again.stderr
+    second_try = call("up", *QUICK, "-o", str(folder))
+    assert second_try.returncode == 2
+    assert "has a cluster already (ready)" in second_try.stderr
     call("down", str(folder))
 
 
@@ -89,8 +89,8 @@ def test_stores_of_the_nodes_read_from_each_other(folder: Path, tmp_path: Path) 
 
 def test_what_a_command_prints_and_its_exit_code_are_those_of_submit(folder: Path) -> None:
     program = "import sys; print('said', flush=True); sys.exit(7)"
-    what = ["--", sys.executable, "-c", program]
-    done = call("submit", *QUICK, "--wait", "-o", str(folder), *what)
+    program_words = ["--", sys.executable, "-c", program]
+    done = call("submit", *QUICK, "--wait", "-o", str(folder), *program_words)
     assert done.returncode == 7
     assert done.stdout == "said\n"
     wait_until_gone(folder)
@@ -222,14 +222,14 @@ def test_a_session_mends_a_worker_and_ends_with_the_process_that_it_is_for(tmp_p
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         root = Path(process.stdout.readline().strip())
-        known = state(root)
-        assert known["state"] == "ready"
-        master = known["spark"]["master"]
+        root_state = state(root)
+        assert root_state["state"] == "ready"
+        master = root_state["spark"]["master"]
         assert masters.settings_of(master) == root / "conf"
-        first = spark_worker(known["cluster"])
+        first = spark_worker(root_state["cluster"])
         os.kill(first, signal.SIGKILL)
         wait_for(lambda: state(root).get("workers_lost") == 1, "it is missed")
-        wait_for(lambda: spark_worker(known["cluster"]) not in (0, first), "there is another")
+        wait_for(lambda: spark_worker(root_state["cluster"]) not in (0, first), "there is another")
         process.kill()
     wait_until_gone(root)
     assert masters.settings_of(master) is None

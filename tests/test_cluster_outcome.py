@@ -97,10 +97,10 @@ def test_a_cancelled_job_needs_no_grace(slurm: SlurmBed, job: Path) -> None:
     words = ["submit", *SLURM, "--nodes", "3", "-o", str(job), "--", "/bin/true"]
     assert call(*words, **slurm.environment()).returncode == 0
     slurm.run("scancel", (job / "job").read_text())
-    began = time.time()
+    started_s = time.time()
     status = call("status", str(job), **slurm.environment())
     assert status.stdout.startswith("cancelled: ")
-    assert (job / "cluster.json").stat().st_mtime >= began
+    assert (job / "cluster.json").stat().st_mtime >= started_s
 
 
 def test_what_slurm_refused_can_be_submitted_again(slurm: SlurmBed, job: Path) -> None:

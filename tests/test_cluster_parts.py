@@ -73,11 +73,11 @@ def test_a_stranger_does_not_end_the_cluster(line: bytes) -> None:
         assert members.receive() == []
     assert members.channels() == [listener]
     peers: list[wire.Peer] = []
-    known = threading.Thread(
+    client = threading.Thread(
         target=lambda: peers.append(wire.connect("127.0.0.1", members.port, "secret", 1))
     )
-    known.start()
-    while known.is_alive():
+    client.start()
+    while client.is_alive():
         wire.ready([listener], 0.05)
         members.receive()
     assert len(members.channels()) == 2
@@ -158,7 +158,7 @@ def test_a_job_that_is_refused_or_interrupted_has_failed(
 def test_a_job_whose_name_cannot_be_stored_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ended: list[str] = []
+    end_calls: list[str] = []
     write = write_private
 
     def full(path: Path, text: str) -> None:
@@ -168,11 +168,11 @@ def test_a_job_whose_name_cannot_be_stored_is_ended(
 
     monkeypatch.setattr(control, "write_private", full)
     monkeypatch.setattr(process, "start", lambda _folder: "process-7:7@here")
-    monkeypatch.setattr(process, "cancel", ended.append)
+    monkeypatch.setattr(process, "cancel", end_calls.append)
     place = ClusterFolder(tmp_path / "cluster")
     with pytest.raises(OSError, match="No space left"):
         control.submit(PLAN, place)
-    assert ended == ["process-7:7@here"]
+    assert end_calls == ["process-7:7@here"]
     assert place.read()["state"] == "failed"
 
 
@@ -388,11 +388,11 @@ def test_the_classes_of_two_clusters_do_not_meet(
 
 
 def test_a_process_that_is_gone_here_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = os.uname().nodename
-    assert process.state(f"process-1:0@{here}") == GONE
+    hostname = os.uname().nodename
+    assert process.state(f"process-1:0@{hostname}") == GONE
     sent: list[int] = []
     monkeypatch.setattr(os, "kill", lambda _pid, number: sent.append(number))
-    process.cancel(f"process-1:0@{here}")
+    process.cancel(f"process-1:0@{hostname}")
     assert sent == []
-    process.cancel(f"process-{processes.identity(os.getpid())}@{here}")
+    process.cancel(f"process-{processes.identity(os.getpid())}@{hostname}")
     assert sent == [signal.SIGTERM]

@@ -91,16 +91,16 @@ def test_nothing_is_left_when_the_daemon_of_a_node_is_killed(
 
 def test_several_clusters_share_an_allocation(slurm: SlurmBed, folder: Path) -> None:
     """Inside a job the leader starts on the spot: a cluster on each node, at the same time."""
-    ours = shlex.join([sys.executable, "-m", "cuesta", "cluster"])
-    command = f"{ours} up {shlex.join(QUICK)} --scheduler slurm --nodes 1"
+    cluster_command = shlex.join([sys.executable, "-m", "cuesta", "cluster"])
+    command = f"{cluster_command} up {shlex.join(QUICK)} --scheduler slurm --nodes 1"
     script = f"""\
 set -e
 {command} --hosts n1 -o {folder}-a
 {command} --hosts n2 -o {folder}-b
-{ours} status {folder}-a
-{ours} status {folder}-b
-{ours} down {folder}-a
-{ours} down {folder}-b
+{cluster_command} status {folder}-a
+{cluster_command} status {folder}-b
+{cluster_command} down {folder}-a
+{cluster_command} down {folder}-b
 """
     words = ["--wait", "-o", str(folder), "--", "/bin/sh", "-c", script]
     done = call("submit", *SLURM, *words, **slurm.environment())

@@ -143,9 +143,9 @@ def test_a_lost_node_manager_takes_its_containers_along_and_the_answer_is_the_sa
     node = wait_for(
         lambda: next((name for name in nodes if is_at_work(folder, name)), ""), "a task runs", 120
     )
-    first, ran = node_manager(folder, node), containers(folder, node)
+    first, started = node_manager(folder, node), containers(folder, node)
     os.kill(first, signal.SIGKILL)
-    wait_for(lambda: not set(ran) & set(containers(folder, node)), "its containers are gone")
+    wait_for(lambda: not set(started) & set(containers(folder, node)), "its containers are gone")
     wait_for(lambda: node_manager(folder, node) not in (0, first), "there is another")
     wait_for(is_in(folder, "ended", "failed"), "the command has ended", 240)
     assert state(folder)["code"] == 0, (folder / "logs" / "leader.log").read_text()

@@ -56,12 +56,12 @@ def versions(folder: Path, workload: str) -> list[str]:
     return paths if workload == "join" else paths[:1]
 
 
-@pytest.mark.parametrize("chosen", FILTERS, ids=str)
+@pytest.mark.parametrize("options", FILTERS, ids=str)
 @pytest.mark.parametrize(("workload", "parameters"), WORKLOADS, ids=str)
 def test_answers_equal_those_of_the_native_engine(
-    workload: str, parameters: dict[str, Any], chosen: dict[str, Any], tmp_path: Path
+    workload: str, parameters: dict[str, Any], options: dict[str, Any], tmp_path: Path
 ) -> None:
-    both(workload, versions(tmp_path, workload), {**chosen, **parameters}, tmp_path)
+    both(workload, versions(tmp_path, workload), {**options, **parameters}, tmp_path)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -104,8 +104,8 @@ def test_rows_without_a_score_and_further_scores_are_read(tmp_path: Path) -> Non
     path = write(tmp_path / "a.txt", rows)
     for index in (0, 1):
         both("scan", [path], {"score_index": index}, tmp_path / f"scan-{index}")
-        chosen = {"score_index": index, "min_abs_score": 0.5}
-        both("degrees", [path], chosen, tmp_path / f"degrees-{index}")
+        options = {"score_index": index, "min_abs_score": 0.5}
+        both("degrees", [path], options, tmp_path / f"degrees-{index}")
 
 
 def test_the_largest_numbers_fit(tmp_path: Path) -> None:
@@ -126,10 +126,12 @@ def test_all_forms_of_text_are_read(tmp_path: Path, tiny: None) -> None:
     commented = tmp_path / "commented.txt"
     commented.write_text(f"#Restarted\n\n{lines}#Done\n".rstrip("\n"))
     crlf = write(tmp_path / "crlf.txt", rows, end="\r\n")
-    packed = tmp_path / "a.txt.gz"
+    packed_file = tmp_path / "a.txt.gz"
     half = len(lines) // 2
-    packed.write_bytes(gzip.compress(lines[:half].encode()) + gzip.compress(lines[half:].encode()))
-    for path in (str(commented), crlf, str(packed)):
+    packed_file.write_bytes(
+        gzip.compress(lines[:half].encode()) + gzip.compress(lines[half:].encode())
+    )
+    for path in (str(commented), crlf, str(packed_file)):
         both("scan", [path], {"min_abs_score": 0.3}, tmp_path / f"scan-{Path(path).stem}")
 
 
@@ -203,10 +205,10 @@ def test_bad_arguments_are_reported_in_a_single_line(
 def test_a_damaged_line_is_named_in_plain_and_gzipped_text(tmp_path: Path, tiny: None) -> None:
     rows = [Row(gene1=9 + number, gene2=1) for number in range(300)]
     text = "".join(f"{row}\n" for row in rows[:211]) + "7\t3\n"
-    plain, packed = tmp_path / "a.txt", tmp_path / "b.txt.gz"
+    plain, packed_file = tmp_path / "a.txt", tmp_path / "b.txt.gz"
     plain.write_text(text)
-    packed.write_bytes(gzip.compress(text.encode()))
-    for path in (plain, packed):
+    packed_file.write_bytes(gzip.compress(text.encode()))
+    for path in (plain, packed_file):
         with pytest.raises(InputError, match=rf"line 212 of {path} has 2 fields, expected 11"):
             run(trial("scan", [str(path)], {}), tmp_path / path.stem)
 

@@ -13,7 +13,7 @@ pytest.importorskip("tiledb")
 from arraykit import Row, random_rows, run, trial, write
 from cuesta import removal
 from cuesta.engines.array import keep
-from cuesta.engines.array.load import Order, load
+from cuesta.engines.array.load import LoadRequest, load
 from cuesta.engines.array.store import Facts
 from cuesta.errors import InputError
 from cuesta.trial import Outcome
@@ -87,7 +87,7 @@ def test_a_folder_that_is_no_array_of_ours_is_refused(tmp_path: Path) -> None:
 def test_a_load_that_fails_leaves_no_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "a.txt", random_rows(1))
 
-    def stop(order: Order, place: Path) -> Facts:
+    def stop(order: LoadRequest, place: Path) -> Facts:
         load(order, place)
         raise KeyboardInterrupt
 

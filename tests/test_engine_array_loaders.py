@@ -35,8 +35,10 @@ def test_processes_that_load_together_make_the_array_of_a_single_process(
     job = trial("scan", [path], {}, engine_options={"loaders": count})
     several = run(job, tmp_path / "several")
     alone = run(trial("scan", [path], {}), tmp_path / "alone")
-    same = [(tmp_path / name / "array" / "pairs.txt").read_bytes() for name in ("several", "alone")]
-    assert same[0] == same[1]
+    outputs = [
+        (tmp_path / name / "array" / "pairs.txt").read_bytes() for name in ("several", "alone")
+    ]
+    assert outputs[0] == outputs[1]
     names = ("rows_read", "rows_loaded")
     assert [several.counts[name] for name in names] == [alone.counts[name] for name in names]
     assert not multiprocessing.active_children()

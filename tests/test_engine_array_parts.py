@@ -135,10 +135,10 @@ def searched(genes: int, edges: list[tuple[int, int]]) -> list[int]:
     for gene in range(genes):
         waiting = [gene] if labels[gene] < 0 else []
         while waiting:
-            here = waiting.pop()
-            labels[here] = gene
-            near = [b if a == here else a for a, b in edges if here in (a, b)]
-            waiting += [other for other in near if labels[other] < 0]
+            vertex = waiting.pop()
+            labels[vertex] = gene
+            neighbours = [b if a == vertex else a for a, b in edges if vertex in (a, b)]
+            waiting += [other for other in neighbours if labels[other] < 0]
     return labels
 
 

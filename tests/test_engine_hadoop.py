@@ -209,13 +209,13 @@ def test_the_terasort_of_hadoop_produces_the_same_answer(
 def test_the_papers_first_stage_passes_the_shuffle_as_text(
     engine: HadoopEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moved: list[int] = []
+    text_bytes: list[int] = []
     run = Jobs.run
 
     def noted(jobs: Jobs, settings: Path, report: Callable[[float], None]) -> Mapping[str, int]:
         counters = run(jobs, settings, report)
         if "<name>cuesta.round.text</name><value>true</value>" in settings.read_text():
-            moved.append(counters["shuffle_write_bytes"])
+            text_bytes.append(counters["shuffle_write_bytes"])
         return counters
 
     monkeypatch.setattr(Jobs, "run", noted)
@@ -224,19 +224,19 @@ def test_the_papers_first_stage_passes_the_shuffle_as_text(
     files: dict[str, dict[str, bytes]] = {}
     for name, tasks in (("native", ""), ("hadoop", "3"), ("one", "1")):
         output, scratch = places(tmp_path / name)
-        asking = trial(reads, tasks=tasks) if tasks else trial(reads)
+        base_trial = trial(reads, tasks=tasks) if tasks else trial(reads)
         parameters = get_workload("assemble").check(options)
-        job = replace(asking, workload="assemble", parameters=parameters)
+        job = replace(base_trial, workload="assemble", parameters=parameters)
         runner = engine if tasks else NativeEngine()
         phases = [phase.name for phase in runner.run(job, output, scratch).phases]
         files[name] = {path.name: path.read_bytes() for path in output.iterdir()}
         assert ("first stage" in phases) == bool(tasks)
     assert files["hadoop"] == files["one"] == files["native"]
     (level,) = json.loads(files["native"]["stats.json"])["levels"]
-    assert len(moved) == 2
+    assert len(text_bytes) == 2
     # Hadoop adds lengths to keys and values, and nothing is packed.
     pair_bytes = level["first_stage"]["pair_bytes"]
-    assert all(pair_bytes < moved_bytes < 1.2 * pair_bytes for moved_bytes in moved)
+    assert all(pair_bytes < moved_bytes < 1.2 * pair_bytes for moved_bytes in text_bytes)
 
 
 def test_text_is_cut_at_ends_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,11 @@ def attempt(kind: str, number: int, times: tuple[int, ...], **counters: int) -> 
     was submitted.
     """
     name = f"attempt_1_0002_{kind[0].lower()}_{number:06}_0"
-    same = {"taskid": name[:-2].replace("attempt", "task"), "attemptId": name, "taskType": kind}
+    task_fields = {
+        "taskid": name[:-2].replace("attempt", "task"),
+        "attemptId": name,
+        "taskType": kind,
+    }
     fetched = {"shuffleFinishTime": T0 + times[1]} if kind == "REDUCE" else {}
     counts = [
         {"name": name, "displayName": name, "value": count} for name, count in counters.items()
@@ -47,9 +51,11 @@ def attempt(kind: str, number: int, times: tuple[int, ...], **counters: int) -> 
     end = {"finishTime": T0 + times[-1], "counters": {"name": "COUNTERS", "groups": groups}}
     finished_kind = f"{kind.capitalize()}AttemptFinished"
     return [
-        event(f"{kind}_ATTEMPT_STARTED", "TaskAttemptStarted", **same, startTime=T0 + times[0]),
+        event(
+            f"{kind}_ATTEMPT_STARTED", "TaskAttemptStarted", **task_fields, startTime=T0 + times[0]
+        ),
         "\n",
-        event(f"{kind}_ATTEMPT_FINISHED", finished_kind, **same, **fetched, **end),
+        event(f"{kind}_ATTEMPT_FINISHED", finished_kind, **task_fields, **fetched, **end),
         "\n",
     ]
 

@@ -21,7 +21,7 @@ ROWS = 400_000
 RANKS = 2
 
 
-def ran(words: list[str], answer: Path) -> dict[str, Any]:
+def record_of_run(words: list[str], answer: Path) -> dict[str, Any]:
     """Return the record of a run on two ranks."""
     ranks = ["--engine", "mpi", "--ranks", str(RANKS), "--threads", str(RANKS)]
     assert call(["run", *words, *ranks, "--memory", "1GiB", "-o", str(answer)]) == 0
@@ -31,7 +31,7 @@ def ran(words: list[str], answer: Path) -> dict[str, Any]:
 def test_a_round_is_a_stage_with_what_each_rank_did(tmp_path: Path) -> None:
     file = tmp_path / "a.dat"
     assert call(["data", "make", "tera", "--rows", str(ROWS), "-o", str(file)]) == 0
-    record = ran(["sort", str(file)], tmp_path / "a")
+    record = record_of_run(["sort", str(file)], tmp_path / "a")
     stages, log = record["stages"], record["engine_log"]
     phases = [phase["name"] for phase in record["phases"]]
     assert {stage["name"] for stage in stages} <= set(phases)
@@ -55,7 +55,7 @@ def test_a_rank_with_a_far_smaller_file_waits(large: Path, tmp_path: Path) -> No
     folder.mkdir()
     for file, some in (("1.txt.gz", long), ("2.txt.gz", short)):
         (folder / file).write_bytes(gzip.compress(b"".join(some), 1))
-    record = ran(["scan", str(folder), "--min-abs-score", "0.9"], tmp_path / "answer")
+    record = record_of_run(["scan", str(folder), "--min-abs-score", "0.9"], tmp_path / "answer")
     (stage,) = [entry for entry in record["stages"] if entry["name"] == "scan"]
     least, most = sorted(stage["each"]["task_seconds"])
     assert most > 3 * least

@@ -98,14 +98,14 @@ def test_what_was_not_counted_is_absent_and_never_small() -> None:
 
 
 def test_a_rank_that_knows_nothing_makes_the_sum_unknown() -> None:
-    known = {"node": "a", "peak_resident_bytes": 1, "cpu_seconds": 1.0, "read_bytes": 1,
+    counted = {"node": "a", "peak_resident_bytes": 1, "cpu_seconds": 1.0, "read_bytes": 1,
              "written_bytes": 1, "device_read_bytes": 1, "device_written_bytes": 1}  # fmt: skip
     assert total([None, None]) is None
-    assert total([None, known, known | {"node": "b"}]) == RemoteUse(
+    assert total([None, counted, counted | {"node": "b"}]) == RemoteUse(
         processes=2, nodes=2, peak_resident_bytes=2, cpu_seconds=2.0, read_bytes=2, written_bytes=2,
         device_read_bytes=2, device_written_bytes=2,
     )  # fmt: skip
-    assert total([known, {"node": "a"}]) == RemoteUse(processes=2, nodes=1)
+    assert total([counted, {"node": "a"}]) == RemoteUse(processes=2, nodes=1)
 
 
 def test_parents_reach_up_to_the_first_process() -> None:

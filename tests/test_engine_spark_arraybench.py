@@ -113,7 +113,7 @@ def test_a_join_by_ranges_takes_the_same_caches(
 def test_a_run_with_a_cached_input_reports_how_much_is_where(
     workload: str, parameters: dict[str, Any], steps: str, pair: list[str], tmp_path: Path
 ) -> None:
-    for level, here, empty in [
+    for level, filled, empty in [
         ("memory-only", "cached_memory_bytes", "cached_disk_bytes"),
         ("disk-only", "cached_disk_bytes", "cached_memory_bytes"),
     ]:
@@ -122,7 +122,7 @@ def test_a_run_with_a_cached_input_reports_how_much_is_where(
         outcome = same_as_native(job, tmp_path, name=NAME)
         assert phases(outcome) == ["open", "load", *steps.split()]
         log = scala_engine().log_totals()
-        assert log[here] > 1000
+        assert log[filled] > 1000
         assert log[empty] == 0
 
 

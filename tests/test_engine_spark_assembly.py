@@ -35,8 +35,8 @@ def reads(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     all_reads = reads_of(drawn(BASES, 1), DEPTH, 0.004, 5)
     third = len(all_reads) // 3
     plain = write_fastq(folder / "plain.fq", all_reads[:third])
-    packed = write_fastq(folder / "packed.fq", all_reads[third : 2 * third]).read_bytes()
-    (folder / "packed.fq.gz").write_bytes(gzip.compress(packed))
+    packed_bytes = write_fastq(folder / "packed.fq", all_reads[third : 2 * third]).read_bytes()
+    (folder / "packed.fq.gz").write_bytes(gzip.compress(packed_bytes))
     rest = write_fastq(folder / "rest.fq", all_reads[2 * third :]).read_bytes()
     pieces = (rest[start : start + MEMBER_BYTES] for start in range(0, len(rest), MEMBER_BYTES))
     (folder / "rest.fq.gz").write_bytes(b"".join(map(gzip.compress, pieces)))

@@ -141,8 +141,11 @@ def test_tasks_of_a_stage_have_what_they_measured_in_the_order_of_their_launch()
     late["Task Info"] |= {"Launch Time": 2000, "Finish Time": 9000}
     failed["Task Info"] |= {"Failed": True}
     completed = {"Event": "SparkListenerStageCompleted", "Stage Info": info}
-    again = {**completed, "Stage Info": info | {"Stage Attempt ID": 1, "Submission Time": 9100}}
-    first, second = stages([job(0, [0], "a"), late, early, failed, completed, again], "a")
+    second_attempt = {
+        **completed,
+        "Stage Info": info | {"Stage Attempt ID": 1, "Submission Time": 9100},
+    }
+    first, second = stages([job(0, [0], "a"), late, early, failed, completed, second_attempt], "a")
     assert first.each == {
         "task_seconds": (2.0, 7.0),
         "scheduler_delay_seconds": (0.4, 5.4),

@@ -115,6 +115,8 @@ def test_more_tasks_than_blocks_cut_all_blocks_into_equal_splits(
     block_hosts = hosts(cluster, uri)
     # Splits of less than 1 MiB are not worth a task, whatever number is requested.
     locations = places(uri, partitions=1000)
-    cut = [(",".join(names), -(-length // (1 << 20))) for _, length, names in block_hosts]
-    assert locations == [names for names, splits in cut for _ in range(splits)]
-    assert [splits for _, splits in cut] == [3, 2]
+    splits_by_host = [
+        (",".join(names), -(-length // (1 << 20))) for _, length, names in block_hosts
+    ]
+    assert locations == [names for names, splits in splits_by_host for _ in range(splits)]
+    assert [splits for _, splits in splits_by_host] == [3, 2]

@@ -204,7 +204,7 @@ def test_sessions_authenticate_where_nothing_of_the_site_is_in_the_way(
     expected: bool,
 ) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    chosen = Options(
+    spark_options = Options(
         master=master,
         python="python",
         task_bytes=None,
@@ -212,7 +212,7 @@ def test_sessions_authenticate_where_nothing_of_the_site_is_in_the_way(
         kernels="",
         spark=tuple(options.items()),
     )
-    settings = Settings(options=chosen, heap_bytes=1 << 30, overhead_bytes=0)
+    settings = Settings(options=spark_options, heap_bytes=1 << 30, overhead_bytes=0)
     session = configured(settings, tmp_path, tmp_path)
     assert (session.get("spark.authenticate") == "true") is expected
     secret = session.get("spark.authenticate.secret")
@@ -220,5 +220,5 @@ def test_sessions_authenticate_where_nothing_of_the_site_is_in_the_way(
     assert secret not in without_secrets(session).values()
     # A site whose shuffle service may have no authentication.
     (tmp_path / "spark-defaults.conf").write_text("spark.shuffle.service.enabled true\n")
-    again = configured(settings, tmp_path, tmp_path).get("spark.authenticate") == "true"
-    assert again is (expected and master.startswith("local"))
+    is_authenticated = configured(settings, tmp_path, tmp_path).get("spark.authenticate") == "true"
+    assert is_authenticated is (expected and master.startswith("local"))

@@ -35,8 +35,8 @@ def test_tasks_read_the_store(
     case = next(candidate for candidate in golden_cases() if candidate.workload == workload)
     before = stored.status()
     assert digest_of(in_store(case), name, tmp_path, **options) == case.digest
-    now = stored.status()
-    assert now["hits"] + now["misses"] > before["hits"] + before["misses"]
+    status = stored.status()
+    assert status["hits"] + status["misses"] > before["hits"] + before["misses"]
 
 
 def test_spark_keeps_its_local_files_in_a_mount(tmp_path: Path) -> None:

@@ -31,12 +31,12 @@ def pipe(folder: Path) -> None:
 
 def sockets(folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
-        here = Path.cwd()
+        working_folder = Path.cwd()
         os.chdir(folder)
         try:
             listening.bind("s")
         finally:
-            os.chdir(here)
+            os.chdir(working_folder)
 
 
 def link_to_a_pipe(folder: Path) -> None:

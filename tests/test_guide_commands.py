@@ -53,23 +53,23 @@ def wrong(words: list[str]) -> str:
                 return f"no subcommand {name}"
             name = several[0]
         command = command.commands[name]
-    known = {
+    known_flags = {
         flag for parameter in command.params for flag in parameter.opts + parameter.secondary_opts
     }
-    known |= {"--help", "-h"}
+    known_flags |= {"--help", "-h"}
     for index, word in enumerate(rest):
         if word == "--":
             inner = rest[index + 1 :]
             return wrong(inner) if inner and inner[0] in COMMANDS else ""
         option = word.partition("=")[0]
-        if re.match(r"^--?[a-z]", option) and option not in known:
+        if re.match(r"^--?[a-z]", option) and option not in known_flags:
             return f"no option {option}"
     return ""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_all_command_lines_of_a_page_can_be_typed(page: Path) -> None:
-    assert {" ".join(words): why for words in lines(page) if (why := wrong(words))} == {}
+    assert {" ".join(words): reason for words in lines(page) if (reason := wrong(words))} == {}
 
 
 def test_a_command_line_that_cannot_be_typed_is_reported() -> None:

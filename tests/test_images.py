@@ -88,8 +88,8 @@ def grey_of(image: Any) -> Any:
 
 def expected(image: Any, threshold: float | None = None, dark: bool = False) -> dict[str, Any]:
     """Return the result of scikit-image."""
-    chosen = threshold_otsu(image) if threshold is None else threshold
-    mask = image <= chosen if dark else image > chosen
+    otsu = threshold_otsu(image) if threshold is None else threshold
+    mask = image <= otsu if dark else image > otsu
     labels = label(mask)
     sizes = np.bincount(labels.ravel())[1:]
     return {
@@ -98,7 +98,7 @@ def expected(image: Any, threshold: float | None = None, dark: bool = False) -> 
         "pixels": int(mask.sum()),
         "objects": int(labels.max()),
         "largest": int(sizes.max(initial=0)),
-        "threshold": chosen,
+        "threshold": otsu,
     }
 
 
@@ -234,8 +234,8 @@ def test_bad_input_is_reported_in_a_single_line(
 
     good = saved("good.npy", np.arange(40, dtype=np.uint8).reshape(5, 8))
     noise = np.random.default_rng(1).integers(0, 255, (50, 60), dtype=np.uint8)
-    cut = Path(paged("cut.tif", noise))
-    cut.write_bytes(cut.read_bytes()[:-100])
+    cut_file = Path(paged("cut.tif", noise))
+    cut_file.write_bytes(cut_file.read_bytes()[:-100])
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "x.png").write_bytes((DATA / "coins.png").read_bytes())
     palette = np.zeros((3, 256), np.uint16)
@@ -246,7 +246,7 @@ def test_bad_input_is_reported_in_a_single_line(
         ([saved("none.npy", np.ones((0, 2, 2)))], "holds no image"),
         ([saved("thin.npy", np.ones((2, 0, 2)))], "has images of 0 x 2 pixels"),
         ([saved("order.npy", np.asfortranarray(np.ones((20, 2))))], "Fortran order"),
-        ([str(cut)], "cut.tif is cut short; obtain it again"),
+        ([str(cut_file)], "cut.tif is cut short; obtain it again"),
         ([paged("signed.tif", noise.astype(np.int16))], "numbers of 16 bits (Int)"),
         ([paged("index.tif", noise, photometric="palette", colormap=palette)], "page 0 of "),
         ([paged("ink.tif", np.zeros((4, 5, 4), np.uint8), photometric="separated")], "CMYK(8)"),

@@ -116,10 +116,10 @@ def test_text_numbers_and_parquet_give_the_same_answer(
     np.savetxt(tmp_path / "x.csv", x, fmt="%.9g", delimiter=",")
     columns = pa.table({f"c{index}": x[:, index] for index in range(x.shape[1])})
     parquet.write_table(columns, tmp_path / "x.parquet")
-    listed = pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), x.shape[1])
+    list_column = pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), x.shape[1])
     (tmp_path / "lists").mkdir()
     (tmp_path / "lists" / "_SUCCESS").touch()
-    parquet.write_table(pa.table({"point": listed}), tmp_path / "lists" / "part-0.parquet")
+    parquet.write_table(pa.table({"point": list_column}), tmp_path / "lists" / "part-0.parquet")
     for name in ("many", "x.csv", "x.parquet", "lists"):
         more = ["--dtype", "float32"] if name == "x.csv" else []
         same(run(tmp_path / name, tmp_path, *more), answer)

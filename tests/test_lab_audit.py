@@ -150,8 +150,8 @@ def test_an_answer_of_another_machine_is_verified_with_the_resources_of_this_mac
     for facts in ({"threads": 64, "memory_bytes": 1 << 40}, {"threads": 1, "memory_bytes": 1}):
         change_record(out, partial(dict.update, **facts))
         assert call(["verify", str(out), *options]) == 0
-    here = (1, 64 << 20) if options else (machine.cores_usable(), machine.memory_bytes() // 2)
-    assert tried == [here, here]
+    resources = (1, 64 << 20) if options else (machine.cores_usable(), machine.memory_bytes() // 2)
+    assert tried == [resources, resources]
 
 
 def test_means_that_are_none_are_named(out: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,11 +84,11 @@ def test_the_fingerprint_is_of_the_content_whatever_read_it(pairs: Path, tmp_pat
     marks = fingerprints(scanned(pairs, tmp_path / "one", "--threads", "1"))
     assert marks[0]["kind"] == fingerprint.WHOLE
     assert marks[0]["bytes"] == pairs.stat().st_size
-    again = scanned(pairs, tmp_path / "two", "--threads", "2", "--memory", "64MiB")
-    assert fingerprints(again) == marks
+    second_record = scanned(pairs, tmp_path / "two", "--threads", "2", "--memory", "64MiB")
+    assert fingerprints(second_record) == marks
     assert fingerprint.now(str(pairs)).sum == marks[0]["sum"]
-    moved = pairs.rename(tmp_path / "moved.txt")
-    assert fingerprints(scanned(moved, tmp_path / "three")) == marks
+    moved_file = pairs.rename(tmp_path / "moved.txt")
+    assert fingerprints(scanned(moved_file, tmp_path / "three")) == marks
 
 
 @pytest.mark.parametrize("level", ["sample", "none"])
@@ -123,14 +123,14 @@ def make(kind: str, path: Path, *words: str) -> str:
 
 def questions(folder: Path, pairs: Path) -> dict[str, list[str]]:
     """Return commands over inputs of all forms that are read completely."""
-    packed = folder / "packed.txt.gz"
-    packed.write_bytes(gzip.compress(pairs.read_bytes()))
+    packed_file = folder / "packed.txt.gz"
+    packed_file.write_bytes(gzip.compress(pairs.read_bytes()))
     np.save(folder / "points.npy", np.random.default_rng(1).normal(size=(500, 3)))
     reads = make("reads", folder / "reads.fq", "--bases", "3000", "--coverage", "12")
     matrix = make("matrix", folder / "matrix.txt", "--genes", "30", "--samples", "12")
     return {
         "degrees": ["degrees", str(pairs)],
-        "gzipped": ["scan", str(packed)],
+        "gzipped": ["scan", str(packed_file)],
         "join": ["join", str(pairs), str(pairs)],
         "communities": ["communities", str(pairs)],
         "load": ["load", str(pairs)],

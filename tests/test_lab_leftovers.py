@@ -86,8 +86,8 @@ def test_what_a_killed_run_left_in_scratch_is_removed_by_any_run_with_that_folde
     try:
         kill(killed)
         (message,) = leftovers.sweep(tmp_path / "other", scratch)
-        room = f"cuesta-scratch.partial-{killed.pid}"
-        assert message == f"removed {room}, 1 MiB, which a run that was killed had left"
+        room_name = f"cuesta-scratch.partial-{killed.pid}"
+        assert message == f"removed {room_name}, 1 MiB, which a run that was killed had left"
         assert names(scratch) == {f"cuesta-scratch.partial-{living.pid}"}
         assert len(list(leftovers.sweep(tmp_path / "out", scratch))) == 1
         assert names(tmp_path) == {f"living.partial-{living.pid}", "scratch"}
@@ -125,11 +125,11 @@ def test_other_outputs_other_machines_and_what_has_no_lock_are_left_alone(
     lock.unlink()
     assert list(leftovers.sweep(tmp_path / "out")) == []
     assert partial.is_dir()
-    room = scratch / f"cuesta-scratch.partial-{process.pid}"
-    (room / "lock").write_text(json.dumps(facts | {"host": "elsewhere", "boot": "another"}))
+    room_folder = scratch / f"cuesta-scratch.partial-{process.pid}"
+    (room_folder / "lock").write_text(json.dumps(facts | {"host": "elsewhere", "boot": "another"}))
     assert list(leftovers.sweep(tmp_path / "out", scratch)) == []
-    (room / "lock").unlink()
-    room.rename(scratch / "cuesta-scratch.partial-mine")
+    (room_folder / "lock").unlink()
+    room_folder.rename(scratch / "cuesta-scratch.partial-mine")
     assert list(leftovers.sweep(tmp_path / "out", scratch)) == []
     assert names(scratch) == {"cuesta-scratch.partial-mine"}
 

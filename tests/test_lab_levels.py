@@ -107,18 +107,18 @@ def test_the_verifier_receives_the_level_and_reports_progress(tmp_path: Path) ->
         how["progress"](7, 9)
         return same_as_input(trial, answer, scratch, **how)
 
-    chosen = plan(tmp_path, verify="sample", verifier=reporting)
-    run_trial(CopyEngine(), scan_trial(tmp_path), chosen, Listener())
+    chosen_plan = plan(tmp_path, verify="sample", verifier=reporting)
+    run_trial(CopyEngine(), scan_trial(tmp_path), chosen_plan, Listener())
     assert levels == ["sample"]
     assert (7, 9) in done
 
 
 def verification(**changes: Any) -> Verification:
-    known: dict[str, Any] = {
+    known_fields: dict[str, Any] = {
         "verified": True, "digest": "d", "expected": "d", "method": "m", "seconds": 0.0,
         "counts": {"rows": 3}, "files": ("pairs.txt",),
     }  # fmt: skip
-    return Verification(**known | changes)
+    return Verification(**known_fields | changes)
 
 
 def test_a_file_that_was_not_looked_at_makes_an_answer_wrong() -> None:

@@ -25,9 +25,9 @@ ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="factors of the machine
 
 def refuse(machine: Mapping[str, object]) -> None:
     """Skip where this machine cannot be limited."""
-    why = machines.refusal(machine)
-    if why:
-        pytest.skip(why)
+    reason = machines.refusal(machine)
+    if reason:
+        pytest.skip(reason)
 
 
 def state() -> list[str]:
@@ -187,9 +187,9 @@ def test_disks_have_their_rate_and_hold_what_they_are_to_hold(tmp_path: Path) ->
         assert len(rates) == 4
         # A busy machine is slower, never faster.
         assert all(0 < rate < (1 + MISS_MAX) * 4 * MIB for rate in rates)
-        began = time.perf_counter()
+        started_s = time.perf_counter()
         write_synced(place.scratch_folders[1] / "spill", 4 * MIB)
-        assert time.perf_counter() - began > 0.3
+        assert time.perf_counter() - started_s > 0.3
     assert ours(tmp_path) == []
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
@@ -202,11 +202,11 @@ def test_who_writes_waits_once_as_much_as_allowed_is_dirty(tmp_path: Path) -> No
         device = place.scratch_folders[0].stat().st_dev
         writeback = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}")
         assert (writeback / "strict_limit").read_text().strip() == "1"
-        began = time.perf_counter()
+        started_s = time.perf_counter()
         with (place.scratch_folders[0] / "spill").open("wb", buffering=0) as out:
             for _ in range(8):
                 out.write(os.urandom(MIB))
-        assert time.perf_counter() - began > 0.5
+        assert time.perf_counter() - started_s > 0.5
     if writeback.exists():
         assert (writeback / "strict_limit").read_text().strip() == "0"
         assert (writeback / "max_ratio").read_text().strip() == "100"

@@ -90,11 +90,11 @@ def test_no_wrong_answer_passes(workload: str, inputs_folder: Path, tmp_path: Pa
         if path.is_dir() or path.name == "run.json":
             continue
         right = path.read_bytes()
-        for what, wrong in mutants(right, workload, f"{workload} {path.name}"):
+        for change, wrong in mutants(right, workload, f"{workload} {path.name}"):
             path.write_bytes(wrong)
             tried += 1
             if not refused(out, tmp_path):
-                passed.append(f"{path.relative_to(out)}: {what}")
+                passed.append(f"{path.relative_to(out)}: {change}")
         path.write_bytes(right)
         path.rename(path.with_name("away"))
         if not refused(out, tmp_path):
@@ -130,8 +130,8 @@ def mutants(right: bytes, workload: str, seed: str) -> Iterator[tuple[str, bytes
     for number in range(OF_MANY_FILES.get(workload, MUTANTS)):
         kind = KINDS[number % len(KINDS)]
         wrong = kind(right, rows(right, workload), draw)
-        moved = workload != "sort" and same_rows(right, wrong)
-        if wrong != right and not moved:
+        is_permutation = workload != "sort" and same_rows(right, wrong)
+        if wrong != right and not is_permutation:
             yield f"{kind.__name__} ({number})", wrong
 
 

@@ -47,8 +47,8 @@ class Listener:
 
 
 def test_a_run_leaves_an_answer_with_a_record_of_the_published_schema(tmp_path: Path) -> None:
-    chosen = plan(tmp_path, repeats=3, ceilings=CEILINGS, command=("cuesta", "run"))
-    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
+    chosen_plan = plan(tmp_path, repeats=3, ceilings=CEILINGS, command=("cuesta", "run"))
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), chosen_plan)
     assert names(tmp_path) == {"answer", "input.txt"}
     assert names(tmp_path / "answer") == {"pairs.txt", "run.json"}
     assert json.loads((tmp_path / "answer" / "run.json").read_text()) == run_record
@@ -57,8 +57,8 @@ def test_a_run_leaves_an_answer_with_a_record_of_the_published_schema(tmp_path: 
 
 
 def test_the_record_describes_the_request_and_the_result(tmp_path: Path) -> None:
-    now = datetime(2026, 11, 21, 9, 0, tzinfo=UTC).timestamp()
-    run_record = run_trial(CopyEngine(), scan_trial(tmp_path, seed=5), plan(tmp_path, now=now))
+    now_s = datetime(2026, 11, 21, 9, 0, tzinfo=UTC).timestamp()
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path, seed=5), plan(tmp_path, now=now_s))
     assert (run_record["workload"], run_record["engine"], run_record["seed"]) == ("scan", "copy", 5)
     assert run_record["parameters"]["min_abs_score"] == 0.0
     assert input_sizes(run_record) == [
@@ -83,8 +83,8 @@ def test_a_phase_is_compared_with_its_ceiling_where_that_is_known(tmp_path: Path
 
 def test_a_cold_run_is_held_against_the_device(tmp_path: Path) -> None:
     ceilings = CEILINGS | {"file_read_direct_bytes_per_s": 80.0}
-    chosen = plan(tmp_path, ceilings=ceilings, cache="input-dropped")
-    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
+    chosen_plan = plan(tmp_path, ceilings=ceilings, cache="input-dropped")
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), chosen_plan)
     assert run_record["cache"] == "input-dropped"
     assert run_record["phases"][1]["ceiling"] == "file_read_direct_bytes_per_s"
     assert run_record["phases"][1]["fraction_of_ceiling"] == 0.1
@@ -142,8 +142,8 @@ def test_the_total_time_is_reported_part_by_part(tmp_path: Path) -> None:
         time.sleep(0.1)
         return replace(same_as_input(trial, answer, scratch, **how), seconds=0.1)
 
-    chosen = plan(tmp_path, verifier=slow, repeats=3, startup_seconds=2.0)
-    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), chosen)
+    chosen_plan = plan(tmp_path, verifier=slow, repeats=3, startup_seconds=2.0)
+    run_record = run_trial(CopyEngine(), scan_trial(tmp_path), chosen_plan)
     durations = run_record["time"]
     assert durations["work_seconds"] == sum(
         sample["wall_seconds"] for sample in run_record["samples"]

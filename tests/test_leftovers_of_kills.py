@@ -79,13 +79,13 @@ def test_nothing_of_mpi_is_left(tmp_path: Path, records: Path, seed: int) -> Non
         is_command = bool(alive) and draw.random() < 0.5
         victims = alive[:1] if is_command else alive[1:]
         number = draw.choice(ENDING_SIGNALS) if is_command else signal.SIGKILL
-        what = kill(victims, number, draw) if victims else "it had ended"
+        victim_name = kill(victims, number, draw) if victims else "it had ended"
         process.wait(60)
-    assert wait_for_nothing(lambda: carrying(mark)) == [], what
-    assert leftovers(OF_MPI, before) == set(), what
+    assert wait_for_nothing(lambda: carrying(mark)) == [], victim_name
+    assert leftovers(OF_MPI, before) == set(), victim_name
     if not (is_command and number == signal.SIGKILL):
         # A killed command leaves its folders to the next run.
-        assert list(scratch.iterdir()) == [], what
+        assert list(scratch.iterdir()) == [], victim_name
 
 
 @NEEDS_MPI
@@ -107,11 +107,11 @@ def test_nothing_of_a_job_is_left(
     cluster = f"{state(job)['cluster']}/"
     time.sleep(draw.uniform(0, LONGEST_SECONDS))
     victims = watchdog.marked(cluster)
-    what = kill(victims, signal.SIGKILL, draw) if victims else "it had ended"
+    victim_name = kill(victims, signal.SIGKILL, draw) if victims else "it had ended"
     wait_for(lambda: not slurm.run("squeue", "--noheader"), "the job has ended")
-    assert wait_for_nothing(lambda: watchdog.marked(cluster)) == [], what
-    assert wait_for_nothing(lambda: [*scratch.iterdir()]) == [], what
-    assert leftovers(OF_MPI, before) == set(), what
+    assert wait_for_nothing(lambda: watchdog.marked(cluster)) == [], victim_name
+    assert wait_for_nothing(lambda: [*scratch.iterdir()]) == [], victim_name
+    assert leftovers(OF_MPI, before) == set(), victim_name
 
 
 PROGRAM = """

@@ -62,12 +62,12 @@ QUESTIONS: dict[str, tuple[str, list[Callable[[Path], str]]]] = {
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Path], str]], str]:
     """Inputs by the words that make them, each made once."""
-    folder, known = tmp_path_factory.mktemp("inputs"), {}
+    folder, made_inputs = tmp_path_factory.mktemp("inputs"), {}
 
     def get(make: Callable[[Path], str]) -> str:
-        if make not in known:
-            known[make] = make(folder)
-        return known[make]
+        if make not in made_inputs:
+            made_inputs[make] = make(folder)
+        return made_inputs[make]
 
     return get
 

@@ -58,8 +58,8 @@ def test_tasks_that_are_launched_sequentially_are_detected(tmp_path: Path) -> No
 
     shapes = [(nodes, blocks) for nodes in (32, 64, 128) for blocks in (4000, 100 * nodes)]
     fitted = write(tmp_path / "runs.csv", runs(seconds, shapes, engine="spark"))
-    far = runs(seconds, [(512, 51200), (1024, 102400)], engine="spark")
-    for line in predictions(tmp_path, fitted, write(tmp_path / "asked.csv", far)):
+    far_runs = runs(seconds, [(512, 51200), (1024, 102400)], engine="spark")
+    for line in predictions(tmp_path, fitted, write(tmp_path / "asked.csv", far_runs)):
         seconds_then = float(line["overall_s"])
         assert float(line["low_s"]) <= seconds_then <= float(line["high_s"])
         assert float(line["predicted_s"]) == pytest.approx(seconds_then, rel=0.25)
@@ -311,7 +311,7 @@ def test_memory_and_disks_that_runs_were_held_to_are_terms(tmp_path: Path) -> No
         factors = {"machine_factors": {"asked": {"disk-rate": f"{rate:.0f}B/s"}}} if rate else {}
         return {**record(int(size), seconds), "memory_bytes": int(memory), **factors}
 
-    known = [
+    known_runs = [
         limited_record(size, memory, rate)
         for size in (1e9, 2e9)
         for memory in (1e9, 4e9)
@@ -323,7 +323,7 @@ def test_memory_and_disks_that_runs_were_held_to_are_terms(tmp_path: Path) -> No
         limited_record(2e9, 4e9, 5e7),
         limited_record(4e9, 1e9, 1e8),
     ]
-    for name, rows in (("known", known), ("asked", questions)):
+    for name, rows in (("known", known_runs), ("asked", questions)):
         for index, row in enumerate(rows):
             folder = tmp_path / name / f"{index:02}"
             folder.mkdir(parents=True)

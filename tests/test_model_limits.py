@@ -59,9 +59,9 @@ def test_more_data_than_memory_is_refused_where_all_runs_had_room(tmp_path: Path
     """All runs had the same limit, many times their data; the data of the question is larger."""
     fitted = [{**line, "memory_bytes": str(60 * 10**9)} for line in runs(law)]
     file = write(tmp_path / "runs.csv", fitted)
-    far = write(tmp_path / "asked.csv", runs(law, [(8, 1200), (8, 12_000)]))
-    near, large = predictions(tmp_path, file, far)
-    assert near["refused"] == ""
+    far_file = write(tmp_path / "asked.csv", runs(law, [(8, 1200), (8, 12_000)]))
+    near_line, large = predictions(tmp_path, file, far_file)
+    assert near_line["refused"] == ""
     assert "memory_bytes has room for 1.6 copies of a node's data" in large["refused"]
 
 
@@ -86,8 +86,8 @@ def test_a_disk_rate_is_answered_near_the_measured_ones_alone(tmp_path: Path) ->
 
 
 def test_a_limit_that_all_runs_had_is_the_default_of_a_question(tmp_path: Path) -> None:
-    same = predict_with_limits(tmp_path, at_rate(1e8))
-    assert float(same["predicted_s"]) == pytest.approx(
+    without_limit = predict_with_limits(tmp_path, at_rate(1e8))
+    assert float(without_limit["predicted_s"]) == pytest.approx(
         at_rate(1e8, [(8, 1000)])[0]["overall_s"], rel=0.15
     )
     other = predict_with_limits(tmp_path, at_rate(1e8), disk_bytes_per_s="50000000")
@@ -111,8 +111,8 @@ def test_a_rate_that_did_not_matter_to_any_run_widens_the_interval(tmp_path: Pat
     below = predict_with_limits(tmp_path, fitted, disk_bytes_per_s=str(25 * 10**8))
     assert float(below["high_s"]) > 1.8 * float(inside["high_s"])
     assert float(below["low_s"]) == pytest.approx(float(inside["low_s"]), rel=0.05)
-    far = predict_with_limits(tmp_path, fitted, disk_bytes_per_s=str(10**9))
-    assert far["refused"].startswith("disk_bytes_per_s is 1e+09, the runs had 5e+09 to 1e+10")
+    far_line = predict_with_limits(tmp_path, fitted, disk_bytes_per_s=str(10**9))
+    assert far_line["refused"].startswith("disk_bytes_per_s is 1e+09, the runs had 5e+09 to 1e+10")
 
 
 def test_the_model_file_holds_the_range_of_each_limit(tmp_path: Path) -> None:
@@ -154,12 +154,12 @@ def test_far_fewer_nodes_than_any_run_had_are_refused(tmp_path: Path) -> None:
     shapes = [(nodes, each * nodes) for nodes in (64, 128, 256) for each in (96, 200)]
     file = write(tmp_path / "runs.csv", runs(law, shapes))
     questions = runs(law, [(1, 96), (8, 8 * 96), (64, 64 * 96)])
-    single, few, known = predictions(tmp_path, file, write(tmp_path / "asked.csv", questions))
+    single, few, several = predictions(tmp_path, file, write(tmp_path / "asked.csv", questions))
     assert single["refused"] == (
         "the smallest run had 64 nodes, more than 16 times the 1 of the question; measure at most"
         " 16"
     )
-    assert ratio(few) > 1.2 * ratio(known)
+    assert ratio(few) > 1.2 * ratio(several)
 
 
 def test_a_single_node_may_be_faster_than_the_work_of_several(tmp_path: Path) -> None:
@@ -187,9 +187,9 @@ def test_data_that_have_no_room_may_be_written_to_disk_completely(tmp_path: Path
         (run,) = runs(lambda _, blocks: seconds(blocks, room), [(1, blocks)])
         return {**run, "memory_bytes": memory}
 
-    known = [line(blocks, room) for blocks in (400, 800, 1600) for room in (4.0, 1.05, 0.5)]
+    known_lines = [line(blocks, room) for blocks in (400, 800, 1600) for room in (4.0, 1.05, 0.5)]
     questions = [line(1600, 0.25), line(3200, 0.5)]
-    file = write(tmp_path / "runs.csv", known)
+    file = write(tmp_path / "runs.csv", known_lines)
     answers = predictions(tmp_path, file, write(tmp_path / "asked.csv", questions))
     for answer, truth in zip(answers, questions, strict=True):
         assert answer["refused"] == ""

@@ -58,7 +58,7 @@ def test_people_see_a_table_and_how_many_nodes_pay(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--group", "mpi", "--amount", "2000", "--nodes", "8,1,1000"]
-    title, head, first, second, third, advice, why = printed(capsys, str(model), *words)
+    title, head, first, second, third, advice, reason = printed(capsys, str(model), *words)
     assert title == "made mpi cached=0, 2,000 blocks"
     assert head.split() == ["nodes", "time", "with", "90", "%", "node", "hours", "measured"]
     assert [first.split()[0], second.split()[0], third.split()] == ["1", "8", ["1,000", "refused"]]
@@ -66,7 +66,7 @@ def test_people_see_a_table_and_how_many_nodes_pay(
         "Up to 8 nodes twice the nodes make it at least 1.5 times as fast; 8 nodes are the fastest"
         " here."
     )
-    assert why.startswith("1,000 nodes: 1000 nodes are more than 16 times the 8")
+    assert reason.startswith("1,000 nodes: 1000 nodes are more than 16 times the 8")
 
 
 @pytest.mark.parametrize(

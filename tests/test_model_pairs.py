@@ -29,9 +29,11 @@ def rows(workload: str, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
 
 
 def test_twice_the_genes_take_four_times_the_work(tmp_path: Path) -> None:
-    known = write(tmp_path / "runs.csv", rows("correlate", (8_000_000, 12_000_000, 16_000_000)))
+    known_file = write(
+        tmp_path / "runs.csv", rows("correlate", (8_000_000, 12_000_000, 16_000_000))
+    )
     questions = rows("correlate", (32_000_000,))
-    answers = predictions(tmp_path, known, write(tmp_path / "asked.csv", questions))
+    answers = predictions(tmp_path, known_file, write(tmp_path / "asked.csv", questions))
     for line, question in zip(answers, questions, strict=True):
         assert line["refused"] == ""
         assert float(line["predicted_s"]) == pytest.approx(question["overall_s"], rel=0.1)
@@ -45,15 +47,15 @@ def test_pairs_are_recognized_though_cores_share_what_bounds_them(tmp_path: Path
     sizes = (8_000_000, 12_000_000, 16_000_000)
     flat = [{**line, "overall_s": 0.25 + (line["input_bytes"] / 1e7) ** 2}
             for line in rows("correlate", (*sizes, 32_000_000))]  # fmt: skip
-    known = write(tmp_path / "runs.csv", flat[:6])
-    for line in predictions(tmp_path, known, write(tmp_path / "asked.csv", flat[6:])):
+    known_file = write(tmp_path / "runs.csv", flat[:6])
+    for line in predictions(tmp_path, known_file, write(tmp_path / "asked.csv", flat[6:])):
         assert float(line["predicted_s"]) == pytest.approx(flat[-1]["overall_s"], rel=0.1)
 
 
 def test_other_workloads_have_no_such_term(tmp_path: Path) -> None:
-    known = write(tmp_path / "runs.csv", rows("scan", (8_000_000, 12_000_000, 16_000_000)))
+    known_file = write(tmp_path / "runs.csv", rows("scan", (8_000_000, 12_000_000, 16_000_000)))
     questions = rows("scan", (32_000_000,))
-    for line in predictions(tmp_path, known, write(tmp_path / "asked.csv", questions)):
+    for line in predictions(tmp_path, known_file, write(tmp_path / "asked.csv", questions)):
         assert line["refused"] or float(line["predicted_s"]) < 0.7 * questions[0]["overall_s"]
 
 
@@ -61,8 +63,8 @@ def test_other_workloads_have_no_such_term(tmp_path: Path) -> None:
 def test_advice_takes_pairs_for_pairs(workload: str, seconds: float, tmp_path: Path) -> None:
     """A second plus a second for each GB, or for its square; a line gave 11 s for 17 s."""
     times = {10**9: 2.0, 2 * 10**9: 3.0 if workload == "sort" else 5.0}
-    known = [record("native", size, taken) for size, taken in times.items()]
-    write_records(tmp_path, [{**row, "workload": workload} for row in known])
+    known_records = [record("native", size, taken) for size, taken in times.items()]
+    write_records(tmp_path, [{**row, "workload": workload} for row in known_records])
     (choice,) = measured.choices(workload, 4e9, [tmp_path])
     assert choice.seconds
     assert choice.seconds.value == pytest.approx(seconds, rel=1e-6)

@@ -117,8 +117,8 @@ def test_no_job_beats_its_resources_and_all_time_is_accounted_for(
     assert result.core_seconds["cpu"] == pytest.approx(cpu)
     assert result.seconds >= cpu / (cluster.nodes * cluster.cores) * (1 - 1e-9)
     assert result.seconds >= cluster.launch_s * result.tasks * (1 - 1e-9)
-    moved = sum(o.count * o.exchange_bytes[0] for o in stages)
-    assert result.seconds >= moved / (cluster.nodes * cluster.network) * (1 - 1e-9)
+    moved_bytes = sum(o.count * o.exchange_bytes[0] for o in stages)
+    assert result.seconds >= moved_bytes / (cluster.nodes * cluster.network) * (1 - 1e-9)
     assert sum(result.core_seconds.values()) <= result.seconds * cluster.nodes * cluster.cores * (
         1 + 1e-9
     )
@@ -226,16 +226,16 @@ def test_simgrid_computes_the_same(
     file.write_text(json.dumps(case))
     program = Path(__file__).with_name("simgridcase.py")
     command = [simgrid_python, str(program), str(file)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 0, ended.stderr
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
     place, bytes_read = "disk", case["disk_bytes"]
     if case["shared_bytes"]:
         place, bytes_read = "shared", case["shared_bytes"]
-    ours = replay(
+    our_result = replay(
         [stage(case["tasks"], place, cpu_s=tuple(case["cpu_s"]), input_bytes=bytes_read)],
         Cluster(**{name: case[name] for name in ("nodes", "cores", "disk", "network", "shared")}),
     )
-    assert ours.seconds == pytest.approx(float(ended.stdout.split()[-1]), rel=0.03)
+    assert our_result.seconds == pytest.approx(float(done.stdout.split()[-1]), rel=0.03)
 
 
 def run_record(stages: list[dict[str, Any]], **more: Any) -> dict[str, Any]:

@@ -87,12 +87,12 @@ def test_ranks_are_cores_and_no_other_setting(tmp_path: Path) -> None:
 
 
 def test_a_question_with_a_quota_is_not_answered_by_runs_without(tmp_path: Path) -> None:
-    known, questions = tmp_path / "known", tmp_path / "asked"
-    for folder in (known, questions):
+    known_folder, questions = tmp_path / "known", tmp_path / "asked"
+    for folder in (known_folder, questions):
         folder.mkdir()
-    write(known, [record("native", size, 3e-9 * size) for size in SIZES])
+    write(known_folder, [record("native", size, 3e-9 * size) for size in SIZES])
     write(questions, [record("native", SIZES[-1], 9.0) | CHANGES["quota"]])
-    model = fit.fit(records.observed([known]), ["known"], 0)
+    model = fit.fit(records.observed([known_folder]), ["known"], 0)
     (question,) = records.observed([questions])
     prediction = predict(model, question)
     assert prediction.refused.startswith("no runs of here sort native")

@@ -147,12 +147,12 @@ def test_below_a_crossing_shared_storage_is_not_slower(parallel: float, in_memor
 
 
 def test_the_time_of_a_job_is_bytes_by_rates() -> None:
-    moved = MovedBytes(read=1000.0, spilled=200.0, shuffled=100.0, written=50.0)
+    moved_bytes = MovedBytes(read=1000.0, spilled=200.0, shuffled=100.0, written=50.0)
     rates = NodeRates(read=10.0, write=5.0, intermediate=20.0)
-    assert map_seconds(moved, rates) == 110
-    assert shuffle_seconds(moved, rates) == 15
-    assert reduce_seconds(moved, rates) == 15
-    assert job_seconds(moved, rates) == 140
+    assert map_seconds(moved_bytes, rates) == 110
+    assert shuffle_seconds(moved_bytes, rates) == 15
+    assert reduce_seconds(moved_bytes, rates) == 15
+    assert job_seconds(moved_bytes, rates) == 140
 
 
 def test_what_is_in_memory_alone_is_never_overtaken(capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,27 +58,27 @@ def test_a_second_mount_does_not_hide_that_an_output_is_in_an_input(tmp_path: Pa
     code = "import sys; from cuesta.outputs import *; check_apart(Path(sys.argv[1]), sys.argv[2:])"
     script = 'mount --bind "$1/data" "$1/again" && exec "$0" -c "$2" "$1/again/out" "$1/data"'
     words = ["unshare", "--mount", "sh", "-c", script, sys.executable, str(tmp_path), code]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert "lies in the input" in ended.stderr
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert "lies in the input" in done.stderr
 
 
 def test_the_current_folder_the_home_and_their_parents_are_never_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = answer(tmp_path / "out", {"pairs.txt": b"old"})
-    monkeypatch.chdir(here)
-    for place in (here, Path(), here / "../out"):
+    existing = answer(tmp_path / "out", {"pairs.txt": b"old"})
+    monkeypatch.chdir(existing)
+    for place in (existing, Path(), existing / "../out"):
         with pytest.raises(InputError, match="contains the current folder"):
             check_output(place, overwrite=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(here))
+    monkeypatch.setenv("HOME", str(existing))
     with pytest.raises(InputError, match="contains your home folder"):
-        check_output(here, overwrite=True)
+        check_output(existing, overwrite=True)
     with pytest.raises(InputError, match="contains the current folder"):
         outputs.check_replaceable(Path("/"))
     with pytest.raises(InputError, match="something is mounted"):
         outputs.check_replaceable(Path("/proc"))
-    assert names(here) == {"pairs.txt", "run.json"}
+    assert names(existing) == {"pairs.txt", "run.json"}
 
 
 def test_a_run_refuses_scratch_in_its_input(tmp_path: Path) -> None:

@@ -283,8 +283,8 @@ def test_parameters_have_their_units_and_what_none_means() -> None:
 
 
 def test_overlapping_intervals_are_no_difference() -> None:
-    near = kit.record("array", kit.timings({"query": 0.167}, 7), 1 << 20)
-    assert "no clear difference from" in page(kit.native(), near).text
+    near_record = kit.record("array", kit.timings({"query": 0.167}, 7), 1 << 20)
+    assert "no clear difference from" in page(kit.native(), near_record).text
 
 
 def test_an_engine_that_must_load_first_is_not_the_best_though_its_work_is_faster() -> None:

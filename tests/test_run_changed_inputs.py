@@ -43,8 +43,8 @@ class Cutting:
 @pytest.mark.parametrize("name", ["native", "mpi"])
 def test_a_cut_input_is_named(tmp_path: Path, name: str, is_before: bool) -> None:
     engine = Cutting(name, is_before=is_before)
-    if why := engine.missing():
-        pytest.skip(why)
+    if reason := engine.missing():
+        pytest.skip(reason)
     records = write_records(tmp_path / "a.dat", RECORDS)
     with pytest.raises(CuestaError) as refused:
         run_trial(engine, sorting(name, records, 1 << 30), Plan(output=tmp_path / "out"))

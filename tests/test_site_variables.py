@@ -71,8 +71,8 @@ def test_a_spark_of_another_version_is_not_used(tmp_path: Path) -> None:
     (old / "bin" / "spark-submit").write_text("")
     (old / "jars" / "spark-core_2.12-3.3.1.jar").write_text("")
     assert site.spark_home({"SPARK_HOME": str(old)}) == installed
-    ours = next((installed / "jars").glob("spark-core_*.jar")).name
-    (old / "jars" / "spark-core_2.12-3.3.1.jar").rename(old / "jars" / ours)
+    jar_name = next((installed / "jars").glob("spark-core_*.jar")).name
+    (old / "jars" / "spark-core_2.12-3.3.1.jar").rename(old / "jars" / jar_name)
     assert site.spark_home({"SPARK_HOME": str(old)}) is None
 
 

@@ -60,8 +60,8 @@ def test_the_command_line_from_start_to_stop(
     assert cuesta("scrub").stdout == b""
     assert cuesta("cp", "/a.bin", str(tmp_path / "copy")).returncode == 0
     assert (tmp_path / "copy").read_bytes() == content
-    again = cuesta("cp", "/a.bin", str(tmp_path / "copy"))
-    assert (again.returncode, again.stderr.count(b"\n")) == (2, 1)
+    copied = cuesta("cp", "/a.bin", str(tmp_path / "copy"))
+    assert (copied.returncode, copied.stderr.count(b"\n")) == (2, 1)
     time.sleep(0.12)
     assert cuesta("load", "/a.bin").returncode == 0
     assert b"100% a.bin" in cuesta("ls").stdout
@@ -228,8 +228,8 @@ def test_libraries_of_the_field_read_and_write_it(store: RunningStore) -> None:
         "cuesta:///a/array.zarr", shape=(100, 100), chunks=(30, 30), dtype="f8"
     )
     array[:] = np.arange(10_000).reshape(100, 100)
-    again = zarr.open_array("cuesta:///a/array.zarr", mode="r")
-    np.testing.assert_array_equal(again[:], np.arange(10_000).reshape(100, 100))
+    array_copy = zarr.open_array("cuesta:///a/array.zarr", mode="r")
+    np.testing.assert_array_equal(array_copy[:], np.arange(10_000).reshape(100, 100))
     assert store.status()["hits"] > 0
 
 
@@ -259,10 +259,10 @@ def test_a_file_has_its_name_once_it_is_complete(store: RunningStore) -> None:
     assert [path.name for path in store.under.iterdir()] == ["new"]
     with pytest.raises(FileExistsError):
         system.open("/new", "xb")
-    ours = system.open("/first", "xb")
+    our_file = system.open("/first", "xb")
     system.pipe_file("/first", b"theirs")
     with pytest.raises(FileExistsError):
-        ours.close()
+        our_file.close()
     assert system.cat_file("/first") == b"theirs"
     system.rm_file("/first")
     with pytest.raises(FileNotFoundError):

@@ -53,9 +53,9 @@ Doors = dict[str, Program]
 
 @pytest.fixture(scope="module")
 def hosts_exist() -> Iterator[None]:
-    with hosts(COUNT) as why:
-        if why:
-            pytest.skip(why)
+    with hosts(COUNT) as reason:
+        if reason:
+            pytest.skip(reason)
         yield
 
 

@@ -250,10 +250,10 @@ def test_files_that_are_closed_well_have_their_names(store: RunningStore) -> Non
     pd.DataFrame({"a": [1]}).to_parquet("cuesta:///t.parquet")
     assert system.cat("/wb") == system.cat("/handler") == CONTENT
     assert system.cat("/wt") == system.cat("/late") == TEXT.encode()
-    with system.open("/w.gz", "rb", compression="gzip") as packed:
-        assert packed.read() == CONTENT
-    with system.open("/wt.gz", "r", compression="gzip", newline="") as packed:
-        assert packed.read() == "a\r\n"
+    with system.open("/w.gz", "rb", compression="gzip") as packed_file:
+        assert packed_file.read() == CONTENT
+    with system.open("/wt.gz", "r", compression="gzip", newline="") as packed_file:
+        assert packed_file.read() == "a\r\n"
     assert pd.read_csv("cuesta:///t.csv.gz").a.tolist() == [1]
     assert pd.read_parquet("cuesta:///t.parquet").a.tolist() == [1]
     assert control.ask("audit", store.folder, reads_bytes=True)["lost"] == []

@@ -111,10 +111,10 @@ def test_files_of_a_stranger_in_the_folder_of_a_store_outlive_kill_start_and_sto
     write(folder, "/a", "through")
     kill(folder)
     mixed = folder if seed % 2 else folder / "blocks"
-    ours = set(adversarykit.listing(folder))
+    our_names = set(adversarykit.listing(folder))
     adversarykit.foreign_tree(mixed, seed, NAMES if seed % 3 else ())
     tree = adversarykit.listing(folder)
-    foreign = {name: entry for name, entry in tree.items() if name not in ours}
+    foreign = {name: entry for name, entry in tree.items() if name not in our_names}
     started = start(folder, under)
     assert adversarykit.damage(foreign, adversarykit.listing(folder)) == []
     if started.returncode == 0:

@@ -62,8 +62,8 @@ def test_the_contract_of_hadoop_holds(
         words.append(f"--scan-classpath={hadoop.classes.split(':')[0]}")
         words.append(f"--reports-dir={tmp_path / 'reports'}")
         if dies is not None:
-            how = "restart" if mortal is store else "turn"
-            command = [sys.executable, restart_store.__file__, mortal.request(), how]
+            restart_step = "restart" if mortal is store else "turn"
+            command = [sys.executable, restart_store.__file__, mortal.request(), restart_step]
             words.insert(0, "-Dcuesta.restart=" + "\t".join(command))
         first = mortal.status()["pid"]
         done = hadoop.run(store, *words, cwd=tmp_path)
@@ -81,8 +81,8 @@ def test_the_contract_of_hadoop_holds(
     ]
     assert not failed, "\n".join(failed)
     assert done.returncode == 0, done.stderr[-2000:]
-    ran = {str(case.get("classname")) for case in cases if case.find("skipped") is None}
-    assert sum("ContractSuites" in name for name in ran) == SUITES
+    classes_run = {str(case.get("classname")) for case in cases if case.find("skipped") is None}
+    assert sum("ContractSuites" in name for name in classes_run) == SUITES
     assert len(cases) - len(list(tree.iter("skipped"))) >= TESTS_MIN
     skipped = Counter(reason_of(skip.text or "") for skip in tree.iter("skipped"))
     assert skipped == REASONS

@@ -168,12 +168,12 @@ def test_names_that_are_not_utf8_are_carried_as_bytes(
 
 def test_no_recursive_removal_is_outside_its_class() -> None:
     sources = Path(__file__).parent.parent / "jvm"
-    listed = subprocess.run(
+    grep_result = subprocess.run(
         ["grep", "-rlE", r'"remove"|\.delete\(.*true|Files\.(delete|walk)', "--include=*.java"]
         + [str(path) for path in sources.glob("*/src/main")],
         capture_output=True,
         text=True,
         check=False,
     )
-    names = {Path(line).name for line in listed.stdout.splitlines()}
+    names = {Path(line).name for line in grep_result.stdout.splitlines()}
     assert names == {"Removal.java"}

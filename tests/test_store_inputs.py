@@ -49,8 +49,8 @@ def test_ranks_read_the_store(workload: str, stored: RunningStore, tmp_path: Pat
     case = next(candidate for candidate in CASES if candidate.workload == workload)
     before = stored.status()
     assert digest_of(in_store(case), "mpi", tmp_path, ranks="2") == case.digest
-    now = stored.status()
-    assert now["hits"] + now["misses"] > before["hits"] + before["misses"]
+    status = stored.status()
+    assert status["hits"] + status["misses"] > before["hits"] + before["misses"]
 
 
 def test_folders_and_gzipped_files_are_read(
@@ -83,8 +83,8 @@ def test_engines_are_compared_on_an_input_in_the_store(
     # In a separate process: libraries of other tests have threads here that a fork would lack.
     command = [sys.executable, "-m", "cuesta", *words, "-o", str(tmp_path / "both")]
     subprocess.run(command, check=True, timeout=120)
-    now = stored.status()
-    assert now["hits"] + now["misses"] > before["hits"] + before["misses"]
+    status = stored.status()
+    assert status["hits"] + status["misses"] > before["hits"] + before["misses"]
 
 
 @pytest.mark.parametrize("kind", ["npy", "txt", "parquet"])

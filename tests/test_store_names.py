@@ -35,9 +35,11 @@ def test_fsspec_lists_reads_and_writes_names_that_are_not_utf8(store: RunningSto
     names as of `os.listdir` (PEP 383) are in lists, and open the file again.
     """
     files = CuestaFileSystem(folder=str(store.folder))
-    listed = files.find("/")
-    assert sorted(os.fsencode(name) for name in listed) == sorted(b"/d\xe9/" + n for n in NAMES)
-    for name in listed:
+    listed_names = files.find("/")
+    assert sorted(os.fsencode(name) for name in listed_names) == sorted(
+        b"/d\xe9/" + n for n in NAMES
+    )
+    for name in listed_names:
         assert files.cat_file(name) == os.fsencode(name).removeprefix(b"/d\xe9/")
         for mode in ("through", "back", "memory"):
             files.pipe_file(f"{name}-{mode}\udcff", b"new", write_mode=mode)
@@ -50,8 +52,8 @@ def test_fsspec_lists_reads_and_writes_names_that_are_not_utf8(store: RunningSto
 
 def test_commands_take_and_show_names_that_are_not_utf8(store: RunningStore) -> None:
     command: list[str | bytes] = [sys.executable, "-m", "cuesta", "store"]
-    listed = subprocess.run([*command, "ls", b"/d\xe9"], capture_output=True, check=True)
-    assert rb"caf\xe9.txt" in listed.stdout
+    listing_done = subprocess.run([*command, "ls", b"/d\xe9"], capture_output=True, check=True)
+    assert rb"caf\xe9.txt" in listing_done.stdout
     cat: list[str | bytes] = [*command, "cat", b"/d\xe9/caf\xe9.txt"]
     printed = subprocess.run(cat, capture_output=True, check=True)
     assert printed.stdout == b"caf\xe9.txt"

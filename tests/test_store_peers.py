@@ -41,9 +41,9 @@ SOON = 1.5
 
 @pytest.fixture(scope="module")
 def hosts_exist() -> Iterator[None]:
-    with hosts(COUNT) as why:
-        if why:
-            pytest.skip(why)
+    with hosts(COUNT) as reason:
+        if reason:
+            pytest.skip(reason)
         yield
 
 

@@ -50,8 +50,8 @@ def test_hits_are_those_of_libcachesim(kind: str, tmp_path: Path) -> None:
     hits = {
         (outcome.policy, outcome.memory_bytes): outcome.hit_reads for outcome in simulated.outcomes
     }
-    ours = [[hits[policy, memory] for memory in MEMORIES] for policy in POLICIES]
-    assert ours == EXPECTED[kind]
+    our_hits = [[hits[policy, memory] for memory in MEMORIES] for policy in POLICIES]
+    assert our_hits == EXPECTED[kind]
 
 
 @pytest.mark.parametrize("kind", EXPECTED)

@@ -90,8 +90,8 @@ def test_a_missing_folder_or_socket_is_no_store(tmp_path: Path) -> None:
 def test_the_checked_folder_is_used_though_its_name_changes(tmp_path: Path) -> None:
     (tmp_path / "under").mkdir()
     with running_store(tmp_path / "under") as store, TrustedFolder(store.folder) as checked:
-        moved = store.folder.with_name("moved")
-        store.folder.rename(moved)
+        moved_folder = store.folder.with_name("moved")
+        store.folder.rename(moved_folder)
         store.folder.symlink_to(tmp_path)
         try:
             checked.connect(1.0).close()
@@ -99,7 +99,7 @@ def test_the_checked_folder_is_used_though_its_name_changes(tmp_path: Path) -> N
                 Connection(store.folder)
         finally:
             store.folder.unlink()
-            moved.rename(store.folder)
+            moved_folder.rename(store.folder)
 
 
 def test_the_path_of_a_store_may_be_longer_than_that_of_a_socket(tmp_path: Path) -> None:

@@ -76,9 +76,9 @@ def test_parts_of_a_dead_store_are_listed_and_swept_by_command(
     listed and swept.
     """
     parts = die_while_writing(under, "/top", "/deep/folder/file")
-    listed = cuesta("sweep", "--dry-run")
-    assert listed.returncode == 0, listed.stderr
-    assert all(part.name in listed.stdout for part in parts)
+    dry_run = cuesta("sweep", "--dry-run")
+    assert dry_run.returncode == 0, dry_run.stderr
+    assert all(part.name in dry_run.stdout for part in parts)
     assert all(part.exists() for part in parts)
     swept = cuesta("sweep", "--json")
     outcomes = {part["path"]: part["outcome"] for part in json.loads(swept.stdout)}

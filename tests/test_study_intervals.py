@@ -82,8 +82,8 @@ def test_cells_that_scatter_alike_make_intervals_narrower() -> None:
     together: list[float] = []
     for _ in range(100):
         cells = study(normal, draw, 3)
-        for known, widths in ((NONE, alone), (usual(cells), together)):
-            interval = ratio(cells[1], cells[0], known)
+        for spread, widths in ((NONE, alone), (usual(cells), together)):
+            interval = ratio(cells[1], cells[0], spread)
             widths.append(math.log(interval.high / interval.low))
     assert fmean(together) < 0.8 * fmean(alone)
 

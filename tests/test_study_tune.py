@@ -221,16 +221,16 @@ def test_real_runs_are_tuned_and_taken_again(
     written = json.loads((out / "tuned.json").read_text("utf-8"))
     assert (written["schema"], written["default"]) == ("cuesta.tuned/1", {"cores": "all"})
     assert written["left_out"].keys() == {"too-many"}
-    chosen = {row["levels"]["cores"]: len(row["seconds"]) for row in written["chosen_from"]}
-    assert chosen.keys() == {"one", "all"}
+    runs_by_level = {row["levels"]["cores"]: len(row["seconds"]) for row in written["chosen_from"]}
+    assert runs_by_level.keys() == {"one", "all"}
     judged = sorted(path.name for path in out.glob("runs/*/1???"))
     looks = len(judged) / (2 * tuner.HELD_OUT)
     assert looks in ([0] if written["winner"] == written["default"] else range(1, tuner.LOOKS + 1))
     assert call(words) == 0
     assert "making input" not in capsys.readouterr().err
-    again = json.loads((out / "tuned.json").read_text("utf-8"))
-    assert again["chosen_from"] == written["chosen_from"]
-    assert again["held_out"] == written["held_out"]
+    second_result = json.loads((out / "tuned.json").read_text("utf-8"))
+    assert second_result["chosen_from"] == written["chosen_from"]
+    assert second_result["held_out"] == written["held_out"]
 
 
 @pytest.mark.parametrize(

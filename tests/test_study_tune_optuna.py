@@ -32,12 +32,12 @@ def test_optuna_regains_no_more_with_as_many_runs(name: str) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     cost, default = COSTS[name], LARGE[0].levels
     gap = cost(default) - min(cost(combination.levels) for combination in LARGE)
-    ours, baseline = [], []
+    our_gains, baseline = [], []
     for seed in range(TRIALS):
         machine = Machine(cost, seed)
         result = tune(LARGE, LARGE[0], machine.take, NEVER, seed)
         winner = next(combination for combination in LARGE if combination.name == result.winner)
-        ours.append((cost(default) - cost(winner.levels)) / gap)
+        our_gains.append((cost(default) - cost(winner.levels)) / gap)
         chance = random.Random(seed)
 
         def run(trial: Any, chance: random.Random = chance) -> float:
@@ -50,4 +50,4 @@ def test_optuna_regains_no_more_with_as_many_runs(name: str) -> None:
         study.enqueue_trial(dict(default))
         study.optimize(run, n_trials=len(machine.runs))
         baseline.append((cost(default) - cost(study.best_params)) / gap)
-    assert mean(ours) >= mean(baseline) - 0.05
+    assert mean(our_gains) >= mean(baseline) - 0.05

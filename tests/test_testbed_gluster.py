@@ -94,14 +94,16 @@ def test_a_flush_and_a_colleague_never_both_make_a_name(bed: tuple[Path, Running
     with running_store(under) as store, ThreadPoolExecutor(1) as colleague:
         system = CuestaFileSystem(folder=str(store.folder))
         for turn in range(20):
-            name, ours = f"turn-{turn}", noise(turn, 100_000)
-            system.pipe_file(f"/{name}", ours, write_mode="memory")
+            name, our_content = f"turn-{turn}", noise(turn, 100_000)
+            system.pipe_file(f"/{name}", our_content, write_mode="memory")
             parts = set(under.glob(PART))
             new_file = colleague.submit(_make_once_it_is_copied, under / name, parts)
             flushed = _is_flushed(store, name)
             assert new_file.result() != flushed, turn
-            assert (under / name).read_bytes() == (ours if flushed else b"of a colleague"), turn
-            assert system.cat_file(f"/{name}") == ours
+            assert (under / name).read_bytes() == (our_content if flushed else b"of a colleague"), (
+                turn
+            )
+            assert system.cat_file(f"/{name}") == our_content
         control.stop(store.folder, discards=True)
 
 

@@ -44,7 +44,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def ran(words: list[str], cwd: Path, variables: Mapping[str, str] | None = None) -> str:
+def output_of(words: list[str], cwd: Path, variables: Mapping[str, str] | None = None) -> str:
     done = subprocess.run(
         words, cwd=cwd, env=os.environ | dict(variables or {}), text=True, check=False,
         capture_output=True,
@@ -65,7 +65,7 @@ def digests(folder: Path) -> dict[str, str]:
 def with_toy(tree: Path) -> list[str]:
     """Run the tool; return the existing files that it changed."""
     before = digests(tree)
-    ran([sys.executable, "tools/new_workload.py", NAME], tree)
+    output_of([sys.executable, "tools/new_workload.py", NAME], tree)
     after = digests(tree)
     assert before.keys() <= after.keys()
     return sorted(path for path, digest in before.items() if after[path] != digest)
@@ -86,7 +86,7 @@ def built(tree: Path) -> None:
     variables = {"CARGO_TARGET_DIR": str(target)} | (
         {} if "PYO3_PYTHON" in os.environ else {"PYO3_PYTHON": sys.executable}
     )
-    ran(words, tree, variables)
+    output_of(words, tree, variables)
     module = target / "release" / "libcuesta_native.so"
     shutil.copy(module, tree / "python" / "cuesta" / "_native.abi3.so")
 
@@ -100,7 +100,7 @@ def test_the_skeleton_touches_four_lists_and_runs_on_three_engines(
         ["Cargo.lock", "crates/python/Cargo.toml", "crates/python/src/workloads.rs",
          "python/cuesta/__init__.pyi"]
     )  # fmt: skip
-    ran([sys.executable, "tools/tidy.py", *_new(tree)], tree)
+    output_of([sys.executable, "tools/tidy.py", *_new(tree)], tree)
     built(tree)
     numbers = [0, 1, 2**64 - 1, 7, 2**63] * 1000
     data = tmp_path / "numbers.bin"
@@ -110,7 +110,7 @@ def test_the_skeleton_touches_four_lists_and_runs_on_three_engines(
     for engine in engines:
         output = tmp_path / engine
         words = ["-m", "cuesta", "run", NAME, str(data), "--least", "2", "--engine", engine]
-        ran([sys.executable, *words, "--threads", "2", "-o", str(output)], tmp_path,
+        output_of([sys.executable, *words, "--threads", "2", "-o", str(output)], tmp_path,
             {"PYTHONPATH": str(tree / "python")})  # fmt: skip
         taken = [number for number in numbers if number >= 2]
         text = (output / "total.tsv").read_text("ascii")
@@ -121,7 +121,7 @@ def test_the_skeleton_touches_four_lists_and_runs_on_three_engines(
     phases = {phase["name"]: phase for phase in records["native"]["samples"][0]["phases"]}
     assert phases["sum"]["ceiling"] == "file_read_warm_bytes_per_s"
     page = tmp_path / "report.html"
-    ran([sys.executable, "-m", "cuesta", "report", *map(str, (tmp_path / e for e in engines)),
+    output_of([sys.executable, "-m", "cuesta", "report", *map(str, (tmp_path / e for e in engines)),
          "-o", str(page)], tmp_path, {"PYTHONPATH": str(tree / "python")})  # fmt: skip
     assert NAME in page.read_text("utf-8")
 

@@ -96,11 +96,11 @@ def test_the_digest_depends_on_names_and_contents(
 def test_an_archive_is_made_anew_where_what_makes_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran: list[list[str]] = []
+    commands_run: list[list[str]] = []
 
     def succeeds(command: list[str]) -> bool:
-        ran.append(command[3:])
-        return len(ran) != 3
+        commands_run.append(command[3:])
+        return len(commands_run) != 3
 
     monkeypatch.setattr(setup, "STAMP", tmp_path / "stamp.json")
     monkeypatch.setattr(setup, "succeeds", succeeds)
@@ -108,7 +108,7 @@ def test_an_archive_is_made_anew_where_what_makes_it_has_changed(
         monkeypatch.setattr(setup, "digest", lambda _, change=change: f"sources{change}")
         setup.make_archive()
     # After a failure it is tried again.
-    assert ran == [[], [], ["anew"], ["anew"], []]
+    assert commands_run == [[], [], ["anew"], ["anew"], []]
 
 
 def test_versions_compare_as_numbers() -> None:
