@@ -1,10 +1,10 @@
-//! Memory that files are read to, block after block.
+//! Reused memory that files are read into, block after block.
 
 use std::io::{ErrorKind, Read, Result};
 use std::ops::Deref;
 
-/// Bytes of a file. `Vec` zeroes memory before each read; this zeroes what it has once, however
-/// often it is filled.
+/// Buffer of bytes of a file. A `Vec` zeroes memory before each read; this buffer zeroes its memory
+/// once, however often it is filled.
 #[derive(Default)]
 pub struct BlockBuffer {
     memory: Vec<u8>,
@@ -12,10 +12,10 @@ pub struct BlockBuffer {
 }
 
 impl BlockBuffer {
-    /// Appends what `reader` has, at most `count` bytes: fewer where it ends. Returns how many.
+    /// Appends at most `count` bytes of `reader`, fewer if it ends. Returns their number.
     ///
     /// # Errors
-    /// Those of reading; what was read before is there.
+    /// Errors of reading; the bytes read before are retained.
     pub fn read(&mut self, reader: &mut dyn Read, count: usize) -> Result<usize> {
         let wanted = self.length + count;
         let before = self.length;
@@ -39,12 +39,12 @@ impl BlockBuffer {
         self.length = end;
     }
 
-    /// Keeps the first `length` bytes, or all if there are fewer.
+    /// Retains the first `length` bytes, or all if there are fewer.
     pub fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
 
-    /// Drops all bytes, and keeps the memory.
+    /// Removes all bytes, but retains the memory.
     pub fn clear(&mut self) {
         self.length = 0;
     }
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives so many bytes at a time, interrupted in between.
+    /// A reader that returns a few bytes at a time, interrupted in between.
     struct Slow<'b>(&'b [u8], usize, bool);
 
     impl Read for Slow<'_> {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same bytes as a `Vec` has, whatever was in the memory before.
+        /// The buffer has the same bytes as a `Vec`, whatever its memory held before.
         #[test]
         fn bytes_are_those_of_a_vec(
             text in proptest::collection::vec(any::<u8>(), 0..400),
@@ -93,12 +93,12 @@ mod tests {
             at_once in 1usize..50,
         ) {
             let (mut buffer, mut model) = (BlockBuffer::default(), Vec::new());
-            let (mut ours, mut theirs) = (Slow(&text, at_once, false), &text[..]);
+            let (mut buffer_reader, mut model_reader) = (Slow(&text, at_once, false), &text[..]);
             for (count, step) in steps {
                 match step {
                     0 => {
-                        let read = buffer.read(&mut ours, count).unwrap();
-                        let mut wanted = (&mut theirs).take(count as u64);
+                        let read = buffer.read(&mut buffer_reader, count).unwrap();
+                        let mut wanted = (&mut model_reader).take(count as u64);
                         prop_assert_eq!(read, wanted.read_to_end(&mut model).unwrap());
                     }
                     1 => {

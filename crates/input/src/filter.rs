@@ -1,4 +1,4 @@
-//! Which rows of a pair file an analysis keeps.
+//! Selection of the rows of a pair file that an analysis uses.
 
 use cuesta_core::fixed::{self, Micro};
 use cuesta_core::{Error, Result};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{SAMPLES_MAX, SCORES_MAX};
 
-/// Filter as given by the user; scores in their natural unit.
+/// Filter as set by the user; scores in their natural unit.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct FilterParams {
@@ -14,7 +14,7 @@ pub struct FilterParams {
     pub min_abs_score: f64,
     /// Keep rows with |score| of at most this; none by default.
     pub max_abs_score: Option<f64>,
-    /// Which score of the row's list decides, 0-based.
+    /// Index of the score in the row's list that is checked, 0-based.
     pub score_index: usize,
     /// Keep rows whose cluster has at least this many samples.
     pub min_cluster_samples: u32,
@@ -37,15 +37,15 @@ impl Default for FilterParams {
 /// Filter in the units of the file: scores in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// Smallest |score| kept.
+    /// Smallest |score| that passes.
     pub min_abs: Micro,
-    /// Largest |score| kept; negative to keep every row, with or without a score.
+    /// Largest |score| that passes; negative to pass all rows, with or without a score.
     pub max_abs: Micro,
-    /// Which score of the list decides, 0-based.
+    /// Index of the score in the list that is checked, 0-based.
     pub score_index: usize,
-    /// Smallest cluster kept, in samples.
+    /// Smallest cluster that passes, in samples.
     pub min_cluster_samples: u32,
-    /// Most missing samples kept.
+    /// Maximum of missing samples that passes.
     pub max_missing: u32,
 }
 

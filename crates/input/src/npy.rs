@@ -14,7 +14,7 @@ pub const HEADER_BYTES: usize = 128;
 /// Longest header that is read.
 const HEADER_BYTES_MAX: usize = 1 << 16;
 
-/// What a number of a file is.
+/// Type of the numbers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
     /// Single precision, little-endian.
@@ -44,26 +44,26 @@ impl Element {
 /// A two-dimensional array in row order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// What its numbers are.
+    /// Type of its numbers.
     pub element: Element,
     /// Rows.
     pub rows: u64,
     /// Numbers of a row.
     pub columns: usize,
-    /// Where the first number is.
+    /// Offset of the first number.
     pub offset: u64,
 }
 
-/// What a file says of its array, which is in row order and may have any dimensions and numbers.
+/// Header of an array, which is in row order and may have any dimensions and type of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyHeader {
-    /// NumPy's name for what its numbers are, e.g. `<f4`.
+    /// NumPy's name of the type of its numbers, e.g. `<f4`.
     pub descr: String,
     /// Sizes of the dimensions, the slowest first.
     pub shape: Vec<u64>,
-    /// Where the first number is.
+    /// Offset of the first number.
     pub offset: u64,
-    /// Bytes of the whole file.
+    /// Size of the file in bytes.
     pub file_bytes: u64,
 }
 
@@ -198,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_header_gives_an_array_or_an_error(
+        fn any_header_is_an_array_or_an_error(
             size in any::<u16>(),
             version in 0u8..4,
             text in "[{}'a-z:<f48(), 0-9-]{0,90}",
@@ -207,7 +207,7 @@ mod tests {
             content.extend([version, 0]);
             content.extend(size.min(text.len() as u16 + 2).to_le_bytes());
             content.extend(text.as_bytes());
-            // Whatever it says, there are no numbers behind it.
+            // No numbers follow the header, whatever its shape.
             if let Ok(array) = opened(&content) {
                 prop_assert!(array.rows == 0 || array.columns == 0);
             }
@@ -234,14 +234,14 @@ mod tests {
 
     #[test]
     fn a_header_made_here_is_read_back() {
-        let found = opened(&array("<f4", "(3, 2)", 24)).unwrap();
+        let read = opened(&array("<f4", "(3, 2)", 24)).unwrap();
         let expected = Array { element: Element::F32, rows: 3, columns: 2, offset: 128 };
-        assert_eq!(found, expected);
+        assert_eq!(read, expected);
         assert_eq!(opened(&array("<f8", "(0, 7)", 0)).unwrap().rows, 0);
     }
 
     #[test]
-    fn a_header_tells_any_number_of_dimensions() {
+    fn a_header_has_any_number_of_dimensions() {
         for (shape, sizes) in [("()", vec![]), ("(4,)", vec![4]), ("(1, 2, 3)", vec![1, 2, 3])] {
             let (_folder, path) = written(&array("|u1", shape, 6));
             let header = read_header(&path).unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_array_of_points_is_named() {
+    fn a_file_that_is_not_an_array_of_points_is_refused() {
         for (bad, expected) in [
             (array("<i4", "(3, 2)", 24), "of type <i4; save it as"),
             (array(">f8", "(3, 2)", 48), "of type >f8"),

@@ -25,11 +25,11 @@ pub const DIMENSIONS_MAX: usize = 1 << 16;
 
 /// A number of a point in memory.
 pub trait Coordinate: Pod + Default + Send + Sync {
-    /// What it is in a file.
+    /// Type of the number in a file.
     const ELEMENT: Element;
-    /// The nearest to a double.
+    /// The nearest value to a double.
     fn from_f64(value: f64) -> Self;
-    /// As a double, exactly.
+    /// The same value as a double, exactly.
     fn to_f64(self) -> f64;
     /// Appends its bytes, little-endian.
     fn append(self, bytes: &mut Vec<u8>);
@@ -116,14 +116,14 @@ struct Part {
 }
 
 impl Part {
-    /// Where a point of a run is in the file, and how many there are from it on.
+    /// Offset of a point in the file, and the number of points from it on.
     fn from(&self, point: u64, dimensions: usize) -> (u64, u64) {
         let within = point - self.first;
         let row_bytes = dimensions * self.array.element.size_bytes();
         (self.array.offset + within * row_bytes as u64, self.array.rows - within)
     }
 
-    /// Numbers from the bytes at `offset`: as they lie in memory where they do, else by `bytes`.
+    /// Decodes numbers at `offset`: from mapped memory if possible, else through `bytes`.
     fn decode<T: Coordinate>(
         &self,
         numbers: &mut [T],
@@ -131,10 +131,10 @@ impl Part {
         bytes: &mut Vec<u8>,
     ) -> io::Result<()> {
         let size_bytes = numbers.len() * self.array.element.size_bytes();
-        if let Some(found) = self.file.mapped(offset)?
-            && let Some(found) = found.get(..size_bytes)
+        if let Some(mapped) = self.file.mapped(offset)?
+            && let Some(mapped) = mapped.get(..size_bytes)
         {
-            decode(self.array.element, found, numbers);
+            decode(self.array.element, mapped, numbers);
             return Ok(());
         }
         bytes.resize(size_bytes, 0);
@@ -144,7 +144,7 @@ impl Part {
     }
 }
 
-/// Numbers of whole points as they lie in the memory of a store.
+/// Numbers of complete points, mapped from the memory of a store.
 pub struct MappedPoints<T> {
     bytes: BlockBytes,
     size_bytes: usize,
@@ -152,12 +152,12 @@ pub struct MappedPoints<T> {
 }
 
 impl<T: Coordinate> MappedPoints<T> {
-    /// None where no whole point is there, or its numbers lie where this machine cannot read them.
+    /// `None` if `bytes` has no complete point, or numbers that are not aligned for this machine.
     fn new(bytes: BlockBytes, row_bytes: usize, rows: u64) -> Option<Self> {
-        let whole = (bytes.len() / row_bytes).min(usize::try_from(rows).unwrap_or(usize::MAX));
-        let size_bytes = whole * row_bytes;
+        let count = (bytes.len() / row_bytes).min(usize::try_from(rows).unwrap_or(usize::MAX));
+        let size_bytes = count * row_bytes;
         bytemuck::try_cast_slice::<u8, T>(&bytes[..size_bytes]).ok()?;
-        (whole > 0 && cfg!(target_endian = "little")).then_some(Self {
+        (count > 0 && cfg!(target_endian = "little")).then_some(Self {
             bytes,
             size_bytes,
             of: PhantomData,
@@ -173,10 +173,10 @@ impl<T: Coordinate> Deref for MappedPoints<T> {
     }
 }
 
-/// Points of one or many `.npy` files, one after the other.
+/// Points of one or more `.npy` files, in their order.
 pub struct PointFiles {
     parts: Vec<Part>,
-    /// How many points.
+    /// Number of points.
     pub count: u64,
     /// Numbers of a point.
     pub dimensions: usize,
@@ -186,7 +186,7 @@ impl PointFiles {
     /// Opens files that all are `.npy`.
     ///
     /// # Errors
-    /// `Input` when one is no array of points, when their dimensions differ or when there is no
+    /// `Input` when a file is not an array of points, when dimensions differ or when there is no
     /// point; `System`.
     pub fn open(files: &[PathBuf]) -> Result<Self> {
         let mut points = Self { parts: Vec::new(), count: 0, dimensions: 0 };
@@ -223,13 +223,13 @@ impl PointFiles {
         Ok(points)
     }
 
-    /// Single precision when every file is, else double.
+    /// Single precision if all files are, else double.
     pub fn element(&self) -> Element {
         let single = self.parts.iter().all(|part| part.array.element == Element::F32);
         if single { Element::F32 } else { Element::F64 }
     }
 
-    /// The files in order, with how many points each has.
+    /// The files in order, with the number of points of each.
     pub fn files(&self) -> impl Iterator<Item = (&Path, u64)> {
         self.parts.iter().map(|part| (part.path.as_path(), part.array.rows))
     }
@@ -240,8 +240,8 @@ impl PointFiles {
         self.parts.iter().map(|part| part.array.rows * row_bytes(part)).sum()
     }
 
-    /// Reads points from number `first` on into `rows`, which holds a whole number of them;
-    /// `bytes` is for the use of this function.
+    /// Reads points from number `first` on into `rows`, whose length is a multiple of the
+    /// dimensions; `bytes` is a buffer for this function.
     ///
     /// # Errors
     /// `System`.
@@ -265,8 +265,8 @@ impl PointFiles {
         Ok(())
     }
 
-    /// Points from number `first` on, to the end of a block of a store, without a copy; `None`
-    /// where only [`read`](Self::read) has them: no store holds them, or in another precision.
+    /// Points from number `first` on, to the end of a block of a store, without a copy; `None` if
+    /// only [`read`](Self::read) can read them: no store holds them, or in another precision.
     ///
     /// # Errors
     /// `System`.
@@ -276,20 +276,20 @@ impl PointFiles {
             return Ok(None);
         }
         let (offset, left) = part.from(first, self.dimensions);
-        let found = part
+        let mapped = part
             .file
             .mapped(offset)
             .map_err(|cause| Error::system(OPERATION, "reading", &part.path, &cause))?;
         let row_bytes = self.dimensions * size_of::<T>();
-        Ok(found.and_then(|bytes| MappedPoints::new(bytes, row_bytes, left)))
+        Ok(mapped.and_then(|bytes| MappedPoints::new(bytes, row_bytes, left)))
     }
 
-    /// The file in which a point is.
+    /// The file that holds a point.
     fn part(&self, point: u64) -> &Part {
         &self.parts[self.parts.partition_point(|part| part.first <= point) - 1]
     }
 
-    /// Where a point is, for messages: `point 3 of FILE`, counted from 1 within the file.
+    /// Location of a point for messages: `point 3 of FILE`, counted from 1 within the file.
     pub fn place(&self, point: u64) -> String {
         let part = self.part(point);
         format!("point {} of {}", point - part.first + 1, part.path.display())

@@ -1,6 +1,6 @@
-//! Reads one split of a text file as blocks of whole lines, through one small reused buffer.
+//! Reader of a split of a text file as blocks of complete lines, through a small reused buffer.
 //!
-//! The split that a line starts in owns the line, so splits of any size give each line once.
+//! A line belongs to the split that it starts in, so splits of any size contain each line once.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -14,30 +14,30 @@ use crate::limits::{LINE_BYTES_MAX, READ_BYTES};
 use crate::source::{Split, TextFile, at_line};
 use crate::storage::Input;
 
-/// Whole lines: `bytes[..size_bytes]`, followed by [`PADDING`] readable bytes.
+/// Complete lines: `bytes[..size_bytes]`, followed by [`PADDING`] readable bytes.
 #[derive(Debug)]
 pub struct LineBlock<'a> {
     /// The lines and the padding.
     pub bytes: &'a [u8],
     /// Bytes of lines.
     pub size_bytes: usize,
-    /// Place of the first byte in the (decompressed) file.
+    /// Offset of the first byte in the (decompressed) file.
     pub offset: u64,
 }
 
-/// The blocks of one split, in order.
+/// The blocks of a split, in order.
 pub struct LineBlocks {
     path: PathBuf,
     bytes: Bytes,
     buffer: Vec<u8>,
-    /// Valid bytes of the buffer; the first `given` were handed out already.
+    /// Valid bytes of the buffer; the first `consumed` were returned already.
     filled: usize,
-    given: usize,
-    /// Place of `buffer[0]` in the file.
+    consumed: usize,
+    /// Offset of `buffer[0]` in the file.
     offset: u64,
-    /// The split ends here; the line that starts before it is the last one.
+    /// End of the split; the line that starts before it is the last line.
     end: u64,
-    /// The first line of the buffer belongs to the split before.
+    /// Whether the first line of the buffer belongs to the previous split.
     skip_first: bool,
     ended: bool,
 }
@@ -76,7 +76,7 @@ impl LineBlocks {
             bytes,
             buffer,
             filled: 0,
-            given: 0,
+            consumed: 0,
             // One byte early: whether it is a line feed tells if a line starts at the offset.
             offset: split.offset.saturating_sub(1),
             end: split.offset.saturating_add(split.size_bytes),
@@ -106,12 +106,12 @@ impl LineBlocks {
     /// Finds the next range of whole lines in the buffer, reading more as needed.
     fn advance(&mut self) -> Result<Option<(usize, usize)>> {
         while !self.ended {
-            self.buffer.copy_within(self.given..self.filled, 0);
-            self.filled -= self.given;
-            self.offset += self.given as u64;
-            self.given = 0;
+            self.buffer.copy_within(self.consumed..self.filled, 0);
+            self.filled -= self.consumed;
+            self.offset += self.consumed as u64;
+            self.consumed = 0;
             let at_end = self.fill()? == 0;
-            let Some(stop) = self.whole_lines(at_end) else {
+            let Some(stop) = self.lines_end(at_end) else {
                 self.make_room()?;
                 continue;
             };
@@ -121,7 +121,7 @@ impl LineBlocks {
                 start = first.map_or(stop, |place| place + 1);
                 self.skip_first = false;
             }
-            self.given = stop;
+            self.consumed = stop;
             if self.offset + start as u64 >= self.end {
                 self.ended = true;
                 return Ok(None);
@@ -135,15 +135,15 @@ impl LineBlocks {
         Ok(None)
     }
 
-    /// Where the last whole line of the buffer ends; at the end of the file, where it ends.
-    fn whole_lines(&self, at_end: bool) -> Option<usize> {
+    /// End of the last complete line of the buffer; at the end of the file, end of the buffer.
+    fn lines_end(&self, at_end: bool) -> Option<usize> {
         if at_end {
             return Some(self.filled);
         }
         memchr::memrchr(b'\n', &self.buffer[..self.filled]).map(|place| place + 1)
     }
 
-    /// Leaves out the lines that start at or after the end of the split.
+    /// Excludes the lines that start at or after the end of the split.
     fn cut_at_end(&mut self, start: usize, stop: usize) -> usize {
         if self.offset + (stop as u64) < self.end {
             return stop;
@@ -175,7 +175,7 @@ impl LineBlocks {
     fn fill(&mut self) -> Result<usize> {
         let space = self.buffer.len() - PADDING;
         let place = self.offset + self.filled as u64;
-        // A split is not read far beyond its end: one line more is enough.
+        // A split is not read far beyond its end: a line more is enough.
         let wanted = self.end.saturating_sub(place).saturating_add(4096);
         let stop = space.min(self.filled.saturating_add(wanted.min(1 << 40) as usize));
         let target = &mut self.buffer[self.filled..stop];
@@ -190,7 +190,7 @@ impl LineBlocks {
     }
 }
 
-/// Turns a fault of a block into the error the user sees; finds the line number by reading the
+/// Converts a fault of a block into the error for the user; finds the line number by reading the
 /// file again up to it.
 pub fn located(file: &TextFile, block_offset: u64, fault: &LineError) -> Error {
     match line_number(file, block_offset + fault.offset as u64) {
@@ -200,8 +200,8 @@ pub fn located(file: &TextFile, block_offset: u64, fault: &LineError) -> Error {
 }
 
 fn line_number(file: &TextFile, offset: u64) -> Result<u64> {
-    let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
-    let mut blocks = LineBlocks::open(file, &whole)?;
+    let entire = Split { file: 0, offset: 0, size_bytes: u64::MAX };
+    let mut blocks = LineBlocks::open(file, &entire)?;
     let mut number = 1;
     while let Some(block) = blocks.next_block()? {
         let before = offset.saturating_sub(block.offset).min(block.size_bytes as u64) as usize;
@@ -261,7 +261,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn splits_of_any_size_give_every_line_once(
+        fn splits_of_any_size_have_each_line_once(
             lengths in proptest::collection::vec(0usize..60, 1..60),
             split_bytes in 1u64..200,
             last_newline in any::<bool>(),
@@ -279,30 +279,30 @@ mod tests {
             let file = file_of(&path, false);
             let source = crate::source::TextSource {
                 files: vec![file.clone()], shape: None, files_skipped: 0 };
-            let found: Vec<Vec<u8>> = source
+            let read: Vec<Vec<u8>> = source
                 .splits(split_bytes)
                 .iter()
                 .flat_map(|split| lines_of(&file, split))
                 .collect();
-            prop_assert_eq!(found, lines);
+            prop_assert_eq!(read, lines);
         }
     }
 
     #[test]
-    fn a_file_larger_than_the_buffer_is_read_whole() {
+    fn a_file_larger_than_the_buffer_is_read_completely() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.txt");
         let line = vec![b'x'; 999];
         let text = [line.as_slice(), b"\n"].concat().repeat(1000);
         std::fs::write(&path, &text).unwrap();
         let file = file_of(&path, false);
-        let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
-        assert_eq!(lines_of(&file, &whole).len(), 1000);
+        let entire = Split { file: 0, offset: 0, size_bytes: u64::MAX };
+        assert_eq!(lines_of(&file, &entire).len(), 1000);
         assert_eq!(line_number(&file, 999_500).unwrap(), 1000);
     }
 
     #[test]
-    fn a_gzipped_file_of_two_members_is_read_and_a_cut_one_is_an_error() {
+    fn a_gzipped_file_of_two_members_is_read_and_a_truncated_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.gz");
         let mut bytes = Vec::new();
@@ -313,11 +313,11 @@ mod tests {
             bytes.extend(encoder.finish().unwrap());
         }
         std::fs::write(&path, &bytes).unwrap();
-        let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
+        let entire = Split { file: 0, offset: 0, size_bytes: u64::MAX };
         let file = file_of(&path, true);
-        assert_eq!(lines_of(&file, &whole), [&b"one"[..], b"two", b"three"]);
+        assert_eq!(lines_of(&file, &entire), [&b"one"[..], b"two", b"three"]);
         std::fs::write(&path, &bytes[..bytes.len() - 6]).unwrap();
-        let mut blocks = LineBlocks::open(&file, &whole).unwrap();
+        let mut blocks = LineBlocks::open(&file, &entire).unwrap();
         let error = loop {
             match blocks.next_block() {
                 Ok(Some(_)) => {}
@@ -333,8 +333,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.txt");
         std::fs::write(&path, vec![b'x'; LINE_BYTES_MAX + READ_BYTES]).unwrap();
-        let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
-        let mut blocks = LineBlocks::open(&file_of(&path, false), &whole).unwrap();
+        let entire = Split { file: 0, offset: 0, size_bytes: u64::MAX };
+        let mut blocks = LineBlocks::open(&file_of(&path, false), &entire).unwrap();
         assert!(blocks.next_block().unwrap_err().message.contains("longer than"));
     }
 }

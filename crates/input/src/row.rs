@@ -1,4 +1,4 @@
-//! One row of a gene-pair file: what text, generators and the pair matrix have in common.
+//! A row of a gene-pair file, common to text, generators and the pair matrix.
 
 use cuesta_core::digest::{Batch, Digest, Record, Tag};
 use cuesta_core::fixed::{self, Micro};
@@ -7,7 +7,7 @@ use cuesta_core::fixed::{self, Micro};
 /// 7 outlier of the pair, 8 outlier of the cluster, 9 missing.
 pub const MASK_SYMBOLS: &[u8; 6] = b"016789";
 
-/// One row: a cluster of samples of a gene pair with its scores. Borrows from whoever read it.
+/// A row: a cluster of samples of a gene pair with its scores. Borrows from its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
     /// The larger gene number, 1-based.
@@ -28,9 +28,9 @@ pub struct Row<'a> {
     pub pair_outliers: u32,
     /// Samples below the expression threshold.
     pub threshold: u32,
-    /// One score per method, in millionths; [`fixed::NAN`] for none.
+    /// A score per method, in millionths; [`fixed::NAN`] for none.
     pub scores: &'a [Micro],
-    /// One symbol of [`MASK_SYMBOLS`] per sample; empty when the file has no masks.
+    /// A symbol of [`MASK_SYMBOLS`] per sample; empty when the file has no masks.
     pub mask: &'a [u8],
 }
 
@@ -38,7 +38,7 @@ impl Row<'_> {
     /// Checks the order of the genes, the cluster number, the scores and the mask symbols.
     ///
     /// # Errors
-    /// What is wrong, in words; the caller adds file and line.
+    /// A message naming the fault; the caller adds file and line.
     pub fn check(&self) -> Result<(), String> {
         self.check_pair()?;
         if self.scores.is_empty() {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_row_is_told_in_words() {
+    fn a_bad_row_has_a_message() {
         assert_eq!(ROW.check(), Ok(()));
         for (row, expected) in [
             (Row { gene1: 3, ..ROW }, "gene 3 must be larger than gene 3"),

@@ -1,6 +1,6 @@
-//! Files of inputs, wherever they are: on this machine, in the store of this machine
-//! (`cuesta:///file`), or at another URI such as `hdfs://host/file`, which a [`Storage`] reads that
-//! was installed for the process.
+//! Access to input files: on this machine, in the store of this machine (`cuesta:///file`), or at
+//! another URI such as `hdfs://host/file`, which the [`Storage`] that is installed for the process
+//! reads.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -17,32 +17,32 @@ mod entries;
 /// Bytes of a URI that are read at once.
 const BLOCK_BYTES: u64 = 4 << 20;
 
-/// What is at a path.
+/// Size and type of the file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileMetadata {
-    /// Bytes of a file.
+    /// Size of a file in bytes.
     pub size_bytes: u64,
-    /// Whether it is a file, and no device or pipe.
+    /// Whether it is a regular file.
     pub is_file: bool,
     /// Whether it is a folder.
     pub is_folder: bool,
 }
 
-/// Reads URIs.
+/// Backend that reads URIs.
 pub trait Storage: Send + Sync {
-    /// What is at a URI.
+    /// Size and type of the file at a URI.
     ///
     /// # Errors
-    /// `NotFound`, and whatever keeps it from answering.
+    /// `NotFound`, and any failure of the backend.
     fn metadata(&self, uri: &str) -> io::Result<FileMetadata>;
 
-    /// What is directly in a folder, as URIs.
+    /// Entries of a folder, as URIs.
     ///
     /// # Errors
     /// As for [`Storage::metadata`].
     fn list(&self, uri: &str) -> io::Result<Vec<String>>;
 
-    /// Bytes of a file from `offset` on, all of them.
+    /// Fills `into` with the bytes of a file from `offset` on.
     ///
     /// # Errors
     /// As for [`Storage::metadata`].
@@ -51,7 +51,7 @@ pub trait Storage: Send + Sync {
 
 static INSTALLED: OnceLock<Box<dyn Storage>> = OnceLock::new();
 
-/// Has URIs read by `storage` from now on; the first one that is installed stays.
+/// Installs `storage` as the reader of URIs; only the first call has an effect.
 pub fn install(storage: Box<dyn Storage>) {
     let _ = INSTALLED.set(storage);
 }
@@ -71,34 +71,34 @@ fn is_stored(uri: &str) -> bool {
     uri.starts_with("cuesta://")
 }
 
-/// What is at a path or URI.
+/// Size and type of the file at a path or URI.
 ///
 /// # Errors
-/// `NotConnected` for a file of the store where none runs; those of the system or of the storage.
+/// `NotConnected` for a file of the store if none runs; errors of the system or of the storage.
 pub fn metadata(path: &Path) -> io::Result<FileMetadata> {
     if let Some(uri) = uri(path) {
         if !is_stored(uri) {
             return installed()?.metadata(uri);
         }
-        let found = Client::shared()?.facts(&client::path_of(uri)?)?;
-        let (size_bytes, is_folder) = (found.size_bytes, found.is_folder);
+        let stored = Client::shared()?.facts(&client::path_of(uri)?)?;
+        let (size_bytes, is_folder) = (stored.size_bytes, stored.is_folder);
         return Ok(FileMetadata { size_bytes, is_file: !is_folder, is_folder });
     }
-    let found = fs::metadata(path)?;
+    let metadata = fs::metadata(path)?;
     Ok(FileMetadata {
-        size_bytes: found.len(),
-        is_file: found.is_file(),
-        is_folder: found.is_dir(),
+        size_bytes: metadata.len(),
+        is_file: metadata.is_file(),
+        is_folder: metadata.is_dir(),
     })
 }
 
-/// Entries of a folder, by name: files and folders, no pipes, sockets and devices, and no
-/// links back to a folder on the way.
+/// Entries of a folder, sorted by name: files and folders, but no pipes, sockets and devices, and no
+/// links to a parent folder.
 ///
 /// # Errors
 /// `NotFound` for a link to nothing; as for [`metadata`].
 pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found: Vec<PathBuf> = match uri(folder) {
+    let mut paths: Vec<PathBuf> = match uri(folder) {
         Some(uri) if is_stored(uri) => {
             let path = client::path_of(uri)?;
             let names = Client::shared()?.list(&path)?;
@@ -111,27 +111,27 @@ pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
         Some(uri) => installed()?.list(uri)?.into_iter().map(PathBuf::from).collect(),
         None => entries::list(folder)?,
     };
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }
 
-/// A file of an input, to be read anywhere or from its start.
+/// An open input file, for random or sequential reads.
 #[derive(Debug)]
 pub struct Input {
     source: Source,
-    /// The place that is read next.
+    /// Offset of the next sequential read.
     place: u64,
-    /// Watches of inputs that the file is of.
+    /// Watches of the inputs that the file belongs to.
     watched: Vec<Arc<WatchedFile>>,
 }
 
 #[derive(Debug)]
 enum Source {
-    /// One of this machine.
+    /// A file of this machine.
     Local(File),
-    /// One of the store: what is in memory is mapped.
+    /// A file of the store: blocks in memory are mapped.
     Stored(StoredFile),
-    /// One at another URI.
+    /// A file at another URI.
     Remote(RemoteFile),
 }
 
@@ -155,12 +155,12 @@ impl Input {
         Ok(Self { source, place: 0, watched: watch::of(path) })
     }
 
-    /// A file that is open, and is no input that could be watched.
+    /// Wraps an open file that is not watched as an input.
     pub fn local(file: File) -> Self {
         Self { source: Source::Local(file), place: 0, watched: Vec::new() }
     }
 
-    /// The file, where it is one of this machine.
+    /// The file, if it is on this machine.
     pub fn as_local(&self) -> Option<&File> {
         match &self.source {
             Source::Local(file) => Some(file),
@@ -168,10 +168,10 @@ impl Input {
         }
     }
 
-    /// Its size.
+    /// Its size in bytes.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn size_bytes(&self) -> io::Result<u64> {
         match &self.source {
             Source::Local(file) => Ok(file.metadata()?.len()),
@@ -180,21 +180,21 @@ impl Input {
         }
     }
 
-    /// Reads some bytes from `offset` on; none at the end.
+    /// Reads bytes from `offset` on, perhaps fewer than requested; none at the end.
     ///
     /// # Errors
-    /// Those of the system or of the storage.
+    /// Errors of the system or of the storage.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         let count = self.source.read_at(into, offset)?;
         self.pass_on(offset, &into[..count]);
         Ok(count)
     }
 
-    /// Some bytes from `offset` on as they lie in memory, without a copy; `None` where only
-    /// [`read_at`](Self::read_at) has them.
+    /// Bytes from `offset` on, mapped without a copy; `None` if only [`read_at`](Self::read_at)
+    /// can read them.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn mapped(&self, offset: u64) -> io::Result<Option<BlockBytes>> {
         let Source::Stored(file) = &self.source else { return Ok(None) };
         let bytes = file.bytes_from(offset)?;
@@ -207,7 +207,7 @@ impl Input {
     /// Fills `into` with the bytes from `offset` on.
     ///
     /// # Errors
-    /// `UnexpectedEof` where there are fewer; those of the system or of the storage.
+    /// `UnexpectedEof` if there are fewer; errors of the system or of the storage.
     pub fn read_exact_at(&self, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
         if let Source::Local(file) = &self.source {
             file.read_exact_at(into, offset)?;
@@ -255,7 +255,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 impl Read for Input {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = match &mut self.source {
-            // A device or a pipe can be read where it stands alone.
+            // A device or a pipe can only be read at its current position.
             Source::Local(file) => file.read(into)?,
             source => source.read_at(into, self.place)?,
         };
@@ -285,12 +285,12 @@ impl Seek for Input {
     }
 }
 
-/// A file at a URI, of which one block is kept.
+/// A file at a URI, of which a block is cached.
 #[derive(Debug)]
 struct RemoteFile {
     uri: String,
     size_bytes: u64,
-    /// Where the block begins, and its bytes.
+    /// Offset of the cached block, and its bytes.
     block: Mutex<(u64, Vec<u8>)>,
 }
 
@@ -299,7 +299,7 @@ impl RemoteFile {
         let left = self.size_bytes.saturating_sub(offset);
         let wanted = left.min(into.len() as u64) as usize;
         if wanted as u64 >= BLOCK_BYTES {
-            // More at once is slower: its memory would be new each time.
+            // More at once is slower: it would need new memory each time.
             let target = &mut into[..BLOCK_BYTES as usize];
             installed()?.read(&self.uri, offset, target)?;
             return Ok(target.len());

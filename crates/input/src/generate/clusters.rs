@@ -21,7 +21,7 @@ const MODULE_GENES: u64 = 40;
 /// Pairs of one task.
 const TASK_PAIRS: u64 = 8192;
 
-/// What to make.
+/// Parameters of the generated gene pairs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -34,28 +34,28 @@ pub struct Params {
     /// Gene pairs, spread evenly over the triangle; all of them when absent.
     pub pairs: Option<u64>,
     /// Most clusters of a pair.
-    #[serde(default = "one")]
+    #[serde(default = "single_cluster")]
     pub clusters: u32,
-    /// Another version of the same matrix: 0 is the first; others miss one pair in twenty and have
+    /// Version of the same matrix: 0 is the first; others lack one pair in twenty and have
     /// scores that moved a little.
     #[serde(default)]
     pub variant: u64,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     #[serde(default)]
     pub seed: u64,
     /// Write a `clusters-sc/NNN/` tree instead of one file.
     #[serde(default)]
     pub tree: bool,
     /// Threads.
-    #[serde(default = "one_thread")]
+    #[serde(default = "single_thread")]
     pub threads: usize,
 }
 
-fn one() -> u32 {
+fn single_cluster() -> u32 {
     1
 }
 
-fn one_thread() -> usize {
+fn single_thread() -> usize {
     1
 }
 
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_and_pairs_are_one_to_one() {
+    fn ranks_and_pairs_correspond() {
         for rank in (0..10_000).chain([1_377_521_315, (1 << 46) - 3]) {
             let (x, y) = pair_of(rank);
             assert!(x > y);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn more_pairs_than_there_are_is_refused() {
+    fn more_pairs_than_exist_are_refused() {
         let params = Params { pairs: Some(1_000_000), ..params(PathBuf::from("/nowhere")) };
         let error = write(&params, &Progress::default()).unwrap_err();
         assert!(error.message.contains("--pairs"), "{}", error.message);

@@ -22,7 +22,7 @@ const DISC: (f64, f64) = (60.0, 150.0);
 /// Radius of the smallest and the largest disc, in parts of the shorter side.
 const RADIUS: (f64, f64) = (0.02, 0.08);
 
-/// What to make.
+/// Parameters of the generated images.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -49,7 +49,7 @@ pub struct Params {
     #[serde(default)]
     pub seed: u64,
     /// Threads.
-    #[serde(default = "one_thread")]
+    #[serde(default = "single_thread")]
     pub threads: usize,
 }
 
@@ -65,7 +65,7 @@ fn default_noise() -> f64 {
     8.0
 }
 
-fn one_thread() -> usize {
+fn single_thread() -> usize {
     1
 }
 

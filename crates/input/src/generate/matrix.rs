@@ -16,7 +16,7 @@ use cuesta_runtime::parallel;
 /// Genes of one task.
 const TASK_GENES: usize = 64;
 
-/// What to make.
+/// Parameters of the generated matrix.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -37,7 +37,7 @@ pub struct Params {
     #[serde(default)]
     pub seed: u64,
     /// Threads.
-    #[serde(default = "one_thread")]
+    #[serde(default = "single_thread")]
     pub threads: usize,
 }
 
@@ -45,7 +45,7 @@ fn default_modules() -> u32 {
     20
 }
 
-fn one_thread() -> usize {
+fn single_thread() -> usize {
     1
 }
 
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_values_are_as_frequent_as_asked() {
+    fn missing_values_are_as_frequent_as_requested() {
         let matrix = matrix(&params(std::path::Path::new("."), 1)).unwrap();
         let missing = matrix.values.iter().filter(|value| value.is_nan()).count();
         assert!((350..550).contains(&missing), "{missing} of 4500");

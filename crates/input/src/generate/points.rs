@@ -17,7 +17,7 @@ const TASK_NUMBERS: u64 = 1 << 16;
 /// Centres are uniform in 0 to this, in every dimension.
 const RANGE: f64 = 1000.0;
 
-/// What to make.
+/// Parameters of the generated points.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -41,7 +41,7 @@ pub struct Params {
     #[serde(default)]
     pub seed: u64,
     /// Threads.
-    #[serde(default = "one_thread")]
+    #[serde(default = "single_thread")]
     pub threads: usize,
 }
 
@@ -57,7 +57,7 @@ fn default_spread() -> f64 {
     100.0
 }
 
-fn one_thread() -> usize {
+fn single_thread() -> usize {
     1
 }
 

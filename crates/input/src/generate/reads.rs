@@ -32,7 +32,7 @@ const LINE_BASES: u64 = 80;
 const SPREAD: f64 = 0.1;
 const LETTERS: &[u8; 4] = b"ACGT";
 
-/// What to make.
+/// Parameters of the generated reads.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -57,14 +57,14 @@ pub struct Params {
     /// reads.
     #[serde(default)]
     pub fragment: u64,
-    /// Where the genome is written as FASTA, too.
+    /// Path where the genome is written as FASTA, too.
     #[serde(default)]
     pub reference: Option<PathBuf>,
     /// Seed of everything random.
     #[serde(default)]
     pub seed: u64,
     /// Threads.
-    #[serde(default = "one_thread")]
+    #[serde(default = "single_thread")]
     pub threads: usize,
 }
 
@@ -80,7 +80,7 @@ fn default_errors() -> f64 {
     0.005
 }
 
-fn one_thread() -> usize {
+fn single_thread() -> usize {
     1
 }
 
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_and_repeats_are_as_many_as_asked() {
+    fn errors_and_repeats_are_as_many_as_requested() {
         let (_, content, genome) = made(r#""bases": 20000, "coverage": 50, "errors": 0.02"#, 2);
         let other = other_strand(&genome);
         let text = String::from_utf8(content).unwrap();

@@ -18,7 +18,7 @@ use cuesta_runtime::parallel;
 
 /// Records of one task.
 const TASK_ROWS: u64 = 8192;
-/// One above the largest record number: TeraGen counts with signed 64-bit numbers.
+/// Upper bound of record numbers, exclusive: TeraGen counts with signed 64-bit numbers.
 const ROWS_MAX: u64 = 1 << 63;
 /// Keys that many records of `skewed` share.
 const HOT_KEYS: u32 = 8;
@@ -26,7 +26,7 @@ const HOT_KEYS: u32 = 8;
 const MULTIPLIER: u128 = 0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645;
 const INCREMENT: u128 = 0x4A69_6D47_7261_7952_4950_2020_2020_2001;
 
-/// What the keys are like.
+/// Distribution of the keys.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyDistribution {
@@ -45,7 +45,7 @@ pub enum KeyDistribution {
     Equal,
 }
 
-/// What to make.
+/// Parameters of the generated records.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -56,18 +56,18 @@ pub struct Params {
     /// Number of the first one.
     #[serde(default)]
     pub first: u64,
-    /// What the keys are like.
+    /// Distribution of the keys.
     #[serde(default)]
     pub kind: KeyDistribution,
     /// Seed of everything random but TeraGen's records.
     #[serde(default)]
     pub seed: u64,
     /// Threads.
-    #[serde(default = "one_thread")]
+    #[serde(default = "single_thread")]
     pub threads: usize,
 }
 
-fn one_thread() -> usize {
+fn single_thread() -> usize {
     1
 }
 
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn teragen_s_own_records_are_made() {
+    fn records_equal_those_of_teragen() {
         for (first, golden) in [
             (0, include_bytes!("../../../../spec/workloads/sort/cases/teragen-0.dat")),
             (

@@ -48,8 +48,8 @@ mod tests {
         let plane = |name: &str| format!("<TiffData><UUID FileName={name}>u</UUID></TiffData>");
         let set = format!("<OME>{}{}</OME>", plane("\"b&amp;c.tif\""), plane("'a.tif'"));
         assert_eq!(files_of_set(&set), ["a.tif", "b&c.tif"]);
-        let one = format!("<OME>{}{}</OME>", plane("\"a.tif\""), plane("\"a.tif\""));
-        for text in [one.as_str(), "", "FileName=\"a\"FileName=\"b\"", "<OME FileName=\"a"] {
+        let single = format!("<OME>{}{}</OME>", plane("\"a.tif\""), plane("\"a.tif\""));
+        for text in [single.as_str(), "", "FileName=\"a\"FileName=\"b\"", "<OME FileName=\"a"] {
             assert!(files_of_set(text).is_empty(), "{text}");
         }
     }

@@ -1,4 +1,4 @@
-//! A stack of images: those of one or many TIFF or `.npy` files, numbered from 0, read anywhere.
+//! A stack of images of one or more TIFF or `.npy` files, numbered from 0, with random access.
 
 mod description;
 pub mod samples;
@@ -16,15 +16,15 @@ use tiff::{Pages, is_tiff};
 const OPERATION: &str = "input.images";
 /// Most pixels of an image.
 pub const PIXELS_MAX: u64 = 1 << 29;
-/// How the names of files end that are taken from a folder.
+/// Extensions of image files that are read from a folder.
 const ENDINGS: [&str; 3] = ["npy", "tif", "tiff"];
 
-/// How the images of a file are read.
+/// Format of the images of a file.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// All of one shape, one after the other, from this byte on.
+    /// Images of equal shape, without gaps, from this byte on.
     Npy { shape: ImageShape, offset: u64 },
-    /// Each of its own shape.
+    /// Each image has its own shape.
     Tiff,
 }
 
@@ -32,40 +32,40 @@ enum Form {
 struct Part {
     path: PathBuf,
     form: Form,
-    /// Number of the first image, and how many there are.
+    /// Number of the first image, and count of images.
     first: u64,
     images: u64,
     size_bytes: u64,
-    /// Numbers of directories of a TIFF file that are no images.
+    /// Numbers of directories of a TIFF file that are not images.
     skipped: Vec<u64>,
-    /// Names of the files of an OME-TIFF that is in several.
+    /// Names of the files of an OME-TIFF that consists of several.
     set: Vec<String>,
 }
 
-/// Images, of which only the headers have been read.
+/// Images of files, of which only the headers have been read.
 #[derive(Debug)]
 pub struct Stack {
     parts: Vec<Part>,
-    /// Number of the first one in the answer: 0, unless these are some of a larger stack.
+    /// Number of the first image in the answer: 0, unless these are a part of a larger stack.
     base: u64,
-    /// How many there are.
+    /// Number of images.
     pub images: u64,
     /// Bytes of all files.
     pub size_bytes: u64,
-    /// Most bytes that one of them takes while it is worked on.
+    /// Maximum memory for work on one image, in bytes.
     pub needed_bytes: u64,
 }
 
 impl Stack {
-    /// Opens files, or those in folders whose names end as those of images do. Work on an image
-    /// takes `weigh` bytes.
+    /// Opens files, or the files in folders that have an extension of images. Work on an image takes
+    /// `weigh` bytes.
     ///
     /// # Errors
     /// `Input` when there is no image or one that can't be read; `System`.
     pub fn open(paths: &[PathBuf], weigh: fn(&ImageShape) -> u64) -> Result<Self> {
         let ending = |path: &Path| {
             let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
-            ending.is_some_and(|ending| ENDINGS.iter().any(|one| ending == *one))
+            ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
         };
         let mut stack =
             Self { parts: Vec::new(), base: 0, images: 0, size_bytes: 0, needed_bytes: 0 };
@@ -80,13 +80,13 @@ impl Stack {
         Ok(stack)
     }
 
-    /// The same images as some of a larger stack, from number `base` on.
+    /// Numbers the images from `base` on, as a part of a larger stack.
     #[must_use]
     pub fn numbered_from(self, base: u64) -> Self {
         Self { base, ..self }
     }
 
-    /// Refuses an OME-TIFF of several files where not all of them are among the inputs.
+    /// Refuses an OME-TIFF of several files if not all of them are among the inputs.
     ///
     /// # Errors
     /// `Input` naming the file that is missing.
@@ -216,7 +216,7 @@ impl Stack {
     }
 }
 
-/// What a file is that is no image we read, for a message.
+/// Type of a file that is not a supported image, for a message.
 fn name_of(start: &[u8]) -> &'static str {
     match start {
         [] => "empty",
@@ -233,7 +233,7 @@ enum Open {
     Tiff(Box<Pages>),
 }
 
-/// Reads images of a stack into one buffer; each thread has its own.
+/// Reader of images of a stack into a buffer; each thread has its own.
 pub struct Reader<'a> {
     stack: &'a Stack,
     open: Option<(usize, Open)>,
@@ -241,12 +241,12 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader that has read nothing.
+    /// A reader without an open file.
     pub fn new(stack: &'a Stack) -> Self {
         Self { stack, open: None, samples: Samples::default() }
     }
 
-    /// The numbers of an image. Images in their order are read best.
+    /// The numbers of an image. Reading images in their order is fastest.
     ///
     /// # Errors
     /// `Input` when it is damaged; `System`.

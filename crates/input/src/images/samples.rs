@@ -2,7 +2,7 @@
 
 use ::tiff::decoder::DecodingBuffer;
 
-/// What a number of an image is.
+/// Type of the numbers of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleType {
     /// 8 bits, 0 to 255.
@@ -27,7 +27,7 @@ impl SampleType {
     }
 }
 
-/// Size of an image, and what its numbers are.
+/// Size of an image, and the type of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageShape {
     /// Rows of pixels.
@@ -36,9 +36,9 @@ pub struct ImageShape {
     pub width: usize,
     /// Numbers of a pixel: 1 grey, 3 colour, 4 colour and alpha.
     pub channels: usize,
-    /// Whether all numbers of a channel come before those of the next, not pixel after pixel.
+    /// Whether all numbers of a channel precede those of the next, instead of pixel after pixel.
     pub planar: bool,
-    /// What a number is.
+    /// Type of the numbers.
     pub kind: SampleType,
 }
 

@@ -58,7 +58,7 @@ impl Pages {
         let file =
             Input::open(path).map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;
         let reader = BufReader::with_capacity(READ_BYTES, file);
-        let decoder = Decoder::new(reader).map_err(|error| told(path, 0, error))?;
+        let decoder = Decoder::new(reader).map_err(|error| decoding_error(path, 0, error))?;
         let mut limits = Limits::unlimited();
         limits.ifd_value_size = LIST_BYTES_MAX;
         limits.decoding_buffer_size = LIST_BYTES_MAX;
@@ -91,7 +91,7 @@ impl Pages {
                 }
             }
             let next = directory + 1;
-            self.decoder.next_image().map_err(|error| told(&self.path, next, error))?;
+            self.decoder.next_image().map_err(|error| decoding_error(&self.path, next, error))?;
         }
         Ok(pages)
     }
@@ -99,7 +99,7 @@ impl Pages {
     /// Whether a directory has a smaller copy of an image, or a mask, as its `NewSubfileType` or
     /// `SubfileType` says.
     fn is_thumbnail_or_mask(&mut self, directory: u64) -> Result<bool> {
-        let failed = |error| told(&self.path, directory, error);
+        let failed = |error| decoding_error(&self.path, directory, error);
         let new: Option<u32> =
             self.decoder.find_tag_unsigned(Tag::NewSubfileType).map_err(failed)?;
         let old: Option<u16> = self.decoder.find_tag_unsigned(Tag::SubfileType).map_err(failed)?;
@@ -134,7 +134,7 @@ impl Pages {
         let shape = self.seek(page)?;
         samples.resize(&shape);
         let decoded = samples.fill(|bytes| self.decoder.read_image_bytes(bytes));
-        decoded.map_err(|error| told(&self.path, page, error))?;
+        decoded.map_err(|error| decoding_error(&self.path, page, error))?;
         Ok(shape)
     }
 
@@ -144,13 +144,15 @@ impl Pages {
     /// As [`Pages::read`].
     pub fn seek(&mut self, page: u64) -> Result<ImageShape> {
         let index = usize::try_from(page).unwrap_or(usize::MAX);
-        self.decoder.seek_to_image(index).map_err(|error| told(&self.path, page, error))?;
+        self.decoder
+            .seek_to_image(index)
+            .map_err(|error| decoding_error(&self.path, page, error))?;
         self.shape(page)
     }
 
     /// The shape of the page that the decoder is at.
     fn shape(&mut self, page: u64) -> Result<ImageShape> {
-        let failed = |error| told(&self.path, page, error);
+        let failed = |error| decoding_error(&self.path, page, error);
         let refuse = |what: String| Err(refused(&self.path, page, &what));
         let (width, height) = self.decoder.dimensions().map_err(failed)?;
         let pixels = u64::from(width) * u64::from(height);
@@ -204,10 +206,10 @@ fn refused(path: &Path, page: u64, what: &str) -> Error {
     Error::input(OPERATION, format!("page {page} of {} {what}", path.display()))
 }
 
-fn told(path: &Path, page: u64, error: TiffError) -> Error {
+fn decoding_error(path: &Path, page: u64, error: TiffError) -> Error {
     match error {
         TiffError::IoError(cause) if cause.kind() != ErrorKind::UnexpectedEof => {
-            // What decompression finds comes as such an error too.
+            // Decompression reports damage as such an error too.
             match cause.raw_os_error() {
                 Some(_) => Error::system(OPERATION, "reading", path, &cause),
                 None => refused(path, page, &format!("is damaged ({cause}); obtain it again")),

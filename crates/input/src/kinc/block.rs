@@ -54,32 +54,32 @@ impl<'a> Hit<'a> {
         line::parse_plain(self.line, &self.shape).map_or_else(|| self.parse(), Ok)
     }
 
-    /// Whether the line can be passed on as it is: version 1, ends in LF.
+    /// Whether the line can be copied unchanged: version 1, ends in LF.
     pub fn is_verbatim(&self) -> bool {
         self.shape.version == Version::V1 && self.line.last() != Some(&b'\r')
     }
 }
 
-/// Counts of one block.
+/// Counts of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Data rows seen.
+    /// Data rows that were read.
     pub rows_read: u64,
     /// Rows that passed the filter.
-    pub rows_kept: u64,
+    pub rows_passed: u64,
 }
 
 impl Counts {
     /// Adds the counts of another block.
     pub fn add(&mut self, other: Counts) {
         self.rows_read = self.rows_read.saturating_add(other.rows_read);
-        self.rows_kept = self.rows_kept.saturating_add(other.rows_kept);
+        self.rows_passed = self.rows_passed.saturating_add(other.rows_passed);
     }
 }
 
 /// Calls `keep` for each row of `buffer[..size_bytes]` that passes the filter, in order.
 ///
-/// The block holds whole lines; [`PADDING`] more bytes must follow it in `buffer`.
+/// The block holds complete lines; [`PADDING`] more bytes must follow it in `buffer`.
 ///
 /// # Errors
 /// The first [`LineError`], of a line or of `keep`.
@@ -107,7 +107,7 @@ where
 #[derive(Clone, Copy)]
 struct Plain {
     score: Micro,
-    /// Place of the line feed.
+    /// Offset of the line feed.
     end: usize,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Walk<'a> {
         let mut counts = Counts::default();
         let mut start = self.both_halves(cpu, &mut counts, keep)?;
         while start < self.size_bytes {
-            start = self.one_line(cpu, start, &mut counts, keep)?;
+            start = self.next_line(cpu, start, &mut counts, keep)?;
         }
         Ok(counts)
     }
@@ -168,7 +168,7 @@ impl<'a> Walk<'a> {
                     stuck = true;
                 }
             }
-            start = self.one_line(cpu, start, c, keep)?;
+            start = self.next_line(cpu, start, c, keep)?;
         }
         if start != middle {
             // A damaged line spans the middle: what lies ahead was cut in the wrong place.
@@ -181,9 +181,9 @@ impl<'a> Walk<'a> {
         Ok(ahead)
     }
 
-    /// Reads the line at `start`; returns where the next one starts.
+    /// Reads the line at `start`; returns the start of the next line.
     #[inline(always)]
-    fn one_line<C: Cpu, F>(
+    fn next_line<C: Cpu, F>(
         &self,
         cpu: C,
         start: usize,
@@ -194,7 +194,7 @@ impl<'a> Walk<'a> {
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
         let Some(plain) = self.plain_line(cpu, start) else {
-            return self.one_careful(start, c, keep);
+            return self.next_careful_line(start, c, keep);
         };
         c.rows_read += 1;
         if self.filter.keeps_score(plain.score) {
@@ -218,7 +218,7 @@ impl<'a> Walk<'a> {
         if !self.filter.ignores_samples() && !self.keeps_samples(plain, start)? {
             return Ok(());
         }
-        c.rows_kept += 1;
+        c.rows_passed += 1;
         let line = &self.buffer[start..plain.end];
         self.hit(line, plain.score)
             .and_then(|hit| keep(&hit))
@@ -280,14 +280,19 @@ impl<'a> Walk<'a> {
         let mut counts = Counts::default();
         let mut start = 0;
         while start < self.size_bytes {
-            start = self.one_careful(start, &mut counts, keep)?;
+            start = self.next_careful_line(start, &mut counts, keep)?;
         }
         Ok(counts)
     }
 
-    /// Reads the line at `start` with every check; returns where the next one starts.
+    /// Reads the line at `start` with all checks; returns the start of the next line.
     #[inline(never)]
-    fn one_careful<F>(&self, start: usize, c: &mut Counts, keep: &mut F) -> Result<usize, LineError>
+    fn next_careful_line<F>(
+        &self,
+        start: usize,
+        c: &mut Counts,
+        keep: &mut F,
+    ) -> Result<usize, LineError>
     where
         F: FnMut(&Hit<'_>) -> Result<(), String>,
     {
@@ -296,8 +301,8 @@ impl<'a> Walk<'a> {
         let line = &rest[..length];
         if !line::is_blank(line) {
             c.rows_read += 1;
-            let kept = self.careful_line(line, keep);
-            c.rows_kept += u64::from(kept.map_err(|what| LineError { offset: start, what })?);
+            let passes = self.careful_line(line, keep);
+            c.rows_passed += u64::from(passes.map_err(|what| LineError { offset: start, what })?);
         }
         Ok(start + length + 1)
     }
@@ -312,14 +317,14 @@ impl<'a> Walk<'a> {
         let score = *row.scores.get(index).ok_or_else(|| {
             format!("has {} scores, --score-index {index} asks for another", row.scores.len())
         })?;
-        let kept = self.filter.keeps_score(score)
+        let passes = self.filter.keeps_score(score)
             && self.filter.keeps_samples(row.cluster_samples, row.missing);
-        if kept {
+        if passes {
             let shape = self.shape;
             let (gene1, gene2, cluster) = (row.gene1, row.gene2, row.cluster);
             keep(&Hit { line, gene1, gene2, cluster, score, shape })?;
         }
-        Ok(kept)
+        Ok(passes)
     }
 }
 

@@ -9,12 +9,12 @@ const SHAPE: LineShape = LineShape { version: Version::V1, samples: 8, scores: 1
 fn rows(text: &[u8], filter: &Filter) -> Result<(Counts, Vec<Vec<u8>>), LineError> {
     let mut buffer = text.to_vec();
     buffer.resize(text.len() + PADDING, b'7');
-    let mut kept = Vec::new();
+    let mut passed = Vec::new();
     let counts = visit(&buffer, text.len(), &SHAPE, filter, |hit| {
-        kept.push(hit.line.to_vec());
+        passed.push(hit.line.to_vec());
         Ok(())
     })?;
-    Ok((counts, kept))
+    Ok((counts, passed))
 }
 
 fn at_least(min_abs_score: f64) -> Filter {
@@ -25,14 +25,14 @@ fn at_least(min_abs_score: f64) -> Filter {
 fn comments_blank_lines_and_crlf_are_passed_over() {
     let line = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711";
     let text = format!("#Restarted\n{line}\n\n{line}\r\n#Done\n{line}");
-    let (counts, kept) = rows(text.as_bytes(), &at_least(0.8)).unwrap();
-    assert_eq!(counts, Counts { rows_read: 3, rows_kept: 3 });
-    assert_eq!(kept.len(), 3);
-    assert_eq!(rows(text.as_bytes(), &at_least(0.9)).unwrap().0.rows_kept, 0);
+    let (counts, passed) = rows(text.as_bytes(), &at_least(0.8)).unwrap();
+    assert_eq!(counts, Counts { rows_read: 3, rows_passed: 3 });
+    assert_eq!(passed.len(), 3);
+    assert_eq!(rows(text.as_bytes(), &at_least(0.9)).unwrap().0.rows_passed, 0);
 }
 
 #[test]
-fn a_short_line_in_front_of_a_good_one_is_found() {
+fn a_short_line_before_a_good_line_is_reported() {
     let good = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711\n";
     for bad in ["7\t3\n", "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\n", "\t\n", "7\n"] {
         let text = format!("{good}{bad}{good}");
@@ -45,9 +45,9 @@ fn a_short_line_in_front_of_a_good_one_is_found() {
 fn sample_counts_decide_too() {
     let text = b"7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711\n";
     let few = FilterParams { min_cluster_samples: 6, ..FilterParams::default() };
-    assert_eq!(rows(text, &few.check().unwrap()).unwrap().0.rows_kept, 0);
+    assert_eq!(rows(text, &few.check().unwrap()).unwrap().0.rows_passed, 0);
     let missing = FilterParams { max_missing: Some(0), ..FilterParams::default() };
-    assert_eq!(rows(text, &missing.check().unwrap()).unwrap().0.rows_kept, 0);
+    assert_eq!(rows(text, &missing.check().unwrap()).unwrap().0.rows_passed, 0);
 }
 
 fn any_line() -> impl Strategy<Value = String> {
@@ -76,7 +76,7 @@ fn any_line() -> impl Strategy<Value = String> {
 
 proptest! {
     /// The fast walk and the careful reader agree on which rows pass and which line is bad,
-    /// whatever stands in the block.
+    /// with any content of the block.
     #[test]
     fn fast_and_careful_agree(lines in proptest::collection::vec(any_line(), 0..12)) {
         let text = lines.join("\n");
@@ -90,18 +90,18 @@ proptest! {
             expected.push((hit.gene1, hit.cluster, hit.score));
             Ok(())
         });
-        let mut found = Vec::new();
+        let mut rows_found = Vec::new();
         let fast = visit(&buffer, size_bytes, &SHAPE, &filter, |hit| {
             hit.parse()?;
-            found.push((hit.gene1, hit.cluster, hit.score));
+            rows_found.push((hit.gene1, hit.cluster, hit.score));
             Ok(())
         });
         match (fast, slow) {
             (Ok(a), Ok(b)) => {
                 prop_assert_eq!(a, b);
-                prop_assert_eq!(found, expected);
+                prop_assert_eq!(rows_found, expected);
             }
-            // A row that does not pass may hide a defect in a field nobody needed.
+            // A row that does not pass may hide a defect in a field that is not read.
             (_, Err(_)) => {}
             (Err(fault), Ok(_)) => prop_assert!(false, "{:?}", fault),
         }

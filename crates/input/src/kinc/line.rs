@@ -1,4 +1,4 @@
-//! One line, read field by field with every check: the careful twin of [`super::block`].
+//! Parser of a line, field by field with all checks: the careful version of [`super::block`].
 
 use cuesta_core::fixed::{self, Micro};
 
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_in_every_notation_are_read() {
+    fn scores_in_all_notations_are_read() {
         for (text, micro) in [
             (&b"0.871000"[..], Some(871_000)),
             (b"-0.5", Some(-500_000)),
@@ -347,7 +347,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_plain_reader_finds_what_the_careful_one_finds_and_passes_on_bad_lines(
+        fn the_plain_parser_agrees_with_the_careful_parser_and_refuses_bad_lines(
             place in 0..LINE.len(), byte in any::<u8>(),
         ) {
             let mut line = LINE.to_vec();

@@ -1,8 +1,8 @@
 //! KINC gene-pair text: version 1 (11 tab-separated fields, genes from 1) and the version-3
-//! export (7 fields, everything from 0).
+//! export (7 fields, genes and clusters from 0).
 //!
 //! A line ends in a sample mask of fixed length. The readers find the ten tabs in front of it,
-//! decide on the score, and jump over the mask, so most bytes are never looked at. Source of the
+//! check the score, and skip the mask, so most bytes are never read. Source of the
 //! layout: KINC `PairWiseClusterWriter` (v1) and `ExportCorrelationMatrix` (v3).
 
 pub mod block;
@@ -11,7 +11,7 @@ pub mod simd;
 
 use serde::{Deserialize, Serialize};
 
-/// Which program wrote the text.
+/// Version of KINC that wrote the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Version {
     /// 11 fields, genes and clusters counted from 1.
@@ -30,23 +30,23 @@ impl Version {
     }
 }
 
-/// What all lines of a dataset share.
+/// Shape common to all lines of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineShape {
     /// The layout of a line.
     pub version: Version,
     /// Samples, i.e. symbols of each mask.
     pub samples: usize,
-    /// Scores of the first line; others may have more or fewer.
+    /// Scores of the first line; further lines may have more or fewer.
     pub scores: usize,
 }
 
-/// What is wrong with a line, and where in the block it starts.
+/// Fault of a line, with the offset of the line in the block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
     /// Byte offset of the line in its block.
     pub offset: usize,
-    /// What is wrong and what to do, continuing "line N of FILE ...".
+    /// Message with fault and remedy, continuing "line N of FILE ...".
     pub what: String,
 }
 

@@ -1,14 +1,14 @@
-//! The first 64 bytes of a line, classified: where the tabs are and which bytes may stand in
-//! front of the mask; and 64 symbols of a mask as bit planes and back. Scalar, AVX2 and AVX-512
-//! twins give the same bits.
+//! Classification of the first 64 bytes of a line: tabs, and bytes that may precede the mask; and
+//! conversion of 64 symbols of a mask to bit planes and back. Scalar, AVX2 and AVX-512 versions
+//! return the same bits.
 //!
 //! The only file of this crate with `unsafe`: the vector loads.
 #![allow(unsafe_code)]
 
-/// Bytes looked at.
+/// Bytes that are classified at once.
 pub const WIDTH: usize = 64;
 
-/// How a processor classifies bytes and finds the n-th set bit.
+/// Operations of a processor: classification of bytes, conversion of masks, n-th set bit.
 pub trait Cpu: Copy {
     /// Bit i of the first result: byte i is a tab. Of the second: byte i may be part of a number
     /// list (`0-9 , - . / n a` or tab).
@@ -51,17 +51,17 @@ impl Cpu for Scalar {
 
     #[inline(always)]
     fn symbol_bits(self, symbols: &[u8; WIDTH]) -> SymbolBits {
-        let mut found = SymbolBits { digit: [0; 4], other: 0 };
+        let mut bits = SymbolBits { digit: [0; 4], other: 0 };
         for (index, eight) in symbols.as_chunks::<8>().0.iter().enumerate() {
             let word = u64::from_le_bytes(*eight);
-            for (bit, plane) in found.digit.iter_mut().enumerate() {
+            for (bit, plane) in bits.digit.iter_mut().enumerate() {
                 *plane |= lowest_bits(word >> bit) << (8 * index);
             }
             let high = (word >> 4) ^ (3 * LOWEST);
             let any = high | (high >> 1) | (high >> 2) | (high >> 3);
-            found.other |= lowest_bits(any) << (8 * index);
+            bits.other |= lowest_bits(any) << (8 * index);
         }
-        found
+        bits
     }
 
     #[inline(always)]
@@ -252,7 +252,7 @@ mod x86 {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn symbol_bits_avx2(symbols: &[u8; WIDTH]) -> SymbolBits {
-        let mut found = SymbolBits { digit: [0; 4], other: 0 };
+        let mut bits = SymbolBits { digit: [0; 4], other: 0 };
         for half in 0..2 {
             // SAFETY: bytes 0..32 and 32..64 of a 64-byte array.
             let v = unsafe { _mm256_loadu_si256(symbols.as_ptr().add(32 * half).cast()) };
@@ -263,14 +263,14 @@ mod x86 {
                 _mm256_slli_epi64::<5>(v),
                 _mm256_slli_epi64::<4>(v),
             ];
-            for (plane, top) in found.digit.iter_mut().zip(tops) {
+            for (plane, top) in bits.digit.iter_mut().zip(tops) {
                 *plane |= u64::from(_mm256_movemask_epi8(top) as u32) << (32 * half);
             }
             let high = _mm256_and_si256(v, _mm256_set1_epi8(0xF0_u8 as i8));
             let good = _mm256_cmpeq_epi8(high, _mm256_set1_epi8(0x30));
-            found.other |= u64::from(!_mm256_movemask_epi8(good) as u32) << (32 * half);
+            bits.other |= u64::from(!_mm256_movemask_epi8(good) as u32) << (32 * half);
         }
-        found
+        bits
     }
 
     #[inline]

@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// `NotFound` for a link to nothing; those of the system.
 pub(super) fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+    let mut entries = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if is_input(&entry, folder)? {
-            found.push(entry.path());
+            entries.push(entry.path());
         }
     }
-    Ok(found)
+    Ok(entries)
 }
 
 fn is_input(entry: &DirEntry, folder: &Path) -> io::Result<bool> {

@@ -25,7 +25,7 @@ const HEAD_BYTES: usize = 32;
 impl Head {
     fn to_bytes(self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
-        let numbers = [self.mark, self.rows, self.counts.rows_read, self.counts.rows_kept];
+        let numbers = [self.mark, self.rows, self.counts.rows_read, self.counts.rows_passed];
         for (place, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
             *place = number.to_le_bytes();
         }
@@ -38,7 +38,7 @@ impl Head {
             *number = u64::from_le_bytes(*place);
         }
         let [mark, rows, rows_read, rows_kept] = numbers;
-        Self { mark, rows, counts: Counts { rows_read, rows_kept } }
+        Self { mark, rows, counts: Counts { rows_read, rows_passed } }
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn rows_come_to_their_parts_in_order_and_counts_to_the_first() {
-        let counts = Counts { rows_read: 9, rows_kept: 3 };
+        let counts = Counts { rows_read: 9, rows_passed: 3 };
         let rows = [(2, *b"ab"), (1, *b"cd"), (2, *b"ef")];
         let blocks = pack((7, counts), (4, 2), rows.into_iter());
         let none = pack((8, counts), (4, 2), std::iter::empty::<(usize, [u8; 2])>());

@@ -162,7 +162,7 @@ impl Steps {
             all.add(counts(rows));
             tally += part_tally;
         }
-        add_rows(response, "join", all.rows_kept);
+        add_rows(response, "join", all.rows_passed);
         timed(response, "write", || {
             let output = &self.request.output;
             Ok(((), parts::join(output, parts, &output.join(PAIRS_FILE))?, 0))

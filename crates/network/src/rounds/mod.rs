@@ -218,11 +218,11 @@ where
 type Rows = (u64, u64);
 
 fn rows(counts: Counts) -> Rows {
-    (counts.rows_read, counts.rows_kept)
+    (counts.rows_read, counts.rows_passed)
 }
 
 fn counts((rows_read, rows_kept): Rows) -> Counts {
-    Counts { rows_read, rows_kept }
+    Counts { rows_read, rows_passed }
 }
 
 fn unexpected() -> Error {

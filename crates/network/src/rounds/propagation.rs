@@ -152,7 +152,7 @@ impl Steps {
     }
 
     fn finish(&self, supersteps: u32, response: &mut Response) -> Result<()> {
-        add_rows(response, PHASE, self.counts.rows_kept);
+        add_rows(response, PHASE, self.counts.rows_passed);
         response.counts.insert("rounds", u64::from(supersteps));
         let labels = smallest_members(&self.labels);
         finish(&self.request.output, self.params.genes, (labels, self.counts), response)

@@ -31,7 +31,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
             Ok((bytes, bytes, 0))
         })?;
         response.counts.insert("rows_read", all.rows_read);
-        response.counts.insert("rows_kept", all.rows_kept);
+        response.counts.insert("rows_kept", all.rows_passed);
         response.counts.insert("files_skipped", opened.skipped);
         response.counts.insert("answer_bytes", written);
         Ok(())

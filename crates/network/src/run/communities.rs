@@ -59,7 +59,7 @@ pub fn finish(
     })?;
     let (communities, grouped, largest) = tally(&labels);
     response.counts.insert("rows_read", counts.rows_read);
-    response.counts.insert("edges", counts.rows_kept);
+    response.counts.insert("edges", counts.rows_passed);
     response.counts.insert("genes", labels.len() as u64);
     response.counts.insert("genes_grouped", grouped);
     response.counts.insert("communities", communities);

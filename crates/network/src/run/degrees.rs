@@ -87,7 +87,7 @@ pub fn finish(
     })?;
     let connected = degrees.genes.iter().filter(|gene| gene.total() > 0).count();
     response.counts.insert("rows_read", counts.rows_read);
-    response.counts.insert("edges", counts.rows_kept);
+    response.counts.insert("edges", counts.rows_passed);
     response.counts.insert("genes", degrees.genes.len() as u64);
     response.counts.insert("genes_with_edges", connected as u64);
     let most = degrees.genes.iter().map(|gene| gene.total()).max();

@@ -72,7 +72,7 @@ impl AddAssign for JoinCounts {
 /// Reports the rows that were read, and those of the answer.
 pub fn report(counts: Counts, tally: JoinCounts, response: &mut Response) {
     response.counts.insert("rows_read", counts.rows_read);
-    response.counts.insert("rows_kept", counts.rows_kept);
+    response.counts.insert("rows_kept", counts.rows_passed);
     response.counts.insert("both", tally.both);
     response.counts.insert("left_only", tally.left);
     response.counts.insert("right_only", tally.right);

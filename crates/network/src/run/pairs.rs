@@ -211,7 +211,7 @@ impl Pairs {
                 Error::input("input.pairs", format!("{place} of {path} {reason}"))
             })
         })?;
-        worker.counts.add(Counts { rows_read: chunk.rows, rows_kept: selected });
+        worker.counts.add(Counts { rows_read: chunk.rows, rows_passed: selected });
         worker.bytes += chunk_bytes(chunk);
         Ok(())
     }

@@ -36,7 +36,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
         Ok(((counts, written), bytes, counts.rows_read))
     })?;
     response.counts.insert("rows_read", counts.rows_read);
-    response.counts.insert("rows_kept", counts.rows_kept);
+    response.counts.insert("rows_kept", counts.rows_passed);
     response.counts.insert("files_skipped", pairs.skipped());
     response.counts.insert("answer_bytes", written);
     Ok(response)
