@@ -205,7 +205,7 @@ class Agent:
 
     def end(self) -> None:
         """End the processes started here, the store last: others may still write to it."""
-        self._children.end_but(node_store.NAME, self._plan.setting("stop"))
+        self._children.end_except(node_store.NAME, self._plan.setting("stop"))
         self._children.end([node_store.NAME], self._plan.setting("store-grace") + 1)
         count = node_store.unwritten(self._store)
         if not count:

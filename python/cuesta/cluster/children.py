@@ -73,6 +73,6 @@ class Children:
             process.wait()
         return {name: process.returncode for name, process in processes.items()}
 
-    def end_but(self, spared: str, seconds: float) -> None:
+    def end_except(self, spared: str, seconds: float) -> None:
         """End all processes but that of one name, at once."""
         self.end([name for name in self._running if name != spared], seconds)

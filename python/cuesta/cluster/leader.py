@@ -316,7 +316,7 @@ class Leader:
             self.children.ended()
         for service in self._services:
             service.end()
-        self.children.end_but("", seconds)
+        self.children.end_except("", seconds)
         cluster = self.plan.cluster
         watchdog.sweep(watchdog.mark(cluster, "driver"))
         watchdog.sweep(self._mark, (dog,))

@@ -102,7 +102,7 @@ class Connection:
     def _check_process(self) -> None:
         """Check for a fork: a child must not receive answers to its parent's questions.
 
-        Errors: `EngineMissing`; a file is then read past the store.
+        Errors: `EngineMissing`; a file is then read from the under level, without the store.
         """
         if os.getpid() != self._process:
             raise self._missing()
@@ -194,10 +194,10 @@ class CachedFile:
         """Limit of leased blocks, once it is known."""
         self._is_lost = False
         """Whether the store has ended or hangs."""
-        self._past: int | None = None
-        """The file of the under level, where it is read past the store."""
+        self._under_file: int | None = None
+        """Descriptor of the file of the under level, if it is read without the store."""
         self._refused: dict[int, int] = {}
-        """Blocks without room in memory, and bytes of each still to be read past the store."""
+        """Blocks without room in memory, and bytes of each still to be read without the store."""
         self._last: int | None = None
         """The block that was requested last."""
         self._early: int | None = None
@@ -311,19 +311,19 @@ class CachedFile:
             if self._lease(index) and self.held.copy(piece, offset + done):
                 done += len(piece)
             else:
-                done += self._read_past(piece, offset + done)
+                done += self._read_under(piece, offset + done)
 
-    def _read_past(self, piece: memoryview, place: int) -> int:
+    def _read_under(self, piece: memoryview, place: int) -> int:
         """Fill a piece of a block from the under level, without the store."""
         if self._version["device"] == 0:
             count = self._read_by_store(piece[:PAYLOAD_BYTES], place)
         else:
-            if self._past is None:
+            if self._under_file is None:
                 # Another file may have replaced it under its name, such as a pipe or a link.
                 flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-                self._past = os.open(self._file, flags)
+                self._under_file = os.open(self._file, flags)
                 self._check_version()
-            count = os.preadv(self._past, [piece], place)
+            count = os.preadv(self._under_file, [piece], place)
             self._check_version()
         index = place // self.block_bytes
         if index in self._refused:
@@ -354,8 +354,8 @@ class CachedFile:
         return None
 
     def _check_version(self) -> None:
-        assert self._past is not None
-        facts = os.fstat(self._past)
+        assert self._under_file is not None
+        facts = os.fstat(self._under_file)
         now = {
             "device": facts.st_dev,
             "inode": facts.st_ino,
@@ -368,8 +368,8 @@ class CachedFile:
 
     def close(self) -> None:
         """Release the leases, and close the connection."""
-        if self._past is not None:
-            os.close(self._past)
-            self._past = None
+        if self._under_file is not None:
+            os.close(self._under_file)
+            self._under_file = None
         self.held.close()
         self._connection.close()

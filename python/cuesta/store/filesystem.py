@@ -22,7 +22,7 @@ from cuesta.store.buffers import (
 )
 from cuesta.store.client import CachedFile, Connection, Refusal
 from cuesta.store.literal import LiteralFileSystem, each
-from cuesta.store.past import LostStore, PastFile
+from cuesta.store.past import LostStore, UnderFile
 from cuesta.store.permissions import OF_FILES, OF_FOLDERS, ask_to_make, masked
 from cuesta.store.writer import WrittenFile
 
@@ -130,8 +130,8 @@ class CuestaFileSystem(LiteralFileSystem):
                 raise
             return False
 
-    def _opened(self, path: str) -> StoredFile | PastFile:
-        """Open a file, past the store if that has ended or hangs, as open files do."""
+    def _opened(self, path: str) -> StoredFile | UnderFile:
+        """Open a file, of the under level if the store has ended or hangs, as open files do."""
         path = self._strip_protocol(path)
         try:
             file = CachedFile(self.folder, path)

@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from cuesta.errors import EngineMissing
-from cuesta.store.past import paths_alone
+from cuesta.store.past import memory_only_paths
 
 MEMORY_ROOT = Path("/dev/shm")
 """A folder whose files the system has in memory."""
@@ -30,7 +30,7 @@ def missing(folder: Path, error: OSError) -> StoreMissing:
         return StoreMissing(f"the store in {folder} does not answer; try again, or start it again")
     if error.errno == errno.EACCES:
         return StoreMissing(f"the store in {folder} cannot be reached: {error.strerror}")
-    if any(paths_alone(folder)):
+    if any(memory_only_paths(folder)):
         return StoreMissing(
             f"no store runs in {folder}: the one before was killed and has files that are in "
             "memory alone; start it again by `cuesta store start` over the same folder"

@@ -39,10 +39,10 @@ class LostStore:
 
     def __init__(self, folder: Path, under: Path | None, ended: EngineMissing) -> None:
         self._folder = folder
-        self._alone: frozenset[str] = frozenset()
+        self._memory_only: frozenset[str] = frozenset()
         try:
             with TrustedFolder(folder) as checked:
-                self._alone = frozenset(paths_alone(checked.path))
+                self._memory_only = frozenset(memory_only_paths(checked.path))
                 under = _under(checked.path / MARKER) or under
         except FileNotFoundError:
             # A store that was stopped has removed its folder.
@@ -51,7 +51,7 @@ class LostStore:
             raise ended
         self._under = under
 
-    def open(self, path: str) -> PastFile:
+    def open(self, path: str) -> UnderFile:
         """Open a file. Errors: `InputError` for a file in memory alone; those of the system."""
         self._check(path)
         with self._place(path, os.O_RDONLY | os.O_NONBLOCK) as (file, _):
@@ -60,7 +60,7 @@ class LostStore:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
             if not stat.S_ISREG(facts.st_mode):
                 raise InputError(f"store: cuesta://{path}: it is no regular file")
-            return PastFile(os.dup(file), path)
+            return UnderFile(os.dup(file), path)
 
     def entry(self, path: str) -> dict[str, Any]:
         """Return the store's entry of a path. Errors: as `open`."""
@@ -91,7 +91,7 @@ class LostStore:
         return entries
 
     def _check(self, path: str) -> None:
-        if path.strip("/") in self._alone:
+        if path.strip("/") in self._memory_only:
             raise InputError(
                 f"store: cuesta:///{path.strip('/')} is in memory alone, and the store in "
                 f"{self._folder} has ended or hangs; start it again with the same folder"
@@ -99,7 +99,7 @@ class LostStore:
 
     def _check_inside(self, folder: str) -> None:
         begin = f"{folder.strip('/')}/".lstrip("/")
-        for path in sorted(self._alone):
+        for path in sorted(self._memory_only):
             if path.startswith(begin):
                 self._check(path)
 
@@ -172,7 +172,7 @@ class _Walk:
         return PermissionError(errno.EACCES, reason, self._path)
 
 
-class PastFile(io.FileIO):
+class UnderFile(io.FileIO):
     """A file of the under level: one version of it, or an error. No block is in memory."""
 
     def __init__(self, descriptor: int, path: str) -> None:
@@ -233,7 +233,7 @@ def _entry(name: str, facts: os.stat_result, *, is_link: bool) -> dict[str, Any]
     return entry | {"link": ""} if is_folder and is_link else entry
 
 
-def paths_alone(folder: Path) -> Iterator[str]:
+def memory_only_paths(folder: Path) -> Iterator[str]:
     """Yield paths of files that an ended store had in memory alone, by its folder."""
     for record in (folder / RECORDS).glob("*.json"):
         try:

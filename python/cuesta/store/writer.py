@@ -100,10 +100,10 @@ class WrittenFile(io.RawIOBase):
                 raise InputError(f"store: writing {self.path} failed: {error.strerror}") from None
         # The memory of the system is full: the written part of the block moves to the under level.
         written = os.pread(place.file, within, 0)
-        past = self._take_place(place.index, past_memory=True)
+        under = self._take_place(place.index, past_memory=True)
         place.close()
-        past.write_all(memoryview(written), 0)
-        return past.write(piece, within)
+        under.write_all(memoryview(written), 0)
+        return under.write(piece, within)
 
     def _take_place(self, index: int, past_memory: bool = False) -> _Place:
         self._receive_all()

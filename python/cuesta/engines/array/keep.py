@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cuesta import removal
 from cuesta.engines.array import store
-from cuesta.engines.array.load import FORMAT, Order, load
+from cuesta.engines.array.load import FORMAT, LoadRequest, load
 from cuesta.engines.array.store import Facts
 from cuesta.errors import InputError
 
@@ -32,13 +32,13 @@ def scratch_place(scratch: Path, number: int) -> Path:
     return scratch / f"array-{number}"
 
 
-def load_in(scratch: Path, number: int, order: Order) -> Loaded:
+def load_in(scratch: Path, number: int, request: LoadRequest) -> Loaded:
     """Load an array into the scratch folder."""
     place = scratch_place(scratch, number)
-    return Loaded(place=place, facts=load(order, place), reused=False)
+    return Loaded(place=place, facts=load(request, place), reused=False)
 
 
-def load_or_reuse(folder: Path, inputs: list[str], order: Order) -> Loaded:
+def load_or_reuse(folder: Path, inputs: list[str], request: LoadRequest) -> Loaded:
     """Return the array of `inputs` in `folder`, loading it if there is none.
 
     A load that is stopped leaves no array that appears complete; two runs with the same array load
@@ -49,33 +49,35 @@ def load_or_reuse(folder: Path, inputs: list[str], order: Order) -> Loaded:
     place = folder / name
     with _locked(folder / f".{name}.lock"):
         if place.exists():
-            return Loaded(place=place, facts=_checked(place, inputs, order), reused=True)
+            return Loaded(place=place, facts=_checked(place, inputs, request), reused=True)
         unfinished = folder / f".{name}.loading"
         removal.remove_marked(unfinished)
         removal.make_marked(unfinished)
         try:
-            facts = load(order, unfinished / "array")
+            facts = load(request, unfinished / "array")
             removal.put_new(unfinished / "array", place)
         finally:
             removal.discard(unfinished)
     return Loaded(place=place, facts=facts, reused=False)
 
 
-def _checked(place: Path, inputs: list[str], order: Order) -> Facts:
-    with store.session(order.threads, {}):
+def _checked(place: Path, inputs: list[str], request: LoadRequest) -> Facts:
+    with store.session(request.threads, {}):
         facts = store.read_facts(place)
     if facts is None or facts.format != FORMAT:
         reason = "is not an array that this version of cuesta loaded"
-    elif facts.score_index != order.score_index:
+    elif facts.score_index != request.score_index:
         reason = (
             f"was loaded for --score-index {facts.score_index}, this run asks for "
-            f"{order.score_index}"
+            f"{request.score_index}"
         )
-    elif order.sizes.extents and facts.extents != order.extents.lengths:
-        reason = f"was loaded in tiles of {'x'.join(map(str, facts.extents))}, not {order.extents}"
-    elif order.sizes.capacity and facts.tile_rows != order.sizes.capacity:
-        reason = f"was loaded with capacity {facts.tile_rows}, not {order.sizes.capacity}"
-    elif facts.sources != order.text.fingerprint():
+    elif request.sizes.extents and facts.extents != request.extents.lengths:
+        reason = (
+            f"was loaded in tiles of {'x'.join(map(str, facts.extents))}, not {request.extents}"
+        )
+    elif request.sizes.capacity and facts.tile_rows != request.sizes.capacity:
+        reason = f"was loaded with capacity {facts.tile_rows}, not {request.sizes.capacity}"
+    elif facts.sources != request.text.fingerprint():
         reason = f"was loaded before {', '.join(inputs)} changed"
     else:
         return facts

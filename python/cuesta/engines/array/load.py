@@ -33,7 +33,7 @@ FORMAT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class LoadRequest:
     """A request to load text into an array.
 
     Attributes
@@ -66,13 +66,15 @@ class Order:
         return self.sizes.extents or Extents()
 
 
-def load(order: Order, place: Path) -> Facts:
+def load(request: LoadRequest, place: Path) -> Facts:
     """Load the text into a new array at `place`. Errors: `InputError`, `EngineError`."""
-    sizes = order.sizes
-    with store.session(order.threads, session_settings(sizes)):
-        facts = _write_apart(order, place) if order.loaders else _write(order, place)
+    sizes = request.sizes
+    with store.session(request.threads, session_settings(sizes)):
+        facts = _write_apart(request, place) if request.loaders else _write(request, place)
         overlap = store.overlapping(place)
-        if overlap > 1 and (order.is_permanent or store.merge_bytes(overlap, facts) > sizes.query):
+        if overlap > 1 and (
+            request.is_permanent or store.merge_bytes(overlap, facts) > sizes.query
+        ):
             store.consolidate(place, sizes.query // store.merge_bytes(1, facts))
         store.write_facts(place, facts)
     return facts
@@ -86,45 +88,45 @@ def session_settings(sizes: Sizes) -> dict[str, int | str]:
     }
 
 
-def _write_apart(order: Order, place: Path) -> Facts:
+def _write_apart(request: LoadRequest, place: Path) -> Facts:
     """Write the rows in several processes."""
-    assert order.loaders is not None
-    sources = order.text.fingerprint()
-    shape, done = order.loaders.load(order, place)
-    return _facts(order, shape, sources, (done.rows, done.rows_read, done.text_bytes))
+    assert request.loaders is not None
+    sources = request.text.fingerprint()
+    shape, done = request.loaders.load(request, place)
+    return _facts(request, shape, sources, (done.rows, done.rows_read, done.text_bytes))
 
 
-def _write(order: Order, place: Path) -> Facts:
+def _write(request: LoadRequest, place: Path) -> Facts:
     """Write the rows; create the array once the first row determines its shape."""
-    text, sizes = order.text, order.sizes
+    text, sizes = request.text, request.sizes
     rows = rows_read = text_bytes = done = 0
     total = text.size_bytes
     sources = text.fingerprint()
     shape: Shape | None = None
     writer = None
-    for piece in pieces(text, order.threads, sizes.split):
+    for piece in pieces(text, request.threads, sizes.split):
         rows_read += piece.rows_read
         text_bytes += piece.text_bytes
         if piece.rows:
             if shape is None or writer is None:
                 shape = Shape(samples=text.samples, score_count=piece.score_count)
-                create(place, shape, order)
-                writer = Writer(place=place, batch_bytes=sizes.batch, extents=order.extents)
+                create(place, shape, request)
+                writer = Writer(place=place, batch_bytes=sizes.batch, extents=request.extents)
             check_piece(piece, shape)
             rows += piece.rows
             writer.add(piece.columns)
         done += piece.disk_bytes
-        if order.progress:
-            order.progress(done, total)
+        if request.progress:
+            request.progress(done, total)
     if shape is None or writer is None:
-        shape = Shape(samples=text.samples, score_count=order.score_index + 1)
-        create(place, shape, order)
+        shape = Shape(samples=text.samples, score_count=request.score_index + 1)
+        create(place, shape, request)
     else:
         writer.close()
-    return _facts(order, shape, sources, (rows, rows_read, text_bytes))
+    return _facts(request, shape, sources, (rows, rows_read, text_bytes))
 
 
-def _facts(order: Order, shape: Shape, sources: str, counts: tuple[int, int, int]) -> Facts:
+def _facts(request: LoadRequest, shape: Shape, sources: str, counts: tuple[int, int, int]) -> Facts:
     """Return the facts of an array; `counts` are its rows, rows read and bytes of text."""
     rows, rows_read, text_bytes = counts
     return Facts(
@@ -134,24 +136,24 @@ def _facts(order: Order, shape: Shape, sources: str, counts: tuple[int, int, int
         rows=rows,
         rows_read=rows_read,
         text_bytes=text_bytes,
-        score_index=order.score_index,
+        score_index=request.score_index,
         sources=sources,
-        tile_rows=order.sizes.tile_rows(shape.samples),
-        extents=order.extents.lengths,
+        tile_rows=request.sizes.tile_rows(shape.samples),
+        extents=request.extents.lengths,
     )
 
 
-def create(place: Path, shape: Shape, order: Order) -> None:
+def create(place: Path, shape: Shape, request: LoadRequest) -> None:
     """Create the array. Errors: `InputError` when a data tile does not fit in a query's memory."""
-    rows = order.sizes.tile_rows(shape.samples)
+    rows = request.sizes.tile_rows(shape.samples)
     needed = store.tile_merge_bytes(rows, shape)
-    if order.sizes.capacity and needed > order.sizes.query:
+    if request.sizes.capacity and needed > request.sizes.query:
         raise InputError(
             f"--engine-option capacity is {rows}: data tiles of so many rows need "
-            f"{format_bytes(needed)}, a query has {format_bytes(order.sizes.query)}; "
+            f"{format_bytes(needed)}, a query has {format_bytes(request.sizes.query)}; "
             "give a smaller capacity, or raise --memory"
         )
-    store.create(place, shape, order.extents, rows)
+    store.create(place, shape, request.extents, rows)
 
 
 def check_piece(piece: Piece, shape: Shape) -> None:

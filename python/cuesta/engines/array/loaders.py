@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from cuesta.engines.array import store
-from cuesta.engines.array.load import Order, Writer, check_piece, create, session_settings
+from cuesta.engines.array.load import LoadRequest, Writer, check_piece, create, session_settings
 from cuesta.engines.array.store import Batch, Shape
 from cuesta.engines.array.text_source import Piece, Text, pieces
 from cuesta.errors import CuestaError, EngineError
@@ -38,7 +38,7 @@ class Share:
 
     number: int
     count: int
-    order: Order
+    request: LoadRequest
     place: Path
     shape: Shape
 
@@ -90,19 +90,19 @@ class Loaders:
             process.kill()
             process.join()
 
-    def load(self, order: Order, place: Path) -> tuple[Shape, LoadCounts]:
+    def load(self, request: LoadRequest, place: Path) -> tuple[Shape, LoadCounts]:
         """Write the rows of a text into a new array; return its shape and total amounts.
 
         Errors: as `load`; `EngineError` when a process ends unexpectedly.
         """
-        shape = _shape(order)
-        create(place, shape, order)
+        shape = _shape(request)
+        create(place, shape, request)
         for number, (_, leader_end) in enumerate(self._running):
-            part_order = replace(
-                order,
-                text=_part(order.text, number, self._count),
+            part_request = replace(
+                request,
+                text=_part(request.text, number, self._count),
                 threads=1,
-                sizes=replace(order.sizes, batch=order.sizes.batch // self._count),
+                sizes=replace(request.sizes, batch=request.sizes.batch // self._count),
                 loaders=None,
                 progress=None,
             )
@@ -110,9 +110,11 @@ class Loaders:
             # The end of a process is reported when its messages are read.
             with contextlib.suppress(BrokenPipeError):
                 leader_end.send(
-                    Share(number=number, count=count, order=part_order, place=place, shape=shape)
+                    Share(
+                        number=number, count=count, request=part_request, place=place, shape=shape
+                    )
                 )
-        counts = _gathered(self._running, order)
+        counts = _gathered(self._running, request)
         return shape, LoadCounts(
             rows=sum(part.rows for part in counts),
             rows_read=sum(part.rows_read for part in counts),
@@ -120,12 +122,12 @@ class Loaders:
         )
 
 
-def _shape(order: Order) -> Shape:
+def _shape(request: LoadRequest) -> Shape:
     """Return the shape of the first row, or a default without rows."""
-    for piece in pieces(order.text, 1, order.sizes.split):
+    for piece in pieces(request.text, 1, request.sizes.split):
         if piece.rows:
-            return Shape(samples=order.text.samples, score_count=piece.score_count)
-    return Shape(samples=order.text.samples, score_count=order.score_index + 1)
+            return Shape(samples=request.text.samples, score_count=piece.score_count)
+    return Shape(samples=request.text.samples, score_count=request.score_index + 1)
 
 
 def _part(text: Text, number: int, count: int) -> Text:
@@ -133,7 +135,9 @@ def _part(text: Text, number: int, count: int) -> Text:
     return replace(text, splits=text.splits[number::count])
 
 
-def _gathered(running: Sequence[tuple[BaseProcess, Connection]], order: Order) -> list[LoadCounts]:
+def _gathered(
+    running: Sequence[tuple[BaseProcess, Connection]], request: LoadRequest
+) -> list[LoadCounts]:
     """Receive progress in bytes, and at the end the amounts of all processes."""
     waiting = {leader_end: process for process, leader_end in running}
     counts: list[LoadCounts] = []
@@ -147,8 +151,8 @@ def _gathered(running: Sequence[tuple[BaseProcess, Connection]], order: Order) -
                 del waiting[ready]
                 continue
             done += message
-            if order.progress:
-                order.progress(done, order.text.size_bytes)
+            if request.progress:
+                request.progress(done, request.text.size_bytes)
     return counts
 
 
@@ -191,7 +195,7 @@ def _load(share: Share, queues: Sequence[Queue[Any]], leader: Connection) -> Non
             leader.send(error)
 
     try:
-        with store.session(1, session_settings(share.order.sizes)):
+        with store.session(1, session_settings(share.request.sizes)):
             writer = threading.Thread(target=receive, daemon=True)
             writer.start()
             read = _sent(share, queues, leader)
@@ -205,7 +209,7 @@ def _load(share: Share, queues: Sequence[Queue[Any]], leader: Connection) -> Non
 def _sent(share: Share, queues: Sequence[Queue[Any]], leader: Connection) -> LoadCounts:
     """Send each row of this part to its owner; None marks the end."""
     rows_read = text_bytes = 0
-    for piece in pieces(share.order.text, 1, share.order.sizes.split):
+    for piece in pieces(share.request.text, 1, share.request.sizes.split):
         rows_read += piece.rows_read
         text_bytes += piece.text_bytes
         if piece.rows:
@@ -229,8 +233,8 @@ def _divided(piece: Piece, count: int) -> Iterator[tuple[int, Batch]]:
 
 def _written(share: Share, queue: Queue[Any]) -> int:
     """Write the rows that this process owns; return their number."""
-    sizes = share.order.sizes
-    writer = Writer(place=share.place, batch_bytes=sizes.batch, extents=share.order.extents)
+    sizes = share.request.sizes
+    writer = Writer(place=share.place, batch_bytes=sizes.batch, extents=share.request.extents)
     rows = 0
     ended = 0
     while ended < share.count:

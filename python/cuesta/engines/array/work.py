@@ -15,7 +15,7 @@ from cuesta.engines import Progress
 from cuesta.engines.array import graph, join, keep, scan, store
 from cuesta.engines.array.filters import filter_parameters, make_filter
 from cuesta.engines.array.keep import Loaded
-from cuesta.engines.array.load import Order
+from cuesta.engines.array.load import LoadRequest
 from cuesta.engines.array.options import KEEP_OPTION, chosen, drops_pages, loader_count
 from cuesta.engines.array.runs import FILE_READ, Clock, Run
 from cuesta.engines.array.sizes import Sizes, sizes
@@ -103,7 +103,7 @@ def _load(trial: Trial, scratch: Path, limits: Sizes, loading: Loading) -> list[
     arrays = []
     with clock.timed("load", FILE_READ) as measure:
         for number, inputs in enumerate(datasets):
-            order = Order(
+            request = LoadRequest(
                 text=open_text(inputs, score_index, limits.split),
                 score_index=score_index,
                 threads=trial.threads,
@@ -113,9 +113,9 @@ def _load(trial: Trial, scratch: Path, limits: Sizes, loading: Loading) -> list[
                 progress=progress,
             )
             if folder is None:
-                arrays.append(keep.load_in(scratch, number, order))
+                arrays.append(keep.load_in(scratch, number, request))
             else:
-                arrays.append(keep.load_or_reuse(expanded(folder), inputs, order))
+                arrays.append(keep.load_or_reuse(expanded(folder), inputs, request))
         if cold:
             for loaded in arrays:
                 store.drop_pages(loaded.place)
