@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sparkkit as kit
-from cuesta.engines import HasLimits, HoldsSession, Prepares, get_engine
+from cuesta.engines import HasLimits, HasSession, Prepares, get_engine
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_tasks_without_work_and_blocks_are_counted(
     # A process has one JVM.
     kit.engine().close()
     assert isinstance(engine, HasLimits)
-    assert isinstance(engine, HoldsSession)
+    assert isinstance(engine, HasSession)
     if isinstance(engine, Prepares):
         engine.prepare(lambda _: None)
     try:

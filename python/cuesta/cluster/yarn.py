@@ -24,7 +24,7 @@ PAGE = "yarn.resourcemanager.webapp.address"
 HISTORY_PAGE = "mapreduce.jobhistory.webapp.address"
 CONTAINERS_PAGE = "yarn.nodemanager.webapp.address"
 HEARTBEAT_MS = 250
-"""Containers are assigned at heartbeats. In large clusters all nodes together send 1 per ms."""
+"""Interval of heartbeats, which assign containers; with many nodes, 1 heartbeat per ms in all."""
 
 _MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 _HISTORY = "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer"

@@ -124,7 +124,7 @@ class ReadsRemote(Protocol):
 
 
 @runtime_checkable
-class KeepsLog(Protocol):
+class HasLog(Protocol):
     """An engine with its own log, which is read outside the time of a run."""
 
     def log_totals(self) -> Mapping[str, float]:
@@ -142,7 +142,7 @@ class HasStages(Protocol):
 
 
 @runtime_checkable
-class RunsElsewhere(Protocol):
+class HasRemoteUse(Protocol):
     """An engine whose processes need not be descendants of this one."""
 
     def remote_use(self, trial: Trial) -> RemoteUse | None:
@@ -163,7 +163,7 @@ class HasLimits(Protocol):
 
 
 @runtime_checkable
-class HoldsSession(Protocol):
+class HasSession(Protocol):
     """An engine with a service (a JVM) that runs until `close`."""
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ def started(make: Callable[[], Any], end: Callable[[Any], None]) -> Any:
         finally:
             is_done.set()
 
-    # Its start unblocks the signal in the calling thread, so it must not happen in ours.
+    # Its start unblocks the signal in the calling thread, so it must not happen in the new thread.
     resource_tracker.ensure_running()
     thread = threading.Thread(target=run, name="cuesta-dask-start")
     thread.start()

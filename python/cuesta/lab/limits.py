@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cuesta import machine, removal
-from cuesta.engines import Engine, HasLimits, HoldsSession, Prepares
+from cuesta.engines import Engine, HasLimits, HasSession, Prepares
 from cuesta.lab import network
 from cuesta.lab.child import run_in_child
 
@@ -69,7 +69,7 @@ def measure_engine(engine: Engine, scratch: Path, repeats: int) -> Samples:
             try:
                 samples_of = limited.limits(threads, Path(folder), repeats)
             finally:
-                if isinstance(engine, HoldsSession):
+                if isinstance(engine, HasSession):
                     engine.close()
             answer.write_text(json.dumps({name: list(one) for name, one in samples_of.items()}))
 

@@ -16,11 +16,11 @@ from cuesta.engines import (
     Engine,
     HasStages,
     HasVariants,
-    HoldsSession,
-    KeepsLog,
+    HasSession,
+    HasLog,
     Prepares,
     ReportsProgress,
-    RunsElsewhere,
+    HasRemoteUse,
 )
 from cuesta.errors import (
     CuestaError,
@@ -144,7 +144,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             if plan.verify != NONE or names.wants_graph(trial):
                 readable = remote.with_copies(engine, trial, facts, folder.scratch)
         finally:
-            if isinstance(engine, HoldsSession):
+            if isinstance(engine, HasSession):
                 engine.close()
         # Names and verification use the memory that the session has freed.
         naming = names.annotate(readable, folder.answer, folder.scratch, observer)
@@ -271,10 +271,10 @@ def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> S
     with Probe(timeline=True) as probe:
         began = time.time()
         outcome = engine.run(trial, folder.answer, folder.scratch)
-    log = engine.log_totals() if isinstance(engine, KeepsLog) else {}
+    log = engine.log_totals() if isinstance(engine, HasLog) else {}
     stages = engine.stages() if isinstance(engine, HasStages) else ()
     stages = tuple(replace(stage, began=stage.began - began) for stage in stages)
-    remote = engine.remote_use(trial) if isinstance(engine, RunsElsewhere) else None
+    remote = engine.remote_use(trial) if isinstance(engine, HasRemoteUse) else None
     return Sample(
         outcome=outcome,
         usage=with_remote(probe.usage, remote),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TASK_THREADS = "Executor task l"
-"""Name that the kernel shows, cut, of Spark's threads with tasks."""
+"""Names of Spark's threads with tasks, as the kernel shortens them."""
 _ANCESTORS_MAX = 3
 
 Tally = dict[tuple[str, int], int]
