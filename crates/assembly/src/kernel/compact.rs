@@ -112,7 +112,7 @@ impl<'a, K: Kmer> Compactor<'a, K> {
         Ok(())
     }
 
-    /// Makes room for the ends of `kmers` k-mers, none of which may share a junction.
+    /// Makes room for the ends of `kmers` k-mers, enough even if no two share a junction.
     fn reserve(&mut self, kmers: usize) -> Result<()> {
         if kmers > KMERS_MAX {
             return Err(internal("a bucket has more k-mers than can be numbered"));

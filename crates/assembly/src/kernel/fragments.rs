@@ -268,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_added_comes_back_from_memory_and_from_bytes(
+        fn fragments_are_read_from_memory_and_from_bytes(
             first in prop::collection::vec(drawn(), 0..9),
             second in prop::collection::vec(drawn(), 0..9),
         ) {

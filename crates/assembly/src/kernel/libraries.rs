@@ -203,14 +203,14 @@ impl OrientationCounts {
 /// Groups files with alike pairs into libraries, sorted by insert size. The result does not depend
 /// on the order of the files.
 pub fn grouped(files: Vec<Library>) -> Vec<Library> {
-    let (mut known, unknown): (Vec<_>, Vec<_>) =
+    let (mut measured, unmeasured): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|file| file.pairs() >= KNOWN_PAIRS_MIN);
-    known.sort_by(|first, second| {
+    measured.sort_by(|first, second| {
         let medians = first.quantile(0.5).total_cmp(&second.quantile(0.5));
         first.orientation.cmp(&second.orientation).then(medians)
     });
     let mut groups: Vec<(f64, Library)> = Vec::new();
-    for file in known {
+    for file in measured {
         let median = file.quantile(0.5);
         match groups.last_mut() {
             Some((least, group))
@@ -227,7 +227,7 @@ pub fn grouped(files: Vec<Library>) -> Vec<Library> {
             (0..libraries.len()).filter(|&index| libraries[index].orientation == orientation);
         alike.max_by_key(|&index| libraries[index].pairs())
     });
-    for file in unknown {
+    for file in unmeasured {
         match &mut largest[file.orientation as usize] {
             Some(index) => libraries[*index].merge(file),
             none => {

@@ -39,7 +39,7 @@ impl<'a> Links<'a> {
         meetings.sort_unstable();
         let mut counts = vec![0u32; ends + 1];
         each_meeting(&meetings, k, |end, partners| {
-            counts[end as usize + 1] = partners.len() as u32
+            counts[end as usize + 1] = partners.len() as u32;
         });
         for end in 0..ends {
             counts[end + 1] += counts[end];

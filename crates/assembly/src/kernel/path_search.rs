@@ -19,7 +19,7 @@ const PLACE_BYTES: u64 = 40;
 /// across both ends that must agree.
 const READS_MIN: u64 = 2;
 const READS_PART: f64 = 0.7;
-/// Like [`READS_MIN`], where neither path continues elsewhere or is joined to anything else.
+/// Like `READS_MIN`, where neither path continues elsewhere or is joined to anything else.
 pub const READS_ALONE_MIN: u32 = 1;
 
 /// A path that is entered, and its joint with the path before.

@@ -35,7 +35,7 @@ pub struct ContigKmers<'t, 'a> {
 
 /// Aligner of reads, with its buffers.
 pub struct ReadAligner<'t, 'a> {
-    known: ContigKmers<'t, 'a>,
+    target: ContigKmers<'t, 'a>,
     k: usize,
     drop_ambiguous: bool,
     /// Cuts the unaligned parts of the reads.
@@ -75,12 +75,12 @@ impl<'t, 'a> ReadAligner<'t, 'a> {
     /// Creates an aligner for k-mers of `k` bases and 2^`bucket_bits` buckets. Reads are cut at
     /// ambiguous letters, or dropped if they have any.
     pub fn new(
-        known: ContigKmers<'t, 'a>,
+        target: ContigKmers<'t, 'a>,
         (k, bucket_bits): (usize, u32),
         drop_ambiguous: bool,
     ) -> Self {
         Self {
-            known,
+            target,
             k,
             drop_ambiguous,
             scanner: Scanner::new(k, bucket_bits, drop_ambiguous),
@@ -101,10 +101,10 @@ impl<'t, 'a> ReadAligner<'t, 'a> {
         // No stretch contains an ambiguous letter, so any base may stand in for it.
         self.codes.iter_mut().for_each(|code| *code &= 3);
         pack(&self.codes, &mut self.words);
-        let search = Search { known: &self.known, words: &self.words, k: self.k };
+        let search = Search { target: &self.target, words: &self.words, k: self.k };
         search.all(&self.stretches, &mut self.active, &mut self.chunk);
         let ChunkKmers { counted, to_buckets, singles } = &mut self.chunk;
-        self.known.counts.add(counted);
+        self.target.counts.add(counted);
         counted.clear();
         for bases in to_buckets.drain(..) {
             self.scanner.take_codes(&self.codes[bases], emit);
@@ -140,7 +140,7 @@ impl ReadCutter for ReadAligner<'_, '_> {
 
 /// Contigs and reads of an alignment.
 struct Search<'s, 't, 'a> {
-    known: &'s ContigKmers<'t, 'a>,
+    target: &'s ContigKmers<'t, 'a>,
     /// The packed reads.
     words: &'s [u64],
     k: usize,
@@ -155,7 +155,7 @@ impl Search<'_, '_, '_> {
         active: &mut Vec<ActiveStretch>,
         chunk: &mut ChunkKmers,
     ) {
-        let contigs = self.known.contigs;
+        let contigs = self.target.contigs;
         active.clear();
         active.extend(stretches.iter().map(|&(start, end)| {
             let seed = contigs.seed(self.words, (start, end));
@@ -186,7 +186,7 @@ impl Search<'_, '_, '_> {
     #[inline]
     fn step(&self, stretch: &mut ActiveStretch, chunk: &mut ChunkKmers) {
         let Some(at) = stretch.seed else { return };
-        let contigs = self.known.contigs;
+        let contigs = self.target.contigs;
         let mut from = at.0 + 1;
         let bases = (stretch.next.max(at.0.saturating_sub(BEHIND_MAX)), stretch.end);
         contigs.find(self.words, (at, bases), |diagonal| {
@@ -224,7 +224,7 @@ impl Search<'_, '_, '_> {
             true
         };
         let mut stopped_at = None;
-        self.known.contigs.each_mismatch(self.words, diagonal, |mismatch| {
+        self.target.contigs.each_mismatch(self.words, diagonal, |mismatch| {
             let is_counted = take(first, mismatch);
             has_some |= is_counted;
             first = mismatch + 1;
@@ -237,14 +237,14 @@ impl Search<'_, '_, '_> {
         has_some |= stopped_at.is_none() && take(first, end);
         // Another contig may begin where this one ends, with a seed that is partly outside this
         // one.
-        let seed_bases = self.known.contigs.seed_bases();
+        let seed_bases = self.target.contigs.seed_bases();
         has_some.then(|| stopped_at.unwrap_or((end + 1).saturating_sub(seed_bases)))
     }
 
     /// Counts k-mers that match no contig: as singles, or in their buckets.
     #[inline]
     fn count_unaligned(&self, kmers: Range<usize>, chunk: &mut ChunkKmers) {
-        let Some(repeated) = self.known.repeated else {
+        let Some(repeated) = self.target.repeated else {
             return self.to_buckets(kmers, chunk);
         };
         let within = self.k + 1 - repeated.k();
@@ -363,8 +363,8 @@ mod tests {
             filter.add(short.map(|(kmer, _)| hash(kmer as u64)));
             filter.add(contigs.iter().flat_map(|codes| kmers::<u64>(codes, shorter)).map(hash));
             let repeated = has_filter.then_some(&filter);
-            let known = ContigKmers { contigs: &text, counts: &counts, repeated };
-            let mut aligner = ReadAligner::new(known, (k, 4), false);
+            let target = ContigKmers { contigs: &text, counts: &counts, repeated };
+            let mut aligner = ReadAligner::new(target, (k, 4), false);
             let mut kmer_counts = KmerMap::default();
             let mut emit = |part: &SuperKmer<'_>| add(part, k, &mut kmer_counts);
             for read in &reads {
@@ -406,8 +406,8 @@ mod tests {
         let budget = Budget::new(1 << 20);
         let text = ContigText::new(1, |_| &contig[..], (43, &budget)).unwrap();
         let counts = StretchCounts::new(text.end(), &budget).unwrap();
-        let known = ContigKmers { contigs: &text, counts: &counts, repeated: None };
-        let mut aligner = ReadAligner::new(known, (43, 4), false);
+        let target = ContigKmers { contigs: &text, counts: &counts, repeated: None };
+        let mut aligner = ReadAligner::new(target, (43, 4), false);
         let letters: Vec<u8> = contig.iter().map(|&base| b"ACGT"[usize::from(base)]).collect();
         let mut bucketed = 0;
         let mut emit = |part: &SuperKmer<'_>| bucketed += part.kmers;
@@ -430,8 +430,8 @@ mod tests {
             let counts = StretchCounts::new(text.end(), &budget).unwrap();
             let filter = RepeatedKmers::new(31, 50_000, &budget).unwrap();
             filter.add(kmers::<u64>(&contig, 31).map(|kmer| kmer.canonical(31).mixed()));
-            let known = ContigKmers { contigs: &text, counts: &counts, repeated: Some(&filter) };
-            let mut aligner = ReadAligner::new(known, (k, 4), false);
+            let target = ContigKmers { contigs: &text, counts: &counts, repeated: Some(&filter) };
+            let mut aligner = ReadAligner::new(target, (k, 4), false);
             let mut bucketed = 0;
             let mut emit = |part: &SuperKmer<'_>| bucketed += part.kmers;
             let mut wrong = 0;
@@ -455,9 +455,9 @@ mod tests {
         let budget = Budget::new(1 << 20);
         let text = ContigText::new(0, |_| &[], (15, &budget)).unwrap();
         let counts = StretchCounts::new(text.end(), &budget).unwrap();
-        let known = ContigKmers { contigs: &text, counts: &counts, repeated: None };
+        let target = ContigKmers { contigs: &text, counts: &counts, repeated: None };
         for (drop_ambiguous, kmers) in [(false, 3), (true, 1)] {
-            let mut aligner = ReadAligner::new(known, (15, 4), drop_ambiguous);
+            let mut aligner = ReadAligner::new(target, (15, 4), drop_ambiguous);
             let mut kmer_counts = KmerMap::default();
             let mut emit = |part: &SuperKmer<'_>| add(part, 15, &mut kmer_counts);
             aligner.take(b"ACGTTACGTTAGGCA", &mut emit).unwrap();

@@ -65,7 +65,7 @@ pub fn is_amino_acid(letter: u8) -> bool {
     b"EFIJLOPQZ".contains(&letter.to_ascii_uppercase())
 }
 
-/// A stretch of consecutive k-mers for one bucket.
+/// A stretch of consecutive k-mers in the same bucket.
 pub struct SuperKmer<'a> {
     /// Bucket that it goes to.
     pub bucket: usize,
@@ -303,8 +303,8 @@ fn add_stretch(
     }
 }
 
-/// Writes the codes of letters, many at a time; returns whether all letters stand for a single base. The
-/// codes are valid only then.
+/// Writes the codes of letters, many at a time; returns whether all letters stand for a single
+/// base. The codes are valid only then.
 #[inline]
 fn codes_of_bases(letters: &[u8], codes: &mut [u8]) -> bool {
     if letters.len() < TOGETHER {

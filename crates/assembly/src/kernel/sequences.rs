@@ -313,7 +313,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rotations_of_a_circle_have_the_same_form(codes in prop::collection::vec(0u8..3, 1..30), by in 0usize..30) {
+        fn rotations_of_a_circle_have_the_same_form(
+            codes in prop::collection::vec(0u8..3, 1..30),
+            by in 0usize..30,
+        ) {
             let mut best = codes.clone();
             rotate(&mut best);
             let turned: Vec<u8> = reverse_complement(&codes).collect();

@@ -207,8 +207,8 @@ fn rival_pairs(
         route.iter().any(|part| part.entered / 2 == rival / 2)
             || across.get(&(rival ^ 1)).is_some_and(|after| after.contains_key(&right))
     };
-    let met = across.get(&left).into_iter().flatten();
-    met.filter(|&(&rival, _)| rival != right && !is_inside(rival)).map(|(_, pairs)| pairs).sum()
+    let rivals = across.get(&left).into_iter().flatten();
+    rivals.filter(|&(&end, _)| end != right && !is_inside(end)).map(|(_, pairs)| pairs).sum()
 }
 
 /// Returns the reverse of a route that leaves `from`.

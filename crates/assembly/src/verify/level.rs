@@ -75,8 +75,7 @@ pub struct LevelCheck<'l, 'a> {
     pub trusted: Option<PathBuf>,
     /// Whether all k-mers come from these sequences.
     pub only_solid: bool,
-    /// Filter of the repeated k-mers of the first size, which that size fills and later sizes
-    /// query.
+    /// Filter of repeated k-mers, which the first size fills and later sizes query.
     pub repeats: Option<&'l RepeatFilter<'a>>,
     /// Cache of the reads, where more than one size counts them.
     pub packed: Option<&'l PackedReads<'a>>,
@@ -120,10 +119,8 @@ impl<'a> LevelCheck<'_, 'a> {
         let text = Text::read(&self.unitigs, self.budget, unitig_claim)?;
         if (0..text.len()).any(|unitig| text.length(unitig) < self.k) {
             let (path, k) = (self.unitigs.display(), self.k);
-            return Err(Error::input(
-                OPERATION,
-                format!("{path} has less than {k} bases in a row"),
-            ));
+            let message = format!("{path} has less than {k} bases in a row");
+            return Err(Error::input(OPERATION, message));
         }
         let _lease = self.budget.take(16 * text.len() as u64, "the counts of unitigs")?;
         let sums: Vec<AtomicU64> = (0..text.len()).map(|_| AtomicU64::default()).collect();
@@ -162,9 +159,8 @@ impl<'a> LevelCheck<'_, 'a> {
     fn shape(&self, k: usize) -> Result<EvidenceSettings<'a, '_>> {
         let limit = self.budget.limit_bytes();
         let open_bytes = limit / OPEN_PART / self.request.threads as u64;
-        let bits_wanted = (input_bytes(&self.request.inputs)? / BUCKET_BYTES).max(1).ilog2();
-        let bits =
-            bits_wanted.min(bucket_bits_max(open_bytes)).clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX);
+        let bits = (input_bytes(&self.request.inputs)? / BUCKET_BYTES).max(1).ilog2();
+        let bits = bits.min(bucket_bits_max(open_bytes)).clamp(BUCKET_BITS_MIN, BUCKET_BITS_MAX);
         Ok(EvidenceSettings {
             k,
             buckets: BucketLayout { bits, with_sample: self.with_sample && k == self.k },
@@ -175,8 +171,7 @@ impl<'a> LevelCheck<'_, 'a> {
         })
     }
 
-    /// Returns the filter of repeated k-mers, extended by trusted ones, where single k-mers need no
-    /// counting.
+    /// Adds trusted k-mers to the filter of repeated ones, if single k-mers need no counting.
     fn repeat_filter(&self) -> Result<Option<&RepeatFilter<'a>>> {
         let (Some(filter), Some(path)) = (self.repeats, &self.trusted) else { return Ok(None) };
         if self.min_count < 2 {
@@ -187,15 +182,14 @@ impl<'a> LevelCheck<'_, 'a> {
         Ok(Some(filter))
     }
 
-    /// Aligns the reads to the unitigs. K-mers that are neither there nor single in the reads go to
-    /// `unaligned`.
+    /// Aligns the reads to the unitigs. Other k-mers that may be repeated go to `unaligned`.
     fn align<'s>(
         &'s self,
         text: &Text<'a>,
         unaligned: &'s SuperKmerStore<'a>,
     ) -> Result<AlignedReads<'a>> {
         let (budget, threads) = (self.budget, self.request.threads);
-        let filter = self.repeat_filter()?;
+        let filter = self.repeat_filter()?.map(|filter| (filter, self.k));
         let block_bytes = (budget.limit_bytes() / BLOCK_PART / BLOCKS / threads as u64)
             .clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
         let _blocks = budget.take(block_bytes * BLOCKS * threads as u64, "reading the input")?;
@@ -204,7 +198,6 @@ impl<'a> LevelCheck<'_, 'a> {
         let index = Index::new(text, self.k, memory, threads)?;
         let counts = Counts::new(index.end(), budget)?;
         let aligner = TextAligner { text, index: &index, counts: &counts, k: self.k };
-        let filter = filter.map(|filter| (filter, self.k));
         let readers = match self.packed.and_then(PackedReads::groups) {
             Some(groups) => {
                 let open = || Ok(EvidenceReader::new(unaligned.open()?, filter, None));

@@ -61,7 +61,7 @@ mod tests {
                 prop_assert!(unique.clear(kmers.len()));
                 kmers.iter().for_each(|&kmer| unique.add(kmer));
                 let unique_count = kmers.iter().filter(|&&kmer| unique.has(kmer)).count();
-                let times = |wanted: u64| kmers.iter().filter(|&&kmer| kmer == wanted).count();
+                let times = |sought: u64| kmers.iter().filter(|&&kmer| kmer == sought).count();
                 let once = kmers.iter().filter(|&&kmer| times(kmer) == 1).count();
                 prop_assert!(kmers.iter().all(|&kmer| !unique.has(kmer) || times(kmer) == 1));
                 prop_assert!(2 * unique_count >= once.saturating_sub(8));

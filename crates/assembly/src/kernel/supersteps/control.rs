@@ -41,10 +41,10 @@ pub enum Program {
     Jobs(Paper),
 }
 
-/// Kinds of errors that are removed from a graph.
+/// Kind of paths that are removed from a graph as errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ErrorKind {
+pub enum RemovalKind {
     /// Dead ends.
     Tips,
     /// Weak paths without links.
@@ -55,7 +55,7 @@ pub enum ErrorKind {
     Connections,
 }
 
-impl ErrorKind {
+impl RemovalKind {
     const ALL: [Self; 4] = [Self::Tips, Self::Islands, Self::Bubbles, Self::Connections];
 
     fn is_removed_by(self, rules: &Rules) -> bool {
@@ -87,12 +87,12 @@ pub enum Step {
     /// Joins two ends that are open at one k-mer.
     Pair,
     /// Sends each end with the measures of its path to the part in charge of its (k-1)-mer.
-    Meet(ErrorKind),
+    Meet(RemovalKind),
     /// Reports to each end which ends it meets there.
-    Judge(ErrorKind),
+    Judge(RemovalKind),
     /// Removes paths that are taken for errors.
     #[serde(rename = "Leave")]
-    Remove(ErrorKind),
+    Remove(RemovalKind),
     /// Sends the remaining ends to their (k-1)-mers again.
     MeetAgain,
     /// Joins two ends that meet only each other.
@@ -220,7 +220,7 @@ pub struct Control {
     step: Option<Step>,
     superstep: u64,
     #[serde(rename = "what")]
-    kind: ErrorKind,
+    kind: RemovalKind,
     pub(super) now: Removed,
     /// Rounds of coin tosses so far, and in the present job.
     pub(super) round: u64,
@@ -245,7 +245,7 @@ impl Control {
             program,
             step: Some(Step::AnnounceEnds),
             superstep: 0,
-            kind: ErrorKind::Tips,
+            kind: RemovalKind::Tips,
             now: Removed::default(),
             round: 0,
             rounds_of_job: 0,
@@ -261,7 +261,7 @@ impl Control {
             Program::Glue => {}
             Program::Simplify(rules) => {
                 control.step = None;
-                control.start_first(&ErrorKind::ALL, &rules);
+                control.start_first(&RemovalKind::ALL, &rules);
             }
             Program::Compress(_) | Program::Jobs(_) => control.step = Some(Step::MeetAgain),
         }
@@ -329,33 +329,33 @@ impl Control {
         Ok(())
     }
 
-    fn count(&mut self, kind: ErrorKind, removed: u64) {
+    fn count(&mut self, kind: RemovalKind, removed: u64) {
         match kind {
-            ErrorKind::Tips => self.now.tips = removed,
-            ErrorKind::Islands => self.now.islands = removed,
-            ErrorKind::Bubbles => self.now.bubbles = removed,
-            ErrorKind::Connections => self.now.connections = removed,
+            RemovalKind::Tips => self.now.tips = removed,
+            RemovalKind::Islands => self.now.islands = removed,
+            RemovalKind::Bubbles => self.now.bubbles = removed,
+            RemovalKind::Connections => self.now.connections = removed,
         }
     }
 
     /// Continues after all chains are merged, or nothing was removed.
-    fn after(&mut self, kind: ErrorKind) -> Result<()> {
+    fn after(&mut self, kind: RemovalKind) -> Result<()> {
         self.step = None;
         let Program::Simplify(rules) = self.program else { return Ok(()) };
         let later =
-            ErrorKind::ALL.iter().position(|&other| other == kind).map_or(0, |place| place + 1);
-        self.start_first(&ErrorKind::ALL[later..], &rules);
+            RemovalKind::ALL.iter().position(|&other| other == kind).map_or(0, |place| place + 1);
+        self.start_first(&RemovalKind::ALL[later..], &rules);
         if self.step.is_none() && self.now != Removed::default() {
             self.rounds.push(std::mem::take(&mut self.now));
             if self.rounds.len() < ROUNDS_MAX {
-                self.start_first(&ErrorKind::ALL, &rules);
+                self.start_first(&RemovalKind::ALL, &rules);
             }
         }
         Ok(())
     }
 
     /// Starts the removal of the first of these kinds that the rules remove.
-    fn start_first(&mut self, kinds: &[ErrorKind], rules: &Rules) {
+    fn start_first(&mut self, kinds: &[RemovalKind], rules: &Rules) {
         if let Some(&kind) = kinds.iter().find(|kind| kind.is_removed_by(rules)) {
             (self.kind, self.step) = (kind, Some(Step::Meet(kind)));
         }

@@ -6,7 +6,7 @@
 
 use cuesta_core::Result;
 
-use super::control::{ErrorKind, SuperstepOrder};
+use super::control::{RemovalKind, SuperstepOrder};
 use super::messages::{Message, MessageKind, Name, Outbox, Side, put_edge};
 use super::part::{Vertex, VertexPart, hashed, join_ends};
 use crate::kernel::codec::{self, ByteReader};
@@ -110,17 +110,17 @@ impl JunctionEnd {
     }
 
     /// Returns whether its path is worse than that of a rival.
-    fn loses(&self, rival: &Self, kind: ErrorKind, rules: &Rules) -> bool {
+    fn loses(&self, rival: &Self, kind: RemovalKind, rules: &Rules) -> bool {
         let (Some(path), Some(better)) = (&self.path, &rival.path) else { return false };
         let length = path.facts.length;
         let is_weaker = || stronger((better.facts, &better.codes), (path.facts, &path.codes));
         match kind {
-            ErrorKind::Tips => {
+            RemovalKind::Tips => {
                 length < rules.tip && is_weaker()
                     || length < rules.weak_tip && better.facts.coverage > 2.0 * path.facts.coverage
             }
-            ErrorKind::Islands => false,
-            ErrorKind::Bubbles => {
+            RemovalKind::Islands => false,
+            RemovalKind::Bubbles => {
                 // Both ends of a bubble would decide alike; one is enough.
                 self.side == Side::Left
                     && length < rules.bubble
@@ -130,7 +130,7 @@ impl JunctionEnd {
                     && path.far.is_same(&better.far)
                     && similar(&path.codes, (&better.codes, rival.side == Side::Right), rules.edits)
             }
-            ErrorKind::Connections => {
+            RemovalKind::Connections => {
                 length < rules.connection
                     && better.facts.coverage >= rules.times * path.facts.coverage
             }
@@ -142,13 +142,13 @@ impl VertexPart {
     /// Sends each end to its junction; with the measures of its path, if paths are judged.
     pub(super) fn send_ends(
         &mut self,
-        kind: Option<ErrorKind>,
+        kind: Option<RemovalKind>,
         order: &SuperstepOrder,
         out: &mut Outbox,
     ) -> u64 {
         let length_max = match (kind, &order.rules) {
-            (Some(ErrorKind::Tips), Some(rules)) => rules.tip,
-            (Some(ErrorKind::Bubbles), Some(rules)) => rules.bubble,
+            (Some(RemovalKind::Tips), Some(rules)) => rules.tip,
+            (Some(RemovalKind::Bubbles), Some(rules)) => rules.bubble,
             _ => 0,
         };
         for vertex in &self.vertices {
@@ -179,7 +179,7 @@ impl VertexPart {
     pub(super) fn remove_errors(
         &mut self,
         messages: &[Message<'_>],
-        kind: ErrorKind,
+        kind: RemovalKind,
         order: &SuperstepOrder,
     ) -> Result<u64> {
         let Some(rules) = &order.rules else { return Err(internal("no rules")) };
@@ -206,7 +206,7 @@ impl VertexPart {
 fn is_error(
     vertex: &Vertex,
     [left, right]: [u8; 2],
-    kind: ErrorKind,
+    kind: RemovalKind,
     (rules, mean, k): (&Rules, f64, usize),
 ) -> bool {
     let length = vertex.codes.len();
@@ -214,21 +214,21 @@ fn is_error(
     let lose = [left & LOSES != 0, right & LOSES != 0];
     let coverage = vertex.piece.count_sum as f64 / (length + 1 - k) as f64;
     match kind {
-        ErrorKind::Tips => meet[0] != meet[1] && (meet[0] && lose[0] || meet[1] && lose[1]),
-        ErrorKind::Islands => {
+        RemovalKind::Tips => meet[0] != meet[1] && (meet[0] && lose[0] || meet[1] && lose[1]),
+        RemovalKind::Islands => {
             length < rules.island && rules.times * coverage < mean && meet == [false; 2]
         }
-        ErrorKind::Bubbles => {
+        RemovalKind::Bubbles => {
             lose[0] && meet[1] && (!rules.is_even || coverage < rules.deep * mean)
         }
-        ErrorKind::Connections => lose == [true; 2],
+        RemovalKind::Connections => lose == [true; 2],
     }
 }
 
 /// Sends each end the verdict of its junction.
 pub(super) fn judge(
     messages: &[Message<'_>],
-    kind: ErrorKind,
+    kind: RemovalKind,
     (k, order): (usize, &SuperstepOrder),
     out: &mut Outbox,
 ) -> Result<u64> {

@@ -88,8 +88,8 @@ impl VertexPart {
     /// Merges tails into neighbouring heads; returns the number of labels that reached vertices
     /// with a label.
     ///
-    /// If two tails are neighbours, only that with the smaller name may merge: both strands know them
-    /// as neighbours, and neither may merge into a vertex that has just left.
+    /// If two tails are neighbours, only that with the smaller name may merge: both strands know
+    /// them as neighbours, and neither may merge into a vertex that has just left.
     pub(super) fn merge(
         &mut self,
         messages: &[Message<'_>],
