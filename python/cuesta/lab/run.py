@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from cuesta import __version__, machine, outputs
 from cuesta.engines import (
     Engine,
+    HasLog,
+    HasRemoteUse,
+    HasSession,
     HasStages,
     HasVariants,
-    HasSession,
-    HasLog,
     Prepares,
     ReportsProgress,
-    HasRemoteUse,
 )
 from cuesta.errors import (
     CuestaError,
