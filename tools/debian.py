@@ -19,7 +19,7 @@ class DebianError(Exception):
 def unpacked(name: str, packages: Sequence[str]) -> Path:
     """The folder with the files of these packages, as below `/`. Errors: `DebianError`.
 
-    What they depend on is named among them, or is on the system.
+    Their dependencies are named among them, or are on the system.
     """
     place = ROOT / "build" / "debian" / name
     if place.is_dir():

@@ -120,7 +120,7 @@ def ceilings_known() -> bool:
 
 
 def cuesta(*words: str) -> str:
-    """Show a command and run it; what it prints is shown and returned."""
+    """Show a command and run it; show and return its output."""
     print(f"$ cuesta {shlex.join(words)}", flush=True)
     done = subprocess.run([str(CUESTA), *words], stdout=subprocess.PIPE, text=True, check=False)
     print(done.stdout, end="", flush=True)

@@ -63,7 +63,7 @@ def is_installed() -> bool:
 
 
 def jars(name: str, artifacts: Sequence[str]) -> Path:
-    """A folder with the jars of `artifacts` and of what they depend on.
+    """Return a folder with the jars of `artifacts` and of their dependencies.
 
     Arguments: each is `GROUP:NAME:VERSION`, or `GROUP:NAME:VERSION:CLASSIFIER`.
 

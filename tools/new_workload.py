@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _files(folder: Path, name: str) -> Iterator[tuple[Path, str]]:
-    """Each file of the skeleton by its path, with the name in the place of its own."""
+    """Each file of the skeleton by its path, with the name of the workload in it."""
     padded = name[:_TAG_BYTES] + "\\0" * (_TAG_BYTES - len(name))
     for path in sorted(folder.rglob("*")):
         if path.is_file():

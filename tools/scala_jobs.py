@@ -85,7 +85,7 @@ def compile_into(target: Path, sources: Iterable[Path], *more: Path) -> int:
 
 
 def release() -> list[str]:
-    """Keep to the oldest Java that Spark takes, where this Java knows what that one has."""
+    """Options for the oldest Java that Spark supports, where this Java has its signatures."""
     known = (java_home() / "lib" / "ct.sym").is_file()
     return ["-release", str(JAVA_RELEASE)] if known else []
 

@@ -101,7 +101,7 @@ def crates_of_cargo() -> set[str]:
 
 
 def check_packages() -> int:
-    """Check the licences of what the wheel and its extras install; how many."""
+    """Check the licences of the packages of the wheel and its extras; return their number."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"]]
@@ -117,7 +117,7 @@ def check_packages() -> int:
 
 
 def collect(requirement: Requirement, licences: dict[str, str]) -> None:
-    """Add the licence of a requirement, and of what it requires in turn."""
+    """Add the licence of a requirement, and of its own requirements."""
     name = canonicalize_name(requirement.name)
     if name in licences:
         return

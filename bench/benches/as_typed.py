@@ -46,7 +46,7 @@ class Typed:
     Attributes
     ----------
     name
-        Of the case.
+        Name of the case.
     words
         After `cuesta run`, without threads and output.
     inputs
@@ -54,9 +54,9 @@ class Typed:
     answer
         Reads its answer folder.
     most
-        How often its time the verification may take.
+        Most time of the verification, by the time of the work.
     made_bytes
-        What is computed on, where nothing is read.
+        Bytes of the computed data, where nothing is read.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Typed:
 
     @property
     def amount(self) -> float:
-        """Bytes of the inputs, or of what is made in their place."""
+        """Bytes of the inputs, or of the generated data."""
         return self.made_bytes or float(sum(path.stat().st_size for path in self.inputs))
 
 
@@ -99,7 +99,7 @@ class _Last:
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """The network, then what is computed, then assembly, then the start alone."""
+    """Cases of the network, of computation, of assembly, and of the start alone."""
     yield from network(size)
     yield sort(size)
     yield kmeans(size)

@@ -72,7 +72,7 @@ def case(
 
 
 def with_peers(size: Size, made: Case, peers: Sequence[Contestant]) -> Case:
-    """The case with those of the peers that can run here."""
+    """The case with the peers that can run here."""
     reasons = {
         peer.name: size.left_out(peer.name) or assemblers.missing(peer.name) for peer in peers
     }

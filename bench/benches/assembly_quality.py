@@ -42,11 +42,11 @@ class Genome:
     path
         A gzipped FASTA file that `package` of Debian brings.
     of_spades
-        How long our contigs must be, of those of SPAdes.
+        Least length of our contigs, by that of SPAdes's.
     last
-        How many of its sequences are taken, the last ones; None for all.
+        Number of its last sequences that are used; None for all.
     repeats
-        Of ours and MEGAHIT's; SPAdes takes ten times as long and more, so once.
+        Repeats of ours and MEGAHIT's; SPAdes takes over ten times as long, so it runs once.
     """
 
     name: str

@@ -86,7 +86,7 @@ def fused_bars() -> tuple[Ratio, ...]:
 
 
 def in_scala(engine: Engine, job: Job, vectors: int) -> Case:
-    """A case of its own, because a process has one JVM."""
+    """Separate case, because a process has one JVM."""
     how = "plain Scala on RDDs; session up"
     return Case(
         name=f"dataflow in Scala, {BLOCKS} x {vectors} vectors",

@@ -47,7 +47,7 @@ class Cluster:
     seconds: dict[str, deque[float]] = field(default_factory=dict)
 
     def run(self, name: str, source: str, folder: Path) -> float:
-        """The seconds of a whole process that sorts what is at a URI."""
+        """The seconds of a complete process that sorts the records at a URI."""
         target = f"{self.hdfs}/{uuid4().hex}"
         started = time.perf_counter()
         if name == THEIRS:
@@ -62,7 +62,7 @@ class Cluster:
         return seconds
 
     def complete_run(self, name: str, source: str) -> Callable[[Path], Sample]:
-        """A contestant that sorts what is at a URI."""
+        """A contestant that sorts the records at a URI."""
 
         def work(folder: Path) -> Sample:
             seconds = self.run(name, source, folder)

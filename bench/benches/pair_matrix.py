@@ -122,7 +122,7 @@ def shown(peer: str, text: str) -> Ratio:
 
 
 def load_into(path: Path, loaded: Path) -> None:
-    """Convert the text once, for the scans; one that is there may be of another version."""
+    """Convert the text once, for the scans; an existing matrix may be of another version."""
     shutil.rmtree(loaded, ignore_errors=True)
     partial = loaded.with_name(f"partial-{loaded.name}")
     partial.mkdir(exist_ok=True)

@@ -31,7 +31,7 @@ PARTS = ("jvm", "context", "session", "workers")
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """Whole processes by turns, then what a start is made of."""
+    """Complete processes by turns, then the parts of a start."""
     path = pairs_text(size.folder, Pairs(genes=20))
     job = Job(workload="scan", inputs=(path,), parameters={"min_abs_score": 0.0})
     why = size.left_out("spark") or engines.missing("spark")

@@ -41,7 +41,7 @@ WRITE_MODES = (
     WriteMode(name="bypass"),
     WriteMode(name="back", is_flushed=True),
 )
-"""All are on the disk in the end: what is written back is flushed in the time."""
+"""All write modes end on the disk: data that is written back is flushed in the measured time."""
 
 
 def cases(size: Size) -> Iterator[Case]:
@@ -92,7 +92,7 @@ def slowly(size: Size, store: RunningStore, reader: Reader, path: Path) -> Itera
 
 
 def held_to() -> int:
-    """Bytes a second: a tenth of what one thread copies from memory to memory."""
+    """Bytes a second: a tenth of the rate at which a thread copies memory."""
     source = np.ones(1 << 30, np.uint8)
     into = np.ones_like(source)
     started = time.perf_counter()

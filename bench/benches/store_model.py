@@ -22,7 +22,7 @@ RATE = 400_000_000
 """Rate of the disk in bytes a second, as of a data node in section 5.4. The equation has one rate
 of the disk: the limit has to be slower than all else that a pass waits for."""
 WITHIN = 0.9
-"""As near the prediction must be: neither is faster than the other by more."""
+"""Least ratio of the prediction and the measured time, and of its inverse."""
 
 
 @dataclass
@@ -96,7 +96,7 @@ def holding(size: Size, measured: Measured, quarter: int) -> Iterator[RunningSto
 
 
 def case(size: Size, language: str, readers: dict[int, Reader], measured: Measured) -> Case:
-    """Passes with each part in memory, then what is predicted of the same round."""
+    """Case of passes with each part in memory, then the predictions of the same round."""
 
     def passed(quarter: int, folder: Path) -> Sample:
         stores.forget(measured.path, size)

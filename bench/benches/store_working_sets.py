@@ -49,7 +49,7 @@ def cases(size: Size) -> Iterator[Case]:
 
 
 class Drawn:
-    """The places of a file that the next pass reads, and what is there."""
+    """The places of a file that the next pass reads, and their content."""
 
     def __init__(self, path: Path, pattern: Pattern) -> None:
         self._pattern = pattern

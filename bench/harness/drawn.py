@@ -93,7 +93,7 @@ def wandering(deviation: float) -> Noise:
 def drawn(
     source: random.Random, noises: Sequence[Noise], repeats: int, slower: Mapping[int, float]
 ) -> dict[str, Any]:
-    """A result of one run: a drift of its own, and combinations some of which are slower."""
+    """A result of one run: a drift of the run, and combinations some of which are slower."""
     drift = math.exp(source.gauss(0, DRIFT_OF_A_RUN))
     seconds = {
         str(index): [

@@ -29,7 +29,7 @@ class Answer:
     digest
         Equal for equal answers, whatever their order.
     rows
-        How many rows it has.
+        Number of its rows.
     values
         The answer itself, where a digest is too strict; not recorded.
     """
@@ -70,7 +70,7 @@ class Recorded:
     samples
         One a repeat.
     answer
-        Of all of them; None where there is nothing to compare it with.
+        Answer of all repeats; None where there is nothing to compare it with.
     predicted
         Prediction that was made before them; None where there was none.
     """
@@ -204,7 +204,7 @@ class Case:
     Attributes
     ----------
     name
-        What is computed, e.g. `scan, |score| >= 0.8`.
+        The computation, e.g. `scan, |score| >= 0.8`.
     contestants
         Contestants; the answers of all others must equal that of the first.
     bars

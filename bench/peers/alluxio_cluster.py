@@ -14,7 +14,7 @@ CLIENT = "org.alluxio:alluxio-shaded-client:2.9.3"
 """There is none of 2.9.4, and that of 2.9.6 names a parent that is not there."""
 PROGRAM = Path(__file__).with_name("AlluxioCluster.java")
 HEAP_BYTES = 2 << 30
-"""Beside the arrays that are read into."""
+"""Heap of the JVM, in addition to the arrays that are read into."""
 JAVA_MIN = 17
 
 

@@ -13,7 +13,7 @@ from cuesta.store import hadoop_jar
 
 PROGRAM = Path(__file__).with_name("HadoopReader.java")
 HEAP_BYTES = 1 << 30
-"""Beside what is read into."""
+"""Heap of the JVM, in addition to the buffers that are read into."""
 
 
 def missing() -> str | None:
@@ -31,7 +31,7 @@ def missing() -> str | None:
 
 
 def words(size_bytes: int) -> list[str]:
-    """The command, but for what it reads."""
+    """The command, without the place to read."""
     java, spec = find_java(os.environ), find_spec("pyspark")
     if java is None or spec is None or spec.origin is None:
         return [sys.executable]

@@ -1,4 +1,4 @@
-"""Reads a file and writes its bytes to another, on two threads: what a sort cannot do without.
+"""Reads a file and writes its bytes to another, on two threads: the least work of a sort.
 
     python plain_copy.py FROM TO [BETWEEN]
 

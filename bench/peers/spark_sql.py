@@ -1,4 +1,4 @@
-"""Spark: SQL over the text as CSV, and GraphX on what it finds.
+"""Spark: SQL over the text as CSV, and GraphX on the rows that pass.
 
 GraphX ships with Spark; its Scala API is called through the gateway of PySpark. GraphFrames, which
 carries a copy of GraphX, needs a jar from Maven Central and is not measured.

@@ -27,13 +27,13 @@ def missing() -> str | None:
 
 
 def sort(conf: Path, source: str, target: str) -> None:
-    """Sort what is at a URI into a new folder there. Errors: `RuntimeError` with its output."""
+    """Sort the records at a URI into a new folder there. Errors: `RuntimeError` with its output."""
     sys.path.append(str(ROOT / "tools"))
     import maven
     import spark_parts
     import testbed_jvm
 
-    # Its artifact names what it needs, but a cluster has that in its own version.
+    # Its artifact names its dependencies, but a cluster has them in its own version.
     examples = next(maven.jars("terasort", [EXAMPLES]).glob("hadoop-mapreduce-examples-*.jar"))
     classes = [conf, examples, testbed_jvm.cluster_jars() / "*"]
     settings = {

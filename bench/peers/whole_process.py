@@ -2,8 +2,9 @@
 
     python bench/peers/whole_process.py JOB INPUT... FOLDER [WORD...]
 
-Every job writes its answer into FOLDER and synchronises it with the disk, as ours does. Imports
-are those that the job needs. Two threads: DuckDB is told, the rest read the usual variables.
+Every job writes its answer into FOLDER and synchronises it with the disk, as ours does. It
+imports only the packages that the job needs. Two threads, by an option of DuckDB and the usual
+variables for the rest.
 """
 
 from __future__ import annotations

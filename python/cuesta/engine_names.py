@@ -1,4 +1,4 @@
-"""Names of engines, for those that must not import one."""
+"""Names of engines, for modules that must not import an engine."""
 
 from __future__ import annotations
 

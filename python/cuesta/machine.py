@@ -124,7 +124,7 @@ def free_bytes(path: Path) -> int:
 
 
 def keeps_files(path: Path) -> bool:
-    """Whether the file system at `path` has room at all; those of the system, as /proc, do not."""
+    """Whether the file system at `path` can store files; those of the system, as /proc, cannot."""
     return _status(path).f_blocks > 0
 
 

@@ -92,7 +92,7 @@ def check_replaceable(output: Path) -> None:
 
 
 def _above(path: Path) -> Iterator[tuple[Path, Place]]:
-    """Yield what is at a path and all folders above it, where they exist."""
+    """Yield the places of a path and of all folders above it, where they exist."""
     real = Path(os.path.realpath(path))
     for folder in (real, *real.parents):
         place = _place(folder)

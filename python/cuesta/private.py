@@ -18,7 +18,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 def is_trusted(path: Path) -> bool:
-    """Return whether no other account but root can have written what is at `path`, or moved it.
+    """Return whether no other account but root can have written or moved the file at `path`.
 
     The file, its folders and links on the way are looked at. What runs, such as a program or an
     archive of classes, is used only then.
@@ -65,7 +65,7 @@ def has_name() -> bool:
 
 
 def make_private_folder(folder: Path, *, narrows: bool = False) -> None:
-    """Make a folder that its owner alone can enter, or take one that is so already.
+    """Make a folder that its owner alone can enter, or use an existing one that is so already.
 
     Arguments: `narrows` has a folder of this account closed to others where it is not yet. Errors:
     `InputError` where the name is taken by a link, by a file or by another account, or others can

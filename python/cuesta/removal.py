@@ -352,7 +352,7 @@ def _named(error: OSError, path: Path) -> OSError:
 def _remove_listed(
     folder: int, below: PurePosixPath, listed: Mapping[PurePosixPath, Identity]
 ) -> Iterator[PurePosixPath]:
-    """Remove what is listed of an open folder; yield the names that remain."""
+    """Remove the listed entries of an open folder; yield the names that remain."""
     mount = _mount(folder)
     for entry in _entries(folder):
         name = below / entry.name

@@ -1,6 +1,6 @@
 """Options of engines that cannot name code, a host or a file, whoever wrote them.
 
-What a study file sets beyond these could have a JVM load a jar, start another interpreter, or send
+Other options in a study file could have a JVM load a jar, start another interpreter, or send
 data to a host: only a person at the keyboard may request that.
 """
 

@@ -58,7 +58,7 @@ class Phase:
     Attributes
     ----------
     name
-        What was done, in one or two lower-case words.
+        The activity, in one or two lower-case words.
     seconds
         Wall time.
     bytes
@@ -87,13 +87,13 @@ class Stage:
     Attributes
     ----------
     name
-        What the engine calls it.
+        Its name in the engine.
     began
         Seconds since 1970, when it was handed to the scheduler.
     seconds
         Until its last task had ended.
     tasks
-        How many it has.
+        Number of its tasks.
     each
         By name of a measure one number for each task that succeeded, in the order they were
         launched; see `TASK_MEASURES`. Empty where the engine does not know, or has too many tasks.
@@ -133,7 +133,7 @@ def measured(tasks: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, ...
 
 
 def limit_tasks(stages: Iterable[Stage]) -> list[Stage]:
-    """The stages, without `each` of those with which tasks would be more than `TASKS_MAX`."""
+    """The stages, without `each` where the tasks so far exceed `TASKS_MAX`."""
     remaining = TASKS_MAX
     result = []
     for stage in stages:
@@ -154,7 +154,7 @@ class Outcome:
     counts
         Integers worth recording: `rows_read`, `rows_kept`, `jvm_peak_bytes`...
     versions
-        Name and version of what the engine brought along, e.g. `{"spark": "4.3.0"}`.
+        Name and version of the engine's software, e.g. `{"spark": "4.3.0"}`.
     """
 
     phases: tuple[Phase, ...]

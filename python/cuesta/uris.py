@@ -1,7 +1,8 @@
 """Inputs at URIs, `hdfs://` and whatever else fsspec knows: their sizes, entries and bytes.
 
-The native module reads URIs through here, in whichever process a task runs, and only what the task
-needs of them. URIs of the store, `cuesta://`, it reads itself; this module queries it for them.
+The native module reads URIs through this module, in the process of the task, and only the bytes
+that the task needs. URIs of the store, `cuesta://`, it reads itself; this module queries it for
+them.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def _python(file: SourceFile) -> Iterator[tuple[int, str]]:
 
 
 def _word(node: ast.AST) -> str:
-    """Return the name of what a node does that it must not do, or nothing."""
+    """Return the name of a forbidden call of a node, or nothing."""
     if isinstance(node, ast.ImportFrom):
         return next((name.name for name in node.names if name.name in _NAMES), "")
     if isinstance(node, ast.Attribute) and node.attr in _NAMES:

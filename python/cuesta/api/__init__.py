@@ -1,4 +1,4 @@
-"""Calls from Python, and what they have in common with the command line.
+"""Calls from Python, and the parts that they share with the command line.
 
 `cuesta.run`, `cuesta.compare`, `cuesta.assess` and `cuesta.report` are those of
 `cuesta.api.calls`; `import cuesta` imports nothing of this package before one of them is used.

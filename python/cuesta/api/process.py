@@ -58,7 +58,7 @@ class _Process:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _program(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
-                stdout=_STDERR,  # what an engine prints is no result of the caller's
+                stdout=_STDERR,  # the output of an engine is no result of the caller
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # Ctrl-C in a terminal is passed on once, by the caller
             )

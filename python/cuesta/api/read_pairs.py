@@ -15,7 +15,7 @@ def inputs(
     plain: list[str],
     by_word: Mapping[str, Sequence[str]],
 ) -> list[str]:
-    """All inputs: those of pairs two by two, then those of single reads, which are counted.
+    """Return all inputs: files of pairs two by two, then files of single reads, with their number.
 
     Arguments: `plain` are inputs without a word, `by_word` those of `-1`, `-2` and `-s`; their
     meaning is added to `parameters`. Errors: `InputError`.

@@ -1,7 +1,7 @@
 """The command line: words to calls. All errors end as one line and an exit code.
 
 A subcommand is a module of this folder with `register(app)`, listed in `cuesta.cli.commands`.
-Import what is heavy inside the command: a plain `run` starts without Typer, Rich or NumPy, which a
+Import heavy modules inside the command: a plain `run` starts without Typer, Rich or NumPy, which a
 test checks.
 
 Safe to change: sentences of help. What breaks: options and exit codes are used in scripts; an old

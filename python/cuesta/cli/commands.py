@@ -20,7 +20,7 @@ COMMANDS = (
 
 
 def call(arguments: Sequence[str]) -> object:
-    """Run one command line; return what the command returns.
+    """Run a command line; return the result of the command.
 
     Errors: `InputError` for words that Typer refuses, besides those of the command.
     """

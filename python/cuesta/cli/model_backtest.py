@@ -1,4 +1,4 @@
-"""`cuesta model backtest`: what runs on few nodes say of the measured ones on more."""
+"""`cuesta model backtest`: runs on few nodes predict the measured ones on more."""
 
 from __future__ import annotations
 

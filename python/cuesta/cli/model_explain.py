@@ -1,4 +1,4 @@
-"""`cuesta model predict --explain`: what a prediction follows from."""
+"""`cuesta model predict --explain`: the grounds of a prediction."""
 
 from __future__ import annotations
 

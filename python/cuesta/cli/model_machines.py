@@ -1,4 +1,4 @@
-"""`cuesta model machines` and `cuesta model findings`: hardware, and what a paper says of it."""
+"""`cuesta model machines` and `cuesta model findings`: hardware, and claims of a paper on it."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ def show(*, watch: bool, as_json: bool) -> None:
 def _watch() -> None:
     """Draw over the last status, line by line: nothing is cleared first, so nothing flickers.
 
-    On a second screen, so that what was on the terminal is there again afterwards, with the last
-    status below it.
+    On a second screen, so that the terminal's content returns afterwards, with the last status
+    below it.
     """
     before: dict[str, Any] | None = None
     screen: list[str] = []
@@ -175,7 +175,7 @@ def _rates(status: dict[str, Any], before: dict[str, Any]) -> Iterator[str]:
 
 
 def _bar(status: dict[str, Any], width: int) -> str:
-    """The memory as a line of `width` characters, by what is in it."""
+    """The memory as a line of `width` characters, by kinds of content."""
     parts = {"dirty": status["dirty_bytes"], "pinned": status["pinned_bytes"]}
     parts["other"] = max(status["used_bytes"] - sum(parts.values()), 0)
     blocks = (sys.stdout.encoding or "").lower().startswith("utf")

@@ -140,7 +140,7 @@ def _open_if_closed(descriptor: int) -> None:
 
 
 def _wrapped(kind: type[io.TextIOWrapper], stream: TextIO | None, descriptor: int) -> TextIO:
-    """A stream of this kind over the bytes of the one that there is; `/dev/null` over none."""
+    """A stream of this kind over the bytes of the existing stream; over `/dev/null` without one."""
     if stream is None:
         return kind(open(descriptor, "wb", closefd=False), encoding="utf-8", errors=ERRORS)
     if not isinstance(stream, io.TextIOWrapper):

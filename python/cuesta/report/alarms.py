@@ -143,7 +143,7 @@ def _memory(group: Group) -> Iterator[Alarm]:
 def _busy(group: Group) -> Iterator[Alarm]:
     """Alarm for use of the machine by others, shown by its load before a run's first sample.
 
-    Of the runs of one command only the first counts: the others raised the load themselves.
+    Only the first run of a command counts: the others raised the load themselves.
     """
     loads: list[str] = []
     commands: list[object] = []

@@ -82,7 +82,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """A name and what it stands for."""
+    """A name and its value."""
 
     name: str
     text: str

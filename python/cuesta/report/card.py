@@ -87,5 +87,5 @@ def _render(made: _Card) -> str:
 
 
 def _scoped(style: str) -> str:
-    """Rules that begin with a class at the beginning of a line, for what is in a card only."""
+    """Style rules that begin with a class at the beginning of a line, limited to cards."""
     return re.sub(r"(?m)(^|(?<=, ))(?=\.[a-z])", ".cuesta ", style)

@@ -1,4 +1,4 @@
-"""The machines of an advice as lists: prices with day and source, notes, and what is assumed."""
+"""The machines of an advice as lists: prices with day and source, notes, and assumptions."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _LABEL_SHARE = 45
 
 @dataclass(frozen=True, kw_only=True)
 class Axes:
-    """The two axes of a plot, the names of what is across and what is up, its height in pixels."""
+    """The two axes of a plot, their names (across, up), and the plot's height in pixels."""
 
     across: Axis
     up: Axis

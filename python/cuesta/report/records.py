@@ -31,7 +31,6 @@ COUNT_MAX = 1 << 63
 
 SAMPLES_MAX = 1000
 """Most samples of a run that are read, the bound of its repeats."""
-
 NAME_CHARACTERS_MAX = 60
 """Characters of an engine's, phase's or ceiling's name that are shown."""
 
@@ -40,7 +39,7 @@ Fields = Mapping[str, object]
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """A timed part of a run, with its ceiling where one was measured; `unit` is what is counted."""
+    """A timed part of a run, with its ceiling where one was measured; `unit` is its unit."""
 
     name: str
     seconds: float

@@ -49,7 +49,7 @@ UNKNOWN = Slots(between=(), staged_seconds=0.0, few_seconds=0.0)
 def slots(run: Run, cores: int) -> Slots:
     """The slots of a run on a number of cores; `UNKNOWN` where its record has no stages.
 
-    Of a run with more stages than are recorded, slots after the last recorded one are unknown.
+    For a run with more stages than are recorded, slots after the last recorded one are unknown.
     """
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
     rows = list(_rows(run, start))

@@ -1,10 +1,10 @@
 """A replay of the tasks of a run: its time without one cause of waiting or computing.
 
-The engine's log has the time of each task and some of what it waited for. The rest is divided by
+The engine's log has the time of each task and some of its waits. The rest is divided by
 the task's time of processors where that is known, else by the time line of the machine. The tasks
 are run again, as numbers, in the order they were launched, on as many cores: once as they were, and
-once for each cause without what it took of each task, of the time between stages, and of the start.
-What a run would gain is at most that: waits may hide others.
+once for each cause without its part of each task, of the time between stages, and of the start.
+The gain of a run is at most that: waits may hide other waits.
 
 Source: the blocked times of Ousterhout et al., NSDI 2015.
 """
@@ -121,7 +121,7 @@ def what_if(run: Run) -> WhatIf | None:
 
 
 def _replayed(pieces: Sequence[_Piece], cores: int, without: str) -> float:
-    """Seconds of all pieces, without what a cause took."""
+    """Seconds of all pieces, without the time of a cause."""
     stages = []
     for index, one in enumerate(pieces):
         seconds = [sum(s for cause, s in task.items() if cause != without) for task in one.tasks]
@@ -146,7 +146,7 @@ def _replayed(pieces: Sequence[_Piece], cores: int, without: str) -> float:
 
 
 def _pieces(run: Run, rows: Sequence[Fields], wall: float) -> list[_Piece]:
-    """Before each stage the time since those that it may have waited for; at the end the rest."""
+    """Stages as pieces, each after a piece for the time before it; at the end the rest."""
     line = spans(run)
     start = sum(phase.seconds for phase in run.phases if phase.name == "start")
     ends = [_ends(row) for row in rows]

@@ -1,4 +1,4 @@
-"""Tables of a study: every cell with its figures, what was left out, what failed, provenance."""
+"""Tables of a study: all cells with figures, omitted and failed cells, provenance."""
 
 from __future__ import annotations
 

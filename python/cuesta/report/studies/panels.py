@@ -145,7 +145,7 @@ def drawn(
 
 
 def caption_of(arrangement: Arranged, statistics: Sequence[Statistic]) -> str:
-    """Meaning of the marks, and what is not in the picture."""
+    """Meaning of the marks, and the parts that are not in the picture."""
     words = []
     if any(statistic.high > statistic.low for statistic in statistics):
         lowest = min(statistic.confidence for statistic in statistics)

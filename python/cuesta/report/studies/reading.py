@@ -1,4 +1,4 @@
-"""Reads `study.json`; what is missing or of another type counts as not there."""
+"""Reads `study.json`; a field that is missing or of another type counts as absent."""
 
 from __future__ import annotations
 

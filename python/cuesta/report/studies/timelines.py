@@ -1,4 +1,4 @@
-"""Time lines of runs: what the machine did, second by second, over the phases and stages."""
+"""Time lines of runs: the machine, second by second, over the phases and stages."""
 
 from __future__ import annotations
 

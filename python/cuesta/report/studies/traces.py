@@ -42,7 +42,7 @@ class Traces:
     columns
         `user`, `system` and `iowait` in cores, `memory` in bytes, `waiting` for I/O from 0 to 1.
     devices, networks
-        By name, what each did per second.
+        By name, the rates of each per second.
     """
 
     seconds: Column
