@@ -105,8 +105,8 @@ pub fn measure(kind: &str, request_json: &str) -> Result<String> {
         "file_read_direct" => file::read_direct(&request),
         "random_read" => file::read_random(&request),
         _ => {
-            let known = KINDS.join(", ");
-            Err(Error::defect("ceiling", format!("kind {kind:?} is not known, there are {known}")))
+            let names = KINDS.join(", ");
+            Err(Error::defect("ceiling", format!("kind {kind:?} is not known, there are {names}")))
         }
     }?;
     serde_json::to_string(&response)

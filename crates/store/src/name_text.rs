@@ -105,17 +105,17 @@ pub fn from_json(json: &[u8]) -> Cow<'_, [u8]> {
     let mut ours = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
-        let (taken, found) = match letter {
+        let (length, escaped) = match letter {
             '\\' => from_escape(rest),
             _ => (letter.len_utf8(), byte_of(letter).map(|_| letter)),
         };
-        match found {
+        match escaped {
             // A single byte.
             Some(letter) if letter < '\u{100}' => ours.push(char_of(letter as u8)),
             Some(letter) => escape_char(letter, &mut ours),
-            None => ours.push_str(&rest[..taken]),
+            None => ours.push_str(&rest[..length]),
         }
-        rest = &rest[taken..];
+        rest = &rest[length..];
     }
     Cow::Owned(ours.into_bytes())
 }

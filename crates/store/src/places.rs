@@ -21,8 +21,8 @@ impl BlockPlaces {
     /// Returns whether this is a valid answer to a question for `count` blocks.
     pub fn answers(&self, count: usize) -> bool {
         let is_sound = |holders: &Vec<u32>| {
-            let known = |&place: &u32| (place as usize) < self.stores.len();
-            holders.len() <= HOLDERS_MAX && holders.iter().all(known)
+            let is_listed = |&place: &u32| (place as usize) < self.stores.len();
+            holders.len() <= HOLDERS_MAX && holders.iter().all(is_listed)
         };
         self.holders.len() == count && self.holders.iter().all(is_sound)
     }

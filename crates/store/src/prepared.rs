@@ -46,11 +46,11 @@ impl PreparedBlocks {
         let path = self.folder.join(format!("{serial:x}.{PREPARED}"));
         let mut options = File::options();
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-        let taken = take(&file, block_bytes);
-        if taken.is_err() {
+        let allocated = take(&file, block_bytes);
+        if allocated.is_err() {
             let _ = fs::remove_file(&path);
         }
-        taken?;
+        allocated?;
         lock(&self.files).push((path, file));
         Ok(())
     }

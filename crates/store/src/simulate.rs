@@ -159,9 +159,9 @@ mod tests {
             for name in PolicyName::ALL {
                 let mut policy = name.make(100);
                 let mut resident = std::collections::BTreeSet::new();
-                for &(block, what, held) in &steps {
-                    let may_evict = |block: BlockId| held >> block & 1 == 0;
-                    match what {
+                for &(block, action, pinned) in &steps {
+                    let may_evict = |block: BlockId| pinned >> block & 1 == 0;
+                    match action {
                         0 if resident.remove(&block) => policy.remove(block),
                         1 => {
                             let evicted = policy.evict(&may_evict);

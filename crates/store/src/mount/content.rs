@@ -321,9 +321,9 @@ impl MountTree {
             let path = self.unlinked_path(node.number)?;
             let memory = Some(WriteMode::Memory);
             let bits = state.writer_bits();
-            let mut held = WrittenFile::create_as(self.link.folder(), &path, memory, bits)?;
-            held.copy_from(file.size_bytes(), |into, offset| file.read_at(into, offset))?;
-            state.content = FileContent::Written(Box::new(held));
+            let mut copy = WrittenFile::create_as(self.link.folder(), &path, memory, bits)?;
+            copy.copy_from(file.size_bytes(), |into, offset| file.read_at(into, offset))?;
+            state.content = FileContent::Written(Box::new(copy));
         }
         Ok(state)
     }

@@ -172,9 +172,9 @@ impl MountTree {
         };
         if self.promises_later {
             let counts = &status.counts;
-            let held = counts.dirty_bytes + counts.memory_only_bytes + counts.pinned_bytes;
+            let used_bytes = counts.dirty_bytes + counts.memory_only_bytes + counts.pinned_bytes;
             room.all_bytes += status.memory_bytes;
-            room.free_bytes += status.limit_bytes.saturating_sub(held);
+            room.free_bytes += status.limit_bytes.saturating_sub(used_bytes);
         }
         Ok(room)
     }

@@ -40,12 +40,13 @@ impl MountTree {
         let mut state = lock(&node.state);
         self.commit(node, &mut state)?;
         let replaced = replaced.filter(|replaced| replaced.kind != NodeKind::Folder);
-        let mut held = replaced.as_ref().map(|replaced| self.hold(replaced)).transpose()?;
+        let mut replaced_state =
+            replaced.as_ref().map(|replaced| self.hold(replaced)).transpose()?;
         self.link.ask(&Question::Rename { path: from.clone(), to: to.clone(), is_new: false })?;
-        if let (Some(replaced), Some(held)) = (&replaced, &mut held) {
-            self.unname(replaced, held);
+        if let (Some(replaced), Some(replaced_state)) = (&replaced, &mut replaced_state) {
+            self.unname(replaced, replaced_state);
         }
-        drop(held);
+        drop(replaced_state);
         state.reopen();
         lock(&self.nodes).rename(from, to);
         Ok(())

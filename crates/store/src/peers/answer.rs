@@ -111,15 +111,15 @@ impl Peers {
                 self.where_are(file, &indexes).map(|places| PeerReply::Places { places })
             }
             PeerQuestion::Find { path } => {
-                let (known, all_by) = self.known_here(&path, &self.view());
-                Ok(PeerReply::Known { known, all_by })
+                let (state, all_by) = self.state_here(&path, &self.view());
+                Ok(PeerReply::Known { state, all_by })
             }
             PeerQuestion::Own { path } => {
                 let file = store.local_alone_file(self.name(), &path);
                 let owner = self.name().to_owned();
-                let known =
+                let state =
                     file.map_or(NameState::Nothing, |file| NameState::Alone { owner, file });
-                Ok(PeerReply::Known { known, all_by: None })
+                Ok(PeerReply::Known { state, all_by: None })
             }
             PeerQuestion::Inside { folder } => {
                 let steps = store.local_alone_inside(self.name(), &folder).into_iter();

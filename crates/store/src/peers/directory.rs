@@ -47,10 +47,10 @@ impl Directory {
         if update.is_first {
             self.begin(from, update.start);
         }
-        for block in update.gone {
+        for block in update.removed {
             self.remove_holder(block, from);
         }
-        for block in update.here {
+        for block in update.added {
             if self.blocks.len() < BLOCKS_MAX || self.blocks.contains_key(&block) {
                 let places = self.blocks.entry(block).or_default();
                 if !places.iter().any(|place| place == from) {
@@ -241,16 +241,16 @@ mod tests {
     #[test]
     fn a_block_is_at_the_members_that_published_it() {
         let mut directory = Directory::default();
-        let (file, update) = (alone("a", "x", 1).id, |here: &[(FileId, u64)]| DirectoryUpdate {
-            here: here.to_vec(),
+        let (file, update) = (alone("a", "x", 1).id, |added: &[(FileId, u64)]| DirectoryUpdate {
+            added: added.to_vec(),
             ..DirectoryUpdate::default()
         });
         directory.apply("x", update(&[(file, 0), (file, 1)]));
         directory.apply("y", update(&[(file, 1), (file, 1)]));
         assert_eq!(directory.places(file, 1), ["x", "y"]);
-        let gone =
-            DirectoryUpdate { gone: vec![(file, 1), (file, 7)], ..DirectoryUpdate::default() };
-        directory.apply("x", gone);
+        let removed =
+            DirectoryUpdate { removed: vec![(file, 1), (file, 7)], ..DirectoryUpdate::default() };
+        directory.apply("x", removed);
         assert_eq!(
             (directory.places(file, 1), directory.places(file, 0).len()),
             (vec!["y".into()], 1)

@@ -67,9 +67,9 @@ impl Peers {
         }
         let mut candidates = Vec::new();
         for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
-            let known = self.known_at(&view, place, path, patience());
-            let Some((known, all_by)) = known else { continue };
-            candidates.push(known);
+            let state = self.state_at(&view, place, path, patience());
+            let Some((state, all_by)) = state else { continue };
+            candidates.push(state);
             if all_by == Some(view.id) {
                 return self.checked(newest(candidates));
             }
@@ -78,10 +78,10 @@ impl Peers {
         // for certain.
         for member in &view.live {
             let question = PeerQuestion::Own { path: path.clone() };
-            let known = member.ask(&question, patience(), |reply, _| reply);
-            if let Ok(PeerReply::Known { known, .. }) = known {
-                candidates.retain(|known| !known.is_alone_at(&member.name));
-                candidates.push(known);
+            let state = member.ask(&question, patience(), |reply, _| reply);
+            if let Ok(PeerReply::Known { state, .. }) = state {
+                candidates.retain(|state| !state.is_alone_at(&member.name));
+                candidates.push(state);
             }
         }
         self.checked(newest(candidates))
@@ -92,8 +92,8 @@ impl Peers {
         lock(&self.directory).has_names()
     }
 
-    fn checked(&self, known: NameState) -> NameLookup {
-        match known {
+    fn checked(&self, state: NameState) -> NameLookup {
+        match state {
             // A directory may not have noticed yet that the member is dead.
             NameState::Alone { owner, file } if !self.lives(&owner) => {
                 NameLookup::Lost { owner, closed_ns: file.closed_ns }
@@ -113,7 +113,7 @@ impl Peers {
     }
 
     /// Returns the state of a path in a member's directory, and the view by which that is complete.
-    fn known_at(
+    fn state_at(
         &self,
         view: &View,
         place: usize,
@@ -121,11 +121,11 @@ impl Peers {
         patience: Duration,
     ) -> Option<(NameState, Option<u64>)> {
         match view.at(place) {
-            None => Some(self.known_here(path, view)),
+            None => Some(self.state_here(path, view)),
             Some(member) => {
                 let question = PeerQuestion::Find { path: path.clone() };
                 match member.ask(&question, patience, |reply, _| reply) {
-                    Ok(PeerReply::Known { known, all_by }) => Some((known, all_by)),
+                    Ok(PeerReply::Known { state, all_by }) => Some((state, all_by)),
                     _ => None,
                 }
             }
@@ -134,15 +134,15 @@ impl Peers {
 
     /// Returns the state of a path in this member's directory, and the view by which that is
     /// complete.
-    pub(super) fn known_here(&self, path: &StorePath, view: &View) -> (NameState, Option<u64>) {
+    pub(super) fn state_here(&self, path: &StorePath, view: &View) -> (NameState, Option<u64>) {
         let mut directory = lock(&self.directory);
         for member in &view.live {
             directory.note_returns(&member.name, member.returns());
         }
-        let known = directory.find(path, |name| self.lives(name));
+        let state = directory.find(path, |name| self.lives(name));
         let live = view.live.iter().map(|member| member.name.as_str());
         let is_complete = directory.is_complete(live.chain([self.local.name.as_str()]), view.id);
-        (known, is_complete.then_some(view.id))
+        (state, is_complete.then_some(view.id))
     }
 
     /// Returns the names in a folder of memory-only files of other members, and of their folders.
@@ -154,11 +154,11 @@ impl Peers {
                 member.ask(&question, ANSWER_TIMEOUT, |reply, _| reply)
             {
                 for step in steps {
-                    let known = steps_by_name.entry(step.name).or_insert(None);
+                    let state = steps_by_name.entry(step.name).or_insert(None);
                     let closed =
                         |file: &Option<AloneFile>| file.as_ref().map(|file| file.closed_ns);
-                    if closed(&step.file) > closed(known) {
-                        *known = step.file;
+                    if closed(&step.file) > closed(state) {
+                        *state = step.file;
                     }
                 }
             }
@@ -193,7 +193,7 @@ impl Peers {
 
 /// Returns the state with the file that was closed last.
 fn newest(candidates: Vec<NameState>) -> NameState {
-    let closed = |known: &NameState| match known {
+    let closed = |state: &NameState| match state {
         NameState::Nothing => None,
         NameState::Alone { file, .. } => Some((file.closed_ns, true)),
         NameState::Lost { closed_ns, .. } => Some((*closed_ns, false)),

@@ -198,14 +198,14 @@ impl Member {
             };
             match link.ask(question, keep_waiting, || self.note_alive()) {
                 Ok(reply) => {
-                    let taken = take(reply, &link.payload);
+                    let outcome = take(reply, &link.payload);
                     // Hundreds of idle connections must not occupy memory.
                     link.payload = Vec::new();
                     let mut idle = lock(&self.idle);
                     if idle.len() < IDLE_MAX {
                         idle.push(link);
                     }
-                    return Ok(taken);
+                    return Ok(outcome);
                 }
                 // The other end may have closed a connection that was idle for long.
                 Err(error) if was_idle && is_closed(&error) => (),

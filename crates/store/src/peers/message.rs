@@ -111,9 +111,11 @@ pub struct DirectoryUpdate {
     /// Number of the member's start, which no other start has.
     pub start: u64,
     /// Blocks that the member has gained.
-    pub here: Vec<(FileId, u64)>,
+    #[serde(rename = "here")]
+    pub added: Vec<(FileId, u64)>,
     /// Blocks that the member has lost.
-    pub gone: Vec<(FileId, u64)>,
+    #[serde(rename = "gone")]
+    pub removed: Vec<(FileId, u64)>,
     /// Files that are now only in its memory.
     pub names: Vec<AloneFile>,
     /// Paths whose files are no longer only in its memory.
@@ -222,7 +224,11 @@ pub enum PeerReply {
     Places { places: BlockPlaces },
     /// To [`PeerQuestion::Find`] and [`PeerQuestion::Own`]; `all_by` is the view by which the
     /// directory is complete, if it is.
-    Known { known: NameState, all_by: Option<u64> },
+    Known {
+        #[serde(rename = "known")]
+        state: NameState,
+        all_by: Option<u64>,
+    },
     /// To [`PeerQuestion::Inside`].
     Steps { steps: Vec<FolderStep> },
     /// To [`PeerQuestion::Read`]: the bytes are in the payload; the checksum is the block's.

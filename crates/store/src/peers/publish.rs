@@ -245,20 +245,22 @@ fn difference(
     is_first: bool,
     view: u64,
 ) -> Vec<DirectoryUpdate> {
-    let here: Vec<_> = now.blocks.difference(&before.blocks).copied().collect();
-    let gone: Vec<_> = before.blocks.difference(&now.blocks).copied().collect();
+    let added: Vec<_> = now.blocks.difference(&before.blocks).copied().collect();
+    let removed: Vec<_> = before.blocks.difference(&now.blocks).copied().collect();
     let is_new = |file: &&AloneFile| before.names.get(&file.path) != Some(*file);
     let names: Vec<_> = now.names.values().filter(is_new).cloned().collect();
-    let removed = before.names.keys().filter(|path| !now.names.contains_key(*path));
-    let no_names: Vec<_> = removed.cloned().collect();
+    let lost_names = before.names.keys().filter(|path| !now.names.contains_key(*path));
+    let no_names: Vec<_> = lost_names.cloned().collect();
     let mut updates = Vec::new();
     updates.extend(
-        gone.chunks(UPDATE_BLOCKS_MAX)
-            .map(|part| DirectoryUpdate { gone: part.to_vec(), ..none() }),
+        removed
+            .chunks(UPDATE_BLOCKS_MAX)
+            .map(|part| DirectoryUpdate { removed: part.to_vec(), ..none() }),
     );
     updates.extend(
-        here.chunks(UPDATE_BLOCKS_MAX)
-            .map(|part| DirectoryUpdate { here: part.to_vec(), ..none() }),
+        added
+            .chunks(UPDATE_BLOCKS_MAX)
+            .map(|part| DirectoryUpdate { added: part.to_vec(), ..none() }),
     );
     let no_names = no_names.chunks(UPDATE_BLOCKS_MAX / 4);
     updates.extend(no_names.map(|part| DirectoryUpdate { no_names: part.to_vec(), ..none() }));

@@ -39,7 +39,7 @@ impl Place {
                 offset: place,
                 bytes: piece.len() as u32,
             };
-            let taken =
+            let answer =
                 self.member.ask(&question, ANSWER_TIMEOUT, |reply, payload| match reply {
                     PeerReply::Piece { checksum } if payload.len() == piece.len() => {
                         piece.copy_from_slice(payload);
@@ -48,7 +48,7 @@ impl Place {
                     PeerReply::Refused { error, .. } => Err(io::Error::other(error)),
                     _ => Ok(None),
                 })??;
-            let Some(received) = taken else { return Ok(None) };
+            let Some(received) = answer else { return Ok(None) };
             checksum = received;
         }
         self.member.measured(buffer.len(), begun.elapsed());

@@ -274,17 +274,17 @@ mod tests {
             for name in PolicyName::ALL {
                 let mut gated = Gated::new(name.make(10), true);
                 let mut resident = std::collections::BTreeSet::new();
-                for &(block, what, held) in &steps {
-                    let may_evict = |block: BlockId| held >> block & 1 == 0;
+                for &(block, action, pinned) in &steps {
+                    let may_evict = |block: BlockId| pinned >> block & 1 == 0;
                     gated.read(block);
-                    if what == 0 && resident.remove(&block) {
+                    if action == 0 && resident.remove(&block) {
                         gated.remove(block);
                     } else if resident.contains(&block) {
                         gated.hit(block);
                     } else {
                         gated.missed(block);
                         let reasons = [LoadReason::Wanted, LoadReason::Ahead, LoadReason::Read];
-                        let reason = reasons[what as usize % 3];
+                        let reason = reasons[action as usize % 3];
                         if resident.len() == 10 {
                             let any = resident.iter().any(|&block| may_evict(block));
                             let Some(victim) = gated.displace(block, reason, &may_evict) else {

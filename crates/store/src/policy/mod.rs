@@ -88,8 +88,8 @@ impl FromStr for PolicyName {
 
     fn from_str(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {
-            let known = Self::ALL.map(Self::name).join(", ");
-            Error::input("store", format!("there is no policy {name}, give one of {known}"))
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::input("store", format!("there is no policy {name}, give one of {names}"))
         })
     }
 }

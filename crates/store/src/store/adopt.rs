@@ -79,10 +79,10 @@ impl Store {
                 saved.filter(|saved: &SavedFile| saved.block_bytes == self.options.block_bytes);
             let file = saved.map(|saved| saved.file);
             // A memory-only file is newer than any version of the under level.
-            let file = file.filter(|file| state.known(&file.path).is_none());
-            let known = number.zip(file);
-            let blocks = known.as_ref().and_then(|(number, _)| by_file.remove(number));
-            let (Some((number, file)), Some(blocks)) = (known, blocks) else {
+            let file = file.filter(|file| state.file_at(&file.path).is_none());
+            let identified = number.zip(file);
+            let blocks = identified.as_ref().and_then(|(number, _)| by_file.remove(number));
+            let (Some((number, file)), Some(blocks)) = (identified, blocks) else {
                 let _ = folder.remove_file(&entry.name);
                 continue;
             };

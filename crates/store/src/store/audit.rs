@@ -65,7 +65,7 @@ impl Store {
 
     fn audit_memory(&self, entry: &LedgerEntry, audit: &mut Audit) {
         let state = lock(&self.state);
-        let number = state.known(&entry.path).map(|(number, _)| number);
+        let number = state.file_at(&entry.path).map(|(number, _)| number);
         let backing = number.map(|number| state.backing(number));
         let blocks = number.map_or_else(Vec::new, |number| state.all_blocks(number));
         drop(state);

@@ -54,8 +54,8 @@ impl Store {
         let path = lock(entry).record.path.clone();
         let _claim = self.claims.claim(&path);
         let mut written = lock(entry);
-        let taken = self.facts(&path).ok();
-        let refusal = match taken {
+        let existing = self.facts(&path).ok();
+        let refusal = match existing {
             Some(facts) if facts.is_folder => Some(io::ErrorKind::IsADirectory),
             Some(_) if is_new => Some(io::ErrorKind::AlreadyExists),
             _ => None,
@@ -65,7 +65,7 @@ impl Store {
             return Err(system("writing", &path, &kind.into()));
         }
         self.with_alone(&path, |mut before| {
-            self.inherit_permissions(&mut written, before.as_deref(), taken);
+            self.inherit_permissions(&mut written, before.as_deref(), existing);
             let replaced = match &before {
                 _ if is_new => Ok(None),
                 Some(before) => Ok(before.record.replaced),

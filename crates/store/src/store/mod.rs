@@ -342,7 +342,7 @@ impl Store {
     /// Unpins a file.
     pub fn unpin(&self, path: &StorePath) {
         let mut state = lock(&self.state);
-        if let Some((number, _)) = state.known(path) {
+        if let Some((number, _)) = state.file_at(path) {
             state.pin(number, false);
         }
     }
@@ -354,7 +354,7 @@ impl Store {
     /// `Input` for a memory-only file.
     pub fn free(&self, path: &StorePath) -> Result<u64> {
         let mut state = lock(&self.state);
-        let Some((number, _)) = state.known(path) else { return Ok(0) };
+        let Some((number, _)) = state.file_at(path) else { return Ok(0) };
         if state.backing(number) != Backing::Under {
             let text = format!("{path} is in memory alone; flush it before, or remove it");
             return Err(Error::input(OPERATION, text));

@@ -36,7 +36,7 @@ impl Store {
     /// `System` naming the path.
     pub fn facts(&self, path: &StorePath) -> Result<Facts> {
         let state = lock(&self.state);
-        if let Some((number, version)) = state.known(path)
+        if let Some((number, version)) = state.file_at(path)
             && state.backing(number) != Backing::Under
         {
             return Ok(Facts::of_file(version, state.permissions(number)));
@@ -98,7 +98,7 @@ impl Store {
     fn facts_here(&self, path: &StorePath) -> Result<Facts> {
         let state = lock(&self.state);
         let alone =
-            state.known(path).filter(|(number, _)| state.backing(*number) != Backing::Under);
+            state.file_at(path).filter(|(number, _)| state.backing(*number) != Backing::Under);
         let alone = alone.map(|(number, version)| (version, state.permissions(number)));
         drop(state);
         match alone {
@@ -325,8 +325,8 @@ impl Store {
         }
         let version = self.under_version(to)?;
         let mut state = lock(&self.state);
-        let known = state.known(from).zip(version);
-        let to_remove = match known.filter(|((_, known), now)| now.has_bytes_of(known)) {
+        let cached = state.file_at(from).zip(version);
+        let to_remove = match cached.filter(|((_, cached), now)| now.has_bytes_of(cached)) {
             Some(((number, _), version)) => {
                 let mut to_remove = state.rename_file(number, to);
                 to_remove.extend(state.name_file(number, version, Backing::Under));

@@ -20,8 +20,8 @@ impl Store {
     /// `System` naming the file.
     pub fn open_file(&self, path: &StorePath) -> Result<OpenedFile> {
         let alone = opened_alone(&mut lock(&self.state), path);
-        if let Some(known) = alone.or_else(|| self.open_known(path)) {
-            return Ok(known);
+        if let Some(opened) = alone.or_else(|| self.open_unchecked(path)) {
+            return Ok(opened);
         }
         if let Some(remote) = self.open_remote(path)? {
             return Ok(remote);
@@ -65,12 +65,12 @@ impl Store {
     }
 
     /// Opens a file whose last known version need not be checked.
-    fn open_known(&self, path: &StorePath) -> Option<OpenedFile> {
+    fn open_unchecked(&self, path: &StorePath) -> Option<OpenedFile> {
         if self.options.freshness == Freshness::OnOpen {
             return None;
         }
         let mut state = lock(&self.state);
-        let (number, version) = state.known(path)?;
+        let (number, version) = state.file_at(path)?;
         let compared = lock(&self.handles).get(&number)?.compared;
         if let Freshness::MaxAge(age) = self.options.freshness
             && compared.elapsed() > age
@@ -107,7 +107,7 @@ impl Store {
 
 /// Opens a file that is only in memory.
 fn opened_alone(state: &mut Residency, path: &StorePath) -> Option<OpenedFile> {
-    let (number, version) = state.known(path)?;
+    let (number, version) = state.file_at(path)?;
     if state.backing(number) == Backing::Under {
         return None;
     }

@@ -56,11 +56,11 @@ impl Store {
         let after = self.under_version(path)?;
         let mut state = lock(&self.state);
         // The new version has the same bytes: its blocks remain valid.
-        let known = state.known(path).filter(|(number, known)| {
-            before == Some(*known) && state.backing(*number) == Backing::Under
+        let cached = state.file_at(path).filter(|(number, cached)| {
+            before == Some(*cached) && state.backing(*number) == Backing::Under
         });
-        let to_remove = match known.zip(after) {
-            Some(((number, known), after)) if after.has_bytes_of(&known) => {
+        let to_remove = match cached.zip(after) {
+            Some(((number, cached), after)) if after.has_bytes_of(&cached) => {
                 state.name_file(number, after, Backing::Under)
             }
             _ => vec![],
@@ -93,13 +93,13 @@ impl Store {
         &self,
         written: &mut PendingFile,
         before: Option<&PendingFile>,
-        taken: Option<Facts>,
+        existing: Option<Facts>,
     ) {
         let record = &mut written.record;
         if !record.is_exact {
             let before = before.map(|before| (before.record.permissions, before.record.is_exact));
-            let taken = taken.map(|facts| (facts.permissions & WRITER_BITS, false));
-            let inherited = before.or(taken);
+            let existing = existing.map(|facts| (facts.permissions & WRITER_BITS, false));
+            let inherited = before.or(existing);
             (record.permissions, record.is_exact) =
                 inherited.unwrap_or((record.permissions, false));
         }

@@ -77,10 +77,10 @@ impl Store {
     /// `None`.
     fn blocks_here(&self, path: &StorePath, version: Option<UnderVersion>) -> Vec<u64> {
         let state = lock(&self.state);
-        let Some((number, known)) = state.known(path) else { return vec![] };
+        let Some((number, cached)) = state.file_at(path) else { return vec![] };
         let is_same = match version {
             None => state.backing(number) != Backing::Under,
-            Some(version) => version == known,
+            Some(version) => version == cached,
         };
         let blocks = if is_same { state.blocks(Some(number)) } else { vec![] };
         blocks.iter().map(|block| block.key.index).collect()

@@ -47,8 +47,8 @@ impl FromStr for WriteMode {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|mode| mode.name() == name).ok_or_else(|| {
-            let known = Self::ALL.map(Self::name).join(", ");
-            Error::input("store", format!("there is no write mode {name}, give one of {known}"))
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::input("store", format!("there is no write mode {name}, give one of {names}"))
         })
     }
 }

@@ -182,7 +182,7 @@ impl Residency {
     }
 
     /// Returns the number and version of the known file at a path.
-    pub fn known(&self, path: &StorePath) -> Option<(u64, UnderVersion)> {
+    pub fn file_at(&self, path: &StorePath) -> Option<(u64, UnderVersion)> {
         let number = *self.names.get(path)?;
         Some((number, self.files[&number].file.version))
     }

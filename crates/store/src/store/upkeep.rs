@@ -23,7 +23,7 @@ impl Store {
     /// Returns the bytes of a file in memory, in its last known version.
     pub fn bytes_in_memory(&self, path: &StorePath) -> u64 {
         let state = lock(&self.state);
-        let Some((number, _)) = state.known(path) else { return 0 };
+        let Some((number, _)) = state.file_at(path) else { return 0 };
         state.blocks(Some(number)).iter().map(|block| block.size_bytes).sum()
     }
 

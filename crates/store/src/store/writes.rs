@@ -389,7 +389,7 @@ impl Store {
     /// Returns the number of the memory-only file at a path.
     pub(super) fn alone_at(&self, path: &StorePath) -> Option<u64> {
         let state = lock(&self.state);
-        let (number, _) = state.known(path)?;
+        let (number, _) = state.file_at(path)?;
         matches!(state.backing(number), Backing::Dirty | Backing::Memory).then_some(number)
     }
 }

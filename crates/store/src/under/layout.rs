@@ -119,7 +119,7 @@ mod tests {
 
     fn of(attributes: &[(&str, &[u8])]) -> Layout {
         layout_of(|name| {
-            let attribute = attributes.iter().find(|(known, _)| *known == name);
+            let attribute = attributes.iter().find(|(expected, _)| *expected == name);
             attribute.map(|(_, bytes)| bytes.to_vec())
         })
     }
@@ -135,9 +135,9 @@ mod tests {
 
     #[test]
     fn the_layout_of_each_file_system_is_parsed() {
-        let known =
+        let expected =
             |layout, stripe_size, stripe_count| Layout { layout, stripe_size, stripe_count };
-        let eight = known(LayoutKind::Lustre, 64 << 20, 8);
+        let eight = expected(LayoutKind::Lustre, 64 << 20, 8);
         for magic in [0x0BD1_0BD0, 0x0BD3_0BD0] {
             let bytes = simple(magic, 64 << 20, 8);
             assert_eq!(of(&[("lustre.lov", &bytes)]), eight);
@@ -152,11 +152,11 @@ mod tests {
             assert_eq!(of(&[("lustre.lov", &composite[..90])]), Layout::PLAIN);
         }
         let orange = [("user.pvfs2.num_dfiles", &b"00004\0"[..])];
-        assert_eq!(of(&orange), known(LayoutKind::OrangeFs, 64 << 10, 4));
+        assert_eq!(of(&orange), expected(LayoutKind::OrangeFs, 64 << 10, 4));
         let sized = [orange[0], ("user.pvfs2.dist_params", &b"strip_size:4096\0"[..])];
-        assert_eq!(of(&sized), known(LayoutKind::OrangeFs, 4096, 4));
+        assert_eq!(of(&sized), expected(LayoutKind::OrangeFs, 4096, 4));
         let shard = [("trusted.glusterfs.shard.block-size", &[0, 0, 0, 0, 4, 0, 0, 0][..])];
-        assert_eq!(of(&shard), known(LayoutKind::GlusterShard, 64 << 20, 2));
+        assert_eq!(of(&shard), expected(LayoutKind::GlusterShard, 64 << 20, 2));
         assert_eq!(of(&[]), Layout::PLAIN);
     }
 

@@ -58,8 +58,8 @@ impl Store {
         });
         removed.inspect_err(|_| self.restore_entries(entry))?;
         let mut state = lock(&self.state);
-        let known = state.known(path);
-        let to_remove = known.map_or_else(Vec::new, |(number, _)| state.retire(number));
+        let cached = state.file_at(path);
+        let to_remove = cached.map_or_else(Vec::new, |(number, _)| state.retire(number));
         drop(state);
         self.remove(&to_remove);
         self.publish_name(path);
