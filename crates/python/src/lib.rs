@@ -276,7 +276,7 @@ fn columns(
     for (name, bytes) in columns {
         dict.set_item(name, PyBytes::new(py, &bytes))?;
     }
-    for (name, count) in [("rows_read", counts.rows_read), ("rows_kept", counts.rows_kept)] {
+    for (name, count) in [("rows_read", counts.rows_read), ("rows_kept", counts.rows_passed)] {
         dict.set_item(name, PyBytes::new(py, &count.to_le_bytes()))?;
     }
     Ok(dict)

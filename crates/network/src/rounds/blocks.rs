@@ -37,7 +37,7 @@ impl Head {
         for (number, place) in numbers.iter_mut().zip(bytes.as_chunks().0) {
             *number = u64::from_le_bytes(*place);
         }
-        let [mark, rows, rows_read, rows_kept] = numbers;
+        let [mark, rows, rows_read, rows_passed] = numbers;
         Self { mark, rows, counts: Counts { rows_read, rows_passed } }
     }
 }

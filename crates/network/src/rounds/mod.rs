@@ -221,7 +221,7 @@ fn rows(counts: Counts) -> Rows {
     (counts.rows_read, counts.rows_passed)
 }
 
-fn counts((rows_read, rows_kept): Rows) -> Counts {
+fn counts((rows_read, rows_passed): Rows) -> Counts {
     Counts { rows_read, rows_passed }
 }
 
