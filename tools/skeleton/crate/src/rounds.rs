@@ -1,11 +1,11 @@
-//! The workload in rounds: one of them, in which every task adds its share of the numbers.
+//! The workload as a single round, in which each task adds its share of the numbers.
 
 use std::ops::Range;
 
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_runtime::rounds::{Blocks, Leader, Means, Round, Task, Worker};
+use cuesta_runtime::rounds::{Blocks, Leader, Resources, Round, Task, Worker};
 use cuesta_runtime::{rounds, wire};
 
 use crate::kernel::Total;
@@ -16,44 +16,44 @@ use crate::run;
 /// Least numbers of a task.
 const TASK_NUMBERS_MIN: u64 = 1 << 17;
 
-/// The leader of a run in rounds.
+/// Creates the leader of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn lead(request: &Request, means: Means) -> Result<Box<dyn Leader>> {
+pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     run::params(request)?;
-    Ok(Box::new(Steps { request: request.clone(), means, is_planned: false }))
+    Ok(Box::new(SumLeader { request: request.clone(), resources, is_planned: false }))
 }
 
-/// The worker that runs the tasks of a run.
+/// Creates a worker of a run.
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn work(request: &Request, _: Means) -> Result<Box<dyn Worker>> {
-    Ok(Box::new(Work { params: run::params(request)?, request: request.clone() }))
+pub fn work(request: &Request, _: Resources) -> Result<Box<dyn Worker>> {
+    Ok(Box::new(SumWorker { params: run::params(request)?, request: request.clone() }))
 }
 
-struct Steps {
+struct SumLeader {
     request: Request,
-    means: Means,
+    resources: Resources,
     is_planned: bool,
 }
 
-impl Leader for Steps {
+impl Leader for SumLeader {
     fn next(
         &mut self,
-        results: Vec<Vec<u8>>,
+        outputs: Vec<Vec<u8>>,
         response: &mut Response,
         _: &Progress,
     ) -> Result<Option<Round>> {
         if self.is_planned {
-            let total = results.first().ok_or_else(|| Error::defect("skeleton", "no total"))?;
+            let total = outputs.first().ok_or_else(|| Error::defect("skeleton", "no total"))?;
             run::write(&self.request, wire::from_bytes(total)?, response)?;
             return Ok(None);
         }
         self.is_planned = true;
         let count = run::open(&self.request, response)?.count;
-        let tasks = self.means.tasks(count.div_ceil(TASK_NUMBERS_MIN));
+        let tasks = self.resources.task_count(count.div_ceil(TASK_NUMBERS_MIN));
         let task = |share: Range<u64>| wire::to_bytes(&(share.start, share.end));
         Ok(Some(Round {
             phase: "sum".to_owned(),
@@ -67,12 +67,12 @@ impl Leader for Steps {
     }
 }
 
-struct Work {
+struct SumWorker {
     request: Request,
     params: SkeletonParams,
 }
 
-impl Worker for Work {
+impl Worker for SumWorker {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
         let (first, end): (u64, u64) = wire::from_bytes(task.input)?;
         let total = run::sum(&self.request, self.params, first..end, progress)?;

@@ -7,7 +7,7 @@ mod common;
 use common::{Place, run};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_runtime::rounds::{Means, RandomEngine};
+use cuesta_runtime::rounds::{RandomEngine, Resources};
 use cuesta_skeleton::rounds::{lead, work};
 
 #[test]
@@ -19,11 +19,11 @@ fn rounds_give_the_answer_of_a_run() {
         run(&request);
         let answer = place.answer();
         for tasks in [1, 2, 7] {
-            let means = Means { slots: 2, tasks: Some(tasks), ..Means::default() };
-            let worker = || work(&request, means);
+            let resources = Resources { slots: 2, tasks: Some(tasks), ..Resources::default() };
+            let worker = || work(&request, resources);
             let engine = RandomEngine { worker: &worker, chance: Stream::new(tasks as u64, 0) };
             place.write("answer/total.tsv", "");
-            let mut leader = lead(&request, means).unwrap();
+            let mut leader = lead(&request, resources).unwrap();
             engine.run(leader.as_mut(), &Progress::default()).unwrap();
             assert_eq!(place.answer(), answer, "{count} numbers, {tasks} tasks");
         }
