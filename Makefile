@@ -1,4 +1,4 @@
-.PHONY: help demo cluster-demo test lint soak fuzz sanitize mutants
+.PHONY: help demo cluster-demo test test-engines test-site lint soak fuzz sanitize mutants
 .PHONY: build wheel bench-smoke bench docs clean
 
 help:         ## list the targets
@@ -7,8 +7,12 @@ demo:         ## set everything up, compare engines on tumour data, assemble rea
 	@python3 tools/setup.py build && .venv/bin/python tools/demo.py
 cluster-demo: ## assemble reads through Slurm on two nodes that are this machine, write a report
 	@python3 tools/setup.py build && .venv/bin/python tools/cluster_demo.py
-test:         ## set everything up, run every test
+test:         ## set everything up, run the tests that need no service
 	@python3 tools/setup.py test && .venv/bin/python tools/check.py test
+test-engines: ## the tests of every engine: Spark, MPI, Dask, Hadoop, TileDB
+	@python3 tools/setup.py test && .venv/bin/python tools/check.py test-engines
+test-site:    ## the tests on Slurm, YARN, HDFS, GlusterFS, FUSE, of browser, wheel and benches
+	@python3 tools/setup.py test && .venv/bin/python tools/check.py test-site
 lint:         ## formats, lints, types, limits of style
 	@python3 tools/setup.py venv && .venv/bin/python tools/check.py lint
 soak:         ## 10,000 wrong answers of every workload, 10,000 kills of a store, the longest tests

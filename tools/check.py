@@ -1,13 +1,15 @@
-"""Run the checks of the repository: `check.py lint`, `check.py test [PYTEST OPTION...]` or `soak`.
+"""Run checks: `check.py lint`, `check.py test|test-engines|test-site [PYTEST OPTION...]`, `soak`.
 
-`lint` runs everything side by side and shows the output of what failed. `test` runs the Rust tests,
-the Scala tests and those of pytest, whose closing line is the last one printed. `soak` makes
-`MUTANTS` wrong answers of every workload whose verifier is held to it, and prints how many were
-refused; then it kills a store at every two steps of each scenario, and `STORE_KILLS` times under
-load, where it goes on after it was interrupted (`build/store-kills.json`); it checks
-`STORE_HISTORIES` histories of a job of stores (`build/store-histories.json`); it holds the store to
-Hadoop's contract in every mode of writing, and every workload to its memory on Spark, tries more
-wrong answers through the door that a user has, and runs the tests that are marked `soak`.
+`lint` runs all lints side by side and prints the output of those that fail. `test` runs the Rust
+tests and the Python tests that need no service; `test-engines` the Scala tests and those of the
+engines; `test-site` those that need a scheduler, a file system, a browser or a wheel. A group runs
+to its end even if a part of it fails. `soak` makes `MUTANTS` wrong answers of every workload whose
+verifier is held to it, and prints how many were refused; then it kills a store at every two steps
+of each scenario, and `STORE_KILLS` times under load, where it resumes after an interruption
+(`build/store-kills.json`); it checks `STORE_HISTORIES` histories of a job of stores
+(`build/store-histories.json`); it holds the store to Hadoop's contract in every mode of writing,
+and every workload to its memory on Spark, tries more wrong answers by the command line, and runs
+the tests that are marked `soak`.
 """
 
 from __future__ import annotations
@@ -46,6 +48,12 @@ CHECKED = {
 is not compiled once more."""
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files of tests at a time, in their order, since Spark and TileDB come last in a process."""
+TEST_GROUPS = {
+    "test": ("tests", "--ignore=tests/engines", "--ignore=tests/site"),
+    "test-engines": ("tests/engines",),
+    "test-site": ("tests/site",),
+}
+"""Paths of the Python tests of each group."""
 MUTANTS = 10_000
 MUTANT_TESTS = (
     ("cuesta-assembly", "mutants", ""),
@@ -60,10 +68,10 @@ STORE_KILLS = 10_000
 STORE_HISTORIES = 1000
 """Runs of three stores, each with several histories."""
 SOAKED = (
-    "tests/test_store_hadoop_contract.py",
-    "tests/test_memory_limit.py",
-    "tests/test_lab_mutants.py",
-    "tests/test_conformance.py",
+    "tests/site/test_store_hadoop_contract.py",
+    "tests/engines/test_memory_limit.py",
+    "tests/engines/test_lab_mutants.py",
+    "tests/engines/test_conformance.py",
 )
 """Tests that do more where `CUESTA_SOAK` is set."""
 STORE_CRASHES = ("cargo", "test", "--package", "cuesta-store", "--release", "--test", "crash")
@@ -83,8 +91,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the checks named by the first argument."""
     if arguments[:1] == ["lint"]:
         return lint()
-    if arguments[:1] == ["test"]:
-        return test(arguments[1:])
+    if arguments and arguments[0] in TEST_GROUPS:
+        return test(arguments[0], arguments[1:])
     if arguments == ["soak"]:
         return soak()
     print(__doc__, file=sys.stderr)
@@ -123,19 +131,22 @@ def run_lint(name: str) -> Outcome:
     return Outcome(name=name, code=done.returncode, seconds=seconds, output=done.stdout)
 
 
-def test(options: Sequence[str]) -> int:
-    """Tests in Rust, Scala and Python; the code of the first that failed."""
-    rust = ["cargo", "test", "--workspace", "--release", "--quiet"]
+def test(group: str, options: Sequence[str]) -> int:
+    """Run all tests of a group; return the code of the first part that fails, 0 if none."""
+    rust = ["cargo", "test", "--workspace", "--release", "--quiet", "--no-fail-fast"]
     scala = [str(BIN / "python"), "tools/scala_jobs.py", "test"]
-    pytest = [str(BIN / "python"), "-m", "pytest"]
-    python = [*pytest, *SIDE_BY_SIDE, *options]
+    python = [str(BIN / "python"), "-m", "pytest", *SIDE_BY_SIDE, *TEST_GROUPS[group], *options]
+    commands = [python]
+    if group == "test":
+        commands.insert(0, rust)
     # ScalaTest comes by Maven.
-    for command in (rust, *([scala] if shutil.which("mvn") else []), python):
+    if group == "test-engines" and shutil.which("mvn"):
+        commands.insert(0, scala)
+    codes = []
+    for command in commands:
         env = environment() | (CHECKED if command is rust else {})
-        code = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
-        if code:
-            return code
-    return 0
+        codes.append(subprocess.run(command, cwd=ROOT, env=env, check=False).returncode)
+    return next(filter(None, codes), 0)
 
 
 def soak() -> int:

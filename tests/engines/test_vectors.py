@@ -42,7 +42,8 @@ def test_fewer_instructions_give_the_same_answers(
 ) -> None:
     code = "import sys, pathlib; from test_vectors import digests; "
     code += "print(*digests(pathlib.Path(sys.argv[1])))"
-    paths = os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests")])
+    folders = ("python", "tests", "tests/engines")
+    paths = os.pathsep.join(str(ROOT / folder) for folder in folders)
     settings = {**os.environ, "CUESTA_VECTORS": level, "PYTHONPATH": paths}
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],

@@ -167,7 +167,7 @@ def test_names_that_are_not_utf8_are_carried_as_bytes(
 
 
 def test_no_recursive_removal_is_outside_its_class() -> None:
-    sources = Path(__file__).parent.parent / "jvm"
+    sources = Path(__file__).parents[2] / "jvm"
     grep_result = subprocess.run(
         ["grep", "-rlE", r'"remove"|\.delete\(.*true|Files\.(delete|walk)', "--include=*.java"]
         + [str(path) for path in sources.glob("*/src/main")],

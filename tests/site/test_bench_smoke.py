@@ -16,7 +16,7 @@ import pytest
 
 import check
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 THRICE = "three times the reads in 512 MiB"
 PEERS = ("duckdb", "networkit", "polars", "scipy", "sklearn")
 

@@ -33,7 +33,7 @@ def test_a_mount_behaves_like_a_folder(tmp_path: Path, write: str) -> None:
     plain.mkdir()
     with mounted(tmp_path, write) as at:
         seed = ["through", "memory", "back", "bypass"].index(write)
-        words = [HERE / "mountmodel.py", plain, at.place, seed, 300]
+        words = [HERE.parent / "mountmodel.py", plain, at.place, seed, 300]
         # A folder with files in memory alone is not renamed.
         words += ["stay"] * (write == "memory")
         done = system([sys.executable, *map(str, words)])
