@@ -65,24 +65,24 @@ impl ExpressionMatrix {
         std::mem::swap(&mut self.genes, &mut self.samples);
     }
 
-    /// Is any value missing?
+    /// Whether any value is missing.
     pub fn has_missing(&self) -> bool {
         self.values.iter().any(|value| value.is_nan())
     }
 }
 
-/// How a matrix is read.
+/// Options of reading a matrix.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Layout of the text, where it is not to be recognised.
+    /// Layout of the text, if it is not to be detected.
     pub table: TableParams,
-    /// Stand for a missing value, besides `NA`, `NaN`, `nan` and the empty field.
+    /// Markers of a missing value, besides `NA`, `NaN`, `nan` and the empty field.
     pub missing: Vec<String>,
     /// Whether rows are samples, and columns genes.
     pub transpose: bool,
-    /// Threads to parse with.
+    /// Number of threads that parse.
     pub threads: usize,
-    /// Most memory for the matrix and the text that is being parsed together.
+    /// Memory limit of the matrix and the text that is being parsed, in bytes.
     pub memory_bytes: u64,
 }
 
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_may_be_one_field_short_or_have_a_label() {
+    fn a_header_may_lack_a_field_or_have_a_label() {
         for text in ["s1\ts2\na\t1\t2\n", "gene\ts1\ts2\na\t1\t2", "\ts1\ts2\r\na\t1\t2\r\n"] {
             let matrix = matrix(text).unwrap();
             assert_eq!(names(&matrix.samples), ["s1", "s2"], "{text:?}");
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_read_and_a_truncated_one_is_refused() {
+    fn gzip_is_read_and_a_truncated_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.txt.gz");
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -32,9 +32,9 @@ pub const GENES_HEADER: &str = "gene\tname";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GeneNames {
     path: PathBuf,
-    /// All names, one behind the other.
+    /// All names, concatenated.
     text: String,
-    /// Where each name ends in `text`.
+    /// End of each name in `text`.
     ends: Vec<u64>,
 }
 
@@ -67,12 +67,12 @@ impl GeneNames {
         }
     }
 
-    /// The file they come from.
+    /// The file that the names were read from.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many genes have a name.
+    /// Number of genes that have a name.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -100,7 +100,7 @@ impl GeneNames {
         self.get(gene).ok_or_else(|| Error::input(OPERATION, self.missing_name_message(gene)))
     }
 
-    /// The sentence on a gene that has no name.
+    /// The message for a gene that has no name.
     pub fn missing_name_message(&self, gene: u32) -> String {
         let (path, count) = (self.path.display(), grouped(self.len()));
         format!(
@@ -114,7 +114,7 @@ impl GeneNames {
         (1..=self.len() as u32).map_while(|gene| self.get(gene))
     }
 
-    /// Memory they take, in bytes.
+    /// Memory of the names, in bytes.
     pub fn size_bytes(&self) -> u64 {
         (self.text.capacity() + 8 * self.ends.capacity()) as u64
     }

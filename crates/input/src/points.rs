@@ -29,7 +29,7 @@ pub trait Coordinate: Pod + Default + Send + Sync {
     const ELEMENT: Element;
     /// The nearest value to a double.
     fn from_f64(value: f64) -> Self;
-    /// The same value as a double, exactly.
+    /// Converts to a double, exactly.
     fn to_f64(self) -> f64;
     /// Appends its bytes, little-endian.
     fn append(self, bytes: &mut Vec<u8>);

@@ -34,39 +34,39 @@ struct RecordFile {
     records: u64,
 }
 
-/// What of one file is part of a range of records.
+/// The part of a file within a range of records.
 #[derive(Debug)]
 pub struct FileRange<'a> {
     /// The file.
     pub path: &'a Path,
-    /// Its first byte of the piece.
+    /// Offset of the part in the file.
     pub offset: u64,
     /// The records, counted from the start of the range.
     pub range: Range<usize>,
 }
 
 impl RecordFiles {
-    /// Looks at the files behind `paths`, in that order. A folder stands for the files directly in
-    /// it, in the order of their names, without those that begin with `.` or `_`, as Hadoop does.
+    /// Inspects the files of `paths`, in that order. A folder stands for the files directly in it,
+    /// in the order of their names, without those that begin with `.` or `_`, as in Hadoop.
     ///
     /// # Errors
-    /// `Input` naming a file that is not a whole number of records, or a folder without files;
+    /// `Input` naming a file whose size is not a multiple of a record, or a folder without files;
     /// `System`.
     pub fn open(paths: &[PathBuf]) -> Result<Self> {
-        let mut found = Self { files: Vec::new(), records: 0 };
+        let mut dataset = Self { files: Vec::new(), records: 0 };
         for path in paths {
             if storage::metadata(path).is_ok_and(|facts| facts.is_folder) {
-                files_in(path)?.into_iter().try_for_each(|file| found.add(file))?;
+                files_in(path)?.into_iter().try_for_each(|file| dataset.add(file))?;
             } else {
-                found.add(path.clone())?;
+                dataset.add(path.clone())?;
             }
         }
-        if found.records > RECORDS_MAX {
+        if dataset.records > RECORDS_MAX {
             let text =
-                format!("{} records, at most {RECORDS_MAX} can be told apart", found.records);
+                format!("{} records, at most {RECORDS_MAX} can be told apart", dataset.records);
             return Err(Error::input(OPERATION, text));
         }
-        Ok(found)
+        Ok(dataset)
     }
 
     fn add(&mut self, path: PathBuf) -> Result<()> {
@@ -147,9 +147,9 @@ mod tests {
             .map(|(name, size)| make(folder.path(), name, size));
         let files = RecordFiles::open(&paths).unwrap();
         assert_eq!(files.records(), 5);
-        let found: Vec<_> =
+        let pieces: Vec<_> =
             files.pieces(1, 3).map(|piece| (piece.path, piece.offset, piece.range)).collect();
-        assert_eq!(found, [(&*paths[0], 100, 0..2), (&*paths[2], 0, 2..3)]);
+        assert_eq!(pieces, [(&*paths[0], 100, 0..2), (&*paths[2], 0, 2..3)]);
         assert_eq!(files.pieces(5, 0).count(), 0);
     }
 
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_dataset_is_named() {
+    fn a_path_that_is_not_a_dataset_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let refused = |path: PathBuf| RecordFiles::open(&[path]).unwrap_err().message;
         assert!(refused(folder.path().to_owned()).contains("no files of records"));

@@ -1,5 +1,5 @@
-//! Where gene pairs come from: one text file, many, gzipped ones, or a KINC `clusters-*/NNN/` tree
-//! whose folder names are value ranges; or a pair matrix. Text is cut into splits.
+//! Sources of gene pairs: text files, plain or gzipped, a KINC `clusters-*/NNN/` tree whose folder
+//! names are value ranges, or a pair matrix. Text is divided into splits.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use crate::storage::{self, Input};
 use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
 
 const OPERATION: &str = "input.kinc";
-/// Bytes by which a file of another kind is told.
+/// Bytes by which a file of another kind is recognised.
 const START_BYTES: usize = 4096;
 
-/// One text file of a dataset.
+/// A text file of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
     /// Its path.
@@ -30,8 +30,8 @@ pub struct TextFile {
 }
 
 impl TextFile {
-    /// A file of so many bytes; its first bytes, or of a file elsewhere its name, say whether it is
-    /// gzipped, the name of its folder the zone.
+    /// A file of `size_bytes`. Its first bytes, or the name of a file on another machine, determine
+    /// whether it is gzipped; the name of its folder determines the zone.
     pub fn new(path: &Path, size_bytes: u64) -> Self {
         let gzipped = starts_like_gzip(path)
             .unwrap_or_else(|| path.extension().is_some_and(|extension| extension == "gz"));
@@ -55,7 +55,7 @@ pub struct Split {
     pub file: usize,
     /// First byte.
     pub offset: u64,
-    /// Bytes; `u64::MAX` for a whole gzipped file.
+    /// Bytes; `u64::MAX` for a complete gzipped file.
     pub size_bytes: u64,
 }
 
@@ -64,19 +64,19 @@ pub struct Split {
 pub struct TextSource {
     /// The files that may hold rows that pass the filter, in the order of the paths.
     pub files: Vec<TextFile>,
-    /// What all lines share; `None` when no file holds a row.
+    /// Shape of all lines; `None` when no file holds a row.
     pub shape: Option<LineShape>,
-    /// Files left out because their folder's range cannot pass the filter.
+    /// Number of files excluded because their folder's range cannot pass the filter.
     pub files_skipped: usize,
 }
 
 impl TextSource {
     /// Lists the files behind `paths` and reads the first data line of the dataset.
     ///
-    /// Folders are walked in the order of their names; hidden files are passed over. With
-    /// `score_index` 0 a file in a folder named `000` to `100` below `clusters-*` is left out when
-    /// no score of that range passes the filter, and so is a `nan` folder unless everything
-    /// passes; `skipped` folders, whose lines have no score at all, are always left out.
+    /// Folders are walked in the order of their names; hidden files are ignored. With `score_index`
+    /// 0, a file in a folder named `000` to `100` below `clusters-*` is excluded when no score of
+    /// that range passes the filter, and so is a `nan` folder unless everything passes; `skipped`
+    /// folders, whose lines have no score, are always excluded.
     ///
     /// # Errors
     /// `Input` when there is no file, or the first data line has no known layout; `System`.
@@ -102,7 +102,7 @@ impl TextSource {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
-    /// Cuts the files into splits of at most `split_bytes`; a gzipped file is one split.
+    /// Divides the files into splits of at most `split_bytes`; a gzipped file is a single split.
     pub fn splits(&self, split_bytes: u64) -> Vec<Split> {
         let mut splits = Vec::new();
         for (index, file) in self.files.iter().enumerate() {
@@ -121,8 +121,8 @@ impl TextSource {
     }
 }
 
-/// Whether a file of this machine begins as gzip does; `None` where it cannot be read. These bytes
-/// do not count as read of the input.
+/// Whether a file of this machine begins as gzip does; `None` if it cannot be read. These bytes do
+/// not count as read by watches of the input.
 fn starts_like_gzip(path: &Path) -> Option<bool> {
     let mut start = [0; 2];
     if storage::uri(path).is_some() {
@@ -143,8 +143,8 @@ pub fn shape_of_file(file: &TextFile) -> Result<Option<LineShape>> {
     if !file.gzipped {
         check_start(file)?;
     }
-    let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
-    let mut blocks = LineBlocks::open(file, &whole)?;
+    let entire = Split { file: 0, offset: 0, size_bytes: u64::MAX };
+    let mut blocks = LineBlocks::open(file, &entire)?;
     let mut line_number = 0;
     while let Some(block) = blocks.next_block()? {
         if line_number == 0 && file.gzipped {

@@ -1,4 +1,4 @@
-//! The files of an answer: what starts to write them to the disk, waits for it, and hashes them.
+//! The files of an answer: writing them to the disk in the background, and their checksums.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::convert::{python_error, to_json};
 
-/// How often a call that waits for the disk looks whether it may go on.
+/// Interval at which a call that waits for the disk checks whether it has finished.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// The files of an answer folder, from the start of an engine to the end of the run.
@@ -33,7 +33,7 @@ impl AnswerFiles {
         Ok(Self { folder, growing: Some(growing), settling: None })
     }
 
-    /// Starts to bring the files that are there now to the disk, and to compute their checksums.
+    /// Starts to write the existing files to the disk, and to compute their checksums.
     fn settle(&mut self, py: Python<'_>) -> PyResult<()> {
         self.growing = None;
         let settling = Settling::start(&self.folder).map_err(|error| python_error(py, &error))?;
@@ -41,8 +41,8 @@ impl AnswerFiles {
         Ok(())
     }
 
-    /// Waits for what `settle` has started, which has so many threads for itself now; `files`,
-    /// `disk_seconds`, `checksum_seconds` as JSON.
+    /// Waits for the work that `settle` started, which may use `threads` threads from now on;
+    /// `files`, `disk_seconds`, `checksum_seconds` as JSON.
     fn finish(&mut self, py: Python<'_>, threads: usize) -> PyResult<String> {
         let settling = self.settling.take().ok_or_else(|| {
             python_error(py, &Error::defect("answer", "finish without settle before it"))
@@ -60,13 +60,13 @@ impl AnswerFiles {
     }
 }
 
-/// Name, bytes and checksum of what is in `folder`, apart from some names, as JSON.
+/// Name, bytes and checksum of the files in `folder`, except the names in `apart`, as JSON.
 pub fn checksums(
     folder: &std::path::Path,
     apart: &[String],
     threads: usize,
     progress: &Progress,
 ) -> Result<String> {
-    let found = checksum::entries(folder, apart, &AtomicUsize::new(threads), progress)?;
-    to_json(&found)
+    let entries = checksum::entries(folder, apart, &AtomicUsize::new(threads), progress)?;
+    to_json(&entries)
 }

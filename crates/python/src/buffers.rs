@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// What a buffer holds. Callers do not write to it meanwhile.
+/// Content of a buffer as a slice. Callers must not write to it meanwhile.
 pub fn slice<T: Element>(buffer: &PyBuffer<T>) -> PyResult<&[T]> {
     let count = check(buffer)?;
     if count == 0 {
@@ -23,10 +23,10 @@ pub fn slice<T: Element>(buffer: &PyBuffer<T>) -> PyResult<&[T]> {
     Ok(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<T>(), count) })
 }
 
-/// What a buffer holds, to be written to.
+/// Content of a buffer as a mutable slice.
 ///
 /// # Errors
-/// `ValueError` for one with gaps; `BufferError` for one that is read-only.
+/// `ValueError` for a buffer with gaps; `BufferError` for a read-only buffer.
 pub fn slice_mut(buffer: &mut PyBuffer<u8>) -> PyResult<&mut [u8]> {
     let count = check(buffer)?;
     if buffer.readonly() {
@@ -35,8 +35,8 @@ pub fn slice_mut(buffer: &mut PyBuffer<u8>) -> PyResult<&mut [u8]> {
     if count == 0 {
         return Ok(&mut []);
     }
-    // SAFETY: as in `slice`; it may be written to, and whoever gives a buffer to be filled does
-    // not look at it meanwhile.
+    // SAFETY: as in `slice`; it may be written to, and a caller that passes a buffer to be filled
+    // does not read it meanwhile.
     Ok(unsafe { std::slice::from_raw_parts_mut(buffer.buf_ptr().cast::<u8>(), count) })
 }
 
@@ -47,7 +47,7 @@ fn check<T: Element>(buffer: &PyBuffer<T>) -> PyResult<usize> {
     Ok(buffer.item_count())
 }
 
-/// Bytes of ours, or of a file that never changes, that Python sees as a buffer, without a copy.
+/// Bytes of this process, or of a file that never changes, as a Python buffer without a copy.
 #[pyclass(module = "cuesta._native", frozen)]
 pub struct Block(Bytes);
 
@@ -66,12 +66,12 @@ impl Block {
 }
 
 impl Block {
-    /// These bytes.
+    /// A block of bytes in memory.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(Bytes::Owned(bytes))
     }
 
-    /// A block of the store, which is mapped.
+    /// A mapped block of the store.
     pub fn stored(block: Arc<StoredBlock>) -> Self {
         Self(Bytes::Stored(block))
     }
@@ -83,8 +83,8 @@ impl Block {
         self.bytes().len()
     }
 
-    // SAFETY: called by Python with a view to be filled. The bytes of a frozen object stay where
-    // they are, and the view, which is read-only, holds the object.
+    // SAFETY: called by Python with a view to be filled. The bytes of a frozen object do not move,
+    // and the view, which is read-only, keeps the object alive.
     unsafe fn __getbuffer__(
         slf: &Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
@@ -100,11 +100,11 @@ impl Block {
     }
 }
 
-/// A buffer of Python that is held, and read wherever.
+/// A buffer of Python that is kept alive, and can be read on any thread.
 pub struct Held(PyBuffer<u8>);
 
 impl Held {
-    /// Errors: `ValueError` for one with gaps.
+    /// Errors: `ValueError` for a buffer with gaps.
     pub fn new(buffer: PyBuffer<u8>) -> PyResult<Self> {
         check(&buffer)?;
         Ok(Self(buffer))

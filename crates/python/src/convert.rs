@@ -38,35 +38,35 @@ pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
 pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<String> {
     match kind {
         "clusters" => {
-            let (rows, bytes) = generate::clusters::write(&asked(request)?, progress)?;
+            let (rows, bytes) = generate::clusters::write(&user_request(request)?, progress)?;
             to_json(&serde_json::json!({ "rows": rows, "bytes": bytes }))
         }
         "matrix" => {
-            let (genes, bytes) = generate::matrix::write(&asked(request)?, progress)?;
+            let (genes, bytes) = generate::matrix::write(&user_request(request)?, progress)?;
             to_json(&serde_json::json!({ "genes": genes, "bytes": bytes }))
         }
         "tera" => {
-            let (rows, bytes) = generate::tera::write(&asked(request)?, progress)?;
+            let (rows, bytes) = generate::tera::write(&user_request(request)?, progress)?;
             to_json(&serde_json::json!({ "rows": rows, "bytes": bytes }))
         }
         "points" => {
-            let (points, bytes) = generate::points::write(&asked(request)?, progress)?;
+            let (points, bytes) = generate::points::write(&user_request(request)?, progress)?;
             to_json(&serde_json::json!({ "points": points, "bytes": bytes }))
         }
         "images" => {
-            let (images, bytes) = generate::images::write(&asked(request)?, progress)?;
+            let (images, bytes) = generate::images::write(&user_request(request)?, progress)?;
             to_json(&serde_json::json!({ "images": images, "bytes": bytes }))
         }
         "reads" => {
-            let (reads, bytes) = generate::reads::write(&asked(request)?, progress)?;
+            let (reads, bytes) = generate::reads::write(&user_request(request)?, progress)?;
             to_json(&serde_json::json!({ "reads": reads, "bytes": bytes }))
         }
         other => Err(Error::defect("data make", format!("no generator is named {other}"))),
     }
 }
 
-/// Reads what a user asks for, where nobody has checked all of it before.
-fn asked<T: DeserializeOwned>(text: &str) -> Result<T> {
+/// Parses the request of a user, which was not checked completely before.
+fn user_request<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| Error::input("arguments", error))
 }
 

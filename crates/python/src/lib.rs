@@ -29,7 +29,7 @@ use pyo3::types::{PyBytes, PyDict};
 use convert::{from_json, python_error, to_json};
 use workloads::{ALL, RegisteredWorkload};
 
-/// How often a waiting call looks for Ctrl-C and reports progress.
+/// Interval at which a waiting call checks for Ctrl-C and reports progress.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The Rust kernels: text in, text out, columns as raw little-endian bytes.
@@ -195,7 +195,7 @@ mod _native {
         columns(py, mapped)
     }
 
-    /// The rows of a block of whole lines as columns.
+    /// The rows of a block of complete lines as columns.
     #[pyfunction]
     fn map_bytes<'py>(
         py: Python<'py>,
@@ -209,21 +209,21 @@ mod _native {
         columns(py, mapped)
     }
 
-    /// Bytes of what is at a path or URI, and whether it is a folder; raises `OSError`.
+    /// Size in bytes of the file at a path or URI, and whether it is a folder; raises `OSError`.
     #[pyfunction]
     fn input_facts(py: Python<'_>, path: PathBuf) -> PyResult<(u64, bool)> {
-        let found = py.detach(|| cuesta_input::storage::metadata(&path))?;
-        Ok((found.size_bytes, found.is_folder))
+        let metadata = py.detach(|| cuesta_input::storage::metadata(&path))?;
+        Ok((metadata.size_bytes, metadata.is_folder))
     }
 
-    /// What is directly in a folder at a path or URI; raises `OSError`.
+    /// Entries of a folder at a path or URI; raises `OSError`.
     #[pyfunction]
     fn input_list(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<String>> {
-        let found = py.detach(|| cuesta_input::storage::list(&folder))?;
-        Ok(found.iter().map(|path| path.to_string_lossy().into_owned()).collect())
+        let entries = py.detach(|| cuesta_input::storage::list(&folder))?;
+        Ok(entries.iter().map(|path| path.to_string_lossy().into_owned()).collect())
     }
 
-    /// Places of the junctions of a graph whose lines (junction, junction, length) are so long.
+    /// Positions of the junctions of a graph of lines (junction, junction, length).
     #[pyfunction]
     fn graph_layout(
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! The rounds of every workload that has some: what leads a run, and what does its tasks.
+//! Python classes of the rounds of a workload: the leader of a run, and the worker of its tasks.
 
 use std::sync::Mutex;
 
@@ -17,43 +17,43 @@ use crate::panics::caught;
 use crate::watched;
 use crate::workloads::RegisteredWorkload;
 
-/// What leads a run: plans its rounds from what the last one found.
+/// The leader of a run: plans its rounds from the results of the last one.
 #[pyclass(module = "cuesta._native", frozen)]
-pub struct Leader(Mutex<Leads>);
+pub struct Leader(Mutex<LeaderState>);
 
-struct Leads {
+struct LeaderState {
     leader: Box<dyn rounds::Leader>,
     response: Response,
 }
 
-/// Facts as JSON, the bytes of all tasks, and those of each.
+/// Facts as JSON, the bytes that all tasks share, and the bytes of each task.
 type PyRound<'py> = (String, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>);
 
 #[pymethods]
 impl Leader {
     #[new]
-    fn new(py: Python<'_>, workload: &str, request: &str, means: &str) -> PyResult<Self> {
-        let leader = opened(workload, request, means, RegisteredWorkload::lead);
+    fn new(py: Python<'_>, workload: &str, request: &str, resources: &str) -> PyResult<Self> {
+        let leader = opened(workload, request, resources, RegisteredWorkload::lead);
         let leader = leader.map_err(|error| python_error(py, &error))?;
-        Ok(Self(Mutex::new(Leads { leader, response: Response::default() })))
+        Ok(Self(Mutex::new(LeaderState { leader, response: Response::default() })))
     }
 
-    /// The next round, from what was found in the last one, which is taken out of the list; None
-    /// when the answer is written.
+    /// The next round, from the results of the last one, which are taken out of the list; None when
+    /// the answer is written.
     fn next<'py>(
         &self,
         py: Python<'py>,
-        found: Bound<'py, PyList>,
+        results: Bound<'py, PyList>,
     ) -> PyResult<Option<PyRound<'py>>> {
-        let taken = (0..found.len()).map(|index| {
-            // One is there twice at a time, not all.
-            let bytes = slice(&PyBuffer::get(&found.get_item(index)?)?)?.to_vec();
-            found.set_item(index, py.None())?;
+        let taken = (0..results.len()).map(|index| {
+            // Only a single result is in memory twice at a time.
+            let bytes = slice(&PyBuffer::get(&results.get_item(index)?)?)?.to_vec();
+            results.set_item(index, py.None())?;
             Ok(bytes)
         });
         let taken = taken.collect::<PyResult<_>>()?;
         let round = watched(py, None, |progress| {
-            let Leads { leader, response } = &mut *lock(&self.0);
+            let LeaderState { leader, response } = &mut *lock(&self.0);
             leader.next(taken, response, progress)
         })?;
         let Some(round) = round else { return Ok(None) };
@@ -63,31 +63,32 @@ impl Leader {
             "combines": round.combines, "is_text": round.is_text,
         }));
         let facts = facts.map_err(|error| python_error(py, &error))?;
-        let tasks = round.tasks.iter().map(|own| PyBytes::new(py, own)).collect();
+        let tasks = round.tasks.iter().map(|input| PyBytes::new(py, input)).collect();
         Ok(Some((facts, PyBytes::new(py, &round.shared), tasks)))
     }
 
-    /// The phases of what it has done itself since the last call, and the counts; JSON.
-    fn told(&self, py: Python<'_>) -> PyResult<String> {
+    /// The leader's own phases since the last call, and the counts, as JSON.
+    #[pyo3(name = "told")]
+    fn take_response(&self, py: Python<'_>) -> PyResult<String> {
         let response = &mut lock(&self.0).response;
-        let told = to_json(response).map_err(|error| python_error(py, &error));
+        let json = to_json(response).map_err(|error| python_error(py, &error));
         response.phases.clear();
-        told
+        json
     }
 }
 
-/// What does the tasks of a run, and the parts.
+/// The worker of the tasks and parts of a run.
 #[pyclass(module = "cuesta._native", frozen)]
 pub struct Worker(Mutex<Box<dyn rounds::Worker>>);
 
-/// What a task found, its blocks, and where that of each part ends.
+/// Result of a task, its blocks, and the end of the block of each part.
 type PyDone<'py> = (Bound<'py, PyBytes>, Block, Vec<u64>);
 
 #[pymethods]
 impl Worker {
     #[new]
-    fn new(py: Python<'_>, workload: &str, request: &str, means: &str) -> PyResult<Self> {
-        let worker = opened(workload, request, means, RegisteredWorkload::work);
+    fn new(py: Python<'_>, workload: &str, request: &str, resources: &str) -> PyResult<Self> {
+        let worker = opened(workload, request, resources, RegisteredWorkload::work);
         Ok(Self(Mutex::new(worker.map_err(|error| python_error(py, &error))?)))
     }
 
@@ -97,14 +98,14 @@ impl Worker {
         py: Python<'py>,
         number: usize,
         shared: &[u8],
-        own: &[u8],
+        input: &[u8],
     ) -> PyResult<PyDone<'py>> {
-        let task = Task { number, shared, input: own };
-        let (found, blocks) = watched(py, None, |progress| lock(&self.0).task(task, progress))?;
-        Ok((PyBytes::new(py, &found), Block::new(blocks.bytes), blocks.ends))
+        let task = Task { number, shared, input };
+        let (result, blocks) = watched(py, None, |progress| lock(&self.0).task(task, progress))?;
+        Ok((PyBytes::new(py, &result), Block::new(blocks.bytes), blocks.ends))
     }
 
-    /// Takes blocks; `place` is the part, and the first of the tasks that they are from.
+    /// Receives blocks; `place` is the part, and the first of the tasks that sent them.
     fn take(
         &self,
         py: Python<'_>,
@@ -118,7 +119,7 @@ impl Worker {
         taken.map_err(|error| python_error(py, &error))
     }
 
-    /// Does a part; returns what it found.
+    /// Does a part; returns its result.
     fn part<'py>(
         &self,
         py: Python<'py>,
@@ -126,19 +127,19 @@ impl Worker {
         shared: &[u8],
     ) -> PyResult<Bound<'py, PyBytes>> {
         let task = Task { number: part, shared, input: &[] };
-        let found = watched(py, None, |progress| lock(&self.0).part(task, progress))?;
-        Ok(PyBytes::new(py, &found))
+        let result = watched(py, None, |progress| lock(&self.0).part(task, progress))?;
+        Ok(PyBytes::new(py, &result))
     }
 
-    /// What two tasks found, as if one had.
+    /// Combines the results of two tasks into one.
     fn combine<'py>(
         &self,
         py: Python<'py>,
         shared: &[u8],
-        one: &[u8],
-        other: &[u8],
+        left: &[u8],
+        right: &[u8],
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let both = caught(|| lock(&self.0).combine(shared, one.to_vec(), other));
+        let both = caught(|| lock(&self.0).combine(shared, left.to_vec(), right));
         Ok(PyBytes::new(py, &both.map_err(|error| python_error(py, &error))?))
     }
 }
@@ -146,9 +147,9 @@ impl Worker {
 fn opened<T>(
     workload: &str,
     request: &str,
-    means: &str,
+    resources: &str,
     open: impl FnOnce(&RegisteredWorkload, &Request, Resources) -> Result<T>,
 ) -> Result<T> {
-    let means = Resources::from_json(means)?;
-    caught(|| open(RegisteredWorkload::named(workload)?, &job::request(request)?, means))
+    let resources = Resources::from_json(resources)?;
+    caught(|| open(RegisteredWorkload::named(workload)?, &job::request(request)?, resources))
 }

@@ -1,4 +1,4 @@
-//! URIs are read by `cuesta.uris`, in whichever process a task runs.
+//! Storage of URIs, which calls the Python module `cuesta.uris` in the process of each task.
 
 use std::io::{self, ErrorKind};
 
@@ -10,16 +10,16 @@ use pyo3::pybacked::PyBackedBytes;
 /// The functions of `cuesta.uris`.
 pub struct Uris;
 
-/// Calls into Python with the module; what is raised there is an error of the system.
-fn asked<T>(work: impl FnOnce(&Bound<'_, PyModule>) -> PyResult<T>) -> io::Result<T> {
+/// Calls `work` with the Python module; an exception becomes an error of the system.
+fn with_module<T>(work: impl FnOnce(&Bound<'_, PyModule>) -> PyResult<T>) -> io::Result<T> {
     Python::attach(|py| {
         let done = py.import("cuesta.uris").and_then(|module| work(&module));
-        done.map_err(|error| told(py, &error))
+        done.map_err(|error| system_error(py, &error))
     })
 }
 
-/// What was raised, as an error of the system.
-fn told(py: Python<'_>, error: &PyErr) -> io::Error {
+/// Converts a Python exception to an error of the system.
+fn system_error(py: Python<'_>, error: &PyErr) -> io::Error {
     if error.is_instance_of::<PyFileNotFoundError>(py) {
         return ErrorKind::NotFound.into();
     }
@@ -34,16 +34,16 @@ fn told(py: Python<'_>, error: &PyErr) -> io::Error {
 impl Storage for Uris {
     fn metadata(&self, uri: &str) -> io::Result<FileMetadata> {
         let (size_bytes, is_folder): (u64, bool) =
-            asked(|module| module.call_method1("facts", (uri,))?.extract())?;
+            with_module(|module| module.call_method1("facts", (uri,))?.extract())?;
         Ok(FileMetadata { size_bytes, is_file: !is_folder, is_folder })
     }
 
     fn list(&self, uri: &str) -> io::Result<Vec<String>> {
-        asked(|module| module.call_method1("entries", (uri,))?.extract())
+        with_module(|module| module.call_method1("entries", (uri,))?.extract())
     }
 
     fn read(&self, uri: &str, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let bytes: PyBackedBytes = asked(|module| {
+        let bytes: PyBackedBytes = with_module(|module| {
             Ok(module.call_method1("read", (uri, offset, into.len()))?.extract()?)
         })?;
         if bytes.len() != into.len() {

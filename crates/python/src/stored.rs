@@ -1,4 +1,4 @@
-//! Reading a file of the store: the reads that need nothing but a block that is held.
+//! Fast path of reading a file of the store: reads that need only a leased block.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::buffers::{Block, slice_mut};
 
-/// Copies of more bytes let other threads of Python run meanwhile.
+/// Largest copy that does not release the lock of Python's threads.
 const ALONE_BYTES_MAX: usize = 64 << 10;
 
-/// A place in a file of the store, and the blocks of the file that are leased.
+/// A position in a file of the store, and the leased blocks of the file.
 ///
-/// `readinto` is what Python's own buffered reader calls: it asks `miss(view, place)` for bytes
-/// that are not all in one block that is held.
+/// Python's buffered reader calls `readinto`, which calls `miss(view, place)` for bytes that are not
+/// all in a single leased block.
 #[pyclass(module = "cuesta._native", frozen)]
 pub struct HeldBlocks {
     size_bytes: u64,
@@ -30,24 +30,24 @@ pub struct HeldBlocks {
 
 struct Inner {
     place: u64,
-    /// The one that was used last is at the end.
+    /// Index and content of blocks; the most recently used one is last.
     blocks: Vec<(u64, Arc<StoredBlock>)>,
 }
 
 impl Inner {
     fn find(&mut self, index: u64) -> Option<&Arc<StoredBlock>> {
         let last = self.blocks.len().checked_sub(1)?;
-        let at = self.blocks.iter().rposition(|(own, _)| *own == index)?;
+        let at = self.blocks.iter().rposition(|(key, _)| *key == index)?;
         if at != last {
-            let found = self.blocks.remove(at);
-            self.blocks.push(found);
+            let block = self.blocks.remove(at);
+            self.blocks.push(block);
         }
         self.blocks.last().map(|(_, block)| block)
     }
 }
 
 impl HeldBlocks {
-    /// Copies a piece of one block; whether that block is held.
+    /// Copies a piece of a block; returns whether that block is leased.
     fn copied(&self, py: Python<'_>, into: &mut [u8], offset: u64) -> io::Result<bool> {
         let within = offset % self.block_bytes;
         let Some(block) = lock(&self.inner).find(offset / self.block_bytes).cloned() else {
@@ -61,7 +61,7 @@ impl HeldBlocks {
         Ok(true)
     }
 
-    /// Fills a buffer from where it stands; how many bytes, or none that are all held.
+    /// Fills a buffer from the position on; the number of bytes, or `None` unless all are leased.
     fn filled(&self, py: Python<'_>, buffer: &mut PyBuffer<u8>) -> PyResult<Option<usize>> {
         let place = lock(&self.inner).place;
         let left = usize::try_from(self.size_bytes.saturating_sub(place)).unwrap_or(usize::MAX);
@@ -70,9 +70,9 @@ impl HeldBlocks {
         if count == 0 {
             return Ok(Some(0));
         }
-        let is_one_block = place % self.block_bytes + count as u64 <= self.block_bytes;
-        // What fails here, such as a block that is gone, is tried in another way.
-        if !is_one_block || !matches!(self.copied(py, &mut into[..count], place), Ok(true)) {
+        let is_in_block = place % self.block_bytes + count as u64 <= self.block_bytes;
+        // A failure here, such as a removed block, is handled by the slow path.
+        if !is_in_block || !matches!(self.copied(py, &mut into[..count], place), Ok(true)) {
             return Ok(None);
         }
         lock(&self.inner).place = place + count as u64;
@@ -96,10 +96,10 @@ impl HeldBlocks {
     }
 
     fn __contains__(&self, index: u64) -> bool {
-        lock(&self.inner).blocks.iter().any(|(own, _)| *own == index)
+        lock(&self.inner).blocks.iter().any(|(key, _)| *key == index)
     }
 
-    /// Hold a block, whose file is there.
+    /// Hold a block, whose file exists.
     fn hold(&self, index: u64, path: PathBuf) -> PyResult<()> {
         let begin = index.saturating_mul(self.block_bytes);
         let size_bytes = self.block_bytes.min(self.size_bytes.saturating_sub(begin));
@@ -108,27 +108,27 @@ impl HeldBlocks {
         Ok(())
     }
 
-    /// Let go of the block that was used longest ago; its index.
+    /// Release the least recently used block; its index.
     fn let_go(&self) -> Option<u64> {
         let mut inner = lock(&self.inner);
         (!inner.blocks.is_empty()).then(|| inner.blocks.remove(0).0)
     }
 
-    /// Let go of all, and of who is asked for others.
+    /// Release all blocks, and the handler of misses.
     fn close(&self) {
         lock(&self.inner).blocks.clear();
-        let asked = lock(&self.miss).take();
-        drop(asked);
+        let miss = lock(&self.miss).take();
+        drop(miss);
     }
 
-    /// A block as memory, without a copy; `None` for one that is not held.
+    /// A block as memory, without a copy; `None` for a block that is not leased.
     fn block(&self, index: u64) -> PyResult<Option<Block>> {
         let Some(block) = lock(&self.inner).find(index).cloned() else { return Ok(None) };
         block.mapped()?;
         Ok(Some(Block::stored(block)))
     }
 
-    /// Fill a buffer with a piece of one block; whether that block is held.
+    /// Fill a buffer with a piece of a block; whether that block is leased.
     fn copy(&self, py: Python<'_>, mut buffer: PyBuffer<u8>, offset: u64) -> PyResult<bool> {
         let into = slice_mut(&mut buffer)?;
         if offset % self.block_bytes + into.len() as u64 > self.block_bytes {
@@ -137,12 +137,13 @@ impl HeldBlocks {
         Ok(self.copied(py, into, offset)?)
     }
 
-    /// The place that is next.
-    fn tell(&self) -> u64 {
+    /// The position.
+    #[pyo3(name = "tell")]
+    fn position(&self) -> u64 {
         lock(&self.inner).place
     }
 
-    /// Go to a place, counted from the beginning (0), from here (1) or from the end (2).
+    /// Set the position, relative to the beginning (0), the position (1) or the end (2).
     #[pyo3(signature = (offset, whence = 0))]
     fn seek(&self, offset: i64, whence: u32) -> PyResult<u64> {
         let mut inner = lock(&self.inner);
@@ -151,8 +152,8 @@ impl HeldBlocks {
             1 => inner.place,
             2 => self.size_bytes,
             _ => {
-                let told = format!("a place is counted from 0, 1 or 2, not from {whence}");
-                return Err(PyValueError::new_err(told));
+                let message = format!("a place is counted from 0, 1 or 2, not from {whence}");
+                return Err(PyValueError::new_err(message));
             }
         };
         let place = from.checked_add_signed(offset);
@@ -161,7 +162,7 @@ impl HeldBlocks {
         Ok(inner.place)
     }
 
-    /// Fill a buffer from the place on, as far as the file goes; how many bytes.
+    /// Fill a buffer from the position on, up to the end of the file; the number of bytes.
     fn readinto(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
         let mut bytes = PyBuffer::<u8>::get(buffer)?;
         if let Some(count) = self.filled(py, &mut bytes)? {

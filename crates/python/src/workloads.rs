@@ -1,4 +1,4 @@
-//! Every workload by its name, with what its crate offers. To add one is to add it to [`ALL`].
+//! Registry of all workloads by name, with the functions of their crates. [`ALL`] lists them.
 
 use cuesta_core::job::{self, Request, Response, Verdict};
 use cuesta_core::progress::Progress;
@@ -8,32 +8,32 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What a crate offers of a workload.
+/// Functions of a workload, from its crate.
 pub struct RegisteredWorkload {
     /// Its name in `spec/workloads`.
     pub name: &'static str,
-    /// What describes it in rounds, where something does.
+    /// Functions of its rounds, if it has rounds.
     pub rounds: Option<RoundFunctions>,
     parameters: fn(&Value) -> Result<Value>,
     run: fn(&Request, &Progress) -> Result<Response>,
     verify: fn(&Request, &Progress) -> Result<Verdict>,
 }
 
-/// What leads the rounds of a workload, and what does their tasks.
+/// Constructors of the leader and the workers of a workload.
 pub struct RoundFunctions {
-    /// What leads has one part in so many of the memory.
+    /// The leader receives one part in `leader_part` of the memory.
     leader_part: u64,
     lead: fn(&Request, Resources) -> Result<Box<dyn Leader>>,
     work: fn(&Request, Resources) -> Result<Box<dyn Worker>>,
 }
 
-/// The entry of a workload of a crate of its own, with rounds or without.
+/// Entry of a workload that has its own crate, with or without rounds.
 macro_rules! workload {
     ($name:literal, $of:ident, $check:expr) => {
         RegisteredWorkload {
             name: $name,
             rounds: None,
-            parameters: |given| checked(given, $check),
+            parameters: |values| checked(values, $check),
             run: $of::run,
             verify: $of::verify,
         }
@@ -50,13 +50,13 @@ macro_rules! workload {
     };
 }
 
-/// The entry of a workload of the crate of gene networks, with rounds or without.
+/// Entry of a workload of the crate of gene networks, with or without rounds.
 macro_rules! network {
     ($name:literal, $check:expr) => {
         RegisteredWorkload {
             name: $name,
             rounds: None,
-            parameters: |given| checked(given, $check),
+            parameters: |values| checked(values, $check),
             run: |request, progress| cuesta_network::run::run($name, request, progress),
             verify: |request, progress| cuesta_network::verify::verify($name, request, progress),
         }
@@ -73,13 +73,13 @@ macro_rules! network {
     };
 }
 
-/// The part of the memory for a leader that plans and adds up.
+/// Divisor of the memory for a leader that plans and adds up.
 const PLANS: u64 = 16;
-/// That for one which has what all tasks are given, or puts together what all have found.
+/// Divisor of the memory for a leader that holds the input of all tasks or joins all results.
 const JOINS: u64 = 2;
 
-/// Every workload: its name, its crate, how its parameters are checked, and where it has rounds the
-/// part of the memory for what leads.
+/// All workloads: name, crate, check of the parameters, and for a workload with rounds the divisor
+/// of the memory for its leader.
 pub const ALL: &[RegisteredWorkload] = &[
     workload!("assemble", cuesta_assembly, check_assemble, JOINS),
     workload!("dataflow", cuesta_dataflow, check_dataflow, PLANS),
@@ -95,7 +95,7 @@ pub const ALL: &[RegisteredWorkload] = &[
     network!("scan", cuesta_network::params::ScanParams::check, PLANS),
 ];
 
-/// A read so long, in bases, that every size of k-mers fits in it.
+/// Length of a read, in bases, that exceeds all sizes of k-mers.
 const READ_BASES: usize = 1000;
 
 fn check_assemble(
@@ -120,41 +120,41 @@ impl RegisteredWorkload {
         ALL.iter().find(|workload| workload.name == name).ok_or_else(unknown)
     }
 
-    /// Checks parameters; returns all of them, with the defaults of what was not given.
+    /// Checks parameters; returns them completed by defaults.
     ///
     /// # Errors
-    /// `Input` naming the option and its range; `Defect` for a parameter that there is not.
-    pub fn parameters(&self, given: &Value) -> Result<Value> {
-        (self.parameters)(given)
+    /// `Input` naming the option and its range; `Defect` for an unknown parameter.
+    pub fn parameters(&self, values: &Value) -> Result<Value> {
+        (self.parameters)(values)
     }
 
-    /// Runs it.
+    /// Runs the workload.
     ///
     /// # Errors
-    /// Those of the workload.
+    /// Errors of the workload.
     pub fn run(&self, request: &Request, progress: &Progress) -> Result<Response> {
         (self.run)(request, progress)
     }
 
-    /// Verifies an answer to it.
+    /// Verifies an answer of the workload.
     ///
     /// # Errors
-    /// Those of the workload.
+    /// Errors of the workload.
     pub fn verify(&self, request: &Request, progress: &Progress) -> Result<Verdict> {
         (self.verify)(request, progress)
     }
 
-    /// What leads its rounds.
+    /// The leader of its rounds.
     ///
     /// # Errors
-    /// Those of the workload; `Defect` where it has no rounds.
+    /// Errors of the workload; `Defect` if it has no rounds.
     pub fn lead(&self, request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
         let rounds = self.in_rounds()?;
         let (resources, memory_bytes) = resources.split_off_leader(rounds.leader_part);
         (rounds.lead)(&Request { memory_bytes, ..request.clone() }, resources)
     }
 
-    /// What does the tasks of its rounds, each in one thread.
+    /// A worker for the tasks of its rounds, which uses one thread.
     ///
     /// # Errors
     /// As [`RegisteredWorkload::lead`].
@@ -172,11 +172,11 @@ impl RegisteredWorkload {
 }
 
 /// Reads parameters, checks them and writes them again.
-fn checked<P, T>(given: &Value, check: impl Fn(&P) -> Result<T>) -> Result<Value>
+fn checked<P, T>(values: &Value, check: impl Fn(&P) -> Result<T>) -> Result<Value>
 where
     P: Default + DeserializeOwned + Serialize,
 {
-    let params: P = job::parameters(given)?;
+    let params: P = job::parameters(values)?;
     check(&params)?;
     serde_json::to_value(&params).map_err(|error| Error::defect("arguments", error))
 }

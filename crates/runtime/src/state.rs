@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_that_share_a_folder_read_each_others_values() {
+    fn workers_that_share_a_folder_share_values() {
         let folder = tempfile::tempdir().unwrap();
         let resources = Resources::default();
         State::new(resources, folder.path()).put("a", vec![1; 1000]).unwrap();

@@ -177,10 +177,10 @@ mod tests {
             assert_eq!((images, bytes), (5, content.len() as u64));
             content
         };
-        let one = made(1, 1, false);
-        assert_eq!(one.len(), 128 + 5 * 40 * 30);
-        assert_eq!(made(3, 1, false), one);
-        assert_ne!(made(1, 2, false), one);
+        let single = made(1, 1, false);
+        assert_eq!(single.len(), 128 + 5 * 40 * 30);
+        assert_eq!(made(3, 1, false), single);
+        assert_ne!(made(1, 2, false), single);
         let sixteen = made(2, 1, true);
         assert_eq!(sixteen.len(), 128 + 2 * 5 * 40 * 30);
     }

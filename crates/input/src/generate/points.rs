@@ -72,8 +72,8 @@ impl Params {
             return refuse(format!("--rows is {}, give 1 to 2^48", self.rows));
         }
         if !(1..=DIMENSIONS_MAX).contains(&self.dimensions) {
-            let given = self.dimensions;
-            return refuse(format!("--dimensions is {given}, give 1 to {DIMENSIONS_MAX}"));
+            let dimensions = self.dimensions;
+            return refuse(format!("--dimensions is {dimensions}, give 1 to {DIMENSIONS_MAX}"));
         }
         if !(1..=1 << 32).contains(&self.clusters) {
             return refuse(format!("--clusters is {}, give 1 to 2^32", self.clusters));

@@ -115,15 +115,15 @@ impl Params {
         Ok(())
     }
 
-    /// Reads of a fragment.
-    fn mates(&self) -> u64 {
+    /// Number of reads of a fragment.
+    fn reads_per_fragment(&self) -> u64 {
         if self.fragment > 0 { 2 } else { 1 }
     }
 
-    /// Fragments, or single reads.
+    /// Number of fragments, or of single reads.
     fn fragments(&self) -> u64 {
         let bases = self.bases as f64 * self.coverage;
-        (bases / (self.length * self.mates()) as f64).round() as u64
+        (bases / (self.length * self.reads_per_fragment()) as f64).round() as u64
     }
 }
 
@@ -182,15 +182,15 @@ impl<'a> Genome<'a> {
     fn append(&self, number: u64, bytes: &mut Vec<u8>) {
         let length = self.params.length;
         let (first, bases, is_other) = self.fragment(number);
-        for mate in 0..self.params.mates() {
+        for mate in 0..self.params.reads_per_fragment() {
             let from_end = is_other != (mate == 1);
             bytes.push(b'@');
             bytes.extend_from_slice(format!("read{number}").as_bytes());
-            if self.params.mates() == 2 {
+            if self.params.reads_per_fragment() == 2 {
                 bytes.extend_from_slice(if mate == 0 { b"/1" } else { b"/2" });
             }
             bytes.push(b'\n');
-            let read = number * self.params.mates() + mate;
+            let read = number * self.params.reads_per_fragment() + mate;
             for at in 0..length {
                 let true_base = match from_end {
                     true => 3 - self.base(first + bases - 1 - at),
@@ -217,7 +217,7 @@ pub fn write(params: &Params, progress: &Progress) -> Result<(u64, u64)> {
     params.check()?;
     let genome = Genome::new(params);
     let fragments = params.fragments();
-    let reads = fragments * params.mates();
+    let reads = fragments * params.reads_per_fragment();
     progress.expect(reads);
     if let Some(reference) = &params.reference {
         write_genome(&genome, reference)?;
@@ -233,7 +233,7 @@ pub fn write(params: &Params, progress: &Progress) -> Result<(u64, u64)> {
             bytes.clear();
         }
         out.finish_task(task, if is_gzipped { member } else { bytes })?;
-        progress.advance((last - first) * params.mates())
+        progress.advance((last - first) * params.reads_per_fragment())
     };
     let tasks = fragments.div_ceil(TASK_READS) as usize;
     parallel::run(params.threads, tasks, Default::default, work, |task| out.fail(task))?;
@@ -318,13 +318,14 @@ mod tests {
             super::write(&params, &Progress::default()).unwrap();
             std::fs::read(&output).unwrap()
         };
-        let (plain, one, three) = (write("x.fq", 1), write("x.fq.gz", 1), write("y.fq.gz", 3));
-        assert!(one == three);
-        let mut found = Vec::new();
-        MultiGzDecoder::new(&one[..]).read_to_end(&mut found).unwrap();
-        assert!(found == plain);
+        let (plain, one_thread, three_threads) =
+            (write("x.fq", 1), write("x.fq.gz", 1), write("y.fq.gz", 3));
+        assert!(one_thread == three_threads);
+        let mut unpacked = Vec::new();
+        MultiGzDecoder::new(&one_thread[..]).read_to_end(&mut unpacked).unwrap();
+        assert!(unpacked == plain);
         let mut first = Vec::new();
-        GzDecoder::new(&one[..]).read_to_end(&mut first).unwrap();
+        GzDecoder::new(&one_thread[..]).read_to_end(&mut first).unwrap();
         assert_eq!(first.iter().filter(|&&byte| byte == b'\n').count() as u64, 4 * TASK_READS);
     }
 

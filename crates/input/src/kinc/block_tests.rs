@@ -90,16 +90,16 @@ proptest! {
             expected.push((hit.gene1, hit.cluster, hit.score));
             Ok(())
         });
-        let mut rows_found = Vec::new();
+        let mut fast_rows = Vec::new();
         let fast = visit(&buffer, size_bytes, &SHAPE, &filter, |hit| {
             hit.parse()?;
-            rows_found.push((hit.gene1, hit.cluster, hit.score));
+            fast_rows.push((hit.gene1, hit.cluster, hit.score));
             Ok(())
         });
         match (fast, slow) {
             (Ok(a), Ok(b)) => {
                 prop_assert_eq!(a, b);
-                prop_assert_eq!(rows_found, expected);
+                prop_assert_eq!(fast_rows, expected);
             }
             // A row that does not pass may hide a defect in a field that is not read.
             (_, Err(_)) => {}

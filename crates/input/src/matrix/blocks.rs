@@ -15,7 +15,7 @@ use crate::limits::READ_BYTES;
 use crate::storage::Input;
 use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
 
-/// What some programs write in front of UTF-8.
+/// Byte order mark that some programs write before UTF-8.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Bytes of text, of which the last line may be incomplete.

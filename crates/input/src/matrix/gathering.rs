@@ -1,4 +1,4 @@
-//! Gathers a matrix from blocks of its lines, on all threads.
+//! Assembly of a matrix from blocks of its lines, on all threads.
 
 use std::hash::{BuildHasher, RandomState};
 use std::thread;
@@ -21,22 +21,22 @@ const NAME_BYTES: u64 = 32;
 const SAMPLE_BYTES: u64 = 16 + 24 + 32;
 /// Bytes of a field of a line that is recognised, at most, for each byte of the line.
 const FIELD_BYTES: u64 = 2;
-/// Bytes of a gene in the table that finds names that are there twice: a number and a mark, and
-/// room to grow.
+/// Bytes of a gene in the table that detects duplicate names: a number and a mark, and room to
+/// grow.
 const UNIQUE_BYTES: u64 = 24;
-/// From here on, values stay where they are when more come: the system maps their pages anew.
+/// Size from which growing does not copy values: the system remaps their pages.
 const MAPPED_BYTES: u64 = 64 << 20;
-/// Values have room for at least so many more parts of themselves when there is none.
+/// Divisor of the size of the values by which their memory grows at least.
 const GROWTH_PARTS: usize = 8;
 
-/// A matrix whose first lines were read.
+/// A matrix under construction, whose first lines were read.
 pub struct Gathering<'a> {
     table: Table<'a>,
     room: &'a Room<'a>,
     matrix: ExpressionMatrix,
     /// The number of the line of each gene.
     numbers: Vec<usize>,
-    /// TableLines so far.
+    /// Number of lines so far.
     number: usize,
     begins_at: usize,
     /// Whether rows are samples.
@@ -53,20 +53,20 @@ struct Part {
     numbers: Vec<usize>,
     values: Vec<f64>,
     has_ended: bool,
-    /// A row behind the end of the table.
+    /// Line of a row after the end of the table.
     row_behind: Option<usize>,
 }
 
-/// TableLines that a thread parses.
+/// Lines that a thread parses.
 struct Share<'t> {
     bytes: &'t [u8],
-    /// TableLines before.
+    /// Number of lines before.
     number: usize,
     genes: usize,
 }
 
 impl<'a> Gathering<'a> {
-    /// Begins with the lines of a text, two of which are not empty unless there are fewer.
+    /// Begins with the first lines of a text, at least two non-empty ones if the text has them.
     ///
     /// # Errors
     /// `Input`.

@@ -1,4 +1,4 @@
-//! Reads the names of the genes of a matrix, line by line, without its values.
+//! Reader of the names of the genes of a matrix, line by line, without its values.
 
 use cuesta_core::{Error, Result};
 
@@ -7,17 +7,17 @@ use super::table::{Table, form_error};
 use crate::table::matrix::{MatrixForm, MatrixKind, recognise};
 use crate::table::{Role, TableLine, TableLines, TableParams, fields};
 
-/// How the lines of a matrix are read of which only the names of the genes are wanted.
+/// Layout of the lines of a matrix, for reading only the names of the genes.
 #[derive(Clone, Debug)]
 pub(crate) struct LineLayout {
     form: MatrixForm,
 }
 
 impl LineLayout {
-    /// The layout of a matrix that begins with these bytes; `None` where they are none of a matrix.
+    /// The layout of a matrix that begins with these bytes; `None` if they are not of a matrix.
     ///
     /// # Errors
-    /// `Input` where the first line may be a header or a gene, and for a damaged GCT or series.
+    /// `Input` if the first line may be a header or a gene, and for a damaged GCT or series.
     pub(crate) fn of(name: &str, first: &[u8]) -> Result<Option<Self>> {
         let form = match recognise(first, &TableParams::default(), &[]) {
             Ok(form) => form,

@@ -1,4 +1,4 @@
-//! The memory that reading a matrix may take.
+//! Memory limit of reading a matrix.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,10 +7,10 @@ use cuesta_core::{Error, Result};
 
 use super::OPERATION;
 
-/// The share of the file that has been read, more than 0 and at most 1.
+/// Share of the file that has been read, more than 0 and at most 1.
 pub type Progress = Box<dyn Fn() -> f64 + Send + Sync>;
 
-/// Memory that is taken before it is allocated.
+/// Memory limit, from which memory is reserved before it is allocated.
 pub struct Room<'a> {
     name: &'a str,
     limit_bytes: u64,
@@ -21,7 +21,7 @@ pub struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// Room of `limit_bytes` for the file `name`, of which a share has been read.
+    /// A limit of `limit_bytes` for reading the file `name`, with the progress of reading.
     pub fn new(name: &'a str, limit_bytes: u64, progress: Progress) -> Self {
         let (used_bytes, matrix_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { name, limit_bytes, used_bytes, matrix_bytes, progress }
@@ -32,10 +32,10 @@ impl<'a> Room<'a> {
         self.name
     }
 
-    /// Takes so many bytes.
+    /// Reserves `size_bytes`.
     ///
     /// # Errors
-    /// `Input` with the size that is needed, where they do not fit.
+    /// `Input` with the needed size, if they do not fit.
     pub fn take(&self, size_bytes: u64) -> Result<()> {
         let used = self.used_bytes.fetch_add(size_bytes, Ordering::Relaxed);
         let needed = used.saturating_add(size_bytes);
@@ -53,7 +53,7 @@ impl<'a> Room<'a> {
         Err(Error::input(OPERATION, text))
     }
 
-    /// Takes so many bytes for the matrix itself.
+    /// Reserves `size_bytes` for the matrix itself.
     ///
     /// # Errors
     /// As [`Room::take`].
@@ -62,7 +62,7 @@ impl<'a> Room<'a> {
         self.take(size_bytes)
     }
 
-    /// Returns bytes that were taken.
+    /// Releases reserved bytes.
     pub fn release(&self, size_bytes: u64) {
         self.used_bytes.fetch_sub(size_bytes, Ordering::Relaxed);
     }

@@ -51,12 +51,15 @@ fn lists_may_hold_commas_quotes_and_a_name_twice() {
 }
 
 #[test]
-fn a_gene_without_a_name_is_an_error_that_says_what_to_do() {
+fn a_gene_without_a_name_is_an_error_with_a_remedy() {
     let list: String = (0..7129).map(|gene| format!("g{gene}\n")).collect();
-    let found = read(list.as_bytes()).unwrap();
-    assert_eq!((found.get(0), found.get(1), found.get(7129)), (None, Some("g0"), Some("g7128")));
-    assert_eq!((found.len(), found.name(7129).unwrap()), (7129, "g7128"));
-    let text = found.name(7130).unwrap_err().message;
+    let gene_names = read(list.as_bytes()).unwrap();
+    assert_eq!(
+        (gene_names.get(0), gene_names.get(1), gene_names.get(7129)),
+        (None, Some("g0"), Some("g7128"))
+    );
+    assert_eq!((gene_names.len(), gene_names.name(7129).unwrap()), (7129, "g7128"));
+    let text = gene_names.name(7130).unwrap_err().message;
     assert!(text.contains("gene 7130 has no name: "), "{text}");
     let remedy = "n.txt names 7,129 genes; give a list with --genes that names all";
     assert!(text.ends_with(remedy), "{text}");
@@ -121,7 +124,7 @@ fn a_line_beyond_its_part_of_the_memory_is_refused() {
 }
 
 #[test]
-fn gzip_is_read_and_a_truncated_one_is_refused() {
+fn gzip_is_read_and_a_truncated_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("n.txt.gz");
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -135,7 +138,7 @@ fn gzip_is_read_and_a_truncated_one_is_refused() {
 }
 
 #[test]
-fn a_pair_matrix_has_names_or_says_that_it_has_none() {
+fn a_pair_matrix_has_names_or_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let make = |name: &str, gene_names: &[&str]| {
         let path = folder.path().join(name);
@@ -166,8 +169,8 @@ fn a_table_that_is_written_is_read_back() {
     let names = ["a", "b b", "<&>\u{e9}"];
     let size_bytes = write_table(&path, names.into_iter()).unwrap();
     assert_eq!(size_bytes, std::fs::metadata(&path).unwrap().len());
-    let found = GeneNames::read(&path, 1 << 20).unwrap();
-    assert_eq!(found.iter().collect::<Vec<_>>(), names);
+    let gene_names = GeneNames::read(&path, 1 << 20).unwrap();
+    assert_eq!(gene_names.iter().collect::<Vec<_>>(), names);
     write_table(&path, std::iter::empty()).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"gene\tname\n");
 }
@@ -192,9 +195,9 @@ proptest! {
         text in "([a-c]{0,2}[,\t]([0-9]|NA|x)?){0,3}\n?([a-c\"]{0,3}[,\t]([0-9]|NA|x)?\n?){0,6}",
     ) {
         if let Ok(matrix) = crate::matrix::parse("m", text.as_bytes(), &Default::default())
-            && let Ok(found) = read(text.as_bytes())
+            && let Ok(gene_names) = read(text.as_bytes())
         {
-            prop_assert_eq!(found.iter().collect::<Vec<_>>(), matrix.genes);
+            prop_assert_eq!(gene_names.iter().collect::<Vec<_>>(), matrix.genes);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Files of bgzip (SAM specification, section 4.1): gzip in blocks of known length, with an empty
-//! one as a mark at the end, without which a cut between two blocks cannot be told from the end.
+//! block as the end mark, which distinguishes a complete file from one cut between two blocks.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) const END_MARK: [u8; 28] = [
 ];
 /// Bytes of the header of a block.
 const HEADER_BYTES: usize = 18;
-/// Most bytes of a block.
+/// Maximum bytes of a block.
 const BLOCK_BYTES_MAX: u64 = 64 << 10;
 
 /// Whether bytes begin with the header of a block.
@@ -30,7 +30,7 @@ pub(super) fn is_block(bytes: &[u8]) -> bool {
 /// Whether a file of bgzip has its end mark. Zeros may follow it.
 ///
 /// # Errors
-/// Those of the storage.
+/// Errors of the storage.
 pub fn end_mark(path: &Path) -> io::Result<bool> {
     Ok(has_end_mark(&tail(path)?.1))
 }
@@ -38,7 +38,7 @@ pub fn end_mark(path: &Path) -> io::Result<bool> {
 /// Refuses a file of bgzip without its end mark whose text ends within a line.
 ///
 /// # Errors
-/// A [`Damage`]; those of the storage.
+/// A [`Damage`]; errors of the storage.
 pub(super) fn require_end(path: &Path) -> io::Result<()> {
     let (before, bytes) = tail(path)?;
     if has_end_mark(&bytes) {
@@ -49,21 +49,21 @@ pub(super) fn require_end(path: &Path) -> io::Result<()> {
         is_block(header)
             && usize::from(u16::from_le_bytes([header[16], header[17]])) + 1 == header.len()
     };
-    // Where no block ends with the file, or one is broken, whoever reads it comes upon that.
+    // If no block ends with the file, or a block is damaged, reading the file reports it.
     let Some(start) = memmem::find_iter(&bytes, &END_MARK[..4]).find(ends_here) else {
         return Ok(());
     };
     let mut text = Vec::new();
-    let is_whole = GzDecoder::new(&bytes[start..]).read_to_end(&mut text).is_ok();
-    if !is_whole || text.last().is_none_or(|&last| last == b'\n') {
+    let is_complete = GzDecoder::new(&bytes[start..]).read_to_end(&mut text).is_ok();
+    if !is_complete || text.last().is_none_or(|&last| last == b'\n') {
         return Ok(());
     }
     let place = before + bytes.len() as u64;
     Err(Damage { packing: CompressionFormat::Bgzip, place, kind: DamageKind::CutShort }.into())
 }
 
-/// Whether bytes end with the mark and zeros. Too few of the zeros that the mark itself ends in are
-/// come upon by whoever unpacks it.
+/// Whether bytes end with the mark and zeros. The mark itself ends in zeros: decompression reports
+/// it if too few of them remain.
 fn has_end_mark(bytes: &[u8]) -> bool {
     let [bytes, mark] = [bytes, &END_MARK].map(|bytes| {
         let last = bytes.iter().rposition(|&byte| byte != 0);
@@ -72,7 +72,7 @@ fn has_end_mark(bytes: &[u8]) -> bool {
     bytes.ends_with(mark)
 }
 
-/// The last bytes of a file, as many as a block may have, and how many are before them.
+/// Number of bytes before the end of a file, and the last bytes, as many as a block may have.
 fn tail(path: &Path) -> io::Result<(u64, Vec<u8>)> {
     let input = Input::open(path)?;
     let size_bytes = input.size_bytes()?;

@@ -1,15 +1,15 @@
-//! The front of all readers of text: the bytes of a file, unpacked where its first bytes say that
-//! it is packed, whatever its name is.
+//! Decompression for all readers of text: a file is decompressed if its first bytes show that it is
+//! compressed, whatever its name is.
 //!
-//! | packed by | what is read |
+//! | format | content |
 //! |---|---|
-//! | gzip | any number of members; zeros after the last one are passed over, as gzip does |
-//! | bgzip | as gzip; a file without the end mark that ends within a line is cut short |
+//! | gzip | any number of members; zeros after the last are ignored, as gzip does |
+//! | bgzip | as gzip; a file without the end mark that ends within a line is truncated |
 //! | bzip2, xz, zstd | any number of streams or frames |
 //!
-//! [`open`] gives a reader. What is wrong with packed bytes is an [`io::Error`] that carries a
-//! [`Damage`]; [`failure`] makes the refusal of it, which names the file and the place. A reader
-//! that needs places in the file asks [`compression_of`] first: only plain text has any.
+//! [`open`] returns a reader. Damage of compressed bytes is an [`io::Error`] that carries a
+//! [`Damage`]; [`failure`] converts it to an error that names the file and the position. A reader
+//! that seeks in the file must check [`compression_of`] first: only plain text allows it.
 
 mod bgzip;
 mod gzip;
@@ -26,22 +26,22 @@ use crate::storage::Input;
 pub use bgzip::end_mark;
 pub use gzip::GzipReader;
 
-/// First bytes that tell a packing.
+/// Bytes at the beginning of a file that determine its format.
 const START_BYTES: u64 = 18;
-/// Packed bytes that are read at once.
+/// Compressed bytes that are read at once.
 const PACKED_BYTES: usize = 64 << 10;
 /// The largest window of Zstandard, as a power of two: that of `zstd --ultra --long=31`.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
 
-/// A program that packs text.
+/// Compression format of a text file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CompressionFormat {
-    /// None.
+    /// Not compressed.
     #[default]
     Plain,
     /// gzip (RFC 1952).
     Gzip,
-    /// bgzip: gzip in blocks that say how long they are.
+    /// bgzip: gzip in blocks whose headers hold their lengths.
     Bgzip,
     /// bzip2.
     Bzip2,
@@ -52,7 +52,7 @@ pub enum CompressionFormat {
 }
 
 impl CompressionFormat {
-    /// The packing that the first bytes of a file tell.
+    /// The format of a file, by its first bytes.
     pub fn of(start: &[u8]) -> Self {
         match start {
             [0x1f, 0x8b, ..] if bgzip::is_block(start) => Self::Bgzip,
@@ -63,13 +63,13 @@ impl CompressionFormat {
             }
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
-            // A frame that is to be skipped may be the first.
+            // A skippable frame may be the first.
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             _ => Self::Plain,
         }
     }
 
-    /// The program's name.
+    /// Name of the program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain text",
@@ -81,18 +81,18 @@ impl CompressionFormat {
         }
     }
 
-    /// Whether the bytes are gzip's, those of bgzip among them.
+    /// Whether the format is gzip, which includes bgzip.
     pub fn is_gzip(self) -> bool {
         matches!(self, Self::Gzip | Self::Bgzip)
     }
 }
 
-/// Damage of packed bytes.
+/// Damage of compressed bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The packing.
+    /// The compression format.
     pub packing: CompressionFormat,
-    /// The byte of the file at which, or after which, it is.
+    /// Offset in the file at which, or after which, the damage is.
     pub place: u64,
     /// Its kind.
     pub kind: DamageKind,
@@ -103,9 +103,9 @@ pub struct Damage {
 pub enum DamageKind {
     /// The bytes end too early.
     CutShort,
-    /// The bytes are not what the program writes, or do not match their checksum.
+    /// The bytes are invalid, or do not match their checksum.
     Broken,
-    /// Bytes after the packed ones are something else.
+    /// Other bytes follow the compressed bytes.
     Trailing,
 }
 
@@ -142,8 +142,7 @@ impl From<Damage> for io::Error {
     }
 }
 
-/// The error of a user who gave a file that could not be read: `Input` for a [`Damage`], else
-/// `System`.
+/// The error for the user of a file that could not be read: `Input` for a [`Damage`], else `System`.
 pub fn failure(operation: &'static str, path: &Path, cause: &io::Error) -> Error {
     let damage = cause.get_ref().and_then(|error| error.downcast_ref::<Damage>());
     match damage {
@@ -152,14 +151,14 @@ pub fn failure(operation: &'static str, path: &Path, cause: &io::Error) -> Error
     }
 }
 
-/// The text of a file.
+/// Decompressed text of a file.
 pub struct Unpacked {
     packing: CompressionFormat,
     text: Box<dyn Read + Send>,
 }
 
 impl Unpacked {
-    /// How the file is packed.
+    /// The compression format of the file.
     pub fn packing(&self) -> CompressionFormat {
         self.packing
     }
@@ -171,11 +170,11 @@ impl Read for Unpacked {
     }
 }
 
-/// Opens a file from its beginning, of this machine or at a URI; a pipe too.
+/// Opens a file, a pipe or a URI for reading from its beginning.
 ///
 /// # Errors
-/// A [`Damage`] for a file of bgzip that is cut between two blocks; those of the storage. Reading
-/// gives a [`Damage`] where the bytes are cut or broken.
+/// A [`Damage`] for a file of bgzip that is truncated between two blocks; errors of the storage.
+/// Reading returns a [`Damage`] if the bytes are truncated or damaged.
 pub fn open(path: &Path) -> io::Result<Unpacked> {
     let input = Input::open(path)?;
     if input.size_bytes()? > 0 && compression_of(path)? == CompressionFormat::Bgzip {
@@ -184,10 +183,11 @@ pub fn open(path: &Path) -> io::Result<Unpacked> {
     unpacked(input)
 }
 
-/// How a file is packed, by its first bytes. A pipe, which has no places, is not looked into.
+/// The compression format of a file, by its first bytes. A pipe, which cannot seek, is not read and
+/// counts as plain.
 ///
 /// # Errors
-/// Those of the storage.
+/// Errors of the storage.
 pub fn compression_of(path: &Path) -> io::Result<CompressionFormat> {
     let input = Input::open(path)?;
     let size_bytes = input.size_bytes()?;
@@ -196,19 +196,19 @@ pub fn compression_of(path: &Path) -> io::Result<CompressionFormat> {
     Ok(CompressionFormat::of(&start))
 }
 
-/// The text of packed or plain bytes.
+/// The text of compressed or plain bytes.
 ///
 /// # Errors
-/// Those of reading the first bytes.
+/// Errors of reading the first bytes.
 pub fn unpacked(mut packed: impl Read + Send + 'static) -> io::Result<Unpacked> {
     let mut start = Vec::new();
     (&mut packed).take(START_BYTES).read_to_end(&mut start)?;
     let packing = CompressionFormat::of(&start);
-    let whole = Cursor::new(start).chain(packed);
+    let input = Cursor::new(start).chain(packed);
     if packing == CompressionFormat::Plain {
-        return Ok(Unpacked { packing, text: Box::new(whole) });
+        return Ok(Unpacked { packing, text: Box::new(input) });
     }
-    let packed = BufReader::with_capacity(PACKED_BYTES, whole);
+    let packed = BufReader::with_capacity(PACKED_BYTES, input);
     if packing.is_gzip() {
         return Ok(Unpacked { packing, text: Box::new(GzipReader::new(packed, packing)) });
     }
@@ -236,12 +236,12 @@ pub fn unpacked(mut packed: impl Read + Send + 'static) -> io::Result<Unpacked> 
     Ok(Unpacked { packing, text })
 }
 
-/// Packed bytes, of which those taken are counted.
+/// Reader of compressed bytes that counts the consumed bytes.
 #[derive(Debug)]
 struct Counted<R> {
     inner: R,
     place: u64,
-    /// The storage has failed.
+    /// Whether the storage has failed.
     is_failed: bool,
 }
 
@@ -264,11 +264,11 @@ impl<R: BufRead> BufRead for Counted<R> {
     }
 }
 
-/// A reader whose complaints about packed bytes are told as a [`Damage`].
+/// A decoder whose errors about compressed bytes are converted to a [`Damage`].
 struct Checked<R> {
     reader: R,
     packing: CompressionFormat,
-    /// The place in the packed bytes, and whether their storage has failed.
+    /// The position in the compressed bytes, and whether their storage has failed.
     state: fn(&R) -> (u64, bool),
 }
 
@@ -281,7 +281,7 @@ impl<R: Read> Read for Checked<R> {
     }
 }
 
-/// The error of a library that unpacks, as a [`Damage`] unless it is one of the storage.
+/// Converts the error of a decoder to a [`Damage`], unless it is an error of the storage.
 fn damaged(
     error: io::Error,
     (packing, place, is_failed): (CompressionFormat, u64, bool),

@@ -77,7 +77,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn streams_one_after_the_other_are_one_text(
+    fn consecutive_streams_are_a_single_text(
         parts in prop::collection::vec(text(), 1..5),
         packing in prop::sample::select(&PACKERS),
         zeros in 0usize..3000,
@@ -86,13 +86,13 @@ proptest! {
         if packing.is_gzip() {
             bytes.resize(bytes.len() + zeros, 0);
         }
-        let (found, text) = read(&bytes).unwrap();
-        prop_assert_eq!(found, packing);
+        let (detected, text) = read(&bytes).unwrap();
+        prop_assert_eq!(detected, packing);
         prop_assert_eq!(text, parts.concat());
     }
 
     #[test]
-    fn a_cut_is_told_wherever_it_is(
+    fn a_cut_at_any_byte_is_reported(
         part in text(),
         packing in prop::sample::select(&PACKERS),
         place in any::<prop::sample::Index>(),
@@ -102,7 +102,7 @@ proptest! {
         let end = 18 + place.index(bytes.len() - 18);
         match read(&bytes[..end]) {
             Err(error) => prop_assert_eq!(kind(&error), DamageKind::CutShort),
-            // Between two blocks of bgzip, after a whole line.
+            // Between two blocks of bgzip, after a complete line.
             Ok((_, text)) => {
                 prop_assert_eq!(packing, CompressionFormat::Bgzip);
                 prop_assert!(part.starts_with(&text));
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn other_bytes_after_the_packed_ones_are_told(
+    fn trailing_bytes_are_reported(
         part in text(),
         is_bgzip in any::<bool>(),
         zeros in 0usize..40,
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_is_broken_panics(
+    fn damaged_bytes_do_not_panic(
         part in text(),
         packing in prop::sample::select(&PACKERS),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
@@ -154,19 +154,19 @@ fn plain_text_and_nothing_are_themselves() {
 }
 
 #[test]
-fn a_cut_between_blocks_is_told_unless_a_line_ends_there() {
+fn a_cut_between_blocks_is_reported_unless_it_ends_a_line() {
     let blocks = [block(b">a\nACGT\n"), block(b"AC"), block(b"GT\n")];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.fa.gz");
-    for (count, is_whole) in [(1, true), (2, false), (3, true)] {
+    for (count, ends_with_line) in [(1, true), (2, false), (3, true)] {
         let bytes = blocks[..count].concat();
-        assert_eq!(read(&bytes).is_ok(), is_whole);
+        assert_eq!(read(&bytes).is_ok(), ends_with_line);
         std::fs::write(&path, &bytes).unwrap();
         assert!(!end_mark(&path).unwrap());
-        let whole = [&bytes[..], &bgzip::END_MARK].concat();
-        assert!(read(&whole).is_ok());
+        let complete = [&bytes[..], &bgzip::END_MARK].concat();
+        assert!(read(&complete).is_ok());
         for zeros in [0, 1, 100] {
-            std::fs::write(&path, [&whole[..], &vec![0; zeros]].concat()).unwrap();
+            std::fs::write(&path, [&complete[..], &vec![0; zeros]].concat()).unwrap();
             assert!(end_mark(&path).unwrap());
         }
     }
