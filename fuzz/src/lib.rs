@@ -1,4 +1,4 @@
-//! What the targets share: files of their own, and what a refusal must be like.
+//! Shared code of the targets: temporary files, and the check of refusals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,16 +34,16 @@ pub fn file(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// What was read; none where the input was refused as [`check_refusal`] wants it.
-pub fn accepted<T>(found: Result<T>) -> Option<T> {
-    found.map_err(|error| check_refusal(&error)).ok()
+/// The value that was read; `None` if the input was refused in accordance with [`check_refusal`].
+pub fn accepted<T>(result: Result<T>) -> Option<T> {
+    result.map_err(|error| check_refusal(&error)).ok()
 }
 
-/// Holds an error to what is promised on bad input: one line, of kind `Input`; of kind `System`
-/// only where the file ends early, cannot be unpacked, or names one that is not there.
+/// Checks the contract of errors on bad input: a single line, of kind `Input`; of kind `System` only
+/// if the file is truncated, cannot be decompressed, or names a missing file.
 ///
 /// # Panics
-/// When the error is another.
+/// When the error violates the contract.
 pub fn check_refusal(error: &Error) {
     assert!(!error.message.contains(['\n', '\r']), "{error:?}");
     let is_damage = DAMAGE.iter().any(|word| error.message.contains(word));

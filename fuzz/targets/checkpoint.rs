@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
         }
         1 => {
             of_this_run("0.fragments");
-            found(&stage);
+            load_results(&stage);
         }
         2 => {
             of_this_run("0.paths");
@@ -73,12 +73,12 @@ fn blocks(stage: &StageCheckpoint<'_>) {
     }
 }
 
-fn found(stage: &StageCheckpoint<'_>) {
+fn load_results(stage: &StageCheckpoint<'_>) {
     let budget = Budget::new(MEMORY_BYTES);
-    let Some(Some(found)) = accepted(stage.load_results(&budget)) else { return };
-    stage.save_results(&found).expect("a small file can be written");
+    let Some(Some(results)) = accepted(stage.load_results(&budget)) else { return };
+    stage.save_results(&results).expect("a small file can be written");
     let again = stage.load_results(&budget).expect("it was saved here").expect("it is of this run");
-    assert_eq!(wire::results_bytes(&again), wire::results_bytes(&found));
+    assert_eq!(wire::results_bytes(&again), wire::results_bytes(&results));
 }
 
 fn left(stage: &StageCheckpoint<'_>) {

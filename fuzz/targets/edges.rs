@@ -116,13 +116,13 @@ fn walked(source: &TextSource, splits: &[Split], wanted: &Wanted) -> Result<Vec<
     Ok(rows)
 }
 
-/// What the kernels' reader accepts has the rows that the verification found.
+/// Input that the kernels' reader accepts has the rows of the verification.
 fn kernel(path: &std::path::Path, params: &FilterParams, rows: Vec<Row>) {
     let filter = params.check().expect("every choice is in range");
     let Some(source) = accepted(TextSource::open(&[path.to_owned()], &filter)) else { return };
     let Some(shape) = source.shape else { return };
-    let whole = Split { file: 0, offset: 0, size_bytes: u64::MAX };
-    let mut blocks = LineBlocks::open(&source.files[0], &whole).expect("it was written");
+    let entire = Split { file: 0, offset: 0, size_bytes: u64::MAX };
+    let mut blocks = LineBlocks::open(&source.files[0], &entire).expect("it was written");
     let mut found = Vec::new();
     while let Some(block) = blocks.next_block().expect("its lines are short") {
         let seen = visit(block.bytes, block.size_bytes, &shape, &filter, |hit| {

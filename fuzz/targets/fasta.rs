@@ -12,21 +12,21 @@ const MEMORY_BYTES: u64 = 1 << 24;
 fuzz_target!(|data: &[u8]| {
     let path = file("contigs.fa", data);
     let budget = Budget::new(MEMORY_BYTES);
-    let found = accepted(Text::read(&path, &budget, claim));
+    let read = accepted(Text::read(&path, &budget, claim));
     let expected = plain(data);
-    assert_eq!(found.is_some(), expected.is_some());
-    let (Some(found), Some(expected)) = (found, expected) else { return };
-    assert_eq!(found.len(), expected.len());
+    assert_eq!(read.is_some(), expected.is_some());
+    let (Some(read), Some(expected)) = (read, expected) else { return };
+    assert_eq!(read.len(), expected.len());
     let mut place = 0;
     for (index, (claim, letters)) in expected.iter().enumerate() {
         let mut codes = Vec::new();
-        found.unpack(index, &mut codes);
+        read.unpack(index, &mut codes);
         let spelled: Vec<u8> = codes.iter().map(|&code| b"ACGT"[usize::from(code)]).collect();
-        assert_eq!((found.claim(index), spelled.as_slice()), (*claim, letters.as_slice()));
+        assert_eq!((read.claim(index), spelled.as_slice()), (*claim, letters.as_slice()));
         let end = place + letters.len();
-        assert_eq!(found.range(index), (place, end));
-        assert_eq!(found.end_after(place, usize::MAX), end);
-        assert_eq!(found.start_before(end - 1, 0), place);
+        assert_eq!(read.range(index), (place, end));
+        assert_eq!(read.end_after(place, usize::MAX), end);
+        assert_eq!(read.start_before(end - 1, 0), place);
         place = end;
     }
 });

@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
     compare(&block, size_bytes, &shape, &filter(choice));
 });
 
-/// One of a few filters, so that rows pass and fail.
+/// A filter by `choice`, so that some rows pass and some fail.
 fn filter(choice: u8) -> Filter {
     let params = FilterParams {
         min_abs_score: f64::from(choice & 3) * 0.3,
@@ -34,20 +34,20 @@ fn filter(choice: u8) -> Filter {
     params.check().expect("every choice is in range")
 }
 
-type Found = (u32, u32, u32, i32);
+type Match = (u32, u32, u32, i32);
 
 fn compare(block: &[u8], size_bytes: usize, shape: &LineShape, filter: &Filter) {
-    let mut found: Vec<Found> = Vec::new();
-    let seen = visit(block, size_bytes, shape, filter, |hit| {
+    let mut matches: Vec<Match> = Vec::new();
+    let outcome = visit(block, size_bytes, shape, filter, |hit| {
         let row = hit.parse();
         if let Ok(parsed) = &row {
             let row = parsed.row();
             assert_eq!((row.gene1, row.gene2), (hit.gene1, hit.gene2));
         }
-        found.push((hit.gene1, hit.gene2, hit.cluster, hit.score));
+        matches.push((hit.gene1, hit.gene2, hit.cluster, hit.score));
         row.map(|_| ())
     });
-    let mut expected: Vec<Found> = Vec::new();
+    let mut expected: Vec<Match> = Vec::new();
     let mut rows_read = 0;
     for line in block[..size_bytes].split_inclusive(|&byte| byte == b'\n') {
         let line = &line[..line.len() - 1];
@@ -63,7 +63,7 @@ fn compare(block: &[u8], size_bytes: usize, shape: &LineShape, filter: &Filter) 
         }
     }
     // Every line is in order, so the fast walk must say so too, and find the same.
-    let counts = seen.expect("lines that parse one by one");
-    assert_eq!(found, expected);
+    let counts = outcome.expect("lines that parse one by one");
+    assert_eq!(matches, expected);
     assert_eq!((counts.rows_read, counts.rows_passed), (rows_read, expected.len() as u64));
 }

@@ -19,7 +19,8 @@ fuzz_target!(|data: &[u8]| {
         (Ok(alone), Ok(together)) => {
             assert_eq!(alone.values.len(), alone.genes.len() * alone.samples.len());
             assert!(alone.values.iter().all(|value| value.is_nan() || value.is_finite()));
-            let bits = |values: &[f64]| values.iter().map(|one| one.to_bits()).collect::<Vec<_>>();
+            let bits =
+                |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(&alone.values), bits(&together.values));
             assert_eq!(alone.genes, together.genes);
             assert_eq!(alone.samples, together.samples);

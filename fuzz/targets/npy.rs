@@ -32,8 +32,8 @@ fn header_again(path: &Path) {
         return;
     }
     let again = file("again.npy", &npy::header(&header.descr, &shape));
-    let found = npy::read_header(&again).expect("it was written here");
-    assert_eq!((found.descr, found.shape), (header.descr, header.shape));
+    let read = npy::read_header(&again).expect("it was written here");
+    assert_eq!((read.descr, read.shape), (header.descr, header.shape));
 }
 
 fn points(path: &Path, content: &[u8], rows: usize) {

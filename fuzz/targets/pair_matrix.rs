@@ -29,7 +29,7 @@ const ENTRY_BYTES: usize = 16;
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 
 /// Genes, cluster, scores, the other numbers and the mask.
-type Found = ([u32; 9], Vec<i32>, Vec<u8>);
+type OwnedRow = ([u32; 9], Vec<i32>, Vec<u8>);
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 fuzz_target!(|data: &[u8]| {
@@ -204,19 +204,19 @@ fn read(path: &Path, choice: u8) -> Result<()> {
     };
     let rows = visited(&matrix, Query { filter, need })?;
     // Whatever an audit refuses may be read otherwise.
-    let audited: Vec<Found> = audited(&matrix)?;
-    let is_strong = |row: &&Found| row.1[0] != NAN && row.1[0].abs() >= 500_000;
+    let audited: Vec<OwnedRow> = audited(&matrix)?;
+    let is_strong = |row: &&OwnedRow| row.1[0] != NAN && row.1[0].abs() >= 500_000;
     let expected = audited.iter().filter(|row| filter.is_none() || is_strong(row));
     if need == Need::Row {
         assert!(rows.iter().eq(expected));
     } else {
-        let edge = |row: &Found| (row.0[..3].to_vec(), row.1[0]);
+        let edge = |row: &OwnedRow| (row.0[..3].to_vec(), row.1[0]);
         assert!(rows.iter().map(edge).eq(expected.map(edge)));
     }
     Ok(())
 }
 
-fn audited(matrix: &PairMatrix) -> Result<Vec<Found>> {
+fn audited(matrix: &PairMatrix) -> Result<Vec<OwnedRow>> {
     let progress = Progress::default();
     let resources = AuditResources {
         threads: 1,
@@ -224,25 +224,25 @@ fn audited(matrix: &PairMatrix) -> Result<Vec<Found>> {
         progress: &progress,
         size_bytes: 0,
     };
-    let found = matrix.audit(&resources, Vec::new, |rows, row| {
-        rows.push(found(row));
+    let states = matrix.audit(&resources, Vec::new, |rows, row| {
+        rows.push(owned(row));
         Ok(())
     });
-    Ok(found?.concat())
+    Ok(states?.concat())
 }
 
-fn visited(matrix: &PairMatrix, query: Query) -> Result<Vec<Found>> {
+fn visited(matrix: &PairMatrix, query: Query) -> Result<Vec<OwnedRow>> {
     let (mut scratch, mut rows) = (matrix.scratch()?, Vec::new());
     for chunk in 0..matrix.chunk_count() {
         matrix.visit_chunk(chunk, &query, &mut scratch, |row| {
-            rows.push(found(row));
+            rows.push(owned(row));
             Ok(())
         })?;
     }
     Ok(rows)
 }
 
-fn found(row: &Row<'_>) -> Found {
+fn owned(row: &Row<'_>) -> OwnedRow {
     let numbers = [
         row.gene1,
         row.gene2,

@@ -1,4 +1,4 @@
-//! What a stranger, another store of a job, or a client sends to a store: any bytes are refused or
+//! Messages of a stranger, another store of a job, or a client to a store: any bytes are refused or
 //! read, no stranger is let in, and what was read is the same when it was sent once more.
 #![no_main]
 

@@ -9,12 +9,12 @@ use cuesta_input::table::TableParams;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let whole = file("points.txt", data);
-    if accepted(is_text(&whole)) != Some(true) {
+    let path = file("points.txt", data);
+    if accepted(is_text(&path)) != Some(true) {
         return;
     }
-    let expected = accepted(numbers::<f64>(&whole, 1));
-    assert_eq!(accepted(numbers::<f64>(&whole, 3)), expected);
+    let expected = accepted(numbers::<f64>(&path, 1));
+    assert_eq!(accepted(numbers::<f64>(&path, 3)), expected);
 });
 
 /// Bits of the numbers after a conversion.

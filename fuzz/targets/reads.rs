@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
 fn pairs(text: &[u8]) {
     let Some(at) = text.windows(BETWEEN.len()).position(|window| window == BETWEEN) else { return };
     let paths = [file("left", &text[..=at]), file("right", &text[at + BETWEEN.len()..])];
-    let found = accepted(Reads::open(&paths, IN_TWO_FILES).and_then(|reads| given(&reads)));
+    let sequences = accepted(Reads::open(&paths, IN_TWO_FILES).and_then(|reads| all_of(&reads)));
     let sides = paths.each_ref().map(|path| accepted(all(path, Pairing::NONE)));
     let expected = match sides {
         [Some(left), Some(right)] if left.len() == right.len() => {
@@ -52,37 +52,37 @@ fn pairs(text: &[u8]) {
         }
         _ => None,
     };
-    assert_eq!(found, expected);
+    assert_eq!(sequences, expected);
 }
 
 fn all(path: &Path, pairing: Pairing) -> Result<Vec<Vec<u8>>> {
-    given(&Reads::open(&[path.to_owned()], pairing)?)
+    all_of(&Reads::open(&[path.to_owned()], pairing)?)
 }
 
 fn by_shares(path: &Path, size_bytes: u64) -> Result<Vec<Vec<u8>>> {
-    let mut found = Vec::new();
+    let mut sequences = Vec::new();
     for share in split(&[path.to_owned()], size_bytes)? {
-        found.extend(given(&open(&share)?)?);
+        sequences.extend(all_of(&open(&share)?)?);
     }
-    Ok(found)
+    Ok(sequences)
 }
 
-fn given(reads: &Reads) -> Result<Vec<Vec<u8>>> {
-    let (mut batch, mut found) = (ReadBatch::default(), Vec::new());
+fn all_of(reads: &Reads) -> Result<Vec<Vec<u8>>> {
+    let (mut batch, mut sequences) = (ReadBatch::default(), Vec::new());
     while reads.next(&mut batch)? {
-        found.extend(batch.reads().map(<[u8]>::to_vec));
+        sequences.extend(batch.reads().map(<[u8]>::to_vec));
     }
-    Ok(found)
+    Ok(sequences)
 }
 
 fn by_blocks(path: &PathBuf, block_bytes: usize) -> Result<Vec<Vec<u8>>> {
     let source = ReadSource::open(std::slice::from_ref(path), block_bytes, None)?;
-    let (mut block, mut found) = (ReadBlock::default(), Vec::new());
+    let (mut block, mut sequences) = (ReadBlock::default(), Vec::new());
     while source.next(&mut block)? {
         block.each_read(|read| {
-            found.push(read.to_vec());
+            sequences.push(read.to_vec());
             Ok(())
         })?;
     }
-    Ok(found)
+    Ok(sequences)
 }

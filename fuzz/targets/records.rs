@@ -23,15 +23,15 @@ fuzz_target!(|data: &[u8]| {
     }
     let named = |(number, content): (usize, &Vec<u8>)| file(&format!("part-{number}"), content);
     let paths: Vec<PathBuf> = contents.iter().enumerate().map(named).collect();
-    let whole = contents.iter().all(|content| content.len() % RECORD_BYTES == 0);
-    let found = accepted(RecordFiles::open(&paths));
-    assert_eq!(found.is_some(), whole);
-    let Some(found) = found else { return };
+    let is_valid = contents.iter().all(|content| content.len() % RECORD_BYTES == 0);
+    let files = accepted(RecordFiles::open(&paths));
+    assert_eq!(files.is_some(), is_valid);
+    let Some(files) = files else { return };
     let all = contents.concat();
-    assert_eq!(found.records() as usize * RECORD_BYTES, all.len());
-    let first = u64::from(first).min(found.records());
-    let count = u64::from(count).min(found.records() - first) as usize;
-    check(&found, &all, (first, count));
+    assert_eq!(files.records() as usize * RECORD_BYTES, all.len());
+    let first = u64::from(first).min(files.records());
+    let count = u64::from(count).min(files.records() - first) as usize;
+    check(&files, &all, (first, count));
 });
 
 fn check(files: &RecordFiles, all: &[u8], (first, count): (u64, usize)) {

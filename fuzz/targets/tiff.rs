@@ -23,8 +23,8 @@ fuzz_target!(|data: &[u8]| {
     let mut reader = Reader::new(&stack);
     let forwards: Vec<_> = pages.clone().map(|page| read(&mut reader, page)).collect();
     for page in pages.rev() {
-        let found = read(&mut reader, page);
-        assert!(found == forwards[page as usize], "page {page} is another one now");
+        let image = read(&mut reader, page);
+        assert!(image == forwards[page as usize], "page {page} is another one now");
     }
 });
 

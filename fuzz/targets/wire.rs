@@ -1,4 +1,4 @@
-//! What tasks and parts of a round send each other: any bytes are refused or read, nothing is made
+//! Messages of the tasks and parts of a round: any bytes are refused or read, nothing is made
 //! that they do not have, and what was read is the same when it was sent once more.
 //!
 //! Such bytes come from processes of one version, so a refusal may be a `Defect`.
@@ -9,7 +9,7 @@ use cuesta_assembly::kernel::scan::ReadCounts;
 use cuesta_assembly::kernel::spectrum::Spectrum;
 use cuesta_assembly::kernel::supersteps::part::VertexPart;
 use cuesta_assembly::pairs::SolidSequences;
-use cuesta_assembly::stages::wire as found;
+use cuesta_assembly::stages::wire as stage_wire;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
         0 => twice(bytes, super_k_mers),
         1 => twice(bytes, fragments),
         2 => twice(bytes, solid),
-        3 => twice(bytes, what_was_found),
+        3 => twice(bytes, worker_results),
         4 => twice(bytes, spectrum),
         5 => vertices(bytes),
         6 => rows(bytes),
@@ -74,17 +74,17 @@ fn fragments(bytes: &[u8]) -> Result<Vec<u8>> {
 fn solid(bytes: &[u8]) -> Result<Vec<u8>> {
     let budget = Budget::new(MEMORY_BYTES);
     let mut sequences = SolidSequences::new(&budget, "sequences");
-    found::each_solid(bytes, |facts, codes| {
+    stage_wire::each_solid(bytes, |facts, codes| {
         sequences.push(facts, |all| all.extend_from_slice(codes)).expect("there is room");
     })?;
-    Ok(found::solid_bytes(&sequences))
+    Ok(stage_wire::solid_bytes(&sequences))
 }
 
-fn what_was_found(bytes: &[u8]) -> Result<Vec<u8>> {
+fn worker_results(bytes: &[u8]) -> Result<Vec<u8>> {
     let budget = Budget::new(MEMORY_BYTES);
-    let mut all = found::empty_results(&budget);
-    found::add_results(bytes, &mut all)?;
-    Ok(found::results_bytes(&all))
+    let mut all = stage_wire::empty_results(&budget);
+    stage_wire::add_results(bytes, &mut all)?;
+    Ok(stage_wire::results_bytes(&all))
 }
 
 fn spectrum(bytes: &[u8]) -> Result<Vec<u8>> {
@@ -98,9 +98,9 @@ fn vertices(bytes: &[u8]) {
     let Some((&k, bytes)) = bytes.split_first() else { return };
     let (k, parts) = (usize::from(k) % 31 + 1, 3);
     if let Ok(part) = VertexPart::begin(k, parts, &[bytes]) {
-        let kept = part.to_bytes();
-        let again = VertexPart::from_bytes(k, parts, &kept).expect("it was kept here");
-        assert_eq!(again.to_bytes(), kept);
+        let saved = part.to_bytes();
+        let again = VertexPart::from_bytes(k, parts, &saved).expect("it was saved here");
+        assert_eq!(again.to_bytes(), saved);
         assert_eq!(again.size_bytes(), part.size_bytes());
     }
     twice(bytes, |bytes| VertexPart::from_bytes(k, parts, bytes).map(|part| part.to_bytes()));
@@ -115,17 +115,20 @@ fn rows(bytes: &[u8]) {
 
 /// Kept neighbours, and ends of edges that are packed.
 fn neighbours(bytes: &[u8]) {
-    if let Some(found) = Neighbours::of(bytes) {
-        let count = |row| found.row(row).count();
-        let all: usize = (0..found.rows()).map(count).sum();
-        assert!(8 * (found.rows() + 1) + 4 * all <= bytes.len());
+    if let Some(neighbours) = Neighbours::of(bytes) {
+        let count = |row| neighbours.row(row).count();
+        let all: usize = (0..neighbours.rows()).map(count).sum();
+        assert!(8 * (neighbours.rows() + 1) + 4 * all <= bytes.len());
     }
     // Genes of 10 bits, as rows are made up to the last of them.
     let mut ends: Vec<[u8; 8]> = bytes.as_chunks().0.to_vec();
     ends.iter_mut().for_each(|end| (end[1], end[2], end[3]) = (end[1] & 3, 0, 0));
     let packed = pack(3, &[&ends]);
-    let found = Neighbours::of(&packed).expect("it was packed here");
-    assert_eq!((0..found.rows()).map(|row| found.row(row).count()).sum::<usize>(), ends.len());
+    let neighbours = Neighbours::of(&packed).expect("it was packed here");
+    assert_eq!(
+        (0..neighbours.rows()).map(|row| neighbours.row(row).count()).sum::<usize>(),
+        ends.len()
+    );
 }
 
 /// Values of every kind that rounds send.
