@@ -124,7 +124,7 @@ final class Child implements Closeable {
     }
   }
 
-  /** Where what a child tells goes. */
+  /** Receiver of the messages of a child. */
   interface Output {
     void write(BlockKey key, BytesWritable bytes) throws IOException, InterruptedException;
   }

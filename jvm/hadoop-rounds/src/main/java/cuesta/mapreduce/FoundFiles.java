@@ -9,7 +9,7 @@ import org.apache.hadoop.mapreduce.RecordWriter;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
 
-/** What was found, as typed bytes: the number of the task or part, and the bytes, in pieces. */
+/** Results as typed bytes: the number of the task or part, and the bytes, in pieces. */
 public final class FoundFiles extends FileOutputFormat<BlockKey, BytesWritable> {
   /** The folder is there, and empty: a node that has looked before may not see it appear. */
   @Override

@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.JobID;
 import org.apache.hadoop.mapreduce.v2.jobhistory.JobHistoryUtils;
 
-/** What the master of a job has written of its tasks, before the site's history server has it. */
+/** Task events that the master of a job has written, before the history server has them. */
 final class History {
   private History() {}
 

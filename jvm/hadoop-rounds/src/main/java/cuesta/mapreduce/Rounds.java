@@ -41,7 +41,7 @@ public final class Rounds {
   /** A framework that writes no history. */
   private static final String LOCAL = MRConfig.LOCAL_FRAMEWORK_NAME;
 
-  /** What Hadoop says of a job of whose end it knows nothing. */
+  /** State that Hadoop reports for a job whose end it does not know. */
   private static final String NOT_AVAILABLE = "NA";
 
   /** The last attempt of a task that failed has a word of its own. */

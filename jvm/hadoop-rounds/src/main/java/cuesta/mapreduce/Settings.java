@@ -1,14 +1,14 @@
 package cuesta.mapreduce;
 
-/** What a round says of itself, beside Hadoop's own settings. */
+/** Settings of a round, besides Hadoop's own. */
 final class Settings {
-  /** How many tasks it has. */
+  /** Number of its tasks. */
   static final String TASKS = "cuesta.round.tasks";
 
-  /** How many of its tasks are one of Hadoop's, at most. */
+  /** Maximum number of its tasks per task of Hadoop. */
   static final String SLICE = "cuesta.round.slice";
 
-  /** How many parts tasks send blocks to; 0 where they send none. */
+  /** Number of parts that tasks send blocks to; 0 if they send none. */
   static final String PARTS = "cuesta.round.parts";
 
   /** Whether blocks are lines of text, pairs of a key and a value. */
@@ -20,7 +20,7 @@ final class Settings {
   /** The Python of children. */
   static final String PYTHON = "cuesta.round.python";
 
-  /** What it runs. */
+  /** Python module that it runs. */
   static final String MODULE = "cuesta.engines.hadoop.child";
 
   /** The file in the folder that says why a task was refused: there is no use in another try. */

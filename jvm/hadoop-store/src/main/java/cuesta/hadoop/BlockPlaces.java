@@ -4,14 +4,14 @@ import java.io.IOException;
 import java.util.Collections;
 import java.util.List;
 
-/** Which stores of a job have each of some blocks in memory; the first one is that of this node. */
+/** Stores of a job that have each of some blocks in memory; the first is that of this node. */
 record BlockPlaces(List<String> stores, List<List<Long>> holders) {
-  /** Nobody has any of so many blocks. */
+  /** No store has any of {@code count} blocks. */
   static BlockPlaces nowhere(int count) {
     return new BlockPlaces(List.of(), Collections.nCopies(count, List.of()));
   }
 
-  /** What a store answers for so many blocks. Errors: IOException where it is no such answer. */
+  /** Parses the reply of a store for so many blocks. Errors: IOException if it is no such reply. */
   static BlockPlaces of(StoreReply reply, int count) throws IOException {
     BlockPlaces found = new BlockPlaces(reply.texts("stores"), reply.numberLists("holders"));
     boolean isSound = found.holders.size() == count;

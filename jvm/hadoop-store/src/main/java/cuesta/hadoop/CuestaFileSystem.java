@@ -45,7 +45,7 @@ import org.apache.hadoop.util.Progressable;
  * owners and no modes but those of that. Settings: {@link StoreSettings}.
  */
 public class CuestaFileSystem extends FileSystem {
-  /** Of its URIs. */
+  /** Scheme of its URIs. */
   public static final String SCHEME = "cuesta";
 
   private static final String ATTRIBUTES = "user.cuesta.";
@@ -199,7 +199,7 @@ public class CuestaFileSystem extends FileSystem {
     return places.of(key(file.getPath()), file.getLen(), start, count);
   }
 
-  /** How much of a file is in memory, and how it lies on servers: {@code user.cuesta.*}. */
+  /** Share of a file that is in memory, and its layout on servers: {@code user.cuesta.*}. */
   @Override
   public Map<String, byte[]> getXAttrs(Path path) throws IOException {
     try {
@@ -230,7 +230,7 @@ public class CuestaFileSystem extends FileSystem {
     return List.copyOf(getXAttrs(path).keySet());
   }
 
-  /** How much of the under level's disk is used. */
+  /** Usage of the under level's disk. */
   @Override
   public FsStatus getStatus(Path path) throws IOException {
     FileStore disk = Files.getFileStore(client.under());
@@ -369,7 +369,7 @@ public class CuestaFileSystem extends FileSystem {
     return path.makeQualified(ROOT, working);
   }
 
-  /** What the store calls a path. */
+  /** The name of a path in the store. */
   private String key(Path path) {
     checkPath(path);
     String text = fixed(path).toUri().getPath();

@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 import org.apache.hadoop.security.AccessControlException;
 
-/** What Hadoop raises for what a store or the system refuses. */
+/** Exceptions of Hadoop for the refusals of a store or the system. */
 final class Failures {
   private Failures() {}
 

@@ -8,7 +8,7 @@ import java.nio.file.attribute.FileTime;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** Which content a file has: while these are the same, so is every byte. */
+/** Version of a file's content: while it is the same, so are all bytes. */
 record FileVersion(long device, long inode, long sizeBytes, long modifiedNs, long changedNs) {
   private static final String ATTRIBUTES =
       "unix:dev,ino,size,lastModifiedTime,ctime,isDirectory";

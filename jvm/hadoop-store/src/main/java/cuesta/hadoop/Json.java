@@ -32,7 +32,7 @@ final class Json {
     return to.append('}').toString();
   }
 
-  /** What an object says. Errors: IOException for what is none. */
+  /** Parses an object. Errors: IOException for anything else. */
   @SuppressWarnings("unchecked")
   static Map<String, Object> parse(String text) throws IOException {
     Json parser = new Json(text);

@@ -11,7 +11,7 @@ final class Limits {
   /** An answer that takes longer than this, though the store lives, is given up. */
   static final long FILL_MS = 30_000;
 
-  /** Who writes, lists, removes or renames waits as long as the store lives. */
+  /** Writing, listing, removing and renaming wait as long as the store lives. */
   static final long UNHURRIED_MS = Long.MAX_VALUE / 4;
 
   /** Wait of a removal for writers that have files in the folder. */
@@ -35,7 +35,7 @@ final class Limits {
   /** Files that stay open for a moment after their last use, at most. */
   static final int RECENT_FILES = 8;
 
-  /** How long they do, about. */
+  /** Their approximate duration. */
   static final long RECENT_MS = 1_000;
 
   /** Least bytes that are asked of the under level at once where a file is read in order. */

@@ -25,10 +25,10 @@ final class PastFile implements Closeable {
   /** Bytes that were read together with those before them, once there are such. */
   private ByteBuffer ahead = ByteBuffer.allocate(0);
 
-  /** Where the bytes that were read ahead begin. */
+  /** Offset of the bytes that were read ahead. */
   private long aheadStart;
 
-  /** Where the last read ended. */
+  /** Offset at which the last read ended. */
   private long next;
 
   /**

@@ -115,7 +115,7 @@ final class StoreClient {
     return past;
   }
 
-  /** What is at a path. Errors: StoreRefusal; those of the system. */
+  /** Facts of the file at a path. Errors: StoreRefusal; those of the system. */
   Entry facts(String path) throws IOException {
     return asked(
         session -> Entry.of(stat(session, path)),
@@ -136,7 +136,7 @@ final class StoreClient {
     return askApart(session, Json.question("stat", "path", path)).all("entries").get(0);
   }
 
-  /** What else the store says of a path, by name. Errors: StoreRefusal; StoreLost. */
+  /** Further attributes of a path, by name. Errors: StoreRefusal; StoreLost. */
   Map<String, String> attributes(String path) throws IOException {
     StoreReply entry = asked(session -> stat(session, path), session -> null);
     Map<String, String> found = new TreeMap<>();
@@ -152,7 +152,7 @@ final class StoreClient {
     return found;
   }
 
-  /** What is in a folder, by name. Errors: StoreRefusal; those of the system. */
+  /** Entries of a folder, by name. Errors: StoreRefusal; those of the system. */
   List<Entry> list(String path) throws IOException {
     return asked(session -> list(session, path), session -> listPast(session, path));
   }
@@ -201,7 +201,7 @@ final class StoreClient {
     return name.startsWith(".") && name.endsWith(".cuesta-part");
   }
 
-  /** Who has some blocks of a file in memory; nobody those of which no store says it. */
+  /** Stores that have some blocks of a file in memory; none for blocks that no store reports. */
   BlockPlaces places(String path, long first, int count) throws IOException {
     String question = Json.question("places", "path", path, "first", first, "count", count);
     return asked(

@@ -16,7 +16,7 @@ record StoreNames(StoreClient client) {
     return new Path(CuestaFileSystem.SCHEME + ":///" + path);
   }
 
-  /** What is at a path, or null. Errors: as {@link StoreClient#facts} otherwise. */
+  /** Facts of the file at a path, or null. Errors: as {@link StoreClient#facts} otherwise. */
   StoreClient.Entry found(String path) throws IOException {
     try {
       return client.facts(path);

@@ -44,16 +44,16 @@ final class StoreOutputStream extends OutputStream
 
   private boolean isClosed;
 
-  /** What is to hold just before the file has its name; null for nothing. */
+  /** Condition that must hold just before the file gets its name; null for none. */
   private Condition condition;
 
-  /** What is to hold. */
+  /** A condition. */
   interface Condition {
     /** Errors: IOException where it does not. */
     void check() throws IOException;
   }
 
-  /** Where the bytes of a block go: a file, from a place in it on. */
+  /** Target of the bytes of a block: a file and an offset. */
   private record Place(FileChannel channel, long index, long start, boolean isMemory) {}
 
   /**

@@ -2,7 +2,7 @@ package cuesta.hadoop;
 
 import java.io.IOException;
 
-/** What a store answers where it does not do what was asked. */
+/** Reply of a store that refuses a request. */
 final class StoreRefusal extends IOException {
   static final int NO_ENTRY = 2;
   static final int DENIED = 13;

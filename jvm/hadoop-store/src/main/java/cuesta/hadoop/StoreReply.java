@@ -34,7 +34,7 @@ record StoreReply(Map<String, Object> fields, byte[] payload) {
     return fields.get(name) != null;
   }
 
-  /** What a field that is an object says. */
+  /** The object in a field. */
   @SuppressWarnings("unchecked")
   StoreReply inner(String name) throws IOException {
     return new StoreReply((Map<String, Object>) taken(name, Map.class), payload);

@@ -246,12 +246,12 @@ final class StoreSession {
     return count;
   }
 
-  /** What a store refuses to read: it names the file, and the store of the job that had it. */
+  /** Error of a refused read: it names the file, and the store of the job that had it. */
   private static IOException refused(StoreRefusal refusal) {
     return new IOException("store: " + refusal.getMessage(), refusal);
   }
 
-  /** What is nowhere but in the memory of a store cannot be read past it. */
+  /** Bytes that are only in the memory of a store cannot be read past it. */
   static IOException alone(String path) {
     return new IOException(
         "store: cuesta:///" + path + " is in memory alone, and the store has ended or hangs; "

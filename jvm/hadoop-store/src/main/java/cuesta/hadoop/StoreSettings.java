@@ -8,7 +8,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
 
-/** What a configuration says of the store; what it does not say is null, but for the folder. */
+/** Settings of the store in a configuration; a missing setting is null, but for the folder. */
 record StoreSettings(Path folder, String write, String host) {
   /** The folder of the store; {@code $CUESTA_STORE}, else the user's own, where it is not set. */
   static final String STORE = "fs.cuesta.store";

@@ -107,7 +107,7 @@ final class StoredBlock {
     return count;
   }
 
-  /** One byte. */
+  /** A byte. */
   int at(long within) {
     ByteBuffer part = parts[(int) (within >>> Limits.MAPPING_BITS)];
     return part.get((int) (within & ((1 << Limits.MAPPING_BITS) - 1))) & 0xff;

@@ -11,7 +11,7 @@ import java.util.Map;
  * version of it, or an error. Threads share it; who opened it lets go of it by {@link #close}.
  */
 final class StoredFile {
-  /** What the store calls a file that it does not know. */
+  /** Number of a file that the store does not know. */
   static final long NO_NUMBER = -1;
 
   final StoreSession session;
@@ -22,7 +22,7 @@ final class StoredFile {
   /** The connection that it is open on. */
   final int line;
 
-  /** How often the store was asked to open it. */
+  /** Number of times that the store opened it. */
   int opens;
 
   /** Of those who have it open; since when there is none. */
@@ -56,7 +56,7 @@ final class StoredFile {
     return number == NO_NUMBER ? 0 : position / session.blockBytes;
   }
 
-  /** Where in its block a byte is. */
+  /** Offset of a byte in its block. */
   long within(long position) {
     return number == NO_NUMBER ? position : position % session.blockBytes;
   }

@@ -2,9 +2,9 @@ package cuesta.hadoop;
 
 import java.io.IOException;
 
-/** What jar and store say to each other: they must be of one version. */
+/** Version of the messages between jar and store, which must be equal. */
 final class WireVersion {
-  /** Of spec/formats/store-wire.md. */
+  /** Version of spec/formats/store-wire.md. */
   static final long WIRE = 2;
 
   private WireVersion() {}

@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.contract.AbstractFSContract;
 
-/** What the store promises of Hadoop's file systems: {@code contract/cuesta.xml}. */
+/** Contract of the store as a file system of Hadoop: {@code contract/cuesta.xml}. */
 final class CuestaContract extends AbstractFSContract {
   CuestaContract(Configuration conf) {
     super(conf);

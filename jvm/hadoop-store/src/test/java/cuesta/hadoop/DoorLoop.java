@@ -103,7 +103,7 @@ public final class DoorLoop {
     return String.valueOf(found.getValue());
   }
 
-  /** The same bytes, or the same error, by each way. */
+  /** Checks that all ways of reading return equal bytes, or equal errors. */
   private String at(long place) throws IOException {
     String first = null;
     IOException failed = null;

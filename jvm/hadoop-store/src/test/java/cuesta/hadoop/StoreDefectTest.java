@@ -37,7 +37,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What was wrong once. */
+/** Regression tests of former defects. */
 final class StoreDefectTest {
   private static final URI ROOT = URI.create("cuesta:///");
   private static final Path FOLDER = new Path("/defects");
@@ -121,7 +121,7 @@ final class StoreDefectTest {
     return StoreClient.of(StoreSettings.of(new Configuration()).folder()).under();
   }
 
-  /** What another had closed while a file was appended to was replaced by older bytes. */
+  /** Bytes that another writer closed during an append were replaced by older bytes. */
   @Test
   void appendingReplacesNoFileButTheOneThatWasCopied() throws IOException {
     for (String mode : List.of("through", "back", "memory")) {

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What the store's files have beyond the contract of Hadoop. */
+/** Properties of the store's files beyond the contract of Hadoop. */
 final class StoreStreamTest {
   private static final URI ROOT = URI.create("cuesta:///");
   private static final EnumSet<ReadOption> NO_OPTIONS = EnumSet.noneOf(ReadOption.class);

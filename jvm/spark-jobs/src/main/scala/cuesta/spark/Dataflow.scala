@@ -14,7 +14,7 @@ object Dataflow {
   private val Stream = 5L
   private val Header = "block\tvectors\tsum_x\tsum_y\tsum_z\tmean_x\tmean_y\tmean_z\n"
 
-  /** What is asked; every block but the last has `blockVectors` vectors. */
+  /** Parameters; all blocks but the last have `blockVectors` vectors. */
   final case class Plan(
       vectors: Long,
       blockVectors: Int,

@@ -64,7 +64,7 @@ object Degrees {
   private def counts(degrees: VertexRDD[Int]): Map[Int, Long] =
     degrees.collect().map { case (gene, degree) => gene.toInt -> degree.toLong }.toMap
 
-  /** How many genes have each degree that any gene has, by in, out and total. */
+  /** Number of genes of each degree that occurs, by in, out and total. */
   private def distribution(degrees: Seq[Seq[Long]]): Iterator[Seq[Long]] = {
     val columns = (0 until 3).map { column =>
       degrees.groupMapReduce(_(column))(_ => 1L)(_ + _)

@@ -1,6 +1,6 @@
 package cuesta.spark
 
-/** Which rows take part; scores in millionths. */
+/** Selection of rows; scores in millionths. */
 final case class Filter(
     minAbs: Int,
     maxAbs: Int,

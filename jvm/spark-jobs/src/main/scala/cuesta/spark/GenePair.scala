@@ -12,7 +12,7 @@ final case class GenePair(
     scores: Array[Int]
 )
 
-/** What all lines of a dataset share. */
+/** Shape common to all lines of a dataset. */
 final case class Shape(fields: Int, samples: Int)
 
 /** Reads KINC's text: version 1 (11 fields) and the export of version 3 (7 fields, all from 0). */

@@ -12,7 +12,7 @@ import org.apache.spark.util.SerializableConfiguration
 /** A row that passes, with its line. */
 final case class Hit(row: GenePair, line: String)
 
-/** One version of a dataset: its files, cut, in the order of their names. */
+/** A version of a dataset: its files, divided into splits, in the order of their names. */
 final class GenePairs private (
     job: Job,
     pieces: Seq[Seq[Split]],

@@ -15,7 +15,7 @@ final case class Split(file: String, offset: Long, bytes: Long, hosts: Seq[Strin
 object Inputs {
   private val HostsMax = 3
 
-  /** What is at a path, or a refusal in one line. */
+  /** Status of the file at a path, or a refusal in one line. */
   def status(path: Path, operation: String, configuration: Configuration): FileStatus =
     try FileSystem.get(path.toUri, configuration).getFileStatus(path)
     catch {
@@ -74,7 +74,7 @@ object Inputs {
     }.toSeq
   }
 
-  /** Who holds some bytes of a file: the hosts with most of them, most first. */
+  /** Hosts of some bytes of a file, those with most of them first. */
   def hostsOf(file: FileStatus, configuration: Configuration): (Long, Long) => Seq[String] =
     if (isLocal(file)) (_, _) => Nil
     else {

@@ -3,13 +3,13 @@ package cuesta.spark
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.SparkSession
 
-/** What a workload is given to run with. */
+/** Session, request and clock of a run of a workload. */
 final class Job(val spark: SparkSession, val request: Request) {
   val clock = new Clock
 
   def context: SparkContext = spark.sparkContext
 
-  /** Tasks of a stage that nothing else decides: what the user said, or three a slot. */
+  /** Tasks of a stage that nothing else decides: the number that the user set, or three per slot. */
   def partitions: Int = request.partitions.getOrElse(Job.TasksASlot * context.defaultParallelism)
 }
 
@@ -17,7 +17,7 @@ object Job {
   val TasksASlot = 3
 }
 
-/** What the user can mend in the arguments or the data.
+/** A fault in the arguments or the data that the user can correct.
   *
   * The signs around the message let the caller find it in any stack trace.
   */

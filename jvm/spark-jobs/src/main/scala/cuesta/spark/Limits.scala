@@ -14,7 +14,7 @@ import org.apache.spark.network.server.{RpcHandler, StreamManager}
 import org.apache.spark.network.util.{MapConfigProvider, TransportConf}
 import org.apache.spark.sql.SparkSession
 
-/** What Spark itself takes: tasks without work, and the transport that its shuffle goes through,
+/** Costs of Spark itself: tasks without work, and the transport that its shuffle goes through,
   * over a connection within the machine.
   */
 object Limits {

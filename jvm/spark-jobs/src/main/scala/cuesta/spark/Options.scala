@@ -2,7 +2,7 @@ package cuesta.spark
 
 import org.apache.spark.storage.StorageLevel
 
-/** How a run is carried out; nothing here can change the answer. All may be left out.
+/** Options of the execution of a run, none of which changes the answer. All may be left out.
   *
   * @param keys
   *   of `join`: `number`, or `text` for those of ArrayBench

@@ -3,7 +3,7 @@ package cuesta.spark
 import org.json4s._
 import org.json4s.jackson.JsonMethods
 
-/** What is asked: a trial of the command line. */
+/** A request: a trial of the command line. */
 final case class Request(
     workload: String,
     inputs: Seq[String],
@@ -56,7 +56,7 @@ object Request {
   }
 }
 
-/** What came of a request. */
+/** Outcome of a request. */
 object Response {
 
   /** Times of phases, counts of the answer, and bytes that lay in caches. */

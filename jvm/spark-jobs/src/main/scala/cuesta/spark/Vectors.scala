@@ -58,7 +58,7 @@ object Vectors {
   private val Operation = "dataflow"
   private val Units = 65536.0
 
-  /** What the absolute values of a block may add up to. */
+  /** Upper bound of the sum of the absolute values of a block. */
   private val SumMax = 1L << 37
   private val ShiftMax = 1000L
   private val BlocksMax = 1L << 24
