@@ -9,7 +9,7 @@ final class Job(val spark: SparkSession, val request: Request) {
 
   def context: SparkContext = spark.sparkContext
 
-  /** Tasks of a stage that nothing else decides: the number that the user set, or three per slot. */
+  /** Tasks of a stage that nothing else decides: as the user set, or three per slot. */
   def partitions: Int = request.partitions.getOrElse(Job.TasksASlot * context.defaultParallelism)
 }
 
