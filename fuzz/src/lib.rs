@@ -39,8 +39,8 @@ pub fn accepted<T>(result: Result<T>) -> Option<T> {
     result.map_err(|error| check_refusal(&error)).ok()
 }
 
-/// Checks the contract of errors on bad input: a single line, of kind `Input`; of kind `System` only
-/// if the file is truncated, cannot be decompressed, or names a missing file.
+/// Checks the contract of errors on bad input: a single line, of kind `Input`; of kind `System`
+/// only if the file is truncated, cannot be decompressed, or names a missing file.
 ///
 /// # Panics
 /// When the error violates the contract.

@@ -92,8 +92,8 @@ pub fn metadata(path: &Path) -> io::Result<FileMetadata> {
     })
 }
 
-/// Entries of a folder, sorted by name: files and folders, but no pipes, sockets and devices, and no
-/// links to a parent folder.
+/// Entries of a folder, sorted by name: files and folders, but no pipes, sockets and devices, and
+/// no links to a parent folder.
 ///
 /// # Errors
 /// `NotFound` for a link to nothing; as for [`metadata`].

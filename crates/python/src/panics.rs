@@ -10,7 +10,8 @@ use cuesta_runtime::parallel::lock;
 /// Location of the first panic that was not reported yet.
 static LOCATION: Mutex<Option<String>> = Mutex::new(None);
 
-/// Records the location of a panic for [`defect`], and prints nothing unless a backtrace is requested.
+/// Records the location of a panic for [`defect`], and prints nothing unless a backtrace is
+/// requested.
 pub fn listen() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

@@ -18,8 +18,8 @@ const ALONE_BYTES_MAX: usize = 64 << 10;
 
 /// A position in a file of the store, and the leased blocks of the file.
 ///
-/// Python's buffered reader calls `readinto`, which calls `miss(view, place)` for bytes that are not
-/// all in a single leased block.
+/// Python's buffered reader calls `readinto`, which calls `miss(view, place)` for bytes that are
+/// not all in a single leased block.
 #[pyclass(module = "cuesta._native", frozen)]
 pub struct HeldBlocks {
     size_bytes: u64,

@@ -21,8 +21,8 @@ pub fn write<T>(path: &Path, write: impl FnOnce(&Path) -> Result<T>) -> Result<T
     Ok(value)
 }
 
-/// A file under a temporary name until [`finish`](Self::finish), as with [`write`]. If it is dropped
-/// before, it is removed.
+/// A file under a temporary name until [`finish`](Self::finish), as with [`write`]. If it is
+/// dropped before, it is removed.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,

@@ -1,5 +1,5 @@
-//! Removal of files that Cuesta made: the only place of the installed Rust code that removes folders
-//! with their content, sweeps a folder, or renames over a name that may be taken.
+//! Removal of files that Cuesta made: the only place of the installed Rust code that removes
+//! folders with their content, sweeps a folder, or renames over a name that may be taken.
 //!
 //! All operations use descriptors of real folders: no symbolic link is followed, and no removal
 //! leaves the mount that it began on.
@@ -234,8 +234,8 @@ pub fn remove_tree(folder: &Path) -> io::Result<()> {
     parent.remove_empty(&name)
 }
 
-/// Removes the files of a folder that `is_ours` accepts, and the folder if it is empty then. Returns
-/// the remaining names, for which the folder remains too; none if there is no folder.
+/// Removes the files of a folder that `is_ours` accepts, and the folder if it is empty then.
+/// Returns the remaining names, for which the folder remains too; none if there is no folder.
 ///
 /// # Errors
 /// `NotADirectory` for a link or a file; errors of the system.
@@ -306,7 +306,8 @@ impl ScratchFolder {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("{stem}-{}-{number}", std::process::id()));
             match std::fs::create_dir(&path) {
-                // A process of the same number, on another node or killed earlier, made this folder.
+                // A process of the same number, on another node or killed earlier, made this
+                // folder.
                 Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => (),
                 made => return made.map(|()| Self { path }),
             }

@@ -57,8 +57,8 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Opens files, or the files in folders that have an extension of images. Work on an image takes
-    /// `weigh` bytes.
+    /// Opens files, or the files in folders that have an extension of images. Work on an image
+    /// takes `weigh` bytes.
     ///
     /// # Errors
     /// `Input` when there is no image or one that can't be read; `System`.

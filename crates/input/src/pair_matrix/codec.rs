@@ -1,5 +1,5 @@
-//! The bytes of an inner chunk: zstd, then a CRC-32C of its output. It equals the codec chain `zstd`,
-//! `crc32c` of Zarr, with reused buffers.
+//! The bytes of an inner chunk: zstd, then a CRC-32C of its output. It equals the codec chain
+//! `zstd`, `crc32c` of Zarr, with reused buffers.
 
 use cuesta_core::{Error, Result};
 use zstd::bulk::{Compressor, Decompressor};

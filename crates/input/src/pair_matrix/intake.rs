@@ -1,9 +1,9 @@
 //! Sorting of rows that arrive in any order, within a memory limit.
 //!
-//! Rows are buffered in a window. When it is full, the lower half is encoded; input that is in order,
-//! or nearly so, is never written twice. The first row that arrives too late changes the plan: the
-//! encoded rows become a sorted run on the scratch disk, further rows are sorted into runs too, and
-//! in the end all runs are merged. The arrays are the same either way.
+//! Rows are buffered in a window. When it is full, the lower half is encoded; input that is in
+//! order, or nearly so, is never written twice. The first row that arrives too late changes the
+//! plan: the encoded rows become a sorted run on the scratch disk, further rows are sorted into
+//! runs too, and in the end all runs are merged. The arrays are the same either way.
 
 use std::path::{Path, PathBuf};
 

@@ -222,7 +222,7 @@ mod tests {
             let mut mask = vec![b'x'; 3];
             unpack_missing(&pack_flags(&first), &pack_flags(&second), pairs.len(), &mut mask);
             let expected: Vec<u8> =
-                pairs.iter().map(|&(first, second)| if first || second { b'9' } else { b'1' }).collect();
+                pairs.iter().map(|&(a, b)| if a || b { b'9' } else { b'1' }).collect();
             prop_assert_eq!(mask, expected);
         }
     }

@@ -116,8 +116,8 @@ impl SlotRows {
         Ok(())
     }
 
-    /// Sets the numbers of the hits among the rows of the chunk; none when the number of rows differs
-    /// from that of its zone.
+    /// Sets the numbers of the hits among the rows of the chunk; none when the number of rows
+    /// differs from that of its zone.
     pub fn count_positions(&mut self, scores: &[Micro], from: &Slot, index: usize) {
         self.positions.clear();
         let count = |part: &[Micro]| part.iter().map(|&s| u32::from(s != ABSENT)).sum::<u32>();

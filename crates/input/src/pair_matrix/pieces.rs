@@ -1,6 +1,6 @@
-//! A pair matrix written by independent tasks. Each writes a piece: the chunks of some ranks, in its
-//! own folder. Then tasks join the shards of the matrix from the pieces, a shard each; the files
-//! equal those of [`super::Writer`], byte for byte.
+//! A pair matrix written by independent tasks. Each writes a piece: the chunks of some ranks, in
+//! its own folder. Then tasks join the shards of the matrix from the pieces, a shard each; the
+//! files equal those of [`super::Writer`], byte for byte.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -69,8 +69,8 @@ impl PieceMaker {
         PackedRow::new(row, RecordLayout::of(&self.shape)).key().0 / CHUNK_PAIRS as u64
     }
 
-    /// Writes a piece of packed rows in any order; uses only those facts of `facts` that the rows do
-    /// not show. The memory of the rows is not taken from `budget`.
+    /// Writes a piece of packed rows in any order; uses only those facts of `facts` that the rows
+    /// do not show. The memory of the rows is not taken from `budget`.
     ///
     /// # Errors
     /// `Input` for a duplicate row, and naming the memory needed when there is too little;

@@ -1,5 +1,5 @@
-//! Thread pool that compresses chunks. Its output is written in the order of submission, so that the
-//! files do not depend on the number of threads.
+//! Thread pool that compresses chunks. Its output is written in the order of submission, so that
+//! the files do not depend on the number of threads.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
@@ -21,8 +21,8 @@ pub struct RawChunks {
     pub raw: Vec<u8>,
     /// Bytes of one chunk.
     pub chunk_bytes: usize,
-    /// Compression of each chunk; `None` for an uncompressed chunk, which is followed by room for its
-    /// checksum.
+    /// Compression of each chunk; `None` for an uncompressed chunk, which is followed by room for
+    /// its checksum.
     pub packing: Option<Packing>,
 }
 

@@ -82,8 +82,8 @@ impl Arrays {
         Err(damaged(&self.folder.join(path), &what))
     }
 
-    /// Stores the metadata of the groups and arrays; the root is written last, so that a group without
-    /// it is incomplete.
+    /// Stores the metadata of the groups and arrays; the root is written last, so that a group
+    /// without it is incomplete.
     ///
     /// # Errors
     /// `Input` naming what could not be stored; `System`.

@@ -112,8 +112,8 @@ impl PairMatrix {
         Ok(rows as u64)
     }
 
-    /// The scores of all pairs of a chunk, [`super::ABSENT`] for a pair without a row; `None` when no
-    /// pair has a row in this slot. Slot 0 holds the first cluster of each pair.
+    /// The scores of all pairs of a chunk, [`super::ABSENT`] for a pair without a row; `None` when
+    /// no pair has a row in this slot. Slot 0 holds the first cluster of each pair.
     ///
     /// # Errors
     /// `Input` when the chunk is damaged; `System`.

@@ -44,8 +44,8 @@ impl Window {
         self.size_bytes
     }
 
-    /// Bytes of memory per byte of rows: the rows, their keys, and a copy of half the rows while the
-    /// lower half is removed. Rounded up.
+    /// Bytes of memory per byte of rows: the rows, their keys, and a copy of half the rows while
+    /// the lower half is removed. Rounded up.
     pub const MEMORY_FACTOR: u64 = 2;
 
     /// Moves the packed rows of a batch into the window; leaves the batch empty.

@@ -114,8 +114,8 @@ impl<'a> Writer<'a> {
         RowBatch::new(self.shape, genes)
     }
 
-    /// Adds the rows of a batch, in any order, and leaves it empty. Efficient for about a megabyte at
-    /// a time.
+    /// Adds the rows of a batch, in any order, and leaves it empty. Efficient for about a megabyte
+    /// at a time.
     ///
     /// # Errors
     /// `Input` when a cluster of a pair occurs twice; `System`.

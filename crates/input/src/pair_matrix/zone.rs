@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn many_scores_at_once_equal_single_scores(scores in proptest::collection::vec(score(), 0..50)) {
+        fn scores_at_once_equal_single_scores(scores in proptest::collection::vec(score(), 0..50)) {
             let (mut single, mut all) = (Range::EMPTY, Range::EMPTY);
             let present: Vec<Micro> = scores.iter().copied().filter(|&s| s != ABSENT).collect();
             present.iter().for_each(|&score| single.add(score));

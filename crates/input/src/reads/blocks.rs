@@ -136,9 +136,9 @@ fn place_after(bytes: &[u8], (count, wanted): (usize, usize)) -> usize {
     end + 1
 }
 
-/// Appends the bases and ends of groups of `reads_per_file` records of each text in turn; false if a
-/// text does not hold `groups` groups. A text that was cut off by its lines and has a record of more
-/// lines has fewer records. Names of pairs are added to `mate_counts`.
+/// Appends the bases and ends of groups of `reads_per_file` records of each text in turn; false if
+/// a text does not hold `groups` groups. A text that was cut off by its lines and has a record of
+/// more lines has fewer records. Names of pairs are added to `mate_counts`.
 pub(super) fn parse(
     batch: &mut ReadBatch,
     (reads_per_file, groups): (usize, u64),

@@ -85,8 +85,8 @@ struct PackedBatch {
 }
 
 impl<'a> CachedReads<'a> {
-    /// An empty cache for reads of about `text_bytes` bytes of text; disabled if there is too little
-    /// memory.
+    /// An empty cache for reads of about `text_bytes` bytes of text; disabled if there is too
+    /// little memory.
     pub fn new(text_bytes: u64, budget: &'a Budget) -> Self {
         let available_bytes = budget.limit_bytes() / MEMORY_PART;
         let [least, most] = TEXT_PARTS.map(|part| text_bytes / part);

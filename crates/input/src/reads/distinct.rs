@@ -1,5 +1,5 @@
-//! Check that files of reads are distinct: a file that is passed twice, by another name, a link or a
-//! copy, would count each of its reads twice, and is not its own mate file.
+//! Check that files of reads are distinct: a file that is passed twice, by another name, a link or
+//! a copy, would count each of its reads twice, and is not its own mate file.
 
 use std::collections::HashMap;
 use std::io::{self, Read};

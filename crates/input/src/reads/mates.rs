@@ -186,7 +186,8 @@ impl NameSums {
     pub fn append(&mut self, next: &Self) {
         let (pairs, is_odd) = (self.reads / 2, self.reads % 2 == 1);
         for parity in [0, 1] {
-            // After an odd number of reads, even reads become odd, and odd reads join the next pair.
+            // After an odd number of reads, even reads become odd, and odd reads join the next
+            // pair.
             let to = if is_odd { 1 - parity } else { parity };
             let from = pairs + u64::from(is_odd && parity == 1);
             self.plain[to].append(&next.plain[parity], from);
@@ -302,7 +303,7 @@ mod tests {
             let names1: Vec<String> = names1.into_iter().map(word).collect();
             let names2: Vec<String> = names2.into_iter().map(word).collect();
             let interleaved: Vec<String> =
-                names1.iter().zip(&names2).flat_map(|(name1, name2)| [name1.clone(), name2.clone()]).collect();
+                names1.iter().zip(&names2).flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
             let in_shares = |names: &[String]| {
                 let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(names.len())).collect();
                 ends.push(names.len());
@@ -314,7 +315,8 @@ mod tests {
                 }
                 all
             };
-            let [sums1, sums2, both] = [&names1, &names2, &interleaved].map(|names| in_shares(names));
+            let [sums1, sums2, both] =
+                [&names1, &names2, &interleaved].map(|names| in_shares(names));
             prop_assert_eq!(sums1, sums(&names1));
             prop_assert_eq!(sums1.are_pairs(&sums2), lost.is_none());
             prop_assert_eq!(both.are_interleaved_pairs(), lost.is_none());

@@ -25,9 +25,9 @@ pub struct Share {
     pub end: u64,
 }
 
-/// Divides files into shares of about `size_bytes` of text. A gzipped file can be divided only if it
-/// has many members; another compressed file, such as gzip itself writes, is a single share, and so
-/// is FASTQ without four lines per record.
+/// Divides files into shares of about `size_bytes` of text. A gzipped file can be divided only if
+/// it has many members; another compressed file, such as gzip itself writes, is a single share, and
+/// so is FASTQ without four lines per record.
 ///
 /// # Errors
 /// `System`.

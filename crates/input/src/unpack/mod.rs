@@ -142,7 +142,8 @@ impl From<Damage> for io::Error {
     }
 }
 
-/// The error for the user of a file that could not be read: `Input` for a [`Damage`], else `System`.
+/// The error for the user of a file that could not be read: `Input` for a [`Damage`], else
+/// `System`.
 pub fn failure(operation: &'static str, path: &Path, cause: &io::Error) -> Error {
     let damage = cause.get_ref().and_then(|error| error.downcast_ref::<Damage>());
     match damage {

@@ -1,9 +1,9 @@
 //! Complete check of a pair matrix that trusts none of its content, for verifiers.
 //!
-//! Besides the rows, the audit compares with them everything that a reader relies on: the ranges and
-//! counts of the chunks, the columns even if they could be counted from masks, fill values of pairs
-//! without a row, the order of the slots, the padding of masks, the index of each shard, the bytes
-//! of each `zarr.json`, and that there is no other file.
+//! Besides the rows, the audit compares with them everything that a reader relies on: the ranges
+//! and counts of the chunks, the columns even if they could be counted from masks, fill values of
+//! pairs without a row, the order of the slots, the padding of masks, the index of each shard, the
+//! bytes of each `zarr.json`, and that there is no other file.
 
 mod chunk;
 mod files;
