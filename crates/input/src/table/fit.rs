@@ -23,7 +23,7 @@ const COMMAS: Dialect = Dialect { delimiter: b',', decimal: b',' };
 
 /// First lines cut into fields.
 #[derive(Clone, Debug)]
-pub struct DialectFit<'l> {
+pub struct TableFit<'l> {
     /// With these signs.
     pub signs: Dialect,
     /// Fields of the first line.
@@ -37,7 +37,7 @@ pub struct DialectFit<'l> {
     pub is_text: Vec<bool>,
 }
 
-impl DialectFit<'_> {
+impl TableFit<'_> {
     /// Fields of a row before those that are empty in all of them.
     pub fn width(&self) -> usize {
         self.is_text.len()
@@ -64,7 +64,7 @@ pub struct Requirements<'a> {
 }
 
 /// All signs that fit, in the order of their likelihood; those with the fewest columns of text.
-pub fn fits<'l>(lines: &[TableLine<'l>], demand: &Requirements<'_>) -> Vec<DialectFit<'l>> {
+pub fn fits<'l>(lines: &[TableLine<'l>], demand: &Requirements<'_>) -> Vec<TableFit<'l>> {
     let mut delimiters = DELIMITERS.to_vec();
     if demand.allows_single {
         delimiters.push(NONE);
@@ -81,21 +81,20 @@ pub fn fits<'l>(lines: &[TableLine<'l>], demand: &Requirements<'_>) -> Vec<Diale
     let mut matches = Vec::new();
     for &delimiter in &delimiters {
         let fitting = |decimal: &u8| fit(lines, Dialect { delimiter, decimal: *decimal }, demand);
-        let mut fitting: Vec<DialectFit> = decimals.iter().filter_map(fitting).collect();
+        let mut fitting: Vec<TableFit> = decimals.iter().filter_map(fitting).collect();
         // The first line may be the only one with a decimal sign.
         let place = fitting.iter().position(|fit| !has_other_sign(fit)).unwrap_or(0);
         if place < fitting.len() {
             matches.push(fitting.swap_remove(place));
         }
     }
-    let least =
-        matches.iter().map(|fit: &DialectFit<'_>| fit.text_columns(demand.values_from)).min();
+    let least = matches.iter().map(|fit: &TableFit<'_>| fit.text_columns(demand.values_from)).min();
     matches.retain(|fit| Some(fit.text_columns(demand.values_from)) == least);
     matches
 }
 
 /// Whether a field of the first line is a number with the other decimal sign alone.
-fn has_other_sign(fit: &DialectFit<'_>) -> bool {
+fn has_other_sign(fit: &TableFit<'_>) -> bool {
     let sign = fit.signs.decimal;
     let other = if sign == b'.' { b',' } else { b'.' };
     let is_other = |field: &&[u8]| {
@@ -108,7 +107,7 @@ fn fit<'l>(
     lines: &[TableLine<'l>],
     signs: Dialect,
     demand: &Requirements<'_>,
-) -> Option<DialectFit<'l>> {
+) -> Option<TableFit<'l>> {
     let cut = |line: &TableLine<'l>| match signs.delimiter {
         NONE => vec![line.text],
         delimiter => fields::fields(line.text, delimiter),
@@ -143,12 +142,12 @@ fn fit<'l>(
         is_text.push(!bad.is_empty());
     }
     let has_values = is_text[demand.values_from.min(width)..].contains(&false);
-    has_values.then_some(DialectFit { signs, first, rows, trailing, is_text })
+    has_values.then_some(TableFit { signs, first, rows, trailing, is_text })
 }
 
 /// Whether numbers with a comma are all such that it may stand between thousands, where nothing
 /// else says that it is a decimal comma.
-pub fn is_doubtful_comma(fit: &DialectFit<'_>, values_from: usize) -> bool {
+pub fn is_doubtful_comma(fit: &TableFit<'_>, values_from: usize) -> bool {
     // Programs put a semicolon between fields because the comma is their decimal sign.
     if fit.signs.decimal != b',' || fit.signs.delimiter == b';' {
         return false;

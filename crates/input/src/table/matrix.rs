@@ -4,7 +4,7 @@ mod above;
 mod header;
 
 use super::fields::{self, SPACES, is_blank};
-use super::fit::{self, Dialect, DialectFit, Requirements};
+use super::fit::{self, Dialect, Requirements, TableFit};
 use super::{
     HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, columns,
     shown,
@@ -207,7 +207,7 @@ impl Recognition<'_> {
         }
     }
 
-    fn two_commas(&self, fit: &DialectFit<'_>) -> FormError {
+    fn two_commas(&self, fit: &TableFit<'_>) -> FormError {
         let field = fit.rows.iter().flatten().find(|field| field.contains(&b','));
         let line = self.table.get(1).unwrap_or(&self.table[0]);
         FormError::line(
@@ -285,7 +285,7 @@ impl Recognition<'_> {
         }
     }
 
-    fn fitted(&self, fit: &DialectFit<'_>) -> Result<MatrixForm, FormError> {
+    fn fitted(&self, fit: &TableFit<'_>) -> Result<MatrixForm, FormError> {
         let full = fit.width() + fit.trailing;
         let named = fit.first.iter().rposition(|field| !is_blank(field)).map_or(0, |last| last + 1);
         let (width, short) = match self.params.header {
@@ -328,12 +328,7 @@ impl Recognition<'_> {
     }
 
     /// Names, indices, values and columns that are left out.
-    fn roles(
-        &self,
-        fit: &DialectFit,
-        names: &[&[u8]],
-        width: usize,
-    ) -> Result<Vec<Role>, FormError> {
+    fn roles(&self, fit: &TableFit, names: &[&[u8]], width: usize) -> Result<Vec<Role>, FormError> {
         let is_text = |column: usize| fit.is_text.get(column) == Some(&true);
         let counts = header::counts_rows(fit, 0) && is_text(1);
         let is_index = counts && names.first().is_none_or(|name| header::is_index_label(name));

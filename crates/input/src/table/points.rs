@@ -1,7 +1,7 @@
 //! Recognises the layout of points in text from its first lines.
 
 use super::fields::{self, is_blank, is_quoted};
-use super::fit::{self, Dialect, DialectFit, NONE, Requirements};
+use super::fit::{self, Dialect, NONE, Requirements, TableFit};
 use super::matrix::{FormError, counts_rows, is_index_label};
 use super::{HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, columns, shown};
 
@@ -72,7 +72,7 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
         fits.retain(|fit| fit.signs.delimiter != NONE);
     }
     // The first line, where it is a point, has to fit as well.
-    let is_point = |fit: &DialectFit| {
+    let is_point = |fit: &TableFit| {
         let mut columns = 0..fit.width();
         columns.all(|column| {
             fit.is_text[column]
@@ -111,7 +111,7 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
     }
 }
 
-fn held(fit: &DialectFit) -> String {
+fn held(fit: &TableFit) -> String {
     let numbers = if fit.width() == 1 { "1 number" } else { &format!("{} numbers", fit.width()) };
     let comma = if fit.signs.decimal == b',' { " with a decimal comma" } else { "" };
     match fit.signs.delimiter {
@@ -122,7 +122,7 @@ fn held(fit: &DialectFit) -> String {
     }
 }
 
-fn remedy(fit: &DialectFit) -> String {
+fn remedy(fit: &TableFit) -> String {
     match (fit.signs.delimiter, fit.signs.decimal) {
         (NONE, b',') => "--decimal comma".to_owned(),
         (delimiter, _) => format!("--delimiter {}", fit::delimiter_word(delimiter)),
@@ -150,7 +150,7 @@ impl Recognition<'_> {
         PointsForm { signs, roles, header, names: Vec::new(), left_out: None }
     }
 
-    fn fitted(&self, fit: &DialectFit) -> Result<PointsForm, FormError> {
+    fn fitted(&self, fit: &TableFit) -> Result<PointsForm, FormError> {
         let first = &fit.first;
         let named = first.iter().rposition(|field| !is_blank(field)).map_or(0, |last| last + 1);
         let full = fit.width() + fit.trailing;
@@ -192,7 +192,7 @@ impl Recognition<'_> {
     }
 
     /// Refuses a first line that may be names such as pandas gives columns without a name.
-    fn check_first(&self, fit: &DialectFit) -> Result<(), FormError> {
+    fn check_first(&self, fit: &TableFit) -> Result<(), FormError> {
         let number =
             |field: &&[u8]| str::from_utf8(fields::bare(field)).ok()?.parse::<usize>().ok();
         let numbers: Option<Vec<usize>> = fit.first[..fit.width()].iter().map(number).collect();
@@ -216,7 +216,7 @@ impl Recognition<'_> {
     /// Coordinates, and columns that are none.
     fn roles(
         &self,
-        fit: &DialectFit,
+        fit: &TableFit,
         names: &[&[u8]],
     ) -> Result<(Vec<Role>, Option<String>), FormError> {
         let width = fit.width();
@@ -271,7 +271,7 @@ impl Recognition<'_> {
 
     /// Whether the first column may be an index: it counts the rows, and its name or the other
     /// columns do not say that it is a coordinate.
-    fn may_count(&self, fit: &DialectFit, label: Option<&str>) -> bool {
+    fn may_count(&self, fit: &TableFit, label: Option<&str>) -> bool {
         if let Some(label) = label {
             return COUNTER_LABELS.contains(&label) && counts_rows(fit, 0);
         }

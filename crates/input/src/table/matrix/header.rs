@@ -1,7 +1,7 @@
 //! Headers of matrices, and columns that count rows.
 
 use super::super::fields::{self, is_blank};
-use super::super::fit::{Dialect, DialectFit};
+use super::super::fit::{Dialect, TableFit};
 use super::super::{Role, TableLine};
 use super::above::Above;
 use super::{FormError, MatrixForm, MatrixKind};
@@ -42,7 +42,7 @@ pub fn is_index_label(field: &[u8]) -> bool {
 }
 
 /// Whether a column counts the rows from 0 or 1.
-pub fn counts_rows(fit: &DialectFit<'_>, column: usize) -> bool {
+pub fn counts_rows(fit: &TableFit<'_>, column: usize) -> bool {
     let number = |row: &Vec<&[u8]>| -> Option<usize> {
         str::from_utf8(fields::bare(row[column])).ok()?.parse().ok()
     };
