@@ -1,4 +1,4 @@
-"""Hold the repository to its limits: sizes, words, names of types, links and forbidden arrows.
+"""Hold the repository to its limits: sizes, words, plain names, names of types, links and forbidden arrows.
 
     python tools/tidy.py [PATH...]
 
@@ -20,6 +20,7 @@ from tidyrules import (
     arrows,
     functions,
     links,
+    plain,
     removal,
     rooms,
     sizes,
@@ -68,6 +69,7 @@ def findings(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
             for rule in _RULES:
                 yield from rule(file)
     yield from types.repeated(files)
+    yield from plain.excess(files)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ pub const GROUP_MAX: usize = 12;
 /// Centres relative to an origin o: the score of a point x for a centre c is (x - o)(c - o) - |c -
 /// o|^2 / 2, which is largest for the nearest centre.
 ///
-/// With unit roundoff u and d dimensions, the error of a computed score is less than (d + 8) u (B^2
-/// + |x - o|^2), where B is the largest |c - o|: each of the d products and sums contributes a
-/// factor 1 + u on terms whose absolute values sum to at most |x - o| B + B^2 / 2, and rounding x -
-/// o, c - o and |c - o|^2 / 2 contributes a few more. The error of the definition in double
-/// precision is smaller. A gap of more than four times the bound between the best scores therefore
-/// decides as the definition does.
+/// With unit roundoff u and d dimensions, the error of a computed score is less than
+/// (d + 8) u (B^2 + |x - o|^2), where B is the largest |c - o|: each of the d products and sums
+/// contributes a factor 1 + u on terms whose absolute values sum to at most |x - o| B + B^2 / 2,
+/// and rounding x - o, c - o and |c - o|^2 / 2 contributes a few more. The error of the definition
+/// in double precision is smaller. A gap of more than four times the bound between the best scores
+/// therefore decides as the definition does.
 pub struct CentreTable<T> {
     /// Centres of a group: 2, 4, ... [`GROUP_MAX`].
     pub group: usize,
