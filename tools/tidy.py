@@ -1,4 +1,4 @@
-"""Hold the repository to its limits: sizes, words, plain names, names of types, links and forbidden arrows.
+"""Hold the repository to its limits: sizes, plain words, names of types, links, forbidden arrows.
 
     python tools/tidy.py [PATH...]
 

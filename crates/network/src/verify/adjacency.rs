@@ -6,7 +6,7 @@ use cuesta_core::Result;
 use cuesta_core::job::Context;
 
 use super::rows::RowScan;
-use super::store::{RecordStore, RecordStoreOptions};
+use super::store::{PartitionOptions, RecordStore};
 
 /// Edges, in memory if they fit, else on disk; genes from 0.
 pub struct EdgeStore<'a> {
@@ -30,7 +30,7 @@ impl<'a> EdgeStore<'a> {
     /// # Errors
     /// `Input` for an input that cannot be read; `System`; `Cancelled`.
     pub fn read(context: &Context<'a>, rows: &RowScan<'_>) -> Result<Self> {
-        let options = RecordStoreOptions {
+        let options = PartitionOptions {
             budget: context.budget,
             memory_bytes: context.budget.limit_bytes() / 3,
             scratch: &context.request.scratch,
@@ -136,7 +136,7 @@ pub(super) mod tests {
     use cuesta_core::budget::Budget;
 
     /// Stores the edges of a list.
-    pub fn edges_of<'a>(list: &[(u32, u32)], options: RecordStoreOptions<'a>) -> EdgeStore<'a> {
+    pub fn edges_of<'a>(list: &[(u32, u32)], options: PartitionOptions<'a>) -> EdgeStore<'a> {
         let store = RecordStore::new(options, 1);
         let mut sink = store.sink();
         for &(a, b) in list {
@@ -154,7 +154,7 @@ pub(super) mod tests {
         for memory_bytes in [0, 1 << 20] {
             let folder = tempfile::tempdir().unwrap();
             let budget = Budget::new(memory_bytes);
-            let options = RecordStoreOptions {
+            let options = PartitionOptions {
                 budget: &budget,
                 memory_bytes,
                 scratch: folder.path(),

@@ -12,7 +12,7 @@ use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 
 use super::join::genes_of;
-use super::store::{RecordStore, RecordStoreOptions, StoreWriter};
+use super::store::{PartitionOptions, RecordStore, StoreWriter};
 
 /// Special scores: no row may have this key, or its row was matched.
 const NONE: Micro = Micro::MIN + 1;
@@ -52,7 +52,7 @@ impl<'a> Matching<'a> {
         let threads = context.request.threads;
         let limit = context.budget.limit_bytes();
         let partitions = (limit / PARTITION_BYTES).clamp(PARTITIONS_MIN, PARTITIONS_MAX) as usize;
-        let options = RecordStoreOptions {
+        let options = PartitionOptions {
             budget: context.budget,
             memory_bytes: limit / 8,
             scratch: &context.request.scratch,

@@ -95,7 +95,7 @@ fn smallest_members(labels: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::super::adjacency::tests::edges_of;
-    use super::super::store::RecordStoreOptions;
+    use super::super::store::PartitionOptions;
     use super::*;
     use crate::reference::label_propagation;
     use cuesta_core::budget::Budget;
@@ -117,8 +117,8 @@ mod tests {
             let request = request(&text.to_string()).unwrap();
             let (budget, progress) = (Budget::new(memory_bytes), Progress::default());
             let context = Context { request: &request, budget: &budget, progress: &progress };
-            let options =
-                RecordStoreOptions { budget: &budget, memory_bytes, scratch: folder.path(), threads: 1 };
+            let scratch = folder.path();
+            let options = PartitionOptions { budget: &budget, memory_bytes, scratch, threads: 1 };
             let edges = edges_of(&list, options);
             let result = labels(&context, &edges, &edges.degrees(30).unwrap(), rounds).unwrap();
             let numbered: Vec<_> = list.iter().map(|&(a, b)| (a + 1, b + 1)).collect();

@@ -17,7 +17,7 @@ const BLOCK_BYTES_MIN: u64 = 1 << 10;
 
 /// Memory and folder of a store.
 #[derive(Clone, Copy)]
-pub struct RecordStoreOptions<'a> {
+pub struct PartitionOptions<'a> {
     /// Budget of the memory.
     pub budget: &'a Budget,
     /// Maximum memory of the records, in bytes.
@@ -30,7 +30,7 @@ pub struct RecordStoreOptions<'a> {
 
 /// Store of records of `N` bytes.
 pub struct RecordStore<'a, const N: usize> {
-    options: RecordStoreOptions<'a>,
+    options: PartitionOptions<'a>,
     partitions: Vec<Mutex<Partition<'a>>>,
     block_bytes: usize,
     memory_bytes: AtomicU64,
@@ -56,7 +56,7 @@ pub struct StoreWriter<const N: usize> {
 
 impl<'a, const N: usize> RecordStore<'a, N> {
     /// Creates an empty store with `partitions` partitions.
-    pub fn new(options: RecordStoreOptions<'a>, partitions: usize) -> Self {
+    pub fn new(options: PartitionOptions<'a>, partitions: usize) -> Self {
         let share = options.memory_bytes / 4 / (partitions * options.threads) as u64;
         let block_bytes = share.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX) as usize / N * N;
         Self {
@@ -183,7 +183,7 @@ mod tests {
         for memory_bytes in [0, 5000, 1 << 30] {
             let folder = tempfile::tempdir().unwrap();
             let budget = Budget::new(memory_bytes);
-            let options = RecordStoreOptions {
+            let options = PartitionOptions {
                 budget: &budget,
                 memory_bytes,
                 scratch: folder.path(),
