@@ -98,9 +98,9 @@ impl Worker {
         py: Python<'py>,
         number: usize,
         shared: &[u8],
-        input: &[u8],
+        data: &[u8],
     ) -> PyResult<PyDone<'py>> {
-        let task = Task { number, shared, input };
+        let task = Task { number, shared, input: data };
         let (result, blocks) = watched(py, None, |progress| lock(&self.0).task(task, progress))?;
         Ok((PyBytes::new(py, &result), Block::new(blocks.bytes), blocks.ends))
     }

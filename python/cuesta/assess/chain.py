@@ -31,7 +31,10 @@ _RANK = {kind: rank for rank, kind in enumerate(("inversion", "relocation", "tra
 
 
 def usable(alignments: Iterable[Alignment]) -> list[Alignment]:
-    """Select alignments of sufficient length and identity; split those of low identity first."""
+    """Select alignments of sufficient length and identity, best first, `ALIGNMENTS_MAX` at most.
+
+    Alignments of low identity are split before.
+    """
     parts: list[Alignment] = []
     for alignment in alignments:
         parts += [alignment] if alignment.identity >= IDENTITY_MIN else alignment.split()

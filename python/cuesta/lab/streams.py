@@ -120,7 +120,7 @@ def _save_all(streams: Mapping[int, str], folder: Path, observer: Observer) -> d
 
 
 def _save(path: str, file: Path, observer: Observer) -> str:
-    """Write a stream to a file, with the suffix `.gz` if it is gzipped."""
+    """Write a stream to a file, with the suffix `.gz` if it is gzipped; return its path."""
     name = _called(path)
     observer.stage(f"reading {name}")
     begin = b""

@@ -240,7 +240,7 @@ class Workload:
                 )
 
     def readable(self, trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
-        """Return the trial with converted copies of inputs in `scratch`, and the phases.
+        """Return the trial with converted copies of inputs in `scratch`, and phases of that.
 
         Errors: those of the converter.
         """

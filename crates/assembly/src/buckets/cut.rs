@@ -26,7 +26,7 @@ pub fn cut(
     Ok(())
 }
 
-/// Checks that reads have only letters of nucleotides.
+/// Checks that reads have only IUPAC letters of nucleotides.
 ///
 /// # Errors
 /// Like [`cut`].

@@ -45,7 +45,7 @@ pub struct MatrixForm {
     pub is_header_short: bool,
     /// Offset of the first row, and the lines before it.
     pub begins_at: (usize, usize),
-    /// First rows, for messages.
+    /// Names of the first rows, for messages.
     pub first_names: Vec<String>,
     /// Words for a missing value besides those of all matrices.
     pub missing: Vec<String>,

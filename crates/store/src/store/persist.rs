@@ -292,7 +292,8 @@ impl Store {
         if is_same { Ok(()) } else { Err(changed_meanwhile(path)) }
     }
 
-    /// Marks the file as persisted: its blocks are like those of any other file from now on.
+    /// Ends a pending write: its blocks belong to the version that is now on the under level, or
+    /// are dropped if another program has replaced the file.
     fn settle(&self, written: &PendingFile, version: Option<UnderVersion>) -> Result<()> {
         let number = written.record.number;
         let path = &written.record.path;

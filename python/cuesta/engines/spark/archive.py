@@ -71,7 +71,7 @@ def writing(archive: Path) -> tuple[str, ...]:
 
 
 def of_executors() -> dict[str, str]:
-    """Return settings with which executors use this machine's archive; none without an archive.
+    """Return settings by which executors use the archive of Spark's classes, if there is one.
 
     The archive must have the same path on their machines; else they start without one.
     """

@@ -182,7 +182,7 @@ public final class Rounds {
     }
   }
 
-  /** Why a job failed: what the first attempt that failed says, else what the job does. */
+  /** Reason why a job failed: that of the first failed attempt, otherwise that of the job. */
   private static String why(Job failed) throws IOException, InterruptedException {
     int asked = 0;
     TaskCompletionEvent[] events = failed.getTaskCompletionEvents(asked);

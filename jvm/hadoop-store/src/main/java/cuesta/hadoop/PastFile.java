@@ -44,7 +44,10 @@ final class PastFile implements Closeable {
     reopen();
   }
 
-  /** Fills some of a buffer, small reads in order out of a large one; how many bytes. */
+  /**
+   * Reads at most {@code most} bytes and returns how many. Small sequential reads come from a
+   * larger one ahead of them.
+   */
   synchronized int read(ByteBuffer into, int most, long position) throws IOException {
     boolean isNext = position == next;
     next = position + most;

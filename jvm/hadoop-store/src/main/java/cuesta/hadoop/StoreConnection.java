@@ -52,7 +52,7 @@ final class StoreConnection implements Closeable {
   }
 
   /**
-   * Connects; an answer is waited for so long while the store lives.
+   * Connects. An answer is awaited for {@code fillMs} from a store that lives, in milliseconds.
    *
    * <p>Errors: StoreLost; TrustedFolder.Foreign, and nothing was sent.
    */

@@ -5,9 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** An answer of a store; a field of another kind than it is to be is an IOException. */
+/** An answer of a store; a field of an unexpected kind is an IOException. */
 record StoreReply(Map<String, Object> fields, byte[] payload) {
-  /** The answer that a text is. Errors: StoreRefusal where that says no. */
+  /** Parses an answer. Errors: StoreRefusal if the store reports an error. */
   static StoreReply of(String text, byte[] payload) throws IOException {
     StoreReply reply = new StoreReply(Json.parse(text), payload);
     if (reply.fields.get("error") instanceof String error) {

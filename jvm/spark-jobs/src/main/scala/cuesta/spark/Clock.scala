@@ -11,7 +11,7 @@ final class Clock {
 
   def phases: Seq[Phase] = ended.toSeq
 
-  /** Runs a piece of work, which must be done when it returns: nothing lazy may leave it. */
+  /** Runs and times a piece of work; its result must not be lazy. */
   def phase[T](name: String, bytes: => Option[Long] = None, rows: => Option[Long] = None)(
       work: => T
   ): T = {

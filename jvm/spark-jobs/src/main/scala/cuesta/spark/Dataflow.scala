@@ -188,6 +188,7 @@ object Dataflow {
     ()
   }
 
+  /** Appends a line: sums in units of 2^-16, then means as decimals. */
   private def appendLine(
       text: StringBuilder,
       block: String,

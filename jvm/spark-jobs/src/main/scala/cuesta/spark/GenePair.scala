@@ -38,12 +38,12 @@ object GenePair {
       )
   }
 
-  /** Reads a line in full, or says what is wrong with it, continuing "line N of FILE ...". */
+  /** Parses a complete line; the error continues the sentence "line N of FILE ...". */
   def parse(line: String, shape: Shape): Either[String, GenePair] =
     try Right(row(line.split("\t", -1), shape))
     catch { case Wrong(what) => Left(what) }
 
-  /** A row of either version as a line of version 1. */
+  /** Converts a line of version 1 or 3 to one of version 1. */
   def toV1(line: String, shape: Shape): String =
     if (shape.fields == V1) line
     else {
