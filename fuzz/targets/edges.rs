@@ -69,15 +69,15 @@ fn by_pieces(source: &TextSource, splits: &[Split]) -> Vec<Vec<u8>> {
 }
 
 fn by_blocks(source: &TextSource, splits: &[Split]) -> Vec<u8> {
-    let mut found = Vec::new();
+    let mut bytes = Vec::new();
     for split in splits {
         let blocks = LineBlocks::open(&source.files[split.file], split);
         let mut blocks = blocks.expect("it was written");
         while let Some(block) = blocks.next_block().expect("its lines are short") {
-            found.extend(&block.bytes[..block.size_bytes]);
+            bytes.extend(&block.bytes[..block.size_bytes]);
         }
     }
-    found
+    bytes
 }
 
 fn plain(lines: &[&[u8]], wanted: &Wanted) -> Result<Vec<Row>, String> {
@@ -89,10 +89,10 @@ fn plain(lines: &[&[u8]], wanted: &Wanted) -> Result<Vec<Row>, String> {
             }
             continue;
         };
-        let found = plain.found();
-        if wanted.passes(&found.row) {
-            check_pair(&found.row)?;
-            rows.push((PlainRow::of(&found.row), found.notation == Notation::Canonical));
+        let written = plain.written_row();
+        if wanted.passes(&written.row) {
+            check_pair(&written.row)?;
+            rows.push((PlainRow::of(&written.row), written.notation == Notation::Canonical));
         }
     }
     Ok(rows)
@@ -105,9 +105,9 @@ fn walked(source: &TextSource, splits: &[Split], wanted: &Wanted) -> Result<Vec<
         let mut pieces = pieces.expect("it was written");
         while let Some(piece) = pieces.next_piece().expect("its lines are short") {
             let place = (piece.start, piece.end);
-            walk(piece.buffer, place, wanted, &mut |found| {
-                check_pair(&found.row)?;
-                rows.push((PlainRow::of(&found.row), found.notation == Notation::Canonical));
+            walk(piece.buffer, place, wanted, &mut |written| {
+                check_pair(&written.row)?;
+                rows.push((PlainRow::of(&written.row), written.notation == Notation::Canonical));
                 Ok(())
             })
             .map_err(|(_, what)| what)?;
@@ -123,13 +123,13 @@ fn kernel(path: &std::path::Path, params: &FilterParams, rows: Vec<Row>) {
     let Some(shape) = source.shape else { return };
     let entire = Split { file: 0, offset: 0, size_bytes: u64::MAX };
     let mut blocks = LineBlocks::open(&source.files[0], &entire).expect("it was written");
-    let mut found = Vec::new();
+    let mut pairs = Vec::new();
     while let Some(block) = blocks.next_block().expect("its lines are short") {
-        let seen = visit(block.bytes, block.size_bytes, &shape, &filter, |hit| {
-            found.push((hit.gene1, hit.gene2, hit.cluster, hit.score));
+        let visited = visit(block.bytes, block.size_bytes, &shape, &filter, |hit| {
+            pairs.push((hit.gene1, hit.gene2, hit.cluster, hit.score));
             Ok(())
         });
-        if seen.is_err() {
+        if visited.is_err() {
             return;
         }
     }
@@ -138,5 +138,5 @@ fn kernel(path: &std::path::Path, params: &FilterParams, rows: Vec<Row>) {
         .iter()
         .map(|(row, _)| (row.numbers[0], row.numbers[1], row.numbers[2], row.scores[index]))
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(pairs, expected);
 }
