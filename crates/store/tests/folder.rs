@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -119,32 +119,36 @@ type Entry = (u32, Vec<u8>);
 /// meanwhile: it is left out.
 fn listing(folder: &Path) -> BTreeMap<PathBuf, Entry> {
     let mut entries = BTreeMap::new();
-    let Ok(names) = fs::read_dir(folder) else { return entries };
-    for name in names {
+    for name in existing(fs::read_dir(folder)).into_iter().flatten() {
         let path = name.unwrap().path();
-        match entry(&path) {
-            Ok((mode, content)) => {
-                if path.is_dir() && !path.is_symlink() {
-                    entries.extend(listing(&path));
-                }
-                entries.insert(path, (mode, content));
-            }
-            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{path:?}"),
+        let Some((metadata, content)) = existing(entry(&path)) else { continue };
+        if metadata.is_dir() {
+            entries.extend(listing(&path));
         }
+        entries.insert(path, (metadata.mode(), content));
     }
     entries
 }
 
-fn entry(path: &Path) -> std::io::Result<Entry> {
-    let facts = fs::symlink_metadata(path)?;
-    let content = if facts.is_symlink() {
+/// Returns metadata, and the contents of a file or the target of a link.
+fn entry(path: &Path) -> io::Result<(fs::Metadata, Vec<u8>)> {
+    let metadata = fs::symlink_metadata(path)?;
+    let content = if metadata.is_symlink() {
         fs::read_link(path)?.into_os_string().into_vec()
-    } else if facts.is_file() {
+    } else if metadata.is_file() {
         fs::read(path)?
     } else {
         vec![]
     };
-    Ok((facts.mode(), content))
+    Ok((metadata, content))
+}
+
+/// Returns a result, or `None` if its file does not exist any more; panics on other errors.
+fn existing<T>(result: io::Result<T>) -> Option<T> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        result => Some(result.unwrap()),
+    }
 }
 
 fn assert_unchanged(before: &BTreeMap<PathBuf, Entry>, folder: &Path, place: &str) {

@@ -1,4 +1,4 @@
-"""Output of a command: results on stdout; with `--json`, the record there and words on stderr."""
+"""Output of a command: results on stdout; `--json` prints the record, and words on stderr."""
 
 from __future__ import annotations
 
