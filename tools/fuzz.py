@@ -1,9 +1,10 @@
 """Fuzz the parsers with libFuzzer, on a stable compiler.
 
-    python3 tools/fuzz.py [TARGET...] [--seconds N]
+    python3 tools/fuzz.py [TARGET...] [--seconds N | --mutants N]
 
 Targets are the files of `fuzz/targets`; all of them when none is named. The corpus grows in
-`fuzz/corpus`; an input that breaks a target lies in `fuzz/artifacts` and fails the run.
+`fuzz/corpus`; an input that breaks a target lies in `fuzz/artifacts` and fails the run. With
+`--mutants` nothing is searched: each target gets N inputs that are the same in every run.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fuzzseeds import seeds
+from fuzzseeds import mutants, seeds
 
 ROOT = Path(__file__).resolve().parent.parent
 FUZZ = ROOT / "fuzz"
@@ -41,10 +42,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("targets", nargs="*", choices=[*known, []])
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--mutants", type=int)
     options = parser.parse_args(arguments)
     targets = options.targets or known
     binaries = build()
-    failed = [name for name in targets if fuzz(binaries / name, options.seconds)]
+    failed = [name for name in targets if fuzz(binaries / name, options)]
     print(f"fuzz: {len(targets)} targets, {len(failed)} failed {' '.join(failed)}".rstrip())
     return 1 if failed else 0
 
@@ -59,22 +61,34 @@ def build() -> Path:
     return FUZZ / "target" / triple / "release"
 
 
-def fuzz(binary: Path, seconds: int) -> bool:
+def fuzz(binary: Path, options: argparse.Namespace) -> bool:
     """Run a target; return whether it broke."""
     name = binary.name
-    corpus, artifacts = FUZZ / "corpus" / name, FUZZ / "artifacts" / name
-    for folder in (corpus, artifacts):
-        folder.mkdir(parents=True, exist_ok=True)
-    for index, seed in enumerate(seeds().get(name, ())):
-        (corpus / f"seed{index}").write_bytes(seed)
-    limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-max_len=4096"]
-    quiet = ["-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={artifacts}/"]
-    print(f"fuzz: {name} for {seconds} s", flush=True)
+    artifacts = FUZZ / "artifacts" / name
+    artifacts.mkdir(parents=True, exist_ok=True)
     memory = MEMORY if MEMORY.is_dir() else None
     with TemporaryDirectory(prefix="cuesta-fuzz-", dir=memory) as scratch:
+        if options.mutants is None:
+            print(f"fuzz: {name} for {options.seconds} s", flush=True)
+            corpus, extent = FUZZ / "corpus" / name, f"-max_total_time={options.seconds}"
+        else:
+            print(f"fuzz: {name}, {options.mutants} mutants of its seeds", flush=True)
+            corpus, extent = Path(scratch, "corpus"), "-runs=0"
+        inputs = seeds().get(name, ())
+        write(corpus, "seed", inputs)
+        write(corpus, "mutant", mutants(name, inputs, options.mutants or 0))
+        limits = [extent, "-timeout=60", "-rss_limit_mb=2048", "-max_len=4096"]
+        quiet = ["-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={artifacts}/"]
         command = [str(binary), str(corpus), *limits, *quiet]
         done = subprocess.run(command, env=os.environ | {"TMPDIR": scratch}, check=False)
     return done.returncode != 0
+
+
+def write(corpus: Path, prefix: str, inputs: Iterable[bytes]) -> None:
+    """Write inputs to the folder of a corpus."""
+    corpus.mkdir(parents=True, exist_ok=True)
+    for index, content in enumerate(inputs):
+        (corpus / f"{prefix}{index}").write_bytes(content)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import random
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 GENES = b"gene\tname\n1\tA1BG\n2\tTP53\n"
 V1 = b"7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000,nan,-0.5\t11910711\n"
@@ -16,6 +17,11 @@ FASTQ = b"@a\nACGT\n+\nI@+I\n@b\nNACG\n+b\n@III\n"
 FASTA = b">a\r\nACGT\r\nAC\r\n>b\r\nTTT\r\n"
 SHORT, LONG = 3, 4
 """Types of TIFF: numbers of 16 and of 32 bits."""
+MUTATIONS_MAX = 4
+EXTREMES = (b"\x00", b"\xff", b"\x7f\xff", b"\xff" * 4, b"\xff" * 8, b"\0" * 8, b"\0\0\0\x80")
+"""Bytes of numbers at the ends of their ranges, in either byte order."""
+SIGNS = (b"\n", b"\r", b"\t", b",", b";", b"-", b"1e999", b"nan", b'"', b"#", b">", b"\xef\xbb\xbf")
+"""Parts of texts that parsers treat in a way of their own."""
 
 
 def seeds() -> Mapping[str, Sequence[bytes]]:
@@ -69,6 +75,37 @@ def seeds() -> Mapping[str, Sequence[bytes]]:
         ),
         "wire": _wire(),
     }
+
+
+def mutants(name: str, inputs: Sequence[bytes], count: int) -> Iterator[bytes]:
+    """Inputs with a few random changes; the same ones for a name in every run."""
+    draw = random.Random(name)
+    for _ in range(count):
+        content = bytearray(draw.choice(inputs))
+        for _ in range(draw.randint(1, MUTATIONS_MAX)):
+            _mutate(content, draw, inputs)
+        yield bytes(content)
+
+
+def _mutate(content: bytearray, draw: random.Random, inputs: Sequence[bytes]) -> None:
+    """Flip a bit; replace, remove or repeat a part; insert a sign or a part of another input."""
+    start = draw.randrange(len(content) + 1)
+    end = min(len(content), start + draw.choice((1, 2, 4, 8, 40)))
+    other = draw.choice(inputs)
+    match draw.randrange(6):
+        case 0 if start < end:
+            content[start] ^= 1 << draw.randrange(8)
+        case 1:
+            extreme = draw.choice(EXTREMES)
+            content[start : start + len(extreme)] = extreme
+        case 2:
+            del content[start:end]
+        case 3:
+            content[end:end] = content[start:end] * draw.choice((1, 2, 30))
+        case 4:
+            content[start:start] = draw.choice(SIGNS)
+        case _:
+            content[start:] = other[draw.randrange(len(other)) :]
 
 
 def npy(descr: str, shape: str, size_bytes: int) -> bytes:

@@ -83,6 +83,11 @@ fn bad_tiffs_are_named() {
     let path = workspace.write("cut.tif", directory_first((9, 5), 1, &[0; 40]));
     let text = refused(&workspace.request(&[&path], json!({})));
     assert!(text.contains("page 0 of ") && text.contains("cut.tif is cut short"), "{text}");
+    // A directory at an offset that no file can have.
+    let big = [b"II\x2B\0\x08\0\0\0".as_slice(), &[0xFF; 8]].concat();
+    let path = workspace.write("far.tif", big);
+    let text = refused(&workspace.request(&[&path], json!({})));
+    assert!(text.contains("far.tif is cut short"), "{text}");
     let path = workspace.write("flat.tif", directory_first((9, 0), 1, &[]));
     let text = refused(&workspace.request(&[&path], json!({})));
     assert!(text.contains("page 0 of ") && text.contains("flat.tif"), "{text}");

@@ -269,7 +269,7 @@ impl Seek for Input {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let size_bytes = match &mut self.source {
             Source::Local(file) => {
-                self.place = file.seek(to)?;
+                self.place = file.seek(to).map_err(beyond_any_file)?;
                 return Ok(self.place);
             }
             Source::Stored(file) => file.size_bytes(),
@@ -282,6 +282,15 @@ impl Seek for Input {
         };
         self.place = next.ok_or(ErrorKind::InvalidInput)?;
         Ok(self.place)
+    }
+}
+
+/// `UnexpectedEof` instead of the error of an offset that no file can have: damaged headers hold
+/// such offsets.
+fn beyond_any_file(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::InvalidInput => ErrorKind::UnexpectedEof.into(),
+        _ => error,
     }
 }
 
