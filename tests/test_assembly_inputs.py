@@ -6,9 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
-import struct
 import threading
-import zlib
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -17,8 +15,8 @@ import pytest
 
 from assemblykit import assemble, contigs, drawn, reads_of, record, turned, write_fastq
 from cuesta.cli.app import call
+from packkit import MARK, bgzip
 
-MARK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 K = ("-k", "31")
 
 
@@ -37,19 +35,6 @@ def expected(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     answer = assemble([plain], tmp_path_factory.mktemp("plain") / "answer", *K)
     record(answer)
     return (answer / "contigs.fa").read_bytes()
-
-
-def bgzip(text: bytes, size: int = 20_000) -> bytes:
-    """Return blocks of bgzip without the end mark."""
-    blocks = []
-    for start in range(0, len(text), size):
-        part = text[start : start + size]
-        packer = zlib.compressobj(6, zlib.DEFLATED, -15)
-        packed_part = packer.compress(part) + packer.flush()
-        head = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
-        tail = struct.pack("<II", zlib.crc32(part), len(part))
-        blocks.append(head + struct.pack("<H", len(packed_part) + 25) + packed_part + tail)
-    return b"".join(blocks)
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:

@@ -218,7 +218,7 @@ def test_a_gzipped_file_that_is_cut_short_is_refused(fraction: float, tmp_path: 
     compressed = gzip.compress("".join(f"{row}\n" for row in random_rows(6)).encode())
     path = tmp_path / "a.txt.gz"
     path.write_bytes(compressed[: int(len(compressed) * fraction)])
-    with pytest.raises(InputError, match="cut short, obtain it again"):
+    with pytest.raises(InputError, match=r"cut short: .*; obtain it again"):
         run(trial("scan", [str(path)], {}), tmp_path)
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hadoopkit import needs_spark, submit
 from storekit import running_store
 
 TRIALS = int(os.environ.get("CUESTA_TRIALS", "0"))
+FINDING = re.compile(r"left |trial \d+ (did not fail|failed otherwise)")
 
 SCRIPT = """
 import faulthandler, os, random, signal, subprocess, sys, time
@@ -95,4 +97,6 @@ def test_a_failing_job_leaves_nothing(tmp_path: Path, kind: str) -> None:
         output = submit(store, SCRIPT, tmp_path, *words).splitlines()
     stacks = tmp_path / "stacks.txt"
     assert not stacks.exists(), stacks.read_text()
-    assert output == [f"trials {TRIALS}"]
+    # The times of the trials and the warnings of PySpark are among the lines.
+    assert [line for line in output if FINDING.match(line)] == []
+    assert f"trials {TRIALS}" in output

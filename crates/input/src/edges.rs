@@ -13,13 +13,13 @@ use std::path::Path;
 
 use cuesta_core::fixed::{self, Micro};
 use cuesta_core::{Error, Result};
-use flate2::bufread::MultiGzDecoder;
 use serde::Serialize;
 
 use crate::limits::{GENES_MAX, LINE_BYTES_MAX, READ_BYTES};
 use crate::names::{self, GeneNames};
-use crate::storage::{self, Input};
+use crate::storage;
 use crate::table::{TableLine, ends_in_returns, fields, shown};
+use crate::unpack::{self, Unpacked};
 
 pub use form::EdgesForm;
 
@@ -193,7 +193,7 @@ fn at_line(path: &Path, number: usize, what: &str) -> Error {
 /// Lines that are neither empty nor comments.
 struct Lines<'a> {
     path: &'a Path,
-    reader: Box<dyn BufRead>,
+    reader: BufReader<Unpacked>,
     text: Vec<u8>,
     number: usize,
     end: u8,
@@ -202,14 +202,8 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// `None` for a binary file.
     fn open(path: &'a Path) -> Result<Option<Self>> {
-        let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-        let input = Input::open(path).map_err(failed)?;
-        let mut plain = BufReader::with_capacity(READ_BYTES, input);
-        let is_gzipped = plain.fill_buf().map_err(failed)?.starts_with(&[0x1F, 0x8B]);
-        let mut reader: Box<dyn BufRead> = match is_gzipped {
-            true => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(plain))),
-            false => Box::new(plain),
-        };
+        let text = unpack::open(path).map_err(|cause| unpack::failure(OPERATION, path, &cause))?;
+        let mut reader = BufReader::with_capacity(READ_BYTES, text);
         // A damaged stream is refused by the reader of pairs.
         let Ok(start) = reader.fill_buf() else { return Ok(None) };
         if crate::table::kinds::check_text(start).is_err() {
@@ -225,7 +219,7 @@ impl<'a> Lines<'a> {
             let mut limited = std::io::Read::take(&mut self.reader, LINE_BYTES_MAX as u64 + 1);
             let count = limited
                 .read_until(self.end, &mut self.text)
-                .map_err(|cause| Error::system(OPERATION, "reading", self.path, &cause))?;
+                .map_err(|cause| unpack::failure(OPERATION, self.path, &cause))?;
             if count == 0 {
                 return Ok(None);
             }

@@ -3,7 +3,7 @@
 //! The layout is recognised by [`crate::table::matrix`]: delimiter, decimal sign, header, columns
 //! that are no samples, GCT, GEO's series matrix. Without a header the samples are called `1`, `2`,
 //! ... Empty lines and a byte order mark are skipped, lines may end in LF, CRLF or CR, and the text
-//! may be compressed by gzip.
+//! may be compressed as [`crate::unpack`] says.
 //!
 //! The text passes through in blocks of lines, so that only the matrix and a few blocks of text are
 //! in memory, compressed or not.
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(read(&path, &Options::default()).unwrap().values, [1.0, 2.0]);
         std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
         let error = read(&path, &Options::default()).unwrap_err();
-        assert!(error.message.contains("the file is cut short"), "{}", error.message);
+        assert!(error.message.contains("is cut short"), "{}", error.message);
     }
 
     proptest! {

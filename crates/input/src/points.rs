@@ -16,6 +16,7 @@ use crate::files;
 use crate::npy::{self, Element};
 use crate::storage::Input;
 use crate::table::kinds;
+use crate::unpack::{self, CompressionFormat};
 
 pub use text::{convert, recognise};
 
@@ -85,18 +86,21 @@ pub fn list(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a file is text, by its first bytes.
+/// Whether a file is text, compressed or not, by its first bytes.
 ///
 /// # Errors
-/// `Input` for a compressed or a Parquet file; `System`.
+/// `Input` for a Parquet file or another kind; `System`.
 pub fn is_text(path: &Path) -> Result<bool> {
     let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
     let file = Input::open(path).map_err(failed)?;
-    let mut start = [0; 16];
+    let mut start = [0; unpack::START_BYTES as usize];
     let count = file.read_at(&mut start, 0).map_err(failed)?;
     let start = &start[..count];
     if npy::is_npy(start) {
         return Ok(false);
+    }
+    if CompressionFormat::of(start).is_packed() {
+        return Ok(true);
     }
     let refuse = |what: &str| Err(Error::input(OPERATION, format!("{} {what}", path.display())));
     match kinds::other_kind(start) {

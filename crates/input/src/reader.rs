@@ -6,13 +6,13 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
-use flate2::read::MultiGzDecoder;
 
 use crate::kinc::LineError;
 use crate::kinc::block::PADDING;
 use crate::limits::{LINE_BYTES_MAX, READ_BYTES};
 use crate::source::{Split, TextFile, at_line};
 use crate::storage::Input;
+use crate::unpack::{self, Unpacked};
 
 /// Complete lines: `bytes[..size_bytes]`, followed by [`PADDING`] readable bytes.
 #[derive(Debug)]
@@ -44,14 +44,14 @@ pub struct LineBlocks {
 
 enum Bytes {
     Plain(Input),
-    Gzipped(Box<MultiGzDecoder<Input>>),
+    Packed(Unpacked),
 }
 
 impl LineBlocks {
     /// Opens a split of `file`.
     ///
     /// # Errors
-    /// `System`.
+    /// `System`; `Input` for a truncated file of bgzip.
     pub fn open(file: &TextFile, split: &Split) -> Result<Self> {
         Self::open_with(file, split, Vec::new())
     }
@@ -59,15 +59,13 @@ impl LineBlocks {
     /// Like [`LineBlocks::open`], with a buffer from [`LineBlocks::into_buffer`].
     ///
     /// # Errors
-    /// `System`.
+    /// As [`LineBlocks::open`].
     pub fn open_with(file: &TextFile, split: &Split, mut buffer: Vec<u8>) -> Result<Self> {
-        let opened = Input::open(&file.path)
-            .map_err(|cause| Error::system("input.kinc", "opening", &file.path, &cause))?;
-        let bytes = if file.gzipped {
-            Bytes::Gzipped(Box::new(MultiGzDecoder::new(opened)))
-        } else {
-            Bytes::Plain(opened)
+        let bytes = match file.is_packed {
+            true => unpack::open(&file.path).map(Bytes::Packed),
+            false => Input::open(&file.path).map(Bytes::Plain),
         };
+        let bytes = bytes.map_err(|cause| unpack::failure("input.kinc", &file.path, &cause))?;
         if buffer.len() < READ_BYTES + PADDING {
             buffer.resize(READ_BYTES + PADDING, 0);
         }
@@ -93,7 +91,7 @@ impl LineBlocks {
     /// The next block, or `None` at the end of the split.
     ///
     /// # Errors
-    /// `System`, also for a gzipped file that is cut short; `Input` for a line that is too long.
+    /// `System`; `Input` for a damaged compressed file, and for a line that is too long.
     pub fn next_block(&mut self) -> Result<Option<LineBlock<'_>>> {
         let Some((start, stop)) = self.advance()? else { return Ok(None) };
         Ok(Some(LineBlock {
@@ -181,10 +179,9 @@ impl LineBlocks {
         let target = &mut self.buffer[self.filled..stop];
         let read = match &mut self.bytes {
             Bytes::Plain(file) => read_at(file, target, place),
-            Bytes::Gzipped(decoder) => read_some(decoder, target),
+            Bytes::Packed(text) => read_some(text, target),
         };
-        let count =
-            read.map_err(|cause| Error::system("input.kinc", "reading", &self.path, &cause))?;
+        let count = read.map_err(|cause| unpack::failure("input.kinc", &self.path, &cause))?;
         self.filled += count;
         Ok(count)
     }
@@ -222,10 +219,10 @@ fn read_at(file: &Input, target: &mut [u8], place: u64) -> std::io::Result<usize
     }
 }
 
-fn read_some(decoder: &mut MultiGzDecoder<Input>, target: &mut [u8]) -> std::io::Result<usize> {
+fn read_some(text: &mut Unpacked, target: &mut [u8]) -> std::io::Result<usize> {
     let mut count = 0;
     while count < target.len() {
-        match decoder.read(&mut target[count..]) {
+        match text.read(&mut target[count..]) {
             Ok(0) => break,
             Ok(more) => count += more,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -242,9 +239,9 @@ mod tests {
     use std::io::Write;
     use std::path::Path;
 
-    fn file_of(path: &Path, gzipped: bool) -> TextFile {
+    fn file_of(path: &Path, is_packed: bool) -> TextFile {
         let size_bytes = std::fs::metadata(path).unwrap().len();
-        TextFile { path: path.to_owned(), size_bytes, gzipped, zone: None }
+        TextFile { path: path.to_owned(), size_bytes, is_packed, zone: None }
     }
 
     fn lines_of(file: &TextFile, split: &Split) -> Vec<Vec<u8>> {

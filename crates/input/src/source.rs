@@ -1,6 +1,7 @@
-//! Sources of gene pairs: text files, plain or gzipped, a KINC `clusters-*/NNN/` tree whose folder
+//! Sources of gene pairs: text files, plain or compressed, a KINC `clusters-*/NNN/` tree whose folder
 //! names are value ranges, or a pair matrix. Text is divided into splits.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::fixed::Micro;
@@ -11,6 +12,7 @@ use crate::kinc::{self, LineShape};
 use crate::reader::LineBlocks;
 use crate::storage::{self, Input};
 use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
+use crate::unpack::{self, CompressionFormat};
 
 const OPERATION: &str = "input.kinc";
 /// Bytes by which a file of another kind is recognised.
@@ -23,19 +25,19 @@ pub struct TextFile {
     pub path: PathBuf,
     /// Its size on disk.
     pub size_bytes: u64,
-    /// Whether it is gzipped.
-    pub gzipped: bool,
+    /// Whether it is compressed.
+    pub is_packed: bool,
     /// The values its rows may have, from the name of its folder.
     pub zone: Option<FolderRange>,
 }
 
 impl TextFile {
     /// A file of `size_bytes`. Its first bytes, or the name of a file on another machine, determine
-    /// whether it is gzipped; the name of its folder determines the zone.
+    /// whether it is compressed; the name of its folder determines the zone.
     pub fn new(path: &Path, size_bytes: u64) -> Self {
-        let gzipped = starts_like_gzip(path)
-            .unwrap_or_else(|| path.extension().is_some_and(|extension| extension == "gz"));
-        Self { path: path.to_owned(), size_bytes, gzipped, zone: zone_of(path) }
+        let format = format_by_start(path).unwrap_or_else(|| CompressionFormat::of_name(path));
+        let is_packed = format.is_packed();
+        Self { path: path.to_owned(), size_bytes, is_packed, zone: zone_of(path) }
     }
 }
 
@@ -55,7 +57,7 @@ pub struct Split {
     pub file: usize,
     /// First byte.
     pub offset: u64,
-    /// Bytes; `u64::MAX` for a complete gzipped file.
+    /// Bytes; `u64::MAX` for a complete compressed file.
     pub size_bytes: u64,
 }
 
@@ -102,11 +104,11 @@ impl TextSource {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
-    /// Divides the files into splits of at most `split_bytes`; a gzipped file is a single split.
+    /// Divides the files into splits of at most `split_bytes`; a compressed file is a single split.
     pub fn splits(&self, split_bytes: u64) -> Vec<Split> {
         let mut splits = Vec::new();
         for (index, file) in self.files.iter().enumerate() {
-            if file.gzipped {
+            if file.is_packed {
                 splits.push(Split { file: index, offset: 0, size_bytes: u64::MAX });
                 continue;
             }
@@ -121,18 +123,20 @@ impl TextSource {
     }
 }
 
-/// Whether a file of this machine begins as gzip does; `None` if it cannot be read. These bytes do
-/// not count as read by watches of the input.
-fn starts_like_gzip(path: &Path) -> Option<bool> {
-    let mut start = [0; 2];
+/// Compression format of a file of this machine by its first bytes; `None` if it cannot be read.
+/// These bytes do not count as read by watches of the input.
+fn format_by_start(path: &Path) -> Option<CompressionFormat> {
     if storage::uri(path).is_some() {
         return None;
     }
-    let mut file = std::fs::File::open(path).ok()?;
-    match std::io::Read::read_exact(&mut file, &mut start) {
-        Ok(()) => Some(start == [0x1F, 0x8B]),
-        Err(_) => Some(false),
+    let mut start = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    // A pipe, which can be read once only, counts as plain text.
+    if !file.metadata().ok()?.is_file() {
+        return Some(CompressionFormat::Plain);
     }
+    file.take(unpack::START_BYTES).read_to_end(&mut start).ok()?;
+    Some(CompressionFormat::of(&start))
 }
 
 /// The shape of the first data line of `file`, or `None` when it has none.
@@ -140,14 +144,14 @@ fn starts_like_gzip(path: &Path) -> Option<bool> {
 /// # Errors
 /// `Input` when the line has no known layout; `System`.
 pub fn shape_of_file(file: &TextFile) -> Result<Option<LineShape>> {
-    if !file.gzipped {
+    if !file.is_packed {
         check_start(file)?;
     }
     let entire = Split { file: 0, offset: 0, size_bytes: u64::MAX };
     let mut blocks = LineBlocks::open(file, &entire)?;
     let mut line_number = 0;
     while let Some(block) = blocks.next_block()? {
-        if line_number == 0 && file.gzipped {
+        if line_number == 0 && file.is_packed {
             check_text(&file.path, &block.bytes[..block.size_bytes])?;
         }
         for line in block.bytes[..block.size_bytes].split(|&byte| byte == b'\n') {

@@ -10,6 +10,7 @@ mod panics;
 mod rounds;
 mod storage;
 mod stored;
+mod unpacked;
 mod watch;
 mod workloads;
 
@@ -48,6 +49,9 @@ mod _native {
 
     #[pymodule_export]
     use super::stored::HeldBlocks;
+
+    #[pymodule_export]
+    use super::unpacked::UnpackedFile;
 
     #[pymodule_export]
     use super::watch::InputWatch;
@@ -114,6 +118,13 @@ mod _native {
     #[pyfunction]
     fn edge_list(py: Python<'_>, path: PathBuf) -> PyResult<Option<String>> {
         watched(py, None, |_| Ok(cuesta_input::edges::recognise(&path)?.map(|form| form.words())))
+    }
+
+    /// Name of the compression format of a file, by its first bytes; None for plain text.
+    #[pyfunction]
+    fn compression(path: PathBuf) -> PyResult<Option<&'static str>> {
+        let format = cuesta_input::unpack::compression_of(&path)?;
+        Ok(format.is_packed().then(|| format.name()))
     }
 
     /// Writes an edge list as KINC text by the names in a file; JSON of counts out.

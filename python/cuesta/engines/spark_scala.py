@@ -18,7 +18,8 @@ from cuesta.engines.spark import scala_jar, scala_options
 from cuesta.engines.spark.engine import SparkEngine
 from cuesta.engines.spark.options import Settings, options_of, settings_of
 from cuesta.errors import InputError
-from cuesta.trial import Outcome, RemoteUse, Trial
+from cuesta.native import native_module
+from cuesta.trial import Outcome, RemoteUse, Trial, is_remote
 from cuesta.workloads import get_workload
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _JOBS = frozenset({"scan", "join", "degrees", "communities", "dataflow", "sort", "kmeans"})
 """Workloads of `Jobs.scala`."""
+_SUFFIXES = {"gzip": (".gz",), "bgzip": (".gz",), "bzip2": (".bz2",), "xz": (), "zstd": ()}
+"""Suffixes by which Hadoop decompresses a format; its codec of Zstandard needs a native library."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class SparkScalaEngine(SparkEngine):
         if trial.workload == "dataflow":
             plan(trial.parameters, trial.seed, ())
         job_options = scala_options.request_options(trial)
+        for path in trial.inputs:
+            _check_compression(path)
         session, phases = self._session(trial, scratch)
         request = {
             "workload": trial.workload,
@@ -117,6 +122,19 @@ class SparkScalaEngine(SparkEngine):
 
 def _absolute(trial: Trial) -> list[str]:
     return [path if "://" in path else str(Path(path).absolute()) for path in trial.inputs]
+
+
+def _check_compression(path: str) -> None:
+    """Raise `InputError` for a local file that Hadoop would not decompress by its name."""
+    if is_remote(path) or not Path(path).is_file():
+        return
+    packing = native_module().compression(path)
+    if packing is not None and Path(path).suffix not in _SUFFIXES[packing]:
+        known = " or ".join(_SUFFIXES[packing]) or "no name"
+        raise InputError(
+            f"spark-scala: {path} is compressed by {packing}, which this engine knows by {known}; "
+            "rename or unpack the file, or use engine spark"
+        )
 
 
 def _run(session: Session, request: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cuesta.trial import Trial
 
-_GZIP_TIMES = 4
+_COMPRESSION_RATIO = 4
+_PACKED_SUFFIXES = (".gz", ".bgz", ".bz2", ".xz", ".zst")
 _BASES_A_BYTE = 0.5
 """Bases in a byte of FASTQ; a base takes a byte in super-k-mers, which have half the memory."""
 _READS_BYTES_PER_S = 32e6
@@ -52,7 +53,10 @@ def input_once(trial: Trial, files: Sequence[tuple[str, int]]) -> Needs:
 
 def super_kmers(trial: Trial, files: Sequence[tuple[str, int]]) -> Needs:
     """Return the needs of an assembly: super-k-mers beyond half the memory, time of each k."""
-    text = sum(size * (_GZIP_TIMES if path.endswith(".gz") else 1) for path, size in files)
+    text = sum(
+        size * (_COMPRESSION_RATIO if path.endswith(_PACKED_SUFFIXES) else 1)
+        for path, size in files
+    )
     sizes_option = trial.parameters.get("kmer_sizes") or "auto"
     rate = _READS_BYTES_PER_S
     if trial.parameters.get("profile") == "paper":

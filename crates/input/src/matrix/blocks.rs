@@ -1,19 +1,19 @@
 //! The text of a file in blocks of lines, decompressed as it is read.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
-use flate2::bufread::MultiGzDecoder;
 use memchr::memrchr;
 
 use super::OPERATION;
 use super::room::{Progress, Room};
 use crate::limits::READ_BYTES;
-use crate::storage::Input;
+use crate::storage::{self, Input};
 use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
+use crate::unpack::{self, Unpacked};
 
 /// Byte order mark that some programs write before UTF-8.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -60,7 +60,7 @@ impl TextBlock {
 /// Reads the blocks of a file in order.
 pub struct TextBlocks {
     path: PathBuf,
-    text: Box<dyn Read + Send>,
+    text: BufReader<Unpacked>,
     /// The beginning of the line that the last block ended within.
     carried: TextBlock,
     read_bytes: Arc<AtomicU64>,
@@ -74,21 +74,14 @@ impl TextBlocks {
     /// Opens a file.
     ///
     /// # Errors
-    /// `System`.
+    /// `System`; `Input` for a truncated file of bgzip.
     pub fn open(path: &Path) -> Result<Self> {
-        let failed = |cause: io::Error| Error::system(OPERATION, "reading", path, &cause);
-        let input = Input::open(path).map_err(failed)?;
-        let size_bytes = input.size_bytes().map_err(failed)?;
+        let failed = |cause: io::Error| unpack::failure(OPERATION, path, &cause);
+        let size_bytes = storage::metadata(path).map_err(failed)?.size_bytes;
         let read_bytes = Arc::new(AtomicU64::new(0));
-        let counted = Counted { input, read_bytes: Arc::clone(&read_bytes) };
-        let mut plain = BufReader::with_capacity(READ_BYTES, counted);
-        let start = plain.fill_buf().map_err(failed)?;
-        let is_gzipped = start.starts_with(&[0x1F, 0x8B]);
-        if !is_gzipped {
-            check_text(path, start)?;
-        }
-        let text: Box<dyn Read + Send> =
-            if is_gzipped { Box::new(MultiGzDecoder::new(plain)) } else { Box::new(plain) };
+        let counted = |input| Counted { input, read_bytes: Arc::clone(&read_bytes) };
+        let text = unpack::open_through(path, counted).map_err(failed)?;
+        let text = BufReader::with_capacity(READ_BYTES, text);
         let carried = TextBlock::default();
         let path = path.to_owned();
         Ok(Self { path, text, carried, read_bytes, size_bytes, at_start: true, has_returns: false })
@@ -103,7 +96,7 @@ impl TextBlocks {
     /// Reads the next lines, some `block_bytes` of them, or a longer line.
     ///
     /// # Errors
-    /// `System`, also for a gzipped file that is cut short; `Input` where the memory ends.
+    /// `System`; `Input` where the memory ends, and for a damaged compressed file.
     pub fn read_into(
         &mut self,
         block: &mut TextBlock,
@@ -142,7 +135,7 @@ impl TextBlocks {
 
     /// Fills the buffer, or reads up to the end of the text.
     fn fill(&mut self, block: &mut TextBlock) -> Result<()> {
-        let failed = |cause: io::Error| Error::system(OPERATION, "reading", &self.path, &cause);
+        let failed = |cause: io::Error| unpack::failure(OPERATION, &self.path, &cause);
         let free = block.bytes.capacity() - block.bytes.len();
         let from = block.bytes.len();
         let count = (&mut self.text).take(free as u64).read_to_end(&mut block.bytes);

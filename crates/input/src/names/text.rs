@@ -6,14 +6,13 @@ use std::path::Path;
 
 use cuesta_core::budget::human;
 use cuesta_core::{Error, Result};
-use flate2::bufread::MultiGzDecoder;
 
 use super::{GENES_HEADER, GeneNames, OPERATION, check};
 use crate::limits::{NAMED_LINE_BYTES_MAX, READ_BYTES};
 use crate::matrix::LineLayout;
-use crate::storage::Input;
 use crate::table::matrix::is_enough;
 use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
+use crate::unpack::{self, Unpacked};
 
 /// A line has at most this part of the memory.
 const LINES_IN_MEMORY: u64 = 32;
@@ -135,7 +134,7 @@ fn number_of(text: &[u8]) -> Option<u64> {
 /// The lines of a text, without their ends.
 struct Lines<'a> {
     path: &'a Path,
-    reader: Box<dyn BufRead>,
+    reader: BufReader<Unpacked>,
     /// Lines that were read and are given again.
     ahead: VecDeque<Line>,
     number: usize,
@@ -145,13 +144,9 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn open(path: &'a Path, memory_bytes: u64) -> Result<Self> {
-        let fail = |cause| Error::system(OPERATION, "reading", path, &cause);
-        let mut plain = BufReader::with_capacity(READ_BYTES, Input::open(path).map_err(fail)?);
-        let gzipped = plain.fill_buf().map_err(fail)?.starts_with(&[0x1F, 0x8B]);
-        let mut reader: Box<dyn BufRead> = match gzipped {
-            true => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(plain))),
-            false => Box::new(plain),
-        };
+        let fail = |cause| unpack::failure(OPERATION, path, &cause);
+        let text = unpack::open(path).map_err(fail)?;
+        let mut reader = BufReader::with_capacity(READ_BYTES, text);
         let start = reader.fill_buf().map_err(fail)?;
         kinds::check_text(start)
             .map_err(|what| Error::input(OPERATION, format!("{} {what}", path.display())))?;
@@ -190,7 +185,7 @@ impl<'a> Lines<'a> {
         let mut limited = (&mut self.reader).take(self.line_bytes_max + 1);
         let count = limited
             .read_until(b'\n', &mut text)
-            .map_err(|cause| Error::system(OPERATION, "reading", self.path, &cause))?;
+            .map_err(|cause| unpack::failure(OPERATION, self.path, &cause))?;
         if count == 0 {
             return Ok(None);
         }

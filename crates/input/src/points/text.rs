@@ -1,7 +1,7 @@
 //! Text with a point a line, brought into the form of `.npy` files.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,6 +15,7 @@ use crate::storage::Input;
 use crate::table::fit::delimiter_name;
 use crate::table::points::{self, PointsForm, has_point};
 use crate::table::{HEAD_BYTES, Role, TableParams, ends_in_returns, fields, kinds};
+use crate::unpack;
 use cuesta_runtime::ordered::OrderedFile;
 use cuesta_runtime::parallel;
 
@@ -27,7 +28,7 @@ const WORD_BYTES_MAX: usize = 40;
 
 /// Writes the points of a text file as a `.npy` file; returns how many bytes of text they are.
 ///
-/// A point a line, laid out as [`crate::table::points`] recognises or `table` says; empty lines and
+/// Compressed text is unpacked to a temporary file beside `output` first. A point a line, laid out as [`crate::table::points`] recognises or `table` says; empty lines and
 /// lines that start with `#` are passed over. A number is the nearest double, then the nearest `T`.
 ///
 /// # Errors
@@ -46,6 +47,7 @@ pub fn convert<T: Coordinate>(
     };
     let dimensions = form.dimensions();
     text.form = Some(form);
+    text.unpack(output)?;
     let text = &text;
     let size_bytes = text.size_bytes;
     let tasks: Vec<u64> = (0..size_bytes).step_by(TEXT_BYTES as usize).collect();
@@ -77,8 +79,10 @@ pub fn convert<T: Coordinate>(
 
 struct Text {
     path: PathBuf,
+    /// The file; its decompressed text after [`Text::unpack`].
     file: Input,
     size_bytes: u64,
+    is_packed: bool,
     /// Layout of its lines, once it is known.
     form: Option<PointsForm>,
     /// End of a line: a line feed, or a carriage return where there is nothing else.
@@ -98,18 +102,45 @@ impl Text {
         let failed = |cause| Error::system(OPERATION, "opening", path, &cause);
         let file = Input::open(path).map_err(failed)?;
         let size_bytes = file.size_bytes().map_err(failed)?;
-        let mut text = Self { path: path.to_owned(), file, size_bytes, form: None, end: b'\n' };
+        let is_packed = unpack::compression_of(path).map_err(failed)?.is_packed();
+        let path = path.to_owned();
+        let mut text = Self { path, file, size_bytes, is_packed, form: None, end: b'\n' };
         if ends_in_returns(&text.start(HEAD_BYTES as u64)?) {
             text.end = b'\r';
         }
         Ok(text)
     }
 
-    /// The first bytes.
+    /// The first bytes, decompressed; fewer than `count` where they are all.
     fn start(&self, count: u64) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; self.size_bytes.min(count) as usize];
-        self.file.read_exact_at(&mut bytes, 0).map_err(|cause| self.failed(&cause))?;
+        let mut bytes = Vec::new();
+        let text = unpack::open(&self.path);
+        text.and_then(|text| text.take(count).read_to_end(&mut bytes))
+            .map_err(|cause| self.failed(&cause))?;
         Ok(bytes)
+    }
+
+    /// Unpacks compressed text to a file beside `output`, which has no name and ends with the
+    /// process.
+    fn unpack(&mut self, output: &Path) -> Result<()> {
+        if !self.is_packed {
+            return Ok(());
+        }
+        let mut text = unpack::open(&self.path).map_err(|cause| self.failed(&cause))?;
+        let failed = |cause| Error::system(OPERATION, "writing the text of", output, &cause);
+        let mut file = nameless(&output.with_extension("text")).map_err(failed)?;
+        let mut block = vec![0; TEXT_BYTES as usize];
+        loop {
+            let count = match text.read(&mut block) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(cause) => return Err(self.failed(&cause)),
+            };
+            file.write_all(&block[..count]).map_err(failed)?;
+        }
+        self.size_bytes = file.metadata().map_err(failed)?.len();
+        self.file = Input::local(file);
+        Ok(())
     }
 
     /// Layout of the points; `None` where there are none.
@@ -129,7 +160,7 @@ impl Text {
             if bytes.starts_with(BYTE_ORDER_MARK) {
                 bytes[..BYTE_ORDER_MARK.len()].fill(b' ');
             }
-            let is_all = bytes.len() as u64 == self.size_bytes;
+            let is_all = (bytes.len() as u64) < count;
             if !is_all {
                 let complete = memchr::memrchr(b'\n', &bytes).map_or(0, |place| place + 1);
                 bytes.truncate(complete);
@@ -145,8 +176,8 @@ impl Text {
         }
     }
 
-    fn failed(&self, cause: &std::io::Error) -> Error {
-        Error::system(OPERATION, "reading", &self.path, cause)
+    fn failed(&self, cause: &io::Error) -> Error {
+        unpack::failure(OPERATION, &self.path, cause)
     }
 
     /// Loads the lines that start in the task at `offset`; returns where the first of them is.
@@ -222,6 +253,13 @@ impl Text {
         }
         Ok(rows)
     }
+}
+
+/// A new file, without a name once it is open.
+fn nameless(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    fs::remove_file(path)?;
+    Ok(file)
 }
 
 /// Appends the numbers of a line; returns whether it has any, and not delimiters alone.

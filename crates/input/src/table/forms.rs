@@ -22,12 +22,13 @@ const EDGES: &str = "gene pairs";
 const TABLES: &str = "matrix, points, edge list";
 
 /// Forms that are read.
-pub const READ: [InputForm; 24] = [
+pub const READ: [InputForm; 23] = [
     form(TABLES, "fields separated by tabs, commas, semicolons or spaces", "recognised"),
     form(TABLES, "decimal commas (`1,5;2,25`)", "recognised"),
     form(TABLES, "text and numbers in double quotes", "quotes are left out"),
     form(TABLES, "lines that end in LF, CRLF or CR", "recognised"),
     form(TABLES, "a byte order mark of UTF-8", "skipped"),
+    form(TABLES, "gzip, bgzip, bzip2, xz or Zstandard", "unpacked, by content"),
     form("matrix, points", "empty columns at the end of all lines", "left out"),
     form("matrix, points", "lines of delimiters alone", "skipped"),
     form(MATRIX, "a header with a label above the genes, or without one (R)", "recognised"),
@@ -36,7 +37,6 @@ pub const READ: [InputForm; 24] = [
     form(MATRIX, "GCT 1.2 and 1.3", "Description and further columns left out, sizes checked"),
     form(MATRIX, "a GEO series matrix", "`!` lines left out, its end checked"),
     form(MATRIX, "samples in rows", "with `--transpose`; doubts are said"),
-    form(MATRIX, "gzip", "unpacked, by content"),
     form(POINTS, "NumPy `.npy`, float32 or float64", "read"),
     form(POINTS, "Parquet", "pandas' index columns left out"),
     form(POINTS, "a line with the names of the columns", "recognised"),
@@ -46,7 +46,6 @@ pub const READ: [InputForm; 24] = [
     form(EDGES, "a pair matrix (Zarr)", "read"),
     form(EDGES, "KINC 3's tidy text (`Source Target sc ...`)", "read with its names"),
     form(EDGES, "an edge list (`gene1 gene2 score`), STRING's links", "read with its names"),
-    form(EDGES, "gzip", "unpacked, by content"),
 ];
 
 /// Forms that are refused because they can be read in two ways.

@@ -1,5 +1,7 @@
 //! Files of another kind, told by their first bytes, and what to do with them.
 
+use crate::unpack::CompressionFormat;
+
 /// A kind of file that readers of text refuse by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct OtherKind {
@@ -13,7 +15,7 @@ pub struct OtherKind {
 const UNPACK: &str = "unpack it first";
 
 /// All kinds, in the order in which they are tried.
-pub const OTHER_KINDS: [OtherKind; 19] = [
+pub const OTHER_KINDS: [OtherKind; 15] = [
     kind(
         "an HDF5 file (such as h5ad, loom or 10x h5)",
         "write its table as text, such as with adata.to_df().T.to_csv('m.csv')",
@@ -29,10 +31,6 @@ pub const OTHER_KINDS: [OtherKind; 19] = [
         "save the sheet as tab-separated text",
         &[b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"],
     ),
-    kind("compressed by gzip", UNPACK, &[b"\x1F\x8B"]),
-    kind("compressed by bzip2", "unpack it first with bunzip2", &[b"BZh"]),
-    kind("compressed by xz", "unpack it first with unxz", &[b"\xFD7zXZ\x00"]),
-    kind("compressed by Zstandard", "unpack it first with unzstd", &[b"\x28\xB5\x2F\xFD"]),
     kind("compressed by lz4", "unpack it first with unlz4", &[b"\x04\x22\x4D\x18"]),
     kind("compressed by compress (.Z)", "unpack it first with gunzip", &[b"\x1F\x9D"]),
     kind("a 7z archive", UNPACK, &[b"7z\xBC\xAF\x27\x1C"]),
@@ -91,6 +89,11 @@ pub fn other_kind(start: &[u8]) -> Option<&'static OtherKind> {
 pub fn check_text(start: &[u8]) -> Result<(), String> {
     if let Some(kind) = other_kind(start) {
         return Err(format!("is {}; {}", kind.name, kind.remedy));
+    }
+    let packing = CompressionFormat::of(start);
+    if packing.is_packed() {
+        let name = packing.name();
+        return Err(format!("is compressed twice, the inner time by {name}; unpack it once"));
     }
     match memchr::memchr(0, start) {
         Some(place) => Err(format!(

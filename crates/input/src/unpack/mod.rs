@@ -27,7 +27,7 @@ pub use bgzip::end_mark;
 pub use gzip::GzipReader;
 
 /// Bytes at the beginning of a file that determine its format.
-const START_BYTES: u64 = 18;
+pub const START_BYTES: u64 = 18;
 /// Compressed bytes that are read at once.
 const PACKED_BYTES: usize = 64 << 10;
 /// The largest window of Zstandard, as a power of two: that of `zstd --ultra --long=31`.
@@ -79,6 +79,22 @@ impl CompressionFormat {
             Self::Xz => "xz",
             Self::Zstd => "zstd",
         }
+    }
+
+    /// The format of a file of another machine, by its name.
+    pub fn of_name(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => Self::Gzip,
+            Some("bz2") => Self::Bzip2,
+            Some("xz") => Self::Xz,
+            Some("zst") => Self::Zstd,
+            _ => Self::Plain,
+        }
+    }
+
+    /// Whether the text is compressed.
+    pub fn is_packed(self) -> bool {
+        self != Self::Plain
     }
 
     /// Whether the format is gzip, which includes bgzip.
@@ -177,11 +193,23 @@ impl Read for Unpacked {
 /// A [`Damage`] for a file of bgzip that is truncated between two blocks; errors of the storage.
 /// Reading returns a [`Damage`] if the bytes are truncated or damaged.
 pub fn open(path: &Path) -> io::Result<Unpacked> {
+    open_through(path, |input| input)
+}
+
+/// Opens a file as [`open`] does; `through` wraps the reader of its compressed bytes, e.g. to count
+/// them.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_through<R: Read + Send + 'static>(
+    path: &Path,
+    through: impl FnOnce(Input) -> R,
+) -> io::Result<Unpacked> {
     let input = Input::open(path)?;
     if input.size_bytes()? > 0 && compression_of(path)? == CompressionFormat::Bgzip {
         bgzip::require_end(path)?;
     }
-    unpacked(input)
+    unpacked(through(input))
 }
 
 /// The compression format of a file, by its first bytes. A pipe, which cannot seek, is not read and

@@ -180,12 +180,12 @@ impl Pairs {
             worker.counts.add(counts);
             worker.bytes += lines.size_bytes as u64;
             (visitor.flush)(&mut worker.state, part, false)?;
-            if !file.gzipped {
+            if !file.is_packed {
                 progress.advance(lines.size_bytes as u64)?;
             }
         }
         worker.buffer = blocks.into_buffer();
-        progress.advance(if file.gzipped { file.size_bytes } else { 0 })
+        progress.advance(if file.is_packed { file.size_bytes } else { 0 })
     }
 
     fn visit_chunk<S>(

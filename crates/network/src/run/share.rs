@@ -42,7 +42,7 @@ pub struct LineRange {
     pub file_bytes: u64,
     /// First byte of the range.
     pub offset: u64,
-    /// Bytes of the range; `u64::MAX` for a complete gzipped file.
+    /// Bytes of the range; `u64::MAX` for a complete compressed file.
     pub size_bytes: u64,
 }
 
@@ -55,7 +55,7 @@ impl Pairs {
         }
     }
 
-    /// Cuts the dataset into shares of about `size_bytes`, in order, none empty. A gzipped file is
+    /// Cuts the dataset into shares of about `size_bytes`, in order, none empty. A compressed file is
     /// in one share, a small file shares one with its neighbours.
     pub fn shares(&self, size_bytes: u64) -> Vec<Share> {
         match &self.source {
@@ -91,7 +91,7 @@ impl Pairs {
     pub fn windows(&self, count: u64) -> Option<Self> {
         let size_bytes = self.size_bytes();
         let source = match &self.source {
-            RowSource::Text { text, .. } if text.files.iter().any(|file| file.gzipped) => {
+            RowSource::Text { text, .. } if text.files.iter().any(|file| file.is_packed) => {
                 return None;
             }
             RowSource::Text { text, .. } => {

@@ -21,7 +21,7 @@ pub type Columns = Vec<(&'static str, Vec<u8>)>;
 /// Splits of a dataset, as other engines receive them.
 #[derive(Debug, Serialize)]
 pub struct DatasetSplits {
-    /// Path, first byte and bytes of each split; `u64::MAX` bytes for a complete gzipped file.
+    /// Path, first byte and bytes of each split; `u64::MAX` bytes for a complete compressed file.
     pub splits: Vec<(PathBuf, u64, u64)>,
     /// KINC version, 1 or 3, an input of [`map_split`].
     pub version: Option<u8>,

@@ -70,7 +70,7 @@ fn check(context: &Context<'_>, path: &Path, expected: &Expected<'_>) -> Result<
     let size_bytes = std::fs::metadata(path).map_err(system)?.len();
     announce(context.progress, expected.rows.paths.iter().chain([&path.to_owned()]));
     let edges = expected.edges()?;
-    let file = TextFile { path: path.to_owned(), size_bytes, gzipped: false, zone: None };
+    let file = TextFile { path: path.to_owned(), size_bytes, is_packed: false, zone: None };
     let source = TextSource { files: vec![file], shape: None, files_skipped: 0 };
     let (file, splits) = (&source.files[0], source.splits(SPLIT_BYTES));
     let head = expected.head();

@@ -91,9 +91,9 @@ impl RowScan<'_> {
                 return Err(fault(file, piece.offset, last, "has no line feed".to_owned()));
             }
             let size = (piece.end - piece.start) as u64;
-            self.progress.advance(if file.gzipped { 0 } else { size })?;
+            self.progress.advance(if file.is_packed { 0 } else { size })?;
         }
-        self.progress.advance(if file.gzipped { file.size_bytes } else { 0 })
+        self.progress.advance(if file.is_packed { file.size_bytes } else { 0 })
     }
 
     fn each_of_matrix<S: Send>(

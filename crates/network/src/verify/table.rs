@@ -41,7 +41,8 @@ impl TableFile<'_> {
     ) -> Result<(Vec<W>, Vec<T>)> {
         let system = |cause| Error::system("verify", "reading", self.path, &cause);
         let size_bytes = std::fs::metadata(self.path).map_err(system)?.len();
-        let file = TextFile { path: self.path.to_owned(), size_bytes, gzipped: false, zone: None };
+        let file =
+            TextFile { path: self.path.to_owned(), size_bytes, is_packed: false, zone: None };
         let source = TextSource { files: vec![file], shape: None, files_skipped: 0 };
         let (file, splits) = (&source.files[0], source.splits(SPLIT_BYTES));
         if splits.is_empty() {

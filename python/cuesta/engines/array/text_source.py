@@ -5,12 +5,10 @@ Threads parse ahead; at most `threads + 1` pieces are in memory.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
 import re
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,7 +25,7 @@ from cuesta.errors import InputError
 from cuesta.native import from_response, native_module
 
 WHOLE_FILE = (1 << 64) - 1
-"""Size of a split that stands for a complete gzipped file."""
+"""Size of a split that stands for a complete compressed file."""
 
 _IN_BLOCK = re.compile(r"line (\d+) of a block of text ")
 
@@ -157,48 +155,41 @@ def _tasks(text: Text, split_bytes: int) -> Iterator[_Task]:
     map_split = native_module().map_split
     for path, offset, size_bytes in text.splits:
         if size_bytes == WHOLE_FILE:
-            yield from _gzip_tasks(path, text, split_bytes)
+            yield from _packed_tasks(path, text, split_bytes)
             continue
         parse = partial(map_split, text.parameters, (path, offset, size_bytes))
         yield _Task(path=path, parse=parse, text_bytes=size_bytes, disk_bytes=size_bytes)
 
 
-def _gzip_tasks(path: str, text: Text, split_bytes: int) -> Iterator[_Task]:
-    """Yield tasks of complete lines, so that a gzipped file of any size takes bounded memory."""
+def _packed_tasks(path: str, text: Text, split_bytes: int) -> Iterator[_Task]:
+    """Yield tasks of complete lines, so that a compressed file of any size takes bounded memory."""
     lines = 0
     place = 0
-    for block, position in _gzip_blocks(path, split_bytes):
+    for block, position in _unpacked_blocks(path, split_bytes):
         parse = partial(_parse_block, path, lines, text.parameters, block)
         yield _Task(path=path, parse=parse, text_bytes=len(block), disk_bytes=position - place)
         place = position
         lines += block.count(b"\n")
 
 
-def _gzip_blocks(path: str, split_bytes: int) -> Iterator[tuple[bytes, int]]:
+def _unpacked_blocks(path: str, split_bytes: int) -> Iterator[tuple[bytes, int]]:
     """Yield complete lines, and the position in the file. Errors: `InputError` for damage."""
     rest = b""
-    try:
-        with Path(path).open("rb") as file, gzip.open(file) as stream:
-            while more := stream.read(split_bytes):
-                end = more.rfind(b"\n") + 1
-                if end:
-                    yield rest + more[:end], file.tell()
-                    rest = more[end:]
-                    continue
-                rest += more
-                if len(rest) > LINE_BYTES_MAX:
-                    raise InputError(
-                        f"input.kinc: {path} has a line longer than {LINE_BYTES_MAX >> 20} MiB; "
-                        "is it KINC text?"
-                    )
-            if rest:
-                yield rest, file.tell()
-    except EOFError:
-        raise InputError(
-            f"input.kinc: reading {path} failed: the file is cut short, obtain it again"
-        ) from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"input.kinc: reading {path} failed: {error}") from None
+    file = native_module().UnpackedFile(path)
+    while more := file.read(split_bytes):
+        end = more.rfind(b"\n") + 1
+        if end:
+            yield rest + more[:end], file.tell()
+            rest = more[end:]
+            continue
+        rest += more
+        if len(rest) > LINE_BYTES_MAX:
+            raise InputError(
+                f"input.kinc: {path} has a line longer than {LINE_BYTES_MAX >> 20} MiB; "
+                "is it KINC text?"
+            )
+    if rest:
+        yield rest, file.tell()
 
 
 def _parse_block(path: str, lines_before: int, parameters: str, block: bytes) -> Columns:

@@ -26,7 +26,7 @@ pub fn add_names(
     let opened = std::fs::metadata(path);
     let opened = opened.map_err(|cause| Error::system("annotate", "opening", path, &cause))?;
     let size_bytes = opened.len();
-    let file = TextFile { path: path.to_owned(), size_bytes, gzipped: false, zone: None };
+    let file = TextFile { path: path.to_owned(), size_bytes, is_packed: false, zone: None };
     let source = TextSource { files: vec![file], shape: None, files_skipped: 0 };
     let (file, splits) = (&source.files[0], source.splits(SPLIT_BYTES));
     context.progress.expect(size_bytes);

@@ -10,7 +10,7 @@ use cuesta_core::{Error, Result};
 use cuesta_input::limits::LINE_BYTES_MAX;
 use cuesta_input::source::{Split, TextFile};
 use cuesta_input::storage::Input;
-use flate2::read::MultiGzDecoder;
+use cuesta_input::unpack::{self, Unpacked};
 
 use super::line::FRONT;
 use super::simd::WIDTH;
@@ -40,7 +40,7 @@ pub struct PaddedLines<'a> {
 
 enum Bytes {
     Plain(Input),
-    Gzipped(Box<MultiGzDecoder<Input>>),
+    Packed(Unpacked),
 }
 
 /// Pieces of a split, in order.
@@ -64,14 +64,13 @@ impl<'a> Pieces<'a> {
     /// Opens a split of `file`.
     ///
     /// # Errors
-    /// `System`.
+    /// `System`; `Input` for a truncated file of bgzip.
     pub fn open(file: &TextFile, split: &Split, buffer: &'a mut Buffer) -> Result<Self> {
-        let opened = Input::open(&file.path)
-            .map_err(|cause| Error::system("verify", "opening", &file.path, &cause))?;
-        let bytes = match file.gzipped {
-            true => Bytes::Gzipped(Box::new(MultiGzDecoder::new(opened))),
-            false => Bytes::Plain(opened),
+        let bytes = match file.is_packed {
+            true => unpack::open(&file.path).map(Bytes::Packed),
+            false => Input::open(&file.path).map(Bytes::Plain),
         };
+        let bytes = bytes.map_err(|cause| unpack::failure("verify", &file.path, &cause))?;
         let buffer = &mut buffer.0;
         if buffer.len() < FRONT + READ_BYTES + WIDTH {
             buffer.resize(FRONT + READ_BYTES + WIDTH, 0);
@@ -93,7 +92,7 @@ impl<'a> Pieces<'a> {
     /// Returns the next piece, or `None` at the end of the split.
     ///
     /// # Errors
-    /// `System`, also for a truncated gzipped file; `Input` for a line that is too long.
+    /// `System`; `Input` for a damaged compressed file, and for a line that is too long.
     pub fn next_piece(&mut self) -> Result<Option<PaddedLines<'_>>> {
         loop {
             self.drop_returned();
@@ -161,7 +160,7 @@ impl<'a> Pieces<'a> {
         let target = &mut self.buffer[FRONT + self.valid..FRONT + stop];
         let read = match &mut self.bytes {
             Bytes::Plain(file) => retried(|| file.read_at(target, from)),
-            Bytes::Gzipped(decoder) => retried(|| decoder.read(target)),
+            Bytes::Packed(text) => retried(|| text.read(target)),
         };
         let count = read.map_err(|cause| Error::system("verify", "reading", &self.path, &cause))?;
         self.valid += count;
@@ -232,8 +231,8 @@ mod tests {
 
     fn file_of(path: std::path::PathBuf) -> TextFile {
         let size_bytes = std::fs::metadata(&path).unwrap().len();
-        let gzipped = path.extension().is_some_and(|extension| extension == "gz");
-        TextFile { path, size_bytes, gzipped, zone: None }
+        let is_packed = path.extension().is_some_and(|extension| extension == "gz");
+        TextFile { path, size_bytes, is_packed, zone: None }
     }
 
     proptest! {
