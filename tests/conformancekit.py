@@ -17,7 +17,7 @@ import numpy as np
 
 from assemblykit import drawn, reads_of, write_fastq
 from cuesta import _native
-from cuesta.engines import rounds
+from cuesta.engines import Engine, rounds
 from cuesta.engines.rounds import Job, Means, Round
 from cuesta.trial import Outcome, Trial
 from cuesta.workloads import get_workload
@@ -177,7 +177,7 @@ _MAKERS: dict[str, Callable[[random.Random, Path, str], Made]] = {
 }
 
 
-class RandomThreads:
+class RandomThreads(Engine):
     """Engine that runs tasks on threads in random order, some twice, some by workers that die
     midway.
     """
@@ -188,6 +188,10 @@ class RandomThreads:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         self._lock = threading.Lock()
+
+    def missing(self) -> str | None:
+        """Return None: it needs nothing."""
+        return None
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial`."""

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from cuesta import _native
+from cuesta.engines import Engine
 from cuesta.lab.audit import BESIDE_ANSWER
 from cuesta.lab.run import Plan
 from cuesta.lab.verify import FULL, Verification
@@ -45,7 +46,7 @@ def answer(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 @dataclass
-class CopyEngine:
+class CopyEngine(Engine):
     """Engine whose answer is the first input, for an easy verifier; `before` may misbehave."""
 
     name: str = "copy"

@@ -13,7 +13,7 @@ import pytest
 
 from cuesta.cli import doctor
 from cuesta.cli.app import call
-from cuesta.engines import HasLimits, get_engine
+from cuesta.engines import Capabilities, get_engine
 from cuesta.errors import EngineError
 from cuesta.lab import ceilings, limits, network
 from labkit import CopyEngine
@@ -24,6 +24,7 @@ class Empty(CopyEngine):
     """An engine that reports its limits, or breaks."""
 
     name: str = "quick-copy"
+    capabilities = Capabilities(has_limits=True)
     breaks: bool = False
 
     def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
@@ -62,7 +63,6 @@ def test_ranks_hand_out_tasks_and_messages(tmp_path: Path) -> None:
     engine = get_engine("mpi")
     if engine.missing():
         pytest.skip(str(engine.missing()))
-    assert isinstance(engine, HasLimits)
     measured = engine.limits(2, tmp_path, 2)
     names = {"tasks_per_s", "transport_bytes_per_s", "transport_round_trips_per_s"}
     assert measured.keys() == names

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cuesta.engines import get_engine
+from cuesta.engines import Capabilities, Engine, get_engine
 from cuesta.errors import CuestaError, InputError
 from cuesta.lab.run import Plan, run_trial
 from cuesta.trial import Outcome, Trial
@@ -16,16 +16,22 @@ from sortkit import sorting, write_records
 RECORDS = 20_000
 
 
-class Cutting:
+class Cutting(Engine):
     """Engine around another engine that truncates the input before or after it is read."""
 
-    reads_uris = True
+    capabilities = Capabilities(reads_uris=True)
 
     def __init__(self, name: str, *, is_before: bool) -> None:
         self._engine = get_engine(name)
         self._is_before = is_before
-        self.name = name
-        self.workloads = self._engine.workloads
+
+    @property
+    def name(self) -> str:
+        return self._engine.name
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        return self._engine.workloads
 
     def missing(self) -> str | None:
         return self._engine.missing()

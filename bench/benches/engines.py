@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cuesta.engines import Engine, HasSession, get_engine
+from cuesta.engines import Engine, get_engine
 from cuesta.errors import CuestaError
 from cuesta.trial import Outcome, Trial
 from cuesta.workloads import get_workload
@@ -69,5 +69,4 @@ def run(engine: Engine, job: Job, folder: Path) -> Outcome:
 
 def close(engine: Engine) -> None:
     """End the engine's session, if it has one."""
-    if isinstance(engine, HasSession):
-        engine.close()
+    engine.close()

@@ -47,8 +47,7 @@ def engines() -> Iterator[Callable[[str], Any]]:
     def get(name: str) -> Any:
         if name not in by_name:
             made_engine = by_name[name] = MAKE[name]()
-            reason = made_engine.missing() if hasattr(made_engine, "missing") else None
-            if reason:
+            if reason := made_engine.missing():
                 pytest.skip(reason)
             for other in {"spark", "spark-scala"} & by_name.keys() - {name}:
                 if name.startswith("spark"):
@@ -57,8 +56,7 @@ def engines() -> Iterator[Callable[[str], Any]]:
 
     yield get
     for engine in by_name.values():
-        if hasattr(engine, "close"):
-            engine.close()
+        engine.close()
 
 
 def digest_of(case: Case, engine: Any, folder: Path, **options: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sparkkit as kit
-from cuesta.engines import HasLimits, HasSession, Prepares, get_engine
+from cuesta.engines import get_engine
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,7 @@ def test_tasks_without_work_and_blocks_are_counted(
         pytest.skip(str(engine.missing()))
     # A process has one JVM.
     kit.engine().close()
-    assert isinstance(engine, HasLimits)
-    assert isinstance(engine, HasSession)
-    if isinstance(engine, Prepares):
-        engine.prepare(lambda _: None)
+    engine.prepare(lambda _: None)
     try:
         measured = engine.limits(2, tmp_path, 2)
     finally:

@@ -18,13 +18,14 @@ pytest.importorskip("pyarrow")
 
 from assemblykit import drawn, reads_of, write_fastq
 from cuesta.cli.app import call
-from cuesta.engines import get_engine
+from cuesta.engines import Engine, get_engine
 from cuesta.engines.spark import SparkEngine
 from cuesta.errors import EngineMissing, InputError
 from cuesta.lab import remote
 from cuesta.lab.inputs import InputFacts
 from cuesta.lab.run import Plan, run_trial
 from cuesta.native import native_module
+from cuesta.trial import Outcome, Trial
 from cuesta.uris import copy, facts, read
 from hdfskit import BLOCK_BYTES, cluster, cluster_folder, hosts, put
 from labkit import input_sizes
@@ -200,13 +201,24 @@ def test_an_engine_that_reads_files_only_refuses_addresses(tmp_path: Path) -> No
         run_trial(get_engine("native"), unknown, plan)
 
 
-class SharedSession:
+class SharedSession(Engine):
     """The engine without the end of its session, which the later tests share."""
 
+    name = SparkEngine.name
+    capabilities = SparkEngine.capabilities
+
     def __init__(self, engine: SparkEngine) -> None:
-        self.name, self.workloads = engine.name, engine.workloads
-        self.missing, self.run = engine.missing, engine.run
-        self.reads_uris = engine.reads_uris
+        self._engine = engine
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        return self._engine.workloads
+
+    def missing(self) -> str | None:
+        return self._engine.missing()
+
+    def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
+        return self._engine.run(trial, output, scratch)
 
 
 def test_a_file_is_copied_in_blocks_of_a_requested_size(cluster: Running, tmp_path: Path) -> None:

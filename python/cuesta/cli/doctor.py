@@ -310,10 +310,10 @@ def _measure(scratch: Path, as_json: bool) -> int:
 
 def engines_with_limits() -> list[Engine]:
     """Installed engines that can measure the time that they themselves take."""
-    from cuesta.engines import ENGINE_NAMES, HasLimits, get_engine
+    from cuesta.engines import ENGINE_NAMES, get_engine
 
     engines = [get_engine(name) for name in ENGINE_NAMES]
-    return [engine for engine in engines if isinstance(engine, HasLimits) and not engine.missing()]
+    return [engine for engine in engines if engine.capabilities.has_limits and not engine.missing()]
 
 
 def _announce(text: str) -> None:

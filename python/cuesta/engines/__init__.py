@@ -1,7 +1,7 @@
-"""Engines, which execute workloads: a Protocol, and one module for each, imported on demand.
+"""Engines, which execute workloads: a base class, and one module for each, imported on demand.
 
-To add one: write `engines/<name>.py` with a class that satisfies `Engine`, whose module imports
-without the engine's own packages (import those inside methods), and add it to `_CLASSES`.
+To add one: write `engines/<name>.py` with a subclass of `Engine`, whose module imports without the
+engine's own packages (import those inside methods), and add it to `_CLASSES`.
 
 Safe to change: how an engine carries work. What breaks: `tests/engines/test_conformance.py` holds
 each engine to the same answers; an engine that imports its own packages at module level slows
@@ -10,10 +10,12 @@ every command.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast, runtime_checkable
+from typing import cast
 
 from cuesta.errors import InputError
 from cuesta.trial import Outcome, RemoteUse, Stage, Trial
@@ -42,23 +44,74 @@ Other libraries have threads of the same names, e.g. Polars, which no engine run
 ENGINE_NAMES: tuple[str, ...] = tuple(_CLASSES)
 
 
-class Engine(Protocol):
-    """Runs trials. Constructed without arguments, and cheap to construct."""
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """Abilities of an engine that its callers ask for; each is absent by default.
+
+    `tests/engines/test_conformance.py` compares them with the functions of each engine.
+
+    Attributes
+    ----------
+    reads_uris
+        Whether its tasks read URIs, such as `hdfs://`, through `cuesta.uris`.
+    has_uri_client
+        Whether it reads URIs by a client of its own, which queries and copies them with
+        `remote_facts` and `fetch`; then `reads_uris` is False.
+    has_variants
+        Whether some of its options need additional software, as `missing_for` describes.
+    has_session
+        Whether a service (a JVM, workers) is shared by its runs and continues until `close`.
+    has_log
+        Whether `log_totals` reads totals from a log of the last run.
+    has_stages
+        Whether that log has the times of the stages, for `stages`.
+    has_limits
+        Whether `limits` measures the rate of empty tasks, and of its transport.
+    shuffles_text
+        Whether its shuffle takes pairs of text.
+    keeps_state
+        Whether the same worker runs the tasks and parts of a number in all rounds, so that it may
+        keep data in memory from one round to the next.
+    begins_slowly
+        Whether a task or part takes seconds to begin.
+    """
+
+    reads_uris: bool = False
+    has_uri_client: bool = False
+    has_variants: bool = False
+    has_session: bool = False
+    has_log: bool = False
+    has_stages: bool = False
+    has_limits: bool = False
+    shuffles_text: bool = False
+    keeps_state: bool = False
+    begins_slowly: bool = False
+
+
+class Engine(ABC):
+    """Runs trials. Constructed without arguments, and cheap to construct.
+
+    An engine has a name, workloads and capabilities, and the functions `missing` and `run`. The
+    other functions do nothing unless it overrides them.
+    """
+
+    capabilities = Capabilities()
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """Name of the engine on the command line."""
-        ...
 
     @property
+    @abstractmethod
     def workloads(self) -> frozenset[str]:
         """Names of the workloads that the engine can run."""
-        ...
 
+    @abstractmethod
     def missing(self) -> str | None:
         """Describe in a sentence what to install, or return None if the engine is usable here."""
-        ...
 
+    @abstractmethod
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` and write its files into `output`.
 
@@ -67,108 +120,59 @@ class Engine(Protocol):
         removed at its end: files that outlive a run of an engine may be there. Errors: `InputError`
         for errors in the arguments or the data, `EngineError` when the engine itself failed.
         """
-        ...
 
-
-@runtime_checkable
-class ReportsProgress(Protocol):
-    """An engine that reports its progress."""
-
-    def with_progress(self, progress: Progress) -> Engine:
-        """Return a copy of the engine that calls `progress` while it runs."""
-        ...
-
-
-@runtime_checkable
-class Prepares(Protocol):
-    """An engine that may have files to build before it runs, outside the time of a run."""
-
-    def prepare(self, report: Callable[[str], None]) -> None:
-        """Build missing files; call `report` with a sentence before a long step."""
-        ...
-
-
-@runtime_checkable
-class HasVariants(Protocol):
-    """An engine with options that need additional software."""
-
-    def missing_for(self, trial: Trial) -> str | None:
+    def missing_for(self, trial: Trial) -> str | None:  # noqa: ARG002
         """Describe in a sentence what to install for the options of `trial`, or return None."""
-        ...
+        return None
 
+    def prepare(self, report: Callable[[str], None]) -> None:  # noqa: B027
+        """Build missing files, outside the time of a run.
 
-@runtime_checkable
-class ReadsUris(Protocol):
-    """An engine whose tasks read URIs, such as `hdfs://`, through `cuesta.uris`."""
+        Arguments: `report` receives a sentence before a long step.
+        """
 
-    @property
-    def reads_uris(self) -> bool:
-        """Always True."""
-        ...
-
-
-@runtime_checkable
-class ReadsRemote(Protocol):
-    """An engine with its own client for URIs, to query and to copy them.
-
-    It takes precedence over `ReadsUris` where an engine is both.
-    """
-
-    def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
-        """Return bytes and number of files at `uri`. Errors: `InputError` without any file."""
-        ...
-
-    def fetch(self, trial: Trial, uri: str, scratch: Path) -> Path:
-        """Copy the file or folder at `uri` into `scratch`; return the copy."""
-        ...
-
-
-@runtime_checkable
-class HasLog(Protocol):
-    """An engine with its own log, which is read outside the time of a run."""
+    def with_progress(self, progress: Progress) -> Engine:  # noqa: ARG002
+        """Return an engine that calls `progress` while it runs, or this one if it cannot."""
+        return self
 
     def log_totals(self) -> Mapping[str, float]:
         """Return totals from the log of the last run: counts, `_seconds`, `_bytes`."""
-        ...
-
-
-@runtime_checkable
-class HasStages(Protocol):
-    """An engine whose log has the times of stages, available after `log_totals`."""
+        return {}
 
     def stages(self) -> Sequence[Stage]:
         """Return the stages of the run that `log_totals` read last, in the order they began."""
-        ...
+        return ()
 
+    def remote_use(self, trial: Trial) -> RemoteUse | None:  # noqa: ARG002
+        """Return the use in the last run by processes that are not descendants of this one.
 
-@runtime_checkable
-class HasRemoteUse(Protocol):
-    """An engine whose processes need not be descendants of this one."""
+        None where there were none.
+        """
+        return None
 
-    def remote_use(self, trial: Trial) -> RemoteUse | None:
-        """Return the use by other processes in the last run; None where there were none."""
-        ...
-
-
-@runtime_checkable
-class HasLimits(Protocol):
-    """An engine whose limits can be measured: rate of empty tasks, and of its transport."""
-
-    def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
+    def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:  # noqa: ARG002
         """Return `repeats` samples of each limit, by a name with its unit: `tasks_per_s`.
 
         Arguments: `folder` is an empty one for temporary files. Errors: as `run`.
         """
-        ...
+        return {}
 
+    def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:  # noqa: ARG002
+        """Return bytes and number of files at `uri`, with `has_uri_client`.
 
-@runtime_checkable
-class HasSession(Protocol):
-    """An engine with a service (a JVM) that runs until `close`."""
+        Errors: `InputError` without any file, or without a client.
+        """
+        raise InputError(f"engine {self.name} has no client for {uri}")
 
-    def close(self) -> None:
-        """End the service. A second call has no effect."""
-        ...
+    def fetch(self, trial: Trial, uri: str, scratch: Path) -> Path:  # noqa: ARG002
+        """Copy the file or folder at `uri` into `scratch`; return the copy.
+
+        Errors: as `remote_facts`.
+        """
+        raise InputError(f"engine {self.name} has no client for {uri}")
+
+    def close(self) -> None:  # noqa: B027
+        """End the session, if there is one. A second call has no effect."""
 
 
 def get_engine(name: str) -> Engine:

@@ -24,6 +24,7 @@ from uuid import uuid4
 
 from cuesta import removal
 from cuesta.engines import (
+    Capabilities,
     Engine,
     Progress,
     dask_security,
@@ -63,12 +64,12 @@ class _Held:
 
 
 @dataclass(frozen=True)
-class DaskEngine:
+class DaskEngine(Engine):
     """Runs a process for each thread of a trial, or uses `--engine-option scheduler=`."""
 
     progress: Progress | None = None
     name: str = "dask"
-    reads_uris: bool = True
+    capabilities = Capabilities(reads_uris=True, has_session=True)
     _held: _Held = field(default_factory=_Held, repr=False)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta.engines import Engine, Progress
+from cuesta.engines import Capabilities, Engine, Progress
 from cuesta.errors import EngineMissing
 from cuesta.native import from_response, native_module, to_request
 from cuesta.trial import Outcome, Trial
@@ -13,13 +13,13 @@ from cuesta.workloads import WORKLOAD_NAMES, get_workload
 
 
 @dataclass(frozen=True)
-class NativeEngine:
+class NativeEngine(Engine):
     """Runs every workload in this process; Ctrl-C stops it within a tenth of a second."""
 
     progress: Progress | None = None
     name: str = "native"
     workloads: frozenset[str] = frozenset(WORKLOAD_NAMES)
-    reads_uris: bool = True
+    capabilities = Capabilities(reads_uris=True)
 
     def missing(self) -> str | None:
         """Return None where the native module loads, else its error."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from cuesta.engines.spark.engine import SparkEngine
 from cuesta.engines.spark.options import Settings, options_of, settings_of
 from cuesta.errors import InputError
 from cuesta.native import native_module
-from cuesta.trial import Outcome, RemoteUse, Trial, is_remote
+from cuesta.trial import Outcome, Trial, is_remote
 from cuesta.workloads import get_workload
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class SparkScalaEngine(SparkEngine):
     """Runs workloads on Spark without Python: in this machine, or on the cluster of `--master`."""
 
     name: str = "spark-scala"
+    capabilities = replace(SparkEngine.capabilities, reads_uris=False, has_uri_client=True)
 
     @property
     def workloads(self) -> frozenset[str]:
@@ -51,14 +52,6 @@ class SparkScalaEngine(SparkEngine):
     def prepare(self, report: Callable[[str], None]) -> None:
         """Compile the workloads where a checkout has changed. Errors: `EngineError`."""
         scala_jar.compile_changed(report)
-
-    def remote_use(self, trial: Trial) -> RemoteUse | None:
-        """Return an unknown use where workers are on nodes of a cluster, else None."""
-        return (
-            RemoteUse()
-            if not trial.engine_options.get("master", "local").startswith("local")
-            else None
-        )
 
     def run(self, trial: Trial, output: Path, scratch: Path) -> Outcome:
         """Compute the answer of `trial` into `output`. Errors: as `SparkEngine`."""

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from cuesta import untrusted
-from cuesta.engines import HasSession, get_engine
+from cuesta.engines import get_engine
 from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
 from cuesta.lab import fingerprint, inputs, names, record, remote, streams, trust
 from cuesta.lab.fingerprint import Fingerprint
@@ -136,8 +136,7 @@ def _readable(fields: Record, trial: Trial, scratch: Path) -> Trial:
             _check_sizes(fields, [fact.bytes for fact in facts])
             return remote.with_copies(engine, trial, facts, scratch)
         finally:
-            if isinstance(engine, HasSession):
-                engine.close()
+            engine.close()
     streams.refuse(trial, "it cannot be read again; the answer was verified when it was made")
     _check_sizes(fields, [inputs.describe(path).bytes for path in trial.inputs])
     return trial

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cuesta import machine, removal
-from cuesta.engines import Engine, HasLimits, HasSession, Prepares
+from cuesta.engines import Engine
 from cuesta.lab import network
 from cuesta.lab.child import run_in_child
 
@@ -56,21 +56,18 @@ def measure_engine(engine: Engine, scratch: Path, repeats: int) -> Samples:
 
     It runs in its own process. Errors: those of the engine.
     """
-    if not isinstance(engine, HasLimits) or engine.missing():
+    if not engine.capabilities.has_limits or engine.missing():
         return {}
-    limited = engine
-    if isinstance(engine, Prepares):
-        engine.prepare(lambda _: None)
+    engine.prepare(lambda _: None)
     threads = machine.cores_usable()
     with removal.temporary_folder(prefix="cuesta-limits-", folder=scratch) as folder:
         answer = Path(folder) / "answer.json"
 
         def work() -> None:
             try:
-                samples_of = limited.limits(threads, Path(folder), repeats)
+                samples_of = engine.limits(threads, Path(folder), repeats)
             finally:
-                if isinstance(engine, HasSession):
-                    engine.close()
+                engine.close()
             answer.write_text(json.dumps({name: list(one) for name, one in samples_of.items()}))
 
         run_in_child(f"engine {engine.name}", work)

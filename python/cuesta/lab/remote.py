@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from cuesta import machine, uris
-from cuesta.engines import Engine, ReadsRemote, ReadsUris
+from cuesta import machine
+from cuesta.engines import Engine
 from cuesta.errors import EngineMissing, InputError
 from cuesta.lab import inputs
 from cuesta.lab.inputs import CACHE_AS_IS, CACHE_INPUT_DROPPED, InputFacts
@@ -24,17 +24,20 @@ def check(engine: Engine, paths: Iterable[str], cache: str) -> None:
 
     Errors: also `EngineMissing` if the reader of a URI is not installed, or no store runs.
     """
+    able = engine.capabilities
     for path in filter(is_remote, paths):
-        if not isinstance(engine, ReadsRemote | ReadsUris):
+        from cuesta import uris
+
+        if not (able.has_uri_client or able.reads_uris):
             raise InputError(
                 f"engine {engine.name} reads files and folders, not {path}; engine native does"
             )
-        if isinstance(engine, ReadsRemote) and is_stored(path):
+        if able.has_uri_client and is_stored(path):
             raise InputError(
                 f"engine {engine.name} has a client of its own, which does not read the store; "
                 f"give it the file itself, or {path} to another engine, such as native"
             )
-        if not isinstance(engine, ReadsRemote) and (lacking := uris.missing(path)):
+        if not able.has_uri_client and (lacking := uris.missing(path)):
             raise EngineMissing(lacking)
         if cache != CACHE_AS_IS and is_stored(path):
             raise InputError(
@@ -58,7 +61,7 @@ def with_copies(engine: Engine, trial: Trial, facts: Iterable[InputFacts], scrat
 
     Errors: `InputError` if there is no room for the copies.
     """
-    if not isinstance(engine, ReadsRemote) or not any(map(is_remote, trial.inputs)):
+    if not engine.capabilities.has_uri_client or not any(map(is_remote, trial.inputs)):
         return trial
     need_bytes = sum(fact.bytes for fact in facts if is_remote(fact.path))
     machine.check_room(scratch, need_bytes, "the verification copies inputs")
@@ -79,14 +82,16 @@ def note_copies(verification: Verification, trial: Trial, readable: Trial) -> Ve
 def _describe(engine: Engine, trial: Trial, path: str, scratch: Path) -> InputFacts:
     if not is_remote(path):
         return inputs.describe(path)
-    if isinstance(engine, ReadsRemote):
+    if engine.capabilities.has_uri_client:
         size_bytes, files = engine.remote_facts(trial, path, scratch)
         return InputFacts(path=path, bytes=size_bytes, files=files)
+    from cuesta import uris
+
     sizes = uris.sizes(path)
     return InputFacts(path=path, bytes=sum(sizes), files=len(sizes))
 
 
-def _fetch(engine: ReadsRemote, trial: Trial, number: int, scratch: Path) -> str:
+def _fetch(engine: Engine, trial: Trial, number: int, scratch: Path) -> str:
     folder = scratch / f"input-{number}"
     folder.mkdir()
     return str(engine.fetch(trial, trial.inputs[number], folder))

@@ -12,16 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuesta import __version__, machine, outputs
-from cuesta.engines import (
-    Engine,
-    HasLog,
-    HasRemoteUse,
-    HasSession,
-    HasStages,
-    HasVariants,
-    Prepares,
-    ReportsProgress,
-)
+from cuesta.engines import Engine
 from cuesta.errors import (
     CuestaError,
     EngineError,
@@ -113,15 +104,13 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     observer = observer or Silent()
     check(engine, trial, plan)
     trial, named = names.resolve(trial)
-    if isinstance(engine, Prepares):
-        engine.prepare(observer.note)
+    engine.prepare(observer.note)
     for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
         observer.note(sentence)
     original, has_streams = trial, bool(streams.list_streams(trial))
     if not has_streams:
         _announce(trial, plan, observer)
-    if isinstance(engine, ReportsProgress):
-        engine = engine.with_progress(observer.progress)
+    engine = engine.with_progress(observer.progress)
     with (
         AnswerFolder(
             plan.output, overwrite=plan.overwrite, scratch=plan.scratch, inputs=original.inputs
@@ -144,8 +133,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
             if plan.verify != NONE or names.wants_graph(trial):
                 readable = remote.with_copies(engine, trial, facts, folder.scratch)
         finally:
-            if isinstance(engine, HasSession):
-                engine.close()
+            engine.close()
         # Names and verification use the memory that the session has freed.
         naming = names.annotate(readable, folder.answer, folder.scratch, observer)
         files.settle()
@@ -215,10 +203,7 @@ def _read_by(trial: Trial) -> list[str]:
 
 def lacking(engine: Engine, trial: Trial) -> str | None:
     """Packages to install for an engine with the options of `trial`, or None."""
-    missing = engine.missing()
-    if missing or not isinstance(engine, HasVariants):
-        return missing
-    return engine.missing_for(trial)
+    return engine.missing() or engine.missing_for(trial)
 
 
 def _check_resume(trial: Trial, plan: Plan) -> None:
@@ -271,10 +256,9 @@ def _repeat(engine: Engine, trial: Trial, plan: Plan, folder: AnswerFolder) -> S
     with Probe(timeline=True) as probe:
         began = time.time()
         outcome = engine.run(trial, folder.answer, folder.scratch)
-    log = engine.log_totals() if isinstance(engine, HasLog) else {}
-    stages = engine.stages() if isinstance(engine, HasStages) else ()
-    stages = tuple(replace(stage, began=stage.began - began) for stage in stages)
-    remote = engine.remote_use(trial) if isinstance(engine, HasRemoteUse) else None
+    log = engine.log_totals()
+    stages = tuple(replace(stage, began=stage.began - began) for stage in engine.stages())
+    remote = engine.remote_use(trial)
     return Sample(
         outcome=outcome,
         usage=with_remote(probe.usage, remote),

@@ -15,7 +15,7 @@ from cuesta.trial import Outcome, Trial
 
 
 @dataclass(frozen=True)
-class ArrayEngine:
+class ArrayEngine(Engine):
     """Loads the inputs into arrays, then queries them.
 
     Its engine options are `array`, a folder in which loaded arrays are stored for later runs

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cuesta import jarfile, removal
-from cuesta.engines import Engine, Progress, rounds
+from cuesta.engines import Capabilities, Engine, Progress, rounds
 from cuesta.engines.hadoop import examples, history, settings
 from cuesta.engines.hadoop.jobs import Jobs, hadoop_jars, results_in
 from cuesta.engines.hadoop.settings import Options, options_of
@@ -46,12 +46,19 @@ class _Held:
 
 
 @dataclass(frozen=True)
-class HadoopEngine:
+class HadoopEngine(Engine):
     """Runs MapReduce on the YARN of `$HADOOP_CONF_DIR`, or in one JVM of this machine."""
 
     progress: Progress | None = None
     name: str = "hadoop"
-    reads_uris: bool = True
+    capabilities = Capabilities(
+        reads_uris=True,
+        has_session=True,
+        has_log=True,
+        has_stages=True,
+        shuffles_text=True,
+        begins_slowly=True,
+    )
     _held: _Held = field(default_factory=_Held, repr=False)
 
     @property
@@ -94,8 +101,8 @@ class HadoopEngine:
             slots=slots,
             memory_bytes=memory_bytes,
             tasks=options.tasks,
-            text=True,
-            slow_to_begin=True,
+            text=self.capabilities.shuffles_text,
+            slow_to_begin=self.capabilities.begins_slowly,
         )
         started, jobs_before = time.perf_counter(), self._held.jobs
         jobs = self._jobs(options, slots)

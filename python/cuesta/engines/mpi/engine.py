@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cuesta.engines import rounds
+from cuesta.engines import Capabilities, Engine, rounds
 from cuesta.engines.dataflow import (
     KERNELS,
     PIECE_BYTES,
@@ -31,11 +31,19 @@ _KERNELS = (*KERNELS, "c")
 
 
 @dataclass(frozen=True)
-class MpiEngine:
+class MpiEngine(Engine):
     """Runs `--ranks` ranks, by default one for each core, of one thread each."""
 
     name: str = "mpi"
-    reads_uris: bool = True
+    capabilities = Capabilities(
+        reads_uris=True,
+        has_variants=True,
+        has_session=True,
+        has_log=True,
+        has_stages=True,
+        has_limits=True,
+        keeps_state=True,
+    )
     _stages: list[Stage] = field(default_factory=list, repr=False)
     _remote: list[RemoteUse] = field(default_factory=list, repr=False)
 
@@ -75,6 +83,7 @@ class MpiEngine:
         if kernels == "native":
             request["memory_bytes"] = rounds.memory_without_overhead(trial, here * RANK_BYTES, here)
             request["nodes"] = max(1, ranks // here)
+            request["keeps"] = self.capabilities.keeps_state
         request |= {"workload": trial.workload, "kernels": kernels, "watcher": usage.place()}
         inside = is_inside()
         response = world.run(request) if inside else launch.run_ranks(ranks, request, scratch)

@@ -48,7 +48,7 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
         nodes=request["nodes"],
         memory_bytes=request["memory_bytes"],
         tasks=size,
-        keeps=True,
+        keeps=request["keeps"],
     )
     phases: list[Phase] = []
     with removal.temporary_folder(

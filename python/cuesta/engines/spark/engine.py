@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cuesta.engines import Engine, Progress, rounds
+from cuesta.engines import Capabilities, Engine, Progress, rounds
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.options import Settings, memory_for, options_of, settings_of
 from cuesta.errors import CuestaError
@@ -33,12 +33,14 @@ class _Held:
 
 
 @dataclass(frozen=True)
-class SparkEngine:
+class SparkEngine(Engine):
     """Runs workloads on Spark: in this machine, or on the cluster of `--master`."""
 
     progress: Progress | None = None
     name: str = "spark"
-    reads_uris: bool = True
+    capabilities = Capabilities(
+        reads_uris=True, has_session=True, has_log=True, has_stages=True, has_limits=True
+    )
     _held: _Held = field(default_factory=_Held, repr=False)
 
     @property
