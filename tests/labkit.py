@@ -19,7 +19,7 @@ import pytest
 from cuesta import _native
 from cuesta.engines import Engine
 from cuesta.lab.audit import BESIDE_ANSWER
-from cuesta.lab.run import Plan
+from cuesta.lab.plan import Plan
 from cuesta.lab.verify import FULL, Verification
 from cuesta.trial import Outcome, Phase, Trial
 from cuesta.workloads import get_workload

@@ -9,7 +9,8 @@ import pytest
 
 from cuesta.engines import Capabilities, Engine, get_engine
 from cuesta.errors import CuestaError, InputError
-from cuesta.lab.run import Plan, run_trial
+from cuesta.lab.plan import Plan
+from cuesta.lab.run import run_trial
 from cuesta.trial import Outcome, Trial
 from sortkit import sorting, write_records
 

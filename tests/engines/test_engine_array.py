@@ -18,7 +18,8 @@ from arraykit import TINY, Row, both, random_rows, run, trial, write
 from cuesta.engines import array, get_engine
 from cuesta.engines.array import work
 from cuesta.errors import EngineError, InputError
-from cuesta.lab.run import Plan, run_trial
+from cuesta.lab.plan import Plan
+from cuesta.lab.run import run_trial
 from cuesta.native import native_module
 
 FILTERS: list[dict[str, Any]] = [

@@ -14,7 +14,8 @@ pytest.importorskip("pyspark")
 from cuesta.engines import get_engine
 from cuesta.engines.spark.options import options_of
 from cuesta.errors import InputError
-from cuesta.lab.run import Plan, check
+from cuesta.lab.plan import Plan
+from cuesta.lab.steps.resolve import check
 from cuesta.native import native_module
 from cuesta.trial import Outcome, Trial
 from sparkkit import run, same_as_native, scala, scala_engine, trial

@@ -23,7 +23,8 @@ from cuesta.engines.spark import SparkEngine
 from cuesta.errors import EngineMissing, InputError
 from cuesta.lab import remote
 from cuesta.lab.inputs import InputFacts
-from cuesta.lab.run import Plan, run_trial
+from cuesta.lab.plan import Plan
+from cuesta.lab.run import run_trial
 from cuesta.native import native_module
 from cuesta.trial import Outcome, Trial
 from cuesta.uris import copy, facts, read

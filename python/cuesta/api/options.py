@@ -21,7 +21,7 @@ from cuesta.units import format_bytes, parse_size
 from cuesta.workloads import Parameter, Workload
 
 if TYPE_CHECKING:
-    from cuesta.lab.run import Plan
+    from cuesta.lab.plan import Plan
 
 WORKLOAD_PANEL = "Workload"
 ENGINE_PANEL = "Engine and machine"
@@ -363,7 +363,7 @@ def single_engine(common: Common) -> str:
 def make_plan(common: Common, command: tuple[str, ...]) -> Plan:
     """The plan of the options; `command` are the words of the command line, if it was one."""
     from cuesta.lab import ceilings
-    from cuesta.lab.run import Plan
+    from cuesta.lab.plan import Plan
     from cuesta.processes import age_seconds
 
     return Plan(

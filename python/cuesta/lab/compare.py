@@ -13,8 +13,10 @@ from cuesta.lab import leftovers, record, streams
 from cuesta.lab.child import run_in_child
 from cuesta.lab.folder import AnswerFolder
 from cuesta.lab.observer import Observer, Silent
+from cuesta.lab.plan import Plan
 from cuesta.lab.record import Record
-from cuesta.lab.run import Plan, check, run_trial
+from cuesta.lab.run import run_trial
+from cuesta.lab.steps.resolve import check
 from cuesta.lab.verify import FULL
 from cuesta.trial import Trial
 from cuesta.untrusted import within

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta.errors import InputError
+from cuesta.errors import EngineError, InputError
 from cuesta.trial import is_remote
 
 CACHE_AS_IS = "as-is"
@@ -57,6 +58,21 @@ def changed(before: Marks, paths: Iterable[str]) -> Path | None:
         return next(iter(before), None)
     files = sorted(before.keys() | after.keys())
     return next((file for file in files if before.get(file) != after.get(file)), None)
+
+
+@contextmanager
+def unchanged(before: Marks, paths: Sequence[str]) -> Iterator[None]:
+    """Report the change of an input as the cause of an error, if one changed meanwhile."""
+    try:
+        yield
+    except (InputError, EngineError) as error:
+        file = changed(before, paths)
+        if file is None:
+            raise
+        raise InputError(
+            f"{file}: the input changed while it was read ({error}); run again with an input "
+            "that stays as it is"
+        ) from None
 
 
 def drop_cached(paths: Iterable[str], cache: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,9 @@ class Completion:
     naming: Naming | None = None
 
 
-def build(trial: Trial, context: Context, samples: list[Sample], completion: Completion) -> Record:
+def build(
+    trial: Trial, context: Context, samples: Sequence[Sample], completion: Completion
+) -> Record:
     """Build the record of `samples` of `trial`, whose last sample wrote the answer files."""
     walls = [sample.usage.wall_seconds for sample in samples]
     chosen = samples[representative(walls)]
@@ -165,7 +167,7 @@ def _counted(measures: Mapping[str, Any]) -> Record:
     return {name: value for name, value in measures.items() if value is not None}
 
 
-def times(samples: list[Sample], completion: Completion, as_typed_seconds: float) -> Record:
+def times(samples: Sequence[Sample], completion: Completion, as_typed_seconds: float) -> Record:
     """Split the time of a command by its parts; `as_typed_seconds` is the time until now."""
     seconds_of = {
         "work_seconds": sum(sample.usage.wall_seconds for sample in samples),

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from queue import Queue
 from threading import Thread
 from typing import IO
 
@@ -99,6 +98,8 @@ def _with_stream_names(trial: Trial, paths: Sequence[str], text: str) -> str:
 
 def _save_all(streams: Mapping[int, str], folder: Path, observer: Observer) -> dict[int, str]:
     """Write all streams to files concurrently, since a program may fill several pipes in turn."""
+    from queue import Queue
+
     ended: Queue[tuple[int, str | BaseException]] = Queue()
 
     def save(index: int, path: str) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from cuesta.native import native_module, to_request
 from cuesta.trial import Trial, is_remote, is_stored
-from cuesta.workloads import points
 
 TABLES = frozenset({"correlate", "kmeans"})
 """Workloads that read tables of numbers."""
@@ -24,5 +23,7 @@ def sentences(trial: Trial) -> list[str]:
     request = to_request(trial, Path(), Path())
     texts: list[str] = native_module().recognised(trial.workload, request)
     if trial.workload == "kmeans":
+        from cuesta.workloads import points
+
         texts += points.sentences(trial)
     return texts

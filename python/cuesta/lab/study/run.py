@@ -16,7 +16,7 @@ from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationEr
 from cuesta.lab import leftovers, machines, record
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
-from cuesta.lab.run import lacking
+from cuesta.lab.steps.resolve import lacking
 from cuesta.lab.study import estimate, inputs, order, result, rules, trials, trust
 from cuesta.lab.study.cells import Combination, combinations
 from cuesta.lab.study.claims import judged

@@ -15,8 +15,10 @@ from cuesta.lab import ceilings, inputs, machines, record
 from cuesta.lab.child import run_in_child
 from cuesta.lab.folder import forget, replaceable
 from cuesta.lab.observer import Observer, Silent
+from cuesta.lab.plan import Plan
 from cuesta.lab.record import Record
-from cuesta.lab.run import Plan, check, run_trial
+from cuesta.lab.run import run_trial
+from cuesta.lab.steps.resolve import check
 from cuesta.lab.study.settings import TIER, Settings
 from cuesta.trial import Trial, is_remote
 from cuesta.workloads import get_workload

@@ -1,0 +1,26 @@
+"""Fourth step of a trial: names of genes, and a graph, in the answer of any engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cuesta.lab import names
+from cuesta.lab.names import Naming
+from cuesta.lab.steps.execute import Executed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Annotated:
+    """A trial whose answer has all its files; `naming` is None if none was added."""
+
+    executed: Executed
+    naming: Naming | None
+
+
+def annotate(executed: Executed) -> Annotated:
+    """Add names and a graph to the answer if the trial requests them. Errors: `InputError`."""
+    prepared = executed.prepared
+    folder, observer = prepared.folder, prepared.request.observer
+    naming = names.annotate(executed.readable, folder.answer, folder.scratch, observer)
+    executed.files.settle()
+    return Annotated(executed=executed, naming=naming)
