@@ -17,7 +17,7 @@ import numpy as np
 
 from assemblykit import drawn, reads_of, write_fastq
 from cuesta import _native
-from cuesta.engines import Engine, rounds
+from cuesta.engines import Capabilities, Engine, rounds
 from cuesta.engines.rounds import Job, Means, Round
 from cuesta.trial import Outcome, Trial
 from cuesta.workloads import get_workload
@@ -184,6 +184,7 @@ class RandomThreads(Engine):
 
     name = "random threads"
     workloads = rounds.workloads()
+    capabilities = Capabilities(reads_uris=True)
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)

@@ -82,6 +82,19 @@ BROKEN = [
     ("python/cuesta/lab/a.py", '"""Brings Parquet along."""\n', "arrow"),
     ("python/cuesta/lab/a.py", "x = is_at('hdfs://a')\n", "arrow"),
     ("python/cuesta/report/a.py", "if run.workload == 'kmeans':\n    pass\n", "arrow"),
+    ("python/cuesta/lab/a.py", "x = isinstance(engine, str)\n", "engine"),
+    ("python/cuesta/cli/a.py", "x = hasattr(trial.engine, 'close')\n", "engine"),
+    ("bench/a.py", "x = getattr(first_engine, 'close', None)\n", "engine"),
+    (
+        "python/cuesta/cli/a.py",
+        "from cuesta.engines import Engine as E\nx = isinstance(y, str | E)\n",
+        "engine",
+    ),
+    (
+        "python/cuesta/cli/a.py",
+        "def f():\n    from cuesta.engines.native import N\n    return issubclass(y, (int, N))\n",
+        "engine",
+    ),
     ("python/cuesta/report/a.py", "match w:\n    case 'scan' | 'join':\n        pass\n", "arrow"),
 ]
 CLEAN = [
@@ -114,6 +127,8 @@ CLEAN = [
     ("python/cuesta/lab/a.py", "from cuesta.engines import Engine, get_engine\n"),
     ("python/cuesta/cli/a.py", "from cuesta.engines.native import N\n"),
     ("python/cuesta/engines/a.py", "from cuesta.trial import Trial\n"),
+    ("python/cuesta/engines/a.py", "if engine.capabilities.has_log:\n    x = isinstance(y, str)\n"),
+    ("tests/a.py", "from cuesta.engines import Engine\nx = isinstance(engine, Engine)\n"),
     ("python/cuesta/report/a.py", "seconds = run.seconds_of('load')\n"),
     ("python/cuesta/workloads/a.py", "if run.workload == 'kmeans':\n    pass\n"),
 ]

@@ -18,6 +18,7 @@ from tidyrules import (
     Finding,
     SourceFile,
     arrows,
+    engines,
     functions,
     links,
     plain,
@@ -34,6 +35,7 @@ _RULES = (
     words.check,
     links.check,
     arrows.check,
+    engines.check,
     rooms.check,
     removal.check,
 )

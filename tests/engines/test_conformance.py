@@ -1,10 +1,14 @@
-"""Each engine gives the answer of the golden cases, and native's on inputs of random sizes."""
+"""Each engine gives the answer of the golden cases, and native's on inputs of random sizes.
+
+Its capabilities are those of its functions.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +17,8 @@ import pytest
 
 from conformancekit import Case, RandomThreads, golden_cases, random_case
 from cuesta import _native
-from cuesta.engines import ENGINE_NAMES, get_engine, rounds
+from cuesta.engines import ENGINE_NAMES, Engine, get_engine, rounds
+from cuesta.errors import CuestaError
 from cuesta.native import to_request
 from sparkkit import engine as spark_engine
 from sparkkit import scala_engine
@@ -37,6 +42,15 @@ SLOW = {("hadoop", "assemble", "ranking")}
 GOLDEN = sorted(MAKE, key=lambda name: name == "spark")
 RANDOM = ("spark", "mpi", "dask", "random")
 """Engines in an order in which the next test can reuse the session of the last."""
+FUNCTIONS = {
+    "has_uri_client": ("remote_facts", "fetch"),
+    "has_variants": ("missing_for",),
+    "has_session": ("close",),
+    "has_log": ("log_totals",),
+    "has_stages": ("stages",),
+    "has_limits": ("limits",),
+}
+"""Functions of an engine behind each of its capabilities."""
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +86,11 @@ def digest_of(case: Case, engine: Any, folder: Path, **options: str) -> str:
     return digest
 
 
+def overrides(engine: Engine, function: str) -> bool:
+    """Return whether an engine has a function of its own."""
+    return getattr(type(engine), function) is not getattr(Engine, function)
+
+
 def runs(name: str, workload: str) -> bool:
     """Return whether an engine supports a workload, without creating the engine."""
     return workload in MAKE[name]().workloads
@@ -105,3 +124,54 @@ def test_an_input_of_random_size_has_the_answer_of_native(
 
 def test_each_workload_has_golden_cases() -> None:
     assert {case.workload for case in golden_cases()} == get_engine("native").workloads
+
+
+@pytest.mark.parametrize("capability", FUNCTIONS)
+@pytest.mark.parametrize("name", MAKE)
+def test_a_capability_is_a_function_of_the_engine(name: str, capability: str) -> None:
+    engine = MAKE[name]()
+    states = {overrides(engine, function) for function in FUNCTIONS[capability]}
+    assert states == {getattr(engine.capabilities, capability)}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_a_run_has_the_log_and_the_stages_of_its_capabilities(
+    name: str, engines: Callable[[str], Any], tmp_path: Path
+) -> None:
+    case = next(case for case in golden_cases() if case.workload == "scan")
+    if not runs(name, case.workload):
+        pytest.skip("not a workload of this engine")
+    engine = engines(name).with_progress(lambda done, total: None)
+    assert engine.name == MAKE[name]().name
+    digest_of(case, engine, tmp_path / "a")
+    assert bool(engine.log_totals()) == engine.capabilities.has_log
+    # Hadoop's local runner has no history.
+    if name != "hadoop":
+        assert bool(engine.stages()) == engine.capabilities.has_stages
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_an_engine_that_reads_uris_finds_the_answer_there(
+    name: str, engines: Callable[[str], Any], tmp_path: Path
+) -> None:
+    case = next(case for case in golden_cases() if case.workload == "scan")
+    engine = engines(name)
+    able = engine.capabilities
+    assert not (able.reads_uris and able.has_uri_client)
+    uris = tuple(f"file://{Path(path).absolute()}" for path in case.inputs)
+    if able.has_uri_client:
+        trial = case.trial(engine.name)
+        assert engine.remote_facts(trial, uris[0], tmp_path)[1] >= 1
+        assert engine.fetch(trial, uris[0], tmp_path).exists()
+    elif able.reads_uris:
+        assert digest_of(replace(case, inputs=uris), engine, tmp_path / "a") == case.digest
+    else:
+        with pytest.raises((CuestaError, OSError)):
+            digest_of(replace(case, inputs=uris), engine, tmp_path / "a")
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_a_second_close_has_no_effect(name: str, engines: Callable[[str], Any]) -> None:
+    engine = engines(name)
+    engine.close()
+    engine.close()

@@ -121,17 +121,17 @@ class Engine(ABC):
         for errors in the arguments or the data, `EngineError` when the engine itself failed.
         """
 
-    def missing_for(self, trial: Trial) -> str | None:  # noqa: ARG002
+    def missing_for(self, trial: Trial) -> str | None:
         """Describe in a sentence what to install for the options of `trial`, or return None."""
         return None
 
-    def prepare(self, report: Callable[[str], None]) -> None:  # noqa: B027
+    def prepare(self, report: Callable[[str], None]) -> None:
         """Build missing files, outside the time of a run.
 
         Arguments: `report` receives a sentence before a long step.
         """
 
-    def with_progress(self, progress: Progress) -> Engine:  # noqa: ARG002
+    def with_progress(self, progress: Progress) -> Engine:
         """Return an engine that calls `progress` while it runs, or this one if it cannot."""
         return self
 
@@ -143,35 +143,32 @@ class Engine(ABC):
         """Return the stages of the run that `log_totals` read last, in the order they began."""
         return ()
 
-    def remote_use(self, trial: Trial) -> RemoteUse | None:  # noqa: ARG002
+    def remote_use(self, trial: Trial) -> RemoteUse | None:
         """Return the use in the last run by processes that are not descendants of this one.
 
         None where there were none.
         """
         return None
 
-    def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:  # noqa: ARG002
+    def limits(self, threads: int, folder: Path, repeats: int) -> Mapping[str, Sequence[float]]:
         """Return `repeats` samples of each limit, by a name with its unit: `tasks_per_s`.
 
         Arguments: `folder` is an empty one for temporary files. Errors: as `run`.
         """
         return {}
 
-    def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:  # noqa: ARG002
+    def remote_facts(self, trial: Trial, uri: str, scratch: Path) -> tuple[int, int]:
         """Return bytes and number of files at `uri`, with `has_uri_client`.
 
-        Errors: `InputError` without any file, or without a client.
+        Errors: `InputError` without any file.
         """
-        raise InputError(f"engine {self.name} has no client for {uri}")
+        raise NotImplementedError
 
-    def fetch(self, trial: Trial, uri: str, scratch: Path) -> Path:  # noqa: ARG002
-        """Copy the file or folder at `uri` into `scratch`; return the copy.
+    def fetch(self, trial: Trial, uri: str, scratch: Path) -> Path:
+        """Copy the file or folder at `uri` into `scratch`, with `has_uri_client`; return it."""
+        raise NotImplementedError
 
-        Errors: as `remote_facts`.
-        """
-        raise InputError(f"engine {self.name} has no client for {uri}")
-
-    def close(self) -> None:  # noqa: B027
+    def close(self) -> None:
         """End the session, if there is one. A second call has no effect."""
 
 
