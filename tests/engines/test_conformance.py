@@ -18,8 +18,10 @@ import pytest
 from conformancekit import Case, RandomThreads, golden_cases, random_case
 from cuesta import _native
 from cuesta.engines import ENGINE_NAMES, Engine, get_engine, rounds
+from cuesta.engines.mpi import launch
 from cuesta.errors import CuestaError
 from cuesta.native import to_request
+from cuesta.trial import Outcome, Trial
 from sparkkit import engine as spark_engine
 from sparkkit import scala_engine
 
@@ -148,6 +150,31 @@ def test_a_run_has_the_log_and_the_stages_of_its_capabilities(
     # Hadoop's local runner has no history.
     if name != "hadoop":
         assert bool(engine.stages()) == engine.capabilities.has_stages
+
+
+def test_means_of_rounds_are_those_of_the_capabilities(
+    engines: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lead, run_ranks = rounds.run, launch.run_ranks
+    states: dict[str, Any] = {}
+
+    def leading(trial: Trial, places: Any, means: rounds.Means, engine: Any) -> Outcome:
+        states[trial.engine] = (means.text, means.keeps, means.slow_to_begin)
+        return lead(trial, places, means, engine)
+
+    def running(ranks: int, request: dict[str, Any], scratch: Path) -> dict[str, Any]:
+        states["mpi"] = (False, request["keeps"], False)
+        return run_ranks(ranks, request, scratch)
+
+    monkeypatch.setattr(rounds, "run", leading)
+    monkeypatch.setattr(launch, "run_ranks", running)
+    case = next(case for case in golden_cases() if case.workload == "scan")
+    for name in ("spark", "dask", "hadoop", "mpi"):
+        if MAKE[name]().missing() is None:
+            digest_of(case, engines(name), tmp_path / name)
+            able = engines(name).capabilities
+            expected = (able.shuffles_text, able.keeps_state, able.begins_slowly)
+            assert states[name] == expected, name
 
 
 @pytest.mark.parametrize("name", GOLDEN)
