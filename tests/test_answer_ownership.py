@@ -19,7 +19,8 @@ from cuesta import generated, markers, removal
 from cuesta.data.make import KINDS, make
 from cuesta.errors import CuestaError, InputError
 from cuesta.lab import compare, leftovers
-from cuesta.lab.folder import AnswerFolder, replaceable
+from cuesta.lab.folder import AnswerFolder
+from cuesta.lab.ownership import replaceable
 from cuesta.lab.study import inputs as study_inputs
 from cuesta.lab.study import run as study_run
 from cuesta.lab.study import trials

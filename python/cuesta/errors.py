@@ -5,6 +5,8 @@ The native module raises these same classes.
 
 from __future__ import annotations
 
+import errno
+
 
 class CuestaError(Exception):
     """Root of all errors of this package; the message is one line: what, where, what to do."""
@@ -60,3 +62,11 @@ class Defect(CuestaError):
     def of(cls, error: BaseException) -> Defect:
         """Return the defect that reports an error which no code expects."""
         return cls(f"{DEFECT}: {type(error).__name__}: {error}")
+
+
+def disk_error(error: OSError, place: str) -> CuestaError:
+    """Convert an error of the operating system to one line for the user."""
+    where = error.filename or place
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return InputError(f"{where}: the disk is full; free some space or choose another folder")
+    return InputError(f"{where}: {(error.strerror or str(error)).lower()}")

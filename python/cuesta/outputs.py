@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuesta import machine
-from cuesta.errors import InputError
+from cuesta.errors import CuestaError, InputError
 from cuesta.trial import STANDARD_INPUT, is_remote, is_stored
-from cuesta.untrusted import is_plain
+from cuesta.untrusted import check_name
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/.*", re.DOTALL)
 """A path has lost one of the two slashes; a scheme has two letters at least."""
@@ -40,15 +40,6 @@ def check_local(output: Path | str, option: str = "-o") -> None:
     if scheme != "cuesta":
         remedy = f"give {option} PATH, or a mounted folder, then copy it there"
     raise InputError(f"{option} {uri}: output is written to local paths; {remedy}")
-
-
-def check_name(path: Path | str, option: str = "-o") -> None:
-    """Refuse a name that no terminal and no record can show. Errors: `InputError`."""
-    if not is_plain(str(path)):
-        raise InputError(
-            f"{option} {str(path)!a}: the name has a line break, a control character or bytes that "
-            f"are not UTF-8; give another {option}"
-        )
 
 
 def check_apart(output: Path, inputs: Iterable[str], option: str = "-o") -> None:
@@ -119,7 +110,6 @@ def _local(source: str) -> Path | None:
 
 def _under(uri: str) -> Path | None:
     """Return the path in the folder that a store is over, where one runs."""
-    from cuesta.errors import CuestaError
     from cuesta.store.control import default_folder, status
 
     try:

@@ -85,6 +85,15 @@ def is_plain(text: str) -> bool:
     return "\n" not in text and not _UNSEEN.search(text)
 
 
+def check_name(path: Path | str, option: str = "-o") -> None:
+    """Refuse a name that no terminal and no record can show. Errors: `InputError`."""
+    if not is_plain(str(path)):
+        raise InputError(
+            f"{option} {str(path)!a}: the name has a line break, a control character or bytes that "
+            f"are not UTF-8; give another {option}"
+        )
+
+
 def single_line(text: object) -> str:
     """Text for a line of output, such as a name: no break of a line, and no style, is in it."""
     return _UNSEEN.sub("?", str(text).replace("\n", "?"))

@@ -15,9 +15,8 @@ from typing import Any
 from cuesta import __version__, generated
 from cuesta.assess import reads, sequences, views
 from cuesta.assess.reference import compare, n50
-from cuesta.errors import InputError
+from cuesta.errors import InputError, disk_error
 from cuesta.lab import record, trust
-from cuesta.lab.folder import disk_error
 
 FILE_NAME = "assessment.json"
 SCHEMA = "cuesta.assessment/1"

@@ -18,8 +18,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 
 from cuesta import outputs, removal
-from cuesta.errors import CuestaError, InputError
-from cuesta.lab import ownership
+from cuesta.errors import InputError, disk_error
 from cuesta.lab.leftovers import (
     LOCK_NAME,
     hold,
@@ -30,7 +29,9 @@ from cuesta.lab.leftovers import (
     scratch_of,
     tags,
 )
+from cuesta.lab.ownership import forget, replaceable
 from cuesta.removal import Identity
+from cuesta.untrusted import check_name
 
 MARKS = ("run.json", "compare.json")
 """Names of the records of answers."""
@@ -63,7 +64,7 @@ class AnswerFolder:
     ) -> None:
         outputs.check_local(output)
         self.output = output.resolve()
-        outputs.check_name(self.output)
+        check_name(self.output)
         self._inputs = inputs
         self._old: dict[PurePosixPath, Identity] = {}
         self._overwrite = overwrite
@@ -237,17 +238,6 @@ class AnswerFolder:
         self._made = []
 
 
-def forget(old: Path, content: Mapping[PurePosixPath, Identity]) -> list[str]:
-    """Remove an answer by the names of its content; return a sentence if something remains."""
-    try:
-        remaining = removal.remove_listed(old, content)
-    except OSError as error:
-        return [f"{old} remains: {error.filename}: {(error.strerror or str(error)).lower()}"]
-    if not remaining:
-        return []
-    return [f"{old} remains: {_first(map(str, remaining))} is not of the answer that was replaced"]
-
-
 def check_output(
     output: Path,
     *,
@@ -268,46 +258,6 @@ def check_output(
         return {}
     outputs.check_replaceable(output)
     return replaceable(output, known)
-
-
-def replaceable(
-    output: Path, known: Mapping[PurePosixPath, Identity] | None = None
-) -> dict[PurePosixPath, Identity]:
-    """Return the content of an answer folder that Cuesta wrote entirely, or of an empty folder.
-
-    Errors: `InputError` with a foreign file.
-    """
-    refusal = f"{output} is not an answer folder, so --overwrite will not replace it"
-    if not output.is_dir():
-        raise InputError(refusal)
-    try:
-        if not any(output.iterdir()):
-            return {}
-        content = ownership.holdings(output, known)
-    except OSError as error:
-        raise disk_error(error, str(output)) from None
-    if content is None:
-        raise InputError(refusal)
-    if content.foreign:
-        raise InputError(
-            f"{output}: {_first(content.foreign)}, so --overwrite will not replace it; move it away"
-        )
-    return content.owned
-
-
-def _first(names: Iterable[str]) -> str:
-    """Format the first name, printable, and the number of the rest."""
-    first, *more = names
-    text = first if first.isprintable() else first.encode("unicode_escape").decode()
-    return f"{text} (and {len(more)} more)" if more else text
-
-
-def disk_error(error: OSError, place: str) -> CuestaError:
-    """Convert an error of the operating system to one line for the user."""
-    where = error.filename or place
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return InputError(f"{where}: the disk is full; free some space or choose another folder")
-    return InputError(f"{where}: {(error.strerror or str(error)).lower()}")
 
 
 def synchronise(path: Path) -> None:

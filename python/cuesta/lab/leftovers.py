@@ -169,7 +169,6 @@ def _sweep_replaced(replaced: Path, output: Path) -> Iterator[str]:
     An answer folder with foreign files remains.
     """
     from cuesta.lab import ownership
-    from cuesta.lab.folder import forget, replaceable
 
     if replaced.is_symlink() or not replaced.is_dir():
         return
@@ -179,7 +178,7 @@ def _sweep_replaced(replaced: Path, output: Path) -> Iterator[str]:
             yield f"gave {output} its name again: a run that was killed was about to replace it"
         return
     try:
-        yield from forget(replaced, replaceable(replaced))
+        yield from ownership.forget(replaced, ownership.replaceable(replaced))
     except InputError as error:
         yield f"{replaced} remains: {error}"
 

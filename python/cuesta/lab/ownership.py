@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from cuesta import generated, untrusted
+from cuesta import generated, removal, untrusted
+from cuesta.errors import InputError, disk_error
 from cuesta.lab import record
 from cuesta.machine import cores_usable
 from cuesta.native import native_module
@@ -70,6 +71,42 @@ def holdings(
 def is_answer(folder: Path) -> bool:
     """Whether a folder has a record of Cuesta."""
     return any(_record(folder / name) is not None for name in _SCHEMAS)
+
+
+def replaceable(
+    output: Path, known: Mapping[PurePosixPath, Identity] | None = None
+) -> dict[PurePosixPath, Identity]:
+    """Return the content of an answer folder that Cuesta wrote entirely, or of an empty folder.
+
+    Errors: `InputError` with a foreign file.
+    """
+    refusal = f"{output} is not an answer folder, so --overwrite will not replace it"
+    if not output.is_dir():
+        raise InputError(refusal)
+    try:
+        if not any(output.iterdir()):
+            return {}
+        content = holdings(output, known)
+    except OSError as error:
+        raise disk_error(error, str(output)) from None
+    if content is None:
+        raise InputError(refusal)
+    if content.foreign:
+        raise InputError(
+            f"{output}: {_first(content.foreign)}, so --overwrite will not replace it; move it away"
+        )
+    return content.owned
+
+
+def forget(old: Path, content: Mapping[PurePosixPath, Identity]) -> list[str]:
+    """Remove an answer by the names of its content; return a sentence if something remains."""
+    try:
+        remaining = removal.remove_listed(old, content)
+    except OSError as error:
+        return [f"{old} remains: {error.filename}: {(error.strerror or str(error)).lower()}"]
+    if not remaining:
+        return []
+    return [f"{old} remains: {_first(map(str, remaining))} is not of the answer that was replaced"]
 
 
 def _of_run(
@@ -188,3 +225,10 @@ def _engines(result: Mapping[str, object]) -> set[str]:
 
 def _is_plain(name: str) -> bool:
     return name not in ("", ".", "..") and "/" not in name and "\0" not in name
+
+
+def _first(names: Iterable[str]) -> str:
+    """Format the first name, printable, and the number of the rest."""
+    first, *more = names
+    text = first if first.isprintable() else first.encode("unicode_escape").decode()
+    return f"{text} (and {len(more)} more)" if more else text

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta import outputs
 from cuesta.errors import EngineError, InputError
 from cuesta.store.client import Connection
 from cuesta.store.missing import MEMORY_ROOT as MEMORY_ROOT
@@ -21,6 +20,7 @@ from cuesta.store.missing import VARIABLE as VARIABLE
 from cuesta.store.peers import PeerSettings
 from cuesta.store.rules import FolderRule
 from cuesta.units import format_bytes
+from cuesta.untrusted import check_name
 
 BLOCK_BYTES = 64 << 20
 MARKER = "store.json"
@@ -73,8 +73,8 @@ def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]
     another user, or a store that runs already.
     """
     folder = folder or default_folder()
-    outputs.check_name(folder.absolute(), "the folder of the store")
-    outputs.check_name(settings.under.resolve(), "--under")
+    check_name(folder.absolute(), "the folder of the store")
+    check_name(settings.under.resolve(), "--under")
     _check_memory(folder, settings.memory_bytes)
     line = launch("cuesta.store.serve", to_request(settings, folder))
     if line != "ready":
