@@ -7,21 +7,18 @@ that it was fitted to.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from cuesta.model import backtest, factors, laws, warnings
-from cuesta.model.candidates import Candidate, fitted
+from cuesta.model import cross_validation, laws, warnings
 from cuesta.model.observed import Observation
-from cuesta.model.terms import STEPS, over, values
+from cuesta.model.predict import SCHEMA
+from cuesta.model.views import fitted_range, views
 
-SCHEMA = "cuesta.model/1"
 RUNS_MIN = 3
-OVERLAP_MAX = 0.02
-"""Largest relative difference of a run's time and the sum of its phases for which each phase is
-modelled."""
+
 
 Record = dict[str, Any]
 
@@ -80,8 +77,8 @@ def _group(key: str, repeated: Sequence[Observation], seed: int) -> Record:
     group |= {"views": views(runs), "range": fitted_range(runs)}
     if not group["views"]["overall"]:
         return group | {"refused": "no sum of terms describes these runs within what is physical"}
-    group["check"] = backtest.check(runs, group, seed)
-    group["refused"] = backtest.structure(runs, group, seed)
+    group["check"] = cross_validation.check(runs, group, seed)
+    group["refused"] = cross_validation.structure(runs, group, seed)
     group["laws"] = [law.record() for law in _laws(runs, seed)]
     group["warnings"] = list(warnings.warn_of(runs))
     return group
@@ -99,54 +96,6 @@ def _refused(runs: Sequence[Observation]) -> str | None:
             f" {RUNS_MIN} are needed; vary the nodes and the amount of data"
         )
     return None
-
-
-def views(runs: Sequence[Observation]) -> dict[str, list[Record]]:
-    """Fit candidates to the complete run and, if its phases add up to it, to each phase."""
-    rows = [values(run) for run in runs]
-    overall = fitted(rows, [run.seconds or 0.0 for run in runs])
-    candidates_of = {"overall": overall}
-    names = list(runs[0].phases)
-    if names and all(_adds_up(run, names) for run in runs):
-        phases = {name: _phase(name, runs, rows) for name in names}
-        if all(phases.values()):
-            candidates_of |= phases
-    return {
-        name: [asdict(candidate) for candidate in candidates]
-        for name, candidates in candidates_of.items()
-    }
-
-
-def _phase(
-    name: str, runs: Sequence[Observation], rows: Sequence[Mapping[str, float]]
-) -> list[Candidate]:
-    """Fit candidates to a phase; one that took no time counts as a thousandth of the run."""
-    return fitted(rows, [max(run.phases[name], 1e-3 * (run.seconds or 0.0)) for run in runs])
-
-
-def _adds_up(run: Observation, names: Sequence[str]) -> bool:
-    if list(run.phases) != list(names) or not run.seconds:
-        return False
-    return abs(sum(run.phases.values()) / run.seconds - 1) <= OVERLAP_MAX
-
-
-def fitted_range(runs: Sequence[Observation]) -> Record:
-    """Ranges of the runs; a question far from them is refused."""
-    works = [run.work for run in runs]
-    nodes = sorted({run.nodes for run in runs})
-    sides = {name: {over(run, copies) for run in runs} for name, copies in STEPS.items()}
-    known = {
-        name: sorted(side is True for side in sides_of)
-        for name, sides_of in sides.items()
-        if None not in sides_of
-    }
-    return {
-        "nodes": nodes,
-        "cores": sorted({run.cores_per_node for run in runs}),
-        "work": [min(works), max(works)],
-        "steps": known,
-        "factors": factors.ranges(runs),
-    }
 
 
 def _run(run: Observation) -> Record:

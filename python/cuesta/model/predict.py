@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from cuesta.errors import InputError
 from cuesta.model import factors
 from cuesta.model.candidates import NOISE, Candidate, draw_seconds
-from cuesta.model.fit import SCHEMA
 from cuesta.model.observed import Observation
 from cuesta.model.terms import STEPS, over, values
 from cuesta.units import format_count
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+SCHEMA = "cuesta.model/1"
 CONFIDENCE = 0.9
 DRAWS = 4000
 NODES_BEYOND = 16.0

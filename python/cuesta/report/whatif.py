@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuesta.model.recorded import before
 from cuesta.model.replay import Cluster, replay
-from cuesta.model.tasks import Stage
+from cuesta.model.tasks import Stage, before
 from cuesta.report.attribution import (
     COLLECTION,
     COMPUTING,
