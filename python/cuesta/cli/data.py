@@ -14,7 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from cuesta.data.make import Kind, Option
-    from cuesta.data.obtain import Progress
+    from cuesta.data.registry import Progress
 
 
 def register(app: typer.Typer) -> None:

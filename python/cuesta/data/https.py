@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from cuesta.errors import EngineError
 
 if TYPE_CHECKING:
-    from cuesta.data.obtain import Fetch, Progress
-    from cuesta.data.registry import Part
+    from cuesta.data.registry import Fetch, Part, Progress
 
 CHUNK_BYTES = 1 << 20
 TIMEOUT_S = 60

@@ -14,30 +14,17 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from cuesta import machine, outputs, removal
 from cuesta.data.convert import convert
-from cuesta.data.registry import KEEP, Dataset, File
+from cuesta.data.registry import KEEP, Dataset, Fetch, File, Progress
 from cuesta.errors import CuestaError, EngineError, InputError
 
 PARTIAL_PREFIX = ".partial-"
 PARTIAL_AGE_S_MAX = 24 * 3600
 FIRST_SEEN = "first-download.json"
-
-Progress = Callable[[int, int], None]
-"""Callback with the bytes so far, and the total bytes or 0."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fetch:
-    """A download: the parts of a dataset into a folder."""
-
-    dataset: Dataset
-    folder: Path
-    progress: Progress
 
 
 def cache_folder() -> Path:

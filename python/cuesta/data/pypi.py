@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from cuesta.errors import EngineError, EngineMissing
 
 if TYPE_CHECKING:
-    from cuesta.data.obtain import Fetch
+    from cuesta.data.registry import Fetch
 
 _OPTIONS = ("--no-deps", "--ignore-requires-python", "--quiet", "--disable-pip-version-check")
 _WHEEL = ("--only-binary=:all:",)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from cuesta.errors import InputError
 
 KEEP = "keep"
 """Conversion of a dataset that is used unchanged."""
+
+Progress = Callable[[int, int], None]
+"""Callback with the bytes so far, and the total bytes or 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +120,15 @@ class Dataset:
         known = (("genes", self.genes), ("samples", self.samples), ("read pairs", self.pairs),
                  ("bases", self.bases))  # fmt: skip
         return tuple(f"{count:,} {things}" for things, count in known if count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetch:
+    """A download: the parts of a dataset into a folder."""
+
+    dataset: Dataset
+    folder: Path
+    progress: Progress
 
 
 @cache
