@@ -16,7 +16,7 @@ from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
 from cuesta.store.client import CachedFile, Connection
 from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.page import Watch
+from cuesta.store.page_server import Watch
 from cuesta.store.peers import make_secret, peer_settings
 from cuesta.store.trusted_folder import TrustedFolder, open_block
 from cuesta.store.writer import WrittenFile

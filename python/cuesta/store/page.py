@@ -12,22 +12,15 @@ import secrets
 import sys
 import threading
 import time
-from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from cuesta import removal
 from cuesta.errors import EngineMissing, InputError
 from cuesta.store import control
-from cuesta.store.client import Connection
 
 FILE = "page.json"
 """File in the folder of the store with port, token and process of its page."""
-HISTORY_SAMPLES = 121
-"""Samples of two minutes, one each second."""
-FRESH_SECONDS = 0.25
-"""Age up to which a status is returned again without a query."""
 
 
 def start(folder: Path, port: int) -> str:
@@ -52,39 +45,9 @@ def address(folder: Path) -> str | None:
     return f"http://127.0.0.1:{facts['port']}/?token={facts['token']}"
 
 
-class Watch:
-    """The status of a store, now and over the last two minutes; shared by threads."""
-
-    def __init__(self, folder: Path) -> None:
-        self._connection = Connection(folder)
-        self._lock = threading.Lock()
-        self._queried_at = 0.0
-        self._status: dict[str, Any] = {}
-        self._history: deque[dict[str, Any]] = deque(maxlen=HISTORY_SAMPLES)
-
-    def status(self) -> dict[str, Any]:
-        """Return a status not older than `FRESH_SECONDS`. Errors: `EngineMissing`: it has ended."""
-        with self._lock:
-            if time.monotonic() - self._queried_at > FRESH_SECONDS:
-                self._status = self._connection.ask("status")
-                del self._status["payload"]
-                self._queried_at = time.monotonic()
-            return self._status
-
-    def remember(self) -> None:
-        """Add the status to the history. Errors: as `status`."""
-        now = self.status()
-        numbers = {name: value for name, value in now.items() if not isinstance(value, str)}
-        self._history.append(numbers)
-
-    def history(self) -> list[dict[str, Any]]:
-        """Return the numbers of the status, one sample each second, the oldest first."""
-        return list(self._history)
-
-
 def main(folder: Path, port: int) -> int:
     """Serve until the store ends; return the exit code."""
-    from cuesta.store.page_server import PageServer
+    from cuesta.store.page_server import PageServer, Watch
     from cuesta.store.serve import report, report_ready
 
     token = secrets.token_urlsafe(32)

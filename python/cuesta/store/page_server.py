@@ -1,4 +1,7 @@
-"""The HTTP server of the page of a store, for browsers and Prometheus, with authentication."""
+"""The HTTP server of the page of a store, for browsers and Prometheus, with authentication.
+
+Its answers are from a `Watch` over the store.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,59 @@ import secrets
 import socket
 import threading
 import time
+from collections import deque
 from functools import cache
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from cuesta.errors import CuestaError
+from cuesta.store.client import Connection
 from cuesta.store.metrics import CONTENT_TYPE, metrics
-
-if TYPE_CHECKING:
-    from cuesta.store.page import Watch
 
 THREADS_MAX = 16
 """Limit of concurrent requests; a newer request ends the oldest."""
 REQUEST_SECONDS = 5.0
 """Time for a request to arrive before its connection is ended."""
+HISTORY_SAMPLES = 121
+"""Samples of two minutes, one each second."""
+FRESH_SECONDS = 0.25
+"""Age up to which a status is returned again without a query."""
 _JSON = "application/json"
 _HTML = "text/html; charset=utf-8"
 _STYLES = Path(__file__).parents[1] / "report/templates"
+
+
+class Watch:
+    """The status of a store, now and over the last two minutes; shared by threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._connection = Connection(folder)
+        self._lock = threading.Lock()
+        self._queried_at = 0.0
+        self._status: dict[str, Any] = {}
+        self._history: deque[dict[str, Any]] = deque(maxlen=HISTORY_SAMPLES)
+
+    def status(self) -> dict[str, Any]:
+        """Return a status not older than `FRESH_SECONDS`. Errors: `EngineMissing`: it has ended."""
+        with self._lock:
+            if time.monotonic() - self._queried_at > FRESH_SECONDS:
+                self._status = self._connection.ask("status")
+                del self._status["payload"]
+                self._queried_at = time.monotonic()
+            return self._status
+
+    def remember(self) -> None:
+        """Add the status to the history. Errors: as `status`."""
+        now = self.status()
+        numbers = {name: value for name, value in now.items() if not isinstance(value, str)}
+        self._history.append(numbers)
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return the numbers of the status, one sample each second, the oldest first."""
+        return list(self._history)
 
 
 class PageServer(ThreadingHTTPServer):
