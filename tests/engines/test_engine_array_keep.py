@@ -13,8 +13,9 @@ pytest.importorskip("tiledb")
 from arraykit import Row, random_rows, run, trial, write
 from cuesta import removal
 from cuesta.engines.array import keep
-from cuesta.engines.array.load import LoadRequest, load
+from cuesta.engines.array.load import load
 from cuesta.engines.array.store import Facts
+from cuesta.engines.array.writer import LoadRequest
 from cuesta.errors import InputError
 from cuesta.trial import Outcome
 

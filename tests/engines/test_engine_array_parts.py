@@ -21,10 +21,10 @@ from cuesta.engines.array import graph, join, store
 from cuesta.engines.array.filters import NAN, make_filter
 from cuesta.engines.array.join import Slab
 from cuesta.engines.array.keys import row_keys, split_keys
-from cuesta.engines.array.load import Writer
 from cuesta.engines.array.sizes import Extents
 from cuesta.engines.array.store import COUNTS, DIMENSIONS, Batch, Shape
 from cuesta.engines.array.table import Lines, write_table
+from cuesta.engines.array.writer import Writer
 
 SHAPE = Shape(samples=3, score_count=1)
 SCORES = st.one_of(st.integers(-2_000_000_000, 2_000_000_000), st.just(NAN))

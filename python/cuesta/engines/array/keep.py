@@ -10,12 +10,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuesta import removal
 from cuesta.engines.array import store
-from cuesta.engines.array.load import FORMAT, LoadRequest, load
+from cuesta.engines.array.load import FORMAT, load
 from cuesta.engines.array.store import Facts
+from cuesta.engines.array.writer import LoadRequest
 from cuesta.errors import InputError
+
+if TYPE_CHECKING:
+    from cuesta.engines.array.loaders import Loaders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +37,20 @@ def scratch_place(scratch: Path, number: int) -> Path:
     return scratch / f"array-{number}"
 
 
-def load_in(scratch: Path, number: int, request: LoadRequest) -> Loaded:
-    """Load an array into the scratch folder."""
+def load_in(
+    scratch: Path, number: int, request: LoadRequest, loaders: Loaders | None = None
+) -> Loaded:
+    """Load an array into the scratch folder. Arguments: `loaders` as for `load`."""
     place = scratch_place(scratch, number)
-    return Loaded(place=place, facts=load(request, place), reused=False)
+    return Loaded(place=place, facts=load(request, place, loaders), reused=False)
 
 
-def load_or_reuse(folder: Path, inputs: list[str], request: LoadRequest) -> Loaded:
+def load_or_reuse(
+    folder: Path, inputs: list[str], request: LoadRequest, loaders: Loaders | None = None
+) -> Loaded:
     """Return the array of `inputs` in `folder`, loading it if there is none.
+
+    Arguments: `loaders` as for `load`.
 
     A load that is stopped leaves no array that appears complete; two runs with the same array load
     it once. Errors: `InputError` when the array does not match the current inputs.
@@ -54,7 +65,7 @@ def load_or_reuse(folder: Path, inputs: list[str], request: LoadRequest) -> Load
         removal.remove_marked(unfinished)
         removal.make_marked(unfinished)
         try:
-            facts = load(request, unfinished / "array")
+            facts = load(request, unfinished / "array", loaders)
             removal.put_new(unfinished / "array", place)
         finally:
             removal.discard(unfinished)

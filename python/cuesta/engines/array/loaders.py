@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from cuesta.engines.array import store
-from cuesta.engines.array.load import LoadRequest, Writer, check_piece, create, session_settings
 from cuesta.engines.array.store import Batch, Shape
 from cuesta.engines.array.text_source import Piece, Text, pieces
+from cuesta.engines.array.writer import LoadRequest, Writer, check_piece, create, session_settings
 from cuesta.errors import CuestaError, EngineError
 
 CHUNK_GENES = 64
@@ -103,7 +103,6 @@ class Loaders:
                 text=_part(request.text, number, self._count),
                 threads=1,
                 sizes=replace(request.sizes, batch=request.sizes.batch // self._count),
-                loaders=None,
                 progress=None,
             )
             count = self._count

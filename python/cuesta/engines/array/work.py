@@ -15,11 +15,11 @@ from cuesta.engines import Progress
 from cuesta.engines.array import graph, join, keep, scan, store
 from cuesta.engines.array.filters import filter_parameters, make_filter
 from cuesta.engines.array.keep import Loaded
-from cuesta.engines.array.load import LoadRequest
 from cuesta.engines.array.options import KEEP_OPTION, chosen, drops_pages, loader_count
 from cuesta.engines.array.runs import FILE_READ, Clock, Run
 from cuesta.engines.array.sizes import Sizes, sizes
 from cuesta.engines.array.text_source import open_text
+from cuesta.engines.array.writer import LoadRequest
 from cuesta.errors import InputError
 from cuesta.machine import expanded
 from cuesta.native import native_module
@@ -109,13 +109,12 @@ def _load(trial: Trial, scratch: Path, limits: Sizes, loading: Loading) -> list[
                 threads=trial.threads,
                 sizes=limits,
                 is_permanent=folder is not None,
-                loaders=loaders,
                 progress=progress,
             )
             if folder is None:
-                arrays.append(keep.load_in(scratch, number, request))
+                arrays.append(keep.load_in(scratch, number, request, loaders))
             else:
-                arrays.append(keep.load_or_reuse(expanded(folder), inputs, request))
+                arrays.append(keep.load_or_reuse(expanded(folder), inputs, request, loaders))
         if cold:
             for loaded in arrays:
                 store.drop_pages(loaded.place)
