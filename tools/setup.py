@@ -51,14 +51,14 @@ HADOOP_JARS = tuple(JAR.with_name(f"cuesta-hadoop-{name}.jar") for name in ("sto
 PYTHON_MIN = (3, 11)
 ARCHIVE = """
 import sys
-from cuesta.engines.spark import archive
+from cuesta.engines.spark import archive, training
 old = archive.current()
 if old and sys.argv[1:] == ["anew"]:
     old.unlink()
-archive.make(print)
+training.make(print)
 """
 """Makes the archive that Spark starts from, where there is none, or in place of the one there."""
-ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session")
+ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session", "training")
 EXTRAS_BUILD = ("spark", "array")
 COMPILED_EXTRA = "assess"
 """The extra with a package that is compiled with zlib's headers: not for all machines."""

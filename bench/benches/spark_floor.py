@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from benches import engines
-from cuesta.engines.spark import archive
+from cuesta.engines.spark import training
 from cuesta.engines.spark.options import settings_of
 from cuesta.engines.spark.session import Places, start
 from cuesta.trial import Trial
@@ -38,7 +38,7 @@ def cases(size: Size) -> Iterator[Case]:
     absent = dict.fromkeys((OURS, BARE, PLAIN), why) if why else {}
     # A new cache, so that a contestant without an archive has all else that a cache has.
     cache_folder = Path(tempfile.mkdtemp(prefix="cuesta-bench-cache-"))
-    if not absent and archive.make(lambda what: print(f"making {what}", file=sys.stderr)) is None:
+    if not absent and training.make(lambda what: print(f"making {what}", file=sys.stderr)) is None:
         absent[OURS] = "this Java can have no archive"
     contestants = (
         ours(OURS, job, {}, "the whole command, from an archive of Spark's classes"),

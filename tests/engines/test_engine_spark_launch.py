@@ -14,7 +14,7 @@ import pytest
 import sparkkit as kit
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.cluster.spark import NodeUse, derived, with_archive
-from cuesta.engines.spark import archive, launch
+from cuesta.engines.spark import archive, launch, training
 from cuesta.engines.spark.java import Java, find_java
 from cuesta.engines.spark.launch import Words
 from cuesta.engines.spark.options import Settings, settings_of
@@ -193,14 +193,14 @@ def test_an_archive_appears_once_and_only_complete(monkeypatch: pytest.MonkeyPat
     reports: list[str] = []
     if not archive.is_possible():
         pytest.skip("this Java has no archive of its own classes to build on")
-    monkeypatch.setattr(archive, "_train", lambda _: None)
+    monkeypatch.setattr(training, "_train", lambda _: None)
     with pytest.raises(EngineError, match="Java wrote no archive of Spark's classes"):
-        archive.make(reports.append)
+        training.make(reports.append)
     assert archive.current() is None
-    monkeypatch.setattr(archive, "_train", lambda partial: partial.write_bytes(b"classes"))
-    archive_path = archive.make(reports.append)
+    monkeypatch.setattr(training, "_train", lambda partial: partial.write_bytes(b"classes"))
+    archive_path = training.make(reports.append)
     assert archive_path is not None
-    assert archive.current() == archive_path == archive.make(reports.append)
+    assert archive.current() == archive_path == training.make(reports.append)
     assert len(reports) == 2
     assert [path.name for path in archive_path.parent.iterdir() if path.suffix != ".json"] == [
         archive_path.name
@@ -218,7 +218,7 @@ def test_a_session_uses_a_complete_archive(
     # A process has one JVM.
     kit.engine().close()
     reports: list[str] = []
-    archive_path = archive.make(reports.append)
+    archive_path = training.make(reports.append)
     assert archive_path is not None
     assert archive.current() == archive_path
     assert len(reports) == (not of_setup)

@@ -24,11 +24,11 @@ def make_archive(announce: Callable[[str], None]) -> None:
     """Make an archive where there can be one and is none; report where it fails."""
     if _lacks_spark():
         return
-    from cuesta.engines.spark import archive
+    from cuesta.engines.spark import training
     from cuesta.errors import EngineError
 
     try:
-        archive.make(announce)
+        training.make(announce)
     except (EngineError, OSError) as error:
         announce(f"no archive of Spark's classes: {error}")
 

@@ -1,35 +1,23 @@
 """An archive of Spark's classes, loaded and verified, that a JVM maps instead of reading jars.
 
 A session with it starts in two thirds of the time. It is made once on a machine, by a session for
-that purpose, and is in the user's cache under a name that identifies the Java and the jars. Java
-itself checks again whether it matches, and starts without one that does not.
+that purpose (`training`), and is in the user's cache under a name that identifies the Java and the
+jars. Java itself checks again whether it matches, and starts without one that does not.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
-from cuesta import removal
 from cuesta.engines.spark import launch
 from cuesta.engines.spark.java import Java, find_java
 from cuesta.engines.spark.launch import Words
-from cuesta.errors import EngineError
 from cuesta.machine import cache_folder
 from cuesta.private import is_trusted
 
 AHEAD_OF_TIME_MIN = 25
 """From this Java on the archive also has compiled and linked code (JEP 483, 514 and 515)."""
-ARCHIVES_MAX = 3
-_NAME = re.compile(r"[0-9a-f]{16}(?:-\d+)?\.(?:aot|jsa)")
-"""Names of archives. `ARCHIVES_MAX` of them, 150 MB each, remain in the cache."""
-WRITE_SECONDS = 240.0
-"""Time for a JVM to write an archive when it ends."""
-HEAP_BYTES = 1 << 30
 
 
 def place(words: Words, java: Java) -> Path | None:
@@ -88,41 +76,17 @@ def of_executors() -> dict[str, str]:
 
 def current() -> Path | None:
     """Return the archive that a session would use here; None where there is none."""
-    return existing(_known()[1])
+    return existing(wanted_here())
 
 
 def is_possible() -> bool:
     """Whether this machine supports an archive."""
-    return _known()[1] is not None
+    return wanted_here() is not None
 
 
-def make(report: Callable[[str], None]) -> Path | None:
-    """Make the archive if there is none, in about half a minute; None if it is not possible.
-
-    Guarantee: it appears when it is complete. Errors: `EngineError` when Spark does not start, or
-    Java writes no archive.
-    """
-    _, wanted = _known()
-    if wanted is None or existing(wanted):
-        return existing(wanted)
-    wanted.parent.mkdir(parents=True, exist_ok=True)
-    if not is_trusted(wanted.parent):
-        return None  # An archive there would not be trusted.
-    report("an archive of Spark's classes, half a minute, this once")
-    partial = wanted.with_name(f"{os.getpid()}.partial{wanted.suffix}")
-    try:
-        _train(partial)
-        if not partial.is_file():
-            raise EngineError(f"engine spark: Java wrote no archive of Spark's classes: {partial}")
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
-            size_bytes = os.fstat(file.fileno()).st_size
-        archive = wanted.with_name(f"{wanted.stem}-{size_bytes}{wanted.suffix}")
-        removal.put(partial, archive)
-    finally:
-        partial.unlink(missing_ok=True)
-    _remove_oldest(archive)
-    return archive
+def wanted_here() -> Path | None:
+    """Return the path of the archive for this machine's Java and jars, as `place` does."""
+    return _known()[1]
 
 
 def _known() -> tuple[Words | None, Path | None]:
@@ -130,30 +94,3 @@ def _known() -> tuple[Words | None, Path | None]:
     java = find_java(os.environ)
     words = launch.find(java, os.environ) if java else None
     return words, place(words, java) if java and words else None
-
-
-def _train(partial: Path) -> None:
-    """Run a session with the steps of any run: a round of tasks, and one with an exchange."""
-    from cuesta.engines.spark.options import Options, Settings
-    from cuesta.engines.spark.session import Places, start
-
-    options = Options(
-        master="local[2]",
-        python=sys.executable,
-        task_bytes=None,
-        partitions=None,
-        kernels="",
-        spark=(),
-    )
-    settings = Settings(options=options, heap_bytes=HEAP_BYTES, overhead_bytes=0)
-    folder = Path(tempfile.mkdtemp(prefix="cuesta-spark-"))
-    session = start(settings, Places(folder=folder, logs=folder.parent), writing(partial))
-    try:
-        session.rehearse()
-    finally:
-        session.stop(WRITE_SECONDS)
-
-
-def _remove_oldest(archive: Path) -> None:
-    """Remove the oldest archives."""
-    removal.remove_oldest(archive.parent, _NAME, ARCHIVES_MAX)
