@@ -23,6 +23,7 @@ from cuesta.cluster import (
     following,
     leader,
     node_store,
+    running,
     watchdog,
     wire,
 )
@@ -250,7 +251,9 @@ def test_what_a_store_could_not_write_makes_the_cluster_fail(
 
     def end(self: leader.Leader, _dog: int) -> None:
         member = cast(Any, SimpleNamespace(name="n1"))
-        self._take_note(member, {"unwritten": "2 files are not in /data yet, but in /dev/shm/x"})
+        self.cluster.take_note(
+            member, {"unwritten": "2 files are not in /data yet, but in /dev/shm/x"}
+        )
 
     state = ended_by(submitted, monkeypatch, lambda _: 0, end)
     assert (state["state"], state["code"]) == ("failed", 3)
@@ -292,19 +295,19 @@ def test_an_agent_keeps_the_only_copy_of_a_file_and_notifies_the_leader(
 
 
 def test_a_command_that_does_not_exist_is_bad_input(submitted: ClusterFolder) -> None:
-    cluster_leader = leader.Leader(replace(PLAN, command=("no-such-program",)), submitted)
-    cluster_leader.state |= {
+    cluster = running.RunningCluster(replace(PLAN, command=("no-such-program",)), submitted)
+    cluster.state |= {
         "nodes": [{"name": "n1", "host": "elsewhere"}],
         "leader": {"node": "n1"},
     }
     with pytest.raises(InputError, match=r"^no-such-program: no such file or directory$"):
-        Driver(cluster_leader).run()
+        Driver(cluster).run()
 
 
 def test_a_master_that_dies_is_named_with_its_log(submitted: ClusterFolder) -> None:
     submitted.log(MASTER).write_text("hello\njava.lang.OutOfMemoryError\n")
     service = SparkService.__new__(SparkService)
-    service._leader = cast(Any, SimpleNamespace(folder=submitted))
+    service._cluster = cast(Any, SimpleNamespace(folder=submitted))
     service.master = ""
     service.check({MASTER: 1})
     service.master = "spark://127.0.0.1:7077"
@@ -326,10 +329,10 @@ def test_the_telling_line_of_a_trace_is_the_exception(tmp_path: Path) -> None:
 def test_a_store_that_dies_later_is_in_the_state(
     submitted: ClusterFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leader.Leader, "wait_until", lambda *_: None)
-    cluster_leader = leader.Leader(PLAN, submitted)
-    start_stores(cluster_leader)
-    cluster_leader._take_note(cast(Any, SimpleNamespace(name="n1")), {"ended": "store", "code": -9})
+    monkeypatch.setattr(running.RunningCluster, "wait_until", lambda *_: None)
+    cluster = running.RunningCluster(PLAN, submitted)
+    start_stores(cluster)
+    cluster.take_note(cast(Any, SimpleNamespace(name="n1")), {"ended": "store", "code": -9})
     assert submitted.read()["services_lost"] == {"n1": {"store": "it has ended with code -9"}}
 
 

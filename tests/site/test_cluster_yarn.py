@@ -223,8 +223,8 @@ def test_a_job_that_fills_all_nodes_leaves_room_for_its_master() -> None:
     assert use.cores * container + settings.MASTER_BYTES <= use.memory_bytes
 
 
-def fake_leader(folder: Path, sets: dict[str, str]) -> Any:
-    """Return the parts of a leader of two nodes that services and commands use."""
+def fake_cluster(folder: Path, sets: dict[str, str]) -> Any:
+    """Return the parts of a cluster of two nodes that services and commands use."""
     plan = ClusterPlan(cluster="c", services=("yarn",), python="python", sets=sets)
     facts = [SimpleNamespace(cores=2, memory_bytes=5 << 30)] * 2
     return SimpleNamespace(
@@ -238,12 +238,14 @@ def fake_leader(folder: Path, sets: dict[str, str]) -> Any:
 def test_a_run_of_engine_hadoop_gets_the_cores_and_the_memory_of_all_nodes(
     tmp_path: Path,
 ) -> None:
-    leader = fake_leader(tmp_path, {"mapreduce.job.queuename": "long", "spark.locality.wait": "1s"})
-    driver = Driver(leader)
+    cluster = fake_cluster(
+        tmp_path, {"mapreduce.job.queuename": "long", "spark.locality.wait": "1s"}
+    )
+    driver = Driver(cluster)
     run = ["run", "sort", "a.dat", "--engine", "hadoop", "-o", "sorted"]
     command = ["python", "-m", "cuesta", *run]
     assert driver.words(run) == command
-    driver.yarn = YarnService(leader)
+    driver.yarn = YarnService(cluster)
     assert driver.yarn.job_bytes == yarn.job_bytes(NodeUse(cores=2, memory_bytes=4 << 30), 2)
     memory = ["--memory", str(driver.yarn.job_bytes)]
     setting = ["--engine-option", "mapreduce.job.queuename=long"]
@@ -256,7 +258,7 @@ def test_a_run_of_engine_hadoop_gets_the_cores_and_the_memory_of_all_nodes(
 
 
 def test_a_cluster_without_a_node_manager_ends_with_the_words_of_the_last(tmp_path: Path) -> None:
-    service = YarnService(fake_leader(tmp_path, {}))
+    service = YarnService(fake_cluster(tmp_path, {}))
     service._is_up = True
     service._workers.gone["n1"] = "it has died 4 times"
     service.check({})

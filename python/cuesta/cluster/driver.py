@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING
 
 from cuesta.cluster import mpi, node_store
 from cuesta.cluster.describe import time_to_first_task
 from cuesta.cluster.node import nearest, scratch_here
-from cuesta.cluster.services import node_use
+from cuesta.cluster.running import RunningCluster
+from cuesta.cluster.services import SparkService, node_use
 from cuesta.cluster.watchdog import MARK, mark
+from cuesta.cluster.yarn_service import YarnService
 from cuesta.engines.spark.first_task import TIMES
 from cuesta.errors import InputError
-
-if TYPE_CHECKING:
-    from cuesta.cluster.leader import Leader
-    from cuesta.cluster.services import SparkService
-    from cuesta.cluster.yarn_service import YarnService
 
 NAME = "driver"
 _RUNS = ("run", "compare")
@@ -33,47 +29,47 @@ class Driver:
         The services, once they are ready.
     """
 
-    def __init__(self, leader: Leader) -> None:
-        self._leader = leader
+    def __init__(self, cluster: RunningCluster) -> None:
+        self._cluster = cluster
         self.spark: SparkService | None = None
         self.yarn: YarnService | None = None
 
     def run(self) -> int:
         """Run the command, return its exit code. Errors: `InputError` where it does not start."""
-        leader = self._leader
-        words = self.words(list(leader.plan.command))
+        cluster = self._cluster
+        words = self.words(list(cluster.plan.command))
         environment = {
-            MARK: mark(leader.plan.cluster, "driver"),
-            TIMES: str(leader.folder.times_file),
+            MARK: mark(cluster.plan.cluster, "driver"),
+            TIMES: str(cluster.folder.times_file),
         }
-        environment |= mpi.variables(leader.plan, leader.folder, leader.state)
-        environment |= node_store.variables(leader.plan, nearest(leader.state)["name"])
-        scratch = scratch_here(leader.state)
-        if scratch and leader.plan.command[0] not in _RUNS:
+        environment |= mpi.variables(cluster.plan, cluster.folder, cluster.state)
+        environment |= node_store.variables(cluster.plan, nearest(cluster.state)["name"])
+        scratch = scratch_here(cluster.state)
+        if scratch and cluster.plan.command[0] not in _RUNS:
             # The agent of the node removes it, with any file the command leaves there. Commands of
             # cuesta have a --scratch, and sockets whose paths must be short.
             environment["TMPDIR"] = scratch
         if self.spark:
             environment |= {
-                "SPARK_CONF_DIR": str(leader.folder.conf),
+                "SPARK_CONF_DIR": str(cluster.folder.conf),
                 "CUESTA_MASTER": self.spark.master,
             }
         if self.yarn:
-            environment["HADOOP_CONF_DIR"] = str(leader.folder.conf)
-        leader.state["command"] = words
-        leader.set_state("running", command=time.time())
+            environment["HADOOP_CONF_DIR"] = str(cluster.folder.conf)
+        cluster.state["command"] = words
+        cluster.set_state("running", command=time.time())
         try:
-            leader.children.start(NAME, words, environment, None)
+            cluster.children.start(NAME, words, environment, None)
         except (FileNotFoundError, PermissionError) as error:
             raise InputError(f"{words[0]}: {(error.strerror or str(error)).lower()}") from None
-        while (code := leader.pump().get(NAME)) is None:
+        while (code := cluster.pump().get(NAME)) is None:
             pass
-        leader.state["command_code"] = code
-        leader.state["times"] |= {"command_ended": time.time(), **self._times()}
-        first = time_to_first_task(leader.state["times"])
+        cluster.state["command_code"] = code
+        cluster.state["times"] |= {"command_ended": time.time(), **self._times()}
+        first = time_to_first_task(cluster.state["times"])
         if first:
-            leader.state["first_task"] = first
-        leader.set_state("stopping")
+            cluster.state["first_task"] = first
+        cluster.set_state("stopping")
         return code if code >= 0 else 128 - code
 
     def words(self, command: list[str]) -> list[str]:
@@ -81,12 +77,12 @@ class Driver:
         if command[0] not in _RUNS:
             return command
         engines = _value(command, ("--engine", "--engines")).split(",")
-        use, count = node_use(self._leader), len(self._leader.members.facts())
+        use, count = node_use(self._cluster), len(self._cluster.members.facts())
         options: dict[str, str] = {}
         more: dict[str, str] = {}
         if self.spark and any(engine.startswith("spark") for engine in engines):
             options = {"--master": self.spark.master, "--threads": str(use.cores)}
-            more |= self._leader.plan.spark_sets
+            more |= self._cluster.plan.spark_sets
         if "mpi" in engines:
             options["--ranks"] = str(count * use.cores)
         if options:
@@ -95,15 +91,15 @@ class Driver:
             # With other engines it uses the same cores and memory as they do.
             defaults = {"--threads": str(count * use.cores), "--memory": str(self.yarn.job_bytes)}
             options = defaults | options
-            more |= self._leader.plan.hadoop_sets if len(engines) == 1 else {}
+            more |= self._cluster.plan.hadoop_sets if len(engines) == 1 else {}
         pairs = [(name, value) for name, value in options.items() if not _value(command, (name,))]
         pairs += [("--engine-option", f"{key}={value}") for key, value in more.items()]
         words = [word for pair in pairs for word in pair]
-        return [self._leader.plan.python, "-m", "cuesta", *command, *words]
+        return [self._cluster.plan.python, "-m", "cuesta", *command, *words]
 
     def _times(self) -> dict[str, float]:
         try:
-            times: dict[str, float] = json.loads(self._leader.folder.times_file.read_text())
+            times: dict[str, float] = json.loads(self._cluster.folder.times_file.read_text())
         except (OSError, ValueError):
             return {}
         return times

@@ -6,21 +6,18 @@ import contextlib
 import socket
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from cuesta import removal
 from cuesta.cluster import node_store, pages, yarn
 from cuesta.cluster.folder import error_line
 from cuesta.cluster.limits import PORT_TRIES_MAX, REPORT_CHARACTERS_MAX
 from cuesta.cluster.node import NodeFacts, free_ports
+from cuesta.cluster.running import RunningCluster
 from cuesta.cluster.services import node_use
 from cuesta.cluster.spark import usable_java
 from cuesta.cluster.watchdog import MARK, mark
 from cuesta.cluster.workers import Workers
 from cuesta.errors import EngineError
-
-if TYPE_CHECKING:
-    from cuesta.cluster.leader import Leader
 
 NODE_MANAGER = "yarn-nodemanager"
 MANAGER = "yarn-resourcemanager"
@@ -38,30 +35,30 @@ class YarnService:
         Cores and memory that are used of each node.
     """
 
-    def __init__(self, leader: Leader) -> None:
-        self._leader = leader
-        self._address = str(leader.state["leader"]["address"])
-        self._classes = yarn.class_path(leader.folder.conf, leader.plan.hadoop_classes)
-        self._workers = Workers(leader, NODE_MANAGER, self._start_node_manager)
-        self._scratch = leader.folder.root / "tmp"
+    def __init__(self, cluster: RunningCluster) -> None:
+        self._cluster = cluster
+        self._address = str(cluster.state["leader"]["address"])
+        self._classes = yarn.class_path(cluster.folder.conf, cluster.plan.hadoop_classes)
+        self._workers = Workers(cluster, NODE_MANAGER, self._start_node_manager)
+        self._scratch = cluster.folder.root / "tmp"
         self._settings: dict[str, str] = {}
         self._is_up = False
-        self.use = node_use(leader)
+        self.use = node_use(cluster)
 
     @property
     def job_bytes(self) -> int:
         """Memory of a job that uses all nodes, in bytes."""
-        return yarn.job_bytes(self.use, len(self._leader.members.facts()))
+        return yarn.job_bytes(self.use, len(self._cluster.members.facts()))
 
     def start(self) -> None:
         """Start YARN and wait until all NodeManagers register. Errors: `EngineError`."""
-        leader = self._leader
+        cluster = self._cluster
         self._start_managers()
         self._workers.start()
-        count = len(leader.members.facts())
-        leader.wait_until(lambda: self._registered() >= count, "start", self._unregistered)
-        leader.state["yarn"] = {
-            "conf": str(leader.folder.conf),
+        count = len(cluster.members.facts())
+        cluster.wait_until(lambda: self._registered() >= count, "start", self._unregistered)
+        cluster.state["yarn"] = {
+            "conf": str(cluster.folder.conf),
             "page": f"http://{self._settings[yarn.PAGE]}",
             "nodes": count,
             "cores": self.use.cores,
@@ -81,73 +78,73 @@ class YarnService:
         for name in _DAEMONS.keys() & ended.keys():
             excerpt = self._log_excerpt(name)
             raise EngineError(f"YARN's {_DAEMONS[name]} has ended with code {ended[name]}{excerpt}")
-        known = self._leader.members.known.keys()
+        known = self._cluster.members.known.keys()
         if known and known <= self._workers.gone.keys():
             name, why = list(self._workers.gone.items())[-1]
             raise EngineError(f"no NodeManager of YARN is left; {name} was the last: {why}")
 
     def end(self) -> None:
         """End the daemons on the leader's node."""
-        self._leader.children.end(list(_DAEMONS), self._leader.plan.setting("stop"))
+        self._cluster.children.end(list(_DAEMONS), self._cluster.plan.setting("stop"))
         with contextlib.suppress(OSError):
             removal.remove_marked(self._scratch)
 
     def _start_managers(self) -> None:
         """Start the daemons on free ports, on others if they are taken. Errors: `EngineError`."""
-        leader = self._leader
-        deadline = time.monotonic() + leader.plan.setting("start")
+        cluster = self._cluster
+        deadline = time.monotonic() + cluster.plan.setting("start")
         silent = MANAGER
         for _ in range(PORT_TRIES_MAX):
             self._write_settings()
             self._start_both()
             ended: Mapping[str, int] = {}
             while not _DAEMONS.keys() & ended.keys() and time.monotonic() < deadline:
-                ended = leader.pump()
+                ended = cluster.pump()
                 silent = self._silent()
                 if not silent:
                     self._is_up = True
                     return
             silent = next(iter(_DAEMONS.keys() & ended.keys()), silent)
-            leader.children.end(list(_DAEMONS), leader.plan.setting("stop"))
+            cluster.children.end(list(_DAEMONS), cluster.plan.setting("stop"))
             if time.monotonic() > deadline:
                 break
         raise EngineError(f"YARN's {_DAEMONS[silent]} does not start{self._log_excerpt(silent)}")
 
     def _start_both(self) -> None:
-        leader, conf = self._leader, self._leader.folder.conf
+        cluster, conf = self._cluster, self._cluster.folder.conf
         home, _ = usable_java(conf)
         removal.ensure_marked(self._scratch)
         environment = yarn.daemon_environment(conf, home)
-        environment[MARK] = mark(leader.plan.cluster, "leader")
+        environment[MARK] = mark(cluster.plan.cluster, "leader")
         for name, words in (
             (MANAGER, yarn.manager_words(home, self._classes, self._scratch)),
             (HISTORY, yarn.history_words(home, self._classes, self._scratch)),
         ):
-            leader.children.start(name, words, environment, leader.folder.log(name))
+            cluster.children.start(name, words, environment, cluster.folder.log(name))
 
     def _write_settings(self) -> None:
-        leader, folder = self._leader, self._leader.folder
+        cluster, folder = self._cluster, self._cluster.folder
         ports = free_ports(self._address, yarn.MANAGER_PORTS + yarn.HISTORY_PORTS)
         self._settings = {
-            **yarn.derived(leader.plan, self.use),
+            **yarn.derived(cluster.plan, self.use),
             **yarn.placed(self._address, ports, str(folder.root)),
-            **leader.plan.hadoop_sets,
+            **cluster.plan.hadoop_sets,
         }
-        nodes = [node.address for node in leader.members.facts()]
+        nodes = [node.address for node in cluster.members.facts()]
         yarn.write_settings(folder.conf, self._settings, self._classes, [self._address, *nodes])
 
     def _start_node_manager(self, node: NodeFacts) -> None:
-        leader, conf = self._leader, self._leader.folder.conf
-        words = yarn.node_manager_words(node, self._classes, leader.plan.hadoop_sets)
+        cluster, conf = self._cluster, self._cluster.folder.conf
+        words = yarn.node_manager_words(node, self._classes, cluster.plan.hadoop_sets)
         environment = {
             **yarn.daemon_environment(conf, node.java_home),
-            **node_store.variables(leader.plan, node.name),
+            **node_store.variables(cluster.plan, node.name),
             "CUESTA_NODE": node.name,
             # Containers inherit it, and end with their NodeManager.
-            MARK: mark(leader.plan.cluster, f"{node.name}/{NODE_MANAGER}"),
+            MARK: mark(cluster.plan.cluster, f"{node.name}/{NODE_MANAGER}"),
         }
         message = {"start": NODE_MANAGER, "words": words, "environment": environment}
-        leader.members.send(node.name, message)
+        cluster.members.send(node.name, message)
 
     def _silent(self) -> str:
         """Return the first daemon that does not answer; empty when both do."""
@@ -166,5 +163,5 @@ class YarnService:
         return self._workers.unregistered("YARN's NodeManager", registered)
 
     def _log_excerpt(self, name: str) -> str:
-        log = self._leader.folder.log(name)
+        log = self._cluster.folder.log(name)
         return f": {error_line(log)[:REPORT_CHARACTERS_MAX]}; {log}"
