@@ -251,9 +251,8 @@ def test_what_a_store_could_not_write_makes_the_cluster_fail(
 
     def end(self: leader.Leader, _dog: int) -> None:
         member = cast(Any, SimpleNamespace(name="n1"))
-        self.cluster.take_note(
-            member, {"unwritten": "2 files are not in /data yet, but in /dev/shm/x"}
-        )
+        report = {"unwritten": "2 files are not in /data yet, but in /dev/shm/x"}
+        self.cluster.take_note(member, report)
 
     state = ended_by(submitted, monkeypatch, lambda _: 0, end)
     assert (state["state"], state["code"]) == ("failed", 3)

@@ -1,10 +1,10 @@
-"""Hold the repository to its limits: sizes, plain words, names of types, links, forbidden arrows.
+"""Hold the repository to its limits: sizes, plain words, names of types, links, arrows.
 
     python tools/tidy.py [PATH...]
 
 Without paths it looks at every file that git tracks or would track. Prints one line a finding and
 exits with 1 when there is any. There is no list of exceptions. Names of public Rust types that
-several files define are looked for among the files that it looks at.
+several files define, and circles of imports, are looked for among the files that it looks at.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tidyrules import (
     Finding,
     SourceFile,
     arrows,
+    circles,
     engines,
     functions,
     links,
@@ -72,6 +73,7 @@ def findings(root: Path, paths: Iterable[str]) -> Iterator[Finding]:
                 yield from rule(file)
     yield from types.repeated(files)
     yield from plain.excess(files)
+    yield from circles.of_modules(files)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from tidyrules import Finding, SourceFile, line_of
+from tidyrules.imports import imported
 
 _FOUNDATIONS = frozenset({"core", "runtime", "answer", "input", "store", "ceiling", "testkit"})
 _OUTER = frozenset({"python", "bench"})
@@ -67,7 +68,7 @@ def check(file: SourceFile) -> Iterator[Finding]:
             message = "ask cuesta_core::cpu, so that tests can force each level"
             yield file.finding(line_of(file.code, match.start()), "arrow", message)
     if file.suffix == ".py" and path.parts[:2] == ("python", "cuesta"):
-        yield from _package(file, path)
+        yield from _package(file, path.parts[2])
         if path.parts[2] in _NAMELESS:
             yield from _names(file)
 
@@ -122,36 +123,19 @@ def _kernel(file: SourceFile) -> Iterator[Finding]:
         yield file.finding(number, "arrow", message)
 
 
-def _package(file: SourceFile, path: PurePosixPath) -> Iterator[Finding]:
-    rule = _PYTHON_FORBIDS.get(path.parts[2])
+def _package(file: SourceFile, package: str) -> Iterator[Finding]:
+    rule = _PYTHON_FORBIDS.get(package)
     if rule is None:
         return
     forbidden, message = rule
-    for number, module in _imports(file, path):
+    for number, module in _imports(file):
         if forbidden.match(module):
             yield file.finding(number, "arrow", f"{module}: {message}")
 
 
-def _imports(file: SourceFile, path: PurePosixPath) -> Iterator[tuple[int, str]]:
-    """Every module a Python file imports, also lazily or by name given to `import_module`."""
-    try:
-        tree = ast.parse(file.text)
-    except SyntaxError:
-        return
-    package = path.parts[1:-1]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else ()
-            module = ".".join([*above, *([node.module] if node.module else [])])
-            yield node.lineno, module
-            names = (f"{module}.{alias.name}" for alias in node.names)
-            yield from ((node.lineno, name) for name in names if _is_module(file, name))
-        elif isinstance(node, ast.Constant) and _MODULE_NAME.fullmatch(str(node.value)):
-            yield node.lineno, str(node.value)
-
-
-def _is_module(file: SourceFile, name: str) -> bool:
-    path = file.root.joinpath("python", *name.split("."))
-    return path.is_dir() or path.with_suffix(".py").is_file()
+def _imports(file: SourceFile) -> Iterator[tuple[int, str]]:
+    """Every module that a Python file imports or names in a string."""
+    yield from imported(file)
+    for number, text in _constants(file):
+        if _MODULE_NAME.fullmatch(text):
+            yield number, text

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from tidyrules import Finding, SourceFile
 from tidyrules.arrows import is_workload
+from tidyrules.circles import circles
 
 _USED = re.compile(r"\bcrate::(?:(\w+)|\{([^;]*)\})")
 
@@ -23,26 +24,6 @@ def check(file: SourceFile) -> Iterator[Finding]:
     for circle in circles(uses):
         names = " and ".join(sorted(circle))
         yield file.finding(1, "rooms", f"{names} use each other; let one be below the other")
-
-
-def circles(uses: Mapping[str, set[str]]) -> list[frozenset[str]]:
-    """Rooms that reach each other, by what each uses; none is in two circles."""
-    reached = {room: _reached(room, uses) for room in uses}
-    groups = {
-        frozenset(other for other in reached[room] if room in reached.get(other, ()))
-        for room in uses
-    }
-    return sorted((circle for circle in groups if len(circle) > 1), key=sorted)
-
-
-def _reached(room: str, uses: Mapping[str, set[str]]) -> set[str]:
-    reached: set[str] = set()
-    ahead = [room]
-    while ahead:
-        for other in uses.get(ahead.pop(), set()) - reached:
-            reached.add(other)
-            ahead.append(other)
-    return reached
 
 
 def _uses(root: Path, source: PurePosixPath) -> dict[str, set[str]]:

@@ -1,4 +1,4 @@
-"""Content of an answer folder that Cuesta wrote: its record lists it, or it has a mark."""
+"""Content of an answer folder that Cuesta wrote, by its record or a mark, and its removal."""
 
 from __future__ import annotations
 
