@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
+
 from cuesta.errors import CuestaError
 from cuesta.store import control
 from cuesta.store.control import StoreSettings
@@ -228,6 +230,22 @@ def fresh_job(under: Path, count: int) -> Iterator[HostJob]:
             stack.callback(limit_link, number, None)
             stack.callback(connected, number, True)
         yield stack.enter_context(host_job(Path(place), under, count))
+
+
+@pytest.fixture(scope="module")
+def hosts_exist(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The hosts of a module, as many as its `COUNT`; skips where they are impossible."""
+    with hosts(request.module.COUNT) as reason:
+        if reason:
+            pytest.skip(reason)
+        yield
+
+
+@pytest.fixture
+def job(hosts_exist: None, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[HostJob]:
+    """A job with a store on each host of the module."""
+    with fresh_job(tmp_path / "under", request.module.COUNT) as running:
+        yield running
 
 
 @contextmanager

@@ -12,10 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pytest
 
 from cuesta.errors import EngineMissing
 from cuesta.store import control
 from cuesta.store.control import StoreSettings
+from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.peers import PeerSettings, make_secret, write_members
 from waitkit import wait_for
 
@@ -95,6 +97,16 @@ def running_store(under: Path, blocks: int = 32, **settings: Any) -> Iterator[Ru
         finally:
             with suppress(EngineMissing):
                 control.stop(folder, discards_memory=True)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStore]:
+    """A store over an empty folder, which commands and fsspec use by default."""
+    (tmp_path / "under").mkdir()
+    with running_store(tmp_path / "under") as running:
+        monkeypatch.setenv("CUESTA_STORE", str(running.folder))
+        CuestaFileSystem.clear_instance_cache()
+        yield running
 
 
 @contextmanager

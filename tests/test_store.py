@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
@@ -26,18 +25,10 @@ from cuesta.store.client import CachedFile
 from cuesta.store.control import StoreSettings
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.simulate import simulate
-from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+from storekit import BLOCK_BYTES, RunningStore, noise, running_store, store
 from waitkit import HANG_SECONDS
 
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStore]:
-    under = tmp_path / "under"
-    under.mkdir()
-    with running_store(under) as running:
-        monkeypatch.setenv("CUESTA_STORE", str(running.folder))
-        CuestaFileSystem.clear_instance_cache()
-        yield running
+__all__ = ["store"]
 
 
 def cuesta(*words: str) -> subprocess.CompletedProcess[bytes]:

@@ -7,7 +7,7 @@ import gc
 import io
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,10 @@ import pytest
 from cuesta.errors import InputError
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
-from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+from storekit import BLOCK_BYTES, RunningStore, noise, store
 from waitkit import wait_for
+
+__all__ = ["store"]
 
 MODES = ("memory", "back", "through", "bypass")
 CONTENT = noise(3, BLOCK_BYTES + 5)
@@ -30,15 +32,6 @@ TEXT = "half\n" * 20_000
 
 class Left(Exception):
     """Exception of a writer."""
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStore]:
-    (tmp_path / "under").mkdir()
-    with running_store(tmp_path / "under") as running:
-        monkeypatch.setenv("CUESTA_STORE", str(running.folder))
-        CuestaFileSystem.clear_instance_cache()
-        yield running
 
 
 def files(store: RunningStore, mode: str | None = None) -> CuestaFileSystem:

@@ -23,20 +23,13 @@ from cuesta.store.client import Connection
 from cuesta.store.control import StoreSettings
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.writer import WrittenFile
-from storekit import BLOCK_BYTES, RunningStore, noise, running_store
+from storekit import BLOCK_BYTES, RunningStore, noise, running_store, store
 from waitkit import wait_for
+
+__all__ = ["store"]
 
 MODES = ("memory", "back", "through", "bypass")
 CONTENT = noise(7, 200_000)
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStore]:
-    (tmp_path / "under").mkdir()
-    with running_store(tmp_path / "under") as running:
-        monkeypatch.setenv("CUESTA_STORE", str(running.folder))
-        CuestaFileSystem.clear_instance_cache()
-        yield running
 
 
 def files(store: RunningStore, mode: str | None = None) -> CuestaFileSystem:

@@ -10,48 +10,18 @@ from typing import Any
 import pytest
 
 import reportkit as kit
+from browserkit import CONTRAST_MIN, FAINT_TEXT, MISPLACED_TEXT, NEEDS_CHROMIUM, browser
 from cuesta.report.card import assessment_card, card
 from cuesta.report.records import Fields
-from test_report_browser import ARGUMENTS, CHROMIUM, MISPLACED_TEXT
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+__all__ = ["browser"]
+
+pytestmark = NEEDS_CHROMIUM
 
 GROUNDS = {"light": ("#ffffff", "#1f1f1f"), "dark": ("#111111", "#e0e0e0")}
 """Background and text colours of JupyterLab's themes."""
 
-CONTRAST_MIN = 4.5
 BYTES_MAX = 40_000
-
-# All texts with less contrast than `least` to the ground, their transparency included.
-FAINT = """([least, ground]) => {
-  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const painted = (colour) => {
-    canvas.fillStyle = ground;
-    canvas.fillRect(0, 0, 1, 1);
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data];
-  };
-  const luminance = (colour) => {
-    const [r, g, b] = painted(colour).slice(0, 3).map((value) => value / 255).map(
-      (value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const faults = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const element = walker.currentNode.parentElement;
-    const words = walker.currentNode.textContent.trim();
-    if (!words || element.closest('title, desc, style')) continue;
-    const style = getComputedStyle(element);
-    const front = element.closest('svg') ? style.fill : style.color;
-    const [light, dark] = [luminance(front), luminance(ground)].sort((a, b) => b - a);
-    const ratio = (light + 0.05) / (dark + 0.05);
-    if (ratio < least) faults.push([words, front, ratio]);
-  }
-  return faults;
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -68,14 +38,6 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     markups = {name: card(kit.write_run(root / name, record)) for name, record in records.items()}
     engines = [kit.native(), kit.spark(), kit.array()]
     return markups | {"comparison": card(kit.write_comparison(root / "scan", engines))}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(
@@ -99,7 +61,7 @@ def page(request: pytest.FixtureRequest, browser: Any, cards: dict[str, str]) ->
 
 
 def test_each_text_has_enough_contrast_to_the_page_around_it(page: Any) -> None:
-    assert page.evaluate(FAINT, [CONTRAST_MIN, page.ground]) == []
+    assert page.evaluate(FAINT_TEXT, [CONTRAST_MIN, page.ground]) == []
 
 
 def test_nothing_sticks_out_and_no_text_of_a_chart_overlaps_another(page: Any) -> None:

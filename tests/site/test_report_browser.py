@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,87 +11,16 @@ import pytest
 
 import reportkit as kit
 import studypagekit as studies
+from browserkit import CONTRAST_MIN, FAINT_TEXT, MISPLACED_TEXT, NEEDS_CHROMIUM, browser
 from cuesta.report import write, write_any
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+__all__ = ["browser"]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 WIDTHS = (400, 1400)
 SCHEMES = ("light", "dark")
-CONTRAST_MIN = 4.5
 PAGES = ("comparison", "several", "hostile", "study", "scaling", "hostile study", "time lines")
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-
-# Texts of a chart that overlap, or extend beyond the column or the drawing.
-MISPLACED_TEXT = """() => {
-  const faults = [];
-  for (const chart of document.querySelectorAll('svg.chart')) {
-    const frame = chart.getBoundingClientRect();
-    const texts = [...chart.querySelectorAll('text')].map(
-      (text) => ({words: text.textContent, box: text.getBoundingClientRect()}));
-    for (const {words, box} of texts) {
-      if (box.left < frame.left - 0.5 || box.right > frame.right + 0.5) faults.push(words);
-      if (box.top < frame.top - 0.5 || box.bottom > frame.bottom + 0.5) faults.push(words);
-    }
-    texts.forEach((one, index) => texts.slice(index + 1).forEach((other) => {
-      const width = Math.min(one.box.right, other.box.right)
-        - Math.max(one.box.left, other.box.left);
-      const height = Math.min(one.box.bottom, other.box.bottom)
-        - Math.max(one.box.top, other.box.top);
-      if (width > 0.5 && height > 2) faults.push(`${one.words} on ${other.words}`);
-    }));
-  }
-  return faults;
-}"""
-
-# All visible texts with less contrast to their background than `least`, as [words, ratio].
-FAINT_TEXT = """(least) => {
-  const known = new Map();
-  const channels = (colour) => {
-    if (!known.has(colour)) known.set(colour, painted(colour));
-    return known.get(colour);
-  };
-  const painted = (colour) => {
-    const canvas = document.createElement('canvas').getContext('2d');
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data];
-  };
-  const luminance = ([red, green, blue]) => {
-    const [r, g, b] = [red, green, blue].map((value) => value / 255).map(
-      (value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const behind = (element) => {
-    for (let node = element; node; node = node.parentElement) {
-      const colour = getComputedStyle(node).backgroundColor;
-      if (channels(colour)[3] === 255) return channels(colour);
-    }
-    return [255, 255, 255, 255];
-  };
-  const faults = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const element = walker.currentNode.parentElement;
-    const words = walker.currentNode.textContent.trim();
-    if (!words || element.closest('title, desc')) continue;
-    const style = getComputedStyle(element);
-    const front = channels(element.closest('svg') ? style.fill : style.color);
-    const [light, dark] = [luminance(front), luminance(behind(element))].sort((a, b) => b - a);
-    const ratio = (light + 0.05) / (dark + 0.05);
-    if (ratio < least) faults.push([words, ratio]);
-  }
-  return faults;
-}"""
+pytestmark = NEEDS_CHROMIUM
 
 
 @dataclass
@@ -102,14 +30,6 @@ class Opened:
     page: Any
     requests: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +108,7 @@ def test_no_text_of_a_chart_is_clipped_or_overlaps_another(opened: Opened) -> No
 
 
 def test_each_text_has_enough_contrast(opened: Opened) -> None:
-    assert opened.page.evaluate(FAINT_TEXT, CONTRAST_MIN) == []
+    assert opened.page.evaluate(FAINT_TEXT, [CONTRAST_MIN, None]) == []
 
 
 def test_dark_mode_is_dark_and_light_mode_is_light(browser: Any, reports: dict[str, Path]) -> None:

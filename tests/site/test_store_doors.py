@@ -25,8 +25,8 @@ from hostkit import (
     HostStore,
     address,
     connected,
-    fresh_job,
-    hosts,
+    hosts_exist,
+    job,
     read,
     wait_for_places,
     write,
@@ -34,7 +34,7 @@ from hostkit import (
 )
 from storekit import BLOCK_BYTES, Program, RunningStore, noise
 
-__all__ = ["hadoop"]
+__all__ = ["hadoop", "hosts_exist", "job"]
 
 COUNT = 3
 BLOCKS = 40
@@ -49,20 +49,6 @@ MOUNT, HADOOP = "paths", "hadoop"
 pytestmark = pytest.mark.timeout(180)
 
 Doors = dict[str, Program]
-
-
-@pytest.fixture(scope="module")
-def hosts_exist() -> Iterator[None]:
-    with hosts(COUNT) as reason:
-        if reason:
-            pytest.skip(reason)
-        yield
-
-
-@pytest.fixture
-def job(hosts_exist: None, tmp_path: Path) -> Iterator[HostJob]:
-    with fresh_job(tmp_path / "under", COUNT) as running:
-        yield running
 
 
 @pytest.fixture

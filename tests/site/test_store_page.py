@@ -7,13 +7,11 @@ import json
 import os
 import pty
 import re
-import shutil
 import signal
 import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,27 +19,19 @@ from urllib.parse import urlsplit
 import fsspec
 import pytest
 
+from browserkit import CHROMIUM, NEEDS_CHROMIUM
 from cuesta.errors import InputError
 from cuesta.store import curves, page
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.metrics import metrics
 from cuesta.store.simulate import Simulated, Simulation
-from storekit import BLOCK_BYTES, RunningStore, noise, running_peers, running_store
+from storekit import BLOCK_BYTES, RunningStore, noise, running_peers, store
 from waitkit import HANG_SECONDS, wait_for
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+__all__ = ["store"]
+
 LABELS = r'(?:\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})?'
 SAMPLE = re.compile(rf"cuesta_store_([a-z_]+)({LABELS}) ([0-9.]+)")
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStore]:
-    under = tmp_path / "under"
-    under.mkdir()
-    with running_store(under) as running:
-        monkeypatch.setenv("CUESTA_STORE", str(running.folder))
-        CuestaFileSystem.clear_instance_cache()
-        yield running
 
 
 def ask(url: str, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
@@ -210,7 +200,7 @@ def test_a_port_that_is_in_use_is_reported_in_a_line(store: RunningStore) -> Non
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@NEEDS_CHROMIUM
 def test_a_browser_shows_it_until_the_store_ends(scheme: str, store: RunningStore) -> None:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     store.write("a", noise(1, 3 * BLOCK_BYTES))
@@ -237,7 +227,7 @@ def test_a_browser_shows_it_until_the_store_ends(scheme: str, store: RunningStor
         browser.close()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@NEEDS_CHROMIUM
 def test_a_browser_shows_the_other_stores(tmp_path: Path) -> None:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with ExitStack() as stack:

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,9 +20,9 @@ from hostkit import (
     HostStore,
     address,
     connected,
-    fresh_job,
     host_name,
-    hosts,
+    hosts_exist,
+    job,
     limit_link,
     read,
     wait_for_places,
@@ -33,24 +32,12 @@ from hostkit import (
 from storekit import BLOCK_BYTES, noise
 from waitkit import HANG_SECONDS, wait_for
 
+__all__ = ["hosts_exist", "job"]
+
 COUNT = 4
 SIZE = 8 * BLOCK_BYTES + 77
 SOON = 1.5
 """A dead store is detected within a second; the rest is for a busy machine."""
-
-
-@pytest.fixture(scope="module")
-def hosts_exist() -> Iterator[None]:
-    with hosts(COUNT) as reason:
-        if reason:
-            pytest.skip(reason)
-        yield
-
-
-@pytest.fixture
-def job(hosts_exist: None, tmp_path: Path) -> Iterator[HostJob]:
-    with fresh_job(tmp_path / "under", COUNT) as running:
-        yield running
 
 
 def test_what_a_host_has_in_memory_is_read_from_all_other_hosts(job: HostJob) -> None:
