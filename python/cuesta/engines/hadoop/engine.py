@@ -183,32 +183,36 @@ class HadoopEngine(Engine):
         self, jobs: Jobs, options: Options, work: tuple[Job, Round], folder: Path
     ) -> list[bytes]:
         """Run a round, first in its master if suitable; return results. Errors: as `_submitted`."""
-        if settings.suits_master(options, work[1]):
+        job, round_ = work
+
+        def attempt(*, is_uber: bool) -> list[bytes]:
+            properties = settings.round_properties(options, work, folder, is_uber)
+            expected = settings.results_of(round_, job.means, is_uber)
+            return self._submitted(jobs, round_, properties, folder, expected)
+
+        if settings.suits_master(options, round_):
             # Tasks in a master are not retried.
             with contextlib.suppress(EngineError):
-                return self._submitted(jobs, options, work, folder, is_uber=True)
-        return self._submitted(jobs, options, work, folder, is_uber=False)
+                return attempt(is_uber=True)
+        return attempt(is_uber=False)
 
     def _submitted(
         self,
         jobs: Jobs,
-        options: Options,
-        work: tuple[Job, Round],
+        round_: Round,
+        properties: Mapping[str, str],
         folder: Path,
-        is_uber: bool,
+        expected: int,
     ) -> list[bytes]:
         """Run a job; return its results. Errors: `EngineError` for a failure or missing results."""
-        job, round_ = work
         output_folder = folder / "found"
         removal.discard(output_folder)
         output_folder.mkdir()
-        properties = settings.round_properties(options, work, folder, is_uber)
         settings.write(properties, folder / "settings.xml")
         self._held.counters["jobs"] += 1
         self._held.counters.update(jobs.run(folder / "settings.xml", self._reporter(round_)))
         self._held.stages += history.read(folder / "history", self._held.slots)
         results = results_in(output_folder)
-        expected = settings.results_of(round_, job.means, is_uber)
         if len(results) != expected:
             raise EngineError(
                 f"engine hadoop: a job has {len(results)} results, not {expected}; do all nodes "
