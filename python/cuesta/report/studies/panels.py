@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from cuesta import numerals as n
 from cuesta.lab.stats import Statistic
@@ -30,6 +31,49 @@ HEIGHTS = {1: 260.0, 2: 220.0, 3: 180.0}
 
 SINGLE = "Single runs, without intervals."
 """Caption where no mark has repeats."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedAxis:
+    """An axis up with its name."""
+
+    axis: scales.Axis
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A measure of arranged cells, in a unit of `size`.
+
+    Attributes
+    ----------
+    name
+        Name of the axis up: the measure with its unit.
+    """
+
+    statistics: tuple[Statistic, ...]
+    unit: str
+    size: float
+    name: str
+
+    @classmethod
+    def of(cls, arrangement: Arranged, measure: Measure) -> Measured:
+        """Take the measure's statistics in the unit that suits their axis."""
+        statistics = tuple(
+            statistic for spot in arrangement.spots if (statistic := spot.statistic(measure.name))
+        )
+        unit, size = measure.axis([statistic.high for statistic in statistics])
+        name = f"{measure.title}, {unit}" if unit else measure.title
+        return cls(statistics=statistics, unit=unit, size=size, name=name)
+
+    @property
+    def values(self) -> list[float]:
+        """Medians and ends of intervals, in the unit."""
+        return [
+            value / self.size
+            for statistic in self.statistics
+            for value in (statistic.low, statistic.median, statistic.high)
+        ]
 
 
 def tone(index: int) -> str:
@@ -84,37 +128,28 @@ def _tick(value: float) -> str:
 
 def lines(identifier: str, arrangement: Arranged, measure: Measure) -> Panels:
     """A panel each, with a line through the medians of every curve and their intervals."""
-    statistics = [
-        statistic for spot in arrangement.spots if (statistic := spot.statistic(measure.name))
-    ]
-    unit, size = measure.axis([statistic.high for statistic in statistics])
-    up = upward(
-        [
-            value / size
-            for statistic in statistics
-            for value in (statistic.low, statistic.median, statistic.high)
-        ]
-    )
+    measured = Measured.of(arrangement, measure)
+    size = measured.size
 
     def curves(panel: Panel) -> list[plots.Curve]:
         return [_curve(line, measure, size) for line in panel.lines]
 
-    name = f"{measure.title}, {unit}" if unit else measure.title
-    caption = caption_of(arrangement, statistics)
-    return drawn(identifier, arrangement, curves, (up, name), caption)
+    up = NamedAxis(axis=upward(measured.values), name=measured.name)
+    caption = caption_of(arrangement, measured.statistics)
+    return drawn(identifier, arrangement, curves, up, caption)
 
 
 def drawn(
     identifier: str,
     arrangement: Arranged,
     curves: Callable[[Panel], list[plots.Curve]],
-    upwards: tuple[scales.Axis, str],
+    upwards: NamedAxis,
     caption: str,
 ) -> Panels:
-    """Panels of curves with the same axes; `upwards` is the axis up and its name."""
+    """Panels of curves with the same axes; `upwards` is the axis up."""
     side_by_side = columns(len(arrangement.panels))
     horizontal = across(arrangement, side_by_side)
-    up, name = upwards
+    up, name = upwards.axis, upwards.name
     items = []
     for index, panel in enumerate(arrangement.panels, 1):
         panel_curves = curves(panel)
@@ -164,32 +199,23 @@ def caption_of(arrangement: Arranged, statistics: Sequence[Statistic]) -> str:
 
 def bars(identifier: str, arrangement: Arranged, measure: Measure) -> Panels:
     """A panel each, with a group of bars a level and a bar a curve."""
-    statistics = [
-        statistic for spot in arrangement.spots if (statistic := spot.statistic(measure.name))
-    ]
-    unit, size = measure.axis([statistic.high for statistic in statistics])
-    axis = upward(
-        [
-            value / size
-            for statistic in statistics
-            for value in (statistic.low, statistic.median, statistic.high)
-        ]
-    )
+    measured = Measured.of(arrangement, measure)
+    axis = upward(measured.values)
     items = []
     for index, panel in enumerate(arrangement.panels, 1):
         rows = [
             groups.BarGroup(label=level.title, bars=tuple(bars))
             for level in arrangement.across.levels
-            if (bars := _bars(panel, level, measure, size))
+            if (bars := _bars(panel, level, measure, measured.size))
         ]
         frame = shapes.Frame(
             identifier=f"{identifier}-{index}",
             title=f"{measure.title}{': ' if panel.title else ''}{panel.title}",
             description="; ".join(bar.text for row in rows for bar in row.bars),
         )
-        svg = groups.grouped(frame, rows, axis, unit)
+        svg = groups.grouped(frame, rows, axis, measured.unit)
         items.append(Figure(svg=svg, heading=panel.title))
-    caption = caption_of(arrangement, statistics)
+    caption = caption_of(arrangement, measured.statistics)
     if axis.log:
         caption += " Logarithmic scale: equal distances are equal ratios."
     return Panels(

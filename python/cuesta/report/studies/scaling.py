@@ -46,29 +46,23 @@ def sizes(study: StudyResult) -> list[str]:
 
 def time(identifier: str, study: StudyResult, arrangement: Arranged, measure: Measure) -> Panels:
     """Times with, dashed, the fastest curve on the smallest machine if it scaled ideally."""
-    statistics = [
-        statistic for spot in arrangement.spots if (statistic := spot.statistic(measure.name))
-    ]
-    unit, size = measure.axis([statistic.high for statistic in statistics])
+    measured = panels.Measured.of(arrangement, measure)
+    size = measured.size
     ideals = {panel.title: _ideal(study, panel, measure) for panel in arrangement.panels}
-    values = [
-        value / size
-        for statistic in statistics
-        for value in (statistic.low, statistic.median, statistic.high)
-    ]
+    values = measured.values
     values += [value / size for places in ideals.values() for _, value in places]
     strong = not all(is_weak(study, spot.cell) for spot in arrangement.spots)
-    up = panels.upward(values, log=strong and panels.across(arrangement, 1).log)
+    axis = panels.upward(values, log=strong and panels.across(arrangement, 1).log)
 
     def curves(panel: Panel) -> list[plots.Curve]:
         places = tuple(_bare(x, value / size) for x, value in ideals[panel.title])
         ideal = plots.Curve(name="ideal", tone="ideal", places=places)
         return [ideal, *(_times(line, measure, size) for line in panel.lines)]
 
-    name = f"{measure.title}, {unit}" if unit else measure.title
-    caption = panels.caption_of(arrangement, statistics)
+    up = panels.NamedAxis(axis=axis, name=measured.name)
+    caption = panels.caption_of(arrangement, measured.statistics)
     caption += " Dashed: the fastest of the smallest machine, scaling ideally."
-    return panels.drawn(identifier, arrangement, curves, (up, name), caption)
+    return panels.drawn(identifier, arrangement, curves, up, caption)
 
 
 def efficiency(
@@ -93,8 +87,9 @@ def efficiency(
         "of the smallest over the time. Intervals take the worst ends of both times."
     )
     high = min(max([1.0, *tops]), 2.0)
-    up = scales.ending(scales.linear(high, n.terse), 1.05 * high)
-    return panels.drawn(identifier, arrangement, curves, (up, "efficiency"), caption)
+    axis = scales.ending(scales.linear(high, n.terse), 1.05 * high)
+    up = panels.NamedAxis(axis=axis, name="efficiency")
+    return panels.drawn(identifier, arrangement, curves, up, caption)
 
 
 def cost(study: StudyResult, arrangement: Arranged, measure: Measure) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cuesta import numerals as n
 from cuesta.lab.stats import representative
@@ -36,9 +36,11 @@ def stacked(identifier: str, study: StudyResult, arrangement: Arranged) -> tuple
     seconds_of_cells = [_phase_seconds(cell, names) for cell in cells]
     totals = [sum(seconds.values()) for seconds in seconds_of_cells]
     tones = tones_of(names, seconds_of_cells)
-    blocks = [_panels(identifier, arrangement, tones, n.time_unit(max(totals)), max(totals))]
+    unit, size = n.time_unit(max(totals))
+    scale = _Scale(unit=unit, size=size, most=max(totals) / size)
+    blocks = [_panels(identifier, arrangement, tones, scale)]
     if max(totals) > SHARES_RATIO * min(totals) > 0:
-        shares = _panels(f"{identifier}-shares", arrangement, tones, ("%", 0.0), 0.0)
+        shares = _panels(f"{identifier}-shares", arrangement, tones, _SHARES)
         blocks.append(replace(shares, heading="Shares of each bar's own time"))
     keys = [Key(tone=tone, text=name) for name, tone in tones.items()]
     caption = "Phases of the runs with the median time, which do not overlap. "
@@ -50,18 +52,25 @@ def stacked(identifier: str, study: StudyResult, arrangement: Arranged) -> tuple
     return tuple(blocks)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Scale:
+    """Scale of bars up to `most` units of `size` seconds; a size of 0 stands for shares."""
+
+    unit: str
+    size: float
+    most: float
+
+
+_SHARES = _Scale(unit="%", size=0.0, most=100.0)
+
+
 def _panels(
-    identifier: str,
-    arrangement: Arranged,
-    tones: Mapping[str, str],
-    unit: tuple[str, float],
-    most: float,
+    identifier: str, arrangement: Arranged, tones: Mapping[str, str], scale: _Scale
 ) -> Panels:
-    """Bars in a unit of `unit[1]` seconds, or, where that is 0, in per cent of each total."""
-    axis = scales.linear(most / unit[1] if unit[1] else 100.0, n.terse)
+    axis = scales.linear(scale.most, n.terse)
     items = []
     for index, panel in enumerate(arrangement.panels, 1):
-        rows = _rows(panel, tones, unit[1])
+        rows = _rows(panel, tones, scale.size)
         frame = shapes.Frame(
             identifier=f"{identifier}-{index}",
             title=f"Phases{': ' if panel.title else ''}{panel.title}",
@@ -70,7 +79,7 @@ def _panels(
                 for row in rows
             ),
         )
-        items.append(Figure(svg=svg.stacked(frame, rows, axis, unit[0]), heading=panel.title))
+        items.append(Figure(svg=svg.stacked(frame, rows, axis, scale.unit), heading=panel.title))
     return Panels(items=tuple(items), columns=1 if len(items) == 1 else 2)
 
 

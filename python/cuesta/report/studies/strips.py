@@ -74,19 +74,24 @@ def lanes_of(bands: Sequence[Band], most: int) -> tuple[tuple[Band, ...], ...]:
     return tuple(tuple(lane) for lane in lanes)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """The times of traces, with their axis and its unit."""
+
+    times: Sequence[float]
+    axis: Axis
+    unit: str
+
+
 def drawn(
-    frame: shapes.Frame,
-    times: Sequence[float],
-    strips: Sequence[Strip],
-    lanes: Sequence[Lanes],
-    across: tuple[Axis, str],
+    frame: shapes.Frame, clock: Clock, strips: Sequence[Strip], lanes: Sequence[Lanes]
 ) -> Markup:
-    """All strips and lanes below each other; `across` is the axis of time and its unit."""
-    axis, unit = across
+    """All strips and lanes below each other."""
+    axis = clock.axis
     parts: list[Markup] = []
     top = 0.0
     for strip in strips:
-        parts.append(_strip(strip, times, axis, top))
+        parts.append(_strip(strip, clock.times, axis, top))
         top += _TITLE + _STRIP + 10
     height = top
     for group in lanes:
@@ -101,7 +106,7 @@ def drawn(
         parts.insert(0, shapes.line(place, _TITLE, place, top, "grid"))
         parts.append(shapes.tick_across(place, top + 16, tick.label))
     parts.append(shapes.line(0, top, 100, top, "base"))
-    parts.append(shapes.text("100%", top + 33, f"time, {unit}", "name", "end"))
+    parts.append(shapes.text("100%", top + 33, f"time, {clock.unit}", "name", "end"))
     edges = {band.begin for group in lanes[:1] for lane in group.lanes for band in lane}
     parts += [
         shapes.line(axis.place(edge), _TITLE, axis.place(edge), height, "edge")

@@ -12,7 +12,7 @@ from cuesta.report.blocks import Block, Cell, Column, Figure, Fold, Key, Panels,
 from cuesta.report.records import Run, number
 from cuesta.report.studies.arranged import Arranged, Spot
 from cuesta.report.studies.model import StudyResult
-from cuesta.report.studies.strips import Band, Lanes, Strip, Trace, drawn, lanes_of
+from cuesta.report.studies.strips import Band, Clock, Lanes, Strip, Trace, drawn, lanes_of
 from cuesta.report.studies.traces import StageTime, Traces, stages, traces
 
 RUNS_MAX = 6
@@ -84,7 +84,8 @@ def timelines(identifier: str, study: StudyResult, arrangement: Arranged) -> tup
             description=_described(run_shown),
         )
         strips = [row[index - 1] for row in strip_rows]
-        svg = drawn(frame, times, strips, _lanes(run_shown, size), (axis, unit))
+        clock = Clock(times=times, axis=axis, unit=unit)
+        svg = drawn(frame, clock, strips, _lanes(run_shown, size))
         items.append(Figure(svg=svg, heading=run_shown.title))
     panels = Panels(
         items=tuple(items),
