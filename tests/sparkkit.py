@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from cuesta.engines import get_engine
 from cuesta.engines.spark import SparkEngine
+from cuesta.engines.spark.session import Session
 from cuesta.engines.spark_scala import SparkScalaEngine
 from cuesta.trial import Outcome, Trial
 from cuesta.workloads import get_workload
@@ -36,6 +37,13 @@ def scala_engine() -> SparkScalaEngine:
     return SparkScalaEngine()
 
 
+def scala_session() -> Session:
+    """Return the session of the engine without Python; it must run."""
+    session = scala_engine()._held.session
+    assert session
+    return session
+
+
 @pytest.fixture(scope="module")
 def scala() -> Iterator[SparkScalaEngine]:
     """Engine without Python, closed after the module; skips where it cannot run."""
@@ -55,6 +63,14 @@ def spark() -> Iterator[SparkEngine]:
         pytest.skip(reason)
     yield engine()
     engine().close()
+
+
+class Question(NamedTuple):
+    """A workload with its inputs and parameters."""
+
+    workload: str
+    inputs: list[str]
+    parameters: dict[str, Any]
 
 
 def trial(workload: str, inputs: list[str], parameters: dict[str, Any], **options: str) -> Trial:

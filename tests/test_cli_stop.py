@@ -39,16 +39,16 @@ def stop(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, s
     return process.returncode, text.splitlines()[-1] if text else ""
 
 
+ENDINGS = {
+    signal.SIGINT: (130, "cuesta: interrupted"),
+    signal.SIGTERM: (143, "cuesta: ended by SIGTERM"),
+}
+
+
 @pytest.mark.parametrize("command", ["run", "compare"])
-@pytest.mark.parametrize(
-    ("number", "ending"),
-    [
-        (signal.SIGINT, (130, "cuesta: interrupted")),
-        (signal.SIGTERM, (143, "cuesta: ended by SIGTERM")),
-    ],
-)
+@pytest.mark.parametrize("number", ENDINGS)
 def test_a_stopped_run_leaves_nothing(
-    command: str, number: signal.Signals, ending: tuple[int, str], large: Path, tmp_path: Path
+    command: str, number: signal.Signals, large: Path, tmp_path: Path
 ) -> None:
     engines = ["--engines", "native"] if command == "compare" else []
     words = [command, "degrees", str(large), "--repeat", "1000", *engines]
@@ -58,7 +58,7 @@ def test_a_stopped_run_leaves_nothing(
         [*words, "--scratch", str(scratch), "-o", str(tmp_path / "out")], "run 4 of 1000"
     )
     assert names(tmp_path) == {"scratch", f"out.partial-{process.pid}"}
-    assert stop(process, number) == ending
+    assert stop(process, number) == ENDINGS[number]
     assert names(tmp_path) == {"scratch"}
     assert names(scratch) == set()
 

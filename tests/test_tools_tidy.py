@@ -44,6 +44,9 @@ BROKEN = [
     ("a.scala", "object A {\n  def f = {\n" + "    g()\n" * 69 + "  }\n}\n", "function-length"),
     ("a.py", "def f(a, b, c, *, d, e, g): ...\n", "parameters"),
     ("a.py", "class A:\n    def f(self, a, b, c, d, e, *g): ...\n", "parameters"),
+    ("a.py", "def f(a, b: tuple[A, B], c: tuple[C, D, E]): ...\n", "parameters"),
+    ("a.py", "def f(a: tuple[A, tuple[B, C], tuple[D, E, F]]): ...\n", "parameters"),
+    ("a.py", "def f(a, b, c, *, d, e: tuple[A, B] | None = None): ...\n", "parameters"),
     (
         "a.rs",
         "fn f<A: Fn(u8, u8)>(&self, a: A, b: (u8, u8), c: B<A, B>, d: u8, e: u8, f: u8);\n",
@@ -106,6 +109,8 @@ CLEAN = [
     ("a.rs", "fn f() {\n" + "    g();\n" * 68 + "}\n"),
     ("a.rs", "fn f() {\n    let x = \"}\";\n    // }\n    let y = '}';\n}\n"),
     ("a.py", "class A:\n    def f(self, a, b, c, d, e): ...\n"),
+    ("a.py", "def f(a, b, c, d: tuple[A, ...], e: list[tuple[A, B]]) -> tuple[C, D]: ...\n"),
+    ("a.py", "def f(a: tuple[A, B], b: tuple[C, D], c: tuple[E]): ...\n"),
     ("a.rs", "fn f(&self, a: Map<A, B>, b: fn(u8, u8) -> u8, c: u8, d: u8, e: u8) {}\n"),
     ("a.rs", "impl A for B {\n    fn f(a: u8, b: u8, c: u8, d: u8, e: u8, f: u8) {}\n}\n"),
     ("a.scala", "def f(a: Int, b: Int)(implicit c: C, d: D, e: E, f: F): Int = a\n"),

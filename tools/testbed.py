@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,41 +58,61 @@ def main(arguments: Sequence[str]) -> int:
         return 3
 
 
-def _add_service(
-    services: Any, name: str, words: tuple[str, str], service: ModuleType, printed: str
-) -> tuple[argparse.ArgumentParser, Any]:
-    """A service with the commands that all have; that of `up`, and where more are added.
+@dataclass(frozen=True, kw_only=True)
+class _Service:
+    """A service of the test bed.
 
-    `words` say what the service is and what `up` does; `printed` is what `up` and `status` say.
+    Attributes
+    ----------
+    what, up
+        Help: what the service is, and what `up` does.
+    printed
+        Attribute of a running service that `up` and `status` print.
     """
 
+    name: str
+    what: str
+    up: str
+    module: ModuleType
+    printed: str
+
+
+def _add_service(services: Any, service: _Service) -> tuple[argparse.ArgumentParser, Any]:
+    """Add the commands that all services have; return that of `up`, and how to add more."""
+
     def status(options: argparse.Namespace) -> int:
-        running = service.running(options.folder)
-        print(getattr(running, printed) if running else "not running")
+        running = service.module.running(options.folder)
+        print(getattr(running, service.printed) if running else "not running")
         return 0 if running else 1
 
     def down(options: argparse.Namespace) -> int:
-        service.down(options.folder)
+        service.module.down(options.folder)
         return 0
 
     folder = argparse.ArgumentParser(add_help=False)
-    folder.add_argument("--folder", type=Path, default=FOLDER / name)
-    what, starts = words
-    commands = services.add_parser(name, help=what).add_subparsers(dest="command", required=True)
+    folder.add_argument("--folder", type=Path, default=FOLDER / service.name)
+    commands = services.add_parser(service.name, help=service.what)
+    commands = commands.add_subparsers(dest="command", required=True)
 
     def add(command: str, does: str) -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = commands.add_parser(command, parents=[folder], help=does)
         return made
 
-    up = add("up", starts)
+    up = add("up", service.up)
     add("status", "say again what up has said, if it runs").set_defaults(call=status)
     add("down", "end it and remove its files").set_defaults(call=down)
     return up, add
 
 
 def _add_hdfs(services: Any) -> None:
-    words = ("a Hadoop file system", "start it and print its address")
-    up, add = _add_service(services, "hdfs", words, testbed_hdfs, "uri")
+    service = _Service(
+        name="hdfs",
+        what="a Hadoop file system",
+        up="start it and print its address",
+        module=testbed_hdfs,
+        printed="uri",
+    )
+    up, add = _add_service(services, service)
     up.add_argument("--datanodes", type=int, default=2)
     up.set_defaults(call=_hdfs_up)
     put = add("put", "copy files or folders into it")
@@ -103,16 +124,28 @@ def _add_hdfs(services: Any) -> None:
 
 
 def _add_slurm(services: Any) -> None:
-    words = ("Slurm, with nodes that are this machine", "start it, print the folder of commands")
-    up, _ = _add_service(services, "slurm", words, testbed_slurm, "bin")
+    service = _Service(
+        name="slurm",
+        what="Slurm, with nodes that are this machine",
+        up="start it, print the folder of commands",
+        module=testbed_slurm,
+        printed="bin",
+    )
+    up, _ = _add_service(services, service)
     up.add_argument("--nodes", type=int, default=2)
     up.add_argument("--cores", type=int, default=1, help="of each node")
     up.set_defaults(call=_slurm_up)
 
 
 def _add_yarn(services: Any) -> None:
-    words = ("Hadoop's YARN, with MapReduce", "start it, print the folder of settings")
-    up, _ = _add_service(services, "yarn", words, testbed_yarn, "conf")
+    service = _Service(
+        name="yarn",
+        what="Hadoop's YARN, with MapReduce",
+        up="start it, print the folder of settings",
+        module=testbed_yarn,
+        printed="conf",
+    )
+    up, _ = _add_service(services, service)
     up.add_argument("--nodes", type=int, default=1)
     up.add_argument("--cores", type=int, default=3, help="of each node")
     up.add_argument("--memory", default="8GiB", help="of each node")
@@ -126,8 +159,14 @@ def _add_yarn(services: Any) -> None:
 
 
 def _add_gluster(services: Any) -> None:
-    words = ("GlusterFS, of disks and links with rates", "mount it, print where")
-    up, _ = _add_service(services, "gluster", words, testbed_gluster, "mount")
+    service = _Service(
+        name="gluster",
+        what="GlusterFS, of disks and links with rates",
+        up="mount it, print where",
+        module=testbed_gluster,
+        printed="mount",
+    )
+    up, _ = _add_service(services, service)
     usual = testbed_gluster.Shape()
     up.add_argument("--nodes", type=int, default=usual.nodes)
     up.add_argument("--disk-size", default=usual.disk_size, help="of the one disk of each node")
@@ -147,8 +186,14 @@ def _gluster_up(options: argparse.Namespace) -> int:
 
 
 def _add_disk(services: Any) -> None:
-    words = ("a disk with a rate, for the folder of another service", "mount it, print where")
-    up, _ = _add_service(services, "disk", words, testbed_disk, "mount")
+    service = _Service(
+        name="disk",
+        what="a disk with a rate, for the folder of another service",
+        up="mount it, print where",
+        module=testbed_disk,
+        printed="mount",
+    )
+    up, _ = _add_service(services, service)
     up.add_argument("--disk-size", default=testbed_disk.Shape().disk_size)
     up.add_argument("--disk-rate", default="", help="as 50MB/s; no limit unless said")
     up.add_argument("--disk-dirty", default="", help="what may wait in memory to be written")

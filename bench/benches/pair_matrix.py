@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from benches import engines, ours, rows
@@ -32,8 +33,9 @@ def cases(size: Size) -> Iterator[Case]:
     if not parquet.exists():
         duckdb_sql.to_parquet(duckdb_sql.connect(), duckdb_sql.text(path), parquet)
     why = size.left_out("array") or engines.missing("array")
+    forms = Forms(text=path, matrix=loaded, parquet=parquet, count=pairs.rows)
     for min_abs_score in (0.8, 0.5):
-        yield scan((path, loaded, parquet), min_abs_score, pairs.rows, why)
+        yield scan(forms, min_abs_score, why)
 
 
 def loading(path: Path) -> Case:
@@ -73,14 +75,22 @@ def loading(path: Path) -> Case:
     )
 
 
-def scan(
-    files: tuple[Path, Path, Path], min_abs_score: float, pairs: int, no_array: str | None
-) -> Case:
+@dataclass(frozen=True, kw_only=True)
+class Forms:
+    """The files of the same pairs: text, pair matrix and Parquet; `count` is their number."""
+
+    text: Path
+    matrix: Path
+    parquet: Path
+    count: int
+
+
+def scan(forms: Forms, min_abs_score: float, no_array: str | None) -> Case:
     """The scan on text, on the pair matrix, on Parquet and on TileDB."""
-    text, loaded, parquet = files
+    text, matrix, parquet = forms.text, forms.matrix, forms.parquet
     parameters = {"min_abs_score": min_abs_score}
     on_text = Job(workload="scan", inputs=(text,), parameters=parameters)
-    on_matrix = Job(workload="scan", inputs=(loaded,), parameters=parameters)
+    on_matrix = Job(workload="scan", inputs=(matrix,), parameters=parameters)
     connection = duckdb_sql.connect()
     query = duckdb_sql.scan(duckdb_sql.parquet(parquet), min_abs_score)
     contestants = [
@@ -109,9 +119,9 @@ def scan(
             shown("duckdb on parquet", "DuckDB on Parquet, shown"),
             shown("cuesta array", "TileDB, shown"),
         ),
-        amount=float(pairs),
+        amount=float(forms.count),
         unit="pairs",
-        inputs=files,
+        inputs=(text, matrix, parquet),
         absent={"cuesta array": no_array} if no_array else {},
     )
 

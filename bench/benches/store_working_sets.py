@@ -45,7 +45,8 @@ def cases(size: Size) -> Iterator[Case]:
                     stores.running(size, memory_bytes) as store,
                     closing(language.reader(store, path)) as reader,
                 ):
-                    yield working_set(size, language.name, (store, reader), (pattern, times), path)
+                    shape = WorkingSet(path=path, pattern=pattern, times=times)
+                    yield working_set(size, shape, language.name, store, reader)
 
 
 class Drawn:
@@ -82,20 +83,24 @@ class Drawn:
         return Answer(digest="as the file" if is_right else str(sum_read), rows=len(self.pieces))
 
 
+@dataclass(frozen=True, kw_only=True)
+class WorkingSet:
+    """A file of some times the memory, and the pattern in which it is read."""
+
+    path: Path
+    pattern: Pattern
+    times: int
+
+
 def working_set(
-    size: Size,
-    language: str,
-    running: tuple[RunningStore, Reader],
-    shape: tuple[Pattern, int],
-    path: Path,
+    size: Size, shape: WorkingSet, language: str, store: RunningStore, reader: Reader
 ) -> Case:
     """A file larger than the memory, read as a whole again and again, or at places by chance.
 
     The page cache is emptied before each pass; the store retains blocks of earlier passes.
     """
-    pattern, times = shape
+    path, pattern, times = shape.path, shape.pattern, shape.times
     drawn = Drawn(path, pattern)
-    store, reader = running
 
     def passed(kind: str, folder: Path) -> Sample:
         places = folder / "places"

@@ -281,7 +281,7 @@ def _remove(folder: Path, last: str = "") -> None:
         return
     above = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        problems = list(_remove_at(above, folder.name, (folder, _mount(above), last)))
+        problems = list(_remove_at(above, folder, _mount(above), last))
     finally:
         os.close(above)
     if problems:
@@ -289,16 +289,15 @@ def _remove(folder: Path, last: str = "") -> None:
 
 
 def _remove_at(
-    within: int, name: str, place: tuple[Path, str, str], depth: int = 0
+    within: int, path: Path, mount: str, last: str = "", depth: int = 0
 ) -> Iterator[OSError]:
     """Remove a folder of an open folder, as far as possible; yield what went wrong.
 
-    `place` is its path, for messages, the mount that it must be on, and the name of the entry that
-    is removed last, and only when nothing else remains.
+    By the last name of its path, which also is for messages. It must be on this mount. The entry
+    `last` is removed last, and only when nothing else remains.
     """
-    path, mount, last = place
     try:
-        inside = _open(name, within)
+        inside = _open(path.name, within)
     except OSError as error:
         yield _named(error, path)
         return
@@ -313,7 +312,7 @@ def _remove_at(
         for entry in sorted(_entries(inside), key=lambda entry: entry.name == last):
             inner = path / entry.name
             if entry.is_dir(follow_symlinks=False):
-                problems = _remove_at(inside, entry.name, (inner, mount, ""), depth + 1)
+                problems = _remove_at(inside, inner, mount, depth=depth + 1)
             elif remains and entry.name == last:
                 continue
             else:
@@ -324,7 +323,7 @@ def _remove_at(
     finally:
         os.close(inside)
     try:
-        os.rmdir(name, dir_fd=within)
+        os.rmdir(path.name, dir_fd=within)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -18,7 +18,7 @@ from cuesta.lab.plan import Plan
 from cuesta.lab.steps.resolve import check
 from cuesta.native import native_module
 from cuesta.trial import Outcome, Trial
-from sparkkit import run, same_as_native, scala, scala_engine, trial
+from sparkkit import run, same_as_native, scala, scala_engine, scala_session, trial
 
 __all__ = ["scala"]
 
@@ -136,8 +136,7 @@ def test_what_a_run_has_cached_it_forgets(pair: list[str], scala: object, tmp_pa
     ]:
         inputs = pair if workload == "join" else pair[:1]
         run(scala_trial(workload, inputs, parameters, **options), tmp_path, NAME)
-        session = scala_engine()._held.session
-        assert session
+        session = scala_session()
         context: Any = session.spark.sparkContext._jsc
         assert context.getPersistentRDDs().size() == 0, workload
 
@@ -180,8 +179,7 @@ def test_storage_levels_serializers_and_codecs_do_not_change_the_answer(
         scala_trial("join", pair, {}, **by_ranges),
     ):
         same_as_native(job, tmp_path, name=NAME)
-    session = scala_engine()._held.session
-    assert session
+    session = scala_session()
     conf = session.spark.sparkContext.getConf()
     assert conf.get("spark.rdd.compress") == str(codec != "none").lower()
     assert codec == "none" or conf.get("spark.io.compression.codec") == codec

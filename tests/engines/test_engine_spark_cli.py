@@ -56,20 +56,22 @@ def test_a_comparison_is_quiet_and_leaves_nothing_else(pairs: Path, tmp_path: Pa
     assert record["peak_resident_bytes"] > 200 << 20
 
 
+ENDINGS = {
+    signal.SIGINT: (130, "cuesta: interrupted"),
+    signal.SIGTERM: (143, "cuesta: ended by SIGTERM"),
+}
+
+
 @pytest.mark.parametrize(
-    ("command", "number", "ending"),
-    [
-        ("run", signal.SIGINT, (130, "cuesta: interrupted")),
-        ("compare", signal.SIGTERM, (143, "cuesta: ended by SIGTERM")),
-    ],
+    ("command", "number"), [("run", signal.SIGINT), ("compare", signal.SIGTERM)]
 )
 def test_a_stopped_run_takes_its_jvm_along(
-    command: str, number: signal.Signals, ending: tuple[int, str], pairs: Path, tmp_path: Path
+    command: str, number: signal.Signals, pairs: Path, tmp_path: Path
 ) -> None:
     process, started = running(command, pairs, tmp_path)
     process.send_signal(number)
     _, text = process.communicate(timeout=HANG_SECONDS)
-    assert (process.returncode, text.splitlines()[-1]) == ending
+    assert (process.returncode, text.splitlines()[-1]) == ENDINGS[number]
     assert "Traceback" not in text
     assert not any(map(alive, started))
     assert not any(tmp_path.iterdir())

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +29,7 @@ from cuesta.trial import Outcome, Trial
 from cuesta.uris import copy, facts, read
 from hdfskit import BLOCK_BYTES, cluster, cluster_folder, hosts, put
 from labkit import input_sizes
-from sparkkit import run, same_as_native, spark, trial
+from sparkkit import Question, run, same_as_native, spark, trial
 from testbed_hdfs import Running
 
 __all__ = ["cluster", "cluster_folder", "spark"]
@@ -84,22 +83,22 @@ def test_a_file_that_was_replaced_is_read_anew(cluster: Running, tmp_path: Path)
 @pytest.mark.parametrize(
     "case",
     [
-        ("scan", ["a.txt"], {"min_abs_score": 0.3}),
-        ("scan", ["b.txt", "all"], {}),
-        ("join", ["a.txt", "b.txt"], {"how": "outer"}),
-        ("degrees", ["all"], {"min_abs_score": 0.3}),
-        ("communities", ["all"], {"min_abs_score": 0.5}),
-        ("sort", ["records"], {}),
-        ("kmeans", ["points.npy"], {"clusters": 3, "iterations": 4}),
-        ("dataflow", ["points.npy"], {"block_vectors": 300}),
-        ("images", ["levels.npy"], {}),
-        ("correlate", ["matrix.txt"], {"min_samples": 5}),
-        ("assemble", ["reads.fq"], {"kmer_sizes": "21"}),
+        Question("scan", ["a.txt"], {"min_abs_score": 0.3}),
+        Question("scan", ["b.txt", "all"], {}),
+        Question("join", ["a.txt", "b.txt"], {"how": "outer"}),
+        Question("degrees", ["all"], {"min_abs_score": 0.3}),
+        Question("communities", ["all"], {"min_abs_score": 0.5}),
+        Question("sort", ["records"], {}),
+        Question("kmeans", ["points.npy"], {"clusters": 3, "iterations": 4}),
+        Question("dataflow", ["points.npy"], {"block_vectors": 300}),
+        Question("images", ["levels.npy"], {}),
+        Question("correlate", ["matrix.txt"], {"min_samples": 5}),
+        Question("assemble", ["reads.fq"], {"kmer_sizes": "21"}),
     ],
     ids=str,
 )
 def test_answers_are_those_of_the_native_engine_on_the_same_files(
-    case: tuple[str, list[str], dict[str, Any]], hdfs: str, local: Path, tmp_path: Path
+    case: Question, hdfs: str, local: Path, tmp_path: Path
 ) -> None:
     workload, names, parameters = case
     inputs = [f"{hdfs}/{name}" for name in names]

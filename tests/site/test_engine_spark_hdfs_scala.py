@@ -13,7 +13,7 @@ pytest.importorskip("pyspark")
 
 from cuesta.native import native_module
 from hdfskit import BLOCK_BYTES, cluster, cluster_folder, hosts, put
-from sparkkit import run, same_as_native, scala, scala_engine, trial
+from sparkkit import Question, run, same_as_native, scala, scala_session, trial
 from testbed_hdfs import Running
 
 __all__ = ["cluster", "cluster_folder", "scala"]
@@ -45,16 +45,16 @@ def hdfs(cluster: Running, local: Path) -> str:
 @pytest.mark.parametrize(
     "case",
     [
-        ("scan", ["a.txt"], {"min_abs_score": 0.3}),
-        ("join", ["a.txt", "b.txt"], {"how": "outer"}),
-        ("degrees", ["a.txt"], {"method": "graphx"}),
-        ("sort", ["records.dat"], {}),
-        ("kmeans", ["points.npy"], {"clusters": 3, "iterations": 4}),
+        Question("scan", ["a.txt"], {"min_abs_score": 0.3}),
+        Question("join", ["a.txt", "b.txt"], {"how": "outer"}),
+        Question("degrees", ["a.txt"], {"method": "graphx"}),
+        Question("sort", ["records.dat"], {}),
+        Question("kmeans", ["points.npy"], {"clusters": 3, "iterations": 4}),
     ],
     ids=str,
 )
 def test_answers_are_those_of_the_native_engine_on_the_same_files(
-    case: tuple[str, list[str], dict[str, Any]], hdfs: str, local: Path, tmp_path: Path
+    case: Question, hdfs: str, local: Path, tmp_path: Path
 ) -> None:
     workload, names, parameters = case
     _, files = run(
@@ -69,8 +69,7 @@ def test_answers_are_those_of_the_native_engine_on_the_same_files(
 
 def places(uri: str, partitions: int | None = None) -> list[str]:
     """Return the hosts on which Spark prefers to run each split of a text, joined by commas."""
-    session = scala_engine()._held.session
-    assert session
+    session = scala_session()
     jvm: Any = session.spark.sparkContext._jvm
     parameters = {"min_abs_score": 0.0, "score_index": 0, "min_cluster_samples": 0}
     request = {"workload": "scan", "inputs": [uri], "parameters": parameters, "seed": 0}

@@ -24,7 +24,7 @@ from cuesta.cli.app import call
 from cuesta.cluster import LocalCluster, session, watchdog
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.engines.spark import SparkEngine
-from sparkkit import trial
+from sparkkit import Question, trial
 from testbed_hdfs import Running
 
 pytestmark = pytest.mark.skipif(
@@ -90,7 +90,7 @@ def await_executors(count: int) -> None:
 def lose(
     cluster: LocalCluster,
     folder: Path,
-    question: tuple[str, list[str], dict[str, Any]],
+    question: Question,
     harm: Callable[[], None] | None = None,
 ) -> dict[str, float]:
     """Run on native, and on Spark with a fault while both executors have a task; return its log.
@@ -131,7 +131,7 @@ def lose(
 def test_a_sort_survives_a_lost_executor(cluster: LocalCluster, tmp_path: Path) -> None:
     path = tmp_path / "records"
     assert call(["data", "make", "tera", "--rows", "200000", "-o", str(path)]) == 0
-    log = lose(cluster, tmp_path, ("sort", [str(path)], {}))
+    log = lose(cluster, tmp_path, Question("sort", [str(path)], {}))
     assert log["executors_lost"] == 1
     assert log["repeated_task_seconds"] > 0
 
@@ -141,14 +141,14 @@ def test_groups_of_points_are_the_same(cluster: LocalCluster, tmp_path: Path) ->
     path = str(tmp_path / "x.npy")
     words = ["data", "make", "points", "--rows", "200000", "--dimensions", "9", "--clusters", "6"]
     assert call([*words, "-o", path]) == 0
-    job = ("kmeans", [path], {"clusters": 6, "iterations": 12})
+    job = Question("kmeans", [path], {"clusters": 6, "iterations": 12})
     assert lose(cluster, tmp_path, job)["executors_lost"] == 1
 
 
 @pytest.mark.timeout(300)
 def test_contigs_are_the_same(cluster: LocalCluster, tmp_path: Path) -> None:
     reads = write_fastq(tmp_path / "reads.fq", reads_of(drawn(20_000, 1), 30, 0.004, 5))
-    log = lose(cluster, tmp_path, ("assemble", [str(reads)], {"kmer_sizes": "31"}))
+    log = lose(cluster, tmp_path, Question("assemble", [str(reads)], {"kmer_sizes": "31"}))
     assert log["executors_lost"] == 1
 
 
@@ -165,5 +165,5 @@ def test_a_sort_reads_on_when_a_data_node_is_lost(
         def harm() -> None:
             assert connection.stop_datanode(0) == "127.0.0.2"
 
-        lose(cluster, tmp_path, ("sort", [uri], {}), harm)
+        lose(cluster, tmp_path, Question("sort", [uri], {}), harm)
         assert len(connection.blocks(uri)) == 6

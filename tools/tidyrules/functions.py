@@ -19,7 +19,10 @@ from tidyrules import (
 
 @dataclass(frozen=True, kw_only=True)
 class Function:
-    """A function as the limits see it; `self` and `cls` are not among its parameters."""
+    """A function as the limits see it.
+
+    `self` and `cls` are not among its parameters; of a tuple in Python each member is one.
+    """
 
     name: str
     line: int
@@ -66,7 +69,19 @@ def _python_parameters(arguments: ast.arguments) -> int:
     if positional and positional[0].arg in {"self", "cls"}:
         positional = positional[1:]
     variadic = [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
-    return len(positional) + len(arguments.kwonlyargs) + len(variadic)
+    single = [*positional, *arguments.kwonlyargs]
+    return sum(_members(argument.annotation) for argument in single) + len(variadic)
+
+
+def _members(annotation: ast.expr | None) -> int:
+    """Number of values that a parameter holds: the members of a tuple of fixed length, or one."""
+    match annotation:
+        case ast.BinOp(left=left, right=right):
+            return max(_members(left), _members(right))
+        case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=members)):
+            is_fixed = not any(isinstance(member, ast.Constant) for member in members)
+            return sum(map(_members, members)) if is_fixed else 1
+    return 1
 
 
 _RUST_FUNCTION = re.compile(r"\bfn\s+(\w+)\s*(?=[<(])")

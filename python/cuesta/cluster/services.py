@@ -95,11 +95,12 @@ class SparkService:
         cluster, folder = self._cluster, self._cluster.folder
         home, self._java = spark.usable_java(folder.conf)
         options = class_archive.writing(self._java, self._classes)
+        java = spark.DaemonJava(home=home, options=options)
         environment = spark.daemon_environment(self._address, str(folder.logs), folder.conf, home)
         environment[MARK] = mark(cluster.plan.cluster, "leader")
         for _ in range(PORT_TRIES_MAX):
             port, page = free_ports(self._address, 2)
-            words = spark.master_words(folder.conf, self._address, (port, page), (home, options))
+            words = spark.master_words(folder.conf, self._address, (port, page), java)
             cluster.children.start(MASTER, words, environment, folder.log(MASTER))
             deadline = time.monotonic() + cluster.plan.setting("start")
             while time.monotonic() < deadline:

@@ -42,6 +42,14 @@ _PRESET_SMALL_NODE_CORES = 16
 
 
 @dataclass(frozen=True, kw_only=True)
+class DaemonJava:
+    """The home of a daemon's Java, and options of its JVM."""
+
+    home: str
+    options: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeUse:
     """Cores and memory to use of a node."""
 
@@ -114,15 +122,10 @@ def with_archive(settings: dict[str, str]) -> dict[str, str]:
     )
 
 
-def master_words(
-    conf: Path, address: str, ports: tuple[int, int], jvm: tuple[str, Sequence[str]]
-) -> list[str]:
-    """Return the command of a master.
-
-    Arguments: `ports` are the master's and its page's; `jvm` the home of its Java, and options.
-    """
+def master_words(conf: Path, address: str, ports: tuple[int, int], java: DaemonJava) -> list[str]:
+    """Return the command of a master. Arguments: `ports` are the master's and its page's."""
     return [
-        *_jvm(*jvm, "org.apache.spark.deploy.master.Master"),
+        *_jvm(java, "org.apache.spark.deploy.master.Master"),
         *("--host", address, "--port", str(ports[0]), "--webui-port", str(ports[1])),
         *("--properties-file", str(conf / "spark-defaults.conf")),
     ]
@@ -130,12 +133,9 @@ def master_words(
 
 def worker_words(conf: Path, node: NodeFacts, use: NodeUse, master: str) -> list[str]:
     """Return the command of the worker on a node."""
+    java = DaemonJava(home=node.java_home, options=class_archive.reading(node.java))
     return [
-        *_jvm(
-            node.java_home,
-            class_archive.reading(node.java),
-            "org.apache.spark.deploy.worker.Worker",
-        ),
+        *_jvm(java, "org.apache.spark.deploy.worker.Worker"),
         *("--host", node.address, "--cores", str(use.cores), "--webui-port", "0"),
         *("--memory", f"{max(512, use.memory_bytes >> 20)}m"),
         *("--work-dir", str(Path(node.scratch, "work"))),
@@ -176,10 +176,10 @@ def workers_alive(report: Mapping[str, Any] | None) -> int:
     return sum(worker.get("state") == "ALIVE" for worker in workers)
 
 
-def _jvm(java_home: str, options: Sequence[str], name: str) -> list[str]:
+def _jvm(java: DaemonJava, name: str) -> list[str]:
     return [
-        *(str(Path(java_home, "bin", "java")), "-cp", f"{_home() / 'jars'}/*"),
-        *(f"-Xmx{DAEMON_HEAP}", *_QUICK, *options, name),
+        *(str(Path(java.home, "bin", "java")), "-cp", f"{_home() / 'jars'}/*"),
+        *(f"-Xmx{DAEMON_HEAP}", *_QUICK, *java.options, name),
     ]
 
 

@@ -186,7 +186,7 @@ class Greeting:
         nonces = f"{self._nonce} {_word(answer, 'nonce')}"
         _check(answer, self._secret, f"{CONNECTS} {nonces}")
         self._send({"proof": _proof(self._secret, f"{LISTENS} {nonces}")})
-        return _peer(self._channel, self._secret, (LISTENS, CONNECTS), (nonces, rest))
+        return Peer(self._channel, *_sealings(self._secret, nonces, LISTENS, CONNECTS), rest)
 
     def close(self) -> None:
         """End it."""
@@ -253,20 +253,12 @@ def _dialled(channel: socket.socket, secret: str, deadline: float) -> Peer:
     proof = _proof(secret, f"{CONNECTS} {nonces}")
     channel.sendall(json.dumps({"nonce": nonce, "proof": proof}).encode() + b"\n")
     _check(answer(), secret, f"{LISTENS} {nonces}")
-    return _peer(channel, secret, (CONNECTS, LISTENS), (nonces, text))
+    return Peer(channel, *_sealings(secret, nonces, CONNECTS, LISTENS), text)
 
 
-def _peer(
-    channel: socket.socket, secret: str, roles: tuple[str, str], handshake: tuple[str, bytes]
-) -> Peer:
-    """Return a proven connection.
-
-    Arguments: `roles` are those of the local end and the peer; `handshake` the random numbers of
-    both and the bytes that followed.
-    """
-    nonces, pending = handshake
-    sends, receives = (Sealing(secret, role, nonces) for role in roles)
-    return Peer(channel, sends, receives, pending)
+def _sealings(secret: str, nonces: str, sends: str, receives: str) -> tuple[Sealing, Sealing]:
+    """Return the sealings of a connection, by the roles of the local end and the peer."""
+    return Sealing(secret, sends, nonces), Sealing(secret, receives, nonces)
 
 
 def _proof(secret: str, text: str) -> str:

@@ -49,6 +49,15 @@ class Law:
         return asdict(self)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Form:
+    """A law's columns at numbers of nodes, and its parameters by the columns' coefficients."""
+
+    name: str
+    design: Callable[[Array], Array]
+    parameters: Callable[[Array], dict[str, float]]
+
+
 def amdahl(nodes: Sequence[float], seconds: Sequence[float], seed: int) -> Law:
     """Fit Amdahl's law, fixed work on more and more nodes: t = t1 (s + (1 - s) / n).
 
@@ -61,7 +70,8 @@ def amdahl(nodes: Sequence[float], seconds: Sequence[float], seed: int) -> Law:
     def parameters(c: Array) -> dict[str, float]:
         return {"one_node_s": c[0] + c[1], "serial": c[0] / (c[0] + c[1])}
 
-    return _law("amdahl", (nodes, seconds), design, parameters, seed)
+    form = _Form(name="amdahl", design=design, parameters=parameters)
+    return _law(form, nodes, seconds, seed)
 
 
 def gustafson(nodes: Sequence[float], seconds: Sequence[float], seed: int) -> Law:
@@ -77,7 +87,8 @@ def gustafson(nodes: Sequence[float], seconds: Sequence[float], seed: int) -> La
     def parameters(c: Array) -> dict[str, float]:
         return {"one_node_s": c[0], "growth": c[1] / c[0] if c[0] else math.inf}
 
-    return _law("gustafson", (nodes, seconds), design, parameters, seed)
+    form = _Form(name="gustafson", design=design, parameters=parameters)
+    return _law(form, nodes, seconds, seed)
 
 
 def usl(nodes: Sequence[float], rates: Sequence[float], seed: int) -> Law:
@@ -103,7 +114,8 @@ def usl(nodes: Sequence[float], rates: Sequence[float], seed: int) -> Law:
         }
 
     per_rate = [count / rate for count, rate in zip(nodes, rates, strict=True)]
-    return _law("usl", (nodes, per_rate), design, parameters, seed)
+    form = _Form(name="usl", design=design, parameters=parameters)
+    return _law(form, nodes, per_rate, seed)
 
 
 def nonnegative(design: Array, target: Array) -> Array:
@@ -129,21 +141,16 @@ def _columns(*columns: Array) -> Array:
     return np.stack(columns, axis=1)
 
 
-def _law(
-    name: str,
-    points: tuple[Sequence[float], Sequence[float]],
-    design: Callable[[Array], Array],
-    parameters: Callable[[Array], dict[str, float]],
-    seed: int,
-) -> Law:
+def _law(form: _Form, nodes: Sequence[float], values: Sequence[float], seed: int) -> Law:
     import numpy as np
 
-    nodes, values = (np.asarray(part, dtype=float) for part in points)
-    columns = design(nodes)
+    name, parameters = form.name, form.parameters
+    targets = np.asarray(values, dtype=float)
+    columns = form.design(np.asarray(nodes, dtype=float))
     if len(nodes) < columns.shape[1]:
         raise ValueError(f"{name} needs {columns.shape[1]} points, there are {len(nodes)}")
-    weighted = columns / values[:, None]
-    ones = np.ones(len(values))
+    weighted = columns / targets[:, None]
+    ones = np.ones(len(targets))
     solution = nonnegative(weighted, ones)
     error = float(np.sqrt(((weighted @ solution - 1) ** 2).mean()))
     noise = max(NOISE, error)

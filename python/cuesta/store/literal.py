@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from glob import has_magic
 from typing import Any
 
@@ -36,18 +37,23 @@ def expand(files: Any, paths: Sequence[str], **options: Any) -> list[str]:
     return sorted(results)
 
 
+@dataclass(frozen=True)
+class CopySide:
+    """The source or the target of a copy: a file system, with a path or several."""
+
+    files: Any
+    path: str | list[str]
+
+
 def copy_pairs(
-    source: tuple[Any, str | list[str]],
-    target: tuple[Any, str | list[str]],
-    recursive: bool,
-    maxdepth: int | None,
+    source: CopySide, target: CopySide, recursive: bool, maxdepth: int | None
 ) -> tuple[list[str], list[str]]:
-    """Return the names to copy from and to, of two file systems with a path or paths of each.
+    """Return the names to copy from and to.
 
     Guarantee: fsspec's own result where no name has wildcards.
     """
-    files, path = source
-    to_files, to_path = target
+    files, path = source.files, source.path
+    to_files, to_path = target.files, target.path
     if isinstance(path, list) and isinstance(to_path, list):
         return path, to_path
     is_single = isinstance(path, str)
@@ -113,7 +119,7 @@ class LiteralFileSystem(AbstractFileSystem):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         """Copy within the store; an existing name is never a pattern."""
-        pairs = copy_pairs((self, path1), (self, path2), recursive, maxdepth)
+        pairs = copy_pairs(CopySide(self, path1), CopySide(self, path2), recursive, maxdepth)
         super().copy(*pairs, recursive=recursive, **options)
 
     def get(
@@ -125,7 +131,8 @@ class LiteralFileSystem(AbstractFileSystem):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         """Copy out of the store; an existing name is never a pattern."""
-        pairs = copy_pairs((self, rpath), (LocalFileSystem(), lpath), recursive, maxdepth)
+        source, target = CopySide(self, rpath), CopySide(LocalFileSystem(), lpath)
+        pairs = copy_pairs(source, target, recursive, maxdepth)
         super().get(*pairs, recursive=recursive, **options)
 
     def put(
@@ -137,7 +144,8 @@ class LiteralFileSystem(AbstractFileSystem):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         """Copy into the store; an existing name is never a pattern."""
-        pairs = copy_pairs((LocalFileSystem(), lpath), (self, rpath), recursive, maxdepth)
+        source, target = CopySide(LocalFileSystem(), lpath), CopySide(self, rpath)
+        pairs = copy_pairs(source, target, recursive, maxdepth)
         super().put(*pairs, recursive=recursive, **options)
 
 

@@ -14,6 +14,7 @@ from cuesta.engines.array import store
 from cuesta.engines.array.store import Facts, Shape
 from cuesta.engines.array.text_source import pieces
 from cuesta.engines.array.writer import (
+    LoadCounts,
     LoadRequest,
     Writer,
     check_piece,
@@ -50,7 +51,7 @@ def _write_apart(request: LoadRequest, place: Path, loaders: Loaders) -> Facts:
     """Write the rows in several processes."""
     sources = request.text.fingerprint()
     shape, done = loaders.load(request, place)
-    return _facts(request, shape, sources, (done.rows, done.rows_read, done.text_bytes))
+    return _facts(request, shape, sources, done)
 
 
 def _write(request: LoadRequest, place: Path) -> Facts:
@@ -80,19 +81,18 @@ def _write(request: LoadRequest, place: Path) -> Facts:
         create(place, shape, request)
     else:
         writer.close()
-    return _facts(request, shape, sources, (rows, rows_read, text_bytes))
+    counts = LoadCounts(rows=rows, rows_read=rows_read, text_bytes=text_bytes)
+    return _facts(request, shape, sources, counts)
 
 
-def _facts(request: LoadRequest, shape: Shape, sources: str, counts: tuple[int, int, int]) -> Facts:
-    """Return the facts of an array; `counts` are its rows, rows read and bytes of text."""
-    rows, rows_read, text_bytes = counts
+def _facts(request: LoadRequest, shape: Shape, sources: str, counts: LoadCounts) -> Facts:
     return Facts(
         format=FORMAT,
         samples=shape.samples,
         score_count=shape.score_count,
-        rows=rows,
-        rows_read=rows_read,
-        text_bytes=text_bytes,
+        rows=counts.rows,
+        rows_read=counts.rows_read,
+        text_bytes=counts.text_bytes,
         score_index=request.score_index,
         sources=sources,
         tile_rows=request.sizes.tile_rows(shape.samples),

@@ -23,7 +23,14 @@ import numpy as np
 from cuesta.engines.array import store
 from cuesta.engines.array.store import Batch, Shape
 from cuesta.engines.array.text_source import Piece, Text, pieces
-from cuesta.engines.array.writer import LoadRequest, Writer, check_piece, create, session_settings
+from cuesta.engines.array.writer import (
+    LoadCounts,
+    LoadRequest,
+    Writer,
+    check_piece,
+    create,
+    session_settings,
+)
 from cuesta.errors import CuestaError, EngineError
 
 CHUNK_GENES = 64
@@ -41,15 +48,6 @@ class Share:
     request: LoadRequest
     place: Path
     shape: Shape
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadCounts:
-    """The amounts that a process has read and written."""
-
-    rows: int
-    rows_read: int
-    text_bytes: int
 
 
 class Loaders:

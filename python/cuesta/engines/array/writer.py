@@ -51,6 +51,15 @@ class LoadRequest:
         return self.sizes.extents or Extents()
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoadCounts:
+    """The amounts that a load has read and written."""
+
+    rows: int
+    rows_read: int
+    text_bytes: int
+
+
 def session_settings(sizes: Sizes) -> dict[str, int | str]:
     """Return settings of a loading session: when TileDB merges, its reader uses half the budget."""
     return {

@@ -39,14 +39,14 @@ def run(world: Any, request: dict[str, Any]) -> dict[str, Any]:
     clock = _Clock(world)
     blocks = blocks_of_rank(checked.blocks, world.rank, world.size)
     sums = np.zeros((len(blocks), 3), dtype=np.int64)
-    kernels = NumpyKernels()
     if checked.keep == "none":
+        kernels = NumpyKernels()
         with clock.phase("pipeline", **checked.amounts("pipeline")):
             room = make_room(checked)
             for index, block in enumerate(blocks):
                 sums[index] = sums_of(kernels, checked, block, room)
     else:
-        _staged(clock, kernels, checked, (blocks, sums, _allocator(checked, request)))
+        _staged(clock, checked, blocks, sums, _allocator(checked, request))
     with clock.phase("reduce", **checked.amounts("reduce")):
         total = _reduce(world, sums)
     with clock.phase("write", **checked.amounts("write")):
@@ -76,11 +76,13 @@ def _allocator(plan_: Plan, request: dict[str, Any]) -> Callable[[int], Block]:
 
 def _staged(
     clock: _Clock,
-    kernels: NumpyKernels,
     plan_: Plan,
-    work: tuple[range, Any, Callable[[int], Block]],
+    numbers: range,
+    sums: Any,
+    allocate: Callable[[int], Block],
 ) -> None:
-    numbers, sums, allocate = work
+    """Make, shift and average all blocks, each stage as a phase; fill the sums of each block."""
+    kernels = NumpyKernels()
     blocks: list[Block] = []
     with clock.phase(plan_.making, **plan_.amounts(plan_.making)):
         for number in numbers:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cuesta.errors import InputError
@@ -67,7 +67,8 @@ def make(journal: Journal, factors: MachineFactors, place: Place) -> Place:
     linked = []
     for index, node in enumerate(place.nodes):
         name, address = f"cuesta-{os.getpid()}-{index}", f"{net}.{index + 1}"
-        _link(journal, factors, (bridge, f"{bridge}n{index}", name, address))
+        link = _Link(bridge=bridge, end=f"{bridge}n{index}", namespace=name, address=address)
+        _add_link(journal, factors, link)
         linked.append(replace(node, namespace=name, address=address))
     probed = _probe(factors, linked) if len(linked) > 1 else {}
     return replace(place, nodes=tuple(linked), probed={**place.probed, **probed})
@@ -93,16 +94,26 @@ def undo_bridge(step: Step) -> None:
         output_of(_FACTOR, ["ip", "link", "del", step["name"]])
 
 
-def _link(journal: Journal, factors: MachineFactors, names: tuple[str, str, str, str]) -> None:
-    bridge, end, namespace, address = names
+@dataclass(frozen=True, kw_only=True)
+class _Link:
+    """A node's link: the bridge, its device there, and the node's network and address."""
+
+    bridge: str
+    end: str
+    namespace: str
+    address: str
+
+
+def _add_link(journal: Journal, factors: MachineFactors, link: _Link) -> None:
+    end, namespace = link.end, link.namespace
     journal.note(NAMESPACE, name=namespace)
     output_of(_FACTOR, ["ip", "netns", "add", namespace])
     journal.note(BRIDGE, name=end)
     peer = ["peer", "name", "eth0", "netns", namespace]
     output_of(_FACTOR, ["ip", "link", "add", end, "type", "veth", *peer])
-    output_of(_FACTOR, ["ip", "link", "set", end, "master", bridge, "up"])
+    output_of(_FACTOR, ["ip", "link", "set", end, "master", link.bridge, "up"])
     inside = ["ip", "-n", namespace]
-    output_of(_FACTOR, [*inside, "addr", "add", f"{address}/24", "dev", "eth0"])
+    output_of(_FACTOR, [*inside, "addr", "add", f"{link.address}/24", "dev", "eth0"])
     output_of(_FACTOR, [*inside, "link", "set", "lo", "up"])
     output_of(_FACTOR, [*inside, "link", "set", "eth0", "up"])
     _shape(["tc", "-n", namespace], "eth0", factors, factors.link_seconds)

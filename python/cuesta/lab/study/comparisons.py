@@ -113,6 +113,14 @@ class Factors:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Bounds:
+    """The claimed bounds of a ratio."""
+
+    low: float
+    high: float = math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """A comparison of a claim.
 
@@ -174,8 +182,8 @@ def compared(claim: Table, factors: Factors) -> ClaimComparisons:
         within = float(claim.get("within", FLAT_WITHIN))
         first, *further = claim["same"]
         pairs = [(side, first) for side in further]
-        return _over_levels(claim, factors, pairs, (1 / within, within))
-    bounds = (float(claim.get("by", 1.0)), float(claim.get("under", math.inf)))
+        return _over_levels(claim, factors, pairs, _Bounds(low=1 / within, high=within))
+    bounds = _Bounds(low=float(claim.get("by", 1.0)), high=float(claim.get("under", math.inf)))
     return _over_levels(claim, factors, [(claim["than"], claim["faster"])], bounds)
 
 
@@ -183,7 +191,7 @@ def _over_levels(
     claim: Table,
     factors: Factors,
     pairs: Iterable[tuple[Table, Table]],
-    bounds: tuple[float, float],
+    bounds: _Bounds,
 ) -> ClaimComparisons:
     """Compare each pair of sides, at each level of `over` if the claim has it."""
     over = claim.get("over")
@@ -236,9 +244,9 @@ def _trend(claim: Table, factors: Factors) -> ClaimComparisons:
     prior = factors.prior_spread(claim)
     if claim["trend"] == "flat":
         within = float(claim.get("within", FLAT_WITHIN))
+        bounds = _Bounds(low=1 / within, high=within)
         parts = [
-            _part({over: name}, samples[name], samples[run[0]], (1 / within, within), prior)
-            for name in run[1:]
+            _part({over: name}, samples[name], samples[run[0]], bounds, prior) for name in run[1:]
         ]
         return ClaimComparisons(parts=tuple(parts), missing=missing, needed=needed)
     rises = claim["trend"] == "rises"
@@ -247,7 +255,7 @@ def _trend(claim: Table, factors: Factors) -> ClaimComparisons:
     for before, after in [*steps, (run[0], run[-1])] if len(run) > 2 else steps:
         upper, lower = (after, before) if rises else (before, after)
         spans_all = (before, after) == (run[0], run[-1])
-        part = _part({over: after}, samples[upper], samples[lower], (1.0, math.inf), prior)
+        part = _part({over: after}, samples[upper], samples[lower], _Bounds(low=1.0), prior)
         parts.append(part if spans_all or part.refuted else _allowed(part))
     return ClaimComparisons(parts=tuple(parts), missing=missing, needed=needed)
 
@@ -316,13 +324,13 @@ def _part(
     levels: Mapping[str, str],
     upper: Sequence[float],
     lower: Sequence[float],
-    bounds: tuple[float, float],
+    bounds: _Bounds,
     prior: Spread,
 ) -> Part:
     return Part(
         levels=levels,
         ratio=ratio(upper, lower, prior),
-        low=bounds[0],
-        high=bounds[1],
+        low=bounds.low,
+        high=bounds.high,
         repeats=min(len(upper), len(lower)),
     )
