@@ -6,6 +6,9 @@ commands to start. Leader and agents are connected: when the leader exits, an ag
 processes that it has started, and a watchdog (`watchdog`) of each does so if the process itself was
 killed.
 
+`running` has the connections, processes and state of a cluster, which its leader shares with the
+services (`services`, `yarn_service`) and with the command (`driver`).
+
 `schedulers` has one module for each scheduler, behind one Protocol. `control` has the operations of
 a user's process: submit, query, end. `session` is a cluster on this machine for a `with` statement.
 
