@@ -14,8 +14,8 @@ from cuesta.errors import InputError
 from cuesta.lab import ceilings, inputs, machines, record
 from cuesta.lab.child import run_in_child
 from cuesta.lab.observer import Observer, Silent
-from cuesta.lab.plan import Plan
 from cuesta.lab.ownership import forget, replaceable
+from cuesta.lab.plan import Plan
 from cuesta.lab.record import Record
 from cuesta.lab.run import run_trial
 from cuesta.lab.steps.resolve import check
