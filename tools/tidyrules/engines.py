@@ -30,13 +30,13 @@ def check(file: SourceFile) -> Iterator[Finding]:
 
 
 def _imported(tree: ast.AST) -> frozenset[str]:
-    """Names that a file imports from the package of the engines."""
+    """Classes that a file imports from the package of the engines, and engines from its modules."""
     return frozenset(
         alias.asname or alias.name
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{_PACKAGE}.")
         for alias in node.names
-        if alias.name[:1].isupper()
+        if alias.name[:1].isupper() and (node.module == _PACKAGE or alias.name.endswith("Engine"))
     )
 
 

@@ -1,5 +1,5 @@
-//! Sources of gene pairs: text files, plain or compressed, a KINC `clusters-*/NNN/` tree whose folder
-//! names are value ranges, or a pair matrix. Text is divided into splits.
+//! Sources of gene pairs: text files, plain or compressed, a KINC `clusters-*/NNN/` tree whose
+//! folder names are value ranges, or a pair matrix. Text is divided into splits.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

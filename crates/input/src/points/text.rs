@@ -28,8 +28,9 @@ const WORD_BYTES_MAX: usize = 40;
 
 /// Writes the points of a text file as a `.npy` file; returns how many bytes of text they are.
 ///
-/// Compressed text is unpacked to a temporary file beside `output` first. A point a line, laid out as [`crate::table::points`] recognises or `table` says; empty lines and
+/// A point a line, laid out as [`crate::table::points`] recognises or `table` says; empty lines and
 /// lines that start with `#` are passed over. A number is the nearest double, then the nearest `T`.
+/// Compressed text is unpacked to a temporary file beside `output` first.
 ///
 /// # Errors
 /// `Input` naming the line that holds no number or another count of fields than the first line,

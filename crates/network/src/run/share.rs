@@ -55,8 +55,8 @@ impl Pairs {
         }
     }
 
-    /// Cuts the dataset into shares of about `size_bytes`, in order, none empty. A compressed file is
-    /// in one share, a small file shares one with its neighbours.
+    /// Cuts the dataset into shares of about `size_bytes`, in order, none empty. A compressed file
+    /// is in one share, a small file shares one with its neighbours.
     pub fn shares(&self, size_bytes: u64) -> Vec<Share> {
         match &self.source {
             RowSource::Text { text, .. } => {
