@@ -123,7 +123,7 @@ fn request(output: &Path) -> Request {
         output: output.to_owned(),
         seed: 0,
         threads: 1,
-        memory_bytes: MEMORY_BYTES,
+        budget: Budget::new(MEMORY_BYTES).into(),
         scratch: folder().to_owned(),
         verify: Default::default(),
         names: None,

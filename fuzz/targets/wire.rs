@@ -154,7 +154,7 @@ fn worker(which: u8) -> Result<Box<dyn Worker>> {
         output: folder().to_owned(),
         seed: 0,
         threads: 1,
-        memory_bytes: MEMORY_BYTES,
+        budget: Budget::new(MEMORY_BYTES).into(),
         scratch: folder().to_owned(),
         verify: Default::default(),
         names: None,

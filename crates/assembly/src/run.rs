@@ -32,8 +32,7 @@ use cuesta_input::reads::{Pairing, ReadBatch, Reads, distinct, input_bytes};
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
 pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
-    let budget = Budget::new(request.memory_bytes);
-    let context = Context { request, budget: &budget, progress };
+    let context = Context::new(request, progress);
     run_with(&context, &Local::new(&context))
 }
 

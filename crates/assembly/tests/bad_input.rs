@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
@@ -23,7 +24,7 @@ fn run(content: &[u8], scratch: Option<&Path>, memory_bytes: u64) -> Result<Resp
         output: folder.path().to_owned(),
         seed: 0,
         threads: 2,
-        memory_bytes,
+        budget: Budget::new(memory_bytes).into(),
         scratch: scratch.unwrap_or(folder.path()).to_owned(),
         verify: Default::default(),
         names: None,

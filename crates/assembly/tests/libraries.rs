@@ -7,6 +7,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, VerificationLevel};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -66,7 +67,7 @@ fn assembled(folder: &Path, files: &[&[String]], parameters: Value) -> Request {
         output: folder.join(format!("answer-{}", fs::read_dir(folder).unwrap().count())),
         seed: 0,
         threads: 2,
-        memory_bytes: 1 << 30,
+        budget: Budget::new(1 << 30).into(),
         scratch: folder.to_owned(),
         verify: VerificationLevel::Full,
         names: None,

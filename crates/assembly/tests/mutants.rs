@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cuesta_assembly::verify;
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, VerificationLevel};
 use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
@@ -92,7 +93,7 @@ fn answer(parameters: &Value, reads: &[String]) -> Answer {
         output,
         seed: 0,
         threads: 1,
-        memory_bytes: 64 << 20,
+        budget: Budget::new(64 << 20).into(),
         scratch: folder.path().to_owned(),
         verify: VerificationLevel::Full,
         names: None,

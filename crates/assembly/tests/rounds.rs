@@ -8,6 +8,7 @@ use std::io::Write;
 use common::engines::{Place, by_chance, by_ranks, files, pairs_with_errors, resources};
 use common::reads;
 use cuesta_assembly::rounds::{lead, work};
+use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -94,7 +95,11 @@ fn native_answers_of_later_sizes_equal_those_that_count_all_reads() {
         };
         let (expected, _) = place.in_rounds(&parameters, engine);
         for (threads, memory_bytes) in [(1, 1 << 30), (3, 1 << 30), (2, 16 << 20)] {
-            let request = Request { threads, memory_bytes, ..place.request("again", &parameters) };
+            let request = Request {
+                threads,
+                budget: Budget::new(memory_bytes).into(),
+                ..place.request("again", &parameters)
+            };
             cuesta_assembly::run(&request, &Progress::default()).unwrap();
             assert!(files(&request.output) == expected, "{parameters} {threads} {memory_bytes}");
             std::fs::remove_dir_all(&request.output).unwrap();

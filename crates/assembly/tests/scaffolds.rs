@@ -8,6 +8,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, VerificationLevel};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -49,7 +50,7 @@ fn assembled(folder: &Path, threads: usize) -> Request {
         output: folder.join(format!("answer-{threads}")),
         seed: 0,
         threads,
-        memory_bytes: 1 << 30,
+        budget: Budget::new(1 << 30).into(),
         scratch: folder.to_owned(),
         verify: VerificationLevel::Full,
         names: None,

@@ -27,7 +27,7 @@ fn request(folder: &Path, parameters: &serde_json::Value, threads: usize, memory
         output: folder.to_owned(),
         seed: 0,
         threads,
-        memory_bytes: memory,
+        budget: Budget::new(memory).into(),
         scratch: folder.to_owned(),
         verify: Default::default(),
         names: None,

@@ -6,6 +6,7 @@ mod common;
 use std::path::Path;
 
 use cuesta_core::Result;
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Verdict, VerificationLevel};
 use cuesta_core::progress::Progress;
 use proptest::prelude::*;
@@ -20,7 +21,7 @@ fn request(folder: &Path, parameters: &Value, (threads, memory_bytes): (usize, u
         output: folder.join("answer"),
         seed: 0,
         threads,
-        memory_bytes,
+        budget: Budget::new(memory_bytes).into(),
         scratch: folder.to_owned(),
         verify: VerificationLevel::Full,
         names: None,

@@ -1,4 +1,5 @@
 //! The memory budget: a hard limit, from which each large buffer is reserved before allocation.
+//! A process has a single one, which comes with its request ([`crate::job::Request::budget`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,16 +33,7 @@ impl Budget {
     /// # Errors
     /// `Input` naming the purpose, the need and the limit when it does not fit.
     pub fn take(&self, size_bytes: u64, purpose: &str) -> Result<Lease<'_>> {
-        self.try_take(size_bytes).ok_or_else(|| {
-            Error::input(
-                "memory",
-                format!(
-                    "{purpose} needs {} more, the limit is {}; raise --memory",
-                    human(size_bytes),
-                    human(self.limit_bytes)
-                ),
-            )
-        })
+        self.try_take(size_bytes).ok_or_else(|| refusal(size_bytes, self.limit_bytes, purpose))
     }
 
     /// Reserves `size_bytes` if they are free.
@@ -63,6 +55,13 @@ impl Drop for Lease<'_> {
     fn drop(&mut self) {
         self.budget.used_bytes.fetch_sub(self.size_bytes, Ordering::Relaxed);
     }
+}
+
+/// The error that `purpose` needs `size_bytes`, which do not fit in `limit_bytes`.
+pub fn refusal(size_bytes: u64, limit_bytes: u64, purpose: &str) -> Error {
+    let (size, limit) = (human(size_bytes), human(limit_bytes));
+    let text = format!("{purpose} needs {size} more, the limit is {limit}; raise --memory");
+    Error::input("memory", text)
 }
 
 /// A size with a binary unit, one decimal: `1.5 GiB`.

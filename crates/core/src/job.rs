@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::budget::Budget;
@@ -30,8 +31,9 @@ pub struct Request {
     pub seed: u64,
     /// Threads, at least 1.
     pub threads: usize,
-    /// The memory limit, in bytes.
-    pub memory_bytes: u64,
+    /// Memory that the process of this request may use, of `memory_bytes`; clones share it.
+    #[serde(rename = "memory_bytes", deserialize_with = "budget")]
+    pub budget: Arc<Budget>,
     /// A folder for data that exceeds the memory.
     pub scratch: PathBuf,
     /// Share of the answer that a verification compares with the input.
@@ -56,6 +58,11 @@ pub enum VerificationLevel {
 
 /// Parts of which [`VerificationLevel::Sample`] verifies one.
 pub const SAMPLE_GROUP_SIZE: u64 = 16;
+
+/// Makes the budget of a process from the limit in its request.
+fn budget<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Arc<Budget>, D::Error> {
+    u64::deserialize(from).map(|limit_bytes| Arc::new(Budget::new(limit_bytes)))
+}
 
 impl Request {
     /// Refuses a request without inputs, for workloads that read some.
@@ -104,7 +111,12 @@ pub struct Context<'a> {
     pub progress: &'a Progress,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// The context of a request, with its budget.
+    pub fn new(request: &'a Request, progress: &'a Progress) -> Self {
+        Self { request, budget: &request.budget, progress }
+    }
+
     /// The parameters of the workload, as [`parameters`] reads them.
     ///
     /// # Errors
@@ -228,6 +240,19 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
     use serde_json::json;
+
+    #[test]
+    fn clones_of_a_request_share_one_budget() {
+        let text = r#"{"inputs": [], "output": "o", "threads": 1, "memory_bytes": 100,
+                       "scratch": "s"}"#;
+        let request = request(text).unwrap();
+        let clone = request.clone();
+        let lease = clone.budget.take(60, "a buffer").unwrap();
+        assert_eq!((request.budget.limit_bytes(), request.budget.free_bytes()), (100, 40));
+        drop(lease);
+        let progress = Progress::default();
+        assert_eq!(Context::new(&request, &progress).budget.free_bytes(), 100);
+    }
 
     #[derive(Debug, Default, Deserialize, PartialEq, Serialize)]
     #[serde(default)]

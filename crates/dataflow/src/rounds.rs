@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use cuesta_core::budget::Budget;
+use cuesta_core::budget;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
@@ -97,12 +97,13 @@ impl Steps {
         let source = VectorSource::open(&self.request.inputs, self.request.seed)?;
         let plan = self.params.check(source.vectors())?;
         let amounts = Amounts { files: source.file_bytes(), memory: plan.bytes(plan.vectors) };
-        let budget = Budget::new(self.resources.all_bytes());
         let at_once = plan.blocks.min(self.resources.slots as u64);
         match (plan.keep, self.resources.keeps) {
             (Keep::Memory, true) => {
-                budget
-                    .take(amounts.memory, "keeping all blocks in memory (--keep disk does not)")?;
+                self.require(
+                    amounts.memory,
+                    "keeping all blocks in memory (--keep disk does not)",
+                )?;
             }
             (Keep::Memory | Keep::Disk, _) => {
                 // Unshifted and shifted blocks are stored together, because a task may run twice.
@@ -112,12 +113,21 @@ impl Steps {
             (Keep::None, _) if plan.stores() => {
                 let size_bytes = at_once * plan.bytes(plan.vectors_of(0));
                 let purpose = "a block of every task at once (smaller --block-vectors take less)";
-                budget.take(size_bytes, purpose)?;
+                self.require(size_bytes, purpose)?;
             }
             (Keep::None, _) => {}
         }
         let first = if plan.keep == Keep::None { Stage::Pipeline } else { Stage::Make };
         Ok((first, plan, amounts))
+    }
+
+    /// Refuses what does not fit in the memory of all workers.
+    fn require(&self, size_bytes: u64, purpose: &str) -> Result<()> {
+        let limit_bytes = self.resources.all_bytes();
+        if size_bytes > limit_bytes {
+            return Err(budget::refusal(size_bytes, limit_bytes, purpose));
+        }
+        Ok(())
     }
 
     fn round(&self, stage: Stage, plan: &Plan, amounts: Amounts) -> Result<Round> {

@@ -21,12 +21,11 @@ use crate::table;
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
 pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
-    let budget = Budget::new(request.memory_bytes);
-    let context = Context { request, budget: &budget, progress };
+    let context = Context::new(request, progress);
     let source = VectorSource::open(&request.inputs, request.seed)?;
     let plan = context.parameters::<DataflowParams>()?.check(source.vectors())?;
-    let dataflow =
-        Dataflow { context: &context, plan, source, sums: BlockSums::new(plan.blocks, &budget)? };
+    let sums = BlockSums::new(plan.blocks, context.budget)?;
+    let dataflow = Dataflow { context: &context, plan, source, sums };
     let mut response = Response::default();
     match plan.stages {
         Stages::Fused => dataflow.fused(&mut response)?,

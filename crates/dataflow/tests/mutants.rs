@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::Path;
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, VerificationLevel};
 use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
@@ -28,7 +29,7 @@ fn answered(folder: &Path, parameters: Value, values: &[f64]) -> Request {
         output: folder.to_owned(),
         seed: 3,
         threads: 1,
-        memory_bytes: 1 << 30,
+        budget: Budget::new(1 << 30).into(),
         scratch: folder.to_owned(),
         verify: VerificationLevel::Full,
         names: None,

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -26,7 +27,7 @@ fn new_request(folder: &Path, parameters: Value, inputs: Vec<PathBuf>) -> Reques
         output: folder.join("answer"),
         seed: 7,
         threads: 2,
-        memory_bytes: 1 << 30,
+        budget: Budget::new(1 << 30).into(),
         scratch: folder.join("scratch"),
         verify: Default::default(),
         names: None,

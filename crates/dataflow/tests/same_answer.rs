@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Verdict, VerificationLevel};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
@@ -24,7 +25,7 @@ fn new_request(folder: &Path, parameters: Value, threads: usize) -> Request {
         output: folder.join("answer"),
         seed: 7,
         threads,
-        memory_bytes: 1 << 30,
+        budget: Budget::new(1 << 30).into(),
         scratch: folder.join("scratch"),
         verify: Default::default(),
         names: None,
@@ -196,10 +197,10 @@ fn the_reduction_is_a_separate_phase() {
 fn too_little_memory_or_disk_is_reported_before_the_work() {
     let in_memory =
         json!({ "blocks": 4, "block_vectors": 1 << 20, "stages": "separate", "keep": "memory" });
-    let error = refused(in_memory, |request| request.memory_bytes = 64 << 20);
+    let error = refused(in_memory, |request| request.budget = Budget::new(64 << 20).into());
     assert!(error.message.contains("--keep disk"), "{}", error.message);
     let lazy = json!({ "blocks": 4, "block_vectors": 1 << 20, "stages": "separate" });
-    let error = refused(lazy, |request| request.memory_bytes = 24 << 20);
+    let error = refused(lazy, |request| request.budget = Budget::new(24 << 20).into());
     assert!(error.message.contains("a block a thread needs"), "{}", error.message);
     let spilled = json!({
         "blocks": 1 << 24, "block_vectors": 1 << 26, "stages": "separate", "keep": "disk"

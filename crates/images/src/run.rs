@@ -4,7 +4,6 @@
 use std::ops::Range;
 use std::path::Path;
 
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
@@ -81,11 +80,10 @@ pub fn rows(
     progress: &Progress,
 ) -> Result<Vec<Row>> {
     let plan = plan(request)?;
-    let budget = Budget::new(request.memory_bytes);
     let needed_bytes = stack.needed_bytes.max(1);
-    let fitting = usize::try_from(budget.free_bytes() / needed_bytes).unwrap_or(usize::MAX);
+    let fitting = usize::try_from(request.budget.free_bytes() / needed_bytes).unwrap_or(usize::MAX);
     let threads = request.threads.min(fitting).max(1);
-    let _lease = budget.take(threads as u64 * needed_bytes, "the largest image")?;
+    let _lease = request.budget.take(threads as u64 * needed_bytes, "the largest image")?;
     progress.expect(images.clone().map(|image| stack.bytes_of(image)).sum());
     let task = |worker: &mut (Reader<'_>, Scratch, Vec<Row>), task: usize| {
         let (reader, scratch, rows) = worker;

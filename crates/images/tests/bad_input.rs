@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Page, Workspace, directory_first, levels, refused, tiff};
+use cuesta_core::budget::Budget;
 use cuesta_core::error::ErrorKind;
 use cuesta_core::progress::Progress;
 use cuesta_images::kernel::needed_bytes;
@@ -120,7 +121,7 @@ fn parameters_out_of_range_are_refused() {
         assert!(text.contains(expected), "{text}");
     }
     let mut request = workspace.request(&[&path], json!({}));
-    request.memory_bytes = 1 << 20;
+    request.budget = Budget::new(1 << 20).into();
     let text = refused(&request);
     assert!(text.contains("the largest image needs") && text.contains("raise --memory"), "{text}");
 }

@@ -8,6 +8,7 @@ mod common;
 use std::fs;
 
 use common::{Page, Workspace, levels, run, run_verified, tiff, verify};
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, VerificationLevel};
 use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
@@ -132,7 +133,7 @@ fn memory_enough_for_the_run_is_enough_for_the_verification() {
     let mut request = workspace.request(&[&path], json!({}));
     let mut least = None;
     for memory_bytes in (100..3000).map(|kibibytes| kibibytes << 10) {
-        request.memory_bytes = memory_bytes;
+        request.budget = Budget::new(memory_bytes).into();
         if cuesta_images::run(&request, &Progress::default()).is_ok() {
             least = Some(memory_bytes);
             break;
@@ -140,7 +141,7 @@ fn memory_enough_for_the_run_is_enough_for_the_verification() {
     }
     assert!(least.is_some());
     assert!(passes(&request), "{least:?}");
-    request.memory_bytes = 64 << 10;
+    request.budget = Budget::new(64 << 10).into();
     let message = cuesta_images::verify(&request, &Progress::default()).unwrap_err().message;
     assert!(message.contains("raise --memory"), "{message}");
 }

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{Page, Workspace, directory_first, levels, run, run_verified, tiff, verify};
+use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_images::kernel::needed_bytes;
@@ -100,7 +101,8 @@ fn threads_memory_and_form_do_not_change_the_answer() {
     let expected = counts(&workspace.request(&[&stack], parameters.clone()));
     for (threads, memory_bytes) in [(1, 1 << 30), (3, 1 << 30), (4, 700_000)] {
         let mut request = workspace.request(&[&stack], parameters.clone());
-        (request.threads, request.memory_bytes) = (threads, memory_bytes);
+        request.threads = threads;
+        request.budget = Budget::new(memory_bytes).into();
         assert_eq!(counts(&request), expected);
     }
     let many_counts = counts(&workspace.request(&[&many], parameters));

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
@@ -76,9 +75,9 @@ pub fn read<'f>(
     perform: ReadRequest,
     progress: &Progress,
 ) -> Result<Vec<ReadPart>> {
-    let budget = Budget::new(request.memory_bytes);
     let room_bytes = files.longest_bytes();
-    let _lease = budget.take(request.threads as u64 * room_bytes, "a request of each thread")?;
+    let buffers_bytes = request.threads as u64 * room_bytes;
+    let _lease = request.budget.take(buffers_bytes, "a request of each thread")?;
     let each = (TASK_BYTES / room_bytes.max(1)).max(1);
     let tasks = (range.end - range.start).div_ceil(each) as usize;
     let task = |worker: &mut TaskReader<'f>, task: usize| {

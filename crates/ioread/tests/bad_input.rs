@@ -5,6 +5,7 @@
 mod common;
 
 use common::Place;
+use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
 use serde_json::json;
 
@@ -39,7 +40,7 @@ fn unreadable_inputs_are_named() {
 fn a_request_that_has_no_room_is_refused() {
     let place = Place::new();
     let mut request = place.request(&[vec![1; 3 << 20]], 1 << 20, 0);
-    request.memory_bytes = 1 << 20;
+    request.budget = Budget::new(1 << 20).into();
     let message = cuesta_ioread::run(&request, &Progress::default()).unwrap_err().message;
     assert!(message.contains("a request of each thread"), "{message}");
 }

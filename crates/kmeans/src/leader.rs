@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
@@ -73,9 +72,8 @@ impl Leader {
     /// `Input` if a file of centres does not fit, or the sample of k-means++ exceeds the memory;
     /// `System`; `Cancelled`.
     pub fn seed(&mut self, request: &Request, progress: &Progress) -> Result<()> {
-        let budget = Budget::new(request.memory_bytes);
         let size_bytes = seeding::size_bytes(&self.points, &self.params);
-        let _lease = budget.take(size_bytes, "choosing the first centres")?;
+        let _lease = request.budget.take(size_bytes, "choosing the first centres")?;
         let seeds = (request.seed, request.scratch.as_path());
         let progress = (progress, self.pass_amount);
         self.centres = seeding::centres(&self.points, &self.params, seeds, progress)?;

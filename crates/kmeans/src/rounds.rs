@@ -233,7 +233,7 @@ impl Work {
         let job = StoreSettings {
             clusters: self.params.clusters,
             threads: self.request.threads,
-            memory_bytes: self.request.memory_bytes,
+            budget: &self.request.budget,
             keep: self.keeps,
             pass: Pass::default(),
         };

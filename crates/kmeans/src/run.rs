@@ -29,7 +29,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     let job = StoreSettings {
         clusters: params.clusters,
         threads: request.threads,
-        memory_bytes: request.memory_bytes,
+        budget: &request.budget,
         keep: params.keep == PointCaching::All,
         pass: leader.pass(),
     };

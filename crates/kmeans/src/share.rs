@@ -62,7 +62,7 @@ pub fn share(
     points: &Arc<PointFiles>,
     range: Range<u64>,
     precision: Precision,
-    job: &StoreSettings,
+    job: &StoreSettings<'_>,
 ) -> Result<Box<dyn Share>> {
     Ok(match precision.of(points.element()) {
         Element::F32 => Box::new(TypedShare::<f32>::new(points, range, job)?),
@@ -81,7 +81,7 @@ struct TypedShare<T> {
 }
 
 impl<T: Real> TypedShare<T> {
-    fn new(points: &Arc<PointFiles>, range: Range<u64>, job: &StoreSettings) -> Result<Self> {
+    fn new(points: &Arc<PointFiles>, range: Range<u64>, job: &StoreSettings<'_>) -> Result<Self> {
         let (clusters, dimensions) = (job.clusters, points.dimensions);
         Ok(Self {
             store: PointStore::new(Arc::clone(points), range, job)?,

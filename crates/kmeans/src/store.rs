@@ -33,13 +33,13 @@ const RESERVED_BYTES: u64 = 64 << 20;
 
 /// Amount of work, and its resources.
 #[derive(Clone, Copy, Debug)]
-pub struct StoreSettings {
+pub struct StoreSettings<'a> {
     /// Clusters.
     pub clusters: usize,
     /// Threads.
     pub threads: usize,
-    /// The memory limit.
-    pub memory_bytes: u64,
+    /// The memory of the process.
+    pub budget: &'a Budget,
     /// Whether points stay in memory from one pass to the next, if they fit.
     pub keep: bool,
     /// Progress of a pass.
@@ -91,20 +91,23 @@ impl<T: Real> PointStore<T> {
     ///
     /// # Errors
     /// `Input` if not even a chunk for each thread fits.
-    pub fn new(points: Arc<PointFiles>, range: Range<u64>, job: &StoreSettings) -> Result<Self> {
+    pub fn new(
+        points: Arc<PointFiles>,
+        range: Range<u64>,
+        job: &StoreSettings<'_>,
+    ) -> Result<Self> {
         let row_bytes = points.dimensions * size_of::<T>() + 4;
         let reserved_bytes = 2 * Sums::size_bytes(job.clusters, points.dimensions);
-        let reserved = RESERVED_BYTES.min(job.memory_bytes / 2);
+        let reserved = RESERVED_BYTES.min(job.budget.limit_bytes() / 2);
         let reserved_bytes =
             reserved + job.threads as u64 * (reserved_bytes + buffers_bytes(row_bytes));
         let count = range.end - range.start;
         let all = count.next_multiple_of(STRIP as u64).saturating_mul(row_bytes as u64);
-        let budget = Budget::new(job.memory_bytes);
-        let fits = job.keep && budget.try_take(reserved_bytes.saturating_add(all)).is_some();
+        let fits = job.keep && job.budget.try_take(reserved_bytes.saturating_add(all)).is_some();
         let mut keeps_clusters = false;
         if !fits {
-            budget.take(reserved_bytes, "a chunk of points for each thread")?;
-            keeps_clusters = budget.try_take(4 * count).is_some();
+            job.budget.take(reserved_bytes, "a chunk of points for each thread")?;
+            keeps_clusters = job.budget.try_take(4 * count).is_some();
         }
         // A run can be cancelled between two chunks.
         let most = CHUNK_PRODUCTS / (job.clusters * points.dimensions) * row_bytes;

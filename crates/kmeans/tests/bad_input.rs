@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Workspace, clouds, refused};
+use cuesta_core::budget::Budget;
 use cuesta_core::error::ErrorKind;
 use cuesta_core::progress::Progress;
 use cuesta_input::npy;
@@ -49,7 +50,7 @@ fn bad_arrays_are_named() {
     for memory_bytes in [1 << 30, 6 << 20] {
         let path = workspace.singles("nan.npy", &rows);
         let mut request = workspace.request(&[&path], json!({ "clusters": 2 }));
-        request.memory_bytes = memory_bytes;
+        request.budget = Budget::new(memory_bytes).into();
         let text = refused(&request);
         assert!(text.contains("coordinate 3 of point 42 of") && text.contains("NaN"), "{text}");
     }
@@ -90,7 +91,7 @@ fn parameters_out_of_range_are_refused() {
         assert!(text.contains(expected), "{text}");
     }
     let mut request = workspace.request(&[&path], json!({ "clusters": 2 }));
-    request.memory_bytes = 1 << 16;
+    request.budget = Budget::new(1 << 16).into();
     assert!(refused(&request).contains("raise --memory"));
 }
 
@@ -102,7 +103,7 @@ fn a_cancelled_run_stops() {
         let progress = Progress::default();
         progress.cancel();
         let mut request = workspace.request(&[&path], json!({ "clusters": 2 }));
-        request.memory_bytes = memory_bytes;
+        request.budget = Budget::new(memory_bytes).into();
         let error = cuesta_kmeans::run(&request, &progress).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Cancelled);
     }

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Workspace, clouds, run};
+use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -59,7 +60,9 @@ fn phases_with_memory(workspace: &Workspace, request: &Request, memory_bytes: u6
     let resources =
         Resources { slots: 1, memory_bytes: 1 << 30, keeps: true, ..Resources::default() };
     let mut leader = lead(request, Resources { tasks: Some(1), ..resources }).unwrap();
-    let mut worker = work(&Request { memory_bytes, ..request.clone() }, resources).unwrap();
+    let mut worker =
+        work(&Request { budget: Budget::new(memory_bytes).into(), ..request.clone() }, resources)
+            .unwrap();
     let (mut results, mut phases) = (Vec::new(), Vec::new());
     let mut response = cuesta_core::job::Response::default();
     let progress = Progress::default();

@@ -6,6 +6,7 @@
 mod common;
 
 use common::{Workspace, clouds, run, run_verified, verify};
+use cuesta_core::budget::Budget;
 use cuesta_core::random::Stream;
 use cuesta_kmeans::kernel::simd::VectorLevel;
 use cuesta_kmeans::kernel::{self, Centres, Grid, NONE, Real, STRIP, Sums};
@@ -30,7 +31,7 @@ fn threads_and_memory_do_not_change_a_byte() {
             let mut request =
                 workspace.request(&[&path], json!({ "clusters": 7, "iterations": 6 }));
             request.threads = threads;
-            request.memory_bytes = memory_bytes;
+            request.budget = Budget::new(memory_bytes).into();
             let response = run(&request);
             let streamed = response.phases.iter().any(|phase| phase.name.starts_with("streamed"));
             assert_eq!(streamed, memory_bytes < 10 << 20);
@@ -164,7 +165,7 @@ fn kmeans_plus_plus_depends_on_the_seed_only() {
         let mut request = workspace.request(&[&path], parameters);
         request.seed = seed;
         request.threads = threads;
-        request.memory_bytes = memory_bytes;
+        request.budget = Budget::new(memory_bytes).into();
         run_verified(&request);
         answers.push(workspace.answer());
     }

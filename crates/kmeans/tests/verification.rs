@@ -8,6 +8,7 @@ mod common;
 use std::fs;
 
 use common::{Workspace, clouds, run, run_verified, verify};
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, VerificationLevel};
 use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
@@ -77,7 +78,7 @@ fn memory_enough_for_the_run_is_enough_for_the_verification() {
     run(&request);
     let answer = workspace.answer();
     for memory_bytes in [1 << 20, 3 << 20, 6 << 20, 12 << 20, 1 << 30] {
-        request.memory_bytes = memory_bytes;
+        request.budget = Budget::new(memory_bytes).into();
         let works = cuesta_kmeans::run(&request, &Progress::default()).is_ok();
         assert!(works || memory_bytes < 12 << 20);
         assert_eq!(workspace.answer(), answer);
@@ -160,7 +161,7 @@ proptest! {
         };
         let parameters = json!({ "clusters": clusters.min(count), "iterations": iterations });
         let mut request = workspace.request(&[&path], parameters);
-        request.memory_bytes = memory_bytes;
+        request.budget = Budget::new(memory_bytes).into();
         run_verified(&request);
     }
 }

@@ -6,6 +6,7 @@
 mod common;
 
 use common::{Workspace, gzip, run_only};
+use cuesta_core::budget::Budget;
 use cuesta_core::error::ErrorKind;
 use serde_json::json;
 
@@ -129,7 +130,7 @@ fn edges_that_do_not_fit_are_refused_with_the_option_to_raise() {
     let workspace = Workspace::new();
     let input = workspace.make("a.txt", |_| {});
     let mut request = workspace.request(&[&input], json!({ "method": "louvain" }));
-    request.memory_bytes = 10_000;
+    request.budget = Budget::new(10_000).into();
     let error = run_only("communities", &request).unwrap_err();
     assert!(error.message.contains("raise --memory"), "{}", error.message);
 }

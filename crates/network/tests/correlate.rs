@@ -7,6 +7,7 @@ mod common;
 use std::fs;
 
 use common::{Workspace, files, run_and_verify, run_only};
+use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
 use cuesta_input::generate::matrix;
 use cuesta_network::verify::verify;
@@ -95,7 +96,7 @@ fn a_band_that_does_not_fit_is_refused() {
     let workspace = Workspace::new();
     let input = make(&workspace, 0.0);
     let mut request = workspace.request(&[&input], json!({}));
-    request.memory_bytes = 300_000;
+    request.budget = Budget::new(300_000).into();
     let error = run_only("correlate", &request).unwrap_err();
     assert!(error.message.contains("--memory"), "{}", error.message);
     let request = workspace.request(&[&input, &input], json!({}));

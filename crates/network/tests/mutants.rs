@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{Workspace, run_and_verify};
+use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
@@ -100,7 +101,7 @@ fn check_named(workload: &str, request: &mut Request, workspace: &Workspace, reo
 fn request(workspace: &Workspace, inputs: &[&Path], parameters: serde_json::Value) -> Request {
     let mut request = workspace.request(inputs, parameters);
     request.threads = 1;
-    request.memory_bytes = 32 << 20;
+    request.budget = Budget::new(32 << 20).into();
     request
 }
 
@@ -205,7 +206,7 @@ fn no_wrong_names_of_a_join_of_degrees_and_of_a_pair_matrix_pass() {
     let parameters = json!({ "min_abs_score": 0.1, "genes": 14 });
     check_named("degrees", &mut request(&workspace, &[&a], parameters), &workspace, false);
     let mut load = request(&workspace, &[&a], json!({}));
-    load.memory_bytes *= 2;
+    load.budget = Budget::new(2 * load.budget.limit_bytes()).into();
     check_named("load", &mut load, &workspace, false);
 }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Workspace, files, gzip, run_only};
 use cuesta_core::Result;
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -350,7 +351,7 @@ fn a_workload_without_rounds_or_memory_is_refused() {
     let input = workspace.make("a.txt", |_| {});
     let refused = |workload: &str, parameters: Value, memory_bytes: u64| {
         let mut request = workspace.request(&[&input, &input], parameters);
-        request.memory_bytes = memory_bytes;
+        request.budget = Budget::new(memory_bytes).into();
         at_random(workload, &request, resources(None, None), 1).unwrap_err().message
     };
     let louvain = refused("communities", json!({ "method": "louvain" }), 1 << 30);

@@ -4,6 +4,7 @@
 
 mod common;
 
+use cuesta_core::budget::Budget;
 use std::fs;
 use std::path::Path;
 
@@ -111,7 +112,7 @@ fn a_join_is_the_same_in_memory_and_spilled_sorted_and_unsorted() {
         for (memory_bytes, b) in [(1 << 30, &b), (500_000, &b), (1 << 30, &b_tree)] {
             let mut request =
                 workspace.request(&[&a, b], json!({ "min_abs_score": 0.1, "how": how }));
-            request.memory_bytes = memory_bytes;
+            request.budget = Budget::new(memory_bytes).into();
             let entries = workspace.entries();
             run_and_verify("join", &request);
             assert_eq!(workspace.entries(), entries, "scratch files are left over");

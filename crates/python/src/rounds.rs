@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use cuesta_core::Result;
 use cuesta_core::job::{self, Request, Response};
 use cuesta_runtime::parallel::lock;
-use cuesta_runtime::rounds::{self, Resources, Task};
+use cuesta_runtime::rounds::{self, OfferedResources, Task};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -148,8 +148,8 @@ fn opened<T>(
     workload: &str,
     request: &str,
     resources: &str,
-    open: impl FnOnce(&RegisteredWorkload, &Request, Resources) -> Result<T>,
+    open: impl FnOnce(&RegisteredWorkload, Request, OfferedResources) -> Result<T>,
 ) -> Result<T> {
-    let resources = Resources::from_json(resources)?;
-    caught(|| open(RegisteredWorkload::named(workload)?, &job::request(request)?, resources))
+    let offered = OfferedResources::from_json(resources)?;
+    caught(|| open(RegisteredWorkload::named(workload)?, job::request(request)?, offered))
 }

@@ -1,9 +1,10 @@
 //! Registry of all workloads by name, with the functions of their crates. [`ALL`] lists them.
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{self, Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_runtime::rounds::{Leader, Resources, Worker};
+use cuesta_runtime::rounds::{Leader, MemoryPlan, OfferedResources, Resources, Worker};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -144,25 +145,26 @@ impl RegisteredWorkload {
         (self.verify)(request, progress)
     }
 
-    /// The leader of its rounds.
+    /// The leader of its rounds, with its share of the offered memory.
     ///
     /// # Errors
     /// Errors of the workload; `Defect` if it has no rounds.
-    pub fn lead(&self, request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
+    pub fn lead(&self, request: Request, offered: OfferedResources) -> Result<Box<dyn Leader>> {
         let rounds = self.in_rounds()?;
-        let (resources, memory_bytes) = resources.split_off_leader(rounds.leader_part);
-        (rounds.lead)(&Request { memory_bytes, ..request.clone() }, resources)
+        let MemoryPlan { leader_bytes, workers, .. } = offered.divided(rounds.leader_part);
+        let budget = Budget::new(leader_bytes).into();
+        (rounds.lead)(&Request { budget, ..request }, workers)
     }
 
-    /// A worker for the tasks of its rounds, which uses one thread.
+    /// A worker for the tasks of its rounds, with its share of the memory; it uses one thread.
     ///
     /// # Errors
     /// As [`RegisteredWorkload::lead`].
-    pub fn work(&self, request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
+    pub fn work(&self, request: Request, offered: OfferedResources) -> Result<Box<dyn Worker>> {
         let rounds = self.in_rounds()?;
-        let (resources, _) = resources.split_off_leader(rounds.leader_part);
-        let memory_bytes = resources.worker_bytes();
-        (rounds.work)(&Request { memory_bytes, threads: 1, ..request.clone() }, resources)
+        let MemoryPlan { worker_bytes, workers, .. } = offered.divided(rounds.leader_part);
+        let budget = Budget::new(worker_bytes).into();
+        (rounds.work)(&Request { budget, threads: 1, ..request }, workers)
     }
 
     fn in_rounds(&self) -> Result<&RoundFunctions> {

@@ -18,7 +18,7 @@ use cuesta_core::{Error, Result};
 /// Tasks per slot: more than one, so that all slots end at about the same time.
 pub const TASKS_PER_SLOT: u64 = 3;
 
-/// Resources and abilities that an engine offers to a run.
+/// Resources of the workers of a run, and abilities of its engine.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resources {
@@ -27,8 +27,7 @@ pub struct Resources {
     /// Number of nodes that the slots are on; 0 stands for 1.
     #[serde(default)]
     pub nodes: usize,
-    /// Memory of all workers on a node, in bytes; includes the leader's until it is
-    /// [split off](Self::split_off_leader).
+    /// Memory of all workers on a node, in bytes.
     pub memory_bytes: u64,
     /// Requested number of tasks and of parts, if any.
     #[serde(default)]
@@ -55,13 +54,6 @@ impl Resources {
         self.tasks.map_or(items.clamp(1, most), |tasks| tasks as u64)
     }
 
-    /// Reserves one part in `divisor` of the memory for the leader: the remaining resources, and
-    /// the leader's memory in bytes.
-    pub fn split_off_leader(self, divisor: u64) -> (Self, u64) {
-        let leader_bytes = self.memory_bytes / divisor;
-        (Self { memory_bytes: self.memory_bytes - leader_bytes, ..self }, leader_bytes)
-    }
-
     /// Memory of a worker, in bytes.
     pub fn worker_bytes(&self) -> u64 {
         self.all_bytes() / self.slots as u64
@@ -71,18 +63,45 @@ impl Resources {
     pub fn all_bytes(&self) -> u64 {
         self.memory_bytes.saturating_mul(self.nodes.max(1) as u64)
     }
+}
+
+/// Resources that an engine offers to a run: the memory of a node is that of its workers and of the
+/// leader.
+#[derive(Clone, Copy, Debug)]
+pub struct OfferedResources(Resources);
+
+/// Division of the offered memory among the processes of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryPlan {
+    /// Memory of the leader.
+    pub leader_bytes: u64,
+    /// Memory of a worker.
+    pub worker_bytes: u64,
+    /// Resources of all workers, without the memory of the leader.
+    pub workers: Resources,
+}
+
+impl OfferedResources {
+    /// Divides the memory: one part in `leader_part` is the leader's, the workers share the rest.
+    pub fn divided(self, leader_part: u64) -> MemoryPlan {
+        let Self(offered) = self;
+        let leader_bytes = offered.memory_bytes / leader_part;
+        let memory_bytes = offered.memory_bytes - leader_bytes;
+        let workers = Resources { memory_bytes, ..offered };
+        MemoryPlan { leader_bytes, worker_bytes: workers.worker_bytes(), workers }
+    }
 
     /// Reads the resources from JSON.
     ///
     /// # Errors
     /// `Defect` for invalid resources: only engines write them.
     pub fn from_json(text: &str) -> Result<Self> {
-        let resources: Self =
+        let resources: Resources =
             serde_json::from_str(text).map_err(|error| Error::defect("arguments", error))?;
         if resources.slots == 0 || resources.tasks == Some(0) || resources.task_bytes == Some(0) {
             return Err(Error::defect("arguments", "slots, tasks and their bytes are at least 1"));
         }
-        Ok(resources)
+        Ok(Self(resources))
     }
 }
 
@@ -310,8 +329,8 @@ mod tests {
 
     #[test]
     fn resources_are_read_and_zeros_are_refused() {
-        let read = |text: &str| Resources::from_json(text);
-        let resources =
+        let read = |text: &str| OfferedResources::from_json(text);
+        let OfferedResources(resources) =
             read(r#"{"slots": 2, "memory_bytes": 5, "tasks": 3, "keeps": true}"#).unwrap();
         assert_eq!(
             (resources.slots, resources.memory_bytes, resources.tasks, resources.keeps),
@@ -393,12 +412,12 @@ mod tests {
 
     #[test]
     fn memory_is_divided_without_an_uncounted_rest() {
-        let resources = Resources { slots: 3, memory_bytes: 1000, ..Resources::default() };
-        let (remaining, leader_bytes) = resources.split_off_leader(16);
-        assert_eq!((remaining.memory_bytes, leader_bytes), (938, 62));
-        assert_eq!(remaining.worker_bytes(), 312);
-        assert!(leader_bytes + 3 * remaining.worker_bytes() <= resources.memory_bytes);
-        let nodes = Resources { slots: 6, nodes: 2, ..remaining };
+        let offered = OfferedResources::from_json(r#"{"slots": 3, "memory_bytes": 1000}"#).unwrap();
+        let MemoryPlan { leader_bytes, worker_bytes, workers } = offered.divided(16);
+        assert_eq!((workers.memory_bytes, leader_bytes), (938, 62));
+        assert_eq!((worker_bytes, workers.worker_bytes()), (312, 312));
+        assert!(leader_bytes + 3 * worker_bytes <= 1000);
+        let nodes = Resources { slots: 6, nodes: 2, ..workers };
         assert_eq!((nodes.worker_bytes(), nodes.all_bytes()), (312, 2 * 938));
     }
 

@@ -13,6 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::Result;
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -80,7 +81,7 @@ fn in_rounds(workload: &Workload, (name, case): (&str, &Case), seed: u64) {
     let place = Place::new(case, 1);
     let resources = Resources {
         slots: 1 + seed as usize % 3,
-        memory_bytes: place.request.memory_bytes,
+        memory_bytes: place.request.budget.limit_bytes(),
         tasks: [None, Some(1), Some(5)][seed as usize / 2],
         ..Resources::default()
     };
@@ -93,7 +94,7 @@ fn in_rounds(workload: &Workload, (name, case): (&str, &Case), seed: u64) {
 
 fn on_ranks(workload: &Workload, (name, case): (&str, &Case), ranks: usize) {
     let place = Place::new(case, 1);
-    let memory_bytes = place.request.memory_bytes;
+    let memory_bytes = place.request.budget.limit_bytes();
     let resources = Resources {
         slots: ranks,
         memory_bytes,
@@ -126,7 +127,7 @@ impl Place {
             output: folder.path().join("answer"),
             seed: case.seed,
             threads,
-            memory_bytes: 1 << 30,
+            budget: Budget::new(1 << 30).into(),
             scratch: folder.path().join("scratch"),
             verify: Default::default(),
             names: None,

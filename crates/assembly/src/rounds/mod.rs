@@ -20,7 +20,6 @@ mod worker;
 use std::cell::{Cell, OnceCell};
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, parameters};
 use cuesta_core::pages::release_freed;
 use cuesta_runtime::rounds::{Leader, Resources, Worker};
@@ -106,8 +105,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
         request.threads = resources.slots;
     }
     Ok(sequential::leader(move |rounds| {
-        let budget = Budget::new(request.memory_bytes);
-        let context = Context { request: &request, budget: &budget, progress: rounds.progress() };
+        let context = Context::new(&request, rounds.progress());
         let steps = Cell::new(0);
         let records = OnceCell::new();
         let remote = RemoteWorkers {

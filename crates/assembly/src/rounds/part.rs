@@ -2,7 +2,7 @@
 //! modulo the number of parts.
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
+use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 
@@ -21,7 +21,6 @@ const HELD_PART: u64 = 2;
 /// Received super-k-mers of a part.
 pub(super) struct BucketPart {
     k: usize,
-    memory_bytes: u64,
     buckets: Buckets<'static>,
     /// Whether each bucket has records.
     filled: Vec<bool>,
@@ -33,11 +32,9 @@ pub(super) struct BucketPart {
 impl BucketPart {
     /// Creates an empty part, with the memory and scratch folder of a request.
     pub(super) fn new(params: &LevelParams, request: &Request) -> Self {
-        let (memory_bytes, count) = (request.memory_bytes, params.buckets());
-        let held_bytes = memory_bytes / HELD_PART;
+        let (count, held_bytes) = (params.buckets(), request.budget.limit_bytes() / HELD_PART);
         Self {
             k: params.k,
-            memory_bytes,
             buckets: Buckets::of_part(params.k, count, held_bytes, &request.scratch),
             filled: vec![false; count],
             open: vec![Vec::new(); count],
@@ -89,16 +86,18 @@ impl BucketPart {
     }
 
     /// Returns the spectrum of the k-mers in the sampled buckets.
-    pub(super) fn sample(&self, progress: &Progress) -> Result<Spectrum> {
-        self.counting(&self.budget(), progress, |counting| counting.sample())
+    pub(super) fn sample(&self, budget: &Budget, progress: &Progress) -> Result<Spectrum> {
+        let _lease = self.lease(budget)?;
+        self.counting(budget, progress, |counting| counting.sample())
     }
 
-    /// Returns the budget for tables and fragments: memory that blocks do not take.
-    pub(super) fn budget(&self) -> Budget {
-        Budget::new(self.memory_bytes.saturating_sub(self.buckets.blocks.taken_bytes()))
+    /// Leases the memory of the blocks, which tables and fragments cannot have.
+    pub(super) fn lease<'b>(&self, budget: &'b Budget) -> Result<Lease<'b>> {
+        budget.take(self.buckets.blocks.taken_bytes(), "the super-k-mers of a part")
     }
 
-    /// Returns the fragments of the solid k-mers, and the counts.
+    /// Returns the fragments of the solid k-mers, and the counts; the caller has the
+    /// [lease](Self::lease) of the blocks.
     pub(super) fn results<'b>(
         self,
         params: &LevelParams,

@@ -7,7 +7,6 @@
 use std::path::PathBuf;
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_runtime::wire as values;
@@ -165,9 +164,9 @@ pub(super) fn place(
     share: &PlaceShare,
     progress: &Progress,
 ) -> Result<Vec<u8>> {
-    let budget = Budget::new(request.memory_bytes);
+    let budget = &request.budget;
     let order: PlaceOrder = values::from_bytes(order)?;
-    let mut paths = Paths::new(&budget, "the contigs");
+    let mut paths = Paths::new(budget, "the contigs");
     let mut reader = ByteReader(&order.paths);
     let mut codes = Vec::new();
     while !reader.is_empty() {
@@ -175,8 +174,8 @@ pub(super) fn place(
         reader.codes(&mut codes)?;
         paths.push(PathSummary::default(), |all| all.extend_from_slice(&codes))?;
     }
-    let graph = with_kmer!(k, K => PathGraph::new::<K>(paths, k, &budget))?;
-    let anchors = Anchors::new(&graph.paths, &budget)?;
+    let graph = with_kmer!(k, K => PathGraph::new::<K>(paths, k, budget))?;
+    let anchors = Anchors::new(&graph.paths, budget)?;
     let placer = Placer::new(&graph, &anchors);
     let mut placements = Placements::of_sources(&order.orientations);
     let advance = |bytes| progress.advance(bytes);

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_runtime::rounds::{Blocks, Bytes, Resources, Task, Worker};
@@ -64,8 +63,9 @@ impl Work {
         progress: &Progress,
     ) -> Result<Vec<u8>> {
         let part = self.of_part(number, params)?;
-        let budget = part.budget();
-        let results = part.results(params, &budget, progress)?;
+        let budget = &self.request.budget;
+        let _lease = part.lease(budget)?;
+        let results = part.results(params, budget, progress)?;
         if params.program.is_none() {
             return Ok(wire::results_bytes(&results));
         }
@@ -89,8 +89,8 @@ impl Work {
         } else {
             self.store.vertices(place, part)?
         };
-        let budget = Budget::new(self.request.memory_bytes);
-        let _lease = budget.take(vertices.size_bytes() as u64, "a part of the vertices")?;
+        let _lease =
+            self.request.budget.take(vertices.size_bytes() as u64, "a part of the vertices")?;
         let (sent, aggregates) = vertices.step(order, if is_first { &[] } else { &blocks })?;
         self.store.put(place.step, part, (Some(vertices), &sent.parts))?;
         values::to_bytes(&aggregates.numbers())
@@ -98,8 +98,7 @@ impl Work {
 
     /// Returns the remaining vertices of a part.
     fn remaining(&mut self, part: usize, place: &Vertices) -> Result<Vec<u8>> {
-        let budget = Budget::new(self.request.memory_bytes);
-        let mut remaining = Fragments::none(&budget);
+        let mut remaining = Fragments::none(&self.request.budget);
         self.store.vertices(place, part)?.finish(&mut remaining)?;
         Ok(remaining.blocks().collect::<Vec<_>>().concat())
     }
@@ -178,7 +177,7 @@ impl Worker for Work {
             RoundOrder::Divide(params, _, action) => {
                 let of_part = self.of_part(number, &params)?;
                 let sample = match params.min_count {
-                    None => of_part.sample(progress)?,
+                    None => of_part.sample(&self.request.budget, progress)?,
                     Some(_) => Spectrum::default(),
                 };
                 if matches!(action, PartAction::Keep) {

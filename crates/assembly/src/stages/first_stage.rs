@@ -7,7 +7,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
@@ -73,12 +72,12 @@ pub fn recounted(request: &Request, k: usize, progress: &Progress) -> Result<Fir
 }
 
 fn counted<K: Kmer>(request: &Request, k: usize, progress: &Progress) -> Result<ReadCounts> {
-    let budget = Budget::new(request.memory_bytes);
+    let budget = &request.budget;
     let all_bytes = input_bytes(&request.inputs)? * size_of::<K>() as u64;
     let sorted_bytes = (budget.limit_bytes() / SORTED / request.threads as u64).max(1);
     let parts = (all_bytes / sorted_bytes).clamp(PARTS, PARTS_MAX) as usize;
     let free_bytes = budget.limit_bytes() / HELD;
-    let room = BlockMemory::Budget(&budget, free_bytes);
+    let room = BlockMemory::Budget(budget, free_bytes);
     let blocks = BucketBlocks::new("verify", parts, room, request.scratch.join(FILE));
     let reads = Reads::open(&request.inputs, Pairing::NONE)?;
     let pairs = AtomicU64::new(0);

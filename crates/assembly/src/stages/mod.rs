@@ -14,7 +14,7 @@ pub mod workers;
 pub mod write;
 
 use cuesta_core::Result;
-use cuesta_core::job::{Context, Request, Response, timed};
+use cuesta_core::job::{Context, Response, timed};
 
 use crate::buckets::open::bucket_bits_max;
 use crate::pairs::SolidSequences;
@@ -171,8 +171,8 @@ impl<'c> Stage<'_, 'c> {
         let input_bytes = input_bytes(&self.context.request.inputs)?;
         let options = &self.plan.options;
         let first = self.k == self.plan.kmer_sizes[0];
-        let Request { memory_bytes, threads, .. } = *self.context.request;
-        let bits_max = bucket_bits_max(memory_bytes / OPEN_PART / threads as u64);
+        let thread_part = OPEN_PART * self.context.request.threads as u64;
+        let bits_max = bucket_bits_max(self.context.budget.limit_bytes() / thread_part);
         let bits_max = bits_max.clamp(BUCKET_BITS, BUCKET_BITS_MAX);
         let bits = (input_bytes / BUCKET_BASES).max(1).ilog2();
         Ok(LevelParams {

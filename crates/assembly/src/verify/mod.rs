@@ -39,7 +39,6 @@ mod unique_kmers;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cuesta_core::budget::Budget;
 use cuesta_core::digest::Digest;
 use cuesta_core::fingerprint::Key;
 use cuesta_core::job::{self, Context, Request, SAMPLE_GROUP_SIZE, Verdict};
@@ -84,8 +83,7 @@ const LATER_MIN_COUNT: u32 = 2;
 pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     // Returns memory to the system that the run before has freed.
     release_freed();
-    let budget = Budget::new(request.memory_bytes);
-    let context = Context { request, budget: &budget, progress };
+    let context = Context::new(request, progress);
     let mut plan = run::plan(&context)?;
     let claimed = claimed_levels(&request.output)?;
     if let Some(longest) = claimed.first().and_then(|level| level.longest_read) {
@@ -206,7 +204,9 @@ impl Verification<'_, '_> {
         bridged + usize::from(options.places_pairs())
     }
 
-    fn verdict(&self, mut state: State) -> Result<Verdict> {
+    fn verdict(mut self, mut state: State) -> Result<Verdict> {
+        // The repetition of a run needs their memory.
+        (self.repeats, self.packed, self.cached) = Default::default();
         if let Some(wrong) = self.faults.first() {
             state.wrong = Some(wrong.to_owned());
         }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use cuesta_assembly::rounds::{lead, work};
 use cuesta_core::Result;
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -38,7 +39,7 @@ impl Place {
             output,
             seed: 0,
             threads: 2,
-            memory_bytes: 1 << 30,
+            budget: Budget::new(1 << 30).into(),
             scratch: self.folder.path().join("scratch"),
             verify: Default::default(),
             names: None,
@@ -83,9 +84,11 @@ pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// Divides the memory: half for the leader, the other half for the workers.
 pub fn divided(request: &Request, resources: Resources) -> (Request, Request, Resources) {
-    let (resources, memory_bytes) = resources.split_off_leader(2);
-    let leading = Request { memory_bytes, ..request.clone() };
-    (leading, Request { memory_bytes: resources.worker_bytes(), ..request.clone() }, resources)
+    let leader_bytes = resources.memory_bytes / 2;
+    let memory_bytes = resources.memory_bytes - leader_bytes;
+    let resources = Resources { memory_bytes, ..resources };
+    let of = |bytes: u64| Request { budget: Budget::new(bytes).into(), ..request.clone() };
+    (of(leader_bytes), of(resources.worker_bytes()), resources)
 }
 
 /// Runs on workers that keep no state, do tasks twice and die.

@@ -8,6 +8,7 @@ mod sequential;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use proptest::prelude::*;
@@ -34,7 +35,7 @@ fn assembled(reads: &[String], bounds: Bounds, threads: usize) -> RunResults {
         output: folder.path().to_owned(),
         seed: 0,
         threads,
-        memory_bytes: 1 << 30,
+        budget: Budget::new(1 << 30).into(),
         scratch: folder.path().to_owned(),
         verify: Default::default(),
         names: None,

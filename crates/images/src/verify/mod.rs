@@ -14,7 +14,6 @@ mod strips;
 use std::sync::Mutex;
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::digest::Digest;
 use cuesta_core::job::{Request, Verdict, VerificationLevel};
 use cuesta_core::progress::Progress;
@@ -51,11 +50,11 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let stack = Stack::open(&request.inputs, kernel::needed_bytes)?;
     progress.expect((0..stack.images).map(|image| stack.bytes_of(image)).sum());
     let mut lines = Lines::open(request.output.join(table::FEATURES_FILE))?;
-    let budget = Budget::new(request.memory_bytes);
     let (each_bytes, lines_bytes) = (thread_bytes(&stack), lines::NEEDED_BYTES);
-    let fitting = budget.free_bytes().saturating_sub(lines_bytes) / each_bytes;
+    let fitting = request.budget.free_bytes().saturating_sub(lines_bytes) / each_bytes;
     let threads = request.threads.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1);
-    let _lease = budget.take(threads as u64 * each_bytes + lines_bytes, "the largest image")?;
+    let _lease =
+        request.budget.take(threads as u64 * each_bytes + lines_bytes, "the largest image")?;
     let sample =
         (request.verify == VerificationLevel::Sample).then(|| Sample::random(stack.images));
     let job = Job { stack: &stack, plan: &plan, sample, threads, progress };

@@ -5,6 +5,7 @@
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -44,7 +45,7 @@ impl Workspace {
             output: self.folder.path().join("answer"),
             seed: 1,
             threads: 2,
-            memory_bytes: 1 << 30,
+            budget: Budget::new(1 << 30).into(),
             scratch: self.folder.path().to_owned(),
             verify: Default::default(),
             names: None,

@@ -159,7 +159,7 @@ impl Job<'_> {
         let progress = (self.progress, self.pass.amount);
         let mut rows = seeding::centres(self.points, self.params, seeds, progress)?;
         let state_bytes = 2 * WorkerState::size_bytes(clusters, dimensions);
-        let limits = (self.request.threads, self.request.memory_bytes, state_bytes);
+        let limits = (self.request.threads, self.request.budget.limit_bytes(), state_bytes);
         let progress = (self.progress, self.pass);
         let passes = Passes::<T>::new(self.points, clusters, limits, progress);
         let largest = passes.largest()?;

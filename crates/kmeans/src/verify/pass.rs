@@ -3,7 +3,6 @@
 
 use std::sync::Mutex;
 
-use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::points::{Coordinate, PointFiles};
@@ -89,10 +88,9 @@ impl<'a, T: Coordinate> Passes<'a, T> {
         let task_bytes = task_points * (3 * row_bytes + 2 * Bounds::POINT_BYTES);
         let reserved = RESERVED_BYTES.min(memory_bytes / 2);
         let reserved_bytes = reserved + threads as u64 * (task_bytes as u64 + state_bytes);
-        let budget = Budget::new(memory_bytes.saturating_sub(reserved_bytes));
-        let fits = |point_bytes: usize| {
-            budget.try_take(points.count.saturating_mul(point_bytes as u64)).is_some()
-        };
+        let free_bytes = memory_bytes.saturating_sub(reserved_bytes);
+        let fits =
+            |point_bytes: usize| points.count.saturating_mul(point_bytes as u64) <= free_bytes;
         let tasks = points.count.div_ceil(task_points as u64) as usize;
         let of = |keeps: bool| if keeps { 0..tasks } else { 0..0 };
         let keeps_rows = fits(row_bytes + Bounds::POINT_BYTES);

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -51,7 +52,7 @@ impl Workspace {
             output: self.folder.path().join("answer"),
             seed: 1,
             threads: 2,
-            memory_bytes: 1 << 30,
+            budget: Budget::new(1 << 30).into(),
             scratch: self.folder.path().to_owned(),
             verify: Default::default(),
             names: None,

@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_input::generate::clusters::pairs_of;
@@ -129,8 +128,7 @@ fn added(results: &[Vec<u8>]) -> Result<(Counts, Vec<MatrixPiece>)> {
 
 impl Steps {
     fn open(&mut self, response: &mut Response, progress: &Progress) -> Result<Round> {
-        let budget = Budget::new(self.request.memory_bytes);
-        let context = Context { request: &self.request, budget: &budget, progress };
+        let context = Context::new(&self.request, progress);
         let matrix = parse(&context, &self.params, response)?;
         let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
         estimate::check_space(&self.request.output, &matrix, &self.params)?;
@@ -194,8 +192,7 @@ struct Work {
 
 impl Worker for Work {
     fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let budget = Budget::new(self.request.memory_bytes);
-        let context = Context { request: &self.request, budget: &budget, progress };
+        let context = Context::new(&self.request, progress);
         let range = || wire::from_bytes::<(u64, u64)>(task.input);
         let (counts, piece) = match wire::from_bytes(task.shared)? {
             RoundInput::Text => {

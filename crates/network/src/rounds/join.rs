@@ -2,7 +2,6 @@
 //! its rows; the worker of a part sorts both versions and writes its piece of the answer.
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_input::Filter;
@@ -208,18 +207,17 @@ impl Worker for Work {
                 list.push(rows.as_chunks().0);
             }
         }
-        let budget = Budget::new(self.request.memory_bytes);
         let received = lists.iter().flatten().map(|list| list.len() as u64).sum::<u64>();
         // One copy as received, and two during the sort.
         let row_bytes = (ROW_BYTES + 2 * size_of::<Keyed>()) as u64;
-        let _lease = budget.take(received * row_bytes, "the rows of a part")?;
+        let _lease = self.request.budget.take(received * row_bytes, "the rows of a part")?;
         let mut versions = Vec::new();
         for (name, lists) in VERSIONS.into_iter().zip(lists) {
             let rows = lists.into_iter().flatten().map(unpacked).collect();
             versions.push(SortedVersion::in_memory(name, rows, Vec::new())?);
         }
         let [left, right] = &versions[..] else { return Err(unexpected()) };
-        let context = Context { request: &self.request, budget: &budget, progress };
+        let context = Context::new(&self.request, progress);
         let head = if part.number == 0 { format!("{HEADER}\n") } else { String::new() };
         let (tally, _) = parts::write(&self.request.output, part.number, |path| {
             write(&context, (path, &head), (left, right), self.how)

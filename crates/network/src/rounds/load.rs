@@ -3,7 +3,6 @@
 //! into shards.
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_input::Filter;
@@ -115,8 +114,7 @@ impl Steps {
             let reading = Reading { inputs, filter: Filter::EVERYTHING, need: Need::Row };
             Ok((reading.open()?, 0, 0))
         })?;
-        let budget = Budget::new(self.request.memory_bytes);
-        let context = Context { request: &self.request, budget: &budget, progress };
+        let context = Context::new(&self.request, progress);
         let names = read_names(&context, response)?;
         let names = names.as_ref().map(|names| &names.names);
         let options = options(&context, (&self.params, names), &pairs)?;
@@ -236,11 +234,11 @@ impl Worker for Work {
                 lists.push(rows);
             }
         }
-        let budget = Budget::new(self.request.memory_bytes);
+        let budget = &self.request.budget;
         let _lease =
             budget.take(lists.iter().map(|list| list.len() as u64).sum(), "the rows of a part")?;
         let has_rows = lists.iter().any(|list| !list.is_empty());
-        let piece = if has_rows { Some(maker.write(&lists, facts, &budget)?) } else { None };
+        let piece = if has_rows { Some(maker.write(&lists, facts, budget)?) } else { None };
         wire::to_bytes(&(counts.rows_read, piece))
     }
 }
@@ -254,8 +252,7 @@ impl Work {
         cuts: &[u64],
         progress: &Progress,
     ) -> Result<Blocks> {
-        let budget = Budget::new(self.request.memory_bytes);
-        let context = Context { request: &self.request, budget: &budget, progress };
+        let context = Context::new(&self.request, progress);
         let names = LeasedNames::of(&context)?;
         let names = names.as_ref().map(|names| &names.names);
         let visitor = Visitor {

@@ -2,7 +2,6 @@
 //! in each superstep, each part receives all labels and returns the changed ones.
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, Response, timed};
 use cuesta_core::progress::Progress;
 use cuesta_input::Filter;
@@ -200,8 +199,7 @@ impl Worker for Work {
         }
         // One copy as received, and one as stored.
         let ends = lists.iter().map(|list| list.len() as u64).sum::<u64>();
-        let budget = Budget::new(self.request.memory_bytes);
-        let _lease = budget.take(12 * ends, "the edges of a part")?;
+        let _lease = self.request.budget.take(12 * ends, "the edges of a part")?;
         for list in &lists {
             let gene = |end: &[u8; 8]| u64::from_le_bytes(*end) as u32 + 1;
             genes = list.iter().map(gene).max().unwrap_or(0).max(genes);
@@ -215,10 +213,9 @@ impl Work {
     /// Returns the edges of a share, each for both of its genes.
     fn edges(&self, share: Share, parts: usize, progress: &Progress) -> Result<Blocks> {
         let pairs = Pairs::of_share(share, &self.filter, Need::Edge)?;
-        let budget = Budget::new(self.request.memory_bytes);
-        let context = Context { request: &self.request, budget: &budget, progress };
+        let context = Context::new(&self.request, progress);
         let edges = edges(&context, &pairs, self.genes)?;
-        let _lease = budget.take(16 * edges.list.len() as u64, "the edges to be sent")?;
+        let _lease = context.budget.take(16 * edges.list.len() as u64, "the edges to be sent")?;
         let end = |gene: u32, neighbour: u32| {
             let both = u64::from(gene) | u64::from(neighbour) << 32;
             (gene as usize % parts, both.to_le_bytes())

@@ -12,7 +12,6 @@ pub mod share;
 pub mod sorted;
 pub mod split;
 
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
@@ -25,8 +24,7 @@ pub use annotate::annotate;
 /// `Input`, `System` or `Cancelled`.
 pub fn run(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
     request.require_inputs()?;
-    let budget = Budget::new(request.memory_bytes);
-    let context = Context { request, budget: &budget, progress };
+    let context = Context::new(request, progress);
     match workload {
         "correlate" => correlate::run(&context),
         "load" => load::run(&context),

@@ -28,7 +28,6 @@ pub mod wanted;
 
 use std::path::Path;
 
-use cuesta_core::budget::Budget;
 use cuesta_core::digest::Digest;
 use cuesta_core::error::ErrorKind;
 use cuesta_core::job::{Context, Request, Verdict};
@@ -41,8 +40,7 @@ use cuesta_core::{Error, Result};
 /// `Input` if the inputs cannot be read; `System`; `Cancelled`.
 pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<Verdict> {
     request.require_inputs()?;
-    let budget = Budget::new(request.memory_bytes);
-    let context = Context { request, budget: &budget, progress };
+    let context = Context::new(request, progress);
     match workload {
         "correlate" => correlate::correlate(&context),
         "load" => load::load(&context),

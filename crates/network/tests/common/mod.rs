@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::Result;
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_input::generate::clusters;
@@ -55,7 +56,7 @@ impl Workspace {
             output,
             seed: 0,
             threads: 2,
-            memory_bytes: 1 << 30,
+            budget: Budget::new(1 << 30).into(),
             scratch: self.folder.path().to_owned(),
             verify: Default::default(),
             names: None,

@@ -10,7 +10,6 @@ pub mod shares;
 use std::time::Instant;
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Context, Phase, Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_input::records::{RECORD_BYTES, RecordFiles};
@@ -45,9 +44,10 @@ pub fn run_on(
     request: &Request,
     progress: &Progress,
 ) -> Result<Response> {
-    let memory = Memory { limit_bytes: request.memory_bytes, resident_bytes };
-    let budget = Budget::new(memory.usable_bytes());
-    let context = Context { request, budget: &budget, progress };
+    let context = Context::new(request, progress);
+    let memory = Memory { limit_bytes: context.budget.limit_bytes(), resident_bytes };
+    let other_bytes = memory.limit_bytes - memory.usable_bytes();
+    let _lease = context.budget.take(other_bytes, "the program itself")?;
     let SortParams {} = context.parameters()?;
     let files = RecordFiles::open(&request.inputs)?;
     let plan = plan::plan(files.records(), request.threads, memory)?;

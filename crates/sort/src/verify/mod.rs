@@ -57,7 +57,7 @@ pub fn verify_on(resident_bytes: u64, request: &Request, progress: &Progress) ->
     let path: PathBuf = request.output.join(SORTED_FILE);
     let answer = RecordFiles::open(&[path])?;
     progress.expect((input.records() + answer.records()) * RECORD_BYTES as u64);
-    let memory = Memory { limit_bytes: request.memory_bytes, resident_bytes };
+    let memory = Memory { limit_bytes: request.budget.limit_bytes(), resident_bytes };
     let job = Job {
         secret: Key::random(),
         sampled: request.verify == VerificationLevel::Sample,

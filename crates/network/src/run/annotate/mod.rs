@@ -6,7 +6,7 @@ mod graph;
 mod tables;
 
 use cuesta_core::Result;
-use cuesta_core::budget::{Budget, Lease};
+use cuesta_core::budget::Lease;
 use cuesta_core::job::{Context, Request, Response, timed};
 use cuesta_core::progress::Progress;
 use cuesta_input::GeneNames;
@@ -26,8 +26,7 @@ pub use graph::GRAPH_FILE;
 /// `Input` for names that cannot be read, for a gene without a name, and for an answer of another
 /// workload; `System`; `Cancelled`. After an error the files of the engine are unchanged.
 pub fn annotate(workload: &str, request: &Request, progress: &Progress) -> Result<Response> {
-    let budget = Budget::new(request.memory_bytes);
-    let context = Context { request, budget: &budget, progress };
+    let context = Context::new(request, progress);
     let mut response = Response::default();
     match workload {
         "scan" => scan(&context, &mut response)?,

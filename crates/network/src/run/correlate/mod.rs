@@ -175,7 +175,7 @@ fn on_rows<T>(
 pub fn recognised(request: &Request) -> Result<Vec<String>> {
     let params: CorrelateParams = parameters(&request.parameters)?;
     let path = &request.inputs[0];
-    let options = params.reading(1, request.memory_bytes);
+    let options = params.reading(1, request.budget.limit_bytes());
     let (form, rows) = matrix::recognise(path, &options)?;
     let name = path.display();
     let mut sentences = vec![format!("{name}: {}", wording::matrix(&form, rows, params.transpose))];
