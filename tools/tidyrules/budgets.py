@@ -14,9 +14,10 @@ ENTRIES = {
 """Files that make budgets, each with its reason."""
 
 _INSTALLED = re.compile(
-    r"^crates/(?!testkit/)[^/]+/src/(?!(?:.*/)?(?:tests?|benches)(?:/|\.rs$)).*\.rs$"
+    r"^(?:crates/(?!testkit/)[^/]+|tools/skeleton/crate)"
+    r"/src/(?!(?:.*/)?(?:tests?|benches)(?:/|\.rs$)).*\.rs$"
 )
-"""Code that users run: no tests, examples, benches or tools."""
+"""Code that users run, and that of new workloads: no tests, examples or benches."""
 
 _MADE = re.compile(r"\bBudget\b(?:\s*>?\s*::\s*new\b|\s+as\s)")
 """A new budget, or another name by which one could be made."""

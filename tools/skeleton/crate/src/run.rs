@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use cuesta_core::Result;
-use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
@@ -62,9 +61,8 @@ pub fn sum(
     progress: &Progress,
 ) -> Result<Total> {
     let numbers = Numbers::open(&request.inputs)?;
-    let budget = Budget::new(request.memory_bytes);
     let room_bytes = request.threads as u64 * 2 * CHUNK * NUMBER_BYTES;
-    let _lease = budget.take(room_bytes, "numbers that are read at once")?;
+    let _lease = request.budget.take(room_bytes, "numbers that are read at once")?;
     progress.expect((range.end - range.start) * NUMBER_BYTES);
     let make = || (Total::default(), Vec::new(), Vec::new());
     let task = |worker: &mut (Total, Vec<u8>, Vec<u64>), task: usize| {

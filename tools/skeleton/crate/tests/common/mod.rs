@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_skeleton::table::TOTAL_FILE;
@@ -37,7 +38,7 @@ impl Place {
             output: self.0.path().join("answer"),
             seed: 1,
             threads: 2,
-            memory_bytes: 1 << 30,
+            budget: Budget::new(1 << 30).into(),
             scratch: self.0.path().to_owned(),
             verify: Default::default(),
             names: None,
