@@ -95,7 +95,7 @@ BROKEN = [
     ),
     (
         "python/cuesta/cli/a.py",
-        "def f():\n    from cuesta.engines.native import N\n    return issubclass(y, (int, N))\n",
+        "def f():\n    from cuesta.engines.native import NEngine\n    return issubclass(y, (int, NEngine))\n",
         "engine",
     ),
     ("python/cuesta/report/a.py", "match w:\n    case 'scan' | 'join':\n        pass\n", "arrow"),
