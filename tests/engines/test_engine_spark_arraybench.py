@@ -194,8 +194,8 @@ def test_storage_levels_serializers_and_codecs_do_not_change_the_answer(
         ("scan", {"codec": "gzip"}, "codec is gzip, choose from lz4, lzf, snappy, zstd, none"),
         ("scan", {"serializer": "avro"}, "serializer is avro, choose from java, kryo"),
         ("scan", {"cache": "all"}, "--engine-option cache is all, which is for join; give none"),
-        ("kmeans", {"cache": "inputs"}, "is for join, scan, degrees, communities, not for kmeans"),
-        ("sort", {"storage-level": "disk-only"}, "is for join, scan, degrees, communities, not"),
+        ("kmeans", {"cache": "inputs"}, "is for communities, degrees, join, scan, not for kmeans"),
+        ("sort", {"storage-level": "disk-only"}, "is for communities, degrees, join, scan, not"),
         ("scan", {"codecs": "lz4"}, "codecs is not known to engine spark-scala; it knows cache, "),
         (
             "scan",

@@ -29,6 +29,8 @@ _DETECTION = "crates/core/src/cpu.rs"
 
 _NAMELESS = ("lab", "report")
 """Packages that name no engine's library and no workload: these contribute by hooks."""
+_CARRIERS = (("engines", "spark"), ("engines", "mpi"))
+"""Packages of engines that name no workload: they carry rounds."""
 _LIBRARIES = re.compile(r"(?i)spark|tiledb|parquet|hadoop|hdfs|mpi4py|\bmpi\b")
 _PHASES = frozenset({"load"})
 """Workloads whose name is that of a phase of any workload too."""
@@ -70,14 +72,20 @@ def check(file: SourceFile) -> Iterator[Finding]:
     if file.suffix == ".py" and path.parts[:2] == ("python", "cuesta"):
         yield from _package(file, path.parts[2])
         if path.parts[2] in _NAMELESS:
-            yield from _names(file)
+            yield from _libraries(file)
+        if path.parts[2] in _NAMELESS or path.parts[2:4] in _CARRIERS:
+            yield from _workloads(file)
 
 
-def _names(file: SourceFile) -> Iterator[Finding]:
-    """Names of libraries of engines, and of workloads as words of their own."""
+def _libraries(file: SourceFile) -> Iterator[Finding]:
+    """Names of libraries of engines."""
     for match in _LIBRARIES.finditer(file.text):
         number = line_of(file.text, match.start())
         yield file.finding(number, "arrow", f"{match[0]}: an engine itself says what it has")
+
+
+def _workloads(file: SourceFile) -> Iterator[Finding]:
+    """Names of workloads as words of their own."""
     folders = file.root.glob("spec/workloads/*/params.toml")
     workloads = {folder.parent.name for folder in folders} - _PHASES
     for number, word in _constants(file):

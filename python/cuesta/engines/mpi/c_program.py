@@ -85,14 +85,15 @@ def compiled(flags: Sequence[str]) -> tuple[Path, bool]:
     made_with = (compiler, compiler.stat().st_mtime_ns, tuple(flags), SOURCE.read_text("utf-8"))
     name = hashlib.sha256(repr(made_with).encode()).hexdigest()[:16]
     folder = cache_folder() / "programs"
-    target = folder / f"dataflow-{os.uname().machine}-{name}"
+    target = folder / f"{SOURCE.stem}-{os.uname().machine}-{name}"
     if target.is_file() and is_trusted(target):
         return target, False
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with removal.temporary_folder(folder=folder) as partial:
-            _compile([str(compiler), *flags, str(SOURCE)], Path(partial, "dataflow"))
-            removal.put(Path(partial, "dataflow"), target)
+            compiled_file = Path(partial, SOURCE.stem)
+            _compile([str(compiler), *flags, str(SOURCE)], compiled_file)
+            removal.put(compiled_file, target)
         if not is_trusted(target):
             raise EngineMissing(
                 f"engine mpi: other accounts can write to {folder} or a folder above it; set "

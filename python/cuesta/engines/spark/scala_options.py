@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from cuesta.errors import InputError
 from cuesta.trial import Trial
+from cuesta.workloads import WORKLOAD_NAMES, get_workload
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "cache": ("auto", "none", "inputs", "output", "all"),
@@ -27,15 +28,14 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 """Values of each option."""
 
-_WORKLOADS = {
-    "cache": ("join", "scan", "degrees", "communities"),
-    "keys": ("join",),
-    "storage-level": ("join", "scan", "degrees", "communities"),
-}
-"""Workloads of options that apply to some workloads only."""
+_FILTERS, _JOINS = "max_abs_score", "how"
+"""Parameters that only workloads on gene pairs have, and of these only joins."""
 
-_CACHES_OF_JOIN = ("output", "all")
-"""Values of `cache` for `join` alone, whose result other steps read again."""
+_PARAMETERS = {"cache": _FILTERS, "keys": _JOINS, "storage-level": _FILTERS}
+"""Options that apply only to workloads with a parameter, and its name."""
+
+_CACHES_OF_JOINS = ("output", "all")
+"""Values of `cache` for joins alone, whose result other steps read again."""
 
 _SERIALIZERS = {
     "java": "org.apache.spark.serializer.JavaSerializer",
@@ -52,7 +52,7 @@ def request_options(trial: Trial) -> dict[str, str]:
             "--engine-option keys=text joins with RDD.join, which is inner; leave it out for "
             f"--how {trial.parameters.get('how')}"
         )
-    return {key.replace("-", "_"): options[key] for key in _WORKLOADS if key in options}
+    return {key.replace("-", "_"): options[key] for key in _PARAMETERS if key in options}
 
 
 def session_settings(trial: Trial) -> dict[str, str]:
@@ -82,14 +82,25 @@ def _checked(trial: Trial) -> dict[str, str]:
             raise InputError(
                 f"--engine-option {key} is {value}, choose from {', '.join(CHOICES[key])}"
             )
-        workloads = _WORKLOADS.get(key, (trial.workload,))
-        if trial.workload not in workloads:
+        parameter = _PARAMETERS.get(key)
+        if parameter and parameter not in trial.parameters:
             raise InputError(
-                f"--engine-option {key} is for {', '.join(workloads)}, not for {trial.workload}"
+                f"--engine-option {key} is for {_workloads_with(parameter)}, not for "
+                f"{trial.workload}"
             )
     cache = options.get("cache")
-    if cache in _CACHES_OF_JOIN and trial.workload != "join":
+    if cache in _CACHES_OF_JOINS and _JOINS not in trial.parameters:
         raise InputError(
-            f"--engine-option cache is {cache}, which is for join; give none or inputs"
+            f"--engine-option cache is {cache}, which is for {_workloads_with(_JOINS)}; give none "
+            "or inputs"
         )
     return options
+
+
+def _workloads_with(parameter: str) -> str:
+    """List the workloads with a parameter."""
+    return ", ".join(
+        name
+        for name in WORKLOAD_NAMES
+        if any(other.name == parameter for other in get_workload(name).parameters)
+    )
