@@ -125,3 +125,34 @@ def test_a_checkpoint_with_a_link_is_refused_and_its_target_remains(
     assert call([*words, "-o", str(tmp_path / "out")]) == 2
     assert "holds a link, lock" in capsys.readouterr().err
     assert notes.read_text() == "mine"
+
+
+@pytest.mark.parametrize("foreign", ["spectrum.tsv", "43.trusted", "notes.txt"])
+def test_a_folder_with_files_of_others_is_refused_and_stays(
+    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], foreign: str
+) -> None:
+    """`--resume` took over any folder, and replaced files of the names of its own.
+
+    Neither the folder nor its files needed a mark of Cuesta. Now a folder is new, empty, or has the
+    state of a run.
+    """
+    checkpoint = tmp_path / "kept"
+    checkpoint.mkdir()
+    (checkpoint / foreign).write_text("mine")
+    words = ["run", "assemble", str(reads), "-k", "31", "--resume", str(checkpoint)]
+    assert call([*words, "-o", str(tmp_path / "out")]) == 2
+    assert f"kept holds {foreign}, but no run that can go on" in capsys.readouterr().err
+    assert {file.name: file.read_text() for file in checkpoint.iterdir()} == {foreign: "mine"}
+
+
+def test_an_input_and_an_answer_are_no_folders_to_resume_from(
+    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "assemble", str(reads), "-k", "31", "--resume"]
+    assert call([*words, str(reads.parent), "-o", str(tmp_path / "out")]) == 2
+    assert f"--resume {reads.parent} contains the input {reads}" in capsys.readouterr().err
+    answer = tmp_path / "answer"
+    assemble([reads], answer, "-k", "31")
+    assert call([*words, str(answer), "-o", str(tmp_path / "out")]) == 2
+    assert f"--resume {answer}: is an answer; give another folder" in capsys.readouterr().err
+    assert call(["verify", str(answer)]) == 0

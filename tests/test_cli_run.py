@@ -246,3 +246,26 @@ def test_a_read_only_output_is_refused(
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     line = refused(capsys, "run", "scan", pairs / "a.txt", "-o", small_disk / "out")
     assert "read-only" in line
+
+
+@pytest.mark.parametrize(
+    ("threads", "expected"), [("0", "at least 1"), ("100000", "at most 1,024")]
+)
+def test_numbers_of_threads_that_cannot_be_are_refused(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], threads: str, expected: str
+) -> None:
+    """`--threads 100000` ended in a panic: threads could not be spawned."""
+    words = ["run", "scan", str(pairs / "a.txt"), "--threads", threads]
+    assert call([*words, "-o", str(tmp_path / "out")]) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_a_folder_of_ceilings_that_cannot_be_entered_stops_no_run(
+    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A home of another account stopped every run: whether it has ceilings could not be asked.
+
+    A name that is too long makes the same call fail, also for root.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", f"/{'x' * 300}")
+    assert call(["run", "scan", str(pairs / "a.txt"), "-o", str(tmp_path / "out")]) == 0

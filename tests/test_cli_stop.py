@@ -22,6 +22,26 @@ from waitkit import HANG_SECONDS, wait_for
 COMMAND = [sys.executable, "-m", "cuesta"]
 
 
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "cuesta.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+import cuesta.cli
+"""
+
+
+def test_ctrl_c_during_the_imports_leaves_no_traceback() -> None:
+    """In its first tenths of a second a command ended in a traceback out of an import."""
+    words = [sys.executable, "-c", INTERRUPTED_IMPORT]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
 def start(words: list[str], mark: str) -> subprocess.Popen[str]:
     """Start a command; return it once it has printed `mark` on stderr."""
     process = subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True)

@@ -114,6 +114,17 @@ def test_a_record_with_another_count_or_digest_is_wrong(
     assert f"their record says {'0' * 32}" in refused(out, capsys)
 
 
+def test_counts_that_no_method_computes_are_named_as_unproven(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A record's `rows_read` could be edited, and its answer was verified without a word on it."""
+    change_record(out, lambda record: record["answer"]["counts"].update(rows_read=5))
+    assert call(["verify", str(out)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "not proven: the counts" in shown
+    assert "rows read" in shown.partition("not proven: the counts")[2].partition("which are")[0]
+
+
 def test_an_input_of_another_size_is_named(
     scanned_folder: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

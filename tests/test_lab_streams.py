@@ -127,6 +127,24 @@ def test_what_would_read_it_again_is_refused_before_any_work(
     assert names(tmp_path) == set()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("correlate", "PIPE"), ("scan", "PIPE"), ("kmeans", "PIPE", "--clusters", "2"),
+     ("scan", "rows.txt", "--genes", "PIPE"), ("kmeans", "p.csv", "--centres", "PIPE")],
+)  # fmt: skip
+def test_a_pipe_that_would_be_waited_for_is_refused(words: Sequence[str], tmp_path: Path) -> None:
+    """A named pipe without a writer blocked the kernel as it was opened; no signal ended that."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "rows.txt").write_text("2\t1\t1\t1\t3\t0\t0\t0\t0\t0.9\t111\n")
+    (tmp_path / "p.csv").write_text("1,2\n3,4\n")
+    paths = {"PIPE": str(pipe), **{name: str(tmp_path / name) for name in ("rows.txt", "p.csv")}}
+    line = refusal(
+        command("run", *(paths.get(word, word) for word in words), "-o", str(tmp_path / "a"))
+    )
+    assert f"not the pipe {pipe}; write it to a file first" in line
+
+
 def test_an_answer_of_standard_input_reports_that_its_reads_are_gone(
     reads: Path, tmp_path: Path
 ) -> None:

@@ -262,6 +262,7 @@ def test_a_matrix_in_the_form_of_any_program_is_the_same(tmp_path: Path, form: s
         ("a\ts1\ts2\ng\t1\t2\t\nh\t3\t4\t\n", "nothing behind the last field"),
         ("g\tChr\ts1\na\tchr1\t1.5\nb\tchr2\t2.5\n", "--columns"),
         ("g\tLength\ts1\na\t100\t1.5\nb\t200\t2.5\n", "no sample by its name"),
+        ("g\tEntrez_Gene_Id\ts1\na\t100\t1.5\nb\t7\t2.5\n", "no sample by its name"),
         ("g\ts1\ts2\na\t1,234\t5,678\nb\t2,345\t6,789\n", "between thousands"),
         ("g\ts1\ts2\na\t1\t2\nb\t1,5\t2.5\n", "decimal comma"),
         ("s1\na 1,5\nb 2,5\n", "give --delimiter"),

@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cuesta_input::storage::Input;
 use cuesta_input::unpack::{self, Unpacked};

@@ -33,6 +33,7 @@ _ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels":
 """Engines to which each flag for engines applies."""
 _READ_FILE_OPTIONS = {"-1": "first_mates", "-2": "second_mates", "-s": "single_reads"}
 """Names in the signature of the options that take files of read pairs, and of single reads."""
+THREADS_MAX = 1024
 _CACHES = {"": "as-is", "input": "input-dropped", "machine": "machine-dropped"}
 _CACHE_HELP = (
     "Run cold: before every repeat drop the input's pages from the page cache, or with "
@@ -300,6 +301,8 @@ def thread_limit(threads: int | None) -> int:
 
     if threads is not None and threads < 1:
         raise InputError(f"--threads is {threads}, give at least 1")
+    if threads is not None and threads > max(THREADS_MAX, cores_usable()):
+        raise InputError(f"--threads is {threads:,}, give at most {THREADS_MAX:,}")
     return threads or cores_usable()
 
 

@@ -10,6 +10,16 @@ name stays as a hidden alias.
 
 from __future__ import annotations
 
-from cuesta.cli.app import main
+import signal
+
+_handler = signal.getsignal(signal.SIGINT)
+if _handler is signal.default_int_handler:
+    # Until `main` is called, Ctrl-C ends the process without a traceback out of the imports.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from cuesta.cli.app import main  # noqa: E402
+
+if _handler is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _handler)
 
 __all__ = ["main"]

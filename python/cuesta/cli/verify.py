@@ -76,6 +76,10 @@ def verify(
         output.console.print(
             f"not proven: {', '.join(done.other_files)}, which the record does not have"
         )
+    if done.unproven_counts:
+        counts = ", ".join(name.replace("_", " ") for name in done.unproven_counts)
+        output.console.print(f"not proven: the counts {counts}, which are as the record has them")
     output.console.print(
-        "not proven: times, machine, engine, versions and command, which are as the record has them"
+        "not proven: times, machine, engine, versions, command and preview, which are as the "
+        "record has them"
     )

@@ -43,14 +43,16 @@ class Audit:
     """Whether the record has fingerprints of all inputs."""
     other_files: tuple[str, ...] = ()
     """Files of other commands in the folder, which the record of the answer omits."""
+    unproven_counts: tuple[str, ...] = ()
+    """Counts of the record that the verification does not have, by their names."""
 
 
 def audit(folder: Path, options: AuditOptions, scratch: Path, observer: Observer) -> Audit:
     """Verify the answer in `folder` and its record, with the threads and memory of `options`.
 
     First the files must have the checksums of the record, then another method must compute the same
-    answer from the input, then digest and counts must be those of the record. The record's engine
-    options are ignored.
+    answer from the input, then digest, and the counts that the verification has, must be those of
+    the record. The record's engine options are ignored.
 
     Errors: `VerificationError` with the fault; `InputError` if something cannot be read.
     """
@@ -87,8 +89,13 @@ def audit(folder: Path, options: AuditOptions, scratch: Path, observer: Observer
         )
     known = all(map(fingerprint.is_known, fields["inputs"]))
     other_files = tuple(name for name in BESIDE_ANSWER[1:] if (folder / name).exists())
+    unproven_counts = tuple(name for name in answer["counts"] if name not in verification.counts)
     return Audit(
-        verification=verification, unchanged=unchanged, inputs_known=known, other_files=other_files
+        verification=verification,
+        unchanged=unchanged,
+        inputs_known=known,
+        other_files=other_files,
+        unproven_counts=unproven_counts,
     )
 
 

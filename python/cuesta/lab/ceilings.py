@@ -103,7 +103,11 @@ def load(threads: int | None = None) -> dict[str, float] | None:
 
     Arguments: `threads` of the run to compare; None for all usable cores.
     """
-    known = read(cache_file()) if machine.cache_folder().is_dir() else None
+    try:
+        is_measured = machine.cache_folder().is_dir()
+    except OSError:
+        is_measured = False  # The home is of another account.
+    known = read(cache_file()) if is_measured else None
     return known.at(threads or machine.cores_usable()) if known else None
 
 

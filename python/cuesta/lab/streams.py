@@ -35,6 +35,7 @@ def check(trial: Trial) -> None:
     """Raise `InputError` for streams that the trial cannot read, or not as often as needed."""
     streams = list_streams(trial)
     if not streams:
+        _refuse_pipes(trial)
         return
     name = _called(streams[0])
     if not get_workload(trial.workload).streams:
@@ -47,6 +48,17 @@ def check(trial: Trial) -> None:
         raise InputError(f"--resume with {name}: it is gone after a run; give files")
     if STANDARD_INPUT in streams and sys.stdin is not None and sys.stdin.isatty():
         raise InputError(f"standard input is a terminal; send reads to it, as {_EXAMPLE} does")
+
+
+def _refuse_pipes(trial: Trial) -> None:
+    """Raise `InputError` for a pipe: opening it waits for a writer, and nothing ends that."""
+    options = [value for value in trial.parameters.values() if isinstance(value, str)]
+    for path in [*trial.inputs, *([trial.names] if trial.names else []), *options]:
+        if not is_remote(path) and _is_pipe(path):
+            raise InputError(
+                f"{trial.workload} reads files and folders, not the pipe {path}; write it to a "
+                f"file first: cat {path} > FILE"
+            )
 
 
 def list_streams(trial: Trial) -> list[str]:

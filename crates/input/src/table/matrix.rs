@@ -15,19 +15,6 @@ pub use header::{counts_rows, is_index_label};
 
 /// Words for a missing value in any matrix; an empty field always is one.
 const MISSING: [&str; 3] = ["NA", "NaN", "nan"];
-/// Columns of numbers that programs write in front of samples.
-const ANNOTATIONS: [&str; 9] = [
-    "length",
-    "start",
-    "end",
-    "stop",
-    "strand",
-    "width",
-    "effective_length",
-    "effectivelength",
-    "entrezid",
-];
-
 /// Layout of a matrix.
 #[derive(Clone, Debug)]
 pub struct MatrixForm {
@@ -349,8 +336,7 @@ impl Recognition<'_> {
         roles[name] = Role::Name;
         for (column, role) in roles.iter().enumerate() {
             let label = names.get(column).map_or(&b""[..], |label| fields::bare(label));
-            let lower = String::from_utf8_lossy(label).to_lowercase();
-            let annotates = ANNOTATIONS.contains(&lower.as_str());
+            let annotates = header::is_annotation(label);
             if *role == Role::Value && (is_text(column) || annotates) {
                 let what = if annotates { "is no sample by its name" } else { "holds text" };
                 let label =

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from cuesta import outputs
 from cuesta.engines import Engine
 from cuesta.errors import EngineMissing, InputError
-from cuesta.lab import leftovers, names, remote, streams
+from cuesta.lab import leftovers, names, record, remote, streams
 from cuesta.lab.folder import check_output
 from cuesta.lab.names import Names
 from cuesta.lab.observer import Observer
@@ -95,12 +96,16 @@ def lacking(engine: Engine, trial: Trial) -> str | None:
 
 
 def _check_resume(trial: Trial, plan: Plan) -> None:
-    """Raise `InputError` if resuming from checkpoints would change the timing or the answer."""
+    """Raise `InputError` if resuming would change the timing, the answer, or an input."""
     if plan.repeats > 1:
         raise InputError(
             f"--repeat {plan.repeats} with --resume: a run would go on from what the one before "
             "kept; leave one of them out"
         )
+    folder = Path(str(trial.parameters["resume"]))
+    outputs.check_apart(folder, trial.inputs, "--resume")
+    if (folder / record.FILE_NAME).exists():
+        raise InputError(f"--resume {folder}: is an answer; give another folder")
     away = next((path for path in trial.inputs if is_remote(path)), None)
     if away:
         raise InputError(

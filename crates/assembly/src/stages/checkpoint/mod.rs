@@ -22,6 +22,7 @@ use crate::stages::write::{self, SPECTRUM_FILE};
 
 const OPERATION: &str = "assembly.resume";
 const STATE_FILE: &str = "state.json";
+const PARTIAL_STATE_FILE: &str = "state.json.partial";
 const LOCK_FILE: &str = "lock";
 /// Parameters that may differ between runs: nothing in a checkpoint depends on them.
 const FREE: [&str; 2] = ["resume", "min_contig"];
@@ -60,11 +61,13 @@ impl Checkpoint {
     /// Opens and locks the folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// `Input` when another run has locked it, or it contains a link; `System`.
+    /// `Input` when another run has locked it, or it contains a link, or files but no state of a
+    /// run; `System`.
     pub fn open(folder: &Path, request: &Request) -> Result<Self> {
         let failed = |cause| Error::system(OPERATION, "creating", folder, &cause);
         fs::create_dir_all(folder).map_err(failed)?;
         refuse_links(folder)?;
+        refuse_others(folder)?;
         let path = folder.join(LOCK_FILE);
         let failed = |cause| Error::system(OPERATION, "locking", &path, &cause);
         let lock = File::create(&path).map_err(failed)?;
@@ -107,10 +110,11 @@ impl Checkpoint {
             return Ok(None);
         }
         let text = self.read(STATE_FILE)?;
-        let refuse = |what: &str| refused(&self.folder, &format!("{what}; delete it, or"));
-        let state: State = serde_json::from_slice(&text).map_err(|_| refuse("holds no run"))?;
+        let state: State = serde_json::from_slice(&text)
+            .map_err(|_| refused(&self.folder, "holds no run, but another state.json;"))?;
         if state.run != self.run {
-            return Err(refuse("is of other reads or parameters"));
+            let what = "is of other reads or parameters; delete it, or";
+            return Err(refused(&self.folder, what));
         }
         let Some((&k, before)) = state.sizes.split_last() else { return Ok(None) };
         let copied = output.join(SPECTRUM_FILE);
@@ -202,6 +206,25 @@ fn refuse_links(folder: &Path) -> Result<()> {
 }
 
 /// Returns the error for a folder from which this run may not resume.
+/// Refuses a folder with files, of which none is the state of a run.
+fn refuse_others(folder: &Path) -> Result<()> {
+    let failed = |cause| Error::system(OPERATION, "listing", folder, &cause);
+    let mut other = None;
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if name == STATE_FILE {
+            return Ok(());
+        }
+        // A run that was killed at its beginning leaves these.
+        if name != LOCK_FILE && name != PARTIAL_STATE_FILE {
+            other = Some(name);
+        }
+    }
+    let Some(name) = other else { return Ok(()) };
+    let what = format!("holds {}, but no run that can go on;", Path::new(&name).display());
+    Err(refused(folder, &what))
+}
+
 fn refused(folder: &Path, what: &str) -> Error {
     Error::input(OPERATION, format!("{} {what} give another --resume", folder.display()))
 }

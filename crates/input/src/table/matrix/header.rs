@@ -6,6 +6,35 @@ use super::super::{Role, TableLine};
 use super::above::Above;
 use super::{FormError, MatrixForm, MatrixKind};
 
+/// Columns of numbers that programs write beside samples, in lower case.
+const ANNOTATIONS: [&str; 20] = [
+    "length",
+    "start",
+    "end",
+    "stop",
+    "strand",
+    "width",
+    "effective_length",
+    "effectivelength",
+    "entrezid",
+    "entrez",
+    "entrez_id",
+    "entrez_gene_id",
+    "chromosome",
+    "basemean",
+    "log2foldchange",
+    "logfc",
+    "pvalue",
+    "p_value",
+    "padj",
+    "qvalue",
+];
+
+/// Whether a column is no sample by its label.
+pub fn is_annotation(label: &[u8]) -> bool {
+    ANNOTATIONS.contains(&String::from_utf8_lossy(label).to_lowercase().as_str())
+}
+
 /// Labels of a column of names.
 const LABELS: [&str; 16] = [
     "gene",
