@@ -14,6 +14,7 @@ from arraykit import Row, random_rows, run, trial, write
 from cuesta import removal
 from cuesta.engines.array import keep
 from cuesta.engines.array.load import load
+from cuesta.engines.array.loaders import Loaders
 from cuesta.engines.array.store import Facts
 from cuesta.engines.array.writer import LoadRequest
 from cuesta.errors import InputError
@@ -88,8 +89,8 @@ def test_a_folder_that_is_no_array_of_ours_is_refused(tmp_path: Path) -> None:
 def test_a_load_that_fails_leaves_no_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "a.txt", random_rows(1))
 
-    def stop(order: LoadRequest, place: Path) -> Facts:
-        load(order, place)
+    def stop(order: LoadRequest, place: Path, loaders: Loaders | None) -> Facts:
+        load(order, place, loaders)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
