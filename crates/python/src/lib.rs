@@ -6,6 +6,7 @@
 mod answer;
 mod buffers;
 mod convert;
+mod interrupts;
 mod panics;
 mod rounds;
 mod storage;
@@ -15,23 +16,18 @@ mod watch;
 mod workloads;
 
 use std::path::PathBuf;
-use std::sync::mpsc;
-use std::time::Duration;
 
 use cuesta_assembly::picture;
 use cuesta_core::Result;
 use cuesta_core::job;
-use cuesta_core::progress::Progress;
 use cuesta_network as network;
 use cuesta_network::run::split::{Columns, SplitParams};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use convert::{from_json, python_error, to_json};
+use interrupts::watched;
 use workloads::{ALL, RegisteredWorkload};
-
-/// Interval at which a waiting call checks for Ctrl-C and reports progress.
-const TICK: Duration = Duration::from_millis(50);
 
 /// The Rust kernels: text in, text out, columns as raw little-endian bytes.
 #[pymodule(gil_used = true)]
@@ -291,46 +287,4 @@ fn columns(
         dict.set_item(name, PyBytes::new(py, &count.to_le_bytes()))?;
     }
     Ok(dict)
-}
-
-/// Runs `work` on its own thread; meanwhile reports progress and turns Ctrl-C into a stop. A panic
-/// there is an error.
-fn watched<T: Send>(
-    py: Python<'_>,
-    callback: Option<Py<PyAny>>,
-    work: impl FnOnce(&Progress) -> Result<T> + Send,
-) -> PyResult<T> {
-    let progress = Progress::default();
-    let mut interrupt = None;
-    let result = py.detach(|| {
-        std::thread::scope(|scope| {
-            let (sender, finished) = mpsc::channel();
-            let worker = scope.spawn(|| {
-                // Dropped at the end, also by a panic, which ends the wait below.
-                let _sender: mpsc::Sender<()> = sender;
-                work(&progress)
-            });
-            while finished.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
-                if interrupt.is_none() {
-                    interrupt = Python::attach(|py| look(py, callback.as_ref(), &progress)).err();
-                    if interrupt.is_some() {
-                        progress.cancel();
-                    }
-                }
-            }
-            worker.join().unwrap_or_else(|panic| Err(panics::defect(&*panic)))
-        })
-    });
-    match interrupt {
-        Some(error) => Err(error),
-        None => result.map_err(|error| python_error(py, &error)),
-    }
-}
-
-fn look(py: Python<'_>, callback: Option<&Py<PyAny>>, progress: &Progress) -> PyResult<()> {
-    py.check_signals()?;
-    if let Some(callback) = callback {
-        callback.call1(py, progress.state())?;
-    }
-    Ok(())
 }

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::buffers::{Block, Held, slice};
 use crate::convert::{python_error, to_json};
+use crate::interrupts::watched;
 use crate::panics::caught;
-use crate::watched;
 use crate::workloads::RegisteredWorkload;
 
 /// The leader of a run: plans its rounds from the results of the last one.

@@ -6,7 +6,7 @@ use cuesta_input::watch::ReadWatch;
 use pyo3::prelude::*;
 
 use crate::convert::{python_error, to_json};
-use crate::watched;
+use crate::interrupts::watched;
 
 /// Hears what this process reads of some inputs until it is dropped.
 #[pyclass(module = "cuesta._native")]

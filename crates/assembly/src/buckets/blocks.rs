@@ -10,10 +10,11 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::chunks::{BlockMemory, Chunks, HeldBlock};
-use super::open::OPEN_BYTES;
 use crate::kernel::packed::PADDING;
 use crate::kernel::{codec, internal};
 
+/// Approximate bytes of all open blocks of a thread.
+pub(super) const OPEN_BYTES: usize = 16 << 20;
 /// Approximate size of a write to the scratch file, in bytes.
 const WRITTEN_BYTES: usize = 1 << 20;
 

@@ -11,8 +11,6 @@ use super::chunks::BlockMemory;
 pub(super) const BLOCK_BYTES_MAX: usize = 16 << 10;
 /// Least size of an open block: smaller ones are not worth writing.
 pub const BLOCK_BYTES_MIN: usize = 2 << 10;
-/// Approximate bytes of all open blocks of a thread.
-pub(super) const OPEN_BYTES: usize = 16 << 20;
 
 /// Returns the most buckets, as a power of two, that may have an open block if these take at most
 /// `open_bytes`.

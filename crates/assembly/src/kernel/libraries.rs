@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::anchors::{Anchors, Located};
-use super::placements::Ends;
+use super::glue::End;
 
 /// Most bases that a pair may span; longer ones are not counted as pairs. The first limit is for
 /// reads that point towards each other (paired ends), the second for reads that point away (mate
@@ -17,6 +17,9 @@ const OUTWARD_MAX: i64 = 20_000;
 const KNOWN_PAIRS_MIN: u64 = 100;
 /// Two files belong to one library if the median insert of one is less than this times the other's.
 const ALIKE_TIMES: f64 = 1.25;
+
+/// Two ends by which paths are left, the smaller one first.
+pub type Ends = (End, End);
 
 /// Relative orientation of the two reads of a pair on the genome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

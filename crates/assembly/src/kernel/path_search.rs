@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use crate::kernel::glue::End;
 use crate::kernel::kmer::kmers;
 use crate::kernel::kmer::{Base, Kmer, KmerMap};
-use crate::kernel::placements::{Ends, Joint, OVERLAP_MIN, Spans};
+use crate::kernel::libraries::Ends;
+use crate::kernel::placements::{Joint, OVERLAP_MIN, Spans};
 use crate::kernel::sequences::reverse_complement;
 use crate::kernel::simplify::PathGraph;
 

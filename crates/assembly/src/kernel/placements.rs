@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::anchors::{Anchors, Located};
-use super::glue::End;
 use super::kmer::Base;
-use super::libraries::{self, Library, Orientation};
+use super::libraries::{self, Ends, Library, Orientation};
 use super::sequences::reverse_complement;
 use super::simplify::PathGraph;
 
@@ -16,9 +15,6 @@ pub const OVERLAP_MIN: usize = 31;
 /// A read that begins and ends on one path goes around a circle only if the path is this many times
 /// longer than the read.
 const AROUND_TIMES: i64 = 2;
-
-/// Two ends by which paths are left, the smaller one first.
-pub type Ends = (End, End);
 
 /// Joint between two consecutive paths: bases that they share, or bases in between.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

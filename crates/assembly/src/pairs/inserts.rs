@@ -1,7 +1,6 @@
 //! Insert sizes of read pairs, and what they show of gaps between contigs.
 
-use crate::kernel::libraries::Library;
-use crate::kernel::placements::Ends;
+use crate::kernel::libraries::{Ends, Library};
 use crate::kernel::simplify::PathGraph;
 
 /// Bases at the end of a contig within which a read cannot be placed: an anchor, and about the

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::depth::Depth;
 use crate::kernel::glue::End;
-use crate::kernel::libraries::Library;
+use crate::kernel::libraries::{Ends, Library};
 use crate::kernel::path_search::{self, PathStep, Steps};
-use crate::kernel::placements::{Ends, Placements};
+use crate::kernel::placements::Placements;
 use crate::kernel::sequences::Sequences;
 use crate::kernel::simplify::PathGraph;
 

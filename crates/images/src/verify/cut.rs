@@ -1,7 +1,9 @@
 //! Threshold in the units of the pixels: the smallest sample above it.
 
 use super::levels::Pixel;
-use super::strips::BITS;
+
+/// Pixels of a word.
+pub const BITS: usize = 64;
 
 /// Multiplier that gathers the lowest bits of eight bytes in the highest byte of the product.
 const GATHER: u64 = 0x0102_0408_1020_4080;

@@ -7,11 +7,8 @@
 
 use cuesta_core::cpu;
 
-use super::cut::Cut;
+use super::cut::{BITS, Cut};
 use super::levels::Pixel;
-
-/// Pixels of a word.
-pub const BITS: usize = 64;
 
 /// Labels of a strip.
 #[derive(Debug, Default)]

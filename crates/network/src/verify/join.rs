@@ -10,7 +10,7 @@ use cuesta_core::{Error, Result};
 use cuesta_input::limits::{CLUSTERS_MAX, GENES_MAX};
 use cuesta_input::pair_matrix::Need;
 
-use super::matching::Matching;
+use super::matching::{Matching, genes_of};
 use super::names::Named;
 use super::rows::{RowScan, announce};
 use super::store::StoreWriter;
@@ -262,11 +262,6 @@ fn write_difference(scores: [Option<Micro>; 2], text: &mut Vec<u8>) {
 #[inline(always)]
 fn key_of(gene1: u32, gene2: u32, cluster: u32) -> u64 {
     (u64::from(gene1) << 24 | u64::from(gene2)) << 16 | u64::from(cluster - 1)
-}
-
-/// Returns the gene numbers and the cluster of a key.
-pub fn genes_of(key: u64) -> (u32, u32, u32) {
-    ((key >> 40) as u32, (key >> 16) as u32 & 0x00FF_FFFF, (key as u32 & 0xFFFF) + 1)
 }
 
 /// Returns the words of a row in the digest.

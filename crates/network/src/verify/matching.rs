@@ -11,7 +11,6 @@ use cuesta_core::fixed::Micro;
 use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 
-use super::join::genes_of;
 use super::store::{PartitionOptions, RecordStore, StoreWriter};
 
 /// Special scores: no row may have this key, or its row was matched.
@@ -291,6 +290,11 @@ fn word(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(bytes);
     u64::from_le_bytes(word)
+}
+
+/// Returns the gene numbers and the cluster of a key.
+pub fn genes_of(key: u64) -> (u32, u32, u32) {
+    ((key >> 40) as u32, (key >> 16) as u32 & 0x00FF_FFFF, (key as u32 & 0xFFFF) + 1)
 }
 
 fn fault_text(key: u64, fault: &str) -> String {

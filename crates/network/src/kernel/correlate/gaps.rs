@@ -4,10 +4,16 @@ use cuesta_input::matrix::ExpressionMatrix;
 
 use super::CorrelationMethod;
 use super::complete::unit_for;
-use super::prepare::ValueTraits;
 use super::rank::RankOrder;
 use super::share::share;
 use super::vector::{LANE, Lane, Masked};
+
+/// Properties of the values of a gene.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ValueTraits {
+    pub missing: bool,
+    pub constant: bool,
+}
 
 /// Present values and, for Spearman, their order. Empty if no value is missing.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use cuesta_core::{Error, Result};
 use cuesta_input::matrix::ExpressionMatrix;
 
 use super::complete::Complete;
-use super::gaps::Gaps;
+use super::gaps::{Gaps, ValueTraits};
 use super::params::SAMPLES_MAX;
 use super::share::share;
 use super::simd::Isa;
@@ -27,13 +27,6 @@ pub struct Prepared<'a> {
     pub(super) partial: Vec<u32>,
     /// Additional data for pairs with missing values; empty if no value is missing.
     pub(super) gaps: Gaps,
-}
-
-/// Properties of the values of a gene.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ValueTraits {
-    pub missing: bool,
-    pub constant: bool,
 }
 
 impl<'a> Prepared<'a> {
