@@ -14,7 +14,7 @@ use cuesta_runtime::scratch;
 
 use crate::amounts::{self, Pass};
 use crate::answer::{self, Assignments, Iteration};
-use crate::kernel::Grid;
+use crate::kernel::{Grid, SquareSum};
 use crate::params::{KMeansParams, Precision};
 use crate::seeding;
 
@@ -112,9 +112,9 @@ impl Leader {
     ///
     /// # Errors
     /// `System`.
-    pub fn write(&self, grid: &Grid, sizes: &[i64], inertias: &[i64]) -> Result<u64> {
+    pub fn write(&self, grid: &Grid, sizes: &[i64], inertias: &[SquareSum]) -> Result<u64> {
         let dimensions = self.points.dimensions;
-        let of = |cluster: usize| (sizes[cluster], grid.square(inertias[cluster]));
+        let of = |cluster: usize| (sizes[cluster], grid.inertia(inertias[cluster]));
         let text = answer::centres(&self.centres, dimensions, of);
         Ok(answer::write(&self.output, answer::CENTRES_FILE, &text)?
             + answer::write(

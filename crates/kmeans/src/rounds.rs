@@ -15,7 +15,7 @@ use cuesta_runtime::{rounds, wire};
 use serde::{Deserialize, Serialize};
 
 use crate::amounts::Pass;
-use crate::kernel::{Grid, Sums};
+use crate::kernel::{Grid, SquareSum, Sums};
 use crate::leader::Leader;
 use crate::params::{KMeansParams, PointCaching};
 use crate::share::{self, Share};
@@ -55,8 +55,8 @@ enum Step {
 enum TaskResult {
     /// Largest coordinates, and whether the points stay in memory.
     Largest(Vec<f64>, bool),
-    /// Sums of the coordinates, sizes and inertias of the clusters.
-    Sums([Vec<i64>; 3]),
+    /// Sums of the coordinates, sizes, and inertias of the clusters in units and fine units.
+    Sums([Vec<i64>; 4]),
 }
 
 /// Creates the leader of a run in rounds.
@@ -193,13 +193,16 @@ impl State {
                 self.grid = Some(self.leader.grid(&largest));
                 (self.largest, self.cached, self.step) = (largest, cached, Step::Assign);
             }
-            (TaskResult::Sums([coordinates, sizes, _]), Step::Assign, Some(grid)) => {
+            (TaskResult::Sums([coordinates, sizes, ..]), Step::Assign, Some(grid)) => {
                 if self.leader.update(grid, &coordinates, &sizes) {
                     self.step = Step::Finish;
                     self.leader.create()?;
                 }
             }
-            (TaskResult::Sums([_, sizes, inertias]), Step::Finish, Some(grid)) => {
+            (TaskResult::Sums([_, sizes, units, rests]), Step::Finish, Some(grid)) => {
+                let inertias = units.into_iter().zip(rests);
+                let inertias: Vec<_> =
+                    inertias.map(|(units, rests)| SquareSum { units, rests }).collect();
                 self.leader.write(grid, &sizes, &inertias)?;
                 response.counts.extend([
                     ("points", self.leader.points.count),
@@ -289,7 +292,8 @@ impl Worker for Work {
 }
 
 fn sums(sums: &Sums) -> TaskResult {
-    TaskResult::Sums([sums.coordinates.clone(), sums.sizes.clone(), sums.inertias.clone()])
+    let (units, rests) = sums.inertias.iter().map(|sum| (sum.units, sum.rests)).unzip();
+    TaskResult::Sums([sums.coordinates.clone(), sums.sizes.clone(), units, rests])
 }
 
 fn unexpected() -> Error {

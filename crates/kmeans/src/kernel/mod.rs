@@ -9,7 +9,7 @@ pub mod table;
 
 use cuesta_input::points::Coordinate;
 
-pub use grid::Grid;
+pub use grid::{Grid, SquareSum};
 pub use table::CentreTable;
 
 /// Points of a strip.
@@ -110,7 +110,7 @@ pub struct Sums {
     /// Points of each cluster.
     pub sizes: Vec<i64>,
     /// Sums of squared distances of each cluster on the grid.
-    pub inertias: Vec<i64>,
+    pub inertias: Vec<SquareSum>,
     nearest: Vec<u32>,
     doubt: Vec<u32>,
     point: Vec<i64>,
@@ -122,7 +122,7 @@ impl Sums {
         Self {
             coordinates: vec![0; clusters * dimensions],
             sizes: vec![0; clusters],
-            inertias: vec![0; clusters],
+            inertias: vec![SquareSum::default(); clusters],
             nearest: vec![0; PIECE * STRIP],
             doubt: vec![0; PIECE],
             point: vec![0; dimensions],
@@ -131,7 +131,7 @@ impl Sums {
 
     /// Returns the memory of an instance, in bytes.
     pub fn size_bytes(clusters: usize, dimensions: usize) -> u64 {
-        8 * (clusters as u64 + 1) * (dimensions as u64 + 2) + 4 * (PIECE * STRIP) as u64
+        8 * (clusters as u64 + 1) * (dimensions as u64 + 3) + 4 * (PIECE * STRIP) as u64
     }
 
     /// Adds the sums of another thread.
@@ -143,7 +143,7 @@ impl Sums {
         };
         add(&mut self.coordinates, &sums.coordinates);
         add(&mut self.sizes, &sums.sizes);
-        add(&mut self.inertias, &sums.inertias);
+        self.inertias.iter_mut().zip(&sums.inertias).for_each(|(to, from)| to.add(*from));
     }
 
     #[inline(always)]
@@ -258,8 +258,7 @@ pub fn measure<T: Real>(
             || {
                 for (lane, &cluster) in clusters.iter().enumerate() {
                     let square = distance(strip, lane, centres.row(cluster as usize));
-                    let sum = &mut sums.inertias[cluster as usize];
-                    *sum = sum.wrapping_add(Grid::round(square * grid.square_scale));
+                    sums.inertias[cluster as usize].add(grid.square(square));
                 }
             },
         );

@@ -23,7 +23,7 @@ use cuesta_input::points::{Coordinate, PointFiles};
 
 use crate::amounts::{self, Pass};
 use crate::answer::{self, Assignments, Iteration};
-use crate::kernel::Grid;
+use crate::kernel::{Grid, SquareSum};
 use crate::params::KMeansParams;
 use crate::{leader, seeding};
 use bounds::{Bounds, NONE, Scale};
@@ -86,7 +86,7 @@ struct Job<'a> {
 struct WorkerState {
     coordinates: Vec<i64>,
     sizes: Vec<i64>,
-    inertias: Vec<i64>,
+    inertias: Vec<SquareSum>,
     right: Digest,
     actual: Digest,
     point: Vec<f64>,
@@ -101,7 +101,7 @@ impl WorkerState {
         Self {
             coordinates: vec![0; clusters * dimensions],
             sizes: vec![0; clusters],
-            inertias: vec![0; clusters],
+            inertias: vec![SquareSum::default(); clusters],
             right: Digest::default(),
             actual: Digest::default(),
             point: vec![0.0; dimensions],
@@ -113,7 +113,7 @@ impl WorkerState {
     }
 
     fn size_bytes(clusters: usize, dimensions: usize) -> u64 {
-        8 * (clusters as u64 + 1) * (dimensions as u64 + 2) + 128 * dimensions as u64
+        8 * (clusters as u64 + 1) * (dimensions as u64 + 3) + 128 * dimensions as u64
     }
 
     fn merge(&mut self, state: &Self) {
@@ -122,7 +122,7 @@ impl WorkerState {
         };
         add(&mut self.coordinates, &state.coordinates);
         add(&mut self.sizes, &state.sizes);
-        add(&mut self.inertias, &state.inertias);
+        self.inertias.iter_mut().zip(&state.inertias).for_each(|(to, from)| to.add(*from));
         self.right.merge(&state.right);
         self.actual.merge(&state.actual);
     }
@@ -184,7 +184,7 @@ impl Job<'_> {
         let centres = GroupedCentres::new(rows, dimensions, before.as_deref(), scale);
         self.pass(&passes, (&centres, &grid), Some(&file), &mut total)?;
         let mut verdict = Verdict::new(total.actual, total.right, METHOD);
-        let of = |cluster: usize| (total.sizes[cluster], grid.square(total.inertias[cluster]));
+        let of = |cluster: usize| (total.sizes[cluster], grid.inertia(total.inertias[cluster]));
         let text = answer::centres(&centres.rows, dimensions, of);
         self.compare(answer::CENTRES_FILE, &text, &mut verdict)?;
         self.compare(answer::ITERATIONS_FILE, &answer::iterations(&done), &mut verdict)?;
@@ -362,7 +362,11 @@ fn finish<T: Coordinate>(
         || {
             for (&cluster, row) in clusters.iter().zip(rows.chunks_exact(dimensions)) {
                 let square = square(row, centres.row(cluster));
-                state.inertias[cluster as usize] += round_to_integer(square * grid.square_scale);
+                let (scaled, sum) =
+                    (square * grid.square_scale, &mut state.inertias[cluster as usize]);
+                sum.units += round_to_integer(scaled);
+                sum.rests +=
+                    round_to_integer((scaled - scaled.round_ties_even()) * grid.rest_scale);
             }
         },
     );

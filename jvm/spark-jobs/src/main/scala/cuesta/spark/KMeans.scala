@@ -11,16 +11,18 @@ import org.apache.spark.storage.StorageLevel
 object KMeans {
   private val NpyHeaderBytes = 128
 
-  /** Sums on the grid, sizes and inertias of the clusters. */
+  /** Sums on the grid, sizes, and inertias of the clusters in units and fine units. */
   private final case class Sums(
       coordinates: Array[Long],
       sizes: Array[Long],
-      squares: Array[Long]
+      squares: Array[Long],
+      rests: Array[Long]
   ) {
     def add(other: Sums): Sums = {
       addTo(coordinates, other.coordinates)
       addTo(sizes, other.sizes)
       addTo(squares, other.squares)
+      addTo(rests, other.rests)
       this
     }
 
@@ -120,13 +122,16 @@ object KMeans {
     val dimensions = points.dimensions
     val shared = points.blocks.context.broadcast(centres)
     val k = centres.length
-    def empty = Sums(new Array[Long](k * dimensions), new Array[Long](k), new Array[Long](k))
+    def zeros(count: Int) = new Array[Long](count)
+    def empty = Sums(zeros(k * dimensions), zeros(k), zeros(k), zeros(k))
     val sums = points.blocks.treeAggregate(empty)(
       (sums, block) => {
         for (start <- block.rows.indices by dimensions) {
           val cluster = nearest(block.rows, start, shared.value)
           sums.sizes(cluster) += 1
-          sums.squares(cluster) += grid.square(square(block.rows, start, shared.value(cluster)))
+          val found = square(block.rows, start, shared.value(cluster))
+          sums.squares(cluster) += grid.units(found)
+          sums.rests(cluster) += grid.rests(found)
           var axis = 0
           while (axis < dimensions) {
             val place = cluster * dimensions + axis
@@ -167,7 +172,7 @@ object KMeans {
     val axes = (1 to points.dimensions).map(axis => s"x$axis")
     val header = ("cluster" +: "size" +: "inertia" +: axes).mkString("\t")
     val rows = centres.indices.map { cluster =>
-      val inertia = grid.inertia(last.squares(cluster))
+      val inertia = grid.inertia(last.squares(cluster), last.rests(cluster))
       val fields = cluster.toString +: last.sizes(cluster).toString +: inertia.toString +:
         centres(cluster).map(_.toString)
       fields.mkString("\t")
