@@ -146,8 +146,11 @@ fn checkpoints_of_another_run_are_refused() {
     run(folder, &with_checkpoints(folder, BUCKETS, 1)).unwrap();
     let error = run(folder, &with_checkpoints(folder, BUCKETS, 2)).unwrap_err();
     assert!(error.message.contains("kept is of other reads or parameters; delete it, or give"));
-    // Without its state the folder counts as new, whatever else it contains.
+    // Without its state the folder may be anybody's; an empty one is new.
     fs::remove_file(folder.join("kept/state.json")).unwrap();
+    let error = run(folder, &with_checkpoints(folder, BUCKETS, 2)).unwrap_err();
+    assert!(error.message.contains("but no run that can go on; give another --resume"), "{error}");
+    fs::remove_dir_all(folder.join("kept")).unwrap();
     let (response, files) = run(folder, &with_checkpoints(folder, BUCKETS, 2)).unwrap();
     assert!(phases(&response).contains(&"compact"));
     let mut parameters = with_checkpoints(folder, BUCKETS, 2);

@@ -64,7 +64,7 @@ fn bad_arrays_are_named() {
     assert!(text.contains("holds no file"), "{text}");
     let text = refused(&workspace.request(&[&folder.join("none")], json!({})));
     assert!(text.contains("check the path"), "{text}");
-    for (start, expected) in [(&[0x1F, 0x8B, 8][..], "unpack it"), (b"PAR1abcd", "Parquet")] {
+    for (start, expected) in [(&[0x1F, 0x8B, 8][..], "is cut short"), (b"PAR1abcd", "Parquet")] {
         let path = workspace.write("x", start);
         assert!(refused(&workspace.request(&[&path], json!({}))).contains(expected));
     }
