@@ -139,8 +139,9 @@ mod tests {
         assert_eq!((Grid::round(most), Grid::round(-most)), (1 << 50, -(1 << 50)));
     }
 
-    /// The unit of squared distances follows from the largest coordinates: of points around 1e8 it is
-    /// 64, so the inertia of a cluster with a spread of 1 was 0, and verified. Rests are summed too.
+    /// The unit of squared distances follows from the largest coordinates: of points around 1e8 it
+    /// is 64, so the inertia of a cluster with a spread of 1 was 0, and verified. Rests are summed
+    /// too.
     #[test]
     fn small_distances_between_large_coordinates_keep_their_digits() {
         for (size, spread) in [(1e8, 1.0), (1.7e9, 86_400.0), (1e-100, 1e-101), (1e150, 1e147)] {
