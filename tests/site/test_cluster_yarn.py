@@ -271,7 +271,8 @@ def test_what_a_node_manager_starts_has_the_mark_of_its_node_and_a_mark_of_the_c
     mark = watchdog.mark("none-such", "n1/yarn-nodemanager")
     program = [sys.executable, "-c", "import time; time.sleep(60)"]
     with subprocess.Popen(program, env=os.environ | {watchdog.MARK: mark}) as process:
-        assert process.pid in watchdog.marked("none-such/")
+        # A process that has just begun may not have its environment yet.
+        wait_for(lambda: process.pid in watchdog.marked("none-such/"))
         assert process.pid in watchdog.marked("none-such/n1")
         assert process.pid not in watchdog.marked("none-such/n")
         assert process.pid not in watchdog.marked("none-such/n1/yarn")
