@@ -272,7 +272,7 @@ def test_what_a_node_manager_starts_has_the_mark_of_its_node_and_a_mark_of_the_c
     program = [sys.executable, "-c", "import time; time.sleep(60)"]
     with subprocess.Popen(program, env=os.environ | {watchdog.MARK: mark}) as process:
         # A process that has just begun may not have its environment yet.
-        wait_for(lambda: process.pid in watchdog.marked("none-such/"))
+        wait_for(lambda: process.pid in watchdog.marked("none-such/"), "the process has its mark")
         assert process.pid in watchdog.marked("none-such/n1")
         assert process.pid not in watchdog.marked("none-such/n")
         assert process.pid not in watchdog.marked("none-such/n1/yarn")
