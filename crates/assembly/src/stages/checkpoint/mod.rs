@@ -67,7 +67,7 @@ impl Checkpoint {
         let failed = |cause| Error::system(OPERATION, "creating", folder, &cause);
         fs::create_dir_all(folder).map_err(failed)?;
         refuse_links(folder)?;
-        refuse_others(folder)?;
+        refuse_foreign_files(folder)?;
         let path = folder.join(LOCK_FILE);
         let failed = |cause| Error::system(OPERATION, "locking", &path, &cause);
         let lock = File::create(&path).map_err(failed)?;
@@ -205,9 +205,8 @@ fn refuse_links(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the error for a folder from which this run may not resume.
 /// Refuses a folder with files, of which none is the state of a run.
-fn refuse_others(folder: &Path) -> Result<()> {
+fn refuse_foreign_files(folder: &Path) -> Result<()> {
     let failed = |cause| Error::system(OPERATION, "listing", folder, &cause);
     let mut other = None;
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -225,6 +224,7 @@ fn refuse_others(folder: &Path) -> Result<()> {
     Err(refused(folder, &what))
 }
 
+/// Returns the error for a folder from which this run may not resume.
 fn refused(folder: &Path, what: &str) -> Error {
     Error::input(OPERATION, format!("{} {what} give another --resume", folder.display()))
 }
