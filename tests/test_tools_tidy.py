@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidy
+import tidykit
 from tidyrules import SourceFile, types
 from tidyrules.functions import functions_of
 
@@ -17,10 +18,7 @@ def rules_broken(root: Path, path: str, text: str) -> set[str]:
         page = root / "spec" / "workloads" / workload / "params.toml"
         page.parent.mkdir(parents=True, exist_ok=True)
         page.touch()
-    target = root / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8")
-    return {finding.rule for finding in tidy.findings(root, [path])}
+    return tidykit.rules_broken(root, path, text)
 
 
 def python_function(body_lines: int) -> str:

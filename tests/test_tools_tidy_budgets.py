@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import tidy
+from tidykit import rules_broken
 from tidyrules import budgets
 
 MADE = "fn f(bytes: u64) { let budget = Budget::new(bytes); }\n"
@@ -36,13 +36,6 @@ CLEAN = [
     ("crates/sort/src/run.rs", "/// See `Budget::new`.\nfn f(budget: &Budget) {}\n"),
     ("crates/sort/src/run.rs", "fn f() { let budget = SearchBudget::new(1); }\n"),
 ]
-
-
-def rules_broken(root: Path, path: str, text: str) -> set[str]:
-    target = root / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8")
-    return {finding.rule for finding in tidy.findings(root, [path])}
 
 
 @pytest.mark.parametrize(("path", "text"), BROKEN)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import tidy
+from tidykit import rules_broken
 
 JAVA = "jvm/hadoop-store/src/main/java/cuesta/hadoop/A.java"
 BROKEN = [
@@ -51,13 +51,6 @@ CLEAN = [
     (JAVA, "class A { boolean delete(Path path, boolean recursive) { return true; } }\n"),
     ("jvm/hadoop-store/src/test/java/A.java", "class A { { FileUtils.deleteDirectory(f); } }\n"),
 ]
-
-
-def rules_broken(root: Path, path: str, text: str) -> set[str]:
-    target = root / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8")
-    return {finding.rule for finding in tidy.findings(root, [path])}
 
 
 @pytest.mark.parametrize(("path", "text"), BROKEN)
