@@ -12,8 +12,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-CONFIGURATIONS_MAX = 200_000
-"""Limit of states that are followed at once; a history that needs more is undecided."""
+CONFIGURATIONS_MAX = 100_000
+"""States that are followed at once; a history that needs more is undecided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +75,26 @@ def check(model: Model, initial: Hashable, operations: Sequence[Operation]) -> V
         if not reached:
             return Verdict(is_linearizable=False, operation=operations[index])
         pending.remove(index)
-        configurations = {(state, done - {index}) for state, done in reached}
+        ambiguous = frozenset(number for number in pending if operations[number].is_ambiguous)
+        configurations = _undominated(
+            {(state, done - {index}) for state, done in reached}, ambiguous
+        )
     return Verdict(is_linearizable=True)
 
 
 _Configuration = tuple[Hashable, frozenset[int]]
+
+
+def _undominated(
+    configurations: set[_Configuration], ambiguous: frozenset[int]
+) -> set[_Configuration]:
+    """Leave out what only takes more of the operations that may never take effect."""
+    groups: dict[_Configuration, list[frozenset[int]]] = {}
+    for state, done in sorted(configurations, key=lambda one: len(one[1])):
+        least = groups.setdefault((state, done - ambiguous), [])
+        if not any(other <= done for other in least):
+            least.append(done)
+    return {(state, done) for (state, _), least in groups.items() for done in least}
 
 
 @dataclass

@@ -25,10 +25,10 @@ from adversarykit import clock_environment, remove_clocks, set_clock
 from cuesta.errors import CuestaError
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
-from historychecker import Operation, Verdict, check
-from historymodel import ABSENT, NODES, State, StorePromise, with_twins
+from historychecker import Operation, Verdict
+from historycontent import content, content_value
+from historymodel import ABSENT, NODES, UNKNOWN, verdict
 from hostkit import HostJob, HostStore, connected, host_job
-from storekit import BLOCK_BYTES
 from waitkit import wait_for
 
 PATHS = ("a", "b")
@@ -59,6 +59,9 @@ class Counts:
     """Counters of the runs so far."""
 
     runs: int = 0
+    disturbed: int = 0
+    """Runs that are not judged: a store took another for dead that no fault had hit, as on a busy
+    machine."""
     operations: int = 0
     refused: int = 0
     ambiguous: int = 0
@@ -85,12 +88,12 @@ class History:
     def add_ambiguous(self, start: float, request: dict[str, Any]) -> None:
         """Record an operation that may or may not have taken effect."""
         self.ambiguous += 1
-        operation = Operation(start=start, end=math.inf, request=request, result="ambiguous")
+        operation = Operation(start=start, end=math.inf, request=request, result=UNKNOWN)
         self.operations.append(operation)
 
     def verdict(self) -> Verdict:
         """Check this history against the promise."""
-        return check(StorePromise(), State(under=(None,) * len(PATHS)), with_twins(self.operations))
+        return verdict(self.operations, len(PATHS))
 
 
 class Client(threading.Thread):
@@ -158,23 +161,6 @@ class Client(threading.Thread):
         control.ask(do, self._store.folder, path=name)
 
 
-def content(value: str) -> bytes:
-    """Return the bytes of a file with this value; its first digit is the size."""
-    line = f"{value}\n".encode()
-    size_bytes = BLOCK_BYTES * int(value[0], 16) // 6 + len(line)
-    return (line * (size_bytes // len(line) + 1))[:size_bytes]
-
-
-def content_value(read: bytes) -> str:
-    """Return the value of a file; content that mixes values is marked as such."""
-    value = read[:12].decode("ascii", "replace")
-    try:
-        is_intact = content(value) == read
-    except (ValueError, IndexError):
-        is_intact = False
-    return value if is_intact else f"damaged: {len(read)} bytes, {read[:26]!r}"
-
-
 class Run:
     """Files, clients, nemesis and histories of a run."""
 
@@ -210,13 +196,30 @@ class Run:
             if client.defect is not None:
                 raise client.defect
         self._read_all(clients)
+        if nemesis.is_disturbed():
+            self.counts = Counts(disturbed=1)
+            self.histories = {}
+            return
         for client in clients:
             self.counts.refused += client.refused
         for history in self.histories.values():
             self.counts.operations += len(history.operations)
             self.counts.ambiguous += history.ambiguous
 
+    def _is_settled(self, clients: Sequence[Client]) -> bool:
+        """Whether all hosts read the same: of two files of a name one has a conflict name."""
+        for group in self.histories:
+            for path in range(len(PATHS)):
+                request = {"do": "read", "path": path}
+                with suppress(CuestaError, OSError):
+                    if len({client.perform(group, request) for client in clients}) == 1:
+                        continue
+                return False
+        return True
+
     def _read_all(self, clients: Sequence[Client]) -> None:
+        with suppress(AssertionError):
+            wait_for(partial(self._is_settled, clients), SETTLE_SECONDS)
         for history in self.histories.values():
             for client in clients:
                 for path in range(len(PATHS)):
@@ -280,6 +283,13 @@ class Nemesis:
         self._stores = run.job.stores
         self._cut: int | None = None
         self._dead: int | None = None
+        self._returns = {number: store.returns() for number, store in self._stores.items()}
+
+    def is_disturbed(self) -> bool:
+        """Whether a store took another for dead beside what was done here."""
+        return any(
+            self._returns[number] != store.returns() for number, store in self._stores.items()
+        )
 
     def strike(self) -> None:
         """Inject a fault, or heal the last one."""
@@ -309,9 +319,12 @@ class Nemesis:
                 wait_for(partial(_sees, store, expected), SETTLE_SECONDS)
         self._record(start, "lose_sight", before - after)
         self._record(start, "regain_sight", after - before)
+        for number, peer in after - before:
+            self._returns[number][peer] += 1
 
     def _record(self, start: float, kind: str, pairs: set[tuple[int, int]]) -> None:
-        for node, peer in sorted(pairs):
+        # A host whose store has ended sees nothing, and from its next start on one after the other.
+        for node, peer in sorted(pair for pair in pairs if pair[0] != self._dead):
             for history in self._run.histories.values():
                 history.add(start, {"do": kind, "node": node, "peer": peer})
 
@@ -343,6 +356,7 @@ class Nemesis:
         start, before = time.monotonic(), self._sight()
         restarted, self._dead = self._dead, None
         self._stores[restarted].start()
+        self._returns[restarted] = dict.fromkeys(set(self._stores) - {restarted}, 0)
         for history in self._run.histories.values():
             history.add(start, {"do": "begin", "node": restarted})
         self._settle(start, before)

@@ -8,14 +8,21 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
 - a write in mode `through` or `bypass` is on the under level when it is acknowledged, one in mode
   `memory` or `back` in the memory of its node; it replaces what the writer sees;
 - a version in mode `back` reaches the under level by itself, if nothing else was written there;
-- of two versions in memory alone whose nodes see each other again, one keeps the name, and the
+- of two versions of a name in memory alone, each written without knowledge of the other, because
+  their nodes did not see each other or because the changes overlapped, a read may return either
+  until the next change of that name; that or the stores themselves leave one with the name, and the
   other gets a conflict name: no acknowledged version is lost;
-- of two renames at once of one file to one name, both may succeed;
+- a version whose writer did not know what the under level has goes there under a conflict name,
+  and where it is removed, what is there has the name;
+- of two renames at once of one file to one name, both may succeed; one that fails may have flushed
+  its files, and left a file of the under level under both names;
 - a program whose own store has ended reads the under level.
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
 the under level: both directories of the name may be out of sight too. A removal does not reach such
-a version, which is there again with its node; a flush is refused.
+a version, which is there again with its node; a flush is refused, unless the version was written
+while its node saw no other. A node that does not see all others may remove a name that exists no
+more.
 """
 
 from __future__ import annotations
@@ -24,11 +31,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from historychecker import Operation
+from historychecker import Operation, Verdict, check
 
 NODES = (1, 2, 3)
+CHANGES = ("write", "rename", "remove", "flush")
+"""Requests that change what has a name."""
 ABSENT = "absent"
 """The result of a request that was refused because its file does not exist."""
+
+UNKNOWN = "unknown"
+"""The result of a request that was not answered."""
 
 Value = str | None
 """The content of a file; `None` where there is none."""
@@ -36,8 +48,10 @@ Value = str | None
 
 @dataclass(frozen=True, kw_only=True)
 class Alone:
-    """A version in the memory of a node alone; `base` is the version of the under level it
-    replaces.
+    """A version in the memory of a node alone.
+
+    `base` is the version of the under level that it replaces; `is_published`, whether its node has
+    seen another node since it was written.
     """
 
     path: int
@@ -45,6 +59,7 @@ class Alone:
     value: str
     is_back: bool
     base: Value
+    is_published: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +74,12 @@ class State:
         Pairs of nodes of which the first does not see the second.
     down
         Nodes whose store has ended.
-    conflicts
-        Versions that lost their name, by path.
     """
 
     under: tuple[Value, ...]
     alone: frozenset[Alone] = frozenset()
     unseen: frozenset[tuple[int, int]] = frozenset()
     down: frozenset[int] = frozenset()
-    conflicts: frozenset[tuple[int, str]] = frozenset()
 
     def sees(self, node: int, peer: int) -> bool:
         """Whether `node` is connected with `peer`."""
@@ -82,14 +94,44 @@ class State:
         ]
 
     def is_hidden(self, node: int, path: int) -> bool:
-        """Return whether `node` cannot see a version that is in memory alone."""
+        """Whether a version in memory alone is out of the sight of `node`, which may know it."""
         return any(
-            version.path == path and not self.sees(node, version.node) for version in self.alone
+            version.path == path and version.is_published and not self.sees(node, version.node)
+            for version in self.alone
         )
+
+    def sees_all(self, node: int) -> bool:
+        """Whether `node` sees all other nodes."""
+        return all(self.sees(node, peer) for peer in NODES)
 
     def is_alone(self, node: int) -> bool:
         """Return whether `node` sees no other node, so that it may not know of a hidden name."""
         return all(pair in self.unseen for pair in ((node, peer) for peer in NODES if peer != node))
+
+    def has_rival(self, version: Alone) -> bool:
+        """Whether a node sees `version` and another version of its path."""
+        rivals = [
+            rival for rival in self.alone if rival.path == version.path and rival is not version
+        ]
+        return any(
+            self.sees(node, version.node) and self.sees(node, rival.node)
+            for node in NODES
+            for rival in rivals
+        )
+
+    def taken(self, node: int, path: int, has_rival: bool = False) -> Iterator[State]:
+        """Return the states without the version that a change by `node` takes.
+
+        It takes one at most: of two the other has a conflict name before. A change that overlaps
+        another one may take none.
+        """
+        visible = self.visible(node, path)
+        if len(visible) < 2:
+            yield self.without(visible)
+        if visible and has_rival:
+            yield self
+            for version in visible:
+                yield self.without([version])
 
     def with_under(self, path: int, value: Value) -> State:
         """Return the state in which the under level has `value`."""
@@ -101,35 +143,61 @@ class State:
         return replace(self, alone=self.alone - frozenset(versions))
 
 
-def with_twins(operations: Sequence[Operation]) -> list[Operation]:
-    """Mark renames that overlap another rename of the same file to the same name."""
-    renames = [
-        operation
-        for operation in operations
-        if operation.request["do"] == "rename" and operation.result is None
-    ]
+def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
+    """Mark changes of a name that overlap others, of which the promise says less.
 
-    def has_twin(rename: Operation) -> bool:
-        ends = ("path", "target")
-        return any(
-            twin is not rename
-            and all(twin.request[end] == rename.request[end] for end in ends)
-            and twin.start < rename.end
-            and rename.start < twin.end
-            for twin in renames
+    `has_twin` is a rename that overlaps another one of the same file to the same name, `has_rival`
+    a change that gives a name to a version while another request changes that name.
+    """
+
+    def marks(operation: Operation) -> dict[str, Any]:
+        request = operation.request
+        named = {"write": "path", "rename": "target"}.get(request["do"])
+        if named is None or operation.result == ABSENT:
+            return {}
+        overlapping = [
+            other.request
+            for other in operations
+            if other is not operation
+            and other.request["do"] in CHANGES
+            and other.result != ABSENT
+            and other.start < operation.end
+            and operation.start < other.end
+        ]
+        ends = ("do", "path", "target")
+        has_twin = request["do"] == "rename" and any(
+            all(other.get(end) == request[end] for end in ends) for other in overlapping
         )
+        has_rival = any(
+            request[named] in (other["path"], other.get("target")) for other in overlapping
+        )
+        return {"has_twin": has_twin, "has_rival": has_rival}
 
-    twins = {id(rename) for rename in renames if has_twin(rename)}
-    return [
-        replace(operation, request=operation.request | {"has_twin": True})
-        if id(operation) in twins
-        else operation
-        for operation in operations
+    # A rename that failed may have flushed its files before.
+    flushes = [
+        replace(rename, request={"do": "early_flush", "node": rename.request["node"], "path": path})
+        for rename in operations
+        if rename.request["do"] == "rename" and rename.is_ambiguous
+        for path in (rename.request["path"], rename.request["target"])
     ]
+    marked = [
+        replace(operation, request=operation.request | marks(operation)) for operation in operations
+    ]
+    return marked + flushes
 
 
+@dataclass(frozen=True, kw_only=True)
 class StorePromise:
-    """The model; a request is a dictionary of `do`, `node` and the fields of its kind."""
+    """The model; requests are dictionaries with `do`, `node` and the fields that it needs.
+
+    Attributes
+    ----------
+    conflicts
+        Versions that have conflict names in the end, with the path that they lost: no other
+        version loses its name to a rival.
+    """
+
+    conflicts: frozenset[tuple[int, str]]
 
     def steps(self, state: State, operation: Operation) -> Iterator[State]:
         """Return the states that a request with this result may lead to."""
@@ -143,13 +211,23 @@ class StorePromise:
     def hidden(self, state: State) -> Iterator[State]:
         """Return the states after a write-back, or after two nodes met with one name."""
         for version in state.alone:
-            if version.is_back and version.base == state.under[version.path]:
-                written = state.with_under(version.path, version.value)
-                yield written.without([version])
-            for rival in state.visible(version.node, version.path):
-                if rival.node != version.node and state.sees(rival.node, version.node):
-                    lost = frozenset({(rival.path, rival.value)})
-                    yield replace(state.without([rival]), conflicts=state.conflicts | lost)
+            if version.is_back:
+                yield from self._flushed(state, version)
+            if state.has_rival(version) and self._has_conflict(version):
+                yield state.without([version])
+
+    def _has_conflict(self, version: Alone) -> bool:
+        return (version.path, version.value) in self.conflicts
+
+    def _flushed(self, state: State, version: Alone) -> Iterator[State]:
+        """Return the state in which a version is on the under level.
+
+        Where its writer did not know what is there, it is there under a conflict name.
+        """
+        if state.under[version.path] in (version.base, None):
+            yield state.without([version]).with_under(version.path, version.value)
+        elif self._has_conflict(version):
+            yield state.without([version])
 
     def _read(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node, path = request["node"], request["path"]
@@ -164,21 +242,36 @@ class StorePromise:
 
     def _write(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node, path, value, mode = (request[key] for key in ("node", "path", "value", "mode"))
-        replaced = state.without(state.visible(node, path))
-        if mode in ("through", "bypass"):
-            yield replaced.with_under(path, value)
-            return
-        version = Alone(
-            path=path, node=node, value=value, is_back=mode == "back", base=state.under[path]
-        )
-        yield replace(replaced, alone=replaced.alone | {version})
+        # A version that replaces one of its node inherits what is known of the level below.
+        bases = [version.base for version in state.visible(node, path) if version.node == node]
+        base = bases[0] if bases else state.under[path]
+        for replaced in state.taken(node, path, request.get("has_rival", False)):
+            if mode in ("through", "bypass"):
+                yield replaced.with_under(path, value)
+                continue
+            is_published = not state.is_alone(node)
+            is_back = mode == "back"
+            version = Alone(
+                path=path,
+                node=node,
+                value=value,
+                is_back=is_back,
+                base=base,
+                is_published=is_published,
+            )
+            yield replace(replaced, alone=replaced.alone | {version})
 
     def _remove(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node, path = request["node"], request["path"]
         visible = state.visible(node, path)
-        # A file removed while its node is out of sight reappears with the node.
-        if visible or state.under[path] is not None or state.is_hidden(node, path):
-            yield state.without(visible).with_under(path, None)
+        # A file that is removed while its node is out of sight is there again with the node, or
+        # has another name there by now.
+        if visible or state.under[path] is not None or not state.sees_all(node):
+            for removed in state.taken(node, path):
+                yield removed.with_under(path, None)
+                if any(version.base != state.under[path] for version in visible):
+                    # What its writer did not know on the under level stays there.
+                    yield removed
 
     def _flush(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node, path = request["node"], request["path"]
@@ -186,21 +279,40 @@ class StorePromise:
         if not visible and (state.is_alone(node) or not state.is_hidden(node, path)):
             yield state
         for version in visible:
-            yield state.without([version]).with_under(path, version.value)
+            yield from self._flushed(state, version)
+
+    def _early_flush(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
+        for version in state.visible(request["node"], request["path"]):
+            yield from self._flushed(state, version)
 
     def _rename(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node, path, target = (request[key] for key in ("node", "path", "target"))
         if request.get("has_twin"):
             yield state
-        cleared = state.without(state.visible(node, target))
         visible = state.visible(node, path)
-        for version in visible:
-            kind = cleared.without(visible).with_under(path, None)
-            yield kind.with_under(target, version.value)
-            renamed = replace(version, path=target, base=state.under[target])
-            yield replace(kind, alone=kind.alone | {renamed})
-        if not visible and state.under[path] is not None:
-            yield cleared.with_under(target, state.under[path]).with_under(path, None)
+        if len(visible) > 1:
+            return
+        for cleared in state.taken(node, target, request.get("has_rival", False)):
+            for version in visible:
+                below = state.under[path]
+                if version.base != below and below is not None:
+                    if self._has_conflict(version):
+                        moved = cleared.without(visible).with_under(path, None)
+                        yield moved.with_under(target, below)
+                    continue
+                moved = cleared.without(visible).with_under(path, None)
+                yield moved.with_under(target, version.value)
+                is_published = not state.is_alone(version.node)
+                renamed = replace(
+                    version, path=target, base=state.under[target], is_published=is_published
+                )
+                yield replace(moved, alone=moved.alone | {renamed})
+            if not visible and state.under[path] is not None:
+                renamed_below = cleared.with_under(target, state.under[path])
+                yield renamed_below.with_under(path, None)
+                if result == UNKNOWN:
+                    # Its store was killed between the new name and the end of the old one.
+                    yield renamed_below
 
     def _lose_sight(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         yield replace(state, unseen=state.unseen | {(request["node"], request["peer"])})
@@ -208,21 +320,37 @@ class StorePromise:
     def _regain_sight(
         self, state: State, request: dict[str, Any], result: Value
     ) -> Iterator[State]:
-        yield replace(state, unseen=state.unseen - {(request["node"], request["peer"])})
+        published = frozenset(
+            replace(version, is_published=True) if version.node == request["node"] else version
+            for version in state.alone
+        )
+        unseen = state.unseen - {(request["node"], request["peer"])}
+        yield replace(state, unseen=unseen, alone=published)
 
     def _end(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         yield replace(state, down=state.down | {request["node"]})
 
     def _begin(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
-        yield replace(state, down=state.down - {request["node"]})
+        node = request["node"]
+        unseen = state.unseen | {(node, peer) for peer in NODES if peer != node}
+        yield replace(state, down=state.down - {node}, unseen=unseen)
 
     def _conflicts(
         self, state: State, request: dict[str, Any], result: list[list[Any]]
     ) -> Iterator[State]:
-        """Accept the versions that have conflict names at the end, if all lost versions are among
-        them.
-        """
-        observed = {(path, value) for path, value in result}
+        """Accept the end, in which no two versions have one name."""
         named = {version.path for version in state.alone}
-        if state.conflicts <= observed and len(named) == len(state.alone):
+        if len(named) == len(state.alone):
             yield state
+
+
+def verdict(operations: Sequence[Operation], paths: int) -> Verdict:
+    """Check a history of so many paths against the promise."""
+    conflicts = frozenset(
+        (path, value)
+        for operation in operations
+        if operation.request["do"] == "conflicts"
+        for path, value in operation.result
+    )
+    initial = State(under=(None,) * paths)
+    return check(StorePromise(conflicts=conflicts), initial, with_overlaps(operations))

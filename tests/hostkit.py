@@ -161,6 +161,10 @@ class HostStore:
         """Return the hosts whose stores are live in the view of this store."""
         return {_number(peer["name"]) for peer in self.peers()["members"] if peer["is_live"]}
 
+    def returns(self) -> dict[int, int]:
+        """Return how often each host came back to life in the view of this store."""
+        return {_number(peer["name"]): peer["returns"] for peer in self.peers()["members"]}
+
     def from_peers(self) -> int:
         """Return the bytes of blocks received from peers."""
         return sum(member["read_bytes"] for member in self.peers()["members"])

@@ -60,8 +60,9 @@ def main(arguments: Sequence[str]) -> int:
                 under = Path(stack.enter_context(TemporaryDirectory(prefix="cuesta-under-")))
                 job = stack.enter_context(clocked_job(under))
                 for _ in range(min(RUNS_PER_JOB, options.runs - counts.runs)):
-                    seed = options.seed + counts.runs
-                    run = Run(job, counts.runs, seed, options.group or tuple(GROUPS))
+                    number = counts.runs + counts.disturbed
+                    seed = options.seed + number
+                    run = Run(job, number, seed, options.group or tuple(GROUPS))
                     run.play(random.Random(seed).randint(1, FAULTS_MAX))
                     broken = report(run, options.state, seed)
                     add(counts, run.counts)
@@ -81,8 +82,9 @@ def report(run: Run, state: Path, seed: int) -> bool:
         file = state.with_name(f"{state.stem}-{seed}-{history.group}.txt")
         file.parent.mkdir(parents=True, exist_ok=True)
         first = min(operation.start for operation in history.operations)
+        at = verdict.operation.start if verdict.operation else None
         lines = [
-            f"{'*' if operation is verdict.operation else ' '} {operation.start - first:8.4f} "
+            f"{'*' if operation.start == at else ' '} {operation.start - first:8.4f} "
             f"{operation.end - first:8.4f} {json.dumps(operation.request)} {operation.result}\n"
             for operation in sorted(history.operations, key=lambda operation: operation.start)
         ]

@@ -110,3 +110,64 @@ fn a_file_that_another_store_replaced_and_knew_leaves_nothing() {
         }
     }
 }
+
+/// A change of a name with two files, as after a partition, took the file that its store found,
+/// and the second had the name from then on: a removed file was there again. Checked histories
+/// found it.
+#[test]
+fn a_change_of_a_name_with_two_files_takes_the_last_and_renames_the_first() {
+    let (early, late, new) = (bytes(1, 3000), bytes(2, 70_000), bytes(3, 500));
+    for store in 0..3 {
+        for change in ["remove", "rename", "flush", "write"] {
+            let job = Job::new(3);
+            job.split(&[0]);
+            job.stores[0].write("d/a", &early, WriteMode::Memory).unwrap();
+            job.stores[2].write("d/a", &late, WriteMode::Memory).unwrap();
+            job.heal();
+            let changed = &job.stores[store];
+            let mut question = json!({"do": change, "path": "d/a"});
+            if change == "rename" {
+                question["to"] = "d/moved".into();
+            }
+            match change {
+                "write" => changed.write("d/a", &new, WriteMode::Memory).unwrap(),
+                _ => assert_eq!(changed.ask(&question)["error"], Value::Null),
+            }
+            for store in &job.stores {
+                let content = store.read("d/a").ok();
+                match change {
+                    "write" => assert_eq!(content.unwrap(), new),
+                    "flush" => assert_eq!(content.unwrap(), late),
+                    _ => assert_eq!(content, None, "{change}"),
+                }
+                let names = list(store, "d");
+                assert_eq!(names.contains(&"moved".to_owned()), change == "rename");
+                let mut renamed = names.iter().filter(|name| name.starts_with("a.conflict-"));
+                assert_eq!(store.read(&format!("d/{}", renamed.next().unwrap())).unwrap(), early);
+                assert_eq!(renamed.next(), None, "{change}");
+            }
+        }
+    }
+}
+
+/// A file that was renamed kept the time when it was closed: a file of the new name that was closed
+/// after that, and met it later, won. Checked histories found it.
+#[test]
+fn a_renamed_file_is_later_than_the_file_it_replaces() {
+    let job = Job::new(2);
+    let (early, late) = (bytes(1, 3000), bytes(2, 70_000));
+    let changed_ns = |path| {
+        let reply = job.stores[0].ask(&json!({"do": "stat", "path": path}));
+        reply["entries"][0]["modified_ns"].as_i64().unwrap()
+    };
+    job.stores[0].write("d/b", &early, WriteMode::Memory).unwrap();
+    job.stores[1].write("d/a", &late, WriteMode::Memory).unwrap();
+    let (before, replaced) = (changed_ns("d/b"), changed_ns("d/a"));
+    assert!(before < replaced);
+    job.stores[0].ask(&json!({"do": "rename", "path": "d/b", "to": "d/a"}));
+    assert!(changed_ns("d/a") > replaced);
+    for store in &job.stores {
+        assert_eq!(store.read("d/a").unwrap(), early);
+        assert_eq!(list(store, "d"), ["a"]);
+    }
+}

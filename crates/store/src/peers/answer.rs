@@ -13,6 +13,7 @@ use super::frame::{Direction, parsed};
 use super::handshake;
 use super::limits::{HANDSHAKE_TIMEOUT, IDLE, IDLE_LOOK, PIECE_BYTES};
 use super::link::PatientStream;
+use super::lookup::PathAnswer;
 use super::message::{DirectoryUpdate, FolderStep, NameState, PeerQuestion, PeerReply};
 use super::refusals::RefusalReason;
 use super::{OPERATION, Peers};
@@ -111,15 +112,15 @@ impl Peers {
                 self.where_are(file, &indexes).map(|places| PeerReply::Places { places })
             }
             PeerQuestion::Find { path } => {
-                let (state, all_by) = self.state_here(&path, &self.view());
-                Ok(PeerReply::Known { state, all_by })
+                let PathAnswer { state, older, all_by } = self.state_here(&path, &self.view());
+                Ok(PeerReply::Known { state, all_by, older })
             }
             PeerQuestion::Own { path } => {
                 let file = store.local_alone_file(self.name(), &path);
                 let owner = self.name().to_owned();
                 let state =
                     file.map_or(NameState::Nothing, |file| NameState::Alone { owner, file });
-                Ok(PeerReply::Known { state, all_by: None })
+                Ok(PeerReply::Known { state, all_by: None, older: vec![] })
             }
             PeerQuestion::Inside { folder } => {
                 let steps = store.local_alone_inside(self.name(), &folder).into_iter();
@@ -145,19 +146,21 @@ impl Peers {
             }
             PeerQuestion::Bye => Ok(self.end_member(caller)),
             PeerQuestion::Replaces { path, file } => Ok(yes_or_no(store.replaces(&path, file))),
-            PeerQuestion::Wrote { path, version } => Ok(yes_or_no(store.wrote(&path, &version))),
+            PeerQuestion::Wrote { path, version, file } => {
+                Ok(yes_or_no(store.wrote(&path, &version, file)))
+            }
             _ => self.change(store, question),
         }
     }
 
     /// Applies a member's update, which proves that the member lives.
     fn apply_update(&self, caller: &Caller, update: DirectoryUpdate) -> PeerReply {
-        let returns = self.member(&caller.name).map_or(0, |member| {
+        let last_return = self.member(&caller.name).map_or(0, |member| {
             member.note_alive();
-            member.returns()
+            member.last_return()
         });
         let mut directory = lock(&self.directory);
-        directory.note_returns(&caller.name, returns);
+        directory.note_return(&caller.name, last_return);
         PeerReply::Heard { superseded: directory.apply(&caller.name, update) }
     }
 
@@ -177,11 +180,24 @@ impl Peers {
                 store.forget_replaced(&path, file)?;
                 store.publish_name(&path);
             }
+            PeerQuestion::Superseded { path, file } => {
+                store.forget_superseded(&[(path.clone(), file)]);
+                store.publish_name(&path);
+            }
             PeerQuestion::Clear { path } => self.clear_here(&path),
-            PeerQuestion::Remove { path } => store.remove_here(&path)?,
-            PeerQuestion::Rename { path, to, is_new } => store.rename_here(&path, &to, is_new)?,
+            // If the file is gone, directories know it before the caller looks again.
+            PeerQuestion::Remove { path } => {
+                store.remove_here(&path).inspect_err(|_| store.publish_name(&path))?;
+            }
+            PeerQuestion::Rename { path, to, is_new } => {
+                store.rename_here(&path, &to, is_new).inspect_err(|_| store.publish_name(&path))?;
+            }
             PeerQuestion::Permit { path, permissions } => store.permit_here(&path, permissions)?,
             PeerQuestion::Flush { path } => {
+                if !store.has_alone(&path) {
+                    store.publish_name(&path);
+                    return Ok(PeerReply::Absent);
+                }
                 return store.flush_here(Some(&path)).map(|bytes| PeerReply::Moved { bytes });
             }
             _ => (),

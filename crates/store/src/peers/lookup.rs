@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use cuesta_runtime::parallel::lock;
 
 use super::Peers;
-use super::limits::{ANSWER_TIMEOUT, DIRECTORY_TIMEOUT, REMOTE_MAX};
+use super::limits::{ANSWER_TIMEOUT, DIRECTORY_TIMEOUT, REMOTE_MAX, TICK};
 use super::members::{Member, View};
 use super::message::{AloneFile, FileId, NameState, PeerQuestion, PeerReply};
 use super::rendezvous::{home, homes, number_of};
@@ -46,45 +47,66 @@ impl NameLookup {
     }
 }
 
+/// The answer of a directory about a path.
+#[derive(Debug)]
+pub(super) struct PathAnswer {
+    /// The file that was closed last.
+    pub state: NameState,
+    /// Earlier files of live members.
+    pub older: Vec<(String, FileId)>,
+    /// The view by which the directory is complete, if it is.
+    pub all_by: Option<u64>,
+}
+
 impl Peers {
     /// Looks up a memory-only file of another member.
     pub(crate) fn find(&self, path: &StorePath) -> NameLookup {
+        self.find_by(path, || ANSWER_TIMEOUT).0
+    }
+
+    /// As [`find`](Self::find), with the earlier files of the path and their owners.
+    pub(crate) fn find_all(&self, path: &StorePath) -> (NameLookup, Vec<(String, FileId)>) {
         self.find_by(path, || ANSWER_TIMEOUT)
     }
 
     /// As [`find`](Self::find), among the members that answer within `patience` in total.
     pub(crate) fn find_within(&self, path: &StorePath, patience: Duration) -> NameLookup {
         let begun = Instant::now();
-        self.find_by(path, || patience.saturating_sub(begun.elapsed()))
+        self.find_by(path, || patience.saturating_sub(begun.elapsed())).0
     }
 
-    /// As [`find`](Self::find); `patience` returns the time left, and is called before each
+    /// As [`find_all`](Self::find_all); `patience` returns the time left, and is called before each
     /// question.
-    fn find_by(&self, path: &StorePath, patience: impl Fn() -> Duration) -> NameLookup {
+    fn find_by(
+        &self,
+        path: &StorePath,
+        patience: impl Fn() -> Duration,
+    ) -> (NameLookup, Vec<(String, FileId)>) {
         let view = self.view();
         if view.live.is_empty() && !self.has_names() {
-            return NameLookup::Nothing;
+            return (NameLookup::Nothing, vec![]);
         }
         let mut candidates = Vec::new();
         for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
-            let state = self.state_at(&view, place, path, patience());
-            let Some((state, all_by)) = state else { continue };
-            candidates.push(state);
-            if all_by == Some(view.id) {
-                return self.checked(newest(candidates));
+            let Some(answer) = self.state_at(&view, place, path, patience()) else { continue };
+            candidates.push(answer.state);
+            if answer.all_by == Some(view.id) {
+                return (self.checked(newest(candidates)), answer.older);
             }
         }
         // The directories are incomplete: each member is asked for its own files, which it knows
-        // for certain.
+        // for certain, as this one does.
+        candidates.retain(|state| !state.is_alone_at(&self.local.name));
         for member in &view.live {
-            let question = PeerQuestion::Own { path: path.clone() };
-            let state = member.ask(&question, patience(), |reply, _| reply);
-            if let Ok(PeerReply::Known { state, .. }) = state {
+            if let Some(state) = ask_member(member, path, &patience) {
                 candidates.retain(|state| !state.is_alone_at(&member.name));
                 candidates.push(state);
             }
         }
-        self.checked(newest(candidates))
+        let last = newest(candidates.clone());
+        let older = candidates.iter().filter(|state| **state != last).filter_map(NameState::alone);
+        let older = older.map(|(owner, file)| (owner.to_owned(), file.id)).collect();
+        (self.checked(last), older)
     }
 
     /// Returns whether any memory-only file was published to this member.
@@ -119,30 +141,33 @@ impl Peers {
         place: usize,
         path: &StorePath,
         patience: Duration,
-    ) -> Option<(NameState, Option<u64>)> {
+    ) -> Option<PathAnswer> {
         match view.at(place) {
             None => Some(self.state_here(path, view)),
             Some(member) => {
                 let question = PeerQuestion::Find { path: path.clone() };
                 match member.ask(&question, patience, |reply, _| reply) {
-                    Ok(PeerReply::Known { state, all_by }) => Some((state, all_by)),
+                    Ok(PeerReply::Known { state, all_by, older }) => {
+                        Some(PathAnswer { state, older, all_by })
+                    }
                     _ => None,
                 }
             }
         }
     }
 
-    /// Returns the state of a path in this member's directory, and the view by which that is
-    /// complete.
-    pub(super) fn state_here(&self, path: &StorePath, view: &View) -> (NameState, Option<u64>) {
+    /// Returns the answer of this member's directory.
+    pub(super) fn state_here(&self, path: &StorePath, view: &View) -> PathAnswer {
         let mut directory = lock(&self.directory);
         for member in &view.live {
-            directory.note_returns(&member.name, member.returns());
+            directory.note_return(&member.name, member.last_return());
         }
-        let state = directory.find(path, |name| self.lives(name));
+        // After a partition, the caller knows better which members live.
+        let state = directory.find(path, |_| true);
         let live = view.live.iter().map(|member| member.name.as_str());
         let is_complete = directory.is_complete(live.chain([self.local.name.as_str()]), view.id);
-        (state, is_complete.then_some(view.id))
+        let older = directory.older(path, |name| self.lives(name));
+        PathAnswer { state, older, all_by: is_complete.then_some(view.id) }
     }
 
     /// Returns the names in a folder of memory-only files of other members, and of their folders.
@@ -154,11 +179,10 @@ impl Peers {
                 member.ask(&question, ANSWER_TIMEOUT, |reply, _| reply)
             {
                 for step in steps {
-                    let state = steps_by_name.entry(step.name).or_insert(None);
-                    let closed =
-                        |file: &Option<AloneFile>| file.as_ref().map(|file| file.closed_ns);
-                    if closed(&step.file) > closed(state) {
-                        *state = step.file;
+                    let known = steps_by_name.entry(step.name).or_insert(None);
+                    let order = |file: &Option<AloneFile>| file.as_ref().map(AloneFile::order);
+                    if order(&step.file) > order(known) {
+                        *known = step.file;
                     }
                 }
             }
@@ -191,12 +215,32 @@ impl Peers {
     }
 }
 
+/// Asks a member for its own file of a path, again while the member lives: no answer does not mean
+/// that there is no file, and right after a partition a connection may fail.
+fn ask_member(
+    member: &Member,
+    path: &StorePath,
+    patience: &impl Fn() -> Duration,
+) -> Option<NameState> {
+    let question = PeerQuestion::Own { path: path.clone() };
+    let begun = Instant::now();
+    loop {
+        match member.ask(&question, patience(), |reply, _| reply) {
+            Ok(PeerReply::Known { state, .. }) => return Some(state),
+            Err(_) if member.is_live() && begun.elapsed() < DIRECTORY_TIMEOUT.min(patience()) => {
+                thread::sleep(TICK);
+            }
+            _ => return None,
+        }
+    }
+}
+
 /// Returns the state with the file that was closed last.
 fn newest(candidates: Vec<NameState>) -> NameState {
     let closed = |state: &NameState| match state {
         NameState::Nothing => None,
-        NameState::Alone { file, .. } => Some((file.closed_ns, true)),
-        NameState::Lost { closed_ns, .. } => Some((*closed_ns, false)),
+        NameState::Alone { file, .. } => Some((file.closed_ns, true, Some(file.id))),
+        NameState::Lost { closed_ns, .. } => Some((*closed_ns, false, None)),
     };
     candidates.into_iter().max_by_key(closed).unwrap_or(NameState::Nothing)
 }

@@ -31,6 +31,8 @@ pub struct LocalMember {
     pub secret: SecretFile,
     /// Start of this member's clock.
     pub begun: Instant,
+    /// Number of times that any member came back.
+    pub returns: AtomicU64,
 }
 
 impl LocalMember {
@@ -73,6 +75,9 @@ pub struct Member {
     last_message_ms: AtomicU64,
     /// Number of times that it came back after it had been dead.
     returns: AtomicU64,
+    /// Number of its last return among those of all members: a member that was taken off the list
+    /// and is on it again has another one.
+    last_return: AtomicU64,
     /// Whether it has announced its end, or has been taken off the list of members.
     has_left: AtomicBool,
     /// Number of its start that last connected; 0 before the first connection.
@@ -98,6 +103,7 @@ impl Member {
             address: Mutex::default(),
             last_message_ms: AtomicU64::new(NEVER),
             returns: AtomicU64::new(0),
+            last_return: AtomicU64::new(0),
             has_left: AtomicBool::new(false),
             incarnation: AtomicU64::new(0),
             idle: Mutex::default(),
@@ -120,6 +126,8 @@ impl Member {
     /// Records that the member is alive.
     pub fn note_alive(&self) {
         if !self.is_live() {
+            let number = self.local.returns.fetch_add(1, Ordering::Relaxed) + 1;
+            self.last_return.store(number, Ordering::Relaxed);
             self.returns.fetch_add(1, Ordering::Relaxed);
         }
         self.last_message_ms.store(self.local.now().as_millis() as u64, Ordering::Relaxed);
@@ -128,6 +136,11 @@ impl Member {
     /// Returns the number of times that the member came back after it had been dead.
     pub fn returns(&self) -> u64 {
         self.returns.load(Ordering::Relaxed)
+    }
+
+    /// Returns a number of its last return, which no other return has; 0 before the first.
+    pub fn last_return(&self) -> u64 {
+        self.last_return.load(Ordering::Relaxed)
     }
 
     /// Records that the member has ended, or has been taken off the list.

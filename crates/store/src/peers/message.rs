@@ -96,6 +96,12 @@ pub struct AloneFile {
 }
 
 impl AloneFile {
+    /// Returns the order of the files of a path. If two were closed at one time, as clocks that are
+    /// set allow, all members take the same one for the later.
+    pub fn order(&self) -> (i64, FileId) {
+        (self.closed_ns, self.id)
+    }
+
     /// Returns its metadata, as for any file.
     pub fn facts(&self) -> Facts {
         Facts::of_file(self.id.version(self.size_bytes, self.closed_ns), self.permissions)
@@ -137,6 +143,14 @@ pub enum NameState {
 }
 
 impl NameState {
+    /// Returns the owner of a memory-only file, and the file.
+    pub fn alone(&self) -> Option<(&str, &AloneFile)> {
+        match self {
+            Self::Alone { owner, file } => Some((owner, file)),
+            _ => None,
+        }
+    }
+
     /// Returns whether it is a file in the memory of this member.
     pub fn is_alone_at(&self, member: &str) -> bool {
         matches!(self, Self::Alone { owner, .. } if owner == member)
@@ -174,10 +188,19 @@ pub enum PeerQuestion {
     Later { files: Vec<AloneFile> },
     /// Asks whether the member wrote its file of a path to replace this one.
     Replaces { path: StorePath, file: FileId },
-    /// Asks whether the member wrote this version of a file of the under level.
-    Wrote { path: StorePath, version: UnderVersion },
+    /// Asks whether the member wrote this version of a file of the under level; with `file`, whether
+    /// it is that memory-only file, flushed.
+    Wrote {
+        path: StorePath,
+        version: UnderVersion,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<FileId>,
+    },
     /// Reports that another store has closed a file under that name, which replaces this one.
     Replaced { path: StorePath, file: FileId },
+    /// Reports that another member has a later file of that name: if its writer knew this one, it is
+    /// forgotten, otherwise it gets a conflict name.
+    Superseded { path: StorePath, file: FileId },
     /// Has a directory forget files of dead members under that name.
     Clear { path: StorePath },
     /// Removes a file that is only in its memory.
@@ -223,18 +246,20 @@ pub enum PeerReply {
     /// To [`PeerQuestion::Where`].
     Places { places: BlockPlaces },
     /// To [`PeerQuestion::Find`] and [`PeerQuestion::Own`]; `all_by` is the view by which the
-    /// directory is complete, if it is.
+    /// directory is complete, if it is; `older` are earlier files of the path, of live members.
     Known {
         #[serde(rename = "known")]
         state: NameState,
         all_by: Option<u64>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        older: Vec<(String, FileId)>,
     },
     /// To [`PeerQuestion::Inside`].
     Steps { steps: Vec<FolderStep> },
     /// To [`PeerQuestion::Read`]: the bytes are in the payload; the checksum is the block's.
     Piece { checksum: Option<u32> },
-    /// To [`PeerQuestion::Read`]: the block is not here; to [`PeerQuestion::Replaces`] and
-    /// [`PeerQuestion::Wrote`]: no.
+    /// To [`PeerQuestion::Read`] and [`PeerQuestion::Flush`]: the block or file is not here; to
+    /// [`PeerQuestion::Replaces`] and [`PeerQuestion::Wrote`]: no.
     Absent,
     /// To [`PeerQuestion::Flush`].
     Moved { bytes: u64 },

@@ -26,7 +26,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Instant, SystemTime};
 
@@ -127,6 +127,7 @@ impl Peers {
             block_bytes,
             secret: SecretFile::open(secret)?,
             begun: Instant::now(),
+            returns: AtomicU64::new(0),
         };
         let peers = Self {
             local: Arc::new(local),
@@ -247,6 +248,10 @@ impl Peers {
             Ok(PeerReply::Refused { error, is_input, errno }) => {
                 let kind = if is_input { Kind::Input } else { Kind::System };
                 Err(Error { kind, message: error, errno })
+            }
+            Ok(PeerReply::Absent) => {
+                let text = format!("the store at {owner} does not have the file any more");
+                Err(Error { errno: Some(libc::ENOENT), ..Error::input(OPERATION, text) })
             }
             Ok(_) => Ok(0),
             Err(error) => {

@@ -13,7 +13,7 @@ use super::limits::{
     DIRECTORY_TIMEOUT, SUPERSEDED_CHECK, SUPERSEDED_FILES_MAX, TICK, UPDATE_BLOCKS_MAX,
 };
 use super::members::{Member, View};
-use super::message::{AloneFile, DirectoryUpdate, FileId, PeerQuestion, PeerReply};
+use super::message::{AloneFile, DirectoryUpdate, FileId, NameState, PeerQuestion, PeerReply};
 use super::rendezvous::{home, homes, number_of};
 use crate::path::StorePath;
 use crate::store::Store;
@@ -34,6 +34,8 @@ pub(crate) type Replaced = Vec<(StorePath, FileId)>;
 /// State that directories have been sent.
 #[derive(Default)]
 pub struct Published {
+    /// When directories were last assured that their state is complete.
+    confirmed: Option<Instant>,
     sent: HashMap<u64, Sent>,
     /// Store changes, view and starts that `sent` was made from: nothing is to be published until
     /// these change.
@@ -58,6 +60,7 @@ impl Peers {
         let starts = view.live.iter().map(|member| member.incarnation()).collect();
         let by = Some((store.changes(), view.id, starts));
         if published.by == by {
+            self.confirm(&mut published, &view);
             return (vec![], true);
         }
         let parts = parts(store.holdings(self.name()), &view);
@@ -71,6 +74,29 @@ impl Peers {
         }
         published.by = by.filter(|_| is_all);
         (superseded, is_all)
+    }
+
+    /// Assures each directory, twice a second, that its state is complete: a directory that took this
+    /// store for dead for a moment, unnoticed here, would ask each member for each path for ever.
+    fn confirm(&self, state: &mut Published, view: &View) {
+        if state.confirmed.is_some_and(|confirmed| confirmed.elapsed() < SUPERSEDED_CHECK) {
+            return;
+        }
+        state.confirmed = Some(Instant::now());
+        for (place, number) in view.numbers.iter().enumerate() {
+            let Some((member, sent)) = view.at(place).zip(state.sent.get_mut(number)) else {
+                continue;
+            };
+            let (start, all_by) = (self.local.incarnation, Some(view.id));
+            let question =
+                PeerQuestion::Tell { update: DirectoryUpdate { start, all_by, ..none() } };
+            let is_same = sent.incarnation == member.incarnation();
+            let reply = is_same.then(|| member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply));
+            if !matches!(reply, Some(Ok(PeerReply::Heard { .. }))) {
+                *sent = Sent::default();
+                state.by = None;
+            }
+        }
     }
 
     /// Publishes to the directories of a path whether a file of it is only in this memory now;
@@ -178,6 +204,15 @@ impl Peers {
         superseded
     }
 
+    /// Returns the memory-only file of a path of another member, as that member knows it.
+    pub(crate) fn file_of(&self, owner: &str, path: &StorePath) -> Option<AloneFile> {
+        let question = PeerQuestion::Own { path: path.clone() };
+        match self.member(owner)?.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
+            Ok(PeerReply::Known { state: NameState::Alone { file, .. }, .. }) => Some(file),
+            _ => None,
+        }
+    }
+
     /// Returns whether another member wrote its file at a path to replace this one here.
     pub(crate) fn replaces(&self, owner: &str, path: &StorePath, file: FileId) -> bool {
         let Some(member) = self.member(owner) else { return false };
@@ -186,9 +221,15 @@ impl Peers {
         matches!(reply, Ok(PeerReply::Done))
     }
 
-    /// Returns whether another live member wrote this version of a file of the under level.
-    pub(crate) fn wrote(&self, path: &StorePath, version: &UnderVersion) -> bool {
-        let question = PeerQuestion::Wrote { path: path.clone(), version: *version };
+    /// Returns whether another live member wrote this version of a file of the under level; with
+    /// `file`, whether it is that memory-only file, flushed.
+    pub(crate) fn wrote(
+        &self,
+        path: &StorePath,
+        version: &UnderVersion,
+        file: Option<FileId>,
+    ) -> bool {
+        let question = PeerQuestion::Wrote { path: path.clone(), version: *version, file };
         self.view().live.iter().any(|member| {
             let reply = member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply);
             matches!(reply, Ok(PeerReply::Done))
@@ -284,7 +325,6 @@ fn none() -> DirectoryUpdate {
 mod tests {
     use super::*;
     use crate::peers::directory::Directory;
-    use crate::peers::message::NameState;
     use proptest::prelude::*;
 
     fn holdings(numbers: &[u8]) -> Holdings {

@@ -43,6 +43,8 @@ pub struct MemberStatus {
     pub name: String,
     /// Whether it lives; a dead store is bypassed.
     pub is_live: bool,
+    /// Number of times that it came back after it had been dead.
+    pub returns: u64,
     /// Cause of the last failure to reach it.
     pub failure: Option<String>,
     /// Blocks read from it, counted by their first bytes.
@@ -64,6 +66,7 @@ impl MemberStatus {
         Self {
             name: member.name.clone(),
             is_live: member.is_live(),
+            returns: member.returns(),
             failure: member.failure(),
             read_blocks,
             read_bytes,

@@ -7,6 +7,7 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::ledger::{LedgerEntry, Promised};
+use super::peering::later_than;
 use super::promise::{WriteState, WriteStep};
 use super::record::WriteRecord;
 use super::state::Backing;
@@ -36,7 +37,7 @@ impl Store {
     pub fn commit_as(&self, number: u64, size_bytes: u64, is_new: bool) -> Result<()> {
         let entry = self.written(number)?;
         let path = lock(&entry).record.path.clone();
-        let before = self.find_elsewhere(&path);
+        let before = self.find_settled(&path);
         // By the clock of another node it may have been closed in the future.
         lock(&entry).record.closed_ns = before.closed_ns().map_or(0, |closed_ns| closed_ns + 1);
         self.remember_replaced(&path, &before);
@@ -123,6 +124,8 @@ impl Store {
         written.record.size_bytes = size_bytes;
         // The clock may have been set back since the replaced file was closed.
         let later = before.as_ref().map_or(0, |before| before.record.closed_ns + 1);
+        // Otherwise, once this node is lost, the older file would be taken for this one, flushed.
+        let later = later.max(written.record.replaced.map_or(0, |under| later_than(&under)));
         written.record.closed_ns =
             written.record.closed_ns.max(now_ns() - CLOCK_STEP_NS).max(later);
         let path = written.record.path.clone();

@@ -15,6 +15,7 @@ use super::promise::WriteState;
 use super::state::Backing;
 use super::{OPERATION, Store, system};
 use crate::path::StorePath;
+use crate::peers::NameLookup;
 use crate::peers::message::PeerQuestion;
 use crate::permissions::{PRIVATE_FOLDER, of_parents};
 use crate::under::{Facts, UnderVersion};
@@ -197,10 +198,10 @@ impl Store {
     /// As [`rename`](Self::rename).
     pub fn rename_as(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
         let rename = |path| PeerQuestion::Rename { path, to: to.clone(), is_new };
-        if self.alone_at(from).is_none() && self.forwarded(from, rename)?.is_some() {
-            return Ok(());
-        }
-        self.rename_here(from, to, is_new)
+        self.looking_again(from, || match self.forwarded(from, rename)? {
+            Some(_) => Ok(()),
+            None => self.rename_here(from, to, is_new),
+        })
     }
 
     /// As [`rename_as`](Self::rename_as), for a path in this memory or on the under level.
@@ -208,14 +209,22 @@ impl Store {
     /// # Errors
     /// As [`rename`](Self::rename).
     pub(crate) fn rename_here(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
-        let before = self.find_elsewhere(to);
-        self.rename_claimed(from, to, is_new)?;
+        let before = self.find_settled(to);
+        self.rename_claimed(from, to, (is_new, &before))?;
+        self.remember_replaced(to, &before);
         self.announce_name(to, before);
         self.publish_name(from);
         Ok(())
     }
 
-    fn rename_claimed(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
+    /// Renames a file of this store; `before` is the memory-only file of another store that has the
+    /// new name.
+    fn rename_claimed(
+        &self,
+        from: &StorePath,
+        to: &StorePath,
+        (is_new, before): (bool, &NameLookup),
+    ) -> Result<()> {
         let _claim = self.claims.claim(to);
         // A file that another program puts there later is not replaced.
         let mut expected = if is_new { None } else { self.under_version(to)? };
@@ -236,7 +245,7 @@ impl Store {
             && self.under_version(to)?.is_none()
             // Otherwise the file that it replaced there would appear under the old name.
             && self.under_version(from)?.is_none()
-            && self.rename_in_memory(from, to)?
+            && self.rename_in_memory(from, to, before)?
         {
             Ok(())
         } else {
@@ -245,9 +254,21 @@ impl Store {
                 self.flush_here(Some(to))?;
                 expected = self.ledger.entry(to).and_then(|entry| entry.version);
             }
+            let was_alone = self.alone_at(from).is_some();
             self.flush_here(Some(from))?;
+            if was_alone && !self.has_flushed(from)? {
+                // Another store has replaced it: the file of the under level is older than both.
+                return Err(system("renaming", from, &io::ErrorKind::NotFound.into()));
+            }
             self.rename_under(from, to, expected, bits)
         }
+    }
+
+    /// Returns whether the under level has the file of a path that this store flushed.
+    fn has_flushed(&self, path: &StorePath) -> Result<bool> {
+        let flushed = self.ledger.entry(path).and_then(|entry| entry.version);
+        let now = self.under_version(path)?;
+        Ok(now.zip(flushed).is_some_and(|(now, flushed)| now.has_bytes_of(&flushed)))
     }
 
     fn rename_folder(
@@ -347,24 +368,37 @@ impl Store {
         }
     }
 
-    /// Renames a memory-only file; returns false where it was flushed or removed meanwhile.
-    fn rename_in_memory(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+    /// Renames a memory-only file, which counts as closed after the one that it replaces; returns
+    /// false where it was flushed or removed meanwhile.
+    fn rename_in_memory(
+        &self,
+        from: &StorePath,
+        to: &StorePath,
+        before: &NameLookup,
+    ) -> Result<bool> {
         self.with_alone(from, |alone| {
             let Some(written) = alone.filter(|file| file.record.state == WriteState::Memory) else {
                 return Ok(false);
             };
-            let before = LedgerEntry::new(&written.record, Promised::Memory);
+            let entry = LedgerEntry::new(&written.record, Promised::Memory);
             self.note(LedgerEntry::removed(from), from)?;
+            let unnamed = written.record.clone();
             written.record.path = to.clone();
+            let later = before.closed_ns().map_or(i64::MIN, |closed_ns| closed_ns + 1);
+            written.record.closed_ns = written.record.closed_ns.max(later);
             let saved = self.save(&written.record);
             if saved.is_err() {
-                written.record.path = from.clone();
-                self.note(before, from)?;
+                written.record = unnamed;
+                self.note(entry, from)?;
             }
             saved?;
             self.note(LedgerEntry::new(&written.record, Promised::Memory), to)?;
-            let to_remove = lock(&self.state).rename_file(written.record.number, to);
-            self.remove(&to_remove);
+            let (number, version) = (written.record.number, written.record.version());
+            let mut state = lock(&self.state);
+            let mut leaving = state.rename_file(number, to);
+            leaving.extend(state.name_file(number, version, Backing::Memory));
+            drop(state);
+            self.remove(&leaving);
             Ok(true)
         })
     }

@@ -38,6 +38,8 @@ pub struct ServedFiles {
     numbers: HashMap<FileId, (u64, bool)>,
     /// For files written here, the file of another store that each replaces.
     replaces: HashMap<StorePath, FileId>,
+    /// Files that were only in memory, and their versions on the under level.
+    flushed: HashMap<StorePath, (FileId, UnderVersion)>,
     /// Files that lost their names to files of other stores.
     conflicts: Vec<StorePath>,
 }
@@ -211,8 +213,8 @@ impl Store {
         self.peers().map_or(NameLookup::Nothing, |peers| peers.find(path))
     }
 
-    /// Forwards a change to the store that has the file of a path only in its memory; returns the
-    /// number of bytes moved. `None` where no other store has it.
+    /// Forwards a change to the store that has the last file of a path, only in its memory; returns
+    /// the number of bytes moved. `None` where no other store has it.
     ///
     /// # Errors
     /// The errors of that store.
@@ -222,7 +224,7 @@ impl Store {
         question: impl FnOnce(StorePath) -> PeerQuestion,
     ) -> Result<Option<u64>> {
         let Some(peers) = self.peers() else { return Ok(None) };
-        match peers.find(path) {
+        match self.find_settled(path) {
             NameLookup::Alone { owner, .. } => {
                 peers.forward(&owner, &question(path.clone())).map(Some)
             }
@@ -249,6 +251,8 @@ impl Store {
     /// replaced, and a memory-only file is known to the others when this returns.
     pub(super) fn announce_name(&self, path: &StorePath, before: NameLookup) {
         let Some(peers) = self.peers() else { return };
+        // Before the other one is forgotten, so that there is one of both at each moment.
+        self.publish_name(path);
         match before {
             NameLookup::Nothing => (),
             NameLookup::Alone { owner, file } => {
@@ -258,7 +262,6 @@ impl Store {
             }
             NameLookup::Lost { .. } => peers.clear(path),
         }
-        self.publish_name(path);
     }
 
     /// Publishes whether a file of a path is only in this memory now.
@@ -309,6 +312,13 @@ pub(super) fn is_as_late(modified_ns: i64, closed_ns: i64) -> bool {
     modified_ns.saturating_add(if is_coarse { COARSE_NS } else { FINE_NS }) >= closed_ns
 }
 
+/// Returns the first time of closing for which a version of the under level is not
+/// [as late](is_as_late).
+pub(super) fn later_than(version: &UnderVersion) -> i64 {
+    let is_coarse = version.modified_ns % NS_A_SECOND == 0;
+    version.modified_ns.saturating_add(if is_coarse { COARSE_NS } else { FINE_NS } + 1)
+}
+
 fn new_alone_file(
     path: &StorePath,
     version: &UnderVersion,
@@ -333,6 +343,17 @@ mod tests {
             closed_ns / NS_A_SECOND * NS_A_SECOND,
         ] {
             assert!(is_as_late(modified_ns, closed_ns), "{modified_ns}");
+        }
+        for modified_ns in [closed_ns, closed_ns / NS_A_SECOND * NS_A_SECOND] {
+            let version = UnderVersion {
+                device: 1,
+                inode: 1,
+                size_bytes: 1,
+                modified_ns,
+                changed_ns: modified_ns,
+            };
+            assert!(!is_as_late(modified_ns, later_than(&version)));
+            assert!(is_as_late(modified_ns, later_than(&version) - 1));
         }
         assert!(!is_as_late(closed_ns - 10 * FINE_NS, closed_ns));
         assert!(!is_as_late(closed_ns / NS_A_SECOND * NS_A_SECOND - COARSE_NS, closed_ns));

@@ -99,17 +99,19 @@ impl Store {
     /// Error of the first file that could not be written, after all were tried; those files remain
     /// dirty.
     pub fn flush(&self, path: Option<&StorePath>) -> Result<u64> {
-        match path.filter(|path| self.alone_at(path).is_none()) {
-            None => self.flush_here(path),
-            Some(named) => match self.forwarded(named, |path| PeerQuestion::Flush { path })? {
+        let Some(named) = path else { return self.flush_here(None) };
+        self.looking_again(named, || {
+            match self.forwarded(named, |path| PeerQuestion::Flush { path })? {
                 Some(bytes) => Ok(bytes),
                 None => {
-                    // A file that only a dead store has is not on the disk when this returns.
-                    self.elsewhere(named)?;
+                    if self.alone_at(named).is_none() {
+                        // A file that only a dead store has is not on the disk when this returns.
+                        self.elsewhere(named)?;
+                    }
                     self.flush_here(path)
                 }
-            },
-        }
+            }
+        })
     }
 
     /// As [`flush`](Self::flush), for files in this memory.
@@ -178,9 +180,14 @@ impl Store {
         }
         let path = written.record.path.clone();
         let mut persisted = self.persist_locked(&mut written, None);
+        if persisted.is_err() && self.accept_flushed(&mut written)? {
+            persisted = self.persist_locked(&mut written, None);
+        }
         if persisted.is_err() && self.persist_as_conflict(&mut written)? {
             persisted = Ok(());
-            drop(written);
+        }
+        drop(written);
+        if persisted.is_ok() {
             self.publish_name(&path);
         }
         *lock(&self.last_failure) = persisted.as_ref().err().map(|error| error.message.clone());
@@ -207,6 +214,7 @@ impl Store {
         let path = written.record.path.clone();
         let failed = |cause| system("writing", &path, &cause);
         if !written.has_name {
+            self.remember_flushed(&written.record);
             self.name_under(&written.record).map_err(|cause| match cause.kind() {
                 io::ErrorKind::AlreadyExists => changed_meanwhile(&path),
                 _ => failed(cause),

@@ -18,15 +18,18 @@ impl Store {
     /// # Errors
     /// `System` naming the path.
     pub fn remove_name(&self, path: &StorePath) -> Result<()> {
-        if self.alone_at(path).is_none() {
+        self.looking_again(path, || {
             if self.forwarded(path, |path| PeerQuestion::Remove { path })?.is_some() {
                 return Ok(());
             }
-            if self.clear_lost(path) && self.under_version(path)?.is_none() {
+            if self.alone_at(path).is_none()
+                && self.clear_lost(path)
+                && self.under_version(path)?.is_none()
+            {
                 return Ok(());
             }
-        }
-        self.remove_here(path)
+            self.remove_here(path)
+        })
     }
 
     /// As [`remove_name`](Self::remove_name), for a path in this memory or on the under level.

@@ -1,21 +1,32 @@
 //! Memory-only files whose name another store gave to a later file: a file that the other store
 //! knew is replaced; any other, as after a partition, is retained under a conflict name (ADR 39).
 
+use std::thread;
+use std::time::Duration;
+
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::super::ledger::{LedgerEntry, Promised};
 use super::super::promise::WriteState;
+use super::super::record::WriteRecord;
 use super::super::writes::{PendingFile, now_ns};
 use super::super::{OPERATION, Store, system};
 use crate::conflict::conflict_name;
 use crate::path::StorePath;
 use crate::peers::NameLookup;
-use crate::peers::message::{AloneFile, FileId};
+use crate::peers::limits::REMOTE_MAX;
+use crate::peers::message::{AloneFile, FileId, PeerQuestion};
 use crate::under::UnderVersion;
 
 /// Most conflict names that are tried: another process may take each of them.
 const NAMES_MAX: u32 = 1000;
+/// Most times that the files of a name are settled before it is changed.
+const SETTLES_MAX: u32 = 2;
+/// Most times that a change looks for a name that others change meanwhile.
+const LOOKS_MAX: u32 = 16;
+/// Time between two of these looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl Store {
     /// Records the file of another store that a file here replaces.
@@ -38,24 +49,95 @@ impl Store {
     }
 
     /// Forgets memory-only files that were replaced elsewhere by stores that knew them; renames the
-    /// others to conflict names.
+    /// others to conflict names. A file stays if no other store has a later one any more.
     pub(crate) fn forget_superseded(&self, files: &[(StorePath, FileId)]) {
+        let Some(peers) = self.peers() else { return };
         for (path, file) in files {
+            let owner = match peers.find(path) {
+                NameLookup::Alone { owner, .. } => owner,
+                _ => continue,
+            };
+            // Directories may not know yet that the later file was flushed, removed or renamed.
+            let local = self.local_alone_file(peers.name(), path).filter(|local| local.id == *file);
+            let is_later = local
+                .zip(peers.file_of(&owner, path))
+                .is_some_and(|(local, later)| later.order() > local.order());
+            if !is_later {
+                continue;
+            }
             // If it fails, the file is reported again the next time.
-            let _ = match self.is_known_to_winner(path, *file) {
+            let _ = match peers.replaces(&owner, path, *file) {
                 true => self.forget_replaced(path, *file),
                 false => self.rename_conflict(path, *file),
             };
         }
     }
 
-    /// Returns whether the store with the later file of a path knew the one here.
-    fn is_known_to_winner(&self, path: &StorePath, file: FileId) -> bool {
-        let Some(peers) = self.peers() else { return false };
-        match peers.find(path) {
-            NameLookup::Alone { owner, .. } => peers.replaces(&owner, path, file),
-            _ => false,
+    /// Looks up the memory-only file of a path on another store, and makes it the only one: earlier
+    /// files of the path, here and elsewhere, are forgotten if the writer of the last one knew them,
+    /// otherwise they get conflict names. `Nothing` where the last file is here.
+    pub(in crate::store) fn find_settled(&self, path: &StorePath) -> NameLookup {
+        let Some(peers) = self.peers() else { return NameLookup::Nothing };
+        let mut last = NameLookup::Nothing;
+        for _ in 0..SETTLES_MAX {
+            let (remote, mut older) = peers.find_all(path);
+            let local = self.local_alone_file(peers.name(), path);
+            last = match (remote, local) {
+                (NameLookup::Alone { owner, file }, Some(local))
+                    if local.order() > file.order() =>
+                {
+                    older.push((owner, file.id));
+                    NameLookup::Nothing
+                }
+                (remote @ NameLookup::Alone { .. }, Some(local)) => {
+                    older.push((peers.name().to_owned(), local.id));
+                    remote
+                }
+                // The file here is preferred to a lost one.
+                (_, Some(_)) => NameLookup::Nothing,
+                (remote, None) => remote,
+            };
+            older.sort_unstable();
+            older.dedup();
+            if older.is_empty() {
+                break;
+            }
+            for (owner, file) in older {
+                let path = path.clone();
+                if owner == peers.name() {
+                    self.forget_superseded(&[(path, file)]);
+                } else {
+                    // If it fails, the next change of the name tries again.
+                    let _ = peers.forward(&owner, &PeerQuestion::Superseded { path, file });
+                }
+            }
         }
+        last
+    }
+
+    /// Returns whether the file of a path is only in this memory.
+    pub(crate) fn has_alone(&self, path: &StorePath) -> bool {
+        self.alone_at(path).is_some()
+    }
+
+    /// Changes a name; tries again where another store changed it meanwhile, so that it was missing.
+    ///
+    /// # Errors
+    /// Those of `change`; `ENOENT` where the name does not exist.
+    pub(in crate::store) fn looking_again<T>(
+        &self,
+        path: &StorePath,
+        change: impl Fn() -> Result<T>,
+    ) -> Result<T> {
+        for _ in 0..LOOKS_MAX {
+            match change() {
+                Err(error) if error.errno == Some(libc::ENOENT) && self.facts(path).is_ok() => {
+                    thread::sleep(LOOK_AGAIN);
+                }
+                changed => return changed,
+            }
+        }
+        change()
     }
 
     /// Renames a memory-only file to a conflict name.
@@ -80,13 +162,53 @@ impl Store {
         Ok(())
     }
 
-    /// Returns whether this store wrote a version of a file of the under level. The device number
-    /// is ignored, as it differs between nodes.
-    pub(crate) fn wrote(&self, path: &StorePath, version: &UnderVersion) -> bool {
-        let written = self.ledger.entry(path).and_then(|entry| entry.version);
-        written.is_some_and(|written| {
+    /// Returns whether this store wrote a version of a file of the under level; with `file`, whether
+    /// it is that memory-only file, flushed. The device number is ignored, as it differs between
+    /// nodes.
+    pub(crate) fn wrote(
+        &self,
+        path: &StorePath,
+        version: &UnderVersion,
+        file: Option<FileId>,
+    ) -> bool {
+        let is_same = |written: UnderVersion| {
             UnderVersion { device: version.device, ..written }.has_bytes_of(version)
-        })
+        };
+        match file {
+            Some(file) => lock(&self.served)
+                .flushed
+                .get(path)
+                .is_some_and(|(id, written)| *id == file && is_same(*written)),
+            None => self.ledger.entry(path).and_then(|entry| entry.version).is_some_and(is_same),
+        }
+    }
+
+    /// Records which memory-only file is written to the under level: another store may replace it at
+    /// the same time.
+    pub(in crate::store) fn remember_flushed(&self, record: &WriteRecord) {
+        let (Some(peers), Some(version)) = (self.peers(), record.synced) else { return };
+        let flushed = &mut lock(&self.served).flushed;
+        if flushed.len() >= REMOTE_MAX {
+            flushed.clear();
+        }
+        let file = FileId::of_alone(peers.name(), &record.version());
+        flushed.insert(record.path.clone(), (file, version));
+    }
+
+    /// Accepts the version of the under level as the one that a file replaces, if it is the file of
+    /// another store that the writer replaced, flushed meanwhile; returns whether it is.
+    pub(in crate::store) fn accept_flushed(&self, written: &mut PendingFile) -> Result<bool> {
+        let path = written.record.path.clone();
+        let replaced = lock(&self.served).replaces.get(&path).copied();
+        let Some((peers, replaced)) = self.peers().zip(replaced) else { return Ok(false) };
+        let Some(now) = self.under_version(&path)? else { return Ok(false) };
+        let is_dirty = matches!(written.record.state, WriteState::Dirty | WriteState::Synced);
+        if !is_dirty || !peers.wrote(&path, &now, Some(replaced)) {
+            return Ok(false);
+        }
+        let before = written.record.replaced.replace(now);
+        self.save(&written.record).inspect_err(|_| written.record.replaced = before)?;
+        Ok(true)
     }
 
     /// Writes a file back under a conflict name, if another store of the job has used its name for
@@ -96,8 +218,8 @@ impl Store {
         let Some(peers) = self.peers() else { return Ok(false) };
         let Some(now) = self.under_version(&path)? else { return Ok(false) };
         if !matches!(written.record.state, WriteState::Dirty | WriteState::Synced)
-            || self.wrote(&path, &now)
-            || !peers.wrote(&path, &now)
+            || self.wrote(&path, &now, None)
+            || !peers.wrote(&path, &now, None)
         {
             return Ok(false);
         }
