@@ -19,10 +19,13 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
 - a program whose own store has ended reads the under level.
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
-the under level: both directories of the name may be out of sight too. A removal does not reach such
-a version, which is there again with its node; a flush is refused, unless the version was written
-while its node saw no other. A node that does not see all others may remove a name that exists no
-more.
+the under level: both directories of the name may be out of sight too. A removal does not reach
+such a version, which is there again with its node; a flush is refused, unless the version was
+written while its node saw no other, or its name was changed since by a node that does not see it.
+A node that does not see all others may remove a name that exists no more.
+
+The nodes learn of a change one after the other. Until it is acknowledged, each of them reads what
+was there before or what is there then; once it is, all read the new state.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ class Alone:
     """A version in the memory of a node alone.
 
     `base` is the version of the under level that it replaces; `is_published`, whether its node has
-    seen another node since it was written.
+    seen another node since it was written, and no node that does not see it has changed its name.
     """
 
     path: int
@@ -133,6 +136,16 @@ class State:
             for version in visible:
                 yield self.without([version])
 
+    def forgotten(self, node: int, path: int) -> State:
+        """Return the state after a change by `node`, in which it forgot lost names of a path."""
+        alone = frozenset(
+            replace(version, is_published=False)
+            if version.path == path and not self.sees(node, version.node)
+            else version
+            for version in self.alone
+        )
+        return replace(self, alone=alone)
+
     def with_under(self, path: int, value: Value) -> State:
         """Return the state in which the under level has `value`."""
         under = (*self.under[:path], value, *self.under[path + 1 :])
@@ -144,8 +157,9 @@ class State:
 
 
 def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
-    """Mark changes of a name that overlap others, of which the promise says less.
+    """Mark changes of a name that overlap others, and reads that overlap changes.
 
+    The promise says less of them. A read may come as early as the change that it overlaps;
     `has_twin` is a rename that overlaps another one of the same file to the same name, `has_rival`
     a change that gives a name to a version while another request changes that name.
     """
@@ -173,6 +187,24 @@ def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
         )
         return {"has_twin": has_twin, "has_rival": has_rival}
 
+    def from_change(operation: Operation) -> Operation:
+        """Return a read that may see what was there before the changes that it overlaps."""
+        request = operation.request
+        if not has_memory or (request["do"] != "read" and operation.result != ABSENT):
+            return operation
+        starts = [
+            change.start
+            for change in operations
+            if change.request["do"] in CHANGES
+            and change.result != ABSENT
+            and change.start < operation.start < change.end
+            and request.get("path") in (change.request["path"], change.request.get("target"))
+        ]
+        return replace(operation, start=min([operation.start, *starts]))
+
+    has_memory = any(
+        operation.request.get("mode") in ("memory", "back") for operation in operations
+    )
     # A rename that failed may have flushed its files before.
     flushes = [
         replace(rename, request={"do": "early_flush", "node": rename.request["node"], "path": path})
@@ -181,7 +213,8 @@ def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
         for path in (rename.request["path"], rename.request["target"])
     ]
     marked = [
-        replace(operation, request=operation.request | marks(operation)) for operation in operations
+        from_change(replace(operation, request=operation.request | marks(operation)))
+        for operation in operations
     ]
     return marked + flushes
 
@@ -245,7 +278,8 @@ class StorePromise:
         # A version that replaces one of its node inherits what is known of the level below.
         bases = [version.base for version in state.visible(node, path) if version.node == node]
         base = bases[0] if bases else state.under[path]
-        for replaced in state.taken(node, path, request.get("has_rival", False)):
+        for taken in state.taken(node, path, request.get("has_rival", False)):
+            replaced = taken.forgotten(node, path)
             if mode in ("through", "bypass"):
                 yield replaced.with_under(path, value)
                 continue
@@ -267,7 +301,8 @@ class StorePromise:
         # A file that is removed while its node is out of sight is there again with the node, or
         # has another name there by now.
         if visible or state.under[path] is not None or not state.sees_all(node):
-            for removed in state.taken(node, path):
+            for taken in state.taken(node, path):
+                removed = taken.forgotten(node, path)
                 yield removed.with_under(path, None)
                 if any(version.base != state.under[path] for version in visible):
                     # What its writer did not know on the under level stays there.
@@ -292,7 +327,8 @@ class StorePromise:
         visible = state.visible(node, path)
         if len(visible) > 1:
             return
-        for cleared in state.taken(node, target, request.get("has_rival", False)):
+        for taken in state.taken(node, target, request.get("has_rival", False)):
+            cleared = taken.forgotten(node, target)
             for version in visible:
                 below = state.under[path]
                 if version.base != below and below is not None:

@@ -64,6 +64,19 @@ def test_a_read_during_a_write_may_come_before_or_after_it() -> None:
     assert is_allowed([write(0, 9, "v"), read(1, 2, "v"), read(3, 4, None)]) is False
 
 
+def test_nodes_learn_one_after_the_other_of_a_change_of_a_file_in_memory() -> None:
+    """A read gave the old file while another node read the new one, and the change was under way.
+
+    The promise says so since: both are read until the change is acknowledged, and only the new one
+    then. Files on the disk change for all nodes at once.
+    """
+    for mode in ("memory", "through"):
+        first, second = write(0, 1, "v", mode=mode), write(2, 9, "w", mode=mode, node=2)
+        during = [read(3, 4, "w", node=3), read(5, 6, "v")]
+        assert is_allowed([first, second, *during]) is (mode == "memory")
+        assert is_allowed([first, second, *during, read(10, 11, "v")]) is False
+
+
 def test_a_write_without_an_answer_may_show_later_or_never() -> None:
     lost = write(0, math.inf, "v")
     assert is_allowed([lost, read(1, 2, None), read(3, 4, "v")])
@@ -123,6 +136,13 @@ def test_a_flush_of_a_file_out_of_sight_is_no_success() -> None:
     assert is_allowed([*cut, operation(4, 5, "flush", node=1)]) is False
     mended = [*cut, *sight(4, 5, "regain_sight", 3), operation(6, 7, "flush", node=1)]
     assert is_allowed([*mended, read(8, 9, "v", node=2)])
+    # Who removes a name forgets the versions that it does not see.
+    removed = [*cut, operation(4, 5, "remove", node=1), operation(6, 7, "flush", node=1)]
+    back = [*sight(8, 9, "regain_sight", 3), read(10, 11, "v", node=2)]
+    assert is_allowed([*removed, *back])
+    assert is_allowed(
+        [*removed, *back, *sight(12, 13, "lose_sight", 3), operation(14, 15, "flush")]
+    ) is (False)
 
 
 def test_two_files_of_a_name_are_both_retained() -> None:

@@ -102,11 +102,11 @@ impl Peers {
             PeerQuestion::Tell { update } => Ok(self.apply_update(caller, update)),
             PeerQuestion::Name { path, file } => {
                 let superseded = lock(&self.directory).name(&caller.name, &path, file);
-                Ok(PeerReply::Heard { superseded: Vec::from_iter(superseded) })
+                Ok(PeerReply::Heard { superseded: Vec::from_iter(superseded), again: false })
             }
             PeerQuestion::Later { files } => {
                 let superseded = lock(&self.directory).superseded(&caller.name, &files);
-                Ok(PeerReply::Heard { superseded })
+                Ok(PeerReply::Heard { superseded, again: false })
             }
             PeerQuestion::Where { file, indexes } => {
                 self.where_are(file, &indexes).map(|places| PeerReply::Places { places })
@@ -161,7 +161,8 @@ impl Peers {
         });
         let mut directory = lock(&self.directory);
         directory.note_return(&caller.name, last_return);
-        PeerReply::Heard { superseded: directory.apply(&caller.name, update) }
+        let superseded = directory.apply(&caller.name, update);
+        PeerReply::Heard { superseded, again: directory.lacks(&caller.name) }
     }
 
     /// Removes a member that ends.
@@ -180,8 +181,8 @@ impl Peers {
                 store.forget_replaced(&path, file)?;
                 store.publish_name(&path);
             }
-            PeerQuestion::Superseded { path, file } => {
-                store.forget_superseded(&[(path.clone(), file)]);
+            PeerQuestion::Superseded { path, file, later } => {
+                store.yield_name(&path, file, &later);
                 store.publish_name(&path);
             }
             PeerQuestion::Clear { path } => self.clear_here(&path),

@@ -1,7 +1,7 @@
 //! The directory of blocks and memory-only files, as members have published them. It is soft state:
 //! when this member dies, the others publish it again to another. Decisions without I/O.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::limits::{BLOCKS_MAX, LOST_MAX};
 use super::message::{AloneFile, DirectoryUpdate, FileId, NameState};
@@ -18,6 +18,9 @@ pub struct Directory {
     returns: HashMap<String, u64>,
     /// The view by which each member's state is complete.
     all_by: HashMap<String, u64>,
+    /// Members that were taken for dead, and of which a file was forgotten for that: they do not
+    /// know of it, and publish differences.
+    forgotten: HashSet<String>,
     /// Number of names whose owner came back without them.
     lost: usize,
 }
@@ -66,7 +69,7 @@ impl Directory {
             let path = file.path.clone();
             superseded.extend(self.name(from, &path, Some(file)));
         }
-        match update.all_by {
+        match update.all_by.filter(|_| !self.lacks(from)) {
             Some(view) => {
                 self.drop_unconfirmed(from);
                 self.all_by.insert(from.to_owned(), view)
@@ -113,6 +116,7 @@ impl Directory {
     /// meanwhile.
     fn begin(&mut self, from: &str, start: u64) {
         self.forget_blocks(from);
+        self.forgotten.remove(from);
         // Before its first update it may have published single names.
         let before = self.starts.insert(from.to_owned(), start);
         let is_new = before.is_some_and(|before| before != start);
@@ -186,7 +190,19 @@ impl Directory {
 
     /// Forgets files of dead members at a path.
     pub fn clear(&mut self, path: &StorePath, lives: impl Fn(&str) -> bool) {
+        let named = self.names.get(path).into_iter().flatten();
+        let dead = named.filter(|named| !named.is_lost && !lives(&named.owner));
+        for owner in dead.map(|named| named.owner.clone()).collect::<Vec<_>>() {
+            self.all_by.remove(&owner);
+            self.forgotten.insert(owner);
+        }
         self.retain(path, |named| !named.is_lost && lives(&named.owner));
+    }
+
+    /// Returns whether this lacks a part of the state that a member takes for published: a file was
+    /// forgotten, or the member does not know yet that this directory was started again.
+    pub fn lacks(&self, member: &str) -> bool {
+        self.forgotten.contains(member) || !self.starts.contains_key(member)
     }
 
     /// Returns whether the state of all of these members is complete by this view.
@@ -233,8 +249,8 @@ impl Directory {
     }
 }
 
-/// Forgets lost files of a path that a later file has replaced; returns their number. Otherwise they
-/// would appear again once the later file is on the under level or removed.
+/// Forgets lost files of a path that a later file has replaced; returns their number. Otherwise
+/// they would appear again once the later file is on the under level or removed.
 fn forget_replaced(named: &mut Vec<Named>) -> usize {
     let before = named.len();
     let last = named.iter().filter(|named| !named.is_lost).map(|named| named.file.order()).max();
@@ -261,6 +277,10 @@ mod tests {
 
     fn names(files: &[AloneFile]) -> DirectoryUpdate {
         DirectoryUpdate { names: files.to_vec(), all_by: Some(1), ..DirectoryUpdate::default() }
+    }
+
+    fn first() -> DirectoryUpdate {
+        DirectoryUpdate { is_first: true, start: 7, ..names(&[]) }
     }
 
     const ALL: fn(&str) -> bool = |_| true;
@@ -342,6 +362,37 @@ mod tests {
         assert_eq!(directory.find(&"a".parse().unwrap(), ALL), NameState::Nothing);
     }
 
+    /// A member that was cut off was taken for dead, and a file of it was forgotten as a later one
+    /// was written; back again, it published nothing, as nothing had changed, and the directory took
+    /// itself for complete without the file. Checked histories found it.
+    #[test]
+    fn a_member_of_which_a_file_was_forgotten_publishes_all_again() {
+        let mut directory = Directory::default();
+        let path: StorePath = "a".parse().unwrap();
+        let first = DirectoryUpdate { is_first: true, start: 7, ..DirectoryUpdate::default() };
+        let all = DirectoryUpdate { all_by: Some(1), names: vec![alone("a", "x", 1)], ..first };
+        directory.apply("x", all.clone());
+        directory.clear(&path, |owner| owner != "x");
+        let is_complete = |directory: &Directory| directory.is_complete(["x"].into_iter(), 1);
+        assert!(directory.lacks("x") && !is_complete(&directory));
+        directory.apply("x", DirectoryUpdate { start: 7, ..names(&[]) });
+        assert!(directory.lacks("x") && !is_complete(&directory));
+        directory.apply("x", all);
+        assert!(!directory.lacks("x") && is_complete(&directory));
+        assert!(matches!(directory.find(&path, ALL), NameState::Alone { .. }));
+    }
+
+    /// A member that had not noticed yet that the store of a directory was started again published
+    /// differences, and the new directory took itself for complete. Checked histories found it.
+    #[test]
+    fn a_directory_that_was_started_again_is_incomplete_until_all_is_published() {
+        let mut directory = Directory::default();
+        directory.apply("x", names(&[]));
+        assert!(directory.lacks("x") && !directory.is_complete(["x"].into_iter(), 1));
+        directory.apply("x", first());
+        assert!(!directory.lacks("x") && directory.is_complete(["x"].into_iter(), 1));
+    }
+
     /// By a clock that was set to tomorrow and back, two files that replace one have the same time:
     /// neither lost its name, and each store read its own for ever. Checked histories found it.
     #[test]
@@ -416,7 +467,7 @@ mod tests {
     fn it_is_incomplete_after_a_return_until_the_member_publishes_all_again() {
         let mut directory = Directory::default();
         directory.note_return("x", 1);
-        directory.apply("x", names(&[]));
+        directory.apply("x", first());
         directory.note_return("x", 1);
         assert!(directory.is_complete(["x"].into_iter(), 1));
         directory.note_return("x", 2);
@@ -429,9 +480,9 @@ mod tests {
     fn it_is_complete_once_all_members_have_published_all_by_the_same_view() {
         let mut directory = Directory::default();
         let all = || ["x", "y"].into_iter();
-        directory.apply("x", names(&[]));
+        directory.apply("x", first());
         assert!(!directory.is_complete(all(), 1));
-        directory.apply("y", names(&[]));
+        directory.apply("y", first());
         assert!(directory.is_complete(all(), 1) && !directory.is_complete(all(), 2));
         // The update is not the last one.
         directory.apply("y", DirectoryUpdate::default());

@@ -95,6 +95,16 @@ pub struct AloneFile {
     pub permissions: u32,
 }
 
+/// A later file of the path of another one, each only in the memory of a member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaterFile {
+    /// The later file.
+    pub file: AloneFile,
+    /// Whether it was written to replace the other one.
+    pub is_known: bool,
+}
+
 impl AloneFile {
     /// Returns the order of the files of a path. If two were closed at one time, as clocks that are
     /// set allow, all members take the same one for the later.
@@ -188,8 +198,8 @@ pub enum PeerQuestion {
     Later { files: Vec<AloneFile> },
     /// Asks whether the member wrote its file of a path to replace this one.
     Replaces { path: StorePath, file: FileId },
-    /// Asks whether the member wrote this version of a file of the under level; with `file`, whether
-    /// it is that memory-only file, flushed.
+    /// Asks whether the member wrote this version of a file of the under level; with `file`,
+    /// whether it is that memory-only file, flushed.
     Wrote {
         path: StorePath,
         version: UnderVersion,
@@ -198,9 +208,9 @@ pub enum PeerQuestion {
     },
     /// Reports that another store has closed a file under that name, which replaces this one.
     Replaced { path: StorePath, file: FileId },
-    /// Reports that another member has a later file of that name: if its writer knew this one, it is
-    /// forgotten, otherwise it gets a conflict name.
-    Superseded { path: StorePath, file: FileId },
+    /// Reports that another member has a later file of that name: if its writer knew this one, it
+    /// is forgotten, otherwise it gets a conflict name.
+    Superseded { path: StorePath, file: FileId, later: LaterFile },
     /// Has a directory forget files of dead members under that name.
     Clear { path: StorePath },
     /// Removes a file that is only in its memory.
@@ -241,8 +251,13 @@ pub enum PeerReply {
     /// To [`PeerQuestion::Hello`].
     Welcome { incarnation: u64, block_bytes: u64 },
     /// To [`PeerQuestion::Tell`], [`PeerQuestion::Name`] and [`PeerQuestion::Later`]: files that
-    /// were replaced elsewhere.
-    Heard { superseded: Vec<(StorePath, FileId)> },
+    /// were replaced elsewhere, and whether the directory lacks a part of the state that the member
+    /// takes for published, so that it needs the complete state again.
+    Heard {
+        superseded: Vec<(StorePath, FileId)>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
+    },
     /// To [`PeerQuestion::Where`].
     Places { places: BlockPlaces },
     /// To [`PeerQuestion::Find`] and [`PeerQuestion::Own`]; `all_by` is the view by which the

@@ -76,8 +76,9 @@ impl Peers {
         (superseded, is_all)
     }
 
-    /// Assures each directory, twice a second, that its state is complete: a directory that took this
-    /// store for dead for a moment, unnoticed here, would ask each member for each path for ever.
+    /// Assures each directory, twice a second, that its state is complete: a directory that took
+    /// this store for dead for a moment, unnoticed here, would ask each member for each path for
+    /// ever.
     fn confirm(&self, state: &mut Published, view: &View) {
         if state.confirmed.is_some_and(|confirmed| confirmed.elapsed() < SUPERSEDED_CHECK) {
             return;
@@ -92,7 +93,7 @@ impl Peers {
                 PeerQuestion::Tell { update: DirectoryUpdate { start, all_by, ..none() } };
             let is_same = sent.incarnation == member.incarnation();
             let reply = is_same.then(|| member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply));
-            if !matches!(reply, Some(Ok(PeerReply::Heard { .. }))) {
+            if !matches!(reply, Some(Ok(PeerReply::Heard { again: false, .. }))) {
                 *sent = Sent::default();
                 state.by = None;
             }
@@ -124,7 +125,7 @@ impl Peers {
                     let (path, file) = (path.clone(), file.clone());
                     let question = PeerQuestion::Name { path, file };
                     match member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
-                        Ok(PeerReply::Heard { superseded }) => superseded,
+                        Ok(PeerReply::Heard { superseded, again: false }) => superseded,
                         _ => {
                             *sent = Sent::default();
                             return None;
@@ -164,9 +165,10 @@ impl Peers {
                 Some(member) => {
                     let question = PeerQuestion::Tell { update };
                     match member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
-                        Ok(PeerReply::Heard { superseded }) => superseded,
+                        Ok(PeerReply::Heard { superseded, again: false }) => superseded,
                         _ => {
-                            // The directory may have received part of it: everything is sent again.
+                            // The directory may have received part of it, or has forgotten something:
+                            // everything is sent again.
                             *sent = Sent::default();
                             return None;
                         }
@@ -195,7 +197,7 @@ impl Peers {
                 Some(member) => {
                     let question = PeerQuestion::Later { files };
                     match member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
-                        Ok(PeerReply::Heard { superseded }) => superseded,
+                        Ok(PeerReply::Heard { superseded, again: false }) => superseded,
                         _ => vec![],
                     }
                 }

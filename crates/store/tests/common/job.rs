@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -79,6 +80,31 @@ impl Job {
         let names: Vec<&str> = self.stores.iter().map(|store| store.name.as_str()).collect();
         self.write_members(&names);
         self.wait_until_all_live();
+    }
+
+    /// Runs a check; returns false, whatever it says, if a store took another one for dead
+    /// meanwhile, as on a busy machine.
+    pub fn is_judged(&self, check: impl FnOnce(&Self)) -> bool {
+        let before = self.returns();
+        let checked = catch_unwind(AssertUnwindSafe(|| check(self)));
+        self.wait_until_all_live();
+        let is_judged = self.returns() == before;
+        if let Err(panic) = checked
+            && is_judged
+        {
+            resume_unwind(panic);
+        }
+        is_judged
+    }
+
+    /// How often each store has seen each other one come back.
+    fn returns(&self) -> Vec<u64> {
+        let members = |store: &RunningStore| -> Vec<u64> {
+            let status = store.ask(&json!({"do": "status"}));
+            let members = status["peers"]["members"].as_array().unwrap().iter();
+            members.map(|member| member["returns"].as_u64().unwrap()).collect()
+        };
+        self.stores.iter().flat_map(members).collect()
     }
 
     /// Writes the secrets, the current one first.

@@ -16,7 +16,7 @@ use crate::conflict::conflict_name;
 use crate::path::StorePath;
 use crate::peers::NameLookup;
 use crate::peers::limits::REMOTE_MAX;
-use crate::peers::message::{AloneFile, FileId, PeerQuestion};
+use crate::peers::message::{AloneFile, FileId, LaterFile, PeerQuestion};
 use crate::under::UnderVersion;
 
 /// Most conflict names that are tried: another process may take each of them.
@@ -53,29 +53,56 @@ impl Store {
     pub(crate) fn forget_superseded(&self, files: &[(StorePath, FileId)]) {
         let Some(peers) = self.peers() else { return };
         for (path, file) in files {
-            let owner = match peers.find(path) {
-                NameLookup::Alone { owner, .. } => owner,
-                _ => continue,
-            };
             // Directories may not know yet that the later file was flushed, removed or renamed.
-            let local = self.local_alone_file(peers.name(), path).filter(|local| local.id == *file);
-            let is_later = local
-                .zip(peers.file_of(&owner, path))
-                .is_some_and(|(local, later)| later.order() > local.order());
-            if !is_later {
-                continue;
+            if let NameLookup::Alone { owner, .. } = peers.find(path)
+                && let Some(later) = peers.file_of(&owner, path)
+            {
+                let is_known = peers.replaces(&owner, path, *file);
+                self.yield_name(path, *file, &LaterFile { file: later, is_known });
             }
+        }
+    }
+
+    /// Forgets a memory-only file if the writer of a later one knew it, otherwise renames it to a
+    /// conflict name. It stays if it is not earlier.
+    pub(crate) fn yield_name(&self, path: &StorePath, file: FileId, later: &LaterFile) {
+        let Some(peers) = self.peers() else { return };
+        let local = self.local_alone_file(peers.name(), path).filter(|local| local.id == file);
+        if local.is_some_and(|local| later.file.order() > local.order()) {
             // If it fails, the file is reported again the next time.
-            let _ = match peers.replaces(&owner, path, *file) {
-                true => self.forget_replaced(path, *file),
-                false => self.rename_conflict(path, *file),
+            let _ = match later.is_known {
+                true => self.forget_replaced(path, file),
+                false => self.rename_conflict(path, file),
             };
         }
     }
 
+    /// Has the store of an earlier file of a path forget or rename it. Only this store is sure to
+    /// see both stores, so that it asks for the later file.
+    fn settle_older(&self, path: &StorePath, last: &NameLookup, (owner, file): (String, FileId)) {
+        let Some(peers) = self.peers() else { return };
+        let later = match last {
+            NameLookup::Alone { owner: winner, .. } => {
+                peers.file_of(winner, path).map(|later| (later, peers.replaces(winner, path, file)))
+            }
+            _ => self
+                .local_alone_file(peers.name(), path)
+                .map(|later| (later, self.replaces(path, file))),
+        };
+        let Some((later, is_known)) = later else { return };
+        let later = LaterFile { file: later, is_known };
+        if owner == peers.name() {
+            self.yield_name(path, file, &later);
+        } else {
+            // If it fails, the next change of the name tries again.
+            let question = PeerQuestion::Superseded { path: path.clone(), file, later };
+            let _ = peers.forward(&owner, &question);
+        }
+    }
+
     /// Looks up the memory-only file of a path on another store, and makes it the only one: earlier
-    /// files of the path, here and elsewhere, are forgotten if the writer of the last one knew them,
-    /// otherwise they get conflict names. `Nothing` where the last file is here.
+    /// files of the path, here and elsewhere, are forgotten if the writer of the last one knew
+    /// them, otherwise they get conflict names. `Nothing` where the last file is here.
     pub(in crate::store) fn find_settled(&self, path: &StorePath) -> NameLookup {
         let Some(peers) = self.peers() else { return NameLookup::Nothing };
         let mut last = NameLookup::Nothing;
@@ -102,14 +129,8 @@ impl Store {
             if older.is_empty() {
                 break;
             }
-            for (owner, file) in older {
-                let path = path.clone();
-                if owner == peers.name() {
-                    self.forget_superseded(&[(path, file)]);
-                } else {
-                    // If it fails, the next change of the name tries again.
-                    let _ = peers.forward(&owner, &PeerQuestion::Superseded { path, file });
-                }
+            for earlier in older {
+                self.settle_older(path, &last, earlier);
             }
         }
         last
@@ -120,21 +141,26 @@ impl Store {
         self.alone_at(path).is_some()
     }
 
-    /// Changes a name; tries again where another store changed it meanwhile, so that it was missing.
+    /// Changes a name; tries again where another store changed it meanwhile, so that it was
+    /// missing.
     ///
     /// # Errors
-    /// Those of `change`; `ENOENT` where the name does not exist.
+    /// Those of `change`; `ENOENT` where the name does not exist; `System` where that cannot be said.
     pub(in crate::store) fn looking_again<T>(
         &self,
         path: &StorePath,
         change: impl Fn() -> Result<T>,
     ) -> Result<T> {
+        let is_absent = |error: &Error| error.errno == Some(libc::ENOENT);
         for _ in 0..LOOKS_MAX {
-            match change() {
-                Err(error) if error.errno == Some(libc::ENOENT) && self.facts(path).is_ok() => {
-                    thread::sleep(LOOK_AGAIN);
-                }
-                changed => return changed,
+            let changed = change();
+            if !changed.as_ref().is_err_and(is_absent) {
+                return changed;
+            }
+            match self.facts(path) {
+                Ok(_) => thread::sleep(LOOK_AGAIN),
+                Err(error) if is_absent(&error) => return changed,
+                Err(error) => return Err(error),
             }
         }
         change()
@@ -162,9 +188,9 @@ impl Store {
         Ok(())
     }
 
-    /// Returns whether this store wrote a version of a file of the under level; with `file`, whether
-    /// it is that memory-only file, flushed. The device number is ignored, as it differs between
-    /// nodes.
+    /// Returns whether this store wrote a version of a file of the under level; with `file`,
+    /// whether it is that memory-only file, flushed. The device number is ignored, as it differs
+    /// between nodes.
     pub(crate) fn wrote(
         &self,
         path: &StorePath,
@@ -183,8 +209,8 @@ impl Store {
         }
     }
 
-    /// Records which memory-only file is written to the under level: another store may replace it at
-    /// the same time.
+    /// Records which memory-only file is written to the under level: another store may replace it
+    /// at the same time.
     pub(in crate::store) fn remember_flushed(&self, record: &WriteRecord) {
         let (Some(peers), Some(version)) = (self.peers(), record.synced) else { return };
         let flushed = &mut lock(&self.served).flushed;
