@@ -363,8 +363,8 @@ mod tests {
     }
 
     /// A member that was cut off was taken for dead, and a file of it was forgotten as a later one
-    /// was written; back again, it published nothing, as nothing had changed, and the directory took
-    /// itself for complete without the file. Checked histories found it.
+    /// was written; back again, it published nothing, as nothing had changed, and the directory
+    /// took itself for complete without the file. Checked histories found it.
     #[test]
     fn a_member_of_which_a_file_was_forgotten_publishes_all_again() {
         let mut directory = Directory::default();

@@ -167,8 +167,8 @@ impl Peers {
                     match member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
                         Ok(PeerReply::Heard { superseded, again: false }) => superseded,
                         _ => {
-                            // The directory may have received part of it, or has forgotten something:
-                            // everything is sent again.
+                            // The directory may have received part of it, or has forgotten
+                            // something: everything is sent again.
                             *sent = Sent::default();
                             return None;
                         }

@@ -145,7 +145,8 @@ impl Store {
     /// missing.
     ///
     /// # Errors
-    /// Those of `change`; `ENOENT` where the name does not exist; `System` where that cannot be said.
+    /// Those of `change`; `ENOENT` where the name does not exist; `System` where that cannot be
+    /// said.
     pub(in crate::store) fn looking_again<T>(
         &self,
         path: &StorePath,
